@@ -1,0 +1,127 @@
+"""Records that cross layers. All are frozen, and turn into JSON with `to_json`."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Union, cast
+
+Json = Union[None, bool, int, float, str, list["Json"], dict[str, "Json"]]
+
+
+class Severity(StrEnum):
+    """How much a finding matters: an `error` makes the verdict `defect`."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Timing(StrEnum):
+    """How the emulated network behaves.
+
+    `eager` moves everything at once, `lazy` as late as the rules allow, `random` in any allowed
+    order, chosen by the seed.
+    """
+
+    EAGER = "eager"
+    LAZY = "lazy"
+    RANDOM = "random"
+
+
+class Verdict(StrEnum):
+    """What was concluded about a program."""
+
+    OK = "ok"
+    DEFECT = "defect"
+    FAILED = "failed"
+    DEADLOCK = "deadlock"
+    UNSUPPORTED = "unsupported"
+
+
+class Api(StrEnum):
+    """Which part of the NCCL device API moves the data."""
+
+    GIN = "gin"
+    LSA = "lsa"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLocation:
+    """A place in a user's file; `line` counts from 1."""
+
+    file: str
+    line: int
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One defect seen by a check.
+
+    `block` and `thread` are (x, y, z) indices; all of `rank`, `kernel`, `block` and `thread` are
+    None where they do not apply (a host finding has no kernel). `seed` and `timing` say which run
+    showed it. `other` is the second place of a race or mismatch.
+    """
+
+    kind: str
+    severity: Severity
+    message: str
+    hint: str = ""
+    file: str | None = None
+    line: int | None = None
+    rank: int | None = None
+    kernel: str | None = None
+    block: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+    other: SourceLocation | None = None
+    seed: int | None = None
+    timing: Timing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """One emulated run: which seed drives the schedule and how the network behaves."""
+
+    seed: int
+    timing: Timing
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a candidate may use: seconds of wall time, MiB of memory, MiB of output."""
+
+    seconds: float = 60.0
+    memory_mb: int = 8192
+    output_mb: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSpec:
+    """How to build a program: everything that the content of a build depends on.
+
+    `program` and `sources` are `.cu`, `.cpp` or `.c` files; `defines` maps macro names to values
+    (an empty value is `-DNAME`); `nccl` is the NCCL version whose rules hold, such as "2.30.7".
+    """
+
+    program: Path
+    sources: tuple[Path, ...] = ()
+    include_dirs: tuple[Path, ...] = ()
+    defines: Mapping[str, str] = field(default_factory=dict[str, str])
+    nccl: str = "2.32.3"
+
+
+def to_json(value: object) -> Json:
+    """Turn records, enums, paths, mappings and sequences into plain JSON values."""
+    if isinstance(value, StrEnum | Path):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        mapping = cast(Mapping[object, object], value)
+        return {str(key): to_json(item) for key, item in mapping.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [to_json(item) for item in cast(list[object], value)]
+    raise TypeError(f"no JSON form for {type(value).__name__}")
