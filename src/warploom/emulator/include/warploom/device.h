@@ -1,0 +1,88 @@
+// What rewritten user code calls: launches, shared variables, thread indices, barriers, warps.
+// Functions marked `const` may be folded by the compiler: their value is fixed for a thread.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include "types.h"
+
+// Shim code must not be checked as if the user had written it.
+#define WARPLOOM_UNCHECKED __attribute__((no_sanitize("thread")))
+
+namespace warploom {
+
+struct LaunchConfig {
+  dim3 grid, block;
+  std::size_t shared_bytes;
+  cudaStream_t stream;
+  bool cooperative = false;
+  LaunchConfig(dim3 g, dim3 b, std::size_t shared = 0, cudaStream_t s = nullptr)
+      : grid(g), block(b), shared_bytes(shared), stream(s) {}
+};
+
+// Queues a kernel; `body` runs once per thread. Returns a cudaError_t value.
+int launch_kernel(const char* name, const LaunchConfig& config, std::function<void()> body);
+
+// Holds the launch until its argument list has been evaluated, as `<<<>>>(...)` does.
+template <class Kernel>
+struct Launch {
+  const char* name;
+  LaunchConfig config;
+  Kernel kernel;
+  template <class... Args>
+  void operator()(Args... args) const {
+    launch_kernel(name, config, [k = kernel, args...]() { k(args...); });
+  }
+};
+template <class Kernel>
+Launch<Kernel> launch(const char* name, const LaunchConfig& config, Kernel kernel) {
+  return {name, config, kernel};
+}
+
+// Static shared memory: one variable per block and declaration. `Tag` is a type local to the
+// declaration, so that each template instantiation has its own.
+void* shared_slot(const void* key, const char* name, std::size_t bytes, std::size_t align);
+template <class T>
+inline char shared_key = 0;
+template <class T, class Tag>
+inline T& shared_variable(const char* name) {
+  return *static_cast<T*>(shared_slot(&shared_key<Tag>, name, sizeof(T), alignof(T)));
+}
+void* dynamic_shared();
+
+uint3 thread_index() __attribute__((const));
+uint3 block_index() __attribute__((const));
+dim3 block_dimension() __attribute__((const));
+dim3 grid_dimension() __attribute__((const));
+unsigned lane_index() __attribute__((const));
+
+enum class BarrierVote { None, Count, And, Or };
+int block_barrier(BarrierVote vote, int predicate);
+void named_barrier(unsigned id, unsigned threads);
+void warp_barrier(unsigned mask);
+// Every lane of `mask` gives a value and gets the one of `source` (its own if not in the mask).
+std::uint64_t warp_exchange(unsigned mask, std::uint64_t value, unsigned source);
+// Every lane of `mask` gives a value and gets all 32 (lanes out of the mask read 0).
+void warp_gather(unsigned mask, std::uint64_t value, std::uint64_t out[32]);
+unsigned active_mask();
+
+// Memory order and scope, in the numbering that the atomics below use.
+enum class Order { Relaxed, Acquire, Release, AcqRel, SeqCst };
+enum class Scope { Block, Device, System };
+void fence(Order order, Scope scope);
+// Called around each emulated atomic: `before` checks and synchronises, and counts as one access.
+void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
+                   Scope scope);
+
+void device_assert(const char* expression, const char* file, int line);
+[[noreturn]] void device_trap();
+// A call that is declared but not emulated: ends the run as unsupported.
+[[noreturn]] void unsupported(const char* name, const char* why);
+long long device_clock();
+unsigned long long global_timer();
+bool on_device();
+
+}  // namespace warploom

@@ -1,0 +1,57 @@
+// Fibers: every host thread of the program and every GPU thread that blocks is one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace warploom {
+
+struct GpuThread;
+struct HostThread;
+struct Block;
+
+// Offsets into the program's shared object, innermost first; 0 ends the list.
+struct Frames {
+  static constexpr int kMax = 12;
+  uint32_t pc[kMax] = {};
+};
+
+// Why a fiber is not running; shown in a deadlock report.
+struct WaitReason {
+  const char* what = "running";              // "__syncthreads", "ncclGin::waitSignal", ...
+  std::function<std::string()> detail = {};  // evaluated only when reported
+};
+
+enum class FiberState { Ready, Running, Blocked, Done };
+
+struct Fiber {
+  void* stack_pointer = nullptr;
+  char* stack = nullptr;  // lowest address
+  std::size_t stack_bytes = 0;
+  FiberState state = FiberState::Ready;
+  bool polling = false;  // ready, but only re-reads memory until somebody changes it
+  WaitReason reason;
+  Frames where;  // where it blocked
+  std::function<void()> entry;
+  GpuThread* gpu = nullptr;    // the GPU thread that it runs now, if any
+  HostThread* host = nullptr;  // the host thread that it is, if any
+  Block* block = nullptr;      // the block that it works for, if any
+  uint64_t budget = 0;         // accesses left before it yields
+};
+
+extern Fiber* g_current;  // the running fiber; nullptr in the scheduler
+
+constexpr std::size_t kGpuStackBytes = 256 << 10;
+constexpr std::size_t kHostStackBytes = 64 << 20;
+
+Fiber* create_fiber(std::size_t stack_bytes, std::function<void()> entry);
+void destroy_fiber(Fiber* fiber);   // returns its stack to the pool
+void resume(Fiber* fiber);          // scheduler to fiber
+void switch_to_scheduler();         // fiber to scheduler
+bool stack_overflowed(const Fiber* fiber);
+bool in_fiber_stack(const void* address);
+
+}  // namespace warploom

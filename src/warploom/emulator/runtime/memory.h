@@ -1,0 +1,57 @@
+// Emulated memory: one arena per device, one for shared memory, one for pinned and managed memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fiber.h"
+
+namespace warploom {
+
+enum class Space : uint8_t { None, Device, Shared, Pinned };
+enum class AllocKind : uint8_t { CudaMalloc, NcclMemAlloc, Async, Pinned, Managed, Shared };
+
+struct Allocation {
+  uintptr_t start = 0;
+  std::size_t bytes = 0;
+  AllocKind kind = AllocKind::CudaMalloc;
+  int device = -1;  // owner; -1 for pinned memory
+  bool live = true;
+  int windows = 0;  // registered NCCL windows that lie in it
+  Frames allocated, freed;
+};
+
+constexpr uintptr_t kArenaBase = 0x100000000000;
+constexpr std::size_t kDeviceStride = std::size_t{8} << 30;
+constexpr int kMaxDevices = 512;
+constexpr uintptr_t kSharedBase = kArenaBase + kDeviceStride * kMaxDevices;
+constexpr std::size_t kSharedSlot = 256 << 10;
+constexpr int kSharedSlots = 64 << 10;
+constexpr uintptr_t kPinnedBase = kSharedBase + kSharedSlot * std::size_t{kSharedSlots};
+constexpr std::size_t kPinnedBytes = std::size_t{64} << 30;
+constexpr uintptr_t kArenaEnd = kPinnedBase + kPinnedBytes;
+
+inline bool in_arena(const void* p) {
+  return reinterpret_cast<uintptr_t>(p) - kArenaBase < kArenaEnd - kArenaBase;
+}
+Space space_of(const void* p);
+int device_of(const void* p);  // global device of a Device address
+
+void create_arena(int devices, std::size_t device_bytes);
+// nullptr when the device has not that much memory left. Fresh memory is poisoned.
+void* allocate_device(int device, std::size_t bytes, AllocKind kind, const Frames& where);
+void* allocate_pinned(std::size_t bytes, AllocKind kind, const Frames& where);
+// The live or freed allocation that holds `p` (or was the last to hold it), or nullptr.
+Allocation* find_allocation(const void* p);
+void release(Allocation* allocation, const Frames& where);
+std::size_t free_bytes(int device);
+std::size_t total_bytes();
+uint32_t poison_word();
+
+// Bounds, lifetime and reachability of an access by the running fiber (host or GPU thread); a
+// violation becomes a finding. False: nothing more can be said of this access.
+bool check_access(const void* p, std::size_t bytes, bool write, uint32_t pc);
+// The same for a copy, collective or put on behalf of `rank`; `what` names the call.
+bool check_range(const void* p, std::size_t bytes, const char* what, const Frames& where);
+
+}  // namespace warploom

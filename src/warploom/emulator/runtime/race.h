@@ -1,0 +1,61 @@
+// The happens-before check: who touched each four bytes last, and was that ordered before us?
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "clock.h"
+#include "fiber.h"
+
+namespace warploom {
+
+enum class OpKind : uint8_t { Host, Kernel, Copy, Collective, Channel };
+
+// One operation, for ordering and for reports.
+struct Op {
+  OpKind kind;
+  AgentId agent = 0;    // Host, Kernel, Copy, Collective
+  uint32_t time = 0;    // of the agent
+  ChannelId channel = 0;
+  int rank = 0;         // NCCL/MPI rank or device on whose behalf it runs
+  const char* name = "";  // kernel or call; must outlive the run
+  Frames frames;        // where it was issued
+};
+
+OpId new_op(const Op& op);
+const Op& op_of(OpId id);
+AgentId new_agent();
+
+// Who accesses memory. For a kernel thread: `block` and `thread` place it, `time` is the block's
+// interval, and what its own block did before `base` is ordered. For a channel: `time` is the
+// put's sequence number. For the rest only `op` counts.
+struct Actor {
+  OpId op = 0;
+  uint32_t block = 0;
+  uint16_t thread = 0;
+  uint32_t time = 0;
+  uint32_t base = 0;
+  uint32_t warp_base = 0;
+  const Clock* clock = nullptr;
+  uint32_t pc = 0;
+};
+
+// The running fiber as an actor (host thread or GPU thread), for an access at `pc`.
+Actor current_actor(uint32_t pc);
+
+// Check an access against the history and enter it. Each conflict becomes one finding.
+// Memory that is not shadowed (ordinary host memory) is ignored.
+void access_read(const Actor& actor, const void* address, std::size_t bytes);
+void access_write(const Actor& actor, const void* address, std::size_t bytes);
+void access_atomic(const Actor& actor, const void* address, std::size_t bytes, bool writes);
+
+// Forget the history of a range: it was freed, or given to a new owner.
+void forget_history(const void* address, std::size_t bytes);
+
+// --- release and acquire of the running fiber --------------------------------------------------
+// The clock of what is ordered before "now" for the running fiber; later accesses are not in it.
+Clock release_clock();
+void acquire_clock(const Clock& clock);
+
+}  // namespace warploom

@@ -1,0 +1,41 @@
+// The report to the driver: findings, read-backs, exit codes. See docs/architecture.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "fiber.h"
+
+namespace warploom {
+
+struct FindingInfo {
+  const char* kind;
+  std::string message;
+  std::string hint = "";
+  bool warning = false;
+  Frames where{};                  // empty: the place where the running fiber is
+  Frames other{};                  // second place of a race or mismatch
+  std::optional<int> rank{};       // empty: the running fiber's
+  const char* kernel = nullptr;    // empty: the running fiber's
+};
+
+void open_report();
+// Enters a finding once per kind and place. Returns false if it was there already.
+bool report_finding(FindingInfo info);
+void report_readback(int rank, const void* data, std::size_t bytes, const void* device,
+                     const Frames& where);
+void report_exit(int rank, int code);
+// Ends the whole run at once; the end line says "stopped". The finding was reported before.
+[[noreturn]] void stop_run();
+[[noreturn]] void stop_unsupported(const char* name, const std::string& why);
+[[noreturn]] void finish_run(const char* state);
+
+// Walks the frame pointers of the running fiber, keeping what lies in the program.
+Frames capture_frames();
+uint32_t program_offset(const void* return_address);  // 0 if it is not in the program
+
+std::string format(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
+
+}  // namespace warploom

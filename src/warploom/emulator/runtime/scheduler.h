@@ -1,0 +1,51 @@
+// Decides what runs next. Deterministic for a seed; detects that nothing can move.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "fiber.h"
+
+namespace warploom {
+
+// Something that the scheduler can run for a while: a host fiber, a block, a stream, the network.
+struct Runnable {
+  enum class Kind { Host, Block, Stream, Network };
+  explicit Runnable(Kind k) : kind(k) {}
+  virtual ~Runnable() = default;
+  virtual void run() = 0;
+  Kind kind;
+  bool queued = false;
+};
+
+void enqueue(Runnable* runnable);  // no effect if it is queued already
+void run_until_done();             // returns when every host thread has ended, or on deadlock
+
+// --- called on a fiber -------------------------------------------------------------------------
+void block_current(WaitReason reason);  // sleeps until wake()
+void yield_current();                   // goes to the end of the queue, counted as progress
+void poll_current();                    // as yield, for a loop that re-reads memory (no progress)
+void wake(Fiber* fiber);
+void note_progress();  // something changed that a polling fiber may be waiting for
+uint64_t progress_count();
+
+// Fibers that wait for a condition; whoever may have changed it calls notify_all().
+class WaitQueue {
+ public:
+  template <class Predicate>
+  void wait_until(Predicate&& satisfied, WaitReason reason) {
+    while (!satisfied()) sleep(reason);
+  }
+  void notify_all();
+  bool empty() const { return waiting_.empty(); }
+
+ private:
+  void sleep(const WaitReason& reason);
+  std::vector<Fiber*> waiting_;
+};
+
+uint64_t random_below(uint64_t bound);  // from the seeded generator; 0 for bound 0
+bool random_schedule();                 // false: always take the oldest (seed 0 and not random)
+
+}  // namespace warploom

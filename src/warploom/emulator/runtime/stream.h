@@ -1,0 +1,78 @@
+// Streams, events and what is queued on them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "clock.h"
+#include "fiber.h"
+#include "race.h"
+#include "scheduler.h"
+#include "world.h"
+#include "../include/warploom/types.h"
+
+namespace warploom {
+
+struct Stream;
+
+// One queued operation. `start` runs when everything before it on the stream is done; the
+// operation ends when somebody calls complete(op), at once or later.
+struct StreamOp {
+  OpKind kind = OpKind::Copy;
+  const char* name = "";  // must outlive the run
+  Frames where;           // the call that queued it
+  Clock issued;           // what the issuing host thread had ordered
+  uint64_t sequence = 0;  // order of issue on the device
+  Stream* stream = nullptr;
+  OpId op = 0;            // set at start
+  Clock clock;            // what is ordered before it; at completion also what it made ordered
+  bool started = false;
+  bool done = false;
+  std::function<void(StreamOp&)> start;
+  std::function<std::string()> waiting_for;  // shown in a deadlock report
+};
+
+struct Stream final : Runnable {
+  Stream() : Runnable(Kind::Stream) {}
+  void run() override;
+  int device = 0;
+  bool legacy = false;        // the default stream
+  bool non_blocking = false;  // takes no part in the default stream's implicit order
+  bool destroyed = false;
+  int priority = 0;
+  AgentId agent = 0;
+  uint32_t time = 0;  // operations started
+  Clock clock;        // ordered before the next operation
+  std::deque<std::shared_ptr<StreamOp>> queue;
+  WaitQueue idle;     // notified whenever an operation ends
+};
+
+struct Event {
+  int device = 0;
+  uint64_t recorded = 0;   // times recorded by the host
+  uint64_t completed = 0;  // last record that has ended
+  Clock clock;
+  bool timing = true;
+  bool destroyed = false;
+  double time_ms = 0;
+  Stream* stream = nullptr;
+  std::vector<std::shared_ptr<StreamOp>> waiting;
+  WaitQueue waiters;
+};
+
+// nullptr, cudaStreamLegacy and cudaStreamPerThread are resolved for the running host thread.
+Stream* resolve_stream(cudaStream_t handle);
+// Queues an operation from the running host thread; its clock is released into the operation.
+std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
+                                  std::function<void(StreamOp&)> start);
+void complete(StreamOp& op);
+// Blocks the running host thread until the stream is empty, and takes over its order.
+void synchronize(Stream* stream, const char* what);
+void synchronize_device(int device, const char* what);
+// The operation as an actor, for the accesses that it makes.
+Actor actor_of(const StreamOp& op);
+
+}  // namespace warploom

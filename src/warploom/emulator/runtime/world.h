@@ -1,0 +1,80 @@
+// Processes, host threads and devices of the emulated machine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clock.h"
+#include "fiber.h"
+#include "race.h"
+#include "scheduler.h"
+
+namespace warploom {
+
+struct Stream;
+
+enum class NetTiming { Eager, Lazy, Random };
+
+struct Config {
+  std::string nonce;
+  int ranks = 4;
+  int lsa_size = 4;
+  bool single_process = false;
+  uint64_t seed = 0;
+  NetTiming timing = NetTiming::Eager;
+  bool race = true;
+  bool readbacks = true;
+  bool sync_launches = false;
+  int nccl_version = 23203;
+  std::size_t device_memory = std::size_t{4} << 30;
+  int max_findings = 100;
+};
+extern Config g_config;
+
+// One host thread of the program; a fiber of its own.
+struct HostThread final : Runnable {
+  HostThread() : Runnable(Kind::Host) {}
+  void run() override;
+  Fiber* fiber = nullptr;
+  struct Process* process = nullptr;
+  int device = 0;     // current device (global number)
+  AgentId agent = 0;
+  uint32_t time = 1;  // ticks at each release
+  OpId op = 0;        // operation of the current tick, made when first needed
+  Clock clock;
+  int last_error = 0;      // of the CUDA runtime, for cudaGetLastError
+  Frames error_where{};    // and where it arose
+  bool error_seen = true;
+};
+
+// One emulated process: its own copy of the program's globals.
+struct Process {
+  int rank = 0;  // MPI rank
+  void* handle = nullptr;
+  uintptr_t base = 0, end = 0;  // of the loaded program
+  std::vector<std::unique_ptr<HostThread>> threads;
+  int exit_code = 0;
+  bool exited = false;
+};
+
+struct Device {
+  int id = 0;
+  Stream* legacy = nullptr;  // the default stream
+  std::vector<Stream*> streams;
+  std::vector<bool> peers;   // access enabled by cudaDeviceEnablePeerAccess
+  int sm_count = 132;
+};
+
+extern std::vector<std::unique_ptr<Process>> g_processes;
+extern std::vector<std::unique_ptr<Device>> g_devices;
+
+HostThread& current_host();  // the running host thread; a GPU thread here is a finding and a stop
+Process& current_process();
+// The rank shown in reports for the running fiber: MPI rank, or device in a single process.
+int current_rank();
+int lsa_team_of(int rank);  // ranks of one LSA team are consecutive
+void end_process(int code);  // exit() of the running host thread's process; does not return
+
+}  // namespace warploom
