@@ -1,0 +1,1 @@
+"""CUDA text as data: parse, analyze, evolve regions, edits."""

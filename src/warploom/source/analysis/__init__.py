@@ -1,0 +1,1 @@
+"""The parts of the analyzer; use `warploom.source.CUDAAnalyzer`."""
