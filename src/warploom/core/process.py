@@ -1,0 +1,345 @@
+"""Runs a command under limits, and leaves nothing of it behind.
+
+Each command gets a session of its own below a small supervisor (supervisor.py), which is the
+reaper of all its descendants: when the command ends, when a limit is passed, on Ctrl-C, or when we
+die ourselves, the whole tree is killed.
+"""
+
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import cast
+
+from warploom.core.errors import MissingToolError, ToolFailedError
+from warploom.core.records import Limits
+
+_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+_POLL_SECONDS = 0.05
+_GRACE_SECONDS = 5.0
+_CHUNK = 1 << 16
+_MIB = 1 << 20
+_MACHINE_RESERVE_MB = 256
+MAX_PROCESSES = 512
+"""Processes that one command may have at a time."""
+
+ALLOWED_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
+"""The variables of ours that a command gets by default: nothing that could hold a secret."""
+
+
+class Stop(StrEnum):
+    """Why a command was ended by us."""
+
+    TIMEOUT = "timeout"
+    OUTPUT = "output_limit"
+    MEMORY = "memory_limit"
+    PROCESSES = "process_limit"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessResult:
+    """What became of a command.
+
+    `exit_code` is None when a signal (`signal`) or we (`stopped`) ended it. `channels` holds what
+    it wrote to the extra descriptors. `truncated` says that output beyond the limit was dropped;
+    `memory_mb` is the most memory its processes held together when looked at (20 times a second).
+    """
+
+    exit_code: int | None
+    signal: int | None
+    stdout: bytes
+    stderr: bytes
+    truncated: bool
+    stopped: Stop | None
+    seconds: float
+    memory_mb: int
+    memory_limit_mb: int
+    channels: Mapping[int, bytes] = field(default_factory=dict[int, bytes])
+
+    @property
+    def ok(self) -> bool:
+        """Whether the command ended by itself with exit code 0."""
+        return self.exit_code == 0 and self.stopped is None
+
+    @property
+    def log(self) -> str:
+        """Standard output and error as text, in this order."""
+        return (self.stdout + self.stderr).decode(errors="replace")
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One pipe that is being read; `shared` are the bytes read so far, against one limit."""
+
+    limit: int
+    shared: list[int]
+    data: bytearray = field(default_factory=bytearray)
+
+    def take(self, chunk: bytes) -> bool:
+        """Keep what fits; return False when the limit is passed."""
+        room = max(0, self.limit - self.shared[0])
+        self.data += chunk[:room]
+        self.shared[0] += len(chunk)
+        return self.shared[0] <= self.limit
+
+
+def default_environment() -> dict[str, str]:
+    """Return the allow-listed part of our environment, for tools such as compilers."""
+    found = {name: os.environ[name] for name in ALLOWED_ENVIRONMENT if name in os.environ}
+    return {"PATH": os.defpath, "LC_ALL": "C.UTF-8", **found}
+
+
+def _process_tree(root: int) -> list[int]:
+    """Return the process ids below `root`."""
+    found: list[int] = []
+    todo = [root]
+    while todo:
+        pid = todo.pop()
+        try:
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                below = [int(child) for child in (task / "children").read_text().split()]
+                found += below
+                todo += below
+        except OSError:
+            continue
+    return found
+
+
+def _resident_mb(pids: Sequence[int]) -> int:
+    pages = 0
+    for pid in pids:
+        try:
+            pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        except (OSError, IndexError):
+            continue
+    return pages * os.sysconf("SC_PAGE_SIZE") // _MIB
+
+
+def available_memory_mb() -> int:
+    """Return the memory that the machine can still give, in MiB."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) // 1024
+    return 1 << 30
+
+
+def _process_limit() -> int:
+    """Return a limit for RLIMIT_NPROC, which counts every thread of the user, not only ours."""
+    tasks = Path("/proc/loadavg").read_text().split()[3].partition("/")[2]
+    return int(tasks) + MAX_PROCESSES
+
+
+class _Running:
+    """One started command: reads its pipes and watches its limits until it is over."""
+
+    def __init__(
+        self,
+        process: "subprocess.Popen[bytes]",
+        limits: Limits,
+        pipes: Mapping[int, int],
+        cancel: threading.Event | None,
+    ) -> None:
+        self.process = process
+        self.cancel = cancel
+        self.started = time.monotonic()
+        self.deadline = self.started + limits.seconds
+        self.memory_limit_mb = min(
+            limits.memory_mb, max(64, available_memory_mb() - 2 * _MACHINE_RESERVE_MB)
+        )
+        self.memory_mb = 0
+        self.stopped: Stop | None = None
+        output = [0]
+        assert process.stdout is not None and process.stderr is not None
+        self.stdout = _Stream(limits.output_mb * _MIB, output)
+        self.stderr = _Stream(limits.output_mb * _MIB, output)
+        self.channels = {to: _Stream(limits.output_mb * _MIB, [0]) for to in pipes}
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(process.stdout.fileno(), selectors.EVENT_READ, self.stdout)
+        self.selector.register(process.stderr.fileno(), selectors.EVENT_READ, self.stderr)
+        for to, descriptor in pipes.items():
+            self.selector.register(descriptor, selectors.EVENT_READ, self.channels[to])
+
+    def stop(self, reason: Stop) -> None:
+        """Ask the supervisor to end everything; the first reason counts."""
+        if self.stopped is None:
+            self.stopped = reason
+            self.deadline = time.monotonic() + _GRACE_SECONDS
+            self.process.terminate()
+
+    def _look(self) -> None:
+        """Compare the command with its limits."""
+        if self.stopped is not None:
+            if time.monotonic() > self.deadline:
+                self.kill()
+            return
+        reason = self._passed_limit()
+        if reason is not None:
+            self.stop(reason)
+
+    def _passed_limit(self) -> Stop | None:
+        if self.cancel is not None and self.cancel.is_set():
+            return Stop.CANCELLED
+        if time.monotonic() > self.deadline:
+            return Stop.TIMEOUT
+        pids = _process_tree(self.process.pid)
+        self.memory_mb = max(self.memory_mb, _resident_mb(pids))
+        if self.memory_mb > self.memory_limit_mb or available_memory_mb() < _MACHINE_RESERVE_MB:
+            return Stop.MEMORY
+        if len(pids) > MAX_PROCESSES:
+            return Stop.PROCESSES
+        return None
+
+    def kill(self) -> None:
+        """End the session at once, the supervisor with it."""
+        for pid in (*_process_tree(self.process.pid), self.process.pid):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+    def drain(self) -> None:
+        """Read until every pipe is closed."""
+        look_at = 0.0
+        while self.selector.get_map():
+            now = time.monotonic()
+            if now >= look_at:
+                self._look()
+                look_at = now + _POLL_SECONDS
+            for key, _ in self.selector.select(_POLL_SECONDS):
+                chunk = os.read(key.fd, _CHUNK)
+                if not chunk:
+                    self.selector.unregister(key.fd)
+                elif not cast("_Stream", key.data).take(chunk):
+                    self.stop(Stop.OUTPUT)
+
+    def close(self) -> None:
+        """Make sure that the process is gone and reaped."""
+        self.selector.close()
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(_GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                self.process.wait()
+
+    def result(self) -> ProcessResult:
+        """Return the record; the process is over."""
+        code = self.process.wait()
+        ended = self.stopped is not None
+        streams = (self.stdout, self.stderr, *self.channels.values())
+        return ProcessResult(
+            exit_code=None if ended or code < 0 else code,
+            signal=-code if code < 0 and not ended else None,
+            stdout=bytes(self.stdout.data),
+            stderr=bytes(self.stderr.data),
+            truncated=any(stream.shared[0] > stream.limit for stream in streams),
+            stopped=self.stopped,
+            seconds=time.monotonic() - self.started,
+            memory_mb=self.memory_mb,
+            memory_limit_mb=self.memory_limit_mb,
+            channels={to: bytes(stream.data) for to, stream in self.channels.items()},
+        )
+
+
+@contextmanager
+def _channel_pipes(channels: Sequence[int]) -> Generator[tuple[dict[int, int], dict[int, int]]]:
+    """Yield the read ends and the write ends of one pipe per channel, by channel."""
+    readers: dict[int, int] = {}
+    writers: dict[int, int] = {}
+    try:
+        for channel in channels:
+            readers[channel], writers[channel] = os.pipe()
+        yield readers, writers
+    finally:
+        for descriptor in (*readers.values(), *writers.values()):
+            os.close(descriptor)
+
+
+def run_process(
+    command: Sequence[str | Path],
+    *,
+    limits: Limits | None = None,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    channels: Sequence[int] = (),
+    descriptors: Mapping[int, int] | None = None,
+    file_mb: int = 0,
+    cancel: threading.Event | None = None,
+) -> ProcessResult:
+    """Run `command` to its end, or to the first limit that it passes.
+
+    Args:
+        command: program and arguments; the program is looked up in `environment`'s PATH.
+        limits: wall time, memory of all its processes together, and bytes of output (standard
+            output and error together; each channel has the same limit of its own).
+        environment: the whole environment; `default_environment()` when None.
+        folder: working directory.
+        channels: descriptor numbers (3 and up) that the command may write to and we read.
+        descriptors: further open descriptors of ours to pass on: number in the command -> ours.
+        file_mb: largest file that the command may write, MiB; 0 for no limit.
+        cancel: when set from another thread, the command is ended.
+
+    Raises:
+        MissingToolError: the program is not there.
+    """
+    env = default_environment() if environment is None else dict(environment)
+    program = shutil.which(str(command[0]), path=env.get("PATH", os.defpath))
+    if program is None:
+        raise MissingToolError(
+            f"the program {command[0]} must be on this machine, but is not found"
+        )
+    with _channel_pipes(channels) as (readers, writers):
+        passed = {**(descriptors or {}), **writers}
+        process = subprocess.Popen(
+            [
+                sys.executable, "-I", "-S", str(_SUPERVISOR), str(os.getpid()),
+                str(file_mb * _MIB), str(_process_limit()),
+                ",".join(f"{ours}:{theirs}" for theirs, ours in passed.items()),
+                program, *(str(part) for part in command[1:]),
+            ],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            pass_fds=tuple(passed.values()), cwd=folder, env=env, start_new_session=True,
+        )  # fmt: skip
+        with process:
+            running = _Running(process, limits or Limits(), readers, cancel)
+            try:
+                for channel in tuple(writers):
+                    os.close(writers.pop(channel))
+                running.drain()
+            finally:
+                running.close()
+            return running.result()
+
+
+def run_tool(
+    command: Sequence[str | Path],
+    *,
+    limits: Limits | None = None,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> ProcessResult:
+    """Run a tool that must work; as `run_process`.
+
+    Raises:
+        MissingToolError: the tool is not there.
+        ToolFailedError: it failed or passed a limit; the message carries its output.
+    """
+    result = run_process(command, limits=limits, environment=environment, folder=folder)
+    if not result.ok:
+        how = result.stopped or (
+            f"signal {result.signal}" if result.signal else f"exit code {result.exit_code}"
+        )
+        name = Path(command[0]).name
+        raise ToolFailedError(f"{name} must succeed, but ended with {how}:\n{result.log[-4000:]}")
+    return result
