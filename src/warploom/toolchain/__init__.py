@@ -1,0 +1,1 @@
+"""Compilers, NCCL headers, the sandbox and the cache: what we find on the machine."""

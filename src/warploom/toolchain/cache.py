@@ -1,0 +1,147 @@
+"""The user's cache: folders named by content, published atomically, pruned by age and size.
+
+An entry is `<root>/<kind>/<key>/`, complete as soon as it exists. Entries are never changed, only
+touched when used; the least recently used go first.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from warploom.core.errors import ToolFailedError
+
+MAX_BYTES = 4 << 30
+MAX_AGE_DAYS = 30.0
+_PRUNE_EVERY_SECONDS = 3600.0
+
+
+def cache_root() -> Path:
+    """Return `$WARPLOOM_CACHE`, or `warploom` in the user's cache folder."""
+    own = os.environ.get("WARPLOOM_CACHE")
+    if own:
+        return Path(own).absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "warploom"
+
+
+@contextmanager
+def locked(path: Path) -> Generator[None]:
+    """Hold an exclusive lock on the file `path` (made if absent) among all processes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _make_root(root: Path) -> None:
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ToolFailedError(
+            f"the cache folder {root} must be writable, got: {error.strerror}",
+            hint="set WARPLOOM_CACHE to a folder that you can write to",
+        ) from None
+
+
+def cached_folder(
+    kind: str, key: str, make: Callable[[Path], None], root: Path | None = None
+) -> tuple[Path, bool]:
+    """Return the folder of `key`, made by `make(folder)` if it is not there yet.
+
+    `make` fills a temporary folder that takes its name when done; if it raises, nothing is kept.
+    Two processes never make the same entry at the same time.
+
+    Returns:
+        The folder, and whether it was there already.
+    """
+    base = (root or cache_root()) / kind
+    final = base / key
+    if final.is_dir():
+        touch(final)
+        return final, True
+    _make_root(base)
+    with locked(base / ".locks" / key):
+        if final.is_dir():
+            return final, True
+        fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=base))
+        try:
+            make(fresh)
+            fresh.chmod(0o755)
+            fresh.rename(final)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+    prune(root, every=_PRUNE_EVERY_SECONDS)
+    return final, False
+
+
+def touch(folder: Path) -> None:
+    """Note that `folder` was used now."""
+    with contextlib.suppress(OSError):
+        os.utime(folder)
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the size of all files below `folder`."""
+    total = 0
+    for directory, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += Path(directory, name).lstat().st_size
+    return total
+
+
+def cache_sizes(root: Path | None = None) -> dict[str, int]:
+    """Return the bytes held by each kind of entry."""
+    base = root or cache_root()
+    if not base.is_dir():
+        return {}
+    return {kind.name: folder_bytes(kind) for kind in sorted(base.iterdir()) if kind.is_dir()}
+
+
+def prune(
+    root: Path | None = None,
+    *,
+    max_bytes: int = MAX_BYTES,
+    max_age_days: float = MAX_AGE_DAYS,
+    every: float = 0.0,
+) -> int:
+    """Remove entries that are too old, then the least recently used ones above `max_bytes`.
+
+    Downloaded NCCL headers stay. `every` skips the work if it was done less than that many
+    seconds ago.
+
+    Returns:
+        How many entries were removed.
+    """
+    base = root or cache_root()
+    mark = base / ".pruned"
+    now = time.time()
+    if every and mark.exists() and now - mark.stat().st_mtime < every:
+        return 0
+    entries: list[tuple[float, Path]] = []
+    for kind in base.iterdir():
+        if kind.is_dir() and kind.name != "nccl":
+            # Unfinished folders of a killed process count too, once they are an hour old.
+            entries += [
+                (entry.stat().st_mtime, entry)
+                for entry in kind.iterdir()
+                if entry.is_dir() and entry.name != ".locks"
+                and not (entry.name.startswith(".new-") and now - entry.stat().st_mtime < 3600)
+            ]  # fmt: skip
+    entries.sort(reverse=True)
+    kept = removed = 0
+    for used, entry in entries:
+        kept += folder_bytes(entry)
+        too_old = now - used > max_age_days * 86400
+        # What was used a moment ago may be in use.
+        if (too_old or kept > max_bytes) and now - used > 600:
+            shutil.rmtree(entry, ignore_errors=True)
+            removed += 1
+    mark.touch()
+    return removed

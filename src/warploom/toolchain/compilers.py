@@ -1,0 +1,122 @@
+"""Finds the host's C++20 compiler."""
+
+import functools
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from warploom.core.errors import MissingToolError
+from warploom.core.process import default_environment, run_process
+from warploom.core.records import Limits
+from warploom.toolchain.cache import cache_root
+
+_NEWEST_GCC = 20
+_NEWEST_CLANG = 30
+_OLDEST = {"gcc": 11, "clang": 14}
+_VERSION = re.compile(r"^(?:.*\b)?(gcc|clang) version (\d+)[^\n]*", re.MULTILINE)
+_TARGET = re.compile(r"^Target: *(\S+)", re.MULTILINE)
+_CURE = (
+    "install g++ 11 or newer, or clang++ 14 or newer (Debian: apt-get install g++), name one in "
+    "WARPLOOM_CXX, or: pip install 'warploom[compiler]'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C++20 compiler: how to call it, and what its output depends on.
+
+    `family` is `gcc` or `clang`; `identity` goes into cache keys.
+    """
+
+    command: tuple[str, ...]
+    family: str
+    version: int
+    identity: str
+
+    @property
+    def is_zig(self) -> bool:
+        """Whether this is the `ziglang` wheel, which brings its own C++ library."""
+        return "ziglang" in self.command
+
+    @property
+    def name(self) -> str:
+        """The command as one would type it."""
+        return shlex.join(self.command)
+
+
+def compiler_environment() -> dict[str, str]:
+    """Return the environment in which compilers run."""
+    env = default_environment()
+    zig = str(cache_root() / "zig")
+    return {**env, "LC_ALL": "C", "ZIG_GLOBAL_CACHE_DIR": zig, "ZIG_LOCAL_CACHE_DIR": zig}
+
+
+def probe_compiler(command: tuple[str, ...]) -> Compiler | None:
+    """Return what `command` is, or None if it is no compiler that we know."""
+    if shutil.which(command[0]) is None:
+        return None
+    result = run_process(
+        [*command, "-v"],
+        limits=Limits(seconds=60, memory_mb=2048, output_mb=4),
+        environment=compiler_environment(),
+    )
+    version = _VERSION.search(result.log)
+    if version is None:
+        return None
+    target = _TARGET.search(result.log)
+    identity = f"{version.group(0).strip()}; {target.group(1) if target else 'unknown target'}"
+    zig = "zig; " if "ziglang" in command else ""
+    return Compiler(command, version.group(1), int(version.group(2)), zig + identity)
+
+
+def _candidates() -> Iterator[tuple[str, ...]]:
+    yield ("g++",)
+    yield ("clang++",)
+    yield from ((f"g++-{number}",) for number in range(_NEWEST_GCC, 10, -1))
+    yield from ((f"clang++-{number}",) for number in range(_NEWEST_CLANG, 13, -1))
+    if importlib.util.find_spec("ziglang") is not None:
+        yield (sys.executable, "-m", "ziglang", "c++")
+
+
+def _is_new_enough(compiler: Compiler) -> bool:
+    return compiler.version >= _OLDEST[compiler.family]
+
+
+@functools.cache
+def _find(asked: str | None) -> Compiler:
+    if asked:
+        compiler = probe_compiler(tuple(shlex.split(asked)))
+        if compiler is None:
+            raise MissingToolError(
+                f"WARPLOOM_CXX must name g++ or clang++, but {asked!r} is neither", hint=_CURE
+            )
+        if not _is_new_enough(compiler):
+            raise MissingToolError(
+                f"WARPLOOM_CXX must compile C++20 ({compiler.family} {_OLDEST[compiler.family]} or "
+                f"newer), got {compiler.identity}",
+                hint=_CURE,
+            )
+        return compiler
+    old: list[str] = []
+    for command in _candidates():
+        compiler = probe_compiler(command)
+        if compiler is not None and _is_new_enough(compiler):
+            return compiler
+        if compiler is not None:
+            old.append(compiler.identity)
+    found = f"only {', '.join(old)} is here" if old else "none is found"
+    raise MissingToolError(f"a C++20 compiler is needed, but {found}", hint=_CURE)
+
+
+def find_compiler() -> Compiler:
+    """Return the host compiler: `$WARPLOOM_CXX`, else the first of g++, clang++ and ziglang.
+
+    Raises:
+        MissingToolError: there is none that compiles C++20.
+    """
+    return _find(os.environ.get("WARPLOOM_CXX") or None)
