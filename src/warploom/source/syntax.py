@@ -167,18 +167,27 @@ def _blanked_parse(
                 blanker.lines(branch.first, branch.last)
     tree = parser.parse(bytes(blanker.data))
     for _ in range(_MAX_REPAIRS):
-        worst = _joinable(_problems(tree), conditionals, bytes(blanker.data), starts)
-        if worst is None:
+        better = _repair(parser, blanker, tree, conditionals)
+        if better is None:
             break
-        attempt = _Blanker(text, starts)
+        blanker, tree = better
+    return bytes(blanker.data), tree, blanker.skipped
+
+
+def _repair(
+    parser: Parser, blanker: _Blanker, tree: Tree, conditionals: tuple[Conditional, ...]
+) -> tuple[_Blanker, Tree] | None:
+    """Join one conditional so that fewer problems are left; None when none of them helps."""
+    problems = _problems(tree)
+    for conditional in _joinable(problems, conditionals, bytes(blanker.data), blanker.starts):
+        attempt = _Blanker(blanker.text, blanker.starts)
         attempt.data = bytearray(blanker.data)
         attempt.skipped = list(blanker.skipped)
-        attempt.join(worst)
+        attempt.join(conditional)
         again = parser.parse(bytes(attempt.data))
-        if len(_problems(again)) >= len(_problems(tree)):
-            break
-        blanker, tree = attempt, again
-    return bytes(blanker.data), tree, blanker.skipped
+        if len(_problems(again)) < len(problems):
+            return attempt, again
+    return None
 
 
 def _joinable(
@@ -186,15 +195,15 @@ def _joinable(
     conditionals: tuple[Conditional, ...],
     data: bytes,
     starts: tuple[int, ...],
-) -> Conditional | None:
-    """Return the smallest conditional that touches a problem and still has its directives."""
+) -> list[Conditional]:
+    """Return the conditionals that touch a problem and have their directives, smallest first."""
     touching = [
         c
         for c in conditionals
         if data[starts[c.start] : starts[c.start + 1]].strip()
         and any(n.start_point[0] <= c.end and n.end_point[0] >= c.start for n in problems)
     ]
-    return min(touching, key=lambda c: c.end - c.start, default=None)
+    return sorted(touching, key=lambda c: c.end - c.start)[:_MAX_REPAIRS]
 
 
 def _error_lines(tree: Tree) -> list[LineRange]:

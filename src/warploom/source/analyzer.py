@@ -1,0 +1,79 @@
+"""The analyzer: reads a program and the headers beside it, and reports what it does."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from warploom.core.errors import SourceError
+from warploom.source.analysis.assemble import assemble
+from warploom.source.analysis.indexing import build_program
+from warploom.source.report import AnalysisReport
+from warploom.source.syntax import SourceFile, load_source
+
+_MAX_FILES = 200
+
+
+class CUDAAnalyzer:
+    """Analyzes one CUDA program.
+
+    Args:
+        path: the program's main file.
+        include_dirs: folders, beside the file's own, where `#include "..."` is looked for.
+            Headers that are not found are passed over: they are taken for the system's.
+        defines: macro names and values as `-D` gives them; an arm of an `#if` that they decide
+            against is not read.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        include_dirs: Sequence[Path | str] = (),
+        defines: Mapping[str, str] | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.include_dirs = tuple(Path(d) for d in include_dirs)
+        self.defines = dict(defines or {})
+
+    def analyze(self) -> AnalysisReport:
+        """Read the program and return what was found.
+
+        Raises:
+            SourceError: the file is missing, unreadable, empty or binary.
+        """
+        files = self.read()
+        return assemble(build_program(files), files)
+
+    def read(self) -> tuple[SourceFile, ...]:
+        """Return the main file and the quoted includes that exist, each once, main file first.
+
+        Raises:
+            SourceError: the main file is missing, unreadable, empty or binary.
+        """
+        main = load_source(self.path, self.defines)
+        found: dict[Path, SourceFile] = {self.path.resolve(): main}
+        waiting = [main]
+        while waiting and len(found) < _MAX_FILES:
+            file = waiting.pop(0)
+            for place in self._includes(file):
+                if place.resolve() in found:
+                    continue
+                try:
+                    header = load_source(place, self.defines)
+                except SourceError:
+                    continue  # An empty or binary "header" holds no code to analyze.
+                found[place.resolve()] = header
+                waiting.append(header)
+        return tuple(found.values())
+
+    def _includes(self, file: SourceFile) -> list[Path]:
+        found: list[Path] = []
+        for node in file.nodes("preproc_include"):
+            path = node.child_by_field_name("path")
+            if path is None or path.type != "string_literal":
+                continue
+            name = file.node_text(path).strip('"')
+            for folder in (file.path.parent, *self.include_dirs):
+                place = folder / name
+                if place.is_file():
+                    found.append(place)
+                    break
+        return found
