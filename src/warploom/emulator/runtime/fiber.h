@@ -12,6 +12,7 @@ namespace warploom {
 struct GpuThread;
 struct HostThread;
 struct Block;
+struct Process;
 
 // Offsets into the program's shared object, innermost first; 0 ends the list.
 struct Frames {
@@ -38,8 +39,11 @@ struct Fiber {
   std::function<void()> entry;
   GpuThread* gpu = nullptr;    // the GPU thread that it runs now, if any
   HostThread* host = nullptr;  // the host thread that it is, if any
+  Process* process = nullptr;  // whose code it runs
   Block* block = nullptr;      // the block that it works for, if any
-  uint64_t budget = 0;         // accesses left before it yields
+  uint32_t budget = 0;         // accesses left before it yields
+  const void* polled = nullptr;  // last address that it read as a poll
+  void* exceptions[2] = {};      // the C++ library's per-thread exception state
 };
 
 extern Fiber* g_current;  // the running fiber; nullptr in the scheduler
@@ -52,6 +56,6 @@ void destroy_fiber(Fiber* fiber);   // returns its stack to the pool
 void resume(Fiber* fiber);          // scheduler to fiber
 void switch_to_scheduler();         // fiber to scheduler
 bool stack_overflowed(const Fiber* fiber);
-bool in_fiber_stack(const void* address);
+bool in_gpu_stack(const void* address);
 
 }  // namespace warploom

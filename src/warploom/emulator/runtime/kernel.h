@@ -32,7 +32,9 @@ struct GpuThread {
   Clock fence_release;   // published by later relaxed atomic writes
   Scope fence_scope = Scope::Block;
   Clock pending;         // seen by relaxed atomic reads, acquired by the next fence
-  uint16_t barrier = 0;  // barrier that it waits at, plus one
+  bool saw_narrow_scope = false;  // a release whose scope did not reach this thread
+  bool touched_memory = false;    // it did more than return early
+  uint32_t barriers_passed = 0;
 };
 
 struct WarpState {
@@ -40,15 +42,17 @@ struct WarpState {
   uint64_t out[32] = {};
   unsigned arrived = 0;
   uint64_t generation = 0;
+  uint64_t ordered = 0;  // generation whose accesses have been ordered
   std::vector<Fiber*> waiting;
-  Clock clock;
 };
 
 struct BarrierState {
   unsigned arrived = 0, expected = 0;
+  int site = 0;  // source line of the first to arrive
+  bool sites_differ = false;
   int count = 0, all = 1, any = 0, result_count = 0, result_all = 0, result_any = 0;
   uint64_t generation = 0;
-  Frames where;
+  Frames where, other;
   std::vector<Fiber*> waiting;
 };
 
@@ -79,14 +83,23 @@ struct Block final : Runnable {
   uint32_t time = 1, base = 1;
   std::vector<uint32_t> warp_base;
   std::vector<GpuThread*> with_own_clock;
+
+ private:
+  bool start_worker();
+  void work();
+  void finish_thread(GpuThread& thread);
 };
 
 struct Kernel {
-  const char* name;
-  LaunchConfig config;
-  std::function<void()> body;
+  ~Kernel();
+  void activate_blocks();
+  void block_finished(Block* block);
+  const char* name = "";
+  LaunchConfig config{dim3(), dim3()};
+  KernelBody body{};
   StreamOp* op = nullptr;
   int device = 0, rank = 0;
+  Process* process = nullptr;
   std::vector<std::unique_ptr<Block>> resident;
   uint64_t next_block = 0, total_blocks = 0, finished_blocks = 0;
   unsigned residency = 0;  // blocks that fit on the device at once
@@ -94,6 +107,13 @@ struct Kernel {
 
 // The running GPU thread; nullptr on the host.
 inline GpuThread* current_thread() { return g_current ? g_current->gpu : nullptr; }
-void describe_waiting(std::string& out);
+void release_closure(void* closure);
+// Kernels that are running now, for reports.
+const std::vector<Kernel*>& running_kernels();
+// Joins what the block's threads have acquired; everything so far is ordered for all of them.
+void order_block(Block& block);
+// A thread has ended: barriers and warp operations that waited for it may go on.
+void barrier_after_exit(Block& block);
+void warps_after_exit(Block& block);
 
 }  // namespace warploom

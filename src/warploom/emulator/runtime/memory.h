@@ -37,6 +37,9 @@ inline bool in_arena(const void* p) {
 Space space_of(const void* p);
 int device_of(const void* p);  // global device of a Device address
 
+// Kernel arguments, which device code reads (see closure_memory in device.h).
+bool is_closure(const void* p);
+
 void create_arena(int devices, std::size_t device_bytes);
 // nullptr when the device has not that much memory left. Fresh memory is poisoned.
 void* allocate_device(int device, std::size_t bytes, AllocKind kind, const Frames& where);

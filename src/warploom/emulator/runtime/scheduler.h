@@ -27,8 +27,9 @@ void block_current(WaitReason reason);  // sleeps until wake()
 void yield_current();                   // goes to the end of the queue, counted as progress
 void poll_current();                    // as yield, for a loop that re-reads memory (no progress)
 void wake(Fiber* fiber);
-void note_progress();  // something changed that a polling fiber may be waiting for
-uint64_t progress_count();
+// Counts changes that a polling fiber may be waiting for.
+extern uint64_t g_progress;
+inline void note_progress() { g_progress++; }
 
 // Fibers that wait for a condition; whoever may have changed it calls notify_all().
 class WaitQueue {
@@ -44,6 +45,9 @@ class WaitQueue {
   void sleep(const WaitReason& reason);
   std::vector<Fiber*> waiting_;
 };
+
+// Says who waits for what, and ends the run.
+[[noreturn]] void report_deadlock();
 
 uint64_t random_below(uint64_t bound);  // from the seeded generator; 0 for bound 0
 bool random_schedule();                 // false: always take the oldest (seed 0 and not random)

@@ -25,7 +25,8 @@ struct StreamOp {
   const char* name = "";  // must outlive the run
   Frames where;           // the call that queued it
   Clock issued;           // what the issuing host thread had ordered
-  uint64_t sequence = 0;  // order of issue on the device
+  uint64_t sequence = 0;  // order of issue
+  int rank = 0;           // shown in reports
   Stream* stream = nullptr;
   OpId op = 0;            // set at start
   Clock clock;            // what is ordered before it; at completion also what it made ordered
@@ -72,6 +73,8 @@ void complete(StreamOp& op);
 // Blocks the running host thread until the stream is empty, and takes over its order.
 void synchronize(Stream* stream, const char* what);
 void synchronize_device(int device, const char* what);
+// What the stream is waiting for, in words.
+std::string describe_stream(const Stream& stream);
 // The operation as an actor, for the accesses that it makes.
 Actor actor_of(const StreamOp& op);
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstring>
-#include <functional>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -23,8 +23,25 @@ struct LaunchConfig {
       : grid(g), block(b), shared_bytes(shared), stream(s) {}
 };
 
-// Queues a kernel; `body` runs once per thread. Returns a cudaError_t value.
-int launch_kernel(const char* name, const LaunchConfig& config, std::function<void()> body);
+// A kernel with its arguments, copied at the launch. It lives in memory of the runtime that
+// device code may read, because the arguments are read from there.
+struct KernelBody {
+  void* closure;
+  void (*invoke)(const void* closure);
+  void (*destroy)(void* closure);
+};
+void* closure_memory(std::size_t bytes);
+// Queues a kernel; the body runs once per thread. Returns a cudaError_t value.
+int launch_kernel(const char* name, const LaunchConfig& config, KernelBody body);
+
+template <class Function>
+KernelBody make_body(Function&& function) {
+  using Closure = std::decay_t<Function>;
+  void* memory = closure_memory(sizeof(Closure));
+  return {new (memory) Closure(std::forward<Function>(function)),
+          [](const void* c) WARPLOOM_UNCHECKED { (*static_cast<const Closure*>(c))(); },
+          [](void* c) { static_cast<Closure*>(c)->~Closure(); }};
+}
 
 // Holds the launch until its argument list has been evaluated, as `<<<>>>(...)` does.
 template <class Kernel>
@@ -33,8 +50,9 @@ struct Launch {
   LaunchConfig config;
   Kernel kernel;
   template <class... Args>
-  void operator()(Args... args) const {
-    launch_kernel(name, config, [k = kernel, args...]() { k(args...); });
+  int operator()(Args... args) const {
+    return launch_kernel(name, config,
+                         make_body([k = kernel, args...]() WARPLOOM_UNCHECKED { k(args...); }));
   }
 };
 template <class Kernel>
@@ -60,8 +78,9 @@ dim3 grid_dimension() __attribute__((const));
 unsigned lane_index() __attribute__((const));
 
 enum class BarrierVote { None, Count, And, Or };
-int block_barrier(BarrierVote vote, int predicate);
-void named_barrier(unsigned id, unsigned threads);
+// `site` is the line of the call: threads that meet at different lines have diverged.
+int block_barrier(BarrierVote vote, int predicate, int site);
+void named_barrier(unsigned id, unsigned threads, int site);
 void warp_barrier(unsigned mask);
 // Every lane of `mask` gives a value and gets the one of `source` (its own if not in the mask).
 std::uint64_t warp_exchange(unsigned mask, std::uint64_t value, unsigned source);
@@ -76,6 +95,8 @@ void fence(Order order, Scope scope);
 // Called around each emulated atomic: `before` checks and synchronises, and counts as one access.
 void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
                    Scope scope);
+// Called after an emulated atomic that changed memory: threads that poll may go on.
+void atomic_changed();
 
 void device_assert(const char* expression, const char* file, int line);
 [[noreturn]] void device_trap();

@@ -1,0 +1,113 @@
+// Fences and atomics: how release and acquire carry order, as in the C++ memory model, with scopes.
+#include <unordered_map>
+
+#include "kernel.h"
+#include "memory.h"
+#include "polling.h"
+#include "race.h"
+#include "report.h"
+#include "stats.h"
+
+namespace warploom {
+
+namespace {
+
+// What a release on an atomic variable has published, and how far it reaches.
+struct Published {
+  Clock clock;
+  Scope scope = Scope::System;
+  const Block* block = nullptr;  // of the publisher; nullptr for the host
+  int device = -1;
+};
+std::unordered_map<uintptr_t, Published> g_published;
+
+// Does the publication reach the running fiber?
+bool reaches(const Published& published, Scope reader_scope) {
+  const GpuThread* thread = current_thread();
+  const Block* block = thread ? thread->block : nullptr;
+  const Scope scope = std::min(published.scope, reader_scope);
+  if (block == published.block) return true;
+  if (scope == Scope::Block) return false;
+  const int device = block ? block->kernel->device : -1;
+  return scope == Scope::System || device == published.device;
+}
+
+bool acquires(Order order) { return order != Order::Relaxed && order != Order::Release; }
+bool releases(Order order) { return order != Order::Relaxed && order != Order::Acquire; }
+
+void observe(const Published& published, Order order, Scope scope) {
+  GpuThread* thread = current_thread();
+  if (!reaches(published, scope)) {
+    if (thread) thread->saw_narrow_scope = true;
+    return;
+  }
+  if (acquires(order) || !thread) {
+    acquire_clock(published.clock);
+  } else {
+    thread->pending.join(published.clock);
+  }
+}
+
+void publish(Published& published, const Clock& clock, Scope scope, bool keep) {
+  const GpuThread* thread = current_thread();
+  if (!keep) published.clock = {};
+  published.clock.join(clock);
+  published.scope = scope;
+  published.block = thread ? thread->block : nullptr;
+  published.device = thread ? thread->block->kernel->device : -1;
+}
+
+void synchronize_through(uintptr_t address, bool reads, bool writes, Order order, Scope scope) {
+  if (reads) {
+    auto it = g_published.find(address);
+    if (it != g_published.end()) observe(it->second, order, scope);
+  }
+  if (!writes) return;
+  GpuThread* thread = current_thread();
+  if (releases(order) || !thread) {
+    publish(g_published[address], release_clock(), scope, reads);
+  } else if (thread->fenced) {
+    publish(g_published[address], thread->fence_release, std::min(scope, thread->fence_scope),
+            reads);
+  } else if (!reads) {
+    // A plain relaxed store ends the release sequence; a read-modify-write continues it.
+    auto it = g_published.find(address);
+    if (it != g_published.end()) g_published.erase(it);
+  }
+}
+
+}  // namespace
+
+void fence(Order order, Scope scope) {
+  GpuThread* thread = current_thread();
+  if (!thread || !g_config.race) return;
+  if (acquires(order)) {
+    acquire_clock(thread->pending);
+    thread->pending = {};
+  }
+  if (releases(order)) {
+    thread->fence_release = release_clock();
+    thread->fence_scope = scope;
+    thread->fenced = true;
+  }
+}
+
+void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
+                   Scope scope) {
+  if (!g_current) return;
+  if (reads) note_poll(address);
+  g_stats.accesses++;
+  if (GpuThread* thread = current_thread()) thread->touched_memory = true;
+  const bool known = check_access(address, bytes, writes, 0);
+  if (writes && !reads) note_progress();
+  if (!g_config.race) return;
+  if (known) {
+    const Frames frames = capture_frames();
+    access_atomic(current_actor(frames.pc[0]), address, bytes, writes);
+  }
+  synchronize_through(reinterpret_cast<uintptr_t>(address), reads, writes, order, scope);
+}
+
+void atomic_changed() { note_progress(); }
+
+}  // namespace warploom

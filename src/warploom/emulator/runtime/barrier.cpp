@@ -1,0 +1,127 @@
+// Block barriers: __syncthreads and its voting forms, and named barriers.
+#include "kernel.h"
+#include "report.h"
+
+namespace warploom {
+
+namespace {
+
+void report_divergence(const Block& block, const BarrierState& barrier, const char* how) {
+  report_finding({.kind = "divergent_barrier",
+                  .message = format("threads of block (%u,%u,%u) of kernel %s %s", block.index.x,
+                                    block.index.y, block.index.z, block.kernel->name, how),
+                  .hint = "every thread of the block must call the same barrier: move it out of "
+                          "the branch",
+                  .where = barrier.where,
+                  .other = barrier.other,
+                  .rank = block.kernel->rank,
+                  .kernel = block.kernel->name});
+}
+
+// A thread that did some work and ended without the barrier skipped it. One that returned at
+// once, as a bounds guard does, is counted out of the barrier by the hardware.
+bool somebody_skipped(const Block& block, uint32_t passed) {
+  for (const GpuThread& thread : block.threads) {
+    if (thread.finished && thread.touched_memory && thread.barriers_passed <= passed) return true;
+  }
+  return false;
+}
+
+void open_barrier(Block& block, BarrierState& barrier) {
+  if (barrier.sites_differ) {
+    report_divergence(block, barrier, "meet at different calls of __syncthreads");
+  }
+  barrier.result_count = barrier.count;
+  barrier.result_all = barrier.all;
+  barrier.result_any = barrier.any;
+  barrier.arrived = 0;
+  barrier.count = barrier.any = 0;
+  barrier.all = 1;
+  barrier.sites_differ = false;
+  barrier.generation++;
+  // A named barrier of a part of the block orders the others as well here: too much order hides
+  // races between the parts, but raises no false alarm.
+  order_block(block);
+  note_progress();
+  std::vector<Fiber*> waiting;
+  waiting.swap(barrier.waiting);
+  for (Fiber* fiber : waiting) wake(fiber);
+}
+
+void arrive(Block& block, unsigned id, unsigned expected, int site, const char* what) {
+  GpuThread& self = *current_thread();
+  BarrierState& barrier = block.barriers[id];
+  if (barrier.arrived == 0) {
+    barrier.site = site;
+    barrier.where = capture_frames();
+  } else if (barrier.site != site) {
+    barrier.sites_differ = true;
+    barrier.other = capture_frames();
+  }
+  barrier.expected = expected;
+  barrier.arrived++;
+  const uint64_t generation = barrier.generation;
+  if (barrier.arrived >= expected) {
+    if (id == 0 && expected < block.threads.size() &&
+        somebody_skipped(block, self.barriers_passed)) {
+      report_divergence(block, barrier, "ended without a barrier that others wait at");
+    }
+    open_barrier(block, barrier);
+  } else {
+    barrier.waiting.push_back(g_current);
+    while (barrier.generation == generation) {
+      block_current({what, [&barrier] {
+                       return format("%u of %u threads have arrived", barrier.arrived,
+                                     barrier.expected);
+                     }});
+    }
+  }
+  self.barriers_passed++;
+}
+
+GpuThread& thread_or_stop() {
+  GpuThread* thread = current_thread();
+  if (!thread) stop_unsupported("__syncthreads", "it was called outside of a kernel");
+  return *thread;
+}
+
+}  // namespace
+
+int block_barrier(BarrierVote vote, int predicate, int site) {
+  Block& block = *thread_or_stop().block;
+  BarrierState& barrier = block.barriers[0];
+  barrier.count += predicate != 0;
+  barrier.all &= predicate != 0;
+  barrier.any |= predicate != 0;
+  arrive(block, 0, block.live, site, "__syncthreads");
+  switch (vote) {
+    case BarrierVote::Count:
+      return barrier.result_count;
+    case BarrierVote::And:
+      return barrier.result_all;
+    case BarrierVote::Or:
+      return barrier.result_any;
+    default:
+      return 0;
+  }
+}
+
+void named_barrier(unsigned id, unsigned threads, int site) {
+  Block& block = *thread_or_stop().block;
+  arrive(block, id, threads ? threads : block.live, site, "a named barrier");
+}
+
+void barrier_after_exit(Block& block) {
+  auto it = block.barriers.find(0);
+  if (it == block.barriers.end()) return;
+  BarrierState& barrier = it->second;
+  barrier.expected = block.live;
+  if (barrier.arrived == 0 || barrier.arrived < block.live) return;
+  const GpuThread* waiting = barrier.waiting.front()->gpu;
+  if (somebody_skipped(block, waiting->barriers_passed)) {
+    report_divergence(block, barrier, "ended without a barrier that others wait at");
+  }
+  open_barrier(block, barrier);
+}
+
+}  // namespace warploom

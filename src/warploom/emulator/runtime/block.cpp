@@ -1,0 +1,129 @@
+// One block: its threads run one after another on a fiber; one that blocks keeps its fiber.
+#include <algorithm>
+
+#include "kernel.h"
+#include "memory.h"
+#include "report.h"
+#include "shared_memory.h"
+#include "stats.h"
+
+namespace warploom {
+
+namespace {
+
+// Threads start in order, or in a seeded rotation: neighbours then meet in other orders.
+unsigned thread_at(const Block& block, unsigned position) {
+  if (!random_schedule()) return position;
+  const auto count = static_cast<unsigned>(block.threads.size());
+  return (position + static_cast<unsigned>(g_config.seed) * 37 + block.number * 11) % count;
+}
+
+void check_stack(const GpuThread& thread, const Fiber& fiber) {
+  if (!stack_overflowed(&fiber)) return;
+  report_finding({.kind = "crash",
+                  .message = format("thread %u of kernel %s uses more than %zu KiB of local memory",
+                                    thread.linear, thread.block->kernel->name,
+                                    kGpuStackBytes >> 10),
+                  .hint = "make local arrays smaller; look for unbounded recursion"});
+  stop_run();
+}
+
+}  // namespace
+
+Block::~Block() {
+  if (slot >= 0) release_shared_slot(*this);
+}
+
+void Block::work() {
+  Fiber* self = g_current;
+  while (next_thread < threads.size()) {
+    GpuThread& thread = threads[thread_at(*this, next_thread++)];
+    self->gpu = &thread;
+    thread.fiber = self;
+    g_stats.threads++;
+    kernel->body.invoke(kernel->body.closure);
+    check_stack(thread, *self);
+    finish_thread(thread);
+  }
+  self->gpu = nullptr;
+}
+
+void Block::finish_thread(GpuThread& thread) {
+  thread.finished = true;
+  thread.fiber = nullptr;
+  live--;
+  note_progress();
+  if (thread.has_own_clock && live == 0) order_block(*this);
+  if (live == 0) return;
+  barrier_after_exit(*this);
+  warps_after_exit(*this);
+}
+
+bool Block::start_worker() {
+  if (next_thread >= threads.size()) return false;
+  Fiber* fiber = create_fiber(kGpuStackBytes, [this] { work(); });
+  fiber->block = this;
+  fiber->process = kernel->process;
+  ready.push_back(fiber);
+  return true;
+}
+
+void Block::run() {
+  if (live == 0) return;
+  while (!ready.empty() || start_worker()) {
+    std::vector<Fiber*> turn;
+    turn.swap(ready);
+    if (random_schedule() && turn.size() > 1) {
+      std::rotate(turn.begin(), turn.begin() + static_cast<long>(random_below(turn.size())),
+                  turn.end());
+    }
+    for (Fiber* fiber : turn) {
+      g_stats.switches++;
+      resume(fiber);
+      if (fiber->state == FiberState::Done) destroy_fiber(fiber);
+    }
+    // Another block, stream or message may come between, in any order.
+    if (live && random_schedule() && random_below(4) == 0) {
+      enqueue(this);
+      return;
+    }
+  }
+  if (live == 0) {
+    order_block(*this);
+    kernel->block_finished(this);  // deletes this block
+  }
+}
+
+void order_block(Block& block) {
+  for (GpuThread* thread : block.with_own_clock) {
+    block.clock.join(thread->own);
+    thread->own = {};
+    thread->has_own_clock = false;
+  }
+  block.with_own_clock.clear();
+  block.base = ++block.time;
+}
+
+uint3 thread_index() {
+  const GpuThread* thread = current_thread();
+  return thread ? thread->index : uint3{0, 0, 0};
+}
+uint3 block_index() {
+  const GpuThread* thread = current_thread();
+  return thread ? thread->block->index : uint3{0, 0, 0};
+}
+dim3 block_dimension() {
+  const GpuThread* thread = current_thread();
+  return thread ? thread->block->kernel->config.block : dim3();
+}
+dim3 grid_dimension() {
+  const GpuThread* thread = current_thread();
+  return thread ? thread->block->kernel->config.grid : dim3();
+}
+unsigned lane_index() {
+  const GpuThread* thread = current_thread();
+  return thread ? thread->linear % 32u : 0;
+}
+bool on_device() { return current_thread() != nullptr; }
+
+}  // namespace warploom

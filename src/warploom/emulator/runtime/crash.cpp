@@ -1,0 +1,117 @@
+// Signals, assertions and traps become findings that say where.
+#include "crash.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "../include/warploom/device.h"
+#include "kernel.h"
+#include "memory.h"
+#include "report.h"
+#include "world.h"
+
+namespace warploom {
+
+namespace {
+
+const char* signal_name(int number) {
+  switch (number) {
+    case SIGSEGV:
+      return "segmentation fault";
+    case SIGBUS:
+      return "bus error";
+    case SIGFPE:
+      return "arithmetic exception";
+    case SIGILL:
+      return "illegal instruction";
+    default:
+      return "signal";
+  }
+}
+
+// The handler runs on its own stack, so the walk starts from the interrupted registers.
+Frames interrupted_frames(const ucontext_t& context) {
+#if defined(__x86_64__)
+  const auto pc = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
+  auto frame = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RBP]);
+#else
+  const auto pc = static_cast<uintptr_t>(context.uc_mcontext.pc);
+  auto frame = static_cast<uintptr_t>(context.uc_mcontext.regs[29]);
+#endif
+  Frames frames;
+  int count = 0;
+  if (const uint32_t offset = program_offset(reinterpret_cast<void*>(pc + 1))) {
+    frames.pc[count++] = offset;
+  }
+  const auto low = reinterpret_cast<uintptr_t>(g_current->stack);
+  const uintptr_t high = low + g_current->stack_bytes;
+  while (frame >= low && frame + 16 <= high && count < Frames::kMax) {
+    const auto* words = reinterpret_cast<const uintptr_t*>(frame);
+    if (const uint32_t offset = program_offset(reinterpret_cast<void*>(words[1]))) {
+      frames.pc[count++] = offset;
+    }
+    if (words[0] <= frame) break;
+    frame = words[0];
+  }
+  return frames;
+}
+
+void on_signal(int number, siginfo_t* info, void* context) {
+  if (!g_current) {
+    std::fprintf(stderr, "warploom-emu: internal error: %s at %p\n", signal_name(number),
+                 info->si_addr);
+    std::_Exit(71);
+  }
+  const bool memory = number == SIGSEGV || number == SIGBUS;
+  report_finding({.kind = "crash",
+                  .message = memory ? format("%s at address %p", signal_name(number), info->si_addr)
+                                    : std::string(signal_name(number)),
+                  .hint = memory ? "a null, wild or freed pointer, or a stack that overflowed" : "",
+                  .where = interrupted_frames(*static_cast<ucontext_t*>(context))});
+  report_exit(current_rank(), 128 + number);
+  stop_run();
+}
+
+}  // namespace
+
+void install_crash_handlers() {
+  constexpr std::size_t kStack = 256 << 10;
+  static char stack[kStack];
+  stack_t alternative{};
+  alternative.ss_sp = stack;
+  alternative.ss_size = kStack;
+  sigaltstack(&alternative, nullptr);
+  struct sigaction action {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(number, &action, nullptr);
+}
+
+void device_assert(const char* expression, const char* file, int line) {
+  std::fprintf(stderr, "%s:%d: Assertion `%s` failed.\n", file, line, expression);
+  report_finding({.kind = "assertion",
+                  .message = format("assertion `%s` failed", expression),
+                  .hint = ""});
+  report_exit(current_rank(), 134);
+  stop_run();
+}
+
+void device_trap() {
+  report_finding({.kind = "trap", .message = "the kernel executed __trap()", .hint = ""});
+  report_exit(current_rank(), 134);
+  stop_run();
+}
+
+void unsupported(const char* name, const char* why) { stop_unsupported(name, why); }
+
+}  // namespace warploom
+
+extern "C" [[noreturn]] void __assert_fail(const char* expression, const char* file,
+                                           unsigned line, const char*) {
+  warploom::device_assert(expression, file, static_cast<int>(line));
+  __builtin_unreachable();
+}

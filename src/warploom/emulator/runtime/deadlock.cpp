@@ -1,0 +1,132 @@
+// When nothing can move: who waits for what.
+#include <map>
+#include <string>
+
+#include "kernel.h"
+#include "report.h"
+#include "world.h"
+
+namespace warploom {
+
+namespace {
+
+// Waiters at one place with one reason are one line.
+struct Group {
+  std::string text;
+  Frames where;
+  const Fiber* example = nullptr;
+  int count = 0;
+  bool on_device = false;
+};
+using Groups = std::map<std::string, Group>;
+
+std::string reason_of(const Fiber& fiber) {
+  std::string text = fiber.reason.what;
+  if (fiber.reason.detail) text += " (" + fiber.reason.detail() + ")";
+  return text;
+}
+
+void add(Groups& groups, const Fiber& fiber, const std::string& who) {
+  const std::string text = who + " waits in " + reason_of(fiber);
+  Group& group = groups[text];
+  group.text = text;
+  group.where = fiber.where;
+  group.example = &fiber;
+  group.on_device = fiber.gpu != nullptr;
+  group.count++;
+}
+
+void add_hosts(Groups& groups) {
+  for (const auto& process : g_processes) {
+    for (const auto& thread : process->threads) {
+      if (thread->fiber->state == FiberState::Done) continue;
+      add(groups, *thread->fiber, format("rank %d: the host", process->rank));
+    }
+  }
+}
+
+void add_threads(Groups& groups) {
+  for (const Kernel* kernel : running_kernels()) {
+    for (const auto& block : kernel->resident) {
+      for (const GpuThread& thread : block->threads) {
+        if (!thread.fiber || thread.finished) continue;
+        add(groups, *thread.fiber,
+            format("rank %d: kernel %s, block %u", kernel->rank, kernel->name, block->number));
+      }
+    }
+  }
+}
+
+void add_streams(Groups& groups) {
+  for (const auto& device : g_devices) {
+    for (const Stream* stream : device->streams) {
+      if (stream->queue.empty()) continue;
+      const StreamOp& op = *stream->queue.front();
+      if (op.kind == OpKind::Kernel && op.started) continue;
+      const std::string text = format("rank %d: a stream waits ", op.rank) +
+                               describe_stream(*stream);
+      Group& group = groups[text];
+      group.text = text;
+      group.where = op.where;
+      group.count++;
+    }
+  }
+}
+
+// Blocks that wait for blocks which cannot start.
+void report_residency() {
+  for (const Kernel* kernel : running_kernels()) {
+    if (kernel->next_block >= kernel->total_blocks) continue;
+    report_finding({.kind = "not_resident",
+                    .message = format("kernel %s has %llu blocks, of which only %u fit on the "
+                                      "device at once; those wait for blocks that cannot start",
+                                      kernel->name,
+                                      static_cast<unsigned long long>(kernel->total_blocks),
+                                      kernel->residency),
+                    .hint = "launch no more blocks than can be resident",
+                    .where = kernel->op->where,
+                    .rank = kernel->rank,
+                    .kernel = kernel->name});
+  }
+}
+
+std::string summary(const Groups& groups) {
+  constexpr int kLines = 16;
+  std::string text = "nothing can go on:";
+  int line = 0;
+  for (const auto& [key, group] : groups) {
+    if (line++ == kLines) return text + "\n  ...";
+    text += "\n  " + group.text;
+    if (group.count > 1) text += format(" [%d threads]", group.count);
+  }
+  return text;
+}
+
+}  // namespace
+
+void report_deadlock() {
+  Groups groups;
+  add_hosts(groups);
+  add_threads(groups);
+  add_streams(groups);
+  report_residency();
+  // Device code and queued operations tell more than a host that waits for them.
+  bool any_device = false;
+  for (const auto& [key, group] : groups) any_device |= group.example == nullptr || group.on_device;
+  const std::string all = summary(groups);
+  for (const auto& [key, group] : groups) {
+    if (any_device && group.example && !group.on_device) continue;
+    Fiber* shown = group.on_device ? const_cast<Fiber*>(group.example) : nullptr;
+    g_current = shown;
+    report_finding({.kind = "deadlock",
+                    .message = group.text + "; " + all,
+                    .hint = "find the operation that should have let it go on: a signal, a "
+                            "barrier arrival, a matching collective on another rank",
+                    .where = group.where,
+                    .rank = shown ? std::optional<int>{} : std::optional<int>{0}});
+    g_current = nullptr;
+  }
+  finish_run("deadlock");
+}
+
+}  // namespace warploom

@@ -1,0 +1,75 @@
+#include "host_copies.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "report.h"
+#include "world.h"
+
+namespace warploom {
+
+int g_host_copies = 0;
+
+namespace {
+
+struct Watch {
+  int id;
+  const char* start;
+  std::size_t bytes;
+  const Process* process;
+  OpId op;
+  Frames where;
+};
+std::vector<Watch> g_watches;
+int g_next = 1;
+
+// The host thread has synchronised with the copy.
+bool settled(const Watch& watch, const HostThread& host) {
+  if (!watch.op) return false;
+  const Op& op = op_of(watch.op);
+  return host.clock.agent_time(op.agent) >= op.time;
+}
+
+}  // namespace
+
+int watch_host_copy(const void* target, std::size_t bytes, const Frames& where) {
+  g_watches.push_back({g_next, static_cast<const char*>(target), bytes, &current_process(), 0,
+                       where});
+  g_host_copies++;
+  return g_next++;
+}
+
+void host_copy_started(int watch, OpId op) {
+  for (Watch& entry : g_watches) {
+    if (entry.id == watch) entry.op = op;
+  }
+}
+
+void check_host_copies(const void* p, std::size_t bytes, bool write) {
+  const HostThread& host = *g_current->host;
+  const char* start = static_cast<const char*>(p);
+  for (std::size_t i = 0; i < g_watches.size();) {
+    const Watch& watch = g_watches[i];
+    if (watch.process != host.process) {
+      i++;
+      continue;
+    }
+    if (settled(watch, host)) {
+      g_watches.erase(g_watches.begin() + static_cast<long>(i));
+      g_host_copies--;
+      continue;
+    }
+    if (start < watch.start + watch.bytes && watch.start < start + bytes) {
+      report_finding(
+          {.kind = "readback_before_sync",
+           .message = format("the host %ss the target of an asynchronous copy of %zu bytes before "
+                             "it has synchronised with it",
+                             write ? "write" : "read", watch.bytes),
+           .hint = "call cudaStreamSynchronize before the data is used",
+           .other = watch.where});
+    }
+    i++;
+  }
+}
+
+}  // namespace warploom

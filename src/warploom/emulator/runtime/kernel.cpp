@@ -1,0 +1,142 @@
+// Launches: validation, residency, blocks coming and going.
+#include "kernel.h"
+
+#include <algorithm>
+
+#include "memory.h"
+#include "report.h"
+#include "stats.h"
+#include "world_setup.h"
+
+namespace warploom {
+
+namespace {
+
+// Limits of compute capability 9.0 (CUDA C++ Programming Guide, table "Technical Specifications").
+constexpr uint64_t kThreadsPerBlock = 1024;
+constexpr unsigned kThreadsPerSm = 2048, kBlocksPerSm = 32;
+constexpr std::size_t kSharedPerSm = 228 << 10, kSharedPerBlock = 227 << 10;
+
+enum { kInvalidConfiguration = 9, kCooperativeTooLarge = 720, kInvalidValue = 1 };
+
+std::vector<Kernel*> g_running;
+
+uint64_t volume(dim3 d) { return uint64_t{d.x} * d.y * d.z; }
+
+int validate(const LaunchConfig& config) {
+  const dim3 g = config.grid, b = config.block;
+  if (volume(b) == 0 || volume(b) > kThreadsPerBlock || b.x > 1024 || b.y > 1024 || b.z > 64) {
+    return kInvalidConfiguration;
+  }
+  if (volume(g) == 0 || g.x > 0x7FFFFFFF || g.y > 65535 || g.z > 65535) {
+    return kInvalidConfiguration;
+  }
+  if (config.shared_bytes > kSharedPerBlock) return kInvalidValue;
+  return 0;
+}
+
+unsigned residency_of(const LaunchConfig& config, const Device& device) {
+  const auto threads = static_cast<unsigned>(volume(config.block) + 31) / 32 * 32;
+  unsigned per_sm = std::min(kBlocksPerSm, kThreadsPerSm / threads);
+  if (config.shared_bytes) {
+    per_sm = std::min<unsigned>(
+        per_sm, static_cast<unsigned>(kSharedPerSm / (config.shared_bytes + 1024)));
+  }
+  return std::max(1u, per_sm) * static_cast<unsigned>(device.sm_count);
+}
+
+uint3 index_of(uint64_t number, dim3 grid) {
+  return {static_cast<unsigned>(number % grid.x),
+          static_cast<unsigned>(number / grid.x % grid.y),
+          static_cast<unsigned>(number / grid.x / grid.y)};
+}
+
+std::unique_ptr<Block> make_block(Kernel& kernel, uint64_t number) {
+  auto block = std::make_unique<Block>();
+  block->kernel = &kernel;
+  block->index = index_of(number, kernel.config.grid);
+  block->number = static_cast<uint32_t>(number);
+  const dim3 shape = kernel.config.block;
+  const auto threads = static_cast<unsigned>(volume(shape));
+  block->threads.resize(threads);
+  for (unsigned t = 0; t < threads; t++) {
+    GpuThread& thread = block->threads[t];
+    thread.index = index_of(t, shape);
+    thread.linear = static_cast<uint16_t>(t);
+    thread.block = block.get();
+  }
+  block->live = threads;
+  block->warp_base.assign((threads + 31) / 32, 0);
+  block->clock = kernel.op->clock;
+  return block;
+}
+
+int fail_launch(HostThread& host, int error) {
+  host.last_error = error;
+  host.error_seen = false;
+  host.error_where = capture_frames();
+  return error;
+}
+
+}  // namespace
+
+const std::vector<Kernel*>& running_kernels() { return g_running; }
+
+Kernel::~Kernel() {
+  std::erase(g_running, this);
+  if (body.destroy) body.destroy(body.closure);
+  if (body.closure) release_closure(body.closure);
+}
+
+void Kernel::activate_blocks() {
+  while (next_block < total_blocks && resident.size() < residency) {
+    resident.push_back(make_block(*this, next_block++));
+    enqueue(resident.back().get());
+  }
+}
+
+void Kernel::block_finished(Block* block) {
+  op->clock.join(block->clock);
+  finished_blocks++;
+  auto same = [block](const auto& entry) { return entry.get() == block; };
+  std::erase_if(resident, same);
+  if (finished_blocks < total_blocks) {
+    activate_blocks();
+    return;
+  }
+  complete(*op);
+}
+
+int launch_kernel(const char* name, const LaunchConfig& config, KernelBody body) {
+  HostThread& host = current_host();
+  auto kernel = std::make_shared<Kernel>();
+  kernel->name = name;
+  kernel->config = config;
+  kernel->body = body;
+  if (const int error = validate(config)) return fail_launch(host, error);
+  Stream* stream = resolve_stream(config.stream);
+  const Device& device = *g_devices[static_cast<std::size_t>(stream->device)];
+  kernel->device = stream->device;
+  kernel->process = host.process;
+  kernel->total_blocks = volume(config.grid);
+  kernel->residency = residency_of(config, device);
+  if (config.cooperative && kernel->total_blocks > kernel->residency) {
+    return fail_launch(host, kCooperativeTooLarge);
+  }
+  g_stats.kernels++;
+  push_op(stream, OpKind::Kernel, name, [kernel](StreamOp& op) {
+    kernel->op = &op;
+    kernel->rank = op.rank;
+    g_running.push_back(kernel.get());
+    op.waiting_for = [k = kernel.get()] {
+      return format("%llu of %llu blocks have ended",
+                    static_cast<unsigned long long>(k->finished_blocks),
+                    static_cast<unsigned long long>(k->total_blocks));
+    };
+    kernel->activate_blocks();
+  });
+  if (g_config.sync_launches) synchronize(stream, "a kernel (diagnostic rerun)");
+  return 0;
+}
+
+}  // namespace warploom

@@ -1,0 +1,124 @@
+// warploom-emu PROGRAM.so [ARGS...]: runs one emulated job. See docs/architecture.md.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string>
+
+#include "crash.h"
+#include "memory.h"
+#include "race.h"
+#include "report.h"
+#include "scheduler.h"
+#include "stats.h"
+#include "world.h"
+#include "world_setup.h"
+
+namespace warploom {
+
+namespace {
+
+constexpr int kConfigFd = 3;
+double g_started = 0;
+
+double now() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  char buffer[4096];
+  ssize_t got;
+  while ((got = read(fd, buffer, sizeof buffer)) > 0) text.append(buffer, static_cast<size_t>(got));
+  return text;
+}
+
+NetTiming timing_of(const std::string& name) {
+  if (name == "lazy") return NetTiming::Lazy;
+  if (name == "random") return NetTiming::Random;
+  return NetTiming::Eager;
+}
+
+bool set_option(const std::string& key, const std::string& value) {
+  const auto number = [&] { return std::strtoll(value.c_str(), nullptr, 10); };
+  const auto integer = [&] { return static_cast<int>(number()); };
+  Config& c = g_config;
+  if (key == "nonce") {
+    c.nonce = value;
+  } else if (key == "ranks") {
+    c.ranks = integer();
+  } else if (key == "lsa_size") {
+    c.lsa_size = integer();
+  } else if (key == "processes") {
+    c.single_process = integer() == 1;
+  } else if (key == "seed") {
+    c.seed = static_cast<uint64_t>(number());
+  } else if (key == "timing") {
+    c.timing = timing_of(value);
+  } else if (key == "race") {
+    c.race = integer() != 0;
+  } else if (key == "readbacks") {
+    c.readbacks = integer() != 0;
+  } else if (key == "sync_launches") {
+    c.sync_launches = integer() != 0;
+  } else if (key == "nccl_version") {
+    c.nccl_version = integer();
+  } else if (key == "device_memory_mb") {
+    c.device_memory = static_cast<std::size_t>(number()) << 20;
+  } else if (key == "max_findings") {
+    c.max_findings = integer();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void read_config() {
+  const std::string text = read_all(kConfigFd);
+  close(kConfigFd);
+  std::size_t start = 0;
+  while (start < text.size()) {
+    std::size_t end = text.find('\n', start);
+    if (end == std::string::npos) end = text.size();
+    const std::string line = text.substr(start, end - start);
+    const std::size_t equals = line.find('=');
+    start = end + 1;
+    if (line.empty()) continue;
+    if (equals == std::string::npos ||
+        !set_option(line.substr(0, equals), line.substr(equals + 1))) {
+      std::fprintf(stderr, "warploom-emu: unknown configuration line '%s'\n", line.c_str());
+      _exit(64);
+    }
+  }
+  if (g_config.ranks < 1 || g_config.ranks > kMaxDevices || g_config.lsa_size < 1) {
+    std::fprintf(stderr, "warploom-emu: ranks must be 1 to %d\n", kMaxDevices);
+    _exit(64);
+  }
+}
+
+}  // namespace
+
+double seconds_since_start() { return now() - g_started; }
+
+}  // namespace warploom
+
+int main(int argc, char** argv) {
+  using namespace warploom;
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: warploom-emu PROGRAM.so [ARGS...]\n");
+    return 64;
+  }
+  g_started = now();
+  read_config();
+  open_report();
+  create_arena(g_config.ranks, g_config.device_memory);
+  if (g_config.race) create_shadow(g_config.ranks, g_config.device_memory);
+  install_crash_handlers();
+  create_world(argv[1], argc - 1, argv + 1);
+  run_until_done();
+  finish_run("finished");
+}

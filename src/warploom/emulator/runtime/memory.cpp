@@ -1,0 +1,344 @@
+#include "memory.h"
+
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "kernel.h"
+#include "race.h"
+#include "report.h"
+#include "world.h"
+
+namespace warploom {
+
+namespace {
+
+constexpr std::size_t kAlignment = 512;       // of cudaMalloc
+constexpr std::size_t kGuard = 512;           // unmapped-looking gap behind each allocation
+constexpr std::size_t kNcclAlignment = 2 << 20;  // ncclMemAlloc hands out whole 2 MiB granules
+constexpr std::size_t kReleasePages = 64 << 10;  // give freed pages back above this size
+
+// Allocations of one space, freed ones included until their addresses are used again.
+struct Arena {
+  uintptr_t base = 0, top = 0, end = 0;
+  std::size_t capacity = 0, used = 0;
+  std::map<uintptr_t, Allocation> allocations;
+};
+std::vector<Arena> g_device_arenas;
+Arena g_pinned;
+
+// Most accesses hit the allocation that the last one on this page hit.
+struct CacheEntry {
+  uintptr_t page = 0;
+  Allocation* allocation = nullptr;
+};
+CacheEntry g_cache[256];
+
+CacheEntry& cache_of(uintptr_t p) { return g_cache[(p >> 12) & 255]; }
+
+void drop_cache() { std::memset(static_cast<void*>(g_cache), 0, sizeof g_cache); }
+
+void map_fixed(uintptr_t start, std::size_t bytes) {
+  void* got = mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got != reinterpret_cast<void*>(start)) {
+    std::perror("warploom-emu: cannot reserve address space for device memory");
+    std::exit(70);
+  }
+}
+
+void poison(uintptr_t start, std::size_t bytes) {
+  const uint32_t word = poison_word();
+  auto* words = reinterpret_cast<uint32_t*>(start);
+  for (std::size_t i = 0; i < bytes / 4; i++) words[i] = word;
+  std::memset(reinterpret_cast<char*>(start) + bytes / 4 * 4, 0xFF, bytes % 4);
+}
+
+// Takes a freed range of the same size again only when the address space runs out.
+uintptr_t reuse_freed(Arena& arena, std::size_t span) {
+  for (auto it = arena.allocations.begin(); it != arena.allocations.end(); ++it) {
+    auto next = std::next(it);
+    const uintptr_t limit = next == arena.allocations.end() ? arena.top : next->first;
+    if (!it->second.live && limit - it->first >= span) {
+      const uintptr_t start = it->first;
+      drop_cache();
+      arena.allocations.erase(it);
+      return start;
+    }
+  }
+  return 0;
+}
+
+void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
+                  const Frames& where) {
+  if (bytes == 0 || bytes > arena.capacity - arena.used) return nullptr;
+  const std::size_t align = kind == AllocKind::NcclMemAlloc ? kNcclAlignment : kAlignment;
+  const std::size_t span = (bytes + kGuard + kAlignment - 1) / kAlignment * kAlignment;
+  uintptr_t start = (arena.top + align - 1) / align * align;
+  if (start + span <= arena.end) {
+    arena.top = start + span;
+  } else {
+    start = reuse_freed(arena, span);
+    if (!start || start % align) return nullptr;
+  }
+  arena.used += bytes;
+  Allocation& entry = arena.allocations[start];
+  entry = {start, bytes, kind, device, true, 0, where, {}};
+  poison(start, bytes);
+  forget_history(reinterpret_cast<void*>(start), bytes);
+  return reinterpret_cast<void*>(start);
+}
+
+Allocation* find_in(Arena& arena, uintptr_t p) {
+  auto it = arena.allocations.upper_bound(p);
+  if (it == arena.allocations.begin()) return nullptr;
+  --it;
+  Allocation& found = it->second;
+  return p < found.start + found.bytes ? &found : nullptr;
+}
+
+Arena* arena_of(const void* p) {
+  switch (space_of(p)) {
+    case Space::Device: {
+      const auto device = static_cast<std::size_t>(device_of(p));
+      return device < g_device_arenas.size() ? &g_device_arenas[device] : nullptr;
+    }
+    case Space::Pinned:
+      return &g_pinned;
+    default:
+      return nullptr;
+  }
+}
+
+// The allocation that ends nearest before `p`, for the message of an out-of-bounds access.
+Allocation* nearest_before(const void* p) {
+  Arena* arena = arena_of(p);
+  if (!arena) return nullptr;
+  auto it = arena->allocations.upper_bound(reinterpret_cast<uintptr_t>(p));
+  return it == arena->allocations.begin() ? nullptr : &std::prev(it)->second;
+}
+
+const char* verb(bool write) { return write ? "write" : "read"; }
+
+void report_bounds(const void* p, std::size_t bytes, const char* what, const Frames& where) {
+  FindingInfo info{.kind = "out_of_bounds", .message = "", .where = where};
+  if (Allocation* near = nearest_before(p)) {
+    const auto past = reinterpret_cast<uintptr_t>(p) + bytes - near->start - near->bytes;
+    info.message = format("%s of %zu bytes ends %zu bytes past an allocation of %zu bytes on "
+                          "device %d",
+                          what, bytes, static_cast<std::size_t>(past), near->bytes, near->device);
+    info.other = near->allocated;
+  } else {
+    info.message = format("%s of %zu bytes at %p, which is in no allocation", what, bytes, p);
+  }
+  info.hint = "compare the index with the size that was allocated";
+  report_finding(std::move(info));
+}
+
+void report_freed(const Allocation& freed, std::size_t bytes, const char* what,
+                  const Frames& where) {
+  report_finding({.kind = "use_after_free",
+                  .message = format("%s of %zu bytes in an allocation of %zu bytes that was freed",
+                                    what, bytes, freed.bytes),
+                  .hint = "free memory only after the last operation on it has been synchronised",
+                  .where = where,
+                  .other = freed.freed});
+}
+
+bool check_shared(const void* p, std::size_t bytes, bool write, const GpuThread& thread) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  const Block& block = *thread.block;
+  const uintptr_t slot = kSharedBase + static_cast<uintptr_t>(block.slot) * kSharedSlot;
+  if (block.slot >= 0 && address >= slot && address + bytes <= slot + block.shared_used) {
+    if (block.dynamic_start && address >= block.dynamic_start &&
+        address + bytes <= block.dynamic_start + block.kernel->config.shared_bytes) {
+      return true;
+    }
+    for (const auto& [key, variable] : block.shared) {
+      if (address >= variable.start && address + bytes <= variable.start + variable.bytes) {
+        return true;
+      }
+    }
+  }
+  const char* name = "shared memory";
+  uintptr_t best = 0;
+  for (const auto& [key, variable] : block.shared) {
+    if (variable.start <= address && variable.start >= best) {
+      best = variable.start;
+      name = variable.name;
+    }
+  }
+  if (block.dynamic_start && block.dynamic_start <= address && block.dynamic_start >= best) {
+    name = "dynamic shared memory";
+  }
+  report_finding({.kind = "out_of_bounds",
+                  .message = format("%s of %zu bytes outside of '%s' in shared memory (%zu bytes of "
+                                    "dynamic shared memory were asked for)",
+                                    verb(write), bytes, name, block.kernel->config.shared_bytes),
+                  .hint = "compare the index with the array's size, and the launch's third "
+                          "argument with what the kernel uses"});
+  return false;
+}
+
+bool program_owns(const void* p) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  const Process& process = current_process();
+  return address >= process.base && address < process.end;
+}
+
+// May the running GPU thread touch memory of another device?
+bool reachable(const Allocation& allocation, int from) {
+  if (allocation.device < 0 || allocation.device == from) return true;
+  if (allocation.windows > 0 && lsa_team_of(allocation.device) == lsa_team_of(from)) return true;
+  const auto& peers = g_devices[static_cast<std::size_t>(from)]->peers;
+  return peers[static_cast<std::size_t>(allocation.device)];
+}
+
+bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread& thread) {
+  switch (space_of(p)) {
+    case Space::Shared:
+      return check_shared(p, bytes, write, thread);
+    case Space::None: {
+      if (in_gpu_stack(p) || is_closure(p) || program_owns(p)) return false;
+      report_finding(
+          {.kind = "device_dereference_host",
+           .message = format("device code %ss ordinary host memory at %p", verb(write), p),
+           .hint = "copy the data to the device, or allocate it with cudaMallocHost, "
+                   "cudaHostAlloc or cudaMallocManaged"});
+      return false;
+    }
+    default:
+      break;
+  }
+  Allocation* allocation = find_allocation(p);
+  const char* what = verb(write);
+  if (!allocation ||
+      reinterpret_cast<uintptr_t>(p) + bytes > allocation->start + allocation->bytes) {
+    report_bounds(p, bytes, what, {});
+    return false;
+  }
+  if (!allocation->live) {
+    report_freed(*allocation, bytes, what, {});
+    return false;
+  }
+  const int device = thread.block->kernel->device;
+  if (!reachable(*allocation, device)) {
+    report_finding(
+        {.kind = "peer_not_in_lsa_team",
+         .message = format("rank %d %ss memory of rank %d, which it cannot reach by loads and "
+                           "stores",
+                           device, what, allocation->device),
+         .hint = "only ranks of one LSA team share memory; use GIN puts for the others"});
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Space space_of(const void* p) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  if (address - kArenaBase < kSharedBase - kArenaBase) return Space::Device;
+  if (address - kSharedBase < kPinnedBase - kSharedBase) return Space::Shared;
+  if (address - kPinnedBase < kPinnedBytes) return Space::Pinned;
+  return Space::None;
+}
+
+int device_of(const void* p) {
+  return static_cast<int>((reinterpret_cast<uintptr_t>(p) - kArenaBase) / kDeviceStride);
+}
+
+void create_arena(int devices, std::size_t device_bytes) {
+  // Some room above the capacity, so that freed addresses are not reused soon.
+  const std::size_t span = std::min(kDeviceStride, device_bytes * 2);
+  for (int i = 0; i < devices; i++) {
+    const uintptr_t base = kArenaBase + kDeviceStride * static_cast<uintptr_t>(i);
+    map_fixed(base, span);
+    g_device_arenas.push_back({base, base, base + span, device_bytes, 0, {}});
+  }
+  map_fixed(kSharedBase, kSharedSlot * std::size_t{kSharedSlots});
+  map_fixed(kPinnedBase, kPinnedBytes);
+  g_pinned = {kPinnedBase, kPinnedBase, kPinnedBase + kPinnedBytes, kPinnedBytes / 4, 0, {}};
+}
+
+uint32_t poison_word() {
+  // Not a number in every floating-point type, and no plausible index.
+  return 0xFFF7FFF7u ^ static_cast<uint32_t>(g_config.seed * 0x00050003u & 0x00070007u);
+}
+
+void* allocate_device(int device, std::size_t bytes, AllocKind kind, const Frames& where) {
+  return allocate_in(g_device_arenas[static_cast<std::size_t>(device)], bytes, kind, device,
+                     where);
+}
+
+void* allocate_pinned(std::size_t bytes, AllocKind kind, const Frames& where) {
+  return allocate_in(g_pinned, bytes, kind, -1, where);
+}
+
+Allocation* find_allocation(const void* p) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  CacheEntry& cached = cache_of(address);
+  if (cached.allocation && cached.page == address >> 12 &&
+      address - cached.allocation->start < cached.allocation->bytes) {
+    return cached.allocation;
+  }
+  Arena* arena = arena_of(p);
+  Allocation* found = arena ? find_in(*arena, address) : nullptr;
+  if (found) cached = {address >> 12, found};
+  return found;
+}
+
+void release(Allocation* allocation, const Frames& where) {
+  allocation->live = false;
+  allocation->freed = where;
+  arena_of(reinterpret_cast<void*>(allocation->start))->used -= allocation->bytes;
+  forget_history(reinterpret_cast<void*>(allocation->start), allocation->bytes);
+  if (allocation->bytes >= kReleasePages) {
+    const uintptr_t first = (allocation->start + 4095) & ~uintptr_t{4095};
+    const uintptr_t last = (allocation->start + allocation->bytes) & ~uintptr_t{4095};
+    madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  }
+}
+
+std::size_t free_bytes(int device) {
+  const Arena& arena = g_device_arenas[static_cast<std::size_t>(device)];
+  return arena.capacity - arena.used;
+}
+
+std::size_t total_bytes() { return g_device_arenas.front().capacity; }
+
+bool check_access(const void* p, std::size_t bytes, bool write, uint32_t) {
+  if (GpuThread* thread = current_thread()) return check_thread_access(p, bytes, write, *thread);
+  const Space space = space_of(p);
+  if (space == Space::Device || space == Space::Shared) {
+    report_finding({.kind = "host_dereference",
+                    .message = format("host code %ss device memory at %p", verb(write), p),
+                    .hint = "copy it to the host first (cudaMemcpy)"});
+    return false;
+  }
+  if (space == Space::Pinned) {
+    return check_range(p, bytes, verb(write), {});
+  }
+  return false;
+}
+
+bool check_range(const void* p, std::size_t bytes, const char* what, const Frames& where) {
+  if (bytes == 0 || !in_arena(p)) return false;
+  Allocation* allocation = find_allocation(p);
+  if (!allocation ||
+      reinterpret_cast<uintptr_t>(p) + bytes > allocation->start + allocation->bytes) {
+    report_bounds(p, bytes, what, where);
+    return false;
+  }
+  if (!allocation->live) {
+    report_freed(*allocation, bytes, what, where);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace warploom

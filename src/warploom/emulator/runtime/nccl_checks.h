@@ -1,0 +1,9 @@
+// What NCCL objects must look like when a process ends.
+#pragma once
+
+namespace warploom {
+
+// Open groups, communicators and windows that were never destroyed.
+void nccl_process_exit_checks(int rank);
+
+}  // namespace warploom

@@ -1,0 +1,11 @@
+// Loops that wait for memory to change must let others run, or nothing ever changes it.
+#pragma once
+
+namespace warploom {
+
+// The running fiber reads `address` in a way that a polling loop would.
+void note_poll(const void* address);
+// The running fiber has made many accesses: others may have their turn.
+void spend_budget();
+
+}  // namespace warploom

@@ -1,0 +1,184 @@
+#include "report.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <set>
+#include <vector>
+
+#include "kernel.h"
+#include "stats.h"
+#include "world.h"
+
+namespace warploom {
+
+Stats g_stats;
+
+namespace {
+
+constexpr int kReportFd = 4;
+constexpr int kReadbackFd = 5;
+
+std::set<std::string> g_known;  // findings that were reported, by kind and place
+int g_findings = 0;
+std::size_t g_readback_bytes = 0;
+std::vector<uint64_t> g_readback_count;
+
+void write_all(int fd, const char* data, std::size_t bytes) {
+  while (bytes) {
+    const ssize_t written = write(fd, data, bytes);
+    if (written <= 0) return;  // the driver has gone: there is nobody to tell
+    data += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+std::string quote(const std::string& text) {
+  std::string out = "\"";
+  for (const unsigned char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += static_cast<char>(c);
+    } else if (c < 0x20) {
+      out += format("\\u%04x", c);
+    } else {
+      out += static_cast<char>(c);
+    }
+  }
+  return out + '"';
+}
+
+std::string frames_json(const Frames& frames) {
+  std::string out = "[";
+  for (int i = 0; i < Frames::kMax && frames.pc[i]; i++) {
+    if (i) out += ',';
+    out += std::to_string(frames.pc[i]);
+  }
+  return out + "]";
+}
+
+std::string index_json(uint3 v) { return format("[%u,%u,%u]", v.x, v.y, v.z); }
+
+void send(const std::string& line) {
+  const std::string whole = line + "\n";
+  write_all(kReportFd, whole.data(), whole.size());
+}
+
+std::string place_key(const char* kind, const Frames& where) {
+  return std::string(kind) + std::string(reinterpret_cast<const char*>(where.pc), sizeof where.pc);
+}
+
+}  // namespace
+
+std::string format(const char* pattern, ...) {
+  va_list args, copy;
+  va_start(args, pattern);
+  va_copy(copy, args);
+  const int length = std::vsnprintf(nullptr, 0, pattern, args);
+  va_end(args);
+  std::string out(static_cast<std::size_t>(length), '\0');
+  std::vsnprintf(out.data(), out.size() + 1, pattern, copy);
+  va_end(copy);
+  return out;
+}
+
+void open_report() { send("{\"ev\":\"begin\",\"nonce\":" + quote(g_config.nonce) + "}"); }
+
+bool report_finding(FindingInfo info) {
+  if (!info.where.pc[0] && g_current) info.where = capture_frames();
+  if (!g_known.insert(place_key(info.kind, info.where)).second) return false;
+  if (g_findings >= g_config.max_findings) return false;
+  g_findings++;
+  const GpuThread* thread = current_thread();
+  const char* kernel = info.kernel ? info.kernel : thread ? thread->block->kernel->name : nullptr;
+  std::string line = "{\"ev\":\"finding\",\"kind\":" + quote(info.kind) + ",\"severity\":\"" +
+                     (info.warning ? "warning" : "error") +
+                     "\",\"message\":" + quote(info.message) + ",\"hint\":" + quote(info.hint);
+  if (info.rank) {
+    line += ",\"rank\":" + std::to_string(*info.rank);
+  } else if (g_current) {
+    line += ",\"rank\":" + std::to_string(current_rank());
+  }
+  if (kernel) line += ",\"kernel\":" + quote(kernel);
+  if (thread) {
+    line += ",\"block\":" + index_json(thread->block->index) +
+            ",\"thread\":" + index_json(thread->index);
+  }
+  line += ",\"frames\":" + frames_json(info.where) +
+          ",\"other_frames\":" + frames_json(info.other) + "}";
+  send(line);
+  return true;
+}
+
+void report_readback(int rank, const void* data, std::size_t bytes, const void* device,
+                     const Frames& where) {
+  if (!g_config.readbacks) return;
+  const auto index = static_cast<std::size_t>(rank);
+  if (g_readback_count.size() <= index) g_readback_count.resize(index + 1);
+  write_all(kReadbackFd, static_cast<const char*>(data), bytes);
+  send(format("{\"ev\":\"readback\",\"rank\":%d,\"seq\":%llu,\"bytes\":%zu,\"offset\":%zu,"
+              "\"device_offset\":%llu,\"frames\":%s}",
+              rank, static_cast<unsigned long long>(g_readback_count[index]++), bytes,
+              g_readback_bytes,
+              static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(device)),
+              frames_json(where).c_str()));
+  g_readback_bytes += bytes;
+}
+
+void report_exit(int rank, int code) {
+  send(format("{\"ev\":\"exit\",\"rank\":%d,\"code\":%d}", rank, code));
+}
+
+void finish_run(const char* state) {
+  std::fflush(stdout);
+  std::fflush(stderr);
+  const Stats& s = g_stats;
+  send(format("{\"ev\":\"end\",\"nonce\":%s,\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
+              "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
+              "\"seconds\":%.6f}}",
+              quote(g_config.nonce).c_str(), state, s.switches, s.threads, s.kernels, s.accesses,
+              s.puts, seconds_since_start()));
+  // No destructors of the program run after the verdict.
+  syscall(SYS_exit_group, 0);
+  __builtin_unreachable();
+}
+
+void stop_run() { finish_run("stopped"); }
+
+void stop_unsupported(const char* name, const std::string& why) {
+  send("{\"ev\":\"unsupported\",\"name\":" + quote(name) + ",\"message\":" + quote(why) +
+       ",\"frames\":" + frames_json(g_current ? capture_frames() : Frames{}) + "}");
+  finish_run("stopped");
+}
+
+uint32_t program_offset(const void* return_address) {
+  if (!g_current || !g_current->process) return 0;
+  const Process& process = *g_current->process;
+  const auto address = reinterpret_cast<uintptr_t>(return_address);
+  if (address < process.base || address >= process.end) return 0;
+  // One back, so that the address lies in the call and not behind it.
+  return static_cast<uint32_t>(address - process.base - 1);
+}
+
+Frames capture_frames() {
+  Frames frames;
+  if (!g_current) return frames;
+  const auto low = reinterpret_cast<uintptr_t>(g_current->stack);
+  const uintptr_t high = low + g_current->stack_bytes;
+  auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  int count = 0;
+  while (frame >= low && frame + 16 <= high && count < Frames::kMax) {
+    const auto* words = reinterpret_cast<const uintptr_t*>(frame);
+    if (const uint32_t pc = program_offset(reinterpret_cast<void*>(words[1]))) {
+      frames.pc[count++] = pc;
+    }
+    if (words[0] <= frame) break;
+    frame = words[0];
+  }
+  return frames;
+}
+
+}  // namespace warploom

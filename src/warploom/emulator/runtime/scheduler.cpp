@@ -1,0 +1,190 @@
+#include "scheduler.h"
+
+#include <deque>
+
+#include "kernel.h"
+#include "report.h"
+#include "world.h"
+
+namespace warploom {
+
+uint64_t g_progress = 0;
+
+namespace {
+
+// Rounds in which every polling thread re-read its memory and nothing changed. A loop with its own
+// time-out may need many; a real deadlock never ends.
+constexpr int kIdleRounds = 256;
+
+std::deque<Runnable*> g_hosts, g_devices_ready, g_network;
+std::vector<Runnable*> g_any;        // everything, when the order is random
+std::vector<Fiber*> g_polling;       // parked until something changes
+uint64_t g_polled_at = 0;
+uint64_t g_random_state = 0;
+uint64_t g_rounds = 0;
+
+bool lazy() { return g_config.timing == NetTiming::Lazy; }
+
+Runnable* take(std::deque<Runnable*>& queue) {
+  Runnable* next = queue.front();
+  queue.pop_front();
+  return next;
+}
+
+Runnable* next_runnable() {
+  if (random_schedule()) {
+    if (g_any.empty()) return nullptr;
+    std::size_t i = random_below(g_any.size());
+    Runnable* next = g_any[i];
+    g_any[i] = g_any.back();
+    g_any.pop_back();
+    return next;
+  }
+  // Lazy: hosts run ahead, devices follow, the network is last of all (see run_until_done).
+  // Eager: the network and the devices overtake the hosts.
+  if (lazy()) {
+    if (!g_hosts.empty()) return take(g_hosts);
+    if (!g_devices_ready.empty()) return take(g_devices_ready);
+    return nullptr;
+  }
+  if (!g_network.empty()) return take(g_network);
+  if (!g_devices_ready.empty()) return take(g_devices_ready);
+  if (!g_hosts.empty()) return take(g_hosts);
+  return nullptr;
+}
+
+// Lets polling fibers look again, if something changed since they last did.
+bool release_pollers() {
+  if (g_polling.empty()) return false;
+  std::vector<Fiber*> polling;
+  polling.swap(g_polling);
+  for (Fiber* fiber : polling) {
+    fiber->polling = false;
+    wake(fiber);
+  }
+  g_polled_at = g_progress;
+  return true;
+}
+
+bool all_hosts_done() {
+  for (const auto& process : g_processes) {
+    for (const auto& thread : process->threads) {
+      if (thread->fiber && thread->fiber->state != FiberState::Done) return false;
+    }
+  }
+  return true;
+}
+
+void run_one(Runnable* next) {
+  next->queued = false;
+  next->run();
+}
+
+}  // namespace
+
+uint64_t random_below(uint64_t bound) {
+  // splitmix64 (Steele, Lea, Flood 2014): small, fast and the same everywhere.
+  static bool seeded = false;
+  if (!seeded) {
+    g_random_state = g_config.seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D;
+    seeded = true;
+  }
+  uint64_t z = (g_random_state += 0x9E3779B97F4A7C15);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  z ^= z >> 31;
+  return bound ? z % bound : 0;
+}
+
+bool random_schedule() { return g_config.timing == NetTiming::Random; }
+
+void enqueue(Runnable* runnable) {
+  if (runnable->queued) return;
+  runnable->queued = true;
+  if (random_schedule()) {
+    g_any.push_back(runnable);
+  } else if (runnable->kind == Runnable::Kind::Host) {
+    g_hosts.push_back(runnable);
+  } else if (runnable->kind == Runnable::Kind::Network) {
+    g_network.push_back(runnable);
+  } else {
+    g_devices_ready.push_back(runnable);
+  }
+}
+
+void wake(Fiber* fiber) {
+  if (fiber->state == FiberState::Done) return;
+  fiber->state = FiberState::Ready;
+  if (fiber->host) {
+    enqueue(fiber->host);
+  } else {
+    fiber->block->ready.push_back(fiber);
+    enqueue(fiber->block);
+  }
+}
+
+void block_current(WaitReason reason) {
+  Fiber* self = g_current;
+  self->reason = std::move(reason);
+  self->where = capture_frames();
+  self->state = FiberState::Blocked;
+  switch_to_scheduler();
+  self->reason = {};
+}
+
+void yield_current() {
+  if (!g_current) return;
+  wake(g_current);
+  switch_to_scheduler();
+}
+
+void poll_current() {
+  Fiber* self = g_current;
+  if (!self) return;
+  self->state = FiberState::Blocked;
+  self->polling = true;
+  self->reason = {"a loop that polls memory", {}};
+  self->where = capture_frames();
+  g_polling.push_back(self);
+  switch_to_scheduler();
+  self->reason = {};
+}
+
+void WaitQueue::sleep(const WaitReason& reason) {
+  waiting_.push_back(g_current);
+  block_current(reason);
+}
+
+void WaitQueue::notify_all() {
+  note_progress();
+  std::vector<Fiber*> waiting;
+  waiting.swap(waiting_);
+  for (Fiber* fiber : waiting) wake(fiber);
+}
+
+void run_until_done() {
+  int idle = 0;
+  for (;;) {
+    // Pollers take their turn even while others run on for long.
+    if (++g_rounds % 64 == 0 && g_progress != g_polled_at) release_pollers();
+    if (Runnable* next = next_runnable()) {
+      run_one(next);
+      continue;
+    }
+    if (all_hosts_done()) return;
+    if (g_progress != g_polled_at && release_pollers()) {
+      idle = 0;
+      continue;
+    }
+    if (!g_network.empty()) {
+      run_one(take(g_network));
+      note_progress();
+      continue;
+    }
+    // Every poller looks again a number of times: it may count its own rounds.
+    if (++idle < kIdleRounds && release_pollers()) continue;
+    report_deadlock();
+  }
+}
+
+}  // namespace warploom

@@ -1,0 +1,136 @@
+#include "stream.h"
+
+#include "report.h"
+#include "stats.h"
+
+namespace warploom {
+
+namespace {
+
+uint64_t g_sequence = 0;
+
+// Streams of one device wait for each other only through the default stream.
+bool must_wait_for(const Stream& stream, const Stream& other, uint64_t sequence) {
+  if (&stream == &other || other.queue.empty()) return false;
+  if (stream.non_blocking || other.non_blocking) return false;
+  if (!stream.legacy && !other.legacy) return false;
+  return other.queue.front()->sequence < sequence;
+}
+
+bool can_start(const Stream& stream, const StreamOp& op) {
+  const Device& device = *g_devices[static_cast<std::size_t>(stream.device)];
+  for (const Stream* other : device.streams) {
+    if (must_wait_for(stream, *other, op.sequence)) return false;
+  }
+  return true;
+}
+
+void join_default_stream_order(Stream& stream) {
+  if (stream.non_blocking) return;
+  const Device& device = *g_devices[static_cast<std::size_t>(stream.device)];
+  if (!stream.legacy) {
+    stream.clock.join(device.legacy->clock);
+    return;
+  }
+  for (const Stream* other : device.streams) {
+    if (!other->non_blocking) stream.clock.join(other->clock);
+  }
+}
+
+void start(Stream& stream, StreamOp& op) {
+  op.started = true;
+  join_default_stream_order(stream);
+  op.clock = stream.clock;
+  op.clock.join(op.issued);
+  op.op = new_op({.kind = op.kind,
+                  .agent = stream.agent,
+                  .time = ++stream.time,
+                  .rank = op.rank,
+                  .name = op.name,
+                  .frames = op.where});
+  note_progress();
+  op.start(op);
+}
+
+}  // namespace
+
+void Stream::run() {
+  while (!queue.empty()) {
+    const std::shared_ptr<StreamOp> op = queue.front();
+    if (!op->started) {
+      if (!can_start(*this, *op)) return;
+      start(*this, *op);
+    }
+    if (!op->done) return;
+    if (random_schedule() && !queue.empty()) {
+      enqueue(this);
+      return;
+    }
+  }
+}
+
+void complete(StreamOp& op) {
+  Stream& stream = *op.stream;
+  op.done = true;
+  op.clock.advance(stream.agent, stream.time);
+  stream.clock = op.clock;
+  // The operation may be the only owner of what it is completing from.
+  const std::shared_ptr<StreamOp> keep = stream.queue.front();
+  stream.queue.pop_front();
+  stream.idle.notify_all();
+  const Device& device = *g_devices[static_cast<std::size_t>(stream.device)];
+  for (Stream* other : device.streams) {
+    if (!other->queue.empty()) enqueue(other);
+  }
+}
+
+Stream* resolve_stream(cudaStream_t handle) {
+  // The special handles of cuda_runtime_api.h: 0 and 1 are the default stream, 2 is per thread;
+  // one host thread per process makes that the same up to implicit synchronisation.
+  const auto value = reinterpret_cast<uintptr_t>(handle);
+  if (value <= 2) {
+    return g_devices[static_cast<std::size_t>(current_host().device)]->legacy;
+  }
+  return reinterpret_cast<Stream*>(handle);
+}
+
+std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
+                                  std::function<void(StreamOp&)> start) {
+  auto op = std::make_shared<StreamOp>();
+  op->kind = kind;
+  op->name = name;
+  op->where = capture_frames();
+  op->issued = release_clock();
+  op->sequence = ++g_sequence;
+  op->stream = stream;
+  op->rank = g_config.single_process ? stream->device : current_rank();
+  op->start = std::move(start);
+  stream->queue.push_back(op);
+  enqueue(stream);
+  return op;
+}
+
+void synchronize(Stream* stream, const char* what) {
+  stream->idle.wait_until([stream] { return stream->queue.empty(); },
+                          {what, [stream] { return describe_stream(*stream); }});
+  acquire_clock(stream->clock);
+}
+
+void synchronize_device(int device, const char* what) {
+  // Streams may be made while we wait, so the list is read anew each time.
+  const Device& target = *g_devices[static_cast<std::size_t>(device)];
+  for (std::size_t i = 0; i < target.streams.size(); i++) synchronize(target.streams[i], what);
+}
+
+Actor actor_of(const StreamOp& op) { return {.op = op.op, .clock = &op.clock}; }
+
+std::string describe_stream(const Stream& stream) {
+  if (stream.queue.empty()) return "";
+  const StreamOp& op = *stream.queue.front();
+  std::string text = format("for %s", op.name);
+  if (!op.started) text += ", which has not started";
+  if (op.waiting_for) text += " (" + op.waiting_for() + ")";
+  return text;
+}
+
+}  // namespace warploom

@@ -1,0 +1,127 @@
+// Warp operations: shuffles, votes, __syncwarp.
+#include "kernel.h"
+#include "report.h"
+
+namespace warploom {
+
+namespace {
+
+unsigned lanes_of(const Block& block, unsigned warp) {
+  const auto threads = static_cast<unsigned>(block.threads.size());
+  const unsigned left = threads - warp * 32;
+  return left >= 32 ? ~0u : (1u << left) - 1;
+}
+
+unsigned live_lanes(const Block& block, unsigned warp) {
+  unsigned live = 0;
+  const unsigned lanes = lanes_of(block, warp);
+  for (unsigned lane = 0; lane < 32; lane++) {
+    if (lanes >> lane & 1 && !block.threads[warp * 32 + lane].finished) live |= 1u << lane;
+  }
+  return live;
+}
+
+void open_warp(WarpState& state) {
+  std::copy(std::begin(state.value), std::end(state.value), std::begin(state.out));
+  state.arrived = 0;
+  state.generation++;
+  note_progress();
+  std::vector<Fiber*> waiting;
+  waiting.swap(state.waiting);
+  for (Fiber* fiber : waiting) wake(fiber);
+}
+
+// All lanes of `mask` that still run deposit a value; returns when the last one has.
+WarpState& meet(unsigned mask, uint64_t value, const char* what) {
+  GpuThread* self = current_thread();
+  if (!self) stop_unsupported(what, "a warp operation was called outside of a kernel");
+  Block& block = *self->block;
+  const unsigned warp = self->linear / 32u, lane = self->linear % 32u;
+  mask &= lanes_of(block, warp);
+  if (!(mask >> lane & 1)) {
+    report_finding({.kind = "warp_mask",
+                    .message = format("lane %u calls %s with mask 0x%08x, which leaves it out",
+                                      lane, what, mask),
+                    .hint = "the mask must name every lane that makes the call"});
+    mask |= 1u << lane;
+  }
+  WarpState& state = block.warps[uint64_t{warp} << 32 | mask];
+  if (state.arrived == 0) std::fill(std::begin(state.value), std::end(state.value), 0);
+  state.value[lane] = value;
+  state.arrived |= 1u << lane;
+  const uint64_t generation = state.generation;
+  if (state.arrived == (mask & live_lanes(block, warp))) {
+    open_warp(state);
+    return state;
+  }
+  state.waiting.push_back(g_current);
+  while (state.generation == generation) {
+    block_current({what, [&state, mask] {
+                     return format("lanes 0x%08x of mask 0x%08x have arrived", state.arrived,
+                                   mask);
+                   }});
+  }
+  return state;
+}
+
+// What the lanes have acquired becomes known to all of them, and what they did before is ordered.
+void order_warp(Block& block, unsigned warp) {
+  Clock joined = block.clock;
+  bool any = false;
+  const auto first = warp * 32;
+  for (unsigned t = first; t < first + 32 && t < block.threads.size(); t++) {
+    if (!block.threads[t].has_own_clock) continue;
+    joined.join(block.threads[t].own);
+    any = true;
+  }
+  block.warp_base[warp] = ++block.time;
+  if (!any) return;
+  for (unsigned t = first; t < first + 32 && t < block.threads.size(); t++) {
+    GpuThread& thread = block.threads[t];
+    if (!thread.has_own_clock) {
+      thread.has_own_clock = true;
+      block.with_own_clock.push_back(&thread);
+    }
+    thread.own = joined;
+  }
+}
+
+}  // namespace
+
+void warp_barrier(unsigned mask) {
+  WarpState& state = meet(mask, 0, "__syncwarp");
+  Block& block = *current_thread()->block;
+  const unsigned warp = current_thread()->linear / 32u;
+  // The first lane to leave does it for all.
+  if (state.ordered != state.generation) {
+    state.ordered = state.generation;
+    order_warp(block, warp);
+  }
+}
+
+uint64_t warp_exchange(unsigned mask, uint64_t value, unsigned source) {
+  const WarpState& state = meet(mask, value, "a warp shuffle");
+  const GpuThread& self = *current_thread();
+  const unsigned lanes = mask & lanes_of(*self.block, self.linear / 32u);
+  source &= 31;
+  return lanes >> source & 1 ? state.out[source] : value;
+}
+
+void warp_gather(unsigned mask, uint64_t value, uint64_t out[32]) {
+  const WarpState& state = meet(mask, value, "a warp vote");
+  for (unsigned lane = 0; lane < 32; lane++) out[lane] = mask >> lane & 1 ? state.out[lane] : 0;
+}
+
+// Any subset that holds the caller is a legal answer; the smallest never waits for others.
+unsigned active_mask() { return 1u << lane_index(); }
+
+void warps_after_exit(Block& block) {
+  for (auto& [key, state] : block.warps) {
+    if (state.arrived == 0) continue;
+    const auto warp = static_cast<unsigned>(key >> 32);
+    const auto mask = static_cast<unsigned>(key);
+    if (state.arrived == (mask & live_lanes(block, warp))) open_warp(state);
+  }
+}
+
+}  // namespace warploom

@@ -1,0 +1,207 @@
+#include "world.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "kernel.h"
+#include "memory.h"
+#include "nccl_checks.h"
+#include "report.h"
+#include "stats.h"
+#include "stream.h"
+#include "world_setup.h"
+
+namespace warploom {
+
+Config g_config;
+std::vector<std::unique_ptr<Process>> g_processes;
+std::vector<std::unique_ptr<Device>> g_devices;
+
+namespace {
+
+using MainFunction = int (*)(int, char**);
+
+void fail_to_load(const std::string& why) {
+  std::fprintf(stderr, "warploom-emu: cannot load the program: %s\n", why.c_str());
+  stop_run();
+}
+
+// Each rank gets its own copy of the file, or the loader would share its globals.
+int copy_program(const char* path) {
+  const int copy = memfd_create("warploom-program", MFD_CLOEXEC);
+  std::FILE* file = std::fopen(path, "rb");
+  if (copy < 0 || !file) fail_to_load(path);
+  char buffer[1 << 16];
+  std::size_t got;
+  while ((got = std::fread(buffer, 1, sizeof buffer, file)) > 0) {
+    if (write(copy, buffer, got) != static_cast<ssize_t>(got)) fail_to_load("no room for a copy");
+  }
+  std::fclose(file);
+  return copy;
+}
+
+void find_extent(Process& process) {
+  link_map* map = nullptr;
+  dlinfo(process.handle, RTLD_DI_LINKMAP, &map);
+  process.base = map->l_addr;
+  struct Search {
+    uintptr_t base, end;
+  } search{map->l_addr, map->l_addr};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& s = *static_cast<Search*>(data);
+        if (info->dlpi_addr != s.base) return 0;
+        for (int i = 0; i < info->dlpi_phnum; i++) {
+          const auto& segment = info->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD) continue;
+          s.end = std::max(s.end, s.base + segment.p_vaddr + segment.p_memsz);
+        }
+        return 1;
+      },
+      &search);
+  process.end = search.end;
+}
+
+void process_main(Process& process, const char* path, int argc, char** argv) {
+  // The copy is loaded on the rank's own fiber: static constructors belong to the rank.
+  const int copy = copy_program(path);
+  process.handle = dlopen(format("/proc/self/fd/%d", copy).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!process.handle) fail_to_load(dlerror());
+  close(copy);
+  find_extent(process);
+  auto entry = reinterpret_cast<MainFunction>(dlsym(process.handle, "warploom_main"));
+  if (!entry) fail_to_load("it has no main");
+  // The program may change its arguments: each rank has its own.
+  std::vector<std::string> words(argv, argv + argc);
+  std::vector<char*> pointers;
+  for (auto& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  end_process(entry(argc, pointers.data()));
+}
+
+HostThread& add_thread(Process& process, int device, std::function<void()> entry) {
+  process.threads.push_back(std::make_unique<HostThread>());
+  HostThread& thread = *process.threads.back();
+  thread.process = &process;
+  thread.device = device;
+  thread.agent = new_agent();
+  thread.fiber = create_fiber(kHostStackBytes, std::move(entry));
+  thread.fiber->host = &thread;
+  thread.fiber->process = &process;
+  enqueue(&thread);
+  return thread;
+}
+
+Stream* make_default_stream(int device) {
+  auto* stream = new Stream;
+  stream->device = device;
+  stream->legacy = true;
+  stream->agent = new_agent();
+  return stream;
+}
+
+}  // namespace
+
+void create_world(const char* path, int argc, char** argv) {
+  for (int i = 0; i < g_config.ranks; i++) {
+    auto device = std::make_unique<Device>();
+    device->id = i;
+    device->legacy = make_default_stream(i);
+    device->streams.push_back(device->legacy);
+    device->peers.assign(static_cast<std::size_t>(g_config.ranks), false);
+    g_devices.push_back(std::move(device));
+  }
+  const int processes = g_config.single_process ? 1 : g_config.ranks;
+  for (int rank = 0; rank < processes; rank++) {
+    g_processes.push_back(std::make_unique<Process>());
+    Process& process = *g_processes.back();
+    process.rank = rank;
+    // A program that never chooses a device finds its own, as under a launcher that shows each
+    // process one device.
+    add_thread(process, rank, [&process, path, argc, argv] {
+      process_main(process, path, argc, argv);
+    });
+  }
+}
+
+HostThread& add_host_thread(Process& process, int device, std::function<void()> entry) {
+  HostThread& thread = add_thread(process, device, std::move(entry));
+  return thread;
+}
+
+void HostThread::run() {
+  if (fiber->state == FiberState::Done || process->exited) return;
+  g_stats.switches++;
+  resume(fiber);
+}
+
+HostThread& current_host() {
+  if (g_current && g_current->host) return *g_current->host;
+  stop_unsupported("host API on the device", "device code calls a function of the host API");
+}
+
+Process& current_process() { return *g_current->process; }
+
+int current_rank() {
+  if (!g_current) return 0;
+  if (!g_config.single_process) return g_current->process->rank;
+  if (g_current->block) return g_current->block->kernel->device;
+  return g_current->host->device;
+}
+
+int lsa_team_of(int rank) { return rank / g_config.lsa_size; }
+
+void check_unseen_error(HostThread& host) {
+  if (host.error_seen || host.last_error == 0) return;
+  host.error_seen = true;
+  report_finding({.kind = "launch_error",
+                  .message = format("a kernel launch failed (%s) and nobody looked",
+                                    error_name(host.last_error)),
+                  .hint = "check cudaGetLastError() after each launch",
+                  .where = host.error_where});
+}
+
+void end_process(int code) {
+  HostThread& host = current_host();
+  Process& process = *host.process;
+  check_unseen_error(host);
+  if (code == 0) nccl_process_exit_checks(process.rank);
+  std::fflush(stdout);
+  std::fflush(stderr);
+  process.exit_code = code;
+  process.exited = true;
+  report_exit(process.rank, code);
+  // As under mpirun: one rank that fails takes the job with it.
+  if (code != 0) stop_run();
+  for (auto& thread : process.threads) thread->fiber->state = FiberState::Done;
+  switch_to_scheduler();
+  __builtin_unreachable();
+}
+
+}  // namespace warploom
+
+// The program's own ways out. The loader binds the program to these, not to the C library's.
+extern "C" {
+[[noreturn]] void exit(int code) {
+  if (running_program()) warploom::end_process(code & 0xFF);
+  std::fflush(nullptr);
+  _Exit(code);
+}
+[[noreturn]] void abort() {
+  if (running_program()) {
+    warploom::report_finding({.kind = "crash",
+                              .message = "the program called abort",
+                              .hint = "an uncaught exception or a failed assertion does this"});
+    warploom::report_exit(warploom::current_rank(), 134);
+    warploom::stop_run();
+  }
+  __builtin_trap();
+}
+}
