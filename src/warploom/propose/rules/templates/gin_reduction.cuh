@@ -1,0 +1,67 @@
+
+// This block reduces `count` own elements: peers' parts lie in staging, one slot for each rank.
+template <typename T>
+__device__ void reduceStaged(const Wire& wire, const Reduction& r, size_t offset, size_t count) {
+  int me = wire.dev.rank;
+  Place own = r.send + (firstOf(r, me) + offset) * sizeof(T);
+  Place out = r.recv + (resultOf(r, me) + offset) * sizeof(T);
+  T* result = static_cast<T*>(ncclGetLocalPointer(windowOf(wire, out), offsetOf(out)));
+  const T* mine = static_cast<const T*>(ncclGetLocalPointer(windowOf(wire, own), offsetOf(own)));
+  const char* staged =
+      static_cast<const char*>(ncclGetLocalPointer(wire.windows[0], wire.staging));
+  auto load = [&](int rank) {
+    return rank == me ? mine : reinterpret_cast<const T*>(staged + rank * wire.slot);
+  };
+  auto store = [&](size_t i, T value) { result[i] = value; };
+  reduceAs<T>(r.op, wire.dev.nRanks, threadIdx.x, count, blockDim.x, load, store);
+}
+
+__device__ inline void reduceOwn(const Wire& wire, const Reduction& r, size_t offset,
+                                 size_t count) {
+  switch (r.type) {
+@REDUCE_CASES@
+    default:
+      break;  // the launcher has refused other types
+  }
+}
+
+// All-reduce, reduce-scatter and reduce, in rounds of as much as a staging slot holds. One block;
+// thread t deals with the messages to and from rank t, all threads reduce.
+__global__ void reduceKernel(Wire wire, Reduction r) {
+  ncclGin gin(wire.dev, 0);
+  const int me = wire.dev.rank;
+  const int peer = threadIdx.x;
+  const bool hasPeer = peer < wire.dev.nRanks && peer != me;
+  const size_t size = r.elementBytes;
+  const size_t round = wire.slot / size;
+  const size_t longest = r.owner == kEveryone ? smaller(r.slice, r.total) : r.total;
+  for (size_t offset = 0; offset < longest; offset += round) {
+    // How many elements I reduce in this round, and how many this thread's peer does.
+    size_t mine = offset < countOf(r, me) ? smaller(round, countOf(r, me) - offset) : 0;
+    size_t theirs = 0;
+    if (hasPeer && offset < countOf(r, peer)) theirs = smaller(round, countOf(r, peer) - offset);
+
+    if (hasPeer && mine) offer(wire, gin, peer, wire.staging + peer * wire.slot);
+    if (theirs) {
+      Place to = awaitOffer(wire, gin, peer);
+      send(wire, gin, peer, to, r.send + (firstOf(r, peer) + offset) * size, theirs * size);
+    }
+    if (hasPeer && mine) awaitData(wire, gin, peer);
+    __syncthreads();
+    // An in-place reduction writes over what was just sent.
+    gin.flush(ncclCoopCta());
+    reduceOwn(wire, r, offset, mine);
+    __syncthreads();
+
+    if (r.share) {
+      if (theirs) offer(wire, gin, peer, r.recv + (resultOf(r, peer) + offset) * size);
+      if (hasPeer && mine) {
+        Place to = awaitOffer(wire, gin, peer);
+        send(wire, gin, peer, to, r.recv + (resultOf(r, me) + offset) * size, mine * size);
+      }
+      if (theirs) awaitData(wire, gin, peer);
+      __syncthreads();
+    }
+  }
+  gin.flush(ncclCoopCta());
+}

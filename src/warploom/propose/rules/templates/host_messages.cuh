@@ -1,0 +1,149 @@
+
+// A send or receive that waits for the end of its group.
+struct Pending {
+  char* buffer;
+  size_t bytes;
+  int peer;
+  bool receives;
+  ncclComm_t comm;
+  cudaStream_t stream;
+};
+
+// The group that is open, and the latest one in the kernel's order.
+struct Group {
+  int depth = 0;
+  std::vector<Pending> pending;
+  std::vector<Lane> lanes;
+  std::vector<Message> messages;
+};
+
+inline Group& group() {
+  static Group only;
+  return only;
+}
+
+// A rank's messages to itself: the first send meets the first receive, and so on.
+inline ncclResult_t copyToSelf(const std::vector<Pending>& pending, cudaStream_t stream) {
+  std::vector<const Pending*> sends, receives;
+  for (const Pending& p : pending) {
+    if (p.peer == session().rank) (p.receives ? receives : sends).push_back(&p);
+  }
+  if (sends.size() != receives.size()) {
+    return fail(ncclInvalidUsage, "group", "a rank's send to itself needs its receive in the group");
+  }
+  for (size_t i = 0; i < sends.size(); ++i) {
+    if (sends[i]->bytes != receives[i]->bytes) {
+      return fail(ncclInvalidArgument, "group", "a send and its receive differ in size");
+    }
+    WARPLOOM_NCCL(copyOwn(sends[i]->buffer, receives[i]->buffer, sends[i]->bytes, stream));
+  }
+  return ncclSuccess;
+}
+
+// Sorts the messages to and from other ranks into lanes.
+inline ncclResult_t sortIntoLanes(std::vector<Pending>& pending) {
+  Group& g = group();
+  g.lanes.clear();
+  g.messages.clear();
+  auto laneOf = [](const Pending& p) { return 2 * p.peer + p.receives; };
+  std::stable_sort(pending.begin(), pending.end(), [&](const Pending& a, const Pending& b) {
+    return laneOf(a) < laneOf(b);
+  });
+  for (const Pending& p : pending) {
+    if (p.peer == session().rank || p.bytes == 0) continue;
+    Message message{0, p.bytes};
+    WARPLOOM_NCCL(locate(p.buffer, p.bytes, p.receives ? "Recv's buffer" : "Send's buffer",
+                         &message.place));
+    bool same = !g.lanes.empty() && g.lanes.back().peer == p.peer &&
+                g.lanes.back().receives == p.receives;
+    if (!same) {
+      g.lanes.push_back(Lane{p.peer, p.receives, static_cast<int>(g.messages.size()), 0});
+    }
+    ++g.lanes.back().count;
+    g.messages.push_back(message);
+  }
+  return ncclSuccess;
+}
+
+inline ncclResult_t launchLanes(cudaStream_t stream) {
+  Session& s = session();
+  Group& g = group();
+  size_t laneBytes = roundUp(g.lanes.size() * sizeof(Lane), sizeof(Message));
+  size_t bytes = laneBytes + g.messages.size() * sizeof(Message);
+  if (g.lanes.empty()) return ncclSuccess;
+  if (bytes > s.planBytes) {
+    WARPLOOM_CUDA(cudaFree(s.plan));
+    s.planBytes = 2 * bytes;
+    WARPLOOM_CUDA(cudaMalloc(&s.plan, s.planBytes));
+  }
+  WARPLOOM_CUDA(cudaMemcpyAsync(s.plan, g.lanes.data(), g.lanes.size() * sizeof(Lane),
+                                cudaMemcpyHostToDevice, stream));
+  WARPLOOM_CUDA(cudaMemcpyAsync(s.plan + laneBytes, g.messages.data(),
+                                g.messages.size() * sizeof(Message), cudaMemcpyHostToDevice,
+                                stream));
+  messageKernel<<<static_cast<unsigned>(g.lanes.size()), @MESSAGE_THREADS@, 0, stream>>>(
+      s.wire, reinterpret_cast<const Lane*>(s.plan),
+      reinterpret_cast<const Message*>(s.plan + laneBytes));
+  WARPLOOM_CUDA(cudaPeekAtLastError());
+  return ncclSuccess;
+}
+
+// Launches all messages of the group as one kernel on the first message's stream. Other streams
+// that take part wait for it, and it for them.
+inline ncclResult_t launchMessages() {
+  std::vector<Pending> pending;
+  pending.swap(group().pending);
+  if (pending.empty()) return ncclSuccess;
+  cudaStream_t stream = pending[0].stream;
+  std::vector<cudaStream_t> others;
+  for (const Pending& p : pending) {
+    if (p.comm != pending[0].comm) {
+      return fail(ncclInvalidUsage, "group", "messages of one group have several communicators");
+    }
+    bool known = p.stream == stream ||
+                 std::find(others.begin(), others.end(), p.stream) != others.end();
+    if (!known) others.push_back(p.stream);
+  }
+  WARPLOOM_NCCL(begin(pending[0].comm, stream));
+  for (cudaStream_t other : others) {
+    cudaEvent_t ready;
+    WARPLOOM_CUDA(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming));
+    WARPLOOM_CUDA(cudaEventRecord(ready, other));
+    WARPLOOM_CUDA(cudaStreamWaitEvent(stream, ready, 0));
+    WARPLOOM_CUDA(cudaEventDestroy(ready));
+  }
+  WARPLOOM_NCCL(copyToSelf(pending, stream));
+  WARPLOOM_NCCL(sortIntoLanes(pending));
+  WARPLOOM_NCCL(launchLanes(stream));
+  WARPLOOM_NCCL(end(stream));
+  for (cudaStream_t other : others) WARPLOOM_CUDA(cudaStreamWaitEvent(other, session().last, 0));
+  return ncclSuccess;
+}
+
+// In place of ncclGroupStart and ncclGroupEnd. Collectives inside are launched where they stand,
+// sends and receives at the end.
+inline ncclResult_t groupStart() {
+  ++group().depth;
+  return ncclSuccess;
+}
+inline ncclResult_t groupEnd() {
+  if (group().depth == 0) return fail(ncclInvalidUsage, "groupEnd", "no group is open");
+  return --group().depth == 0 ? launchMessages() : ncclSuccess;
+}
+
+inline ncclResult_t post(const Pending& message) {
+  if (message.peer < 0 || message.peer >= session().ranks) {
+    return fail(ncclInvalidArgument, "peer", "is not a rank of the communicator");
+  }
+  group().pending.push_back(message);
+  return group().depth == 0 ? launchMessages() : ncclSuccess;
+}
+inline ncclResult_t launchSend(const void* buffer, size_t count, ncclDataType_t type, int peer,
+                               ncclComm_t comm, cudaStream_t stream) {
+  char* from = static_cast<char*>(const_cast<void*>(buffer));
+  return post(Pending{from, count * bytesOf(type), peer, false, comm, stream});
+}
+inline ncclResult_t launchRecv(void* buffer, size_t count, ncclDataType_t type, int peer,
+                               ncclComm_t comm, cudaStream_t stream) {
+  return post(Pending{static_cast<char*>(buffer), count * bytesOf(type), peer, true, comm, stream});
+}

@@ -1,0 +1,6 @@
+
+inline ncclResult_t launchReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
+                                 ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
+  Reduction r{0, 0, count, count, root, false, type, op, static_cast<int>(bytesOf(type))};
+  return reduce(r, send, count, recv, session().rank == root ? count : 0, comm, stream);
+}

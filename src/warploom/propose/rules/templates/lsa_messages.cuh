@@ -1,0 +1,73 @@
+
+// Sends and receives are between two ranks, so a barrier of all would wait for ever. The receiver
+// offers a place by writing it and a count into its box at the sender; the sender writes the data
+// there and then a count into its own box at the receiver. `seen` counts what this rank has waited
+// for; counts only grow, over all kernels.
+struct Box {
+  Place place;       // written by the peer that receives
+  uint64_t offered;  // by the same: how many places it has offered to this rank
+  uint64_t arrived;  // by the peer that sends: how many messages it has written here
+};
+
+struct Seen {
+  uint64_t offersGiven, offersTaken, dataSent, dataTaken;
+};
+
+using Flag = cuda::atomic_ref<uint64_t, cuda::thread_scope_system>;
+
+// The box of `writer` in the memory of `rank`, and this rank's own counts with `peer`.
+__device__ inline Box* boxAt(const Wire& wire, int rank, int writer) {
+  Place boxes = mailboxOf(kBlocks);
+  return static_cast<Box*>(pointerAt(wire, rank, boxes + writer * sizeof(Box)));
+}
+__device__ inline Seen* seenWith(const Wire& wire, int peer) {
+  Place counts = mailboxOf(kBlocks) + wire.dev.nRanks * sizeof(Box);
+  return static_cast<Seen*>(pointerAt(wire, wire.dev.rank, counts + peer * sizeof(Seen)));
+}
+
+__device__ inline void waitFor(uint64_t& flag, uint64_t least) {
+  while (Flag(flag).load(cuda::memory_order_acquire) < least) {
+  }
+}
+
+__device__ inline void receiveMessage(const Wire& wire, int peer, const Message& message) {
+  if (threadIdx.x == 0) {
+    Seen* seen = seenWith(wire, peer);
+    Box* theirs = boxAt(wire, peer, wire.dev.rank);
+    theirs->place = message.place;
+    Flag(theirs->offered).store(++seen->offersGiven, cuda::memory_order_release);
+    waitFor(boxAt(wire, wire.dev.rank, peer)->arrived, ++seen->dataTaken);
+  }
+  __syncthreads();
+}
+
+__device__ inline void sendMessage(const Wire& wire, int peer, const Message& message) {
+  __shared__ Place to;
+  Seen* seen = seenWith(wire, peer);
+  if (threadIdx.x == 0) {
+    Box* mine = boxAt(wire, wire.dev.rank, peer);
+    waitFor(mine->offered, ++seen->offersTaken);
+    to = mine->place;
+  }
+  __syncthreads();
+  copyBytes(static_cast<char*>(pointerAt(wire, peer, to)),
+            static_cast<const char*>(pointerAt(wire, wire.dev.rank, message.place)), message.bytes);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    // The barrier has gathered the block's writes; the release makes them the peer's to see.
+    Flag(boxAt(wire, peer, wire.dev.rank)->arrived)
+        .store(++seen->dataSent, cuda::memory_order_release);
+  }
+}
+
+// A group of sends and receives: one block for each lane, so that none waits behind another.
+__global__ void messageKernel(Wire wire, const Lane* lanes, const Message* messages) {
+  Lane lane = lanes[blockIdx.x];
+  for (int i = lane.first; i < lane.first + lane.count; ++i) {
+    if (lane.receives) {
+      receiveMessage(wire, lane.peer, messages[i]);
+    } else {
+      sendMessage(wire, lane.peer, messages[i]);
+    }
+  }
+}

@@ -1,0 +1,43 @@
+
+// This block reduces its part of this rank's elements, straight from the peers' memory. `from` and
+// `to` say where each rank's buffers are.
+template <typename T>
+__device__ void reducePeers(const Wire& wire, const Reduction& r, char* const* from,
+                            char* const* to) {
+  const int ranks = wire.dev.nRanks, me = wire.dev.rank;
+  const size_t input = firstOf(r, me), output = resultOf(r, me);
+  auto load = [&](int rank) { return reinterpret_cast<const T*>(from[rank]) + input; };
+  // With `share`, element i goes to every rank: nobody else reads or writes it.
+  auto store = [&](size_t i, T value) {
+    for (int k = 0; k < (r.share ? ranks : 1); ++k) {
+      reinterpret_cast<T*>(to[(me + k) % ranks])[output + i] = value;
+    }
+  };
+  size_t first = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  reduceAs<T>(r.op, ranks, first, countOf(r, me), size_t(gridDim.x) * blockDim.x, load, store);
+}
+
+// All-reduce, reduce-scatter and reduce.
+__global__ void reduceKernel(Wire wire, Reduction r) {
+  ncclLsaBarrierSession<ncclCoopCta> barrier(ncclCoopCta(), wire.dev, ncclTeamTagLsa(), blockIdx.x);
+  if (threadIdx.x == 0) {
+    mailbox(wire, wire.dev.rank)[0] = r.send;
+    mailbox(wire, wire.dev.rank)[1] = r.recv;
+  }
+  barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
+
+  extern __shared__ char* pointers[];  // [ranks] to send buffers, [ranks] to receive buffers
+  char **from = pointers, **to = pointers + wire.dev.nRanks;
+  for (int rank = threadIdx.x; rank < wire.dev.nRanks; rank += blockDim.x) {
+    from[rank] = static_cast<char*>(pointerAt(wire, rank, mailbox(wire, rank)[0]));
+    bool written = r.share || rank == wire.dev.rank;
+    to[rank] = written ? static_cast<char*>(pointerAt(wire, rank, mailbox(wire, rank)[1])) : nullptr;
+  }
+  __syncthreads();
+  switch (r.type) {
+@REDUCE_CASES@
+    default:
+      break;  // the launcher has refused other types
+  }
+  barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
+}
