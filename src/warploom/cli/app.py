@@ -1,0 +1,160 @@
+"""The commands and their options. Each imports what it needs when it runs: start-up stays quick."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="warploom",
+    help="Turns slow, host-driven CUDA into fast, verified CUDA.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: warploom check program.cu --ranks 4",
+)
+
+File = Annotated[Path, typer.Argument(help="A CUDA program.", show_default=False)]
+Target = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE|WORKLOAD",
+        help="A CUDA program with a main, or a workload file or folder.",
+        show_default=False,
+    ),
+]
+Ranks = Annotated[
+    int | None, typer.Option("--ranks", metavar="N", help="Ranks. [default: the workload's, or 4]")
+]
+Defines = Annotated[
+    list[str] | None, typer.Option("-D", metavar="NAME=VALUE", help="Define a macro.")
+]
+Includes = Annotated[
+    list[Path] | None, typer.Option("-I", metavar="DIR", help="Add an include folder.")
+]
+LsaSize = Annotated[
+    int | None,
+    typer.Option("--lsa-size", metavar="N", help="Ranks that share memory. [default: all]"),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option("--seeds", metavar="K", help="Seeds. [default: the workload's, or 3]"),
+]
+Nccl = Annotated[
+    str | None,
+    typer.Option(
+        "--nccl", metavar="VERSION", help="NCCL version whose rules hold. [default: the newest]"
+    ),
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", help="Runs at once. [default: one per core]")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+ProgramArgs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[-- PROGRAM ARGS]", help="Arguments of the program.", show_default=False
+    ),
+]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"warploom {version('warploom')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(  # pyright: ignore[reportUnusedFunction]
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command(epilog="Example: warploom analyze examples/moe/moe.cu --json")
+def analyze(
+    file: File,
+    defines: Defines = None,
+    includes: Includes = None,
+    as_json: AsJson = False,
+    for_llm: Annotated[
+        bool, typer.Option("--llm", help="Print compact text for a language model.")
+    ] = False,
+) -> int:
+    """Say what a program communicates, allocates, launches and waits for, line by line."""
+    from warploom.cli.analyze_command import run_analyze
+
+    return run_analyze(file, defines or [], includes or [], as_json=as_json, for_llm=for_llm)
+
+
+@app.command(epilog="Example: warploom check program.cu --ranks 4 --seeds 5 -- --tokens 64")
+def check(
+    target: Target,
+    program_args: ProgramArgs = None,
+    ranks: Ranks = None,
+    defines: Defines = None,
+    includes: Includes = None,
+    lsa_size: LsaSize = None,
+    seeds: Seeds = None,
+    nccl: Nccl = None,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
+) -> int:
+    """Run a program in the emulator under adverse schedules and report every defect.
+
+    Runs a lazy and an eager network once each and a random one with K seeds, all with the
+    happens-before check. Exit code 0: no defect found and the program itself succeeded; 1: a
+    defect, a failed program or a deadlock; 2: bad input; 3: not supported here.
+    """
+    from warploom.cli.check_command import run_check
+    from warploom.cli.options import RunChoices
+
+    choices = RunChoices.parse(
+        ranks=ranks,
+        defines=defines,
+        includes=includes,
+        lsa_size=lsa_size,
+        seeds=seeds,
+        nccl=nccl,
+        jobs=jobs,
+        args=program_args,
+    )
+    return run_check(target, choices, as_json=as_json)
+
+
+@app.command("eval", epilog="Example: warploom eval candidate.cu examples/moe --seeds 3")
+def eval_command(
+    candidate: Annotated[Path, typer.Argument(help="The candidate program.", show_default=False)],
+    target: Target,
+    ranks: Ranks = None,
+    defines: Defines = None,
+    includes: Includes = None,
+    lsa_size: LsaSize = None,
+    seeds: Seeds = None,
+    nccl: Nccl = None,
+    jobs: Jobs = None,
+    level: Annotated[
+        int, typer.Option("--level", min=0, max=2, help="0 legality, 1 build, 2 verify.")
+    ] = 2,
+    as_json: AsJson = False,
+) -> int:
+    """Judge a candidate against a trusted program: legality, build, verification."""
+    from warploom.cli.eval_command import run_eval
+    from warploom.cli.options import RunChoices
+
+    choices = RunChoices.parse(
+        ranks=ranks,
+        defines=defines,
+        includes=includes,
+        lsa_size=lsa_size,
+        seeds=seeds,
+        nccl=nccl,
+        jobs=jobs,
+    )
+    return run_eval(candidate, target, choices, level=level, as_json=as_json)

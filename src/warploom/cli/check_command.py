@@ -1,0 +1,58 @@
+"""`warploom check`."""
+
+from pathlib import Path
+
+from warploom.cli.options import RunChoices
+from warploom.cli.output import out, paint, print_finding, print_json, progress
+from warploom.core.records import Verdict
+from warploom.evaluate.check import CheckReport, check
+
+
+def run_check(target: Path, choices: RunChoices, *, as_json: bool) -> int:
+    """Check one program and print the report; returns the exit code."""
+    workload = choices.apply(target)
+    with progress(not as_json) as on_progress:
+        report = check(workload, jobs=choices.jobs, on_progress=on_progress)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _print(report)
+    return report.exit_code
+
+
+def _print(report: CheckReport) -> None:
+    for item in report.findings:
+        finding = item.finding
+        note = ""
+        if finding.timing is not None:
+            first = f"first: {finding.timing} seed {finding.seed}"
+            note = f"seen in {item.runs} of {len(report.runs)} runs, {first}"
+        print_finding(finding, note)
+    if report.verdict == Verdict.FAILED and report.output:
+        out("the end of the program's output:")
+        for line in report.output.splitlines()[-12:]:
+            out(f"    | {line}")
+    out(_runs(report))
+    colour = "ok" if report.verdict == Verdict.OK else "error"
+    out(f"{report.program.name}: {paint(str(report.verdict), colour)}{_why(report)}")
+
+
+def _runs(report: CheckReport) -> str:
+    shape = "one process per rank" if report.processes == "per_rank" else "one process, all devices"
+    made = ", ".join(f"{run.timing}/{run.seed} {run.state}" for run in report.runs) or "none"
+    skipped = report.planned - len(report.runs)
+    rest = f" ({skipped} more not made)" if skipped else ""
+    return (
+        f"{report.ranks} ranks, {shape}, NCCL {report.nccl} rules, happens-before check on, "
+        f"sandbox: {report.sandbox or 'none'}\n"
+        f"runs: {made}{rest}; {report.seconds:.1f} s of which build {report.build_seconds:.1f} s"
+    )
+
+
+def _why(report: CheckReport) -> str:
+    if report.verdict == Verdict.OK:
+        return " (no defect found, every rank exited with 0)"
+    if report.verdict == Verdict.FAILED:
+        codes = sorted({str(code) for run in report.runs for code in run.exit_codes})
+        return f" (exit codes {', '.join(codes)})" if codes else ""
+    return ""

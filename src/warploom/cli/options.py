@@ -1,0 +1,83 @@
+"""The options that commands share, checked and in the form that the library takes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from warploom.core.errors import BadInputError
+from warploom.evaluate.workload import Workload, load_target
+
+_MACRO = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_VERSION = re.compile(r"\d+\.\d+\.\d+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class RunChoices:
+    """What the command line says about a run; None leaves the workload's value."""
+
+    ranks: int | None
+    defines: dict[str, str]
+    include_dirs: tuple[Path, ...]
+    lsa_size: int | None
+    seeds: int | None
+    nccl: str | None
+    jobs: int | None
+    args: tuple[str, ...] | None
+
+    @classmethod
+    def parse(
+        cls,
+        *,
+        ranks: int | None,
+        defines: Sequence[str] | None,
+        includes: Sequence[Path] | None,
+        lsa_size: int | None,
+        seeds: int | None,
+        nccl: str | None,
+        jobs: int | None = None,
+        args: Sequence[str] | None = None,
+    ) -> Self:
+        """Check the options of one command.
+
+        Raises:
+            BadInputError: a macro, version or job count breaks its rule.
+        """
+        if nccl is not None and not _VERSION.match(nccl):
+            raise BadInputError(f"--nccl must be a version such as 2.30.7, got {nccl!r}")
+        if jobs is not None and jobs < 1:
+            raise BadInputError(f"--jobs must be at least 1, got {jobs}")
+        return cls(
+            ranks=ranks,
+            defines=parse_defines(defines or ()),
+            include_dirs=tuple(includes or ()),
+            lsa_size=lsa_size,
+            seeds=seeds,
+            nccl=nccl,
+            jobs=jobs,
+            args=tuple(args) if args else None,
+        )
+
+    def apply(self, target: Path) -> Workload:
+        """Load the workload at `target` and apply these choices to it."""
+        return load_target(target).with_overrides(
+            ranks=self.ranks,
+            defines=self.defines,
+            include_dirs=self.include_dirs,
+            args=self.args,
+            lsa_size=self.lsa_size,
+            nccl=self.nccl,
+            seeds=self.seeds,
+        )
+
+
+def parse_defines(items: Sequence[str]) -> dict[str, str]:
+    """Turn `NAME=VALUE` and `NAME` into a mapping; raise BadInputError for a wrong name."""
+    defines: dict[str, str] = {}
+    for item in items:
+        name, _, value = item.partition("=")
+        if not _MACRO.match(name):
+            raise BadInputError(f"-D must be NAME or NAME=VALUE, got {item!r}")
+        defines[name] = value
+    return defines

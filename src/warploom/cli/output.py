@@ -1,0 +1,110 @@
+"""What commands print: JSON and results on stdout, errors and progress on stderr."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import typer
+
+from warploom.core.jsontext import dumps
+from warploom.core.records import Finding, Json, Severity
+from warploom.evaluate.plan import Progress, ignore_progress
+
+_COLOURS = {"ok": typer.colors.GREEN, "error": typer.colors.RED, "warning": typer.colors.YELLOW}
+
+
+def out(text: str = "") -> None:
+    """Print a line of the result."""
+    typer.echo(text)
+
+
+def say(text: str) -> None:
+    """Print a line for the person, on stderr."""
+    typer.echo(text, err=True)
+
+
+def paint(text: str, colour: str) -> str:
+    """Colour `text` as `ok`, `error` or `warning`; stripped where stdout is no terminal."""
+    return typer.style(text, fg=_COLOURS[colour], bold=True)
+
+
+def print_json(value: Json) -> None:
+    """Print one JSON value. Infinities and NaN, which JSON lacks, become strings."""
+    typer.echo(dumps(value))
+
+
+def print_error(
+    message: str, *, file: str | None = None, line: int | None = None, hint: str = ""
+) -> None:
+    """Print `error: file:line: message` and the hint on stderr."""
+    where = "" if file is None else f"{file}:{line}: " if line else f"{file}: "
+    say(f"{typer.style('error:', fg=_COLOURS['error'], bold=True)} {where}{message}")
+    if hint:
+        say(f"  hint: {hint}")
+
+
+def print_finding(finding: Finding, note: str = "") -> None:
+    """Print a finding as a compiler would, with who and where below it."""
+    colour = "error" if finding.severity == Severity.ERROR else "warning"
+    where = "" if finding.file is None else f"{_short(finding.file)}:{finding.line or 1}: "
+    out(f"{where}{paint(f'{finding.severity}:', colour)} {finding.message} [{finding.kind}]")
+    who = _who(finding)
+    if who:
+        out(f"    at {who}")
+    if finding.other is not None:
+        inside = f" in {finding.other.function}" if finding.other.function else ""
+        out(f"    other side: {_short(finding.other.file)}:{finding.other.line}{inside}")
+    if finding.hint:
+        out(f"    hint: {finding.hint}")
+    if note:
+        out(f"    {note}")
+
+
+def _who(finding: Finding) -> str:
+    parts: list[str] = []
+    if finding.rank is not None:
+        parts.append(f"rank {finding.rank}")
+    if finding.kernel:
+        parts.append(f"kernel {finding.kernel}")
+    if finding.block is not None:
+        parts.append(f"block ({', '.join(map(str, finding.block))})")
+    if finding.thread is not None:
+        parts.append(f"thread ({', '.join(map(str, finding.thread))})")
+    return ", ".join(parts)
+
+
+def _short(path: str) -> str:
+    """Return `path` relative to the current folder where it lies below it."""
+    from pathlib import Path
+
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return path
+
+
+@contextmanager
+def progress(enabled: bool = True) -> Iterator[Callable[[Progress], None]]:
+    """Show bars on stderr while the body runs, where stderr is a terminal; else show nothing."""
+    if not enabled or not sys.stderr.isatty():
+        yield ignore_progress
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description:<12}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks = {}
+
+        def show(step: Progress) -> None:
+            if step.stage not in tasks:
+                tasks[step.stage] = bars.add_task(step.stage, total=step.total)
+            bars.update(tasks[step.stage], completed=step.done, total=step.total)
+
+        yield show

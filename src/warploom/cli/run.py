@@ -1,0 +1,81 @@
+"""Runs the application and turns every deliberate error into a message and an exit code."""
+
+import os
+import sys
+from typing import cast
+
+import typer
+
+from warploom.cli.app import app
+from warploom.cli.output import print_error, print_json, say
+from warploom.core.errors import RefusedError, WarploomError
+from warploom.core.records import Json
+
+# Typer carries its own copy of click in some versions; this is the base of its usage errors.
+_USAGE_ERROR = cast(
+    "type[Exception]",
+    next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"),
+)
+
+
+def run_cli(arguments: list[str]) -> int:
+    """Run one command; returns its exit code and never raises for bad input."""
+    as_json = "--json" in _before_dashes(arguments)
+    try:
+        code = app(args=arguments, prog_name="warploom", standalone_mode=False)
+        sys.stdout.flush()
+    except _USAGE_ERROR as error:
+        return _usage(error, as_json)
+    except WarploomError as error:
+        return _failed(error, as_json)
+    except (KeyboardInterrupt, typer.Abort):
+        say("interrupted")
+        return 130
+    except BrokenPipeError:  # the reader of our output went away
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        where = None if error.filename is None else str(error.filename)
+        return _failed(WarploomError(error.strerror or str(error), file=where), as_json)
+    return code if isinstance(code, int) else 0
+
+
+def _before_dashes(arguments: list[str]) -> list[str]:
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _usage(error: Exception, as_json: bool) -> int:
+    message = str(getattr(error, "format_message", error.__str__)())
+    context = getattr(error, "ctx", None)
+    path = str(getattr(context, "command_path", "warploom"))
+    hint = f"see: {path} --help"
+    if not message:  # no command given: the help was shown
+        return 2
+    if as_json:
+        print_json({"error": {"kind": "usage", "message": message, "hint": hint, "exit_code": 2}})
+    else:
+        print_error(message, hint=hint)
+    return 2
+
+
+def _failed(error: WarploomError, as_json: bool) -> int:
+    refusals = error.refusals if isinstance(error, RefusedError) else ()
+    if as_json:
+        content: dict[str, Json] = {
+            "kind": type(error).__name__.removesuffix("Error").lower(),
+            "message": error.message,
+            "file": error.file,
+            "line": error.line,
+            "hint": error.hint,
+            "exit_code": error.exit_code,
+        }
+        if refusals:
+            content["refusals"] = [
+                {"reason": item.reason, "file": item.file, "line": item.line} for item in refusals
+            ]
+        print_json({"error": content})
+    else:
+        print_error(error.message, file=error.file, line=error.line, hint=error.hint)
+        for item in refusals[:20]:
+            say(f"  {item.file}:{item.line}: {item.reason}")
+    return error.exit_code

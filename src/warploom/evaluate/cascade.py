@@ -1,0 +1,301 @@
+"""`evaluate`: judges a candidate level by level and stops at the first failure.
+
+0. legality: the candidate contributes its mutable regions only, and these hold nothing forbidden;
+1. build: for the emulator, and with nvcc against the real headers where they are at hand;
+2. verify: differential against the reference, seeds x timings, each with the happens-before check.
+
+It is one function of plain records: it needs no database and no model, and can run anywhere.
+"""
+
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from warploom.core.errors import MissingToolError, SourceError, UnsupportedError
+from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing
+from warploom.emulator import EmulatorBuild, build
+from warploom.evaluate.evaluation import BuildRecord, Evaluation
+from warploom.evaluate.findings import merge
+from warploom.evaluate.legality import check_legality
+from warploom.evaluate.plan import (
+    ALL_TIMINGS,
+    Progress,
+    ProgressCallback,
+    ignore_progress,
+    verify_plan,
+)
+from warploom.evaluate.printed import printed_verdict
+from warploom.evaluate.reference import Reference, reference_for
+from warploom.evaluate.runs import record
+from warploom.evaluate.survey import survey
+from warploom.evaluate.verify import Verification, verify
+from warploom.evaluate.workload import Workload, check_seeds, load_target, require_file
+from warploom.source.regions import Program
+from warploom.toolchain.nccl import newest_version
+from warploom.toolchain.nvcc import NvccResult, compile_gate
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What the levels have said so far."""
+
+    level: int
+    findings: tuple[tuple[Finding, ...], ...] = ()
+    builds: tuple[BuildRecord, ...] = ()
+    verification: Verification | None = None
+
+
+def evaluate(
+    candidate: Program | Path | str,
+    workload: Workload | Path | str,
+    *,
+    level: int = 2,
+    frame: Program | None = None,
+    reference: Path | None = None,
+    nccl: str | None = None,
+    nvcc: bool = True,
+    seeds: int | None = None,
+    timings: Sequence[Timing] = ALL_TIMINGS,
+    jobs: int | None = None,
+    cache_dir: Path | None = None,
+    on_progress: ProgressCallback = ignore_progress,
+) -> Evaluation:
+    """Judge a candidate.
+
+    Args:
+        candidate: the proposed program, or the path of its text.
+        workload: what it is to do, or the path of that.
+        level: the last level to run: 0 legality, 1 build, 2 verify.
+        frame: the trusted program whose frame the candidate must keep. Default: the workload's
+            program if it has mutable regions; without any, the candidate's whole text is taken
+            and level 0 has nothing to hold it to, which the evaluation says.
+        reference: the program that says what is right; default: the workload's.
+        nccl: NCCL version whose rules hold; default: the workload's, or the newest at hand.
+        nvcc: whether to compile with nvcc too, where it is found.
+        seeds: input seeds 0 to `seeds` - 1; default: the workload's.
+        timings: network timings, each run with every seed.
+        jobs: runs at once; default: one per core.
+        cache_dir: where builds and reference outputs are kept; default: the user's cache.
+        on_progress: told of each finished step.
+
+    Raises:
+        BadInputError: the workload is wrong, or its trusted program fails.
+        MissingToolError: there is no C++ compiler.
+    """
+    started = time.monotonic()
+    task = workload if isinstance(workload, Workload) else load_target(workload)
+    trusted_task = replace(task, program=require_file(reference)) if reference else task
+    count = task.seeds if seeds is None else seeds
+    check_seeds(count)
+    with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
+        judge = _Judge(task, trusted_task, nccl, nvcc, jobs, cache_dir, on_progress, Path(folder))
+        plan = verify_plan(count, timings)
+        parts, path = judge.cascade(candidate, frame, level, plan)
+    return judge.evaluation(parts, path, plan, time.monotonic() - started)
+
+
+class _Judge:
+    """Runs the levels for one candidate."""
+
+    def __init__(
+        self,
+        task: Workload,
+        trusted: Workload,
+        nccl: str | None,
+        nvcc: bool,
+        jobs: int | None,
+        cache_dir: Path | None,
+        on_progress: ProgressCallback,
+        folder: Path,
+    ) -> None:
+        self.task = task
+        self.trusted = trusted
+        self.nccl = nccl or task.nccl or newest_version()
+        self.nvcc = nvcc
+        self.jobs = jobs
+        self.cache_dir = cache_dir
+        self.on_progress = on_progress
+        self.folder = folder
+        self.frame_kept = False
+
+    def cascade(
+        self,
+        candidate: Program | Path | str,
+        frame: Program | None,
+        level: int,
+        plan: Sequence[RunSpec],
+    ) -> tuple[_Parts, Path]:
+        """Run levels 0 to `level`; returns what they said and the path that was built."""
+        parts, path = self._legality(candidate, frame)
+        if level < 1 or _serious(parts):
+            return parts, path
+        reference = None
+        if level >= 2:  # a broken reference must be told before the candidate is blamed
+            reference = reference_for(
+                self.trusted,
+                sorted({spec.seed for spec in plan}),
+                nccl=self.nccl,
+                jobs=self.jobs,
+                cache_dir=self.cache_dir,
+                on_progress=self.on_progress,
+            )
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            spec = self.task.build_spec(self.nccl, path)
+            parts, program = self._emulator_build(parts, spec)
+            if program is None:
+                return parts, path
+            gate = pool.submit(self._gate, spec) if self.nvcc else None
+            if reference is not None:
+                parts = self._verify(parts, program, path, reference, plan)
+            return self._with_gate(parts, gate, path), path
+
+    def _legality(
+        self, candidate: Program | Path | str, frame: Program | None
+    ) -> tuple[_Parts, Path]:
+        """Level 0; returns the path of the text to build."""
+        given = None if isinstance(candidate, Program) else require_file(Path(candidate))
+        program = candidate if isinstance(candidate, Program) else read_program(Path(candidate))
+        trusted = frame or _frame_of(self.task)
+        if trusted is None:
+            note = Finding(
+                kind="no-frame",
+                severity=Severity.WARNING,
+                message="the trusted program has no mutable regions: the candidate's whole text "
+                "is taken, and only what it computes is judged",
+            )
+            return _Parts(0, ((note,),)), given or self._write(program)
+        self.frame_kept = True
+        name = str(given) if given else "candidate.cu"
+        legality = check_legality(program, trusted, name)
+        parts = _Parts(0, (legality.findings,))
+        if legality.program is None or (given and legality.program.text == program.text):
+            return parts, given or self._write(program)
+        return parts, self._write(legality.program)
+
+    def _write(self, program: Program) -> Path:
+        path = self.folder / self.task.program.name
+        path.write_text(program.text, encoding="utf-8", errors="surrogateescape")
+        return path
+
+    def _emulator_build(
+        self, parts: _Parts, spec: BuildSpec
+    ) -> tuple[_Parts, EmulatorBuild | None]:
+        started = time.monotonic()
+        self.on_progress(Progress("build", 0, 1))
+        try:
+            program = build(spec, cache_dir=self.cache_dir)
+        except (SourceError, UnsupportedError) as error:
+            kind = "unsupported" if isinstance(error, UnsupportedError) else "build"
+            finding = Finding(
+                kind=kind,
+                severity=Severity.ERROR,
+                message=error.message,
+                hint=error.hint,
+                file=error.file,
+                line=error.line,
+            )
+            record = BuildRecord("emulator", ok=False, seconds=time.monotonic() - started)
+            return _add(parts, 1, [finding], record), None
+        self.on_progress(Progress("build", 1, 1))
+        seconds = time.monotonic() - started
+        return _add(parts, 1, [], BuildRecord("emulator", True, seconds, program.cached)), program
+
+    def _gate(self, spec: BuildSpec) -> NvccResult | MissingToolError:
+        try:
+            return compile_gate(spec, self.nccl)
+        except MissingToolError as error:
+            return error
+
+    def _with_gate(
+        self, parts: _Parts, gate: "Future[NvccResult | MissingToolError] | None", path: Path
+    ) -> _Parts:
+        if gate is None:
+            record = BuildRecord("nvcc", None, note="not asked for")
+            return replace(parts, builds=(*parts.builds, record))
+        result = gate.result()
+        if isinstance(result, MissingToolError):
+            record = BuildRecord("nvcc", None, note=result.message)
+            return replace(parts, builds=(*parts.builds, record))
+        record = BuildRecord("nvcc", result.ok, result.seconds, result.cached)
+        if result.ok:
+            return replace(parts, builds=(*parts.builds, record))
+        return replace(_add(parts, 1, nvcc_findings(result, path), record), level=1)
+
+    def _verify(
+        self,
+        parts: _Parts,
+        program: EmulatorBuild,
+        path: Path,
+        reference: Reference,
+        plan: Sequence[RunSpec],
+    ) -> _Parts:
+        facts = survey(self.task, nccl=self.nccl, program=path)
+        result = verify(
+            program, facts, reference, plan, jobs=self.jobs, on_progress=self.on_progress
+        )
+        return replace(
+            parts, level=2, findings=(*parts.findings, *result.findings), verification=result
+        )
+
+    def evaluation(
+        self, parts: _Parts, path: Path, plan: Sequence[RunSpec], seconds: float
+    ) -> Evaluation:
+        """Put together what the levels said."""
+        result = parts.verification
+        outcomes = result.outcomes if result else ()
+        passed = not _serious(parts) and (result is None or result.passed)
+        return Evaluation(
+            level_reached=parts.level,
+            passed=passed,
+            findings=merge(parts.findings),
+            comparisons=result.comparisons if result else (),
+            printed_verdict=printed_verdict(outcomes[0].stdout) if outcomes else "",
+            runs=tuple(record(spec, run) for spec, run in zip(plan, outcomes, strict=False)),
+            builds=parts.builds,
+            seconds=seconds,
+            time_source="none",
+            frame="kept" if self.frame_kept else "free",
+            nccl=self.nccl,
+            ranks=self.task.ranks,
+            lsa_size=self.task.lsa_size,
+            planned=len(plan),
+            sandbox=outcomes[0].sandbox if outcomes else "",
+            program=path,
+            reference=self.trusted.program,
+        )
+
+
+def _frame_of(task: Workload) -> Program | None:
+    program = read_program(task.program)
+    return program if program.regions else None
+
+
+def read_program(path: Path) -> Program:
+    """Read a program's text; raise SourceError where it cannot be read or its markers are wrong."""
+    return Program.from_file(path)
+
+
+def nvcc_findings(result: NvccResult, path: Path) -> list[Finding]:
+    """Return nvcc's errors as findings; its whole log where it names no line."""
+    found = [
+        Finding("nvcc", Severity.ERROR, item.message, file=item.file, line=item.line)
+        for item in result.errors
+    ]
+    log = result.log.strip()[-2000:]
+    return found or [Finding("nvcc", Severity.ERROR, log, file=str(path))]
+
+
+def _serious(parts: _Parts) -> bool:
+    return any(f.severity == Severity.ERROR for group in parts.findings for f in group)
+
+
+def _add(parts: _Parts, level: int, findings: list[Finding], build: BuildRecord) -> _Parts:
+    return replace(
+        parts,
+        level=level,
+        findings=(*parts.findings, tuple(findings)),
+        builds=(*parts.builds, build),
+    )

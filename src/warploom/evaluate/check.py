@@ -1,0 +1,185 @@
+"""`check`: runs any CUDA and NCCL program under adverse conditions and says what went wrong."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warploom.core.errors import UnsupportedError
+from warploom.core.records import Finding, Json, RunSpec, Severity, Verdict, to_json
+from warploom.emulator import EmulatorBuild, EmulatorRun, build, run, run_many
+from warploom.evaluate.findings import MergedFinding, merge
+from warploom.evaluate.plan import (
+    Progress,
+    ProgressCallback,
+    check_plan,
+    counter,
+    ignore_progress,
+    worker_count,
+)
+from warploom.evaluate.printed import printed_verdict
+from warploom.evaluate.runs import RunRecord, ended, overall, record, run_options
+from warploom.evaluate.survey import Survey, survey
+from warploom.evaluate.workload import Workload, load_target
+
+_TAIL = 4000  # characters of the program's output that a report keeps
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What `check` concluded.
+
+    `printed_verdict` is what the program said of itself (PASS, FAIL or empty): recorded, not
+    believed. `planned` runs were intended; fewer `runs` were made where the first could not end.
+    `output` is the end of what the first failing run (or else the first) printed.
+    """
+
+    verdict: Verdict
+    findings: tuple[MergedFinding, ...]
+    runs: tuple[RunRecord, ...]
+    planned: int
+    program: Path
+    ranks: int
+    lsa_size: int | None
+    nccl: str
+    processes: str
+    defines: Mapping[str, str]
+    args: tuple[str, ...]
+    printed_verdict: str
+    output: str
+    sandbox: str
+    build_seconds: float
+    seconds: float
+
+    @property
+    def exit_code(self) -> int:
+        """0 nothing found and the program succeeded; 1 not good; 3 not supported here."""
+        return {Verdict.OK: 0, Verdict.UNSUPPORTED: 3}.get(self.verdict, 1)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the report as plain JSON values; `findings` are flat objects."""
+        data = to_json({name: getattr(self, name) for name in self.__slots__ if name != "findings"})
+        assert isinstance(data, dict)
+        return {
+            "verdict": str(self.verdict),
+            "findings": [item.to_json() for item in self.findings],
+            **data,
+        }
+
+
+def check(
+    target: Workload | Path | str,
+    *,
+    ranks: int | None = None,
+    defines: Mapping[str, str] | None = None,
+    include_dirs: Sequence[Path | str] = (),
+    lsa_size: int | None = None,
+    seeds: int | None = None,
+    nccl: str | None = None,
+    args: Sequence[str] | None = None,
+    jobs: int | None = None,
+    on_progress: ProgressCallback = ignore_progress,
+) -> CheckReport:
+    """Run a program in the emulator under several schedules and report every defect seen.
+
+    The runs are lazy and eager at seed 0 and random at `seeds` seeds, all with the happens-before
+    check. Where the first run cannot end (it crashes, or meets a limit) no other is made.
+
+    Args:
+        target: a `.cu` program with a `main`, or a workload file or folder.
+        ranks: number of ranks; default: the workload's, or 4.
+        defines: macros by name, added to the workload's.
+        include_dirs: further include folders.
+        lsa_size: ranks that share memory; default: all.
+        seeds: seeds of the random network; default: the workload's, or 3.
+        nccl: NCCL version whose rules hold, such as "2.30.7".
+        args: the program's arguments; `{seed}` is replaced by each run's seed.
+        jobs: runs at once; default: one per core.
+        on_progress: told of each finished step.
+
+    Raises:
+        BadInputError: the program or an argument is wrong.
+        MissingToolError: there is no C++ compiler.
+    """
+    started = time.monotonic()
+    workload = target if isinstance(target, Workload) else load_target(target)
+    workload = workload.with_overrides(
+        ranks=ranks,
+        defines=defines,
+        include_dirs=include_dirs,
+        args=args,
+        lsa_size=lsa_size,
+        nccl=nccl,
+        seeds=seeds,
+    )
+    facts = survey(workload)
+    plan = check_plan(workload.seeds)
+    try:
+        on_progress(Progress("build", 0, 1))
+        program = build(workload.build_spec(facts.nccl))
+        on_progress(Progress("build", 1, 1))
+    except UnsupportedError as error:
+        return _report(workload, facts, plan, [], started, 0.0, extra=_unsupported(error))
+    build_seconds = time.monotonic() - started
+    runs = _run_all(program, workload, facts, plan, jobs, on_progress)
+    return _report(workload, facts, plan, runs, started, build_seconds)
+
+
+def _run_all(
+    program: EmulatorBuild,
+    workload: Workload,
+    facts: Survey,
+    plan: Sequence[RunSpec],
+    jobs: int | None,
+    on_progress: ProgressCallback,
+) -> list[EmulatorRun]:
+    options = [run_options(workload, spec, facts.processes) for spec in plan]
+    finished = counter("run", len(options), on_progress)
+    first = run(program, options[0])
+    finished(first)
+    if not ended(first):
+        return [first]
+    workers = worker_count(jobs, len(options) - 1)
+    return [first, *run_many(program, options[1:], workers=workers, on_done=finished)]
+
+
+def _unsupported(error: UnsupportedError) -> Finding:
+    return Finding(
+        kind="unsupported",
+        severity=Severity.ERROR,
+        message=error.message,
+        hint=error.hint,
+        file=error.file,
+        line=error.line,
+    )
+
+
+def _report(
+    workload: Workload,
+    facts: Survey,
+    plan: Sequence[RunSpec],
+    runs: Sequence[EmulatorRun],
+    started: float,
+    build_seconds: float,
+    extra: Finding | None = None,
+) -> CheckReport:
+    by_run = [[*facts.findings, *([extra] if extra else [])], *(r.findings for r in runs)]
+    shown = next((r for r in runs if r.verdict != Verdict.OK), runs[0] if runs else None)
+    return CheckReport(
+        verdict=Verdict.UNSUPPORTED if extra else overall(run.verdict for run in runs),
+        findings=merge(by_run),
+        runs=tuple(record(spec, outcome) for spec, outcome in zip(plan, runs, strict=False)),
+        planned=len(plan),
+        program=workload.program,
+        ranks=workload.ranks,
+        lsa_size=workload.lsa_size,
+        nccl=facts.nccl,
+        processes=facts.processes,
+        defines=workload.defines,
+        args=workload.args,
+        printed_verdict=printed_verdict(shown.stdout) if shown else "",
+        output=(shown.stdout + shown.stderr)[-_TAIL:] if shown else "",
+        sandbox=shown.sandbox if shown else "",
+        build_seconds=build_seconds,
+        seconds=time.monotonic() - started,
+    )

@@ -1,0 +1,142 @@
+"""The record of what the cascade said of a candidate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warploom.core.records import Json, to_json
+from warploom.evaluate.differential import Difference, Worst
+from warploom.evaluate.findings import MergedFinding
+from warploom.evaluate.runs import RunRecord
+from warploom.evaluate.workload import Output
+
+LEVELS = ("legality", "build", "verify")
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRecord:
+    """One build: `tool` is "emulator" or "nvcc"; `ok` None means not run, and `note` says why."""
+
+    tool: str
+    ok: bool | None
+    seconds: float = 0.0
+    cached: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputComparison:
+    """How one output fared over all ranks and runs.
+
+    `compared` read-backs of in all `elements` elements were compared, `failed` of them missed;
+    `worst` is the worst element and `worst_rank` its rank. `weak` says why the reference's values
+    cannot tell right from wrong ("" where they can).
+    """
+
+    buffer: str
+    dtype: str
+    rtol: float
+    atol: float | None
+    compared: int
+    elements: int
+    failed: int
+    max_error: float
+    worst: Worst | None
+    worst_rank: int | None
+    weak: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every read-back of this output matched."""
+        return self.failed == 0 and self.compared > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What the cascade said of a candidate.
+
+    `level_reached` is the last level that was run (0 legality, 1 build, 2 verify); `passed` says
+    that it and all before it passed. `printed_verdict` and the runs' exit codes are the program's
+    own words: a printed PASS means nothing, a non-zero exit code fails. `frame` is "kept" where
+    the candidate contributed its regions only, "free" where its whole text was taken.
+    `time_source` is "none": these levels measure no time.
+    """
+
+    level_reached: int
+    passed: bool
+    findings: tuple[MergedFinding, ...]
+    comparisons: tuple[OutputComparison, ...]
+    printed_verdict: str
+    runs: tuple[RunRecord, ...]
+    builds: tuple[BuildRecord, ...]
+    seconds: float
+    time_source: str
+    frame: str
+    nccl: str
+    ranks: int
+    lsa_size: int | None
+    planned: int
+    sandbox: str
+    program: Path
+    reference: Path
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed; 1 not good."""
+        return 0 if self.passed else 1
+
+    @property
+    def verified(self) -> bool:
+        """Whether the candidate passed all levels up to verification."""
+        return self.passed and self.level_reached == len(LEVELS) - 1
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the evaluation as plain JSON values; `findings` are flat objects."""
+        names = [name for name in self.__slots__ if name not in ("findings", "comparisons")]
+        data = to_json({name: getattr(self, name) for name in names})
+        assert isinstance(data, dict)
+        comparisons: list[Json] = []
+        for item in self.comparisons:
+            fields = to_json(item)
+            assert isinstance(fields, dict)
+            comparisons.append({**fields, "passed": item.passed})
+        findings: list[Json] = [item.to_json() for item in self.findings]
+        return {**data, "findings": findings, "comparisons": comparisons}
+
+
+def summarize(
+    differences: Sequence[Difference], outputs: dict[str, Output], weak: dict[str, str]
+) -> tuple[OutputComparison, ...]:
+    """Return one comparison per buffer, in order of first appearance."""
+    by_buffer: dict[str, list[Difference]] = {}
+    for item in differences:
+        by_buffer.setdefault(item.key.buffer, []).append(item)
+    return tuple(
+        _summary(buffer, items, outputs[buffer], weak.get(buffer, ""))
+        for buffer, items in by_buffer.items()
+    )
+
+
+def _summary(buffer: str, items: list[Difference], output: Output, weak: str) -> OutputComparison:
+    missed = [item for item in items if item.worst is not None]
+    worst = max(missed, key=_excess, default=None)
+    return OutputComparison(
+        buffer=buffer,
+        dtype=output.dtype,
+        rtol=output.rtol,
+        atol=output.atol,
+        compared=len(items),
+        elements=sum(item.elements for item in items),
+        failed=sum(1 for item in items if item.problem),
+        max_error=max(item.max_error for item in items),
+        worst=worst.worst if worst else None,
+        worst_rank=worst.key.rank if worst else None,
+        weak=weak,
+    )
+
+
+def _excess(item: Difference) -> float:
+    worst = item.worst
+    if worst is None:
+        return 0.0
+    return worst.error / worst.tolerance if worst.tolerance > 0 else worst.error

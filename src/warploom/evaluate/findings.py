@@ -1,0 +1,44 @@
+"""Merges the findings of many runs, so that one defect is told once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from warploom.core.records import Finding, Json, Severity, to_json
+
+
+@dataclass(frozen=True, slots=True)
+class MergedFinding:
+    """A finding, as the first run showed it, and in how many runs it was seen."""
+
+    finding: Finding
+    runs: int = 1
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the finding's fields and `runs`, flat."""
+        fields = to_json(self.finding)
+        assert isinstance(fields, dict)
+        return {**fields, "runs": self.runs}
+
+
+def merge(runs: Iterable[Iterable[Finding]]) -> tuple[MergedFinding, ...]:
+    """Merge findings of equal kind, file, line and kernel; errors first, then as seen.
+
+    Findings without a line are told apart by their message too.
+    """
+    seen: dict[tuple[object, ...], MergedFinding] = {}
+    for findings in runs:
+        counted: set[tuple[object, ...]] = set()
+        for finding in findings:
+            key = _identity(finding)
+            if key not in seen:
+                seen[key] = MergedFinding(finding, 0)
+            if key not in counted:
+                counted.add(key)
+                seen[key] = replace(seen[key], runs=seen[key].runs + 1)
+    return tuple(sorted(seen.values(), key=lambda item: item.finding.severity != Severity.ERROR))
+
+
+def _identity(finding: Finding) -> tuple[object, ...]:
+    if finding.line is None:
+        return (finding.kind, finding.severity, finding.kernel, finding.message)
+    return (finding.kind, finding.severity, finding.file, finding.line, finding.kernel)

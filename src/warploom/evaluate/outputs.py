@@ -1,0 +1,112 @@
+"""Names what a program read back: which copy in the source made each run-time read-back.
+
+The emulator reports a read-back as rank, bytes and source line. The analyzer knows which device
+expression the copy on that line reads. Together they give a key, (rank, buffer, occurrence), that
+a reference and a candidate share although their line numbers differ.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from warploom.evaluate.dtypes import dtype_of
+from warploom.evaluate.workload import Output
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One device-to-host copy in the source, on lines `first` to `last` (from 1, inclusive)."""
+
+    file: str
+    first: int
+    last: int
+    buffer: str
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Which result: the `occurrence`-th (from 0) read-back of `buffer` on `rank`."""
+
+    rank: int
+    buffer: str
+    occurrence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The bytes of one read-back, and the line of the copy that made it."""
+
+    key: Key
+    dtype: str
+    data: bytes
+    file: str | None
+    line: int | None
+
+
+class ReadbackLike(Protocol):
+    """What is needed of an emulator read-back."""
+
+    @property
+    def rank(self) -> int:
+        """The rank that made the copy."""
+        ...
+
+    @property
+    def data(self) -> bytes:
+        """What was copied."""
+        ...
+
+    @property
+    def file(self) -> str | None:
+        """The file of the copy, where known."""
+        ...
+
+    @property
+    def line(self) -> int | None:
+        """The line of the copy, from 1."""
+        ...
+
+
+def label(readbacks: Iterable[ReadbackLike], sites: Sequence[Site]) -> tuple[Sample, ...]:
+    """Give each read-back its key, in order. One from no known copy has an empty buffer name."""
+    seen: Counter[tuple[int, str]] = Counter()
+    samples: list[Sample] = []
+    for readback in readbacks:
+        site = _site_of(readback, sites)
+        buffer = site.buffer if site else ""
+        place = (readback.rank, buffer)
+        key = Key(readback.rank, buffer, seen[place])
+        seen[place] += 1
+        dtype = dtype_of(site.dtype).name if site else "bytes"
+        samples.append(Sample(key, dtype, readback.data, readback.file, readback.line))
+    return tuple(samples)
+
+
+def select(samples: Sequence[Sample], outputs: Sequence[Output]) -> dict[Key, Sample]:
+    """Return the samples to compare by key: of the declared outputs, or all where none is."""
+    wanted = {output.buffer for output in outputs}
+    return {s.key: s for s in samples if not wanted or s.key.buffer in wanted}
+
+
+def output_of(sample: Sample, outputs: Sequence[Output]) -> Output:
+    """Return how `sample` is compared: as the workload declares, or by its type's default."""
+    for output in outputs:
+        if output.buffer == sample.key.buffer:
+            return output
+    return Output.with_defaults(sample.key.buffer, sample.dtype)
+
+
+def _site_of(readback: ReadbackLike, sites: Sequence[Site]) -> Site | None:
+    if readback.file is None or readback.line is None:
+        return None
+    name = Path(readback.file).name
+    here = [
+        site
+        for site in sites
+        if site.first <= readback.line <= site.last and Path(site.file).name == name
+    ]
+    # A copy inside a helper's body may lie within the lines of a longer statement.
+    return min(here, key=lambda site: site.last - site.first, default=None)

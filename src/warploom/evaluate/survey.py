@@ -1,0 +1,139 @@
+"""What the evaluator must know of a program before it runs it, from the analyzer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warploom.core.errors import SourceError
+from warploom.core.records import BuildSpec, Finding, Severity
+from warploom.evaluate.outputs import Site
+from warploom.evaluate.workload import Workload
+from warploom.source import AnalysisReport, CUDAAnalyzer
+from warploom.toolchain.nccl import newest_version
+
+# Warnings of the analyzer that tell of a verification which would prove nothing.
+_NOT_FOR_CHECK = frozenset({"no_communication"})
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A program's facts.
+
+    `sites` are its device-to-host copies. `processes` is "per_rank" where each rank is a process
+    (MPI), "single" where one process drives all devices. `findings` are warnings about the source.
+    """
+
+    reports: tuple[AnalysisReport, ...]
+    sites: tuple[Site, ...]
+    processes: str
+    nccl: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def communicates(self) -> bool:
+        """Whether the program moves data between ranks with NCCL, from the host or a kernel."""
+        return any(r.has_host_communication() or r.has_device_communication() for r in self.reports)
+
+
+def survey(workload: Workload, *, nccl: str | None = None, program: Path | None = None) -> Survey:
+    """Analyze the workload's program (or `program` in its place) and its further sources.
+
+    `nccl` overrides the workload's NCCL version.
+
+    Raises:
+        SourceError: no CUDA in it, or no `main`.
+    """
+    spec = workload.build_spec(nccl or workload.nccl or newest_version(), program)
+    reports = analyze_spec(spec)
+    _require_program(spec.program, reports)
+    return Survey(
+        reports=reports,
+        sites=readback_sites(reports),
+        processes=_processes(reports),
+        nccl=spec.nccl,
+        findings=_warnings(spec.program, reports),
+    )
+
+
+def analyze_spec(spec: BuildSpec) -> tuple[AnalysisReport, ...]:
+    """Analyze all files of a build, the program first."""
+    return tuple(
+        CUDAAnalyzer(file, include_dirs=spec.include_dirs, defines=spec.defines).analyze()
+        for file in (spec.program, *spec.sources)
+    )
+
+
+def readback_sites(reports: tuple[AnalysisReport, ...]) -> tuple[Site, ...]:
+    """Return the device-to-host copies of a program, by file and lines."""
+    sites = {
+        Site(copy.file, copy.line, copy.end_line, "".join(copy.device.split()), copy.dtype)
+        for report in reports
+        for copy in report.readbacks
+    }
+    return tuple(sorted(sites, key=lambda site: (site.file, site.first, site.last)))
+
+
+def _require_program(program: Path, reports: tuple[AnalysisReport, ...]) -> None:
+    name = str(program)
+    if not any(is_cuda(report) for report in reports):
+        raise not_cuda(name)
+    if all(report.main is None for report in reports):
+        raise SourceError(
+            "a program must define main, but no source of this one does",
+            file=name,
+            hint="pass the file with main, and name further files in a workload's `sources`",
+        )
+
+
+def analyze_program(
+    file: Path, defines: Mapping[str, str], include_dirs: Sequence[Path]
+) -> AnalysisReport:
+    """Analyze one file.
+
+    Raises:
+        SourceError: the file is missing or unreadable, or has no CUDA in it.
+    """
+    report = CUDAAnalyzer(file, include_dirs=include_dirs, defines=defines).analyze()
+    if not is_cuda(report):
+        raise not_cuda(str(file))
+    return report
+
+
+def not_cuda(name: str) -> SourceError:
+    """Return the error for a file that holds no CUDA."""
+    return SourceError(
+        "a CUDA program must call the CUDA runtime or have a kernel, but this file does neither",
+        file=name,
+    )
+
+
+def is_cuda(report: AnalysisReport) -> bool:
+    """Whether the program does anything with a device."""
+    facts = (report.kernels, report.launches, report.allocations, report.copies)
+    more = (report.collectives, report.communicators, report.streams, report.events, report.syncs)
+    return any(facts) or any(more)
+
+
+def _processes(reports: tuple[AnalysisReport, ...]) -> str:
+    styles = {report.setup.style for report in reports}
+    own_process = any(report.setup.uses_mpi for report in reports) or "file" in styles
+    return "per_rank" if own_process else "single"
+
+
+def _warnings(program: Path, reports: tuple[AnalysisReport, ...]) -> tuple[Finding, ...]:
+    found = [
+        Finding(
+            kind=warning.kind,
+            severity=Severity.WARNING,
+            message=warning.message,
+            file=warning.file,
+            line=warning.line,
+        )
+        for report in reports
+        for warning in report.warnings
+        if warning.kind not in _NOT_FOR_CHECK
+    ]
+    if not any(r.has_host_communication() or r.has_device_communication() for r in reports):
+        message = "the program calls no NCCL operation: only its kernels and copies are checked"
+        found.append(Finding("no-communication", Severity.WARNING, message, file=str(program)))
+    return tuple(found)

@@ -1,0 +1,193 @@
+"""Level 2: runs a candidate under many schedules and compares what it read back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from warploom.core.records import Finding, RunSpec, Severity, Verdict
+from warploom.emulator import EmulatorBuild, EmulatorRun, run, run_many
+from warploom.evaluate.differential import Difference, compare, weak_outputs
+from warploom.evaluate.evaluation import OutputComparison, summarize
+from warploom.evaluate.outputs import Key, Sample, label, output_of, select
+from warploom.evaluate.plan import ProgressCallback, counter, worker_count
+from warploom.evaluate.reference import Reference, recheck
+from warploom.evaluate.runs import ended, run_options
+from warploom.evaluate.survey import Survey
+from warploom.evaluate.workload import Output
+
+_SHOWN = 8  # differences that are told one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What the runs of a candidate showed."""
+
+    outcomes: tuple[EmulatorRun, ...]
+    findings: tuple[tuple[Finding, ...], ...]
+    comparisons: tuple[OutputComparison, ...]
+    passed: bool
+
+
+def verify(
+    program: EmulatorBuild,
+    facts: Survey,
+    reference: Reference,
+    plan: Sequence[RunSpec],
+    *,
+    jobs: int | None,
+    on_progress: ProgressCallback,
+) -> Verification:
+    """Run `program` to `plan` and compare each run with the reference of its seed.
+
+    Where the first run is not good, no other is made.
+    """
+    outcomes = _run_plan(program, facts, reference, plan, jobs, on_progress)
+    differences: list[Difference] = []
+    findings: list[tuple[Finding, ...]] = []
+    outputs: dict[str, Output] = _outputs(reference)
+    for spec, outcome in zip(plan, outcomes, strict=False):
+        told = list(outcome.findings)
+        if ended(outcome):
+            found = _compare(outcome, facts, reference, spec.seed)
+            differences += found
+            for item in found:
+                outputs.setdefault(item.key.buffer, Output(item.key.buffer, item.dtype, 0.0))
+            told += _differs([item for item in found if item.problem], spec)
+        if outcome.verdict == Verdict.FAILED and not told:
+            told.append(_failed(outcome, spec))
+        findings.append(tuple(told))
+    weak = weak_outputs(list(reference.samples.values()), reference.workload.outputs)
+    findings.append(tuple(_evidence(reference, weak)))
+    findings.append(tuple(_doubt(reference, plan, differences)))
+    good = all(outcome.verdict == Verdict.OK for outcome in outcomes)
+    serious = any(f.severity == Severity.ERROR for group in findings for f in group)
+    return Verification(
+        outcomes=tuple(outcomes),
+        findings=tuple(findings),
+        comparisons=summarize(differences, outputs, weak),
+        passed=good and not serious and len(outcomes) == len(plan),
+    )
+
+
+def _run_plan(
+    program: EmulatorBuild,
+    facts: Survey,
+    reference: Reference,
+    plan: Sequence[RunSpec],
+    jobs: int | None,
+    on_progress: ProgressCallback,
+) -> list[EmulatorRun]:
+    workload = reference.workload
+    options = [run_options(workload, spec, facts.processes) for spec in plan]
+    finished = counter("verify", len(options), on_progress)
+    first = run(program, options[0])
+    finished(first)
+    bad = first.verdict != Verdict.OK or any(
+        item.problem for item in _compare(first, facts, reference, plan[0].seed)
+    )
+    if bad:
+        return [first]
+    workers = worker_count(jobs, len(options) - 1)
+    return [first, *run_many(program, options[1:], workers=workers, on_done=finished)]
+
+
+def _samples(outcome: EmulatorRun, facts: Survey, outputs: Sequence[Output]) -> dict[Key, Sample]:
+    return select(label(outcome.readbacks, facts.sites), outputs)
+
+
+def _compare(
+    outcome: EmulatorRun, facts: Survey, reference: Reference, seed: int
+) -> tuple[Difference, ...]:
+    outputs = reference.workload.outputs
+    return compare(reference.samples[seed], _samples(outcome, facts, outputs), outputs)
+
+
+def _outputs(reference: Reference) -> dict[str, Output]:
+    return {
+        key.buffer: output_of(sample, reference.workload.outputs)
+        for samples in reference.samples.values()
+        for key, sample in samples.items()
+    }
+
+
+def _differs(differences: Sequence[Difference], spec: RunSpec) -> list[Finding]:
+    return [
+        Finding(
+            kind="wrong-result" if item.problem == "differs" else f"{item.problem}-result",
+            severity=Severity.ERROR,
+            message=item.describe(),
+            file=item.file,
+            line=item.line,
+            rank=item.key.rank,
+            seed=spec.seed,
+            timing=spec.timing,
+        )
+        for item in differences[:_SHOWN]
+    ]
+
+
+def _failed(outcome: EmulatorRun, spec: RunSpec) -> Finding:
+    codes = list(outcome.exit_codes)
+    return Finding(
+        kind="failed",
+        severity=Severity.ERROR,
+        message=f"the program ended as {outcome.state} with exit codes {codes}; all must be 0",
+        rank=next((rank for rank, code in enumerate(codes) if code != 0), None),
+        seed=spec.seed,
+        timing=spec.timing,
+    )
+
+
+def _evidence(reference: Reference, weak: Mapping[str, str]) -> list[Finding]:
+    """Return what makes a match mean less than it seems."""
+    found = [
+        Finding(
+            kind="weak-output",
+            severity=Severity.WARNING,
+            message=f"the reference's {buffer} is {reason} in every read-back: a wrong program "
+            "cannot be distinguished by it",
+        )
+        for buffer, reason in weak.items()
+    ]
+    buffers = {key.buffer for samples in reference.samples.values() for key in samples}
+    if buffers <= {name for name, reason in weak.items() if reason != "constant"}:
+        message = "every output of the reference is empty, all zero or all NaN: nothing is proved"
+        found.append(Finding("no-evidence", Severity.ERROR, message))
+    seeds = list(reference.samples.values())
+    if len(seeds) > 1 and all(_same(seeds[0], other) for other in seeds[1:]):
+        found.append(
+            Finding(
+                kind="seed-ignored",
+                severity=Severity.WARNING,
+                message="the reference's outputs are the same for every seed: only one set of "
+                "inputs was tried",
+                hint='let the program take its input seed as an argument: args = ["{seed}"]',
+            )
+        )
+    return found
+
+
+def _same(one: Mapping[Key, Sample], other: Mapping[Key, Sample]) -> bool:
+    return one.keys() == other.keys() and all(one[k].data == other[k].data for k in one)
+
+
+def _doubt(
+    reference: Reference, plan: Sequence[RunSpec], differences: Sequence[Difference]
+) -> list[Finding]:
+    """Where a candidate differs, see whether the reference agrees with itself."""
+    if not any(item.problem for item in differences):
+        return []
+    seed = plan[0].seed
+    again = recheck(reference, seed)
+    found = compare(reference.samples[seed], again, reference.workload.outputs)
+    bad = next((item for item in found if item.problem), None)
+    if bad is None:
+        return []
+    finding = Finding(
+        kind="reference-unsteady",
+        severity=Severity.ERROR,
+        message="the reference differs from itself between two runs of one seed: " + bad.describe(),
+        file=bad.file,
+        line=bad.line,
+        hint="its outputs must depend on the seed alone; check it with warploom check",
+    )
+    return [replace(finding, seed=seed)]

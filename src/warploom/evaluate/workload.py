@@ -1,0 +1,254 @@
+"""What is run and what must stay true: the frozen form of `workload.toml`.
+
+A workload is a folder with a `workload.toml`:
+
+    name = "moe"
+    program = "moe.cu"
+    sources = []                    # further .cu or .cpp files
+    include_dirs = []
+    ranks = 4
+    args = ["--seed", "{seed}"]     # {seed} becomes the input seed of each run
+    lsa_size = 4                    # ranks that share memory; default: all
+    nccl = "2.30.7"                 # default: the newest whose headers are at hand
+    seeds = 3
+    api = ["gin", "lsa"]            # which device APIs a transform may use, best first
+    [defines]
+    TOKENS = 64
+    [limits]
+    seconds = 60
+    memory_mb = 8192
+    output_mb = 16
+    [[outputs]]                     # default: everything that the program reads back
+    buffer = "d_out"                # the device expression, as written in the read-back copy
+    dtype = "float32"
+    rtol = 1e-5                     # default: by dtype, see `dtypes.py`
+    atol = 1e-6
+
+Paths are relative to the folder. Tolerances belong to the workload, never to a proposer.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from warploom.core.errors import BadInputError, SourceError, WorkloadError
+from warploom.core.records import Api, BuildSpec, Limits
+from warploom.evaluate.dtypes import dtype_of
+
+WORKLOAD_FILE = "workload.toml"
+MAX_RANKS = 256
+MAX_SEEDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One result that is compared: |got - expected| <= atol + rtol * |expected|, per element.
+
+    `atol` None stands for `rtol` times the typical magnitude of what is expected (the median of
+    its non-zero elements), so that sums which nearly cancel are not held to the last bit.
+    `buffer` is the device expression of the read-back copy with spaces removed.
+    """
+
+    buffer: str
+    dtype: str
+    rtol: float
+    atol: float | None = None
+
+    @classmethod
+    def with_defaults(
+        cls, buffer: str, dtype: str, rtol: float | None = None, atol: float | None = None
+    ) -> "Output":
+        """Make an output; an `rtol` of None becomes the default of its type."""
+        kind = dtype_of(dtype)
+        return cls(
+            buffer="".join(buffer.split()),
+            dtype=kind.name,
+            rtol=kind.rtol if rtol is None else rtol,
+            atol=atol,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A program, how to run it, and what must stay true of it.
+
+    `outputs` is empty where every device-to-host copy is an output, typed by the analyzer.
+    `lsa_size` None means that all ranks share memory; `nccl` None means the newest at hand.
+    """
+
+    name: str
+    root: Path
+    program: Path
+    sources: tuple[Path, ...] = ()
+    include_dirs: tuple[Path, ...] = ()
+    ranks: int = 4
+    defines: Mapping[str, str] = field(default_factory=dict[str, str])
+    args: tuple[str, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    lsa_size: int | None = None
+    nccl: str | None = None
+    seeds: int = 3
+    api: tuple[Api, ...] = (Api.GIN, Api.LSA)
+
+    def __post_init__(self) -> None:
+        check_ranks(self.ranks, self.lsa_size)
+        check_seeds(self.seeds)
+
+    @classmethod
+    def from_file(cls, path: Path | str) -> "Workload":
+        """Read a `workload.toml`, or the folder that holds one.
+
+        Raises:
+            WorkloadError: a key is missing, unknown or wrong; names file, line, key and value.
+            SourceError: a file that it names does not exist.
+        """
+        from warploom.evaluate.workload_file import read_workload
+
+        return read_workload(Path(path))
+
+    @classmethod
+    def from_program(
+        cls,
+        path: Path | str,
+        *,
+        ranks: int = 4,
+        sources: Sequence[Path | str] = (),
+        include_dirs: Sequence[Path | str] = (),
+        defines: Mapping[str, str] | None = None,
+        args: Sequence[str] = (),
+        lsa_size: int | None = None,
+        nccl: str | None = None,
+        seeds: int = 3,
+        limits: Limits | None = None,
+    ) -> "Workload":
+        """Make a workload of one program; its outputs are all of its device-to-host copies.
+
+        Raises:
+            SourceError: the file does not exist.
+            BadInputError: ranks, lsa_size or seeds are out of range.
+        """
+        program = require_file(Path(path))
+        return cls(
+            name=program.stem,
+            root=program.parent,
+            program=program,
+            sources=tuple(require_file(Path(source)) for source in sources),
+            include_dirs=tuple(require_dir(Path(folder)) for folder in include_dirs),
+            ranks=ranks,
+            defines=dict(defines or {}),
+            args=tuple(args),
+            limits=limits or Limits(),
+            lsa_size=lsa_size,
+            nccl=nccl,
+            seeds=seeds,
+        )
+
+    def build_spec(self, nccl: str, program: Path | None = None) -> BuildSpec:
+        """Return how to build this workload's program, or `program` in its place.
+
+        The folder of the trusted program is on the include path, so that a candidate which is
+        kept elsewhere still finds the headers beside it.
+        """
+        folders = self.include_dirs
+        if program is not None and program.parent != self.program.parent:
+            folders = (*folders, self.program.parent)
+        return BuildSpec(
+            program=program or self.program,
+            sources=self.sources,
+            include_dirs=folders,
+            defines=self.defines,
+            nccl=nccl,
+        )
+
+    def args_for(self, seed: int) -> tuple[str, ...]:
+        """Return the program's arguments for one input seed."""
+        return tuple(arg.replace("{seed}", str(seed)) for arg in self.args)
+
+    def with_overrides(
+        self,
+        *,
+        ranks: int | None = None,
+        defines: Mapping[str, str] | None = None,
+        include_dirs: Sequence[Path | str] = (),
+        args: Sequence[str] | None = None,
+        lsa_size: int | None = None,
+        nccl: str | None = None,
+        seeds: int | None = None,
+    ) -> "Workload":
+        """Return a copy with what the command line changes; None leaves a value as it is."""
+        return replace(
+            self,
+            ranks=self.ranks if ranks is None else ranks,
+            defines={**self.defines, **(defines or {})},
+            include_dirs=(*self.include_dirs, *(require_dir(Path(d)) for d in include_dirs)),
+            args=self.args if args is None else tuple(args),
+            lsa_size=self.lsa_size if lsa_size is None else lsa_size,
+            nccl=nccl or self.nccl,
+            seeds=self.seeds if seeds is None else seeds,
+        )
+
+
+def check_ranks(ranks: int, lsa_size: int | None) -> None:
+    """Raise BadInputError unless 1 <= ranks <= MAX_RANKS and lsa_size divides ranks."""
+    if not 1 <= ranks <= MAX_RANKS:
+        raise BadInputError(f"ranks must be from 1 to {MAX_RANKS}, got {ranks}")
+    if lsa_size is not None and (lsa_size < 1 or ranks % lsa_size):
+        raise BadInputError(
+            f"lsa_size must divide ranks ({ranks}), got {lsa_size}",
+            hint="lsa_size is the number of ranks that share memory, such as the GPUs of a node",
+        )
+
+
+def check_seeds(seeds: int) -> None:
+    """Raise BadInputError unless 1 <= seeds <= MAX_SEEDS."""
+    if not 1 <= seeds <= MAX_SEEDS:
+        raise BadInputError(f"seeds must be from 1 to {MAX_SEEDS}, got {seeds}")
+
+
+def require_file(path: Path) -> Path:
+    """Return `path` made absolute; raise SourceError where it is not a file."""
+    if path.is_dir():
+        raise SourceError(f"is a folder without a {WORKLOAD_FILE}", file=str(path))
+    if not path.is_file():
+        raise SourceError("no such file", file=str(path))
+    return path.resolve()
+
+
+def require_dir(path: Path) -> Path:
+    """Return `path` made absolute; raise SourceError where it is not a folder."""
+    if not path.is_dir():
+        raise SourceError("no such include folder", file=str(path))
+    return path.resolve()
+
+
+def is_workload(path: Path) -> bool:
+    """Whether `path` is a workload file or a folder that holds one."""
+    return path.suffix == ".toml" or (path / WORKLOAD_FILE).is_file()
+
+
+def load_target(path: Path | str) -> Workload:
+    """Return the workload at `path`: a workload file or folder, or a program.
+
+    Raises:
+        WorkloadError: the workload file breaks a rule.
+        SourceError: there is no such file, or it is a folder without a workload.
+    """
+    target = Path(path)
+    return Workload.from_file(target) if is_workload(target) else Workload.from_program(target)
+
+
+__all__ = [
+    "MAX_RANKS",
+    "MAX_SEEDS",
+    "WORKLOAD_FILE",
+    "Output",
+    "Workload",
+    "WorkloadError",
+    "check_ranks",
+    "check_seeds",
+    "is_workload",
+    "load_target",
+    "require_dir",
+    "require_file",
+]
