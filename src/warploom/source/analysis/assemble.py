@@ -24,11 +24,11 @@ def assemble(program: Program, files: tuple[SourceFile, ...]) -> AnalysisReport:
     """Analyze an indexed program."""
     trace = build_trace(program)
     access = KernelAccess(program)
-    neighbours = Neighbours(Effects(trace, access))
+    neighbours = Neighbours(Effects(trace, access), trace.places)
     lines: dict[Place, set[int]] = _allocation_lines(trace)
 
     def resolve(call: Call, node: Node) -> tuple[r.Buffer, ...]:
-        return tuple(_buffer(place, lines) for place in trace.roots(call, node))
+        return tuple(_buffer(trace, place, lines) for place in trace.roots(call, node))
 
     context = Context(program, resolve)
     calls = find_calls(program)
@@ -77,10 +77,10 @@ def _allocation_lines(trace: Trace) -> dict[Place, set[int]]:
     return found
 
 
-def _buffer(place: Place, lines: dict[Place, set[int]]) -> r.Buffer:
+def _buffer(trace: Trace, place: Place, lines: dict[Place, set[int]]) -> r.Buffer:
     owner = place.owner
     declared = None if isinstance(owner, str) else declaration_of(owner)
-    return r.Buffer(place.name, tuple(sorted(lines.get(place, ()))), declared)
+    return r.Buffer(trace.places.label(place), tuple(sorted(lines.get(place, ()))), declared)
 
 
 def _flow(trace: Trace, neighbours: Neighbours, call: Call) -> Flow:

@@ -25,7 +25,9 @@ class Context:
 
     def names(self, call: Call, node: Node | None) -> tuple[str, ...]:
         """Return the names of the buffers that an argument leads to."""
-        return tuple(b.name for b in self.resolve(call, node)) if node is not None else ()
+        if node is None:
+            return ()
+        return tuple(dict.fromkeys(b.name for b in self.resolve(call, node)))
 
 
 def build_allocation(context: Context, call: Call) -> r.Allocation | None:

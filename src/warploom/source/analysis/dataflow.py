@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from warploom.source.analysis.effects import Effect, Effects
-from warploom.source.analysis.places import Place
+from warploom.source.analysis.places import Place, Places
 from warploom.source.analysis.trace import Control, Step
 from warploom.source.records import BufferUse
 
@@ -25,7 +25,8 @@ class Flow:
 class Neighbours:
     """Answers, for a collective's step, which other steps its buffers come from and go to."""
 
-    def __init__(self, effects: Effects) -> None:
+    def __init__(self, effects: Effects, places: Places) -> None:
+        self._places = places
         self._by_place: dict[Place, list[Effect]] = {}
         self._by_step: dict[int, list[Effect]] = {}
         for effect in effects.all:
@@ -46,7 +47,9 @@ class Neighbours:
 
     def _add(self, flow: Flow, role: str, effect: Effect) -> None:
         call = effect.step.call
-        use = BufferUse(role, effect.kind, effect.name, effect.place.name, call.path, call.line)
+        use = BufferUse(
+            role, effect.kind, effect.name, self._places.label(effect.place), call.path, call.line
+        )
         flow.uses[use] = None
 
     def _reaches(self, writer: Effect, reader: Effect) -> bool:

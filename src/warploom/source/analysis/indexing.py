@@ -184,8 +184,10 @@ class _Indexer:
         """Tell a variable `T v(n);` inside of a function from a prototype."""
         if not function.name or shape.parameters is None:
             return False
-        inner = shape.parameters.named_children
-        return bool(inner) and all(child(n, "declarator") is None for n in inner)
+        inner = [child(n, "type") for n in shape.parameters.named_children]
+        # `vector<T> v(ROWS * N);` reads like a function that takes a `ROWS*`; nobody declares a
+        # function of primitive parameters by accident.
+        return bool(inner) and all(n is not None and n.type == "type_identifier" for n in inner)
 
     def range_variable(self, node: Node, function: FunctionDef) -> None:
         """Register the variable of `for (auto& x : values)`."""

@@ -66,6 +66,10 @@ class Place:
         return Place(self.owner, self.instance, self.path + names)
 
 
+def _depth(place: Place) -> int:
+    return place.instance.depth if place.instance is not None else -1
+
+
 class Places:
     """Evaluates pointer expressions to places, and follows places to their roots."""
 
@@ -74,11 +78,15 @@ class Places:
         self._sources: dict[Place, set[Place]] = {}
         self._allocated: set[Place] = set()
         self._roots: dict[Place, tuple[Place, ...]] = {}
+        self._targets: dict[Place, list[Place]] = {}
 
     def flow(self, target: Place, source: Place) -> None:
         """Record that the value of `source` may be assigned to `target`."""
         if target != source:
-            self._sources.setdefault(target, set()).add(source)
+            known = self._sources.setdefault(target, set())
+            if source not in known:
+                known.add(source)
+                self._targets.setdefault(source, []).append(target)
 
     def assign(self, left: Node, right: Node, instance: Instance) -> None:
         """Record an assignment between two expressions."""
@@ -173,6 +181,19 @@ class Places:
             stack.extend(sorted(sources, key=lambda p: p.name, reverse=True))
         if not found:
             found[start] = None
+
+    def label(self, place: Place) -> str:
+        """Return a reader's name for a place: what a helper hands out is called as its taker does."""
+        best, seen, waiting = place, {place}, [place]
+        while waiting:
+            here = waiting.pop(0)
+            if _depth(here) < _depth(best):
+                best = here
+            for target in self._targets.get(here, ()):
+                if target not in seen and len(seen) < _MAX_ROOTS:
+                    seen.add(target)
+                    waiting.append(target)
+        return best.name
 
     def roots_of(self, node: Node, instance: Instance) -> tuple[Place, ...]:
         """Return the roots of every place that an expression may lead to."""
