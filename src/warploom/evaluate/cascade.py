@@ -177,7 +177,7 @@ class _Judge:
 
     def _write(self, program: Program) -> Path:
         path = self.folder / self.task.program.name
-        path.write_text(program.text, encoding="utf-8", errors="surrogateescape")
+        path.write_bytes(program.text.encode("utf-8", "surrogateescape"))
         return path
 
     def _emulator_build(
@@ -274,8 +274,21 @@ def _frame_of(task: Workload) -> Program | None:
 
 
 def read_program(path: Path) -> Program:
-    """Read a program's text; raise SourceError where it cannot be read or its markers are wrong."""
-    return Program.from_file(path)
+    """Read a program's text, byte for byte.
+
+    Raises:
+        SourceError: it cannot be read, or is binary.
+        BadInputError: its markers are wrong.
+    """
+    try:
+        data = require_file(path).read_bytes()
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror}", file=str(path)) from None
+    if b"\0" in data:
+        raise SourceError("is not text: it holds a zero byte", file=str(path))
+    program = Program(data.decode("utf-8", "surrogateescape"), path)
+    _ = program.regions  # tells wrong markers now
+    return program
 
 
 def nvcc_findings(result: NvccResult, path: Path) -> list[Finding]:

@@ -9,9 +9,7 @@ What the trusted program itself does in its regions is allowed there.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from warploom.core.errors import SourceError
+from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity
 from warploom.evaluate.branches import choices
 from warploom.evaluate.region_rules import (
@@ -24,7 +22,7 @@ from warploom.evaluate.region_rules import (
 from warploom.evaluate.scopes import Declared, UnbalancedError, declarations
 from warploom.evaluate.static_storage import starts_code
 from warploom.evaluate.tokens import Token, scan
-from warploom.source.regions import Program, splice
+from warploom.source.regions import Program, frame_differences, splice
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +45,20 @@ def check_legality(candidate: Program, trusted: Program, name: str = "candidate.
     """
     try:
         program = splice(trusted, candidate)
-    except SourceError as error:
-        finding = _finding(Refused("regions", error.message, error.line or 1), name)
-        return Legality(None, (finding,))
+    except BadInputError as error:
+        item = Refused("regions", error.message, error.line or 1, error.hint)
+        return Legality(None, (_finding(item, name),))
     findings = [_finding(item, name) for item in refusals(program, trusted)]
-    if program.text != candidate.text:
-        findings.append(
-            Finding(
-                kind="frame-edit",
-                severity=Severity.WARNING,
-                message="changes outside of the mutable regions were dropped",
-                file=name,
-            )
+    findings += [
+        Finding(
+            kind="frame-edit",
+            severity=Severity.WARNING,
+            message="a change outside of the mutable regions was dropped",
+            file=name,
+            line=change.line,
         )
+        for change in frame_differences(trusted, candidate)
+    ]
     return Legality(program, tuple(findings))
 
 
@@ -99,7 +98,7 @@ def _refusals(program: Program, frame: Frame, trusted: Program) -> list[Refused]
 
 def regions_of(program: Program) -> list[Region]:
     """Return the mutable regions with their lines."""
-    return [Region(region.first_line, region.text) for region in program.regions]
+    return [Region(r.first_line + 1, program.body(r)) for r in program.regions]
 
 
 def _frame_of(trusted: Program) -> Frame:
@@ -157,10 +156,13 @@ def _pasting(tokens: Sequence[Token]) -> Iterator[str]:
 
 def _declared_names(trusted: Program) -> frozenset[str]:
     """Return what the trusted regions declare: theirs to define anew."""
+    regions = regions_of(trusted)
     try:
-        return frozenset(item.name for item in _declared(trusted, regions_of(trusted)))
+        items = list(_declared(trusted, regions))
     except UnbalancedError:
         return frozenset()
+    # A function of the frame that merely holds a region is not the region's own.
+    return frozenset(i.name for i in items if any(i.line in region.lines for region in regions))
 
 
 def _declared(program: Program, regions: Sequence[Region]) -> Iterator[Declared]:
@@ -244,8 +246,3 @@ def _finding(item: Refused, name: str) -> Finding:
         file=name,
         line=item.line,
     )
-
-
-def candidate_name(path: Path | None) -> str:
-    """Return what findings call a candidate."""
-    return "candidate.cu" if path is None else str(path)

@@ -82,7 +82,7 @@ def _has_call(words: Sequence[Token]) -> bool:
 def _may_be_prototype(words: Sequence[Token], known: bool) -> bool:
     """Whether `type name(parameters)` declares a function, not a variable with arguments."""
     opening = next(i for i, token in enumerate(words) if token.text == "(")
-    if any(token.text == "=" for token in words[:opening]):
+    if any(token.text in ("=", "{") for token in words[:opening]):
         return False
     qualified = any(t.text in ("__global__", "__device__", "__host__") for t in words)
     inner = _inside(words, opening)
