@@ -1,0 +1,95 @@
+// Barriers over both: loads and stores inside of an LSA team, the network between the teams.
+#pragma once
+
+#include <optional>
+
+#include "gin_barrier.h"
+#include "lsa_barrier.h"
+
+template <typename Coop>
+struct ncclBarrierSession {
+  WARPLOOM_UNCHECKED ncclBarrierSession(Coop coop, ncclTeam innerTeam, ncclTeam outerTeam,
+                                        ncclGin gin, ncclLsaBarrierHandle innerHandle,
+                                        ncclGinBarrierHandle outerHandle, uint32_t index,
+                                        bool multimem = false, ncclMultimemHandle mm = {})
+      : coop(coop) {
+    inner.emplace(coop, gin.comm, innerTeam, innerHandle, index, multimem, mm);
+    outer.emplace(coop, gin, outerTeam, outerHandle, index);
+  }
+  WARPLOOM_UNCHECKED ncclBarrierSession(Coop coop, ncclTeamTagWorld, ncclGin gin, uint32_t index,
+                                        bool multimem = false)
+      : coop(coop) {
+    const ncclDevComm& comm = gin.comm;
+    inner.emplace(coop, comm, warploom::nccl::lsa_team(comm), comm.warploom_lsa, index, multimem);
+    outer.emplace(coop, gin, warploom::nccl::rail_team(comm), comm.warploom_rail, index);
+    world = {comm.warploom_state,
+             warploom::nccl::BarrierKind::HybridWorld,
+             warploom::nccl::team_of(warploom::nccl::world_team(comm)),
+             comm.warploom_world.signal0,
+             index,
+             true,
+             gin.contextId,
+             false};
+    if (this->coop.thread_rank() == 0) warploom::nccl::open_barrier(*world);
+  }
+  WARPLOOM_UNCHECKED ncclBarrierSession(Coop coop, ncclTeamTagLsa, const ncclDevComm& comm,
+                                        uint32_t index, bool multimem = false)
+      : coop(coop) {
+    inner.emplace(coop, comm, warploom::nccl::lsa_team(comm), comm.warploom_lsa, index, multimem);
+  }
+  WARPLOOM_UNCHECKED ncclBarrierSession(Coop coop, ncclTeamTagRail, ncclGin gin, uint32_t index)
+      : coop(coop) {
+    outer.emplace(coop, gin, warploom::nccl::rail_team(gin.comm), gin.comm.warploom_rail, index);
+  }
+  WARPLOOM_UNCHECKED ~ncclBarrierSession() {
+    if (world && coop.thread_rank() == 0) warploom::nccl::close_barrier(*world);
+  }
+  ncclBarrierSession(const ncclBarrierSession&) = delete;
+
+  WARPLOOM_UNCHECKED ncclLsaBarrierSession<Coop>& lsaBarrier() { return *inner; }
+  WARPLOOM_UNCHECKED ncclGinBarrierSession<Coop>& ginBarrier() { return *outer; }
+
+  WARPLOOM_UNCHECKED void sync(Coop, cuda::memory_order order,
+                               ncclGinFenceLevel fence WARPLOOM_DEFAULT_FENCE) {
+    namespace api = warploom::nccl;
+    if (!world) {
+      if (inner) inner->sync(coop, order);
+      if (outer) outer->sync(coop, order, fence);
+      return;
+    }
+    constexpr const char* kName = "ncclBarrierSession::sync";
+    const uint32_t bits = api::fence_bits(fence);
+    api::sync_group(coop, kName);
+    if (coop.thread_rank() == 0) {
+      api::barrier_arrive(*world, api::order_of(order), bits);
+      api::barrier_wait(*world, api::order_of(order), bits, kName);
+    }
+    api::sync_group(coop, kName);
+  }
+
+ private:
+  Coop coop;
+  std::optional<ncclLsaBarrierSession<Coop>> inner;
+  std::optional<ncclGinBarrierSession<Coop>> outer;
+  std::optional<warploom::nccl::BarrierRef> world;
+};
+
+#if WARPLOOM_NCCL_VERSION >= 23000
+template <typename Coop>
+WARPLOOM_UNCHECKED inline void ncclBarrier(Coop coop, ncclTeamTagWorld tag, ncclGin gin,
+                                           uint32_t index,
+                                           cuda::memory_order order = cuda::memory_order_acq_rel,
+                                           ncclGinFenceLevel fence WARPLOOM_DEFAULT_FENCE,
+                                           bool multimem = false) {
+  ncclBarrierSession<Coop> session(coop, tag, gin, index, multimem);
+  session.sync(coop, order, fence);
+}
+template <typename Coop>
+WARPLOOM_UNCHECKED inline void ncclBarrier(Coop coop, ncclTeamTagRail tag, ncclGin gin,
+                                           uint32_t index,
+                                           cuda::memory_order order = cuda::memory_order_acq_rel,
+                                           ncclGinFenceLevel fence WARPLOOM_DEFAULT_FENCE) {
+  ncclBarrierSession<Coop> session(coop, tag, gin, index);
+  session.sync(coop, order, fence);
+}
+#endif

@@ -1,0 +1,230 @@
+// Groups of threads that call an operation together.
+#pragma once
+
+#include <nccl.h>
+#include <warploom/nccl_api.h>
+
+#include "utility.h"
+
+template <int nThreadsPow2>
+struct ncclCoopTile {
+  static_assert(nThreadsPow2 > 0 && nThreadsPow2 <= 32 && (nThreadsPow2 & (nThreadsPow2 - 1)) == 0,
+                "a tile has 1, 2, 4, 8, 16 or 32 threads");
+  WARPLOOM_UNCHECKED int thread_rank() const {
+    return static_cast<int>(warploom::lane_index()) % nThreadsPow2;
+  }
+  constexpr int size() const { return nThreadsPow2; }
+  constexpr int num_threads() const { return nThreadsPow2; }
+  WARPLOOM_UNCHECKED uint32_t laneMask() const {
+    return (~0u >> (32 - nThreadsPow2)) << (warploom::lane_index() & -nThreadsPow2);
+  }
+  WARPLOOM_UNCHECKED void sync() {
+    if (nThreadsPow2 > 1) warploom::warp_barrier(laneMask());
+  }
+};
+
+typedef ncclCoopTile<1> ncclCoopThread;
+typedef ncclCoopTile<32> ncclCoopWarp;
+
+struct ncclCoopLanes {
+  uint32_t lmask;
+  constexpr ncclCoopLanes(uint32_t lmask = ~0u) : lmask(lmask) {}
+  WARPLOOM_UNCHECKED int thread_rank() const {
+    return __builtin_popcount(lmask & ((1u << warploom::lane_index()) - 1));
+  }
+  WARPLOOM_UNCHECKED int size() const { return __builtin_popcount(lmask); }
+  WARPLOOM_UNCHECKED int num_threads() const { return __builtin_popcount(lmask); }
+  WARPLOOM_UNCHECKED void sync() { warploom::warp_barrier(lmask); }
+};
+
+struct ncclCoopWarpSpan {
+  uint32_t warp0 : 8, nWarps : 8, id : 8;
+  constexpr ncclCoopWarpSpan(int warp0, int nWarps, int id)
+      : warp0(static_cast<uint8_t>(warp0)),
+        nWarps(static_cast<uint8_t>(nWarps)),
+        id(static_cast<uint8_t>(id)) {}
+  WARPLOOM_UNCHECKED int thread_rank() const {
+    return static_cast<int>(warploom::thread_index().x) - 32 * static_cast<int>(warp0);
+  }
+  WARPLOOM_UNCHECKED int size() const { return 32 * static_cast<int>(nWarps); }
+  WARPLOOM_UNCHECKED int num_threads() const { return size(); }
+  WARPLOOM_UNCHECKED void sync(int site = __builtin_LINE()) {
+    warploom::named_barrier(1 + id, 32 * nWarps, site);
+  }
+};
+
+struct ncclCoopCta {
+  WARPLOOM_UNCHECKED int thread_rank() const {
+    return static_cast<int>(warploom::thread_index().x);
+  }
+  WARPLOOM_UNCHECKED int size() const { return static_cast<int>(warploom::block_dimension().x); }
+  WARPLOOM_UNCHECKED int num_threads() const { return size(); }
+  WARPLOOM_UNCHECKED void sync(int site = __builtin_LINE()) {
+    warploom::block_barrier(warploom::BarrierVote::None, 0, site);
+  }
+};
+
+#if WARPLOOM_NCCL_VERSION >= 22900
+// Any of the groups above, chosen at run time.
+struct ncclCoopAny {
+  enum class Kind : uint8_t { Tile, Lanes, WarpSpan, Cta };
+  Kind kind = Kind::Tile;
+  int tile = 1;
+  ncclCoopLanes lanes{};
+  ncclCoopWarpSpan span{0, 1, 0};
+
+  ncclCoopAny() = default;
+  template <int n>
+  WARPLOOM_UNCHECKED ncclCoopAny(ncclCoopTile<n> coop)
+      : kind(Kind::Lanes), tile(n), lanes(coop.laneMask()) {
+    if (n == 1) kind = Kind::Tile;
+  }
+  WARPLOOM_UNCHECKED ncclCoopAny(ncclCoopLanes coop) : kind(Kind::Lanes), lanes(coop) {}
+  WARPLOOM_UNCHECKED ncclCoopAny(ncclCoopWarpSpan coop) : kind(Kind::WarpSpan), span(coop) {}
+  WARPLOOM_UNCHECKED ncclCoopAny(ncclCoopCta) : kind(Kind::Cta) {}
+
+  WARPLOOM_UNCHECKED int thread_rank() const {
+    switch (kind) {
+      case Kind::Tile: return 0;
+      case Kind::Lanes: return lanes.thread_rank();
+      case Kind::WarpSpan: return span.thread_rank();
+      case Kind::Cta: return ncclCoopCta{}.thread_rank();
+    }
+    return 0;
+  }
+  WARPLOOM_UNCHECKED int size() const {
+    switch (kind) {
+      case Kind::Tile: return 1;
+      case Kind::Lanes: return lanes.size();
+      case Kind::WarpSpan: return span.size();
+      case Kind::Cta: return ncclCoopCta{}.size();
+    }
+    return 1;
+  }
+  WARPLOOM_UNCHECKED int num_threads() const { return size(); }
+  WARPLOOM_UNCHECKED void sync() {
+    switch (kind) {
+      case Kind::Tile: return;
+      case Kind::Lanes: return lanes.sync();
+      case Kind::WarpSpan: return span.sync();
+      case Kind::Cta: return ncclCoopCta{}.sync();
+    }
+  }
+};
+#endif
+
+template <int n>
+WARPLOOM_UNCHECKED inline uint32_t ncclCoopGetLaneMask(ncclCoopTile<n> coop) {
+  return coop.laneMask();
+}
+WARPLOOM_UNCHECKED inline uint32_t ncclCoopGetLaneMask(ncclCoopLanes coop) { return coop.lmask; }
+WARPLOOM_UNCHECKED inline uint32_t ncclCoopGetLaneMask(ncclCoopWarpSpan) { return ~0u; }
+WARPLOOM_UNCHECKED inline uint32_t ncclCoopGetLaneMask(ncclCoopCta) { return ~0u; }
+
+template <int n>
+constexpr bool ncclCoopIsThread(ncclCoopTile<n>) {
+  return n == 1;
+}
+constexpr bool ncclCoopIsThread(ncclCoopLanes) { return false; }
+constexpr bool ncclCoopIsThread(ncclCoopWarpSpan) { return false; }
+constexpr bool ncclCoopIsThread(ncclCoopCta) { return false; }
+
+template <int n>
+constexpr bool ncclCoopWithinWarp(ncclCoopTile<n>) {
+  return true;
+}
+constexpr bool ncclCoopWithinWarp(ncclCoopLanes) { return true; }
+constexpr bool ncclCoopWithinWarp(ncclCoopWarpSpan) { return false; }
+constexpr bool ncclCoopWithinWarp(ncclCoopCta) { return false; }
+
+WARPLOOM_UNCHECKED inline ncclCoopLanes ncclCoopCoalesced() {
+  return ncclCoopLanes{warploom::active_mask()};
+}
+template <typename Coop>
+WARPLOOM_UNCHECKED inline ncclCoopTile<32> ncclCoopCoalesced(Coop) {
+  return {};
+}
+WARPLOOM_UNCHECKED inline ncclCoopLanes ncclCoopCoalesced(ncclCoopLanes coop) { return coop; }
+template <int n>
+WARPLOOM_UNCHECKED inline ncclCoopTile<n> ncclCoopCoalesced(ncclCoopTile<n> coop) {
+  return coop;
+}
+
+namespace warploom::nccl {
+
+// The group barrier of an operation; a group of the user's own kind is only synchronised.
+template <class Coop>
+WARPLOOM_UNCHECKED inline void sync_group(Coop& coop, const char*) {
+  coop.sync();
+}
+template <int n>
+WARPLOOM_UNCHECKED inline void sync_group(ncclCoopTile<n>& coop, const char* op) {
+  if (n > 1) sync_lanes(coop.laneMask(), op);
+}
+WARPLOOM_UNCHECKED inline void sync_group(ncclCoopLanes& coop, const char* op) {
+  sync_lanes(coop.lmask, op);
+}
+WARPLOOM_UNCHECKED inline void sync_group(ncclCoopWarpSpan& coop, const char* op) {
+  sync_warps(coop.warp0, coop.nWarps, 1 + coop.id, op);
+}
+WARPLOOM_UNCHECKED inline void sync_group(ncclCoopCta&, const char* op) { sync_block(op); }
+#if WARPLOOM_NCCL_VERSION >= 22900
+WARPLOOM_UNCHECKED inline void sync_group(ncclCoopAny& coop, const char* op) {
+  switch (coop.kind) {
+    case ncclCoopAny::Kind::Tile: return;
+    case ncclCoopAny::Kind::Lanes: return sync_lanes(coop.lanes.lmask, op);
+    case ncclCoopAny::Kind::WarpSpan: return sync_group(coop.span, op);
+    case ncclCoopAny::Kind::Cta: return sync_block(op);
+  }
+}
+#endif
+
+}  // namespace warploom::nccl
+
+// A value of one thread for the whole group.
+template <int n, typename T>
+WARPLOOM_UNCHECKED inline T ncclCoopBcast(ncclCoopTile<n> coop, T value, int root,
+                                          bool entrySync = true) {
+  (void)entrySync;
+  const unsigned first = warploom::lane_index() & static_cast<unsigned>(-n);
+  return warploom::nccl::broadcast_lanes(coop.laneMask(), value,
+                                         first + static_cast<unsigned>(root));
+}
+template <typename T>
+WARPLOOM_UNCHECKED inline T ncclCoopBcast(ncclCoopLanes coop, T value, int root,
+                                          bool entrySync = true) {
+  (void)entrySync;
+  unsigned lane = 0;
+  for (int seen = -1; lane < 32; lane++) {
+    if ((coop.lmask >> lane & 1) && ++seen == root) break;
+  }
+  return warploom::nccl::broadcast_lanes(coop.lmask, value, lane);
+}
+template <typename T>
+WARPLOOM_UNCHECKED inline T ncclCoopBcast(ncclCoopWarpSpan coop, T value, int root,
+                                          bool entrySync = true) {
+  struct Stash {};
+  using Slots = warploom::nccl::StashArray<16>;
+  static_assert(sizeof(T) <= sizeof(Slots::Slot), "the value must fit into 16 bytes");
+  auto& slots = warploom::shared_variable<Slots, Stash>("ncclCoopBcast");
+  if (entrySync) coop.sync();
+  if (coop.thread_rank() == root) std::memcpy(&slots.slot[coop.id & 15], &value, sizeof(T));
+  coop.sync();
+  T out;
+  std::memcpy(&out, &slots.slot[coop.id & 15], sizeof(T));
+  return out;
+}
+template <typename T>
+WARPLOOM_UNCHECKED inline T ncclCoopBcast(ncclCoopCta coop, T value, int root,
+                                          bool entrySync = true) {
+  struct Stash {};
+  using Slots = warploom::nccl::StashArray<1>;
+  static_assert(sizeof(T) <= sizeof(Slots::Slot), "the value must fit into 16 bytes");
+  auto& slots = warploom::shared_variable<Slots, Stash>("ncclCoopBcast");
+  if (entrySync) coop.sync();
+  if (coop.thread_rank() == root) std::memcpy(&slots.slot[0], &value, sizeof(T));
+  coop.sync();
+  T out;
+  std::memcpy(&out, &slots.slot[0], sizeof(T));
+  return out;
+}
