@@ -12,6 +12,7 @@
 #include "kernel.h"
 #include "memory.h"
 #include "report.h"
+#include "stream.h"
 #include "world.h"
 
 namespace warploom {
@@ -61,6 +62,17 @@ Frames interrupted_frames(const ucontext_t& context) {
 }
 
 void on_signal(int number, siginfo_t* info, void* context) {
+  if (!g_current && g_active_op) {
+    const StreamOp& op = *g_active_op;
+    report_finding({.kind = "crash",
+                    .message = format("%s at address %p inside of %s", signal_name(number),
+                                      info->si_addr, op.name),
+                    .hint = "one of its host pointers is null, wild or freed",
+                    .where = op.where,
+                    .rank = op.rank});
+    report_exit(op.rank, 128 + number);
+    stop_run();
+  }
   if (!g_current) {
     std::fprintf(stderr, "warploom-emu: internal error: %s at %p\n", signal_name(number),
                  info->si_addr);

@@ -38,6 +38,14 @@ struct CacheEntry {
 };
 CacheEntry g_cache[256];
 
+std::map<uintptr_t, std::size_t> g_registered;  // by cudaHostRegister
+
+bool registered(const void* p) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  auto it = g_registered.upper_bound(address);
+  return it != g_registered.begin() && address < std::prev(it)->first + std::prev(it)->second;
+}
+
 CacheEntry& cache_of(uintptr_t p) { return g_cache[(p >> 12) & 255]; }
 
 void drop_cache() { std::memset(static_cast<void*>(g_cache), 0, sizeof g_cache); }
@@ -203,7 +211,7 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
     case Space::Shared:
       return check_shared(p, bytes, write, thread);
     case Space::None: {
-      if (in_gpu_stack(p) || is_closure(p) || program_owns(p)) return false;
+      if (in_gpu_stack(p) || is_closure(p) || program_owns(p) || registered(p)) return false;
       report_finding(
           {.kind = "device_dereference_host",
            .message = format("device code %ss ordinary host memory at %p", verb(write), p),
@@ -250,6 +258,14 @@ Space space_of(const void* p) {
 
 int device_of(const void* p) {
   return static_cast<int>((reinterpret_cast<uintptr_t>(p) - kArenaBase) / kDeviceStride);
+}
+
+void register_host(const void* p, std::size_t bytes) {
+  g_registered[reinterpret_cast<uintptr_t>(p)] = bytes;
+}
+
+bool unregister_host(const void* p) {
+  return g_registered.erase(reinterpret_cast<uintptr_t>(p)) != 0;
 }
 
 void create_arena(int devices, std::size_t device_bytes) {

@@ -40,6 +40,10 @@ int device_of(const void* p);  // global device of a Device address
 // Kernel arguments, which device code reads (see closure_memory in device.h).
 bool is_closure(const void* p);
 
+// Host memory that cudaHostRegister made reachable for devices.
+void register_host(const void* p, std::size_t bytes);
+bool unregister_host(const void* p);
+
 void create_arena(int devices, std::size_t device_bytes);
 // nullptr when the device has not that much memory left. Fresh memory is poisoned.
 void* allocate_device(int device, std::size_t bytes, AllocKind kind, const Frames& where);

@@ -5,6 +5,8 @@
 
 namespace warploom {
 
+const StreamOp* g_active_op = nullptr;
+
 namespace {
 
 uint64_t g_sequence = 0;
@@ -49,7 +51,9 @@ void start(Stream& stream, StreamOp& op) {
                   .name = op.name,
                   .frames = op.where});
   note_progress();
+  g_active_op = &op;
   op.start(op);
+  g_active_op = nullptr;
 }
 
 }  // namespace

@@ -36,6 +36,9 @@ struct StreamOp {
   std::function<std::string()> waiting_for;  // shown in a deadlock report
 };
 
+// The operation that is being started now, for crash reports; nullptr otherwise.
+extern const StreamOp* g_active_op;
+
 struct Stream final : Runnable {
   Stream() : Runnable(Kind::Stream) {}
   void run() override;

@@ -1,0 +1,198 @@
+// The CUDA runtime API that is emulated. What is not declared here fails the build, by name.
+#pragma once
+
+#include "api_types.h"
+#include "device.h"
+
+extern "C" {
+// Errors
+cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
+const char* cudaGetErrorName(cudaError_t error);
+const char* cudaGetErrorString(cudaError_t error);
+
+// Devices
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device);
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device);
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaDeviceReset();
+cudaError_t cudaSetDeviceFlags(unsigned flags);
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value);
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit);
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config);
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
+cudaError_t cudaDeviceDisablePeerAccess(int peer);
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaRuntimeGetVersion(int* version);
+
+// Memory
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
+cudaError_t cudaFree(void* pointer);
+cudaError_t cudaFreeHost(void* pointer);
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags);
+cudaError_t cudaHostUnregister(void* pointer);
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
+cudaError_t cudaMemcpy(void* dst, const void* src, size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+                         size_t height, cudaMemcpyKind kind);
+cudaError_t cudaMemcpyPeer(void* dst, int dst_device, const void* src, int src_device,
+                           size_t bytes);
+cudaError_t cudaMemset(void* pointer, int value, size_t bytes);
+cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height);
+
+// Streams and events
+cudaError_t cudaStreamCreate(cudaStream_t* stream);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags);
+cudaError_t cudaEventCreate(cudaEvent_t* event);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data,
+                                  unsigned flags);
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data);
+cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr,
+                                     unsigned flags = 0);
+cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch,
+                              size_t width, size_t height, cudaMemcpyKind kind,
+                              cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpyPeerAsync(void* dst, int dst_device, const void* src, int src_device,
+                                size_t bytes, cudaStream_t stream = nullptr);
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream = nullptr);
+cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream = nullptr);
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int device,
+                                 cudaStream_t stream = nullptr);
+cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice, int device);
+
+namespace warploom {
+cudaError_t allocate(void** pointer, std::size_t bytes);
+cudaError_t allocate_pitch(void** pointer, std::size_t* pitch, std::size_t width,
+                           std::size_t height);
+cudaError_t allocate_host(void** pointer, std::size_t bytes);
+cudaError_t allocate_managed(void** pointer, std::size_t bytes);
+cudaError_t allocate_async(void** pointer, std::size_t bytes, cudaStream_t stream);
+cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std::size_t bytes,
+                           std::size_t offset);
+cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, std::size_t bytes,
+                             std::size_t offset);
+cudaError_t occupancy(int* blocks, int threads, std::size_t shared);
+cudaError_t function_attributes(cudaFuncAttributes* attributes);
+}  // namespace warploom
+
+template <class T>
+cudaError_t cudaMalloc(T** pointer, size_t bytes) {
+  return warploom::allocate(reinterpret_cast<void**>(pointer), bytes);
+}
+template <class T>
+cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height) {
+  return warploom::allocate_pitch(reinterpret_cast<void**>(pointer), pitch, width, height);
+}
+template <class T>
+cudaError_t cudaMallocHost(T** pointer, size_t bytes, unsigned = 0) {
+  return warploom::allocate_host(reinterpret_cast<void**>(pointer), bytes);
+}
+template <class T>
+cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned) {
+  return warploom::allocate_host(reinterpret_cast<void**>(pointer), bytes);
+}
+template <class T>
+cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned = cudaMemAttachGlobal) {
+  return warploom::allocate_managed(reinterpret_cast<void**>(pointer), bytes);
+}
+template <class T>
+cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream) {
+  return warploom::allocate_async(reinterpret_cast<void**>(pointer), bytes, stream);
+}
+
+template <class T>
+cudaError_t cudaMemcpyToSymbol(T& symbol, const void* src, size_t bytes, size_t offset = 0,
+                               cudaMemcpyKind = cudaMemcpyHostToDevice) {
+  return warploom::copy_to_symbol(const_cast<std::remove_const_t<T>*>(&symbol), sizeof(T), src,
+                                  bytes, offset);
+}
+template <class T>
+cudaError_t cudaMemcpyFromSymbol(void* dst, const T& symbol, size_t bytes, size_t offset = 0,
+                                 cudaMemcpyKind = cudaMemcpyDeviceToHost) {
+  return warploom::copy_from_symbol(dst, &symbol, sizeof(T), bytes, offset);
+}
+
+// Launches with the arguments in an array of pointers.
+namespace warploom {
+template <class... Params, std::size_t... I>
+KernelBody body_of(void (*kernel)(Params...), void** args, std::index_sequence<I...>) {
+  return make_body([kernel, ... values = *static_cast<std::decay_t<Params>*>(args[I])]()
+                       WARPLOOM_UNCHECKED { kernel(values...); });
+}
+template <class... Params>
+cudaError_t launch_with_array(void (*kernel)(Params...), dim3 grid, dim3 block, void** args,
+                              std::size_t shared, cudaStream_t stream, bool cooperative) {
+  LaunchConfig config(grid, block, shared, stream);
+  config.cooperative = cooperative;
+  return static_cast<cudaError_t>(launch_kernel(
+      "(cudaLaunchKernel)", config,
+      body_of(kernel, args, std::index_sequence_for<Params...>{})));
+}
+}  // namespace warploom
+template <class... Params>
+cudaError_t cudaLaunchKernel(void (*kernel)(Params...), dim3 grid, dim3 block, void** args,
+                             size_t shared = 0, cudaStream_t stream = nullptr) {
+  return warploom::launch_with_array(kernel, grid, block, args, shared, stream, false);
+}
+template <class... Params>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Params...), dim3 grid, dim3 block,
+                                        void** args, size_t shared = 0,
+                                        cudaStream_t stream = nullptr) {
+  return warploom::launch_with_array(kernel, grid, block, args, shared, stream, true);
+}
+
+template <class F>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F, int threads,
+                                                          size_t shared) {
+  return warploom::occupancy(blocks, threads, shared);
+}
+template <class F>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, F, size_t shared = 0,
+                                               int limit = 0) {
+  *block = limit ? limit : 1024;
+  int per_sm = 0;
+  const cudaError_t error = warploom::occupancy(&per_sm, *block, shared);
+  int sms = 0;
+  cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0);
+  *grid = per_sm * sms;
+  return error;
+}
+template <class F>
+cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute, int) {
+  return cudaSuccess;
+}
+template <class F>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, F) {
+  return warploom::function_attributes(attributes);
+}
+template <class F>
+cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache) {
+  return cudaSuccess;
+}

@@ -1,0 +1,39 @@
+// CUDA's keywords, for a host compiler.
+#pragma once
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __managed__
+#define __grid_constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __maxnreg__(...)
+#define __block_size__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __builtin_align__(n) __attribute__((aligned(n)))
+#define __nv_pure__
+#define __device_builtin__
+
+#define CUDART_VERSION 13000
+#define CUDA_VERSION 13000
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define __CUDACC_VER_BUILD__ 0
+#define CUDART_CB
+#define CUDARTAPI
+#define CUDAAPI
+#define CUDART_INF_F (__builtin_inff())
+#define CUDART_INF (__builtin_inf())
+#define CUDART_NAN_F (__builtin_nanf(""))
+#define CUDART_NAN (__builtin_nan(""))
+
+#define threadIdx (::warploom::thread_index())
+#define blockIdx (::warploom::block_index())
+#define blockDim (::warploom::block_dimension())
+#define gridDim (::warploom::grid_dimension())
+constexpr int warpSize = 32;
+
+#define WARPLOOM_DEVICE_INLINE WARPLOOM_UNCHECKED inline

@@ -1,0 +1,127 @@
+// Barriers of the block and operations of the warp.
+#pragma once
+
+#include "qualifiers.h"
+
+inline void __syncthreads(int site = __builtin_LINE()) {
+  warploom::block_barrier(warploom::BarrierVote::None, 0, site);
+}
+inline int __syncthreads_count(int predicate, int site = __builtin_LINE()) {
+  return warploom::block_barrier(warploom::BarrierVote::Count, predicate, site);
+}
+inline int __syncthreads_and(int predicate, int site = __builtin_LINE()) {
+  return warploom::block_barrier(warploom::BarrierVote::And, predicate, site);
+}
+inline int __syncthreads_or(int predicate, int site = __builtin_LINE()) {
+  return warploom::block_barrier(warploom::BarrierVote::Or, predicate, site);
+}
+inline void __syncwarp(unsigned mask = 0xFFFFFFFFu) { warploom::warp_barrier(mask); }
+inline unsigned __activemask() { return warploom::active_mask(); }
+
+namespace warploom {
+
+// Values wider than 8 bytes go in pieces, as the hardware moves 32-bit registers.
+template <class T>
+WARPLOOM_UNCHECKED T shuffle(unsigned mask, T value, unsigned source) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T result;
+  for (std::size_t at = 0; at < sizeof(T); at += 8) {
+    const std::size_t bytes = sizeof(T) - at < 8 ? sizeof(T) - at : 8;
+    std::uint64_t piece = 0;
+    std::memcpy(&piece, reinterpret_cast<const char*>(&value) + at, bytes);
+    piece = warp_exchange(mask, piece, source);
+    std::memcpy(reinterpret_cast<char*>(&result) + at, &piece, bytes);
+  }
+  return result;
+}
+
+template <class T, class Combine>
+WARPLOOM_UNCHECKED T warp_reduce(unsigned mask, T value, Combine combine) {
+  std::uint64_t in = 0, all[32];
+  std::memcpy(&in, &value, sizeof(T));
+  warp_gather(mask, in, all);
+  bool first = true;
+  T result{};
+  for (unsigned lane = 0; lane < 32; lane++) {
+    if (!(mask >> lane & 1)) continue;
+    T other;
+    std::memcpy(&other, &all[lane], sizeof(T));
+    result = first ? other : combine(result, other);
+    first = false;
+  }
+  return result;
+}
+
+WARPLOOM_UNCHECKED inline unsigned ballot(unsigned mask, int predicate) {
+  std::uint64_t all[32];
+  warp_gather(mask, predicate != 0, all);
+  unsigned result = 0;
+  for (unsigned lane = 0; lane < 32; lane++) result |= static_cast<unsigned>(all[lane]) << lane;
+  return result;
+}
+
+}  // namespace warploom
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+  const unsigned lane = warploom::lane_index(), group = lane & ~(unsigned(width) - 1);
+  return warploom::shuffle(mask, value, group | (unsigned(source) & (unsigned(width) - 1)));
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+  const unsigned lane = warploom::lane_index(), first = lane & ~(unsigned(width) - 1);
+  return warploom::shuffle(mask, value, lane >= first + delta ? lane - delta : lane);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+  const unsigned lane = warploom::lane_index(), last = lane | (unsigned(width) - 1);
+  return warploom::shuffle(mask, value, lane + delta <= last ? lane + delta : lane);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32) {
+  const unsigned lane = warploom::lane_index(), other = lane ^ unsigned(bits);
+  const unsigned last = lane | (unsigned(width) - 1);
+  return warploom::shuffle(mask, value, other <= last ? other : lane);
+}
+
+inline unsigned __ballot_sync(unsigned mask, int predicate) {
+  return warploom::ballot(mask, predicate);
+}
+inline int __any_sync(unsigned mask, int predicate) {
+  return warploom::ballot(mask, predicate) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate) {
+  return warploom::ballot(mask, !predicate) == 0;
+}
+template <class T>
+WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask, T value) {
+  std::uint64_t mine = 0, all[32];
+  std::memcpy(&mine, &value, sizeof(T));
+  warploom::warp_gather(mask, mine, all);
+  unsigned same = 0;
+  for (unsigned lane = 0; lane < 32; lane++) {
+    if ((mask >> lane & 1) && all[lane] == mine) same |= 1u << lane;
+  }
+  return same;
+}
+template <class T>
+unsigned __match_all_sync(unsigned mask, T value, int* predicate) {
+  const unsigned same = __match_any_sync(mask, value);
+  *predicate = same == mask;
+  return *predicate ? mask : 0;
+}
+
+#define WARPLOOM_REDUCE(name, type, expression)                                         \
+  inline type name(unsigned mask, type value) {                                         \
+    return warploom::warp_reduce(mask, value, [](type a, type b) { return expression; }); \
+  }
+WARPLOOM_REDUCE(__reduce_add_sync, unsigned, a + b)
+WARPLOOM_REDUCE(__reduce_add_sync, int, a + b)
+WARPLOOM_REDUCE(__reduce_min_sync, unsigned, a < b ? a : b)
+WARPLOOM_REDUCE(__reduce_min_sync, int, a < b ? a : b)
+WARPLOOM_REDUCE(__reduce_max_sync, unsigned, a < b ? b : a)
+WARPLOOM_REDUCE(__reduce_max_sync, int, a < b ? b : a)
+WARPLOOM_REDUCE(__reduce_and_sync, unsigned, a & b)
+WARPLOOM_REDUCE(__reduce_or_sync, unsigned, a | b)
+WARPLOOM_REDUCE(__reduce_xor_sync, unsigned, a ^ b)
+#undef WARPLOOM_REDUCE

@@ -1,0 +1,209 @@
+// Devices: an H200-like device of compute capability 9.0, with the emulated memory size.
+#include <cstdio>
+#include <cstring>
+
+#include "../include/cuda_runtime.h"
+#include "cuda_error.h"
+#include "memory.h"
+#include "report.h"
+#include "stream.h"
+#include "virtual_time.h"
+#include "world.h"
+
+using namespace warploom;
+
+namespace {
+
+bool valid(int device) { return device >= 0 && device < g_config.ranks; }
+
+// Compute capability 9.0: CUDA C++ Programming Guide, "Technical Specifications".
+constexpr int kSharedPerBlock = 48 << 10, kSharedOptIn = 227 << 10, kSharedPerSm = 228 << 10;
+constexpr int kThreadsPerSm = 2048, kRegisters = 65536, kBlocksPerSm = 32;
+
+unsigned g_limits[3] = {1024, 1 << 20, 8 << 20};
+
+}  // namespace
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = g_config.ranks;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_host().device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  if (!valid(device)) return cuda_fail(cudaErrorInvalidDevice);
+  current_host().device = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
+  if (!prop || !valid(device)) return cuda_fail(cudaErrorInvalidDevice);
+  *prop = {};
+  std::snprintf(prop->name, sizeof prop->name, "warploom emulated GPU %d", device);
+  prop->totalGlobalMem = total_bytes();
+  prop->sharedMemPerBlock = kSharedPerBlock;
+  prop->regsPerBlock = prop->regsPerMultiprocessor = kRegisters;
+  prop->warpSize = 32;
+  prop->memPitch = 0x7FFFFFFF;
+  prop->maxThreadsPerBlock = 1024;
+  prop->maxThreadsDim[0] = prop->maxThreadsDim[1] = 1024;
+  prop->maxThreadsDim[2] = 64;
+  prop->maxGridSize[0] = 0x7FFFFFFF;
+  prop->maxGridSize[1] = prop->maxGridSize[2] = 65535;
+  prop->totalConstMem = 64 << 10;
+  prop->major = 9;
+  prop->multiProcessorCount = g_devices[static_cast<std::size_t>(device)]->sm_count;
+  prop->canMapHostMemory = prop->concurrentKernels = prop->unifiedAddressing = 1;
+  prop->asyncEngineCount = 3;
+  prop->memoryBusWidth = 6144;
+  prop->l2CacheSize = 50 << 20;
+  prop->maxThreadsPerMultiProcessor = kThreadsPerSm;
+  prop->streamPrioritiesSupported = prop->managedMemory = prop->concurrentManagedAccess = 1;
+  prop->sharedMemPerMultiprocessor = kSharedPerSm;
+  prop->cooperativeLaunch = prop->memoryPoolsSupported = 1;
+  prop->sharedMemPerBlockOptin = kSharedOptIn;
+  prop->maxBlocksPerMultiProcessor = kBlocksPerSm;
+  prop->reservedSharedMemPerBlock = 1024;
+  prop->pciBusID = device + 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (!valid(device)) return cuda_fail(cudaErrorInvalidDevice);
+  switch (attribute) {
+    case cudaDevAttrMaxThreadsPerBlock:
+    case cudaDevAttrMaxBlockDimX:
+    case cudaDevAttrMaxBlockDimY: *value = 1024; break;
+    case cudaDevAttrMaxBlockDimZ: *value = 64; break;
+    case cudaDevAttrMaxGridDimX: *value = 0x7FFFFFFF; break;
+    case cudaDevAttrMaxGridDimY:
+    case cudaDevAttrMaxGridDimZ: *value = 65535; break;
+    case cudaDevAttrMaxSharedMemoryPerBlock: *value = kSharedPerBlock; break;
+    case cudaDevAttrTotalConstantMemory: *value = 64 << 10; break;
+    case cudaDevAttrWarpSize: *value = 32; break;
+    case cudaDevAttrMaxRegistersPerBlock:
+    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = kRegisters; break;
+    case cudaDevAttrClockRate: *value = 1980000; break;
+    case cudaDevAttrMultiProcessorCount:
+      *value = g_devices[static_cast<std::size_t>(device)]->sm_count;
+      break;
+    case cudaDevAttrMemoryClockRate: *value = 3201000; break;
+    case cudaDevAttrGlobalMemoryBusWidth: *value = 6144; break;
+    case cudaDevAttrL2CacheSize: *value = 50 << 20; break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = kThreadsPerSm; break;
+    case cudaDevAttrAsyncEngineCount: *value = 3; break;
+    case cudaDevAttrComputeCapabilityMajor: *value = 9; break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = kSharedPerSm; break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = kSharedOptIn; break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = kBlocksPerSm; break;
+    case cudaDevAttrComputeCapabilityMinor:
+    case cudaDevAttrIntegrated:
+    case cudaDevAttrPageableMemoryAccess: *value = 0; break;
+    case cudaDevAttrCanMapHostMemory:
+    case cudaDevAttrConcurrentKernels:
+    case cudaDevAttrUnifiedAddressing:
+    case cudaDevAttrManagedMemory:
+    case cudaDevAttrConcurrentManagedAccess:
+    case cudaDevAttrCooperativeLaunch:
+    case cudaDevAttrMemoryPoolsSupported: *value = 1; break;
+    default: return cuda_fail(cudaErrorInvalidValue);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  if (!valid(device)) return cuda_fail(cudaErrorInvalidDevice);
+  std::snprintf(id, static_cast<std::size_t>(length), "0000:%02x:00.0", device + 1);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  synchronize_device(current_host().device, "cudaDeviceSynchronize");
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceReset() {
+  synchronize_device(current_host().device, "cudaDeviceReset");
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+  if (limit < 0 || limit > 2) return cuda_fail(cudaErrorInvalidValue);
+  g_limits[limit] = static_cast<unsigned>(value);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+  if (limit < 0 || limit > 2) return cuda_fail(cudaErrorInvalidValue);
+  *value = g_limits[limit];
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  if (!valid(device) || !valid(peer)) return cuda_fail(cudaErrorInvalidDevice);
+  *can = device != peer && lsa_team_of(device) == lsa_team_of(peer);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  const int device = current_host().device;
+  int can = 0;
+  if (!valid(peer) || peer == device) return cuda_fail(cudaErrorInvalidDevice);
+  cudaDeviceCanAccessPeer(&can, device, peer);
+  if (!can) return cuda_fail(cudaErrorNotSupported);
+  auto enabled = g_devices[static_cast<std::size_t>(device)]->peers.begin() + peer;
+  if (*enabled) return cuda_fail(cudaErrorPeerAccessAlreadyEnabled);
+  *enabled = true;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  if (!valid(peer)) return cuda_fail(cudaErrorInvalidDevice);
+  const int device = current_host().device;
+  auto enabled = g_devices[static_cast<std::size_t>(device)]->peers.begin() + peer;
+  if (!*enabled) return cuda_fail(cudaErrorPeerAccessNotEnabled);
+  *enabled = false;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  if (least) *least = 0;
+  if (greatest) *greatest = -5;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
+
+namespace warploom {
+
+cudaError_t occupancy(int* blocks, int threads, std::size_t shared) {
+  if (threads < 1 || threads > 1024) return cuda_fail(cudaErrorInvalidValue);
+  int fit = kThreadsPerSm / ((threads + 31) / 32 * 32);
+  if (fit > kBlocksPerSm) fit = kBlocksPerSm;
+  const int by_shared = static_cast<int>(kSharedPerSm / (shared + 1024));
+  *blocks = by_shared < fit ? by_shared : fit;
+  return cudaSuccess;
+}
+
+cudaError_t function_attributes(cudaFuncAttributes* attributes) {
+  *attributes = {};
+  attributes->maxThreadsPerBlock = 1024;
+  attributes->numRegs = 32;
+  attributes->ptxVersion = attributes->binaryVersion = 90;
+  attributes->maxDynamicSharedSizeBytes = kSharedPerBlock;
+  return cudaSuccess;
+}
+
+}  // namespace warploom

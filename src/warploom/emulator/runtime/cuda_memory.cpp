@@ -1,0 +1,160 @@
+// Allocation and freeing.
+#include "../include/cuda_runtime.h"
+#include "cuda_error.h"
+#include "memory.h"
+#include "report.h"
+#include "stream.h"
+
+using namespace warploom;
+
+namespace {
+
+bool host_kind(AllocKind kind) { return kind == AllocKind::Pinned; }
+
+cudaError_t give(void** pointer, void* memory) {
+  if (!memory) return cuda_fail(cudaErrorMemoryAllocation);
+  *pointer = memory;
+  return cudaSuccess;
+}
+
+// The allocation that starts at `pointer`, or an error after reporting why there is none.
+cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
+  Allocation* allocation = find_allocation(pointer);
+  if (!allocation || allocation->start != reinterpret_cast<uintptr_t>(pointer)) {
+    return cuda_fail(cudaErrorInvalidValue);
+  }
+  if (!allocation->live) {
+    report_finding({.kind = "double_free",
+                    .message = format("%s of an allocation of %zu bytes that was freed before",
+                                      call, allocation->bytes),
+                    .hint = "free each allocation once",
+                    .other = allocation->freed});
+    return cuda_fail(cudaErrorInvalidValue);
+  }
+  if (allocation->windows > 0) {
+    report_finding({.kind = "window_use_after_free",
+                    .message = format("%s frees memory in which %d registered window(s) still lie",
+                                      call, allocation->windows),
+                    .hint = "call ncclCommWindowDeregister before the memory is freed",
+                    .other = allocation->allocated});
+  }
+  *found = allocation;
+  return cudaSuccess;
+}
+
+}  // namespace
+
+namespace warploom {
+
+cudaError_t allocate(void** pointer, std::size_t bytes) {
+  if (!pointer) return cuda_fail(cudaErrorInvalidValue);
+  if (bytes == 0) {
+    *pointer = nullptr;
+    return cudaSuccess;
+  }
+  return give(pointer, allocate_device(current_host().device, bytes, AllocKind::CudaMalloc,
+                                       capture_frames()));
+}
+
+cudaError_t allocate_pitch(void** pointer, std::size_t* pitch, std::size_t width,
+                           std::size_t height) {
+  *pitch = (width + 511) / 512 * 512;
+  return allocate(pointer, *pitch * height);
+}
+
+cudaError_t allocate_host(void** pointer, std::size_t bytes) {
+  if (!pointer) return cuda_fail(cudaErrorInvalidValue);
+  return give(pointer, allocate_pinned(bytes ? bytes : 1, AllocKind::Pinned, capture_frames()));
+}
+
+cudaError_t allocate_managed(void** pointer, std::size_t bytes) {
+  if (!pointer || bytes == 0) return cuda_fail(cudaErrorInvalidValue);
+  return give(pointer, allocate_pinned(bytes, AllocKind::Managed, capture_frames()));
+}
+
+cudaError_t allocate_async(void** pointer, std::size_t bytes, cudaStream_t stream) {
+  if (!pointer) return cuda_fail(cudaErrorInvalidValue);
+  const Stream* target = resolve_stream(stream);
+  return give(pointer,
+              allocate_device(target->device, bytes, AllocKind::Async, capture_frames()));
+}
+
+}  // namespace warploom
+
+cudaError_t cudaFree(void* pointer) {
+  if (!pointer) return cudaSuccess;
+  Allocation* allocation = nullptr;
+  if (const cudaError_t error = find_to_free(pointer, "cudaFree", &allocation)) return error;
+  if (host_kind(allocation->kind) || allocation->kind == AllocKind::NcclMemAlloc) {
+    return cuda_fail(cudaErrorInvalidValue);
+  }
+  // cudaFree waits for the device, as all known drivers do.
+  const int device = allocation->device < 0 ? current_host().device : allocation->device;
+  synchronize_device(device, "cudaFree");
+  release(allocation, capture_frames());
+  return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void* pointer) {
+  if (!pointer) return cudaSuccess;
+  Allocation* allocation = nullptr;
+  if (const cudaError_t error = find_to_free(pointer, "cudaFreeHost", &allocation)) return error;
+  if (!host_kind(allocation->kind)) return cuda_fail(cudaErrorInvalidValue);
+  release(allocation, capture_frames());
+  return cudaSuccess;
+}
+
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+  if (!pointer) return cudaSuccess;
+  Allocation* allocation = nullptr;
+  if (const cudaError_t error = find_to_free(pointer, "cudaFreeAsync", &allocation)) return error;
+  push_op(resolve_stream(stream), OpKind::Copy, "cudaFreeAsync", [allocation](StreamOp& op) {
+    access_write(actor_of(op), reinterpret_cast<void*>(allocation->start), allocation->bytes);
+    release(allocation, op.where);
+    complete(op);
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  *free = free_bytes(current_host().device);
+  *total = total_bytes();
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
+  if (!pointer || in_arena(pointer)) return cuda_fail(cudaErrorInvalidValue);
+  register_host(pointer, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void* pointer) {
+  if (!unregister_host(pointer)) return cuda_fail(cudaErrorHostMemoryNotRegistered);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
+  *device = host;
+  return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, const_cast<void*>(pointer)};
+  const Allocation* allocation = in_arena(pointer) ? find_allocation(pointer) : nullptr;
+  if (!allocation || !allocation->live) return cudaSuccess;
+  void* p = const_cast<void*>(pointer);
+  switch (allocation->kind) {
+    case AllocKind::Pinned:
+      *attributes = {cudaMemoryTypeHost, current_host().device, p, p};
+      break;
+    case AllocKind::Managed:
+      *attributes = {cudaMemoryTypeManaged, current_host().device, p, p};
+      break;
+    default:
+      *attributes = {cudaMemoryTypeDevice, allocation->device, p, nullptr};
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }

@@ -1,0 +1,230 @@
+// Streams, events and host callbacks.
+#include "../include/cuda_runtime.h"
+#include "cuda_error.h"
+#include "report.h"
+#include "stream.h"
+#include "virtual_time.h"
+#include "world_setup.h"
+
+using namespace warploom;
+
+namespace {
+
+Stream* make_stream(unsigned flags, int priority) {
+  auto* stream = new Stream;
+  stream->device = current_host().device;
+  stream->non_blocking = flags & cudaStreamNonBlocking;
+  stream->priority = priority;
+  stream->agent = new_agent();
+  g_devices[static_cast<std::size_t>(stream->device)]->streams.push_back(stream);
+  return stream;
+}
+
+Event* event_of(cudaEvent_t handle) { return reinterpret_cast<Event*>(handle); }
+
+bool report_destroyed(bool destroyed, const char* what) {
+  if (!destroyed) return false;
+  report_finding({.kind = "use_after_destroy",
+                  .message = format("a %s is used after it was destroyed", what),
+                  .hint = "destroy it after its last use"});
+  return true;
+}
+
+// The stream behind a handle, or nullptr after a report.
+Stream* usable(cudaStream_t handle) {
+  Stream* stream = resolve_stream(handle);
+  return report_destroyed(stream->destroyed, "stream") ? nullptr : stream;
+}
+
+void finish_record(Event& event, uint64_t number, const StreamOp& op) {
+  event.completed = std::max(event.completed, number);
+  event.clock = op.clock;
+  event.clock.advance(op.stream->agent, op.stream->time);
+  event.time_ms = virtual_ns() * 1e-6;
+  event.waiters.notify_all();
+  std::vector<std::shared_ptr<StreamOp>> waiting;
+  waiting.swap(event.waiting);
+  for (auto& waiter : waiting) waiter->start(*waiter);
+}
+
+void push_callback(Stream* stream, const char* name, std::function<void()> function) {
+  HostThread& host = current_host();
+  Process* process = host.process;
+  push_op(stream, OpKind::Copy, name, [process, function](StreamOp& op) {
+    StreamOp* self = &op;
+    HostThread& thread = add_host_thread(*process, op.stream->device, [self, function] {
+      function();
+      self->clock.join(release_clock());
+      complete(*self);
+    });
+    thread.clock = op.clock;
+  });
+}
+
+}  // namespace
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  if (!stream || flags > cudaStreamNonBlocking) return cuda_fail(cudaErrorInvalidValue);
+  *stream = reinterpret_cast<cudaStream_t>(make_stream(flags, priority));
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+  Stream* stream = usable(handle);
+  if (!stream || stream->legacy) return cuda_fail(cudaErrorInvalidResourceHandle);
+  // What is queued still runs; only the handle goes.
+  stream->destroyed = true;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  Stream* stream = usable(handle);
+  if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
+  synchronize(stream, "cudaStreamSynchronize");
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t handle) {
+  Stream* stream = usable(handle);
+  if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
+  if (!stream->queue.empty()) {
+    poll_current();
+    return cudaErrorNotReady;
+  }
+  acquire_clock(stream->clock);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
+  *priority = resolve_stream(handle)->priority;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned* flags) {
+  *flags = resolve_stream(handle)->non_blocking ? cudaStreamNonBlocking : cudaStreamDefault;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned) {
+  Stream* stream = usable(handle);
+  Event* event = event_of(event_handle);
+  if (!stream || !event || report_destroyed(event->destroyed, "event")) {
+    return cuda_fail(cudaErrorInvalidResourceHandle);
+  }
+  const uint64_t number = event->recorded;
+  if (number == 0) return cudaSuccess;  // an event that was never recorded is no wait
+  auto op = push_op(stream, OpKind::Copy, "cudaStreamWaitEvent", {});
+  std::weak_ptr<StreamOp> weak = op;
+  op->waiting_for = [] { return std::string("an event that has not been reached"); };
+  op->start = [event, number, weak](StreamOp& self) {
+    if (event->completed < number) {
+      event->waiting.push_back(weak.lock());
+      return;
+    }
+    self.clock.join(event->clock);
+    complete(self);
+  };
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void* data) {
+  Stream* stream = usable(handle);
+  if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
+  push_callback(stream, "cudaLaunchHostFunc", [=] { function(data); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t handle, cudaStreamCallback_t callback, void* data,
+                                  unsigned) {
+  Stream* stream = usable(handle);
+  if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
+  push_callback(stream, "cudaStreamAddCallback",
+                [=] { callback(handle, cudaSuccess, data); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags) {
+  return cudaEventCreateWithFlags(event, flags);
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  if (!event) return cuda_fail(cudaErrorInvalidValue);
+  auto* made = new Event;
+  made->device = current_host().device;
+  made->timing = !(flags & cudaEventDisableTiming);
+  *event = reinterpret_cast<cudaEvent_t>(made);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t handle) {
+  Event* event = event_of(handle);
+  if (!event || report_destroyed(event->destroyed, "event")) {
+    return cuda_fail(cudaErrorInvalidResourceHandle);
+  }
+  event->destroyed = true;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
+  Event* event = event_of(handle);
+  Stream* stream = usable(stream_handle);
+  if (!event || !stream || report_destroyed(event->destroyed, "event")) {
+    return cuda_fail(cudaErrorInvalidResourceHandle);
+  }
+  const uint64_t number = ++event->recorded;
+  event->stream = stream;
+  push_op(stream, OpKind::Copy, "cudaEventRecord", [event, number](StreamOp& op) {
+    finish_record(*event, number, op);
+    complete(op);
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
+  return cudaEventRecord(event, stream);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  Event* event = event_of(handle);
+  if (!event || report_destroyed(event->destroyed, "event")) {
+    return cuda_fail(cudaErrorInvalidResourceHandle);
+  }
+  const uint64_t number = event->recorded;
+  event->waiters.wait_until(
+      [=] { return event->completed >= number; },
+      {"cudaEventSynchronize",
+       [=] { return event->stream ? describe_stream(*event->stream) : std::string(); }});
+  acquire_clock(event->clock);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  Event* event = event_of(handle);
+  if (!event) return cuda_fail(cudaErrorInvalidResourceHandle);
+  if (event->completed < event->recorded) {
+    poll_current();
+    return cudaErrorNotReady;
+  }
+  acquire_clock(event->clock);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  const Event *first = event_of(start), *last = event_of(end);
+  if (!milliseconds || !first || !last) return cuda_fail(cudaErrorInvalidResourceHandle);
+  if (!first->recorded || !last->recorded || !first->timing || !last->timing) {
+    return cuda_fail(cudaErrorInvalidResourceHandle);
+  }
+  if (first->completed < first->recorded || last->completed < last->recorded) {
+    return cudaErrorNotReady;
+  }
+  *milliseconds = static_cast<float>(last->time_ms - first->time_ms);
+  return cudaSuccess;
+}
