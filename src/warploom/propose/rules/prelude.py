@@ -10,6 +10,7 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from warploom.core.records import Api
+from warploom.source.regions import END, START
 
 NAMESPACE = "warploom"
 
@@ -73,13 +74,15 @@ class PreludeSpec:
     """What a prelude must hold.
 
     `calls` are the NCCL data calls that it replaces (none: windows only, as in stage A).
-    `types` are the data types that are reduced; empty stands for all of them.
+    `types` are the data types that are reduced; empty stands for all of them. `nccl_memory` says
+    that the program calls ncclMemAlloc itself, `markers` that evolve markers go around the kernels.
     """
 
     api: Api
     calls: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()
     nccl_memory: bool = False
+    markers: bool = False
 
 
 @cache
@@ -115,22 +118,17 @@ def _types(spec: PreludeSpec) -> list[tuple[str, str]]:
 
 
 def _fragments(spec: PreludeSpec) -> list[str]:
-    api = str(spec.api)
     reduces, sends = bool(spec.calls & REDUCTIONS), bool(spec.calls & MESSAGES)
     moves = spec.calls - REDUCTIONS - MESSAGES - GROUPS
-    names = ["core", f"{api}_exchange"]
-    if reduces:
-        names += ["reduction", f"{api}_reduction"]
-    if sends:
-        names += ["messages", f"{api}_messages"]
+    names = ["core", *_device_fragments(spec)]
     names += ["host_memory", *(["host_memory_nccl"] if spec.nccl_memory else [])]
-    names += [f"{api}_launch_exchange", "host_windows", "host_comm"]
+    names += ["host_windows", "host_comm"]
     if spec.calls:
         names.append("host_launch")
     if moves:
         names.append("host_exchange")
     if reduces:
-        names += [f"{api}_launch_reduction", "host_reduction"]
+        names.append("host_reduction")
     if "ncclBcast" in spec.calls:
         names.append("launch_broadcast")
     # Sorted, so that equal programs give equal texts; a Bcast needs Broadcast before it.
@@ -142,6 +140,17 @@ def _fragments(spec: PreludeSpec) -> list[str]:
     elif spec.calls & GROUPS:
         names.append("host_group")
     return [f"{name}.cuh" for name in names]
+
+
+def _device_fragments(spec: PreludeSpec) -> list[str]:
+    """Return the kernels and their launch shapes: what may be changed once it is verified."""
+    api = str(spec.api)
+    names = ["region_start", f"{api}_exchange", f"{api}_launch_exchange"]
+    if spec.calls & REDUCTIONS:
+        names += ["reduction", f"{api}_reduction", f"{api}_launch_reduction"]
+    if spec.calls & MESSAGES:
+        names += ["messages", f"{api}_messages"]
+    return [*names, "region_end"]
 
 
 def _is_template(name: str) -> bool:
@@ -160,6 +169,8 @@ def _values(spec: PreludeSpec) -> dict[str, str]:
         "MAIL_BYTES": _mail_bytes(spec),
         "REQUIREMENTS": template(f"{spec.api}_requirements.cuh").rstrip("\n"),
         "PRECONDITION": template(f"{spec.api}_precondition.cuh").rstrip("\n"),
+        "REGION_START": f"\n// {START} communication\n" if spec.markers else "",
+        "REGION_END": f"\n// {END}\n" if spec.markers else "",
         "SLOT": _slot(spec),
         "MESSAGE_THREADS": "32" if is_gin else "kThreads",
     }

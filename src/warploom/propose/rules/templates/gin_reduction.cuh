@@ -1,19 +1,19 @@
 
 // This block reduces `count` own elements: peers' parts lie in staging, one slot for each rank.
-template <typename T>
+template <typename Element>
 __device__ void reduceStaged(const Wire& wire, const Reduction& r, size_t offset, size_t count) {
   int me = wire.dev.rank;
-  Place own = r.send + (firstOf(r, me) + offset) * sizeof(T);
-  Place out = r.recv + (resultOf(r, me) + offset) * sizeof(T);
-  T* result = static_cast<T*>(ncclGetLocalPointer(windowOf(wire, out), offsetOf(out)));
-  const T* mine = static_cast<const T*>(ncclGetLocalPointer(windowOf(wire, own), offsetOf(own)));
+  Place own = r.send + (firstOf(r, me) + offset) * sizeof(Element);
+  Place out = r.recv + (resultOf(r, me) + offset) * sizeof(Element);
+  Element* result = static_cast<Element*>(ncclGetLocalPointer(windowOf(wire, out), offsetOf(out)));
+  const Element* mine = static_cast<const Element*>(ncclGetLocalPointer(windowOf(wire, own), offsetOf(own)));
   const char* staged =
       static_cast<const char*>(ncclGetLocalPointer(wire.windows[0], wire.staging));
   auto load = [&](int rank) {
-    return rank == me ? mine : reinterpret_cast<const T*>(staged + rank * wire.slot);
+    return rank == me ? mine : reinterpret_cast<const Element*>(staged + rank * wire.slot);
   };
-  auto store = [&](size_t i, T value) { result[i] = value; };
-  reduceAs<T>(r.op, wire.dev.nRanks, threadIdx.x, count, blockDim.x, load, store);
+  auto store = [&](size_t i, Element value) { result[i] = value; };
+  reduceAs<Element>(r.op, wire.dev.nRanks, threadIdx.x, count, blockDim.x, load, store);
 }
 
 __device__ inline void reduceOwn(const Wire& wire, const Reduction& r, size_t offset,

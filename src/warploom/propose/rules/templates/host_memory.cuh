@@ -79,15 +79,15 @@ inline cudaError_t takeBlock(char** base, size_t bytes) {
 }
 
 // In place of cudaMalloc: memory that can be in a window.
-template <typename T>
-cudaError_t windowMalloc(T** pointer, size_t bytes) {
+template <typename Element>
+cudaError_t windowMalloc(Element** pointer, size_t bytes) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   char* base = nullptr;
   cudaError_t status = takeBlock(&base, windowBytes(bytes));
   if (status != cudaSuccess) return status;
   ++session().fresh;
-  *pointer = reinterpret_cast<T*>(base);
+  *pointer = reinterpret_cast<Element*>(base);
   return cudaSuccess;
 }
 

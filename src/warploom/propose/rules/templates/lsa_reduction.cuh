@@ -1,20 +1,20 @@
 
 // This block reduces its part of this rank's elements, straight from the peers' memory. `from` and
 // `to` say where each rank's buffers are.
-template <typename T>
+template <typename Element>
 __device__ void reducePeers(const Wire& wire, const Reduction& r, char* const* from,
                             char* const* to) {
   const int ranks = wire.dev.nRanks, me = wire.dev.rank;
   const size_t input = firstOf(r, me), output = resultOf(r, me);
-  auto load = [&](int rank) { return reinterpret_cast<const T*>(from[rank]) + input; };
+  auto load = [&](int rank) { return reinterpret_cast<const Element*>(from[rank]) + input; };
   // With `share`, element i goes to every rank: nobody else reads or writes it.
-  auto store = [&](size_t i, T value) {
+  auto store = [&](size_t i, Element value) {
     for (int k = 0; k < (r.share ? ranks : 1); ++k) {
-      reinterpret_cast<T*>(to[(me + k) % ranks])[output + i] = value;
+      reinterpret_cast<Element*>(to[(me + k) % ranks])[output + i] = value;
     }
   };
   size_t first = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  reduceAs<T>(r.op, ranks, first, countOf(r, me), size_t(gridDim.x) * blockDim.x, load, store);
+  reduceAs<Element>(r.op, ranks, first, countOf(r, me), size_t(gridDim.x) * blockDim.x, load, store);
 }
 
 // All-reduce, reduce-scatter and reduce.

@@ -27,13 +27,13 @@ __device__ inline size_t countOf(const Reduction& r, int p) {
 __device__ inline size_t resultOf(const Reduction& r, int p) { return r.share ? firstOf(r, p) : 0; }
 
 // Sums are taken in rank order, so every run gives the same bits. Half types add up in float.
-template <typename T>
+template <typename Element>
 struct Accumulator {
-  using type = T;
+  using type = Element;
 };
 @HALF_ACCUMULATORS@
-template <typename A>
-__device__ inline A fold(ncclRedOp_t op, A a, A b) {
+template <typename Total>
+__device__ inline Total fold(ncclRedOp_t op, Total a, Total b) {
   switch (op) {
     case ncclProd:
       return a * b;
@@ -47,16 +47,16 @@ __device__ inline A fold(ncclRedOp_t op, A a, A b) {
 }
 
 // Calls store(i, value) for elements [0, count): value is the reduction of load(rank, i).
-template <typename T, typename Load, typename Store>
+template <typename Element, typename Load, typename Store>
 __device__ void reduceAs(ncclRedOp_t op, int ranks, size_t first, size_t count, size_t step,
                          Load load, Store store) {
-  using A = typename Accumulator<T>::type;
+  using Total = typename Accumulator<Element>::type;
   for (size_t i = first; i < count; i += step) {
-    A value = static_cast<A>(load(0)[i]);
+    Total value = static_cast<Total>(load(0)[i]);
     for (int rank = 1; rank < ranks; ++rank) {
-      value = fold<A>(op, value, static_cast<A>(load(rank)[i]));
+      value = fold<Total>(op, value, static_cast<Total>(load(rank)[i]));
     }
-    if (op == ncclAvg) value = static_cast<A>(value / ranks);
-    store(i, static_cast<T>(value));
+    if (op == ncclAvg) value = static_cast<Total>(value / ranks);
+    store(i, static_cast<Element>(value));
   }
 }

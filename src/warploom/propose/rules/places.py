@@ -1,0 +1,191 @@
+"""Where in a program the rules put what they add: the prelude, and the call that opens windows."""
+
+import re
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warploom.propose.rules.prelude import NAMESPACE
+from warploom.source import AnalysisReport, SourceFile, TextEdit
+from warploom.source.pipeline import pipeline_spans
+from warploom.source.records import CallSite, Function, Span
+from warploom.source.regions import START
+
+OPEN_CALL = f"{NAMESPACE}::openWindows()"
+_WRAPPED = re.compile(r"\s*([A-Za-z_]\w*)\s*\(\s*\Z")
+_MAX_DEPTH = 20
+
+
+def prelude_edit(file: SourceFile, prelude: str) -> TextEdit:
+    """Return the edit that puts `prelude` after the file's leading includes.
+
+    Includes that the file has already are left out of the prelude.
+    """
+    includes = [n for n in file.root.named_children if n.type == "preproc_include"]
+    first_code = next(
+        (n.start_byte for n in file.root.named_children if not _is_leading(n)), len(file.text)
+    )
+    leading = [n for n in includes if n.start_byte < first_code]
+    at = 0
+    if leading:
+        at = file.line_span(file.line_of(leading[-1].start_byte))[1]
+    own = {" ".join(file.node_text(n).split()) for n in leading}
+    lines = prelude.split("\n")
+    text = "\n".join(line for line in lines if " ".join(line.split()) not in own)
+    text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
+    before = "\n" if leading else ""
+    return TextEdit(at, at, native(file, f"{before}{text}\n"))
+
+
+def _is_leading(node: Node) -> bool:
+    """Tell whether a top-level node may stand before the prelude: it defines nothing that runs."""
+    return node.type in ("comment", "using_declaration") or node.type.startswith("preproc_")
+
+
+def native(file: SourceFile, text: str) -> str:
+    """Return `text` with the file's own line ends."""
+    return text.replace("\n", "\r\n") if b"\r\n" in file.text else text
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """Which functions communicate, and which create the communicator, by name."""
+
+    file: SourceFile
+    bodies: dict[str, Function]
+    talking: frozenset[str]
+    creating: frozenset[str]
+    talk_spans: tuple[Span, ...]
+    create_spans: tuple[Span, ...]
+
+    def talks(self, node: Node) -> bool:
+        """Tell whether a statement communicates, itself or through a function of the program."""
+        return self._does(node, self.talk_spans, self.talking)
+
+    def creates(self, node: Node) -> bool:
+        """Tell whether a statement creates the communicator."""
+        return self._does(node, self.create_spans, self.creating)
+
+    def _does(self, node: Node, spans: tuple[Span, ...], functions: frozenset[str]) -> bool:
+        if any(node.start_byte <= s.start and s.end <= node.end_byte for s in spans):
+            return True
+        return any(name in functions for name in self.called(node))
+
+    def called(self, node: Node) -> list[str]:
+        """Return the names of the program's functions that a statement calls."""
+        names: list[str] = []
+        for call in self.file.nodes("call_expression", within=node):
+            function = call.child_by_field_name("function")
+            if function is not None:
+                name = self.file.node_text(function).split("<")[0].split("::")[-1].split(".")[-1]
+                names += [name] if name in self.bodies else []
+        return names
+
+
+def open_edit(file: SourceFile, analysis: AnalysisReport) -> TextEdit | None:
+    """Return the edit that opens the windows before the first communication, on every rank.
+
+    The place is in `main`, or in the function that does all of its work: a statement that every
+    rank comes by. None where there is no such place: the windows are then opened by the first
+    communication itself.
+    """
+    if analysis.main is None or analysis.main.file != analysis.file:
+        return None
+    walk = _walk(file, analysis)
+    statement = _first_talk(walk, analysis.main, 0)
+    if statement is None:
+        return None
+    at = statement.start_byte
+    stages = pipeline_spans(file, analysis)
+    at = next((s.start for s in stages.pipeline if s.start <= at < s.end), at)
+    line = file.line_of(at)
+    start, end = file.line_span(line)
+    own_line = not file.slice(start, at).strip()
+    indent = re.match(r"[ \t]*", file.slice(start, end))
+    call = f"{checked(analysis, file, OPEN_CALL)};"
+    if not own_line:
+        return TextEdit(at, at, f"{call} ")
+    while line > 1 and START in file.slice(*file.line_span(line - 1)):
+        line -= 1  # what is opened here is no part of the region that begins
+        start = file.line_span(line)[0]
+    return TextEdit(start, start, native(file, f"{indent[0] if indent else ''}{call}\n"))
+
+
+def _walk(file: SourceFile, analysis: AnalysisReport) -> _Walk:
+    here = [f for f in analysis.functions if f.file == analysis.file and f.kind == "host"]
+    talks = [c.site.call for c in analysis.collectives if c.file == analysis.file]
+    talks += [g.start.call for g in analysis.groups if g.file == analysis.file]
+    creates = [c.site.call for c in analysis.communicators if c.file == analysis.file]
+    return _Walk(
+        file=file,
+        bodies={f.name: f for f in here},
+        talking=_closure(here, talks),
+        creating=_closure(here, creates),
+        talk_spans=tuple(talks),
+        create_spans=tuple(creates),
+    )
+
+
+def _closure(functions: list[Function], spans: list[Span]) -> frozenset[str]:
+    """Return the functions that hold one of the spans, or call one that does."""
+    names = {
+        f.name
+        for f in functions
+        if any(f.body.start <= s.start and s.end <= f.body.end for s in spans)
+    }
+    grown = True
+    while grown:
+        more = {f.name for f in functions if f.name not in names and names & set(f.calls)}
+        names |= more
+        grown = bool(more)
+    return frozenset(names)
+
+
+def _first_talk(walk: _Walk, function: Function, depth: int) -> Node | None:
+    body = walk.file.root.descendant_for_byte_range(function.body.start, function.body.end)
+    if body is None or body.type != "compound_statement" or depth > _MAX_DEPTH:
+        return None
+    return _first_in(walk, body, depth)
+
+
+def _first_in(walk: _Walk, body: Node, depth: int) -> Node | None:
+    created = False
+    for statement in body.named_children:
+        if walk.talks(statement):
+            if created:
+                return statement
+            return _descend(walk, statement, depth)
+        created = created or walk.creates(statement)
+    return None
+
+
+def _descend(walk: _Walk, statement: Node, depth: int) -> Node | None:
+    """Look inside of a statement that both creates the communicator and communicates."""
+    if not walk.creates(statement):
+        return None
+    if statement.type == "compound_statement":
+        return _first_in(walk, statement, depth)
+    if statement.type in ("expression_statement", "declaration", "return_statement"):
+        inner = [n for n in walk.called(statement) if n in walk.talking and n in walk.creating]
+        if len(inner) == 1:
+            return _first_talk(walk, walk.bodies[inner[0]], depth + 1)
+    return None
+
+
+def checked(analysis: AnalysisReport, file: SourceFile, call: str) -> str:
+    """Return `call` in the macro or function by which the program checks its NCCL calls."""
+    sites = [*(c.site for c in analysis.communicators), *(c.site for c in analysis.collectives)]
+    for site in sites:
+        if site.file != analysis.file:
+            continue
+        wrapper = _wrapper(file, site)
+        if wrapper:
+            return f"{wrapper}({call})"
+    return call
+
+
+def _wrapper(file: SourceFile, site: CallSite) -> str:
+    before = file.slice(site.statement.start, site.call.start)
+    after = file.slice(site.call.end, site.statement.end)
+    match = _WRAPPED.fullmatch(before)
+    return match[1] if match and re.fullmatch(r"\s*\)\s*;?\s*", after) else ""

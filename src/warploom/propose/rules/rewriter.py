@@ -1,0 +1,147 @@
+"""Rewrites a host-driven program into a device-initiated one: renames, one prelude, one call.
+
+Only tokens that must change are touched; the program's own formatting stays. What the buffers of
+a call are is found at run time by the prelude's registry, so expressions are left as they are:
+the rewriter needs to know only which allocations can become a collective's buffer.
+"""
+
+from dataclasses import dataclass
+
+from warploom.core.errors import Refusal, RefusedError
+from warploom.core.records import Api
+from warploom.propose.protocol import Stage
+from warploom.propose.rules.lexing import Mention, find_mentions
+from warploom.propose.rules.places import open_edit, prelude_edit
+from warploom.propose.rules.prelude import (
+    LAUNCHERS,
+    NAMESPACE,
+    REDUCTIONS,
+    PreludeSpec,
+    reducible_type,
+    render,
+)
+from warploom.source import AnalysisReport, SourceFile, TextEdit, apply_edits, parse_source
+
+_COMMUNICATOR = {
+    "ncclCommInitRank": "commInitRank",
+    "ncclCommInitRankConfig": "commInitRankConfig",
+    "ncclCommFinalize": "commFinalize",
+    "ncclCommDestroy": "commDestroy",
+}
+_ALLOCATIONS = {"cudaMalloc": "windowMalloc", "ncclMemAlloc": "windowMemAlloc"}
+_FREES = {"cudaFree": "windowFree", "ncclMemFree": "windowMemFree"}
+
+
+@dataclass(frozen=True, slots=True)
+class RewritePlan:
+    """What to rewrite.
+
+    `every_allocation` puts all device memory of the program into windows, not only what the
+    analysis found to be communicated.
+    """
+
+    api: Api
+    stage: Stage
+    every_allocation: bool = False
+    markers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """The program as rewritten; `windows` are the lines of the allocations that become windows.
+
+    `opened` says that a statement opens the windows; otherwise the first communication does.
+    """
+
+    text: str
+    windows: tuple[int, ...]
+    opened: bool
+    every_allocation: bool
+
+
+def rewrite(text: str, analysis: AnalysisReport, plan: RewritePlan) -> Rewrite:
+    """Return the program with what `plan` asks for.
+
+    Args:
+        text: the host-driven program, with or without evolve markers.
+        analysis: of this very text.
+        plan: what to rewrite.
+
+    Raises:
+        RefusedError: no allocation of the program can be the collectives' memory.
+    """
+    file = parse_source(text, analysis.file)
+    lines, every = _window_lines(analysis, plan)
+    renames = _renames(file, plan, lines)
+    edits = [TextEdit(mention.start, mention.end, new) for mention, new in renames]
+    edits.append(prelude_edit(file, render(prelude_spec(file, analysis, plan))))
+    opening = open_edit(file, analysis)
+    if opening is not None:
+        edits.append(opening)
+    return Rewrite(
+        text=apply_edits(file.text, edits),
+        windows=tuple(sorted(lines)),
+        opened=opening is not None,
+        every_allocation=every,
+    )
+
+
+def prelude_spec(file: SourceFile, analysis: AnalysisReport, plan: RewritePlan) -> PreludeSpec:
+    """Return what the prelude must hold for this program and stage."""
+    device = plan.stage is Stage.DEVICE
+    calls = {m.name for m in find_mentions(file.text, LAUNCHERS)} if device else set[str]()
+    types = [c.dtype or "" for c in analysis.collectives if c.name in REDUCTIONS]
+    known = [reducible_type(t) for t in types]
+    named = frozenset(name for name in known if name is not None)
+    own = {m.name for m in find_mentions(file.text, ("ncclMemAlloc", "ncclMemFree"))}
+    return PreludeSpec(
+        api=plan.api,
+        calls=frozenset(calls),
+        types=named if len(known) == len([k for k in known if k is not None]) else frozenset(),
+        nccl_memory=bool(own),
+        markers=plan.markers,
+    )
+
+
+def _window_lines(analysis: AnalysisReport, plan: RewritePlan) -> tuple[frozenset[int], bool]:
+    """Return the lines of the allocations to put into windows, and whether these are all."""
+    own = [a for a in analysis.allocations if a.file == analysis.file and a.call in _ALLOCATIONS]
+    everything = frozenset(a.line for a in own)
+    if not everything:
+        line = analysis.collectives[0].line if analysis.collectives else 1
+        reason = "the program's own file allocates no device memory with cudaMalloc or ncclMemAlloc"
+        raise RefusedError(f"beyond the rules: {reason}", (Refusal(reason, analysis.file, line),))
+    buffers = [b for c in analysis.collectives for b in (*c.send_buffers, *c.recv_buffers)]
+    proven = frozenset(line for b in buffers for line in b.allocations)
+    unknown = not buffers or any(not b.allocations for b in buffers)
+    if plan.every_allocation or unknown or not proven <= everything:
+        return everything, True
+    return proven, proven == everything
+
+
+def _renames(
+    file: SourceFile, plan: RewritePlan, lines: frozenset[int]
+) -> list[tuple[Mention, str]]:
+    found: list[tuple[Mention, str]] = []
+    table = {**_COMMUNICATOR, **_ALLOCATIONS, **_FREES}
+    if plan.stage is Stage.DEVICE:
+        table |= LAUNCHERS
+    for mention in find_mentions(file.text, table):
+        if not mention.called:
+            continue  # a name in a message or a type; collectives without a call are refused
+        if mention.name in _ALLOCATIONS and not _is_window(file, mention, lines):
+            continue
+        found.append((mention, f"{NAMESPACE}::{table[mention.name]}"))
+    return found
+
+
+def _is_window(file: SourceFile, mention: Mention, lines: frozenset[int]) -> bool:
+    """Tell whether an allocation is one of `lines`, or is in a macro, whose uses are not known."""
+    if mention.line in lines:
+        return True
+    start = file.line_span(mention.line)[0]
+    line = mention.line
+    while line > 1 and file.slice(*file.line_span(line - 1)).rstrip("\r\n").endswith("\\"):
+        line -= 1
+        start = file.line_span(line)[0]
+    return file.slice(start, mention.start).lstrip().startswith("#")

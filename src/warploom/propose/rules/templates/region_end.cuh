@@ -1,0 +1,1 @@
+@REGION_END@
