@@ -1,3 +1,71 @@
-"""warploom turns slow, host-driven CUDA into fast, verified CUDA."""
+"""warploom turns slow, host-driven CUDA into fast, verified CUDA.
+
+The names below are the public API; everything else may change. Each is loaded when first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from warploom.core.records import Finding
+    from warploom.evaluate.cascade import evaluate
+    from warploom.evaluate.check import CheckReport, check
+    from warploom.evaluate.evaluation import Evaluation
+    from warploom.evaluate.workload import Workload
+    from warploom.source import AnalysisReport, CUDAAnalyzer
+    from warploom.source.markers import insert_evolve_markers
+    from warploom.source.regions import Program
+    from warploom.transform import (
+        HostToDeviceTransformer,
+        PipelineStepResult,
+        PreTransformPipeline,
+        TransformConfig,
+    )
+
+__all__ = [
+    "AnalysisReport",
+    "CUDAAnalyzer",
+    "CheckReport",
+    "Evaluation",
+    "Finding",
+    "HostToDeviceTransformer",
+    "PipelineStepResult",
+    "PreTransformPipeline",
+    "Program",
+    "TransformConfig",
+    "Workload",
+    "check",
+    "evaluate",
+    "insert_evolve_markers",
+]
+
+_HOMES = {
+    "AnalysisReport": "warploom.source",
+    "CUDAAnalyzer": "warploom.source",
+    "CheckReport": "warploom.evaluate.check",
+    "Evaluation": "warploom.evaluate.evaluation",
+    "Finding": "warploom.core.records",
+    "HostToDeviceTransformer": "warploom.transform",
+    "PipelineStepResult": "warploom.transform",
+    "PreTransformPipeline": "warploom.transform",
+    "Program": "warploom.source.regions",
+    "TransformConfig": "warploom.transform",
+    "Workload": "warploom.evaluate.workload",
+    "check": "warploom.evaluate.check",
+    "insert_evolve_markers": "warploom.source.markers",
+}
+
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    if name == "evaluate":  # a package that can be called: the function `evaluate` of its cascade
+        return import_module("warploom.evaluate")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -59,7 +59,7 @@ def attempt(
     place = folder / f"attempt-{number:03d}"
     place.mkdir(parents=True, exist_ok=True)
     path = place / file_name
-    path.write_text(text, encoding="utf-8", errors="surrogateescape")
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
     evaluation = judge(path)
     seconds = time.monotonic() - started
     content: dict[str, Json] = {

@@ -21,15 +21,15 @@ def test_hidden_calls_are_found_in_the_object(tmp_path: Path) -> None:
     honest = built(
         tmp_path,
         "honest",
-        "#include <cstdio>\n#include <cmath>\nextern \"C\" int run(double x)"
-        "{ return printf(\"%f\", std::sin(x)); }",
+        '#include <cstdio>\n#include <cmath>\nextern "C" int run(double x)'
+        '{ return printf("%f", std::sin(x)); }',
     )
     sneaky = built(
         tmp_path,
         "sneaky",
         "#include <cstdio>\n#include <cstdlib>\n#include <unistd.h>\n#include <fstream>\n"
-        "extern \"C\" int run(double) { auto f = &__CONCAT(wri, te); std::ofstream out(\"x\");\n"
-        "out << 1; return f(4, \"x\", 1) + system(\"ls\") + printf(\"x\"); }",
+        'extern "C" int run(double) { auto f = &__CONCAT(wri, te); std::ofstream out("x");\n'
+        'out << 1; return f(4, "x", 1) + system("ls") + printf("x"); }',
     )
     assert {"printf", "sin"} <= undefined_symbols(honest)
     found = [f.message for f in import_findings(sneaky, honest, "c.cu")]

@@ -126,14 +126,17 @@ static void launch(std::vector<int>& v, float* send, float* recv, ncclComm_t com
 
 def test_honest_code_is_legal() -> None:
     assert added(HONEST_KERNELS) == []
-    assert inside(
-        "  for (int step = 0; step < 2; ++step) {\n"
-        "    auto launch_one = [&](int k) { work<<<1, TILE, 0, stream>>>(d_out, k); };\n"
-        "    launch_one(n);\n"
-        "    // exit( in a comment is nothing, nor is \"system(\" in a string\n"
-        '    printf("open(%d) write read\\n", step);\n'
-        "  }"
-    ) == []
+    assert (
+        inside(
+            "  for (int step = 0; step < 2; ++step) {\n"
+            "    auto launch_one = [&](int k) { work<<<1, TILE, 0, stream>>>(d_out, k); };\n"
+            "    launch_one(n);\n"
+            '    // exit( in a comment is nothing, nor is "system(" in a string\n'
+            '    printf("open(%d) write read\\n", step);\n'
+            "  }"
+        )
+        == []
+    )
     assert judge(kernels=KERNELS.replace("TILE 32", "TILE 64")) == []
 
 
@@ -190,15 +193,15 @@ def test_a_call_that_the_trusted_region_makes_is_inherited_but_not_a_second_one(
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("sys\\\ntem(\"ls\");", 1),
-        ("sys\\  \ntem(\"ls\");", 1),
+        ('sys\\\ntem("ls");', 1),
+        ('sys\\  \ntem("ls");', 1),
         ("int a; // comment \\\nsystem(1);", 1),
         ("#define GLUE(a, b) a##b\n", 1),
         ("int x = JOIN(sys, tem)(0);", 1),
         ("int x;\n??=define y", 2),
         ("s\\u0079stem(0);", 1),
         ("int \u0455ystem;", 1),
-        ("_Pragma(\"redefine_extname a b\")", 1),
+        ('_Pragma("redefine_extname a b")', 1),
     ],
 )
 def test_hidden_text(text: str, line: int) -> None:
@@ -237,11 +240,11 @@ def test_a_region_cannot_reach_out_of_itself(text: str) -> None:
         ('#include "mine2.h"', "forbidden-include"),
         ("#import <dlfcn.h>", "forbidden-directive"),
         ("#include_next <cstdio>", "forbidden-directive"),
-        ("#line 1 \"frame.cu\"", "forbidden-directive"),
-        ("# 1 \"frame.cu\"", "forbidden-directive"),
+        ('#line 1 "frame.cu"', "forbidden-directive"),
+        ('# 1 "frame.cu"', "forbidden-directive"),
         ("#pragma GCC poison memcmp", "forbidden-directive"),
         ("#pragma redefine_extname memcmp evil", "forbidden-directive"),
-        ("#pragma push_macro(\"CHECK\")", "forbidden-directive"),
+        ('#pragma push_macro("CHECK")', "forbidden-directive"),
         ("#pragma weak main", "forbidden-directive"),
         ("#define CHECK(x)", "redefinition"),
         ("#define memcmp(a, b, c) 0", "redefinition"),
@@ -277,7 +280,7 @@ def test_a_region_cannot_reach_out_of_itself(text: str) -> None:
         ("__attribute__((unused, constructor)) static void early() {}", "attribute"),
         ("__attribute__((__constructor__)) static void early() {}", "attribute"),
         ("[[gnu::unused, gnu::destructor]] static void late() {}", "attribute"),
-        ("int a(int) __attribute__((alias(\"b\")));", "attribute"),
+        ('int a(int) __attribute__((alias("b")));', "attribute"),
         ("using namespace warploom;", "reserved-name"),
         ("int x = WARPLOOM_RANK;", "reserved-name"),
         ("extern int warploom_report;", "reserved-name"),
@@ -285,11 +288,11 @@ def test_a_region_cannot_reach_out_of_itself(text: str) -> None:
         ("void f() { __libc_start_main(); }", "reserved-name"),
         ("int f() { return __CONCAT(sys, tem)(0); }", "reserved-name"),
         ("extern void __tsan_write8(void*);", "reserved-name"),
-        ("void f() { asm(\"syscall\"); }", "inline-assembly"),
-        ("void f() { __asm__ volatile(\"syscall\"); }", "inline-assembly"),
-        ("__host__ __device__ void f() { asm(\"syscall\"); }", "inline-assembly"),
-        ("asm(\".globl evil\");", "inline-assembly"),
-        ("int quiet() asm(\"write\");", "inline-assembly"),
+        ('void f() { asm("syscall"); }', "inline-assembly"),
+        ('void f() { __asm__ volatile("syscall"); }', "inline-assembly"),
+        ('__host__ __device__ void f() { asm("syscall"); }', "inline-assembly"),
+        ('asm(".globl evil");', "inline-assembly"),
+        ('int quiet() asm("write");', "inline-assembly"),
         ("static int early = run();", "static-constructor"),
         ("static int early = [] { return 1; }();", "static-constructor"),
         ("int early{run()};", "static-constructor"),
@@ -315,7 +318,9 @@ def test_attacks_at_namespace_scope(text: str, kind: str) -> None:
 
 
 def test_refusals_name_the_exact_line() -> None:
-    text = "int first;\n\n__device__ int second;\nvoid f() {\n  int x;\n  asm(\"nop\");\n}\n#undef CHECK"
+    text = (
+        'int first;\n\n__device__ int second;\nvoid f() {\n  int x;\n  asm("nop");\n}\n#undef CHECK'
+    )
     assert added(text) == [("inline-assembly", 6), ("redefinition", 8)]
 
 

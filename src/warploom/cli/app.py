@@ -51,6 +51,10 @@ Nccl = Annotated[
 Jobs = Annotated[
     int | None, typer.Option("--jobs", metavar="N", help="Runs at once. [default: one per core]")
 ]
+Seconds = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="S", help="Seconds for each run. [default: 60]"),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 ProgramArgs = Annotated[
     list[str] | None,
@@ -103,6 +107,7 @@ def check(
     lsa_size: LsaSize = None,
     seeds: Seeds = None,
     nccl: Nccl = None,
+    timeout: Seconds = None,
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> int:
@@ -122,6 +127,7 @@ def check(
         lsa_size=lsa_size,
         seeds=seeds,
         nccl=nccl,
+        timeout=timeout,
         jobs=jobs,
         args=program_args,
     )
@@ -138,6 +144,7 @@ def eval_command(
     lsa_size: LsaSize = None,
     seeds: Seeds = None,
     nccl: Nccl = None,
+    timeout: Seconds = None,
     jobs: Jobs = None,
     level: Annotated[
         int, typer.Option("--level", min=0, max=2, help="0 legality, 1 build, 2 verify.")
@@ -155,6 +162,19 @@ def eval_command(
         lsa_size=lsa_size,
         seeds=seeds,
         nccl=nccl,
+        timeout=timeout,
         jobs=jobs,
     )
     return run_eval(candidate, target, choices, level=level, as_json=as_json)
+
+
+@app.command(epilog="Example: warploom init my-workload")
+def init(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where to write it.", show_default=False)
+    ],
+) -> int:
+    """Write a starter workload: a small CUDA and NCCL program and its workload.toml."""
+    from warploom.cli.init_command import run_init
+
+    return run_init(folder)

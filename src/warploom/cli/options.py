@@ -23,6 +23,7 @@ class RunChoices:
     lsa_size: int | None
     seeds: int | None
     nccl: str | None
+    timeout: float | None
     jobs: int | None
     args: tuple[str, ...] | None
 
@@ -36,6 +37,7 @@ class RunChoices:
         lsa_size: int | None,
         seeds: int | None,
         nccl: str | None,
+        timeout: float | None = None,
         jobs: int | None = None,
         args: Sequence[str] | None = None,
     ) -> Self:
@@ -46,6 +48,8 @@ class RunChoices:
         """
         if nccl is not None and not _VERSION.match(nccl):
             raise BadInputError(f"--nccl must be a version such as 2.30.7, got {nccl!r}")
+        if timeout is not None and not 0 < timeout <= 86400:
+            raise BadInputError(f"--timeout must be above 0 and at most 86400, got {timeout:g}")
         if jobs is not None and jobs < 1:
             raise BadInputError(f"--jobs must be at least 1, got {jobs}")
         return cls(
@@ -55,6 +59,7 @@ class RunChoices:
             lsa_size=lsa_size,
             seeds=seeds,
             nccl=nccl,
+            timeout=timeout,
             jobs=jobs,
             args=tuple(args) if args else None,
         )
@@ -68,6 +73,7 @@ class RunChoices:
             args=self.args,
             lsa_size=self.lsa_size,
             nccl=self.nccl,
+            seconds=self.timeout,
             seeds=self.seeds,
         )
 

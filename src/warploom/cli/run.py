@@ -49,7 +49,8 @@ def _usage(error: Exception, as_json: bool) -> int:
     context = getattr(error, "ctx", None)
     path = str(getattr(context, "command_path", "warploom"))
     hint = f"see: {path} --help"
-    if not message:  # no command given: the help was shown
+    if message.startswith("Usage:") and not as_json:  # no command given: this is the help
+        say(message)
         return 2
     if as_json:
         print_json({"error": {"kind": "usage", "message": message, "hint": hint, "exit_code": 2}})

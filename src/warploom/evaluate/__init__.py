@@ -1,22 +1,27 @@
-"""The evaluator: workloads, `check`, the cascade, and the comparison that no program can fool."""
+"""The evaluator: workloads, `check`, the cascade, and the comparison that no program can fool.
 
+The package can be called: `warploom.evaluate(candidate, workload)` is `cascade.evaluate`.
+"""
+
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from warploom.evaluate.cascade import evaluate
-    from warploom.evaluate.check import CheckReport, check
+    from warploom.evaluate.check import CheckReport
     from warploom.evaluate.evaluation import Evaluation
     from warploom.evaluate.workload import Output, Workload
 
-__all__ = ["CheckReport", "Evaluation", "Output", "Workload", "check", "evaluate"]
+__all__ = ["CheckReport", "Evaluation", "Output", "Workload", "evaluate"]
 
+# `check`, the function, is `warploom.check`: here the name is its module's.
 _HOMES = {
     "CheckReport": "check",
     "Evaluation": "evaluation",
     "Output": "workload",
     "Workload": "workload",
-    "check": "check",
     "evaluate": "cascade",
 }
 
@@ -25,3 +30,16 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+class _Package(ModuleType):
+    """A package that can be called, because its name is also that of its main function."""
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        return import_module(f"{__name__}.cascade").evaluate(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (import_module, (__name__,))
+
+
+sys.modules[__name__].__class__ = _Package

@@ -9,7 +9,6 @@ from warploom.core.records import BuildSpec, Finding, Severity
 from warploom.evaluate.outputs import Site
 from warploom.evaluate.workload import Workload
 from warploom.source import AnalysisReport, CUDAAnalyzer
-from warploom.toolchain.nccl import newest_version
 
 # Warnings of the analyzer that tell of a verification which would prove nothing.
 _NOT_FOR_CHECK = frozenset({"no_communication"})
@@ -43,6 +42,8 @@ def survey(workload: Workload, *, nccl: str | None = None, program: Path | None 
     Raises:
         SourceError: no CUDA in it, or no `main`.
     """
+    from warploom.toolchain.nccl import newest_version
+
     spec = workload.build_spec(nccl or workload.nccl or newest_version(), program)
     reports = analyze_spec(spec)
     _require_program(spec.program, reports)

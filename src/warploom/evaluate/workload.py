@@ -175,6 +175,7 @@ class Workload:
         lsa_size: int | None = None,
         nccl: str | None = None,
         seeds: int | None = None,
+        seconds: float | None = None,
     ) -> "Workload":
         """Return a copy with what the command line changes; None leaves a value as it is."""
         return replace(
@@ -186,6 +187,7 @@ class Workload:
             lsa_size=self.lsa_size if lsa_size is None else lsa_size,
             nccl=nccl or self.nccl,
             seeds=self.seeds if seeds is None else seeds,
+            limits=self.limits if seconds is None else replace(self.limits, seconds=seconds),
         )
 
 

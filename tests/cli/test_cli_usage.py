@@ -1,0 +1,168 @@
+"""The command line without running anything: help, usage errors, bad input, JSON errors, speed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from warploom.cli import main
+from warploom.cli.options import parse_defines
+from warploom.core.errors import BadInputError
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+COMMANDS = ["analyze", "check", "eval"]
+KERNEL = "#include <cuda_runtime.h>\n__global__ void k(int* p) { *p = 1; }\n"
+MAIN = "int main() { int* p; cudaMalloc(&p, 4); k<<<1, 1>>>(p); return 0; }\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert f"Example: warploom {command} " in text
+
+
+def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "Commands:" in capsys.readouterr().err
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("warploom 0.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nonsense"], "No such command 'nonsense'"),
+        (["check"], "Missing argument"),
+        (["check", "x.cu", "--rank"], "No such option"),
+        (["check", "x.cu", "--ranks", "many"], "'many' is not a valid int"),
+        (["check", "x.cu", "-D", "1A=2"], "-D must be NAME or NAME=VALUE, got '1A=2'"),
+        (["check", "x.cu", "--nccl", "2.30"], "--nccl must be a version"),
+        (["check", "x.cu", "--jobs", "0"], "--jobs must be at least 1, got 0"),
+        (["check", "x.cu", "--timeout", "0"], "--timeout must be above 0"),
+        (["check", "/nowhere/x.cu"], "no such file"),
+        (["analyze", "/nowhere/x.cu"], "must exist"),
+        (["eval", "/nowhere/x.cu", "/nowhere/y.cu"], "no such file"),
+    ],
+)
+def test_wrong_usage_exits_with_2_as_text_and_as_json(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    text = capsys.readouterr()
+    assert words in text.err
+    assert text.err.startswith("error: ")
+    assert text.out == ""
+    assert main([*arguments, "--json"]) == 2
+    data = json.loads(capsys.readouterr().out)
+    assert words in data["error"]["message"]
+    assert data["error"]["exit_code"] == 2
+
+
+@pytest.mark.parametrize("ranks", ["0", "-3", "1000"])
+def test_rank_counts_out_of_range(
+    ranks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "a.cu"
+    program.write_text(KERNEL + MAIN)
+    assert main(["check", str(program), "--ranks", ranks]) == 2
+    assert f"ranks must be from 1 to 256, got {ranks}" in capsys.readouterr().err
+    assert main(["check", str(EXAMPLES / "moe"), "--ranks", ranks]) == 2
+
+
+@pytest.mark.parametrize("command", ["check", "analyze"])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"Dear reader,\nthis is a letter.\n", "must call the CUDA runtime"),
+        (b'#include <cstdio>\nint main() { puts("hi"); }\n', "must call the CUDA runtime"),
+        (b"", "the file is empty"),
+        (b"\x7fELF\x00\x00", "must be text"),
+    ],
+)
+def test_files_that_are_not_cuda(
+    command: str,
+    content: bytes,
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "a.cu"
+    path.write_bytes(content)
+    assert main([command, str(path)]) == 2
+    message = capsys.readouterr().err
+    assert words in message
+    assert str(path) in message
+
+
+def test_a_program_without_main(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.cu"
+    path.write_text(KERNEL)
+    assert main(["check", str(path)]) == 2
+    assert "must define main" in capsys.readouterr().err
+    assert main(["analyze", str(path)]) == 0
+
+
+def test_a_folder_without_a_workload(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(tmp_path)]) == 2
+    assert "without a workload.toml" in capsys.readouterr().err
+
+
+def test_an_unreadable_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.cu"
+    path.write_text(KERNEL)
+    path.chmod(0)
+    if os.access(path, os.R_OK):
+        path.unlink()
+        path.symlink_to(path)  # root reads everything, but no loop of links
+    assert main(["analyze", str(path)]) == 2
+    assert str(path) in capsys.readouterr().err
+
+
+def test_analyze_json_holds_what_it_promises(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", str(EXAMPLES / "moe" / "moe.cu"), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [c["name"] for c in data["collectives"]] == ["ncclAlltoAll"] * 3
+    wanted = "name line send recv count dtype op root comm stream group producers consumers"
+    assert set(wanted.split()) <= data["collectives"][0].keys()
+    assert {"name", "call", "bytes", "line"} <= data["allocations"][0].keys()
+    assert {"kernel", "line", "grid", "block", "shared", "stream"} <= data["launches"][0].keys()
+    assert all({"kind", "line", "message"} <= w.keys() for w in data["warnings"])
+
+
+@pytest.mark.parametrize("name", sorted(p.parent.name for p in EXAMPLES.glob("*/workload.toml")))
+def test_analyze_prints_every_collective(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", str(EXAMPLES / name / f"{name}.cu")]) == 0
+    text = capsys.readouterr().out
+    assert "collectives" in text
+    assert "nccl" in text
+    assert main(["analyze", str(EXAMPLES / name / f"{name}.cu"), "--llm"]) == 0
+    assert "nccl" in capsys.readouterr().out
+
+
+def test_defines() -> None:
+    assert parse_defines(["A", "B=", "C=1=2"]) == {"A": "", "B": "", "C": "1=2"}
+    with pytest.raises(BadInputError):
+        parse_defines(["=1"])
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    command = f"{sys.executable} -m warploom.cli analyze {EXAMPLES}/moe/moe.cu --json | head -c 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout == "{"
+    assert done.stderr == ""
+
+
+def test_start_up_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, warploom.cli; warploom.cli.main(['check', '--help']); "
+        "heavy = {'numpy', 'rich', 'tree_sitter', 'omegaconf'} & set(sys.modules); "
+        "sys.exit(f'loaded: {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

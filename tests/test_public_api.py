@@ -1,0 +1,64 @@
+"""The public names: these, all of them importable, each loaded only when used."""
+
+import pickle
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import warploom
+
+NAMES = [
+    "AnalysisReport",
+    "CUDAAnalyzer",
+    "CheckReport",
+    "Evaluation",
+    "Finding",
+    "HostToDeviceTransformer",
+    "PipelineStepResult",
+    "PreTransformPipeline",
+    "Program",
+    "TransformConfig",
+    "Workload",
+    "check",
+    "evaluate",
+    "insert_evolve_markers",
+]
+
+
+def test_the_names_are_pinned() -> None:
+    assert sorted(warploom.__all__) == sorted(NAMES)
+    assert set(NAMES) <= set(dir(warploom))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_is_there_and_documented(name: str) -> None:
+    value = getattr(warploom, name)
+    assert value.__doc__
+    assert callable(value)
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
+        _ = warploom.evalute
+    with pytest.raises(AttributeError):
+        _ = warploom.evaluate.nonsense
+
+
+def test_evaluate_is_callable_even_after_its_package_was_imported() -> None:
+    import_module("warploom.evaluate.workload")
+    with pytest.raises(TypeError, match=r"evaluate\(\) missing 2 required positional arguments"):
+        warploom.evaluate()
+    assert pickle.loads(pickle.dumps(warploom.evaluate)) is warploom.evaluate
+
+
+def test_importing_warploom_loads_nothing_else() -> None:
+    code = (
+        "import sys, warploom; "
+        "print([m for m in sys.modules if m.startswith('warploom.')]); "
+        "import warploom.cli; "
+        "print({'numpy', 'typer', 'tree_sitter'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\nset()\n"
