@@ -16,6 +16,7 @@ from warploom.source.analysis.program import Program
 from warploom.source.analysis.setup import describe_setup
 from warploom.source.analysis.sites import Call, declaration_of, find_calls, site_of
 from warploom.source.analysis.trace import Trace, build_trace
+from warploom.source.analysis.warnings import find_warnings
 from warploom.source.report import AnalysisReport
 from warploom.source.syntax import SourceFile
 
@@ -24,7 +25,8 @@ def assemble(program: Program, files: tuple[SourceFile, ...]) -> AnalysisReport:
     """Analyze an indexed program."""
     trace = build_trace(program)
     access = KernelAccess(program)
-    neighbours = Neighbours(Effects(trace, access), trace.places)
+    effects = Effects(trace, access)
+    neighbours = Neighbours(effects, trace.places)
     lines: dict[Place, set[int]] = _allocation_lines(trace)
 
     def resolve(call: Call, node: Node) -> tuple[r.Buffer, ...]:
@@ -49,7 +51,7 @@ def assemble(program: Program, files: tuple[SourceFile, ...]) -> AnalysisReport:
         groups=groups,
         functions=functions,
         kernels=tuple(f for f in functions if f.kind == "global"),
-        warnings=(),
+        warnings=find_warnings(trace, effects, calls, files),
         skipped=tuple(r.SkippedLines(str(f.path), f.skipped) for f in files if f.skipped),
         communicators=tuple(found.communicators),
         allocations=tuple(found.allocations),

@@ -183,7 +183,7 @@ class Places:
             found[start] = None
 
     def label(self, place: Place) -> str:
-        """Return a reader's name for a place: what a helper hands out is called as its taker does."""
+        """Return a reader's name for a place: what a helper makes is called as its taker does."""
         best, seen, waiting = place, {place}, [place]
         while waiting:
             here = waiting.pop(0)

@@ -1,0 +1,73 @@
+"""All warnings about a program: what makes it hard or impossible to verify."""
+
+from collections.abc import Iterator
+
+from warploom.source.analysis import api
+from warploom.source.analysis.check_inputs import InputChecks
+from warploom.source.analysis.check_results import ResultChecks
+from warploom.source.analysis.check_timers import TimerChecks
+from warploom.source.analysis.effects import Effects
+from warploom.source.analysis.program import Program
+from warploom.source.analysis.sites import Call, site_of
+from warploom.source.analysis.slices import API, Dependences
+from warploom.source.analysis.trace import Trace
+from warploom.source.records import Warn
+from warploom.source.syntax import SourceFile
+
+_GETTERS = frozenset({"cudaGetLastError", "cudaPeekAtLastError"})
+
+
+def find_warnings(
+    trace: Trace, effects: Effects, calls: list[Call], files: tuple[SourceFile, ...]
+) -> tuple[Warn, ...]:
+    """Return the warnings by file and line."""
+    program = trace.program
+    found: dict[Warn, None] = {}
+    for file in files:
+        for lines in file.skipped:
+            message = f"lines {lines} could not be read and were skipped"
+            found[Warn("skipped_lines", str(file.path), lines.first, message)] = None
+    found.update(dict.fromkeys(_unchecked(program, calls)))
+    # Parts of a program, without its main, cannot tell what the rest makes of them.
+    if any(f.name == "main" for f in program.functions):
+        dependences = Dependences(program)
+        results = ResultChecks(trace, effects, dependences)
+        found.update(dict.fromkeys(results.unguarded()))
+        found.update(dict.fromkeys(results.unread()))
+        found.update(dict.fromkeys(InputChecks(trace, effects, dependences).constant()))
+        found.update(dict.fromkeys(TimerChecks(trace, dependences).outside()))
+    order = {str(f.path): at for at, f in enumerate(files)}
+    return tuple(sorted(found, key=lambda w: (order.get(w.file, 0), w.line, w.kind)))
+
+
+def _unchecked(program: Program, calls: list[Call]) -> Iterator[Warn]:
+    """Yield one warning per file for ignored statuses, and one for launches never looked at."""
+    lines: dict[str, list[int]] = {}
+    launches = [c for c in calls if c.launch is not None]
+    for call in calls:
+        if call.launch is not None or call.name in api.NO_STATUS or not API.match(call.name):
+            continue
+        if (
+            call.name.startswith("MPI_")
+            or call.owner is not None
+            or id(call.function) in program.macros
+        ):
+            continue
+        if call.function.kind == "host" and not site_of(program, call).checked:
+            lines.setdefault(call.path, []).append(call.line)
+    for path, at in lines.items():
+        shown = ", ".join(str(n) for n in at[:12]) + (", ..." if len(at) > 12 else "")
+        yield Warn(
+            "unchecked_errors",
+            path,
+            at[0],
+            f"{len(at)} CUDA or NCCL calls ignore their status (lines {shown})",
+        )
+    if launches and not any(c.name in _GETTERS for c in calls):
+        call = launches[0]
+        yield Warn(
+            "unchecked_errors",
+            call.path,
+            call.line,
+            "no launch is followed by cudaGetLastError: a launch that fails goes unseen",
+        )
