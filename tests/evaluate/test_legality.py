@@ -92,7 +92,7 @@ constexpr int kWarps = 8;
 static const double kScale = 1.0 / 3;
 static ncclComm_t shared_comm = nullptr;
 using Row = float4;
-struct alignas(16) Tile { float v[4]; static constexpr int kSize = 4; int get() const { return 1; } };
+struct alignas(16) Tile { float v[4]; static constexpr int kSize = 4; int get() const; };
 enum class Mode { kA, kB = 2 };
 namespace detail { inline int twice(int v) { return 2 * v; } }
 #define MY_CHECK(x)            \\
@@ -102,7 +102,10 @@ namespace detail { inline int twice(int v) { return 2 * v; } }
     }                          \\
   } while (0)
 #if TILE > 16
-__global__ void __launch_bounds__(256, 2) wide(float* out) { __shared__ float s[256]; out[0] = s[0]; }
+__global__ void __launch_bounds__(256, 2) wide(float* out) {
+  __shared__ float s[256];
+  out[0] = s[0];
+}
 #else
 __global__ void wide(float* out) {}
 #endif

@@ -14,11 +14,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warploom.core.errors import MissingToolError, SourceError, UnsupportedError
+from warploom.core.errors import BadInputError, MissingToolError, SourceError, UnsupportedError
 from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorBuild, build
 from warploom.evaluate.evaluation import BuildRecord, Evaluation
 from warploom.evaluate.findings import merge
+from warploom.evaluate.imports import import_findings
 from warploom.evaluate.legality import check_legality
 from warploom.evaluate.plan import (
     ALL_TIMINGS,
@@ -30,7 +31,7 @@ from warploom.evaluate.plan import (
 from warploom.evaluate.printed import printed_verdict
 from warploom.evaluate.reference import Reference, reference_for
 from warploom.evaluate.runs import record
-from warploom.evaluate.survey import survey
+from warploom.evaluate.survey import Survey, survey
 from warploom.evaluate.verify import Verification, verify
 from warploom.evaluate.workload import Workload, check_seeds, load_target, require_file
 from warploom.source.regions import Program
@@ -60,7 +61,6 @@ def evaluate(
     seeds: int | None = None,
     timings: Sequence[Timing] = ALL_TIMINGS,
     jobs: int | None = None,
-    cache_dir: Path | None = None,
     on_progress: ProgressCallback = ignore_progress,
 ) -> Evaluation:
     """Judge a candidate.
@@ -78,7 +78,6 @@ def evaluate(
         seeds: input seeds 0 to `seeds` - 1; default: the workload's.
         timings: network timings, each run with every seed.
         jobs: runs at once; default: one per core.
-        cache_dir: where builds and reference outputs are kept; default: the user's cache.
         on_progress: told of each finished step.
 
     Raises:
@@ -91,7 +90,7 @@ def evaluate(
     count = task.seeds if seeds is None else seeds
     check_seeds(count)
     with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
-        judge = _Judge(task, trusted_task, nccl, nvcc, jobs, cache_dir, on_progress, Path(folder))
+        judge = _Judge(task, trusted_task, nccl, nvcc, jobs, on_progress, Path(folder))
         plan = verify_plan(count, timings)
         parts, path = judge.cascade(candidate, frame, level, plan)
     return judge.evaluation(parts, path, plan, time.monotonic() - started)
@@ -107,7 +106,6 @@ class _Judge:
         nccl: str | None,
         nvcc: bool,
         jobs: int | None,
-        cache_dir: Path | None,
         on_progress: ProgressCallback,
         folder: Path,
     ) -> None:
@@ -116,10 +114,10 @@ class _Judge:
         self.nccl = nccl or task.nccl or newest_version()
         self.nvcc = nvcc
         self.jobs = jobs
-        self.cache_dir = cache_dir
         self.on_progress = on_progress
         self.folder = folder
-        self.frame_kept = False
+        self.frame: Program | None = None
+        self.written: dict[str, str] = {}  # paths that we wrote, and what their text is called
 
     def cascade(
         self,
@@ -139,17 +137,16 @@ class _Judge:
                 sorted({spec.seed for spec in plan}),
                 nccl=self.nccl,
                 jobs=self.jobs,
-                cache_dir=self.cache_dir,
                 on_progress=self.on_progress,
             )
         with ThreadPoolExecutor(max_workers=1) as pool:
             spec = self.task.build_spec(self.nccl, path)
-            parts, program = self._emulator_build(parts, spec)
-            if program is None:
+            parts, built = self._emulator_build(parts, spec)
+            if built is None:
                 return parts, path
             gate = pool.submit(self._gate, spec) if self.nvcc else None
             if reference is not None:
-                parts = self._verify(parts, program, path, reference, plan)
+                parts = self._verify(parts, *built, reference, plan)
             return self._with_gate(parts, gate, path), path
 
     def _legality(
@@ -167,27 +164,29 @@ class _Judge:
                 "is taken, and only what it computes is judged",
             )
             return _Parts(0, ((note,),)), given or self._write(program)
-        self.frame_kept = True
-        name = str(given) if given else "candidate.cu"
-        legality = check_legality(program, trusted, name)
+        self.frame = trusted
+        legality = check_legality(program, trusted, str(program.path))
         parts = _Parts(0, (legality.findings,))
         if legality.program is None or (given and legality.program.text == program.text):
             return parts, given or self._write(program)
         return parts, self._write(legality.program)
 
-    def _write(self, program: Program) -> Path:
-        path = self.folder / self.task.program.name
+    def _write(self, program: Program, name: str = "") -> Path:
+        path = self.folder / (name or self.task.program.name)
         path.write_bytes(program.text.encode("utf-8", "surrogateescape"))
+        self.written[str(path)] = str(program.path)
         return path
 
     def _emulator_build(
         self, parts: _Parts, spec: BuildSpec
-    ) -> tuple[_Parts, EmulatorBuild | None]:
+    ) -> tuple[_Parts, tuple[EmulatorBuild, Survey] | None]:
+        """Level 1: build for the emulator, and look at what the object asks of the system."""
         started = time.monotonic()
         self.on_progress(Progress("build", 0, 1))
         try:
-            program = build(spec, cache_dir=self.cache_dir)
-        except (SourceError, UnsupportedError) as error:
+            facts = survey(self.task, nccl=self.nccl, program=spec.program)
+            program = build(spec)
+        except (BadInputError, UnsupportedError) as error:
             kind = "unsupported" if isinstance(error, UnsupportedError) else "build"
             finding = Finding(
                 kind=kind,
@@ -201,7 +200,16 @@ class _Judge:
             return _add(parts, 1, [finding], record), None
         self.on_progress(Progress("build", 1, 1))
         seconds = time.monotonic() - started
-        return _add(parts, 1, [], BuildRecord("emulator", True, seconds, program.cached)), program
+        record = BuildRecord("emulator", ok=True, seconds=seconds, cached=program.cached)
+        refused = self._forbidden_imports(program)
+        return _add(parts, 1, refused, record), None if refused else (program, facts)
+
+    def _forbidden_imports(self, program: EmulatorBuild) -> list[Finding]:
+        if self.frame is None:
+            return []
+        path = self._write(self.frame, f"trusted-{self.task.program.name}")
+        trusted = build(self.task.build_spec(self.nccl, path))
+        return import_findings(program.imports, trusted.imports, str(program.spec.program))
 
     def _gate(self, spec: BuildSpec) -> NvccResult | MissingToolError:
         try:
@@ -228,17 +236,21 @@ class _Judge:
         self,
         parts: _Parts,
         program: EmulatorBuild,
-        path: Path,
+        facts: Survey,
         reference: Reference,
         plan: Sequence[RunSpec],
     ) -> _Parts:
-        facts = survey(self.task, nccl=self.nccl, program=path)
         result = verify(
             program, facts, reference, plan, jobs=self.jobs, on_progress=self.on_progress
         )
         return replace(
             parts, level=2, findings=(*parts.findings, *result.findings), verification=result
         )
+
+    def _named(self, finding: Finding) -> Finding:
+        """Return the finding with the candidate's own name in place of our copy's."""
+        name = self.written.get(finding.file or "")
+        return finding if name is None else replace(finding, file=name)
 
     def evaluation(
         self, parts: _Parts, path: Path, plan: Sequence[RunSpec], seconds: float
@@ -250,20 +262,20 @@ class _Judge:
         return Evaluation(
             level_reached=parts.level,
             passed=passed,
-            findings=merge(parts.findings),
+            findings=merge(map(self._named, group) for group in parts.findings),
             comparisons=result.comparisons if result else (),
             printed_verdict=printed_verdict(outcomes[0].stdout) if outcomes else "",
             runs=tuple(record(spec, run) for spec, run in zip(plan, outcomes, strict=False)),
             builds=parts.builds,
             seconds=seconds,
             time_source="none",
-            frame="kept" if self.frame_kept else "free",
+            frame="free" if self.frame is None else "kept",
             nccl=self.nccl,
             ranks=self.task.ranks,
             lsa_size=self.task.lsa_size,
             planned=len(plan),
             sandbox=outcomes[0].sandbox if outcomes else "",
-            program=path,
+            program=Path(self.written.get(str(path), str(path))),
             reference=self.trusted.program,
         )
 

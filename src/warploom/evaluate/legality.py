@@ -9,6 +9,7 @@ What the trusted program itself does in its regions is allowed there.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity
 from warploom.evaluate.branches import choices

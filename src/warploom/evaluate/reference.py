@@ -14,7 +14,7 @@ from warploom.evaluate.plan import ProgressCallback, counter, worker_count
 from warploom.evaluate.runs import run_options
 from warploom.evaluate.survey import Survey, survey
 from warploom.evaluate.workload import Workload
-from warploom.toolchain.cache import cached_folder
+from warploom.toolchain.cache import cache_root, cached_folder
 
 _FORMAT = "1"
 Samples = Mapping[Key, Sample]
@@ -22,10 +22,7 @@ Samples = Mapping[Key, Sample]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What the trusted program says is right: its read-backs for each input seed.
-
-    `build` is None where all seeds came from the cache.
-    """
+    """What the trusted program says is right: its read-backs for each input seed."""
 
     workload: Workload
     facts: Survey
@@ -39,7 +36,6 @@ def reference_for(
     *,
     nccl: str | None = None,
     jobs: int | None = None,
-    cache_dir: Path | None = None,
     on_progress: ProgressCallback,
 ) -> Reference:
     """Return the trusted program's outputs for `seeds`, from the cache or by running it.
@@ -51,17 +47,17 @@ def reference_for(
         BadInputError: the trusted program itself fails, or reads nothing back.
     """
     facts = survey(workload, nccl=nccl)
-    program = build(workload.build_spec(facts.nccl), cache_dir=cache_dir)
+    program = build(workload.build_spec(facts.nccl))
     keys = {seed: _key(program, workload, facts, seed) for seed in seeds}
-    missing = [seed for seed in seeds if not _is_cached(keys[seed], cache_dir)]
+    missing = [seed for seed in seeds if not _folder(keys[seed]).is_dir()]
     fresh = _run(program, workload, facts, missing, jobs, on_progress)
     samples: dict[int, Samples] = {}
     for seed in seeds:
         found = fresh.get(seed)
         if found is not None:
-            _store(keys[seed], found, cache_dir)
+            _store(keys[seed], found)
         else:
-            found = _load(_folder(keys[seed], cache_dir))
+            found = _load(_folder(keys[seed]))
         samples[seed] = select(found, workload.outputs)
     _require_outputs(workload, samples)
     return Reference(workload, facts, program, samples)
@@ -143,7 +139,7 @@ def _key(program: EmulatorBuild, workload: Workload, facts: Survey, seed: int) -
     return digest(
         (
             _FORMAT,
-            program.digest,
+            program.key,
             facts.processes,
             str(workload.ranks),
             str(workload.lsa_size),
@@ -153,17 +149,11 @@ def _key(program: EmulatorBuild, workload: Workload, facts: Survey, seed: int) -
     )
 
 
-def _folder(key: str, cache_dir: Path | None) -> Path:
-    from warploom.toolchain.cache import cache_root
-
-    return (cache_dir or cache_root()) / "reference" / key
+def _folder(key: str) -> Path:
+    return cache_root() / "reference" / key
 
 
-def _is_cached(key: str, cache_dir: Path | None) -> bool:
-    return _folder(key, cache_dir).is_dir()
-
-
-def _store(key: str, samples: Sequence[Sample], cache_dir: Path | None) -> None:
+def _store(key: str, samples: Sequence[Sample]) -> None:
     def write(folder: Path) -> None:
         index = [
             {
@@ -180,7 +170,7 @@ def _store(key: str, samples: Sequence[Sample], cache_dir: Path | None) -> None:
         (folder / "index.json").write_text(json.dumps(index))
         (folder / "data.bin").write_bytes(b"".join(s.data for s in samples))
 
-    cached_folder("reference", key, write, cache_dir)
+    cached_folder("reference", key, write)
 
 
 def _load(folder: Path) -> tuple[Sample, ...]:

@@ -64,7 +64,8 @@ RESERVED_ALLOWED = re.compile(
     r"""__(?:
       global|device|host|shared|constant|managed|grid_constant|noinline|forceinline|inline
     | restrict|launch_bounds|cluster_dims|align|maxnreg|nv_\w+|half\w*|bfloat16\w*|\w*2half\w*
-    | syncthreads\w*|syncwarp|threadfence\w*|shfl\w*|(?:ballot|any|all)(?:_sync)?|activemask|match_\w+
+    | syncthreads\w*|syncwarp|threadfence\w*|shfl\w*|(?:ballot|any|all)(?:_sync)?|activemask
+    | match_\w+
     | reduce_\w+_sync|popc\w*|clz\w*|ffs\w*|fns|brev\w*|byte_perm|funnelshift_\w+
     | ld(?:cs|cg|ca|cv|lu|g)|st(?:cs|cg|wb|wt)|u?mul\w*|[us]?mul24|u?hadd|rhadd|[us]ad|usad
     | h(?:add|sub|mul|div|fma|neg|abs|max|min|eq|ne|lt|le|gt|ge|isnan|isinf)\w*
