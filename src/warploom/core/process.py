@@ -147,6 +147,7 @@ class _Running:
         process: "subprocess.Popen[bytes]",
         limits: Limits,
         pipes: Mapping[int, int],
+        channel_mb: int,
         cancel: threading.Event | None,
     ) -> None:
         self.process = process
@@ -162,7 +163,7 @@ class _Running:
         assert process.stdout is not None and process.stderr is not None
         self.stdout = _Stream(limits.output_mb * _MIB, output)
         self.stderr = _Stream(limits.output_mb * _MIB, output)
-        self.channels = {to: _Stream(limits.output_mb * _MIB, [0]) for to in pipes}
+        self.channels = {to: _Stream(channel_mb * _MIB, [0]) for to in pipes}
         self.selector = selectors.DefaultSelector()
         self.selector.register(process.stdout.fileno(), selectors.EVENT_READ, self.stdout)
         self.selector.register(process.stderr.fileno(), selectors.EVENT_READ, self.stderr)
@@ -274,6 +275,7 @@ def run_process(
     folder: Path | None = None,
     channels: Sequence[int] = (),
     descriptors: Mapping[int, int] | None = None,
+    channel_mb: int = 256,
     file_mb: int = 0,
     cancel: threading.Event | None = None,
 ) -> ProcessResult:
@@ -281,11 +283,12 @@ def run_process(
 
     Args:
         command: program and arguments; the program is looked up in `environment`'s PATH.
-        limits: wall time, memory of all its processes together, and bytes of output (standard
-            output and error together; each channel has the same limit of its own).
+        limits: wall time, memory of all its processes together, and bytes of standard
+            output and error together.
         environment: the whole environment; `default_environment()` when None.
         folder: working directory.
         channels: descriptor numbers (3 and up) that the command may write to and we read.
+        channel_mb: most bytes that each channel may carry, MiB.
         descriptors: further open descriptors of ours to pass on: number in the command -> ours.
         file_mb: largest file that the command may write, MiB; 0 for no limit.
         cancel: when set from another thread, the command is ended.
@@ -312,7 +315,7 @@ def run_process(
             pass_fds=tuple(passed.values()), cwd=folder, env=env, start_new_session=True,
         )  # fmt: skip
         with process:
-            running = _Running(process, limits or Limits(), readers, cancel)
+            running = _Running(process, limits or Limits(), readers, channel_mb, cancel)
             try:
                 for channel in tuple(writers):
                     os.close(writers.pop(channel))

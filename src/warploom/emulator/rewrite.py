@@ -56,8 +56,13 @@ class Overlay:
 
     def file_named(self, name: str) -> UserFile | None:
         """Return the user's file that messages call `name`."""
-        wanted = os.path.normpath(name)
-        return next((file for file in self.files if os.path.normpath(file.name) == wanted), None)
+        return file_named(self.files, name)
+
+
+def file_named(files: tuple[UserFile, ...], name: str) -> UserFile | None:
+    """Return the file of `files` that messages and debug information call `name`."""
+    wanted = os.path.normpath(name)
+    return next((file for file in files if os.path.normpath(file.name) == wanted), None)
 
 
 def _is_toolkit(folder: Path) -> bool:

@@ -1,0 +1,294 @@
+"""Builds a program for the emulator: rewritten, compiled with access hooks, one shared object."""
+
+import json
+import re
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from warploom.core.errors import BadInputError, SourceError
+from warploom.core.ids import digest
+from warploom.core.process import ProcessResult, Stop
+from warploom.core.records import BuildSpec
+from warploom.emulator.diagnostics import (
+    ApiUse,
+    NotEmulatedError,
+    compile_failure,
+    undefined_symbols,
+)
+from warploom.emulator.elf import dynamic_symbols
+from warploom.emulator.prefix import precompiled_prefix
+from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
+from warploom.emulator.runtime_build import build_runtime, folder_digest, jobs, run_compiler
+from warploom.emulator.unsupported import is_api_name
+from warploom.toolchain.cache import cached_folder
+from warploom.toolchain.compilers import Compiler, find_compiler
+
+USER_ROOT = "/wl-user"
+"""The folder that debug information gives for the program's own folder."""
+
+# The runtime enters here. `main` is hidden, so that the linker finds one in the program or fails.
+_ENTRY = """\
+extern "C" __attribute__((visibility("hidden"))) int wl_user_main(int, char**, char**)
+    __asm__("main");
+extern "C" int warploom_main(int argc, char** argv) {
+  static char* environment[] = {nullptr};
+  return wl_user_main(argc, argv, environment);
+}
+"""
+_CUDA_SUFFIXES = (".cu", ".cuh")
+_DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
+_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatorBuild:
+    """A program ready to run: `library` for `runtime`, both in the cache.
+
+    `key` names the content of the build, `files` are the user's files in it, `imports` the symbols
+    that it takes from the runtime and the C library. `seconds` is what this call took.
+    """
+
+    library: Path
+    runtime: Path
+    spec: BuildSpec
+    key: str
+    files: tuple[UserFile, ...]
+    imports: frozenset[str]
+    cached: bool
+    seconds: float
+
+    def file_named(self, name: str) -> UserFile | None:
+        """Return the user's file that debug information calls `name`."""
+        return file_named(self.files, name)
+
+    @property
+    def uses_mpi(self) -> bool:
+        """Whether the program calls MPI."""
+        return any(name.startswith("MPI_") for name in self.imports)
+
+    @property
+    def uses_nccl(self) -> bool:
+        """Whether the program calls NCCL on the host."""
+        return any(name.startswith("nccl") for name in self.imports)
+
+
+def version_code(version: str) -> int:
+    """Return NCCL's number for a version: 23203 for "2.32.3".
+
+    Raises:
+        BadInputError: `version` has not the form MAJOR.MINOR or MAJOR.MINOR.PATCH.
+    """
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        raise BadInputError(f"an NCCL version must look like 2.30.7, got {version!r}")
+    return int(match[1]) * 10000 + int(match[2]) * 100 + int(match[3] or 0)
+
+
+def _flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
+    """Return the flags of every unit of the program."""
+    for name in spec.defines:
+        if not _DEFINE.fullmatch(name):
+            raise BadInputError(f"a macro's name must be an identifier, got {name!r}")
+    hooks = (
+        ["--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0"]
+        if compiler.family == "gcc"
+        else [
+            "-mllvm",
+            "-tsan-distinguish-volatile",
+            "-mllvm",
+            "-tsan-instrument-func-entry-exit=0",
+        ]
+    )
+    unique = ["-fno-gnu-unique"] if compiler.family == "gcc" else []
+    defines = [f"-D{n}={v}" if v else f"-D{n}" for n, v in sorted(spec.defines.items())]
+    return [
+        "-O1", "-g1", "-fPIC", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
+        "-fno-strict-aliasing", *unique, "-fsanitize=thread", *hooks, "-w",
+        "-fdiagnostics-color=never", "-DWARPLOOM_EMULATOR",
+        f"-DWARPLOOM_NCCL_VERSION={version_code(spec.nccl)}", *defines,
+    ]  # fmt: skip
+
+
+def _language(source: Path, *, is_program: bool) -> list[str]:
+    """Return the flags that say which language a unit is in."""
+    if is_program or source.suffix in _CUDA_SUFFIXES:
+        return ["-x", "c++", "-std=c++20", "-D__CUDACC__", "-D__NVCC__"]
+    if source.suffix == ".c":
+        return ["-x", "c", "-std=gnu17"]
+    return ["-x", "c++", "-std=c++20"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """One file to compile, with everything its object depends on."""
+
+    overlay: str
+    flags: tuple[str, ...]
+    wants_prefix: bool
+
+
+class _Builder:
+    """One build: the overlay of a program, and how to compile it."""
+
+    def __init__(self, spec: BuildSpec) -> None:
+        self.spec = spec
+        self.compiler = find_compiler()
+        self.flags = _flags(spec, self.compiler)
+        self.overlay: Overlay = rewrite(spec)
+        self.shims = folder_digest(SHIM_DIR)
+        sources = (spec.program, *spec.sources)
+        self.units = tuple(
+            self._unit(overlay, source, is_program=at == 0)
+            for at, (overlay, source) in enumerate(zip(self.overlay.units, sources, strict=True))
+        )
+        texts = [part for item in sorted(self.overlay.texts.items()) for part in item]
+        self.base = [self.compiler.identity, self.shims, *self.flags, _ENTRY, *texts]
+        self.key = digest([*self.base, *(p for u in self.units for p in (u.overlay, *u.flags))])
+
+    def _unit(self, overlay: str, source: Path, *, is_program: bool) -> _Unit:
+        language = _language(source, is_program=is_program)
+        cuda = "-D__CUDACC__" in language
+        return _Unit(overlay, (*language, *self.flags), cuda)
+
+    def is_users(self, name: str) -> bool:
+        """Whether a compiler's message is about a file of the user's."""
+        return self.overlay.file_named(name) is not None
+
+    def real_path(self, name: str) -> str:
+        """Return where the file that messages call `name` lies."""
+        file = self.overlay.file_named(name)
+        return str(file.path) if file else name
+
+    def make(self, folder: Path) -> None:
+        """Fill `folder` with the shared object and its symbols."""
+        with tempfile.TemporaryDirectory(prefix="warploom-build-") as name:
+            work = Path(name)
+            for overlay, text in self.overlay.texts.items():
+                (work / overlay).write_bytes(text)
+            (work / "wl_entry.cpp").write_text(_ENTRY)
+            with ThreadPoolExecutor(jobs()) as pool:
+                waiting = [pool.submit(self._object, unit, work) for unit in self.units]
+                objects = [future.result() for future in waiting]
+            library = folder / "program.so"
+            self._link(objects, library, work)
+        symbols = dynamic_symbols(library)
+        (folder / "imports.json").write_text(json.dumps(sorted(symbols.imports)))
+
+    def _object(self, unit: _Unit, work: Path) -> Path:
+        if len(self.units) == 1:
+            self._compile(unit, work, work / "unit.o")
+            return work / "unit.o"
+        key = digest([*self.base, unit.overlay, *unit.flags])
+        return cached_folder("objects", key, lambda f: self._compile(unit, work, f / "unit.o"))[
+            0
+        ].joinpath("unit.o")
+
+    def _compile(self, unit: _Unit, work: Path, target: Path) -> None:
+        prefix: list[str] = []
+        if unit.wants_prefix:
+            header = precompiled_prefix(self.compiler, unit.flags, self.overlay.headers, self.shims)
+            prefix = ["-include", str(header)]
+        result = run_compiler(
+            self.compiler,
+            [
+                *unit.flags, f"-I{SHIM_DIR}", f"-fdebug-prefix-map={work}={USER_ROOT}",
+                *prefix, "-c", unit.overlay, "-o", target,
+            ],
+            work,
+        )  # fmt: skip
+        self._check(result, work)
+
+    def _check(self, result: ProcessResult, work: Path) -> None:
+        if result.stopped in (Stop.TIMEOUT, Stop.MEMORY, Stop.OUTPUT):
+            raise SourceError(
+                f"the program must compile within limits, but the compiler was stopped: "
+                f"{result.stopped} after {result.seconds:.0f} s and {result.memory_mb} MiB",
+                file=str(self.spec.program),
+            )
+        if not result.ok:
+            log = result.log.replace(f"{work}/", "")
+            raise compile_failure(log, self.is_users, self.real_path)
+
+    def _link(self, objects: Sequence[Path], library: Path, work: Path) -> None:
+        hidden = [] if self.compiler.is_zig else ["-Wl,--no-demangle"]
+        result = run_compiler(
+            self.compiler,
+            [
+                "-shared", "-fPIC", "-O1", "wl_entry.cpp", *objects, "-o", library,
+                "-Wl,-Bsymbolic", "-Wl,-z,lazy", "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols",
+                *hidden,
+            ],
+            work,
+        )  # fmt: skip
+        runtime = dynamic_symbols(build_runtime(self.compiler)).exports
+        self._check_symbols(result, runtime)
+
+    def _check_symbols(self, result: ProcessResult, exports: frozenset[str]) -> None:
+        """Raise for what neither the program nor the runtime defines."""
+        missing = [item for item in undefined_symbols(result.log) if item[0] not in exports]
+        names = [name for name, _ in missing]
+        if "main" in names or "hidden symbol `main'" in result.log:
+            raise SourceError(
+                "a program must have a function main, but there is none",
+                file=str(self.spec.program),
+                hint="name the file that has main first; its other files are further sources",
+            )
+        uses = tuple(
+            ApiUse(name, *self._place(place)) for name, place in missing if is_api_name(name)
+        )
+        if uses:
+            raise NotEmulatedError(uses)
+        if missing:
+            file, line = self._place(missing[0][1])
+            raise SourceError(
+                f"every function must be defined, but these are not: {', '.join(names[:10])}",
+                file=file,
+                line=line,
+                hint="name the sources that define them",
+            )
+        if not result.ok:
+            raise SourceError(f"the program must link, but:\n{result.log.strip()}")
+
+    def _place(self, place: tuple[str, int] | None) -> tuple[str, int]:
+        if place is None or not self.is_users(strip_root(place[0])):
+            return str(self.spec.program), 1
+        return self.real_path(strip_root(place[0])), place[1]
+
+
+def strip_root(name: str) -> str:
+    """Return the name of a user's file from the path that debug information gives."""
+    return name.removeprefix(USER_ROOT + "/")
+
+
+def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
+    """Build the program of `spec` and the runtime, or find both in the cache.
+
+    Args:
+        spec: program, further sources, include folders, macros and NCCL version.
+        strict: compile the runtime with warnings as errors.
+
+    Raises:
+        BadInputError: the spec breaks a rule.
+        SourceError: the program is missing, is not text, does not compile or has no `main`.
+        NotEmulatedError: it uses what is not emulated.
+        MissingToolError: there is no C++20 compiler.
+        ToolFailedError: our own sources do not compile.
+    """
+    started = time.monotonic()
+    builder = _Builder(spec)
+    runtime = build_runtime(builder.compiler, strict=strict)
+    folder, cached = cached_folder("programs", builder.key, builder.make)
+    return EmulatorBuild(
+        library=folder / "program.so",
+        runtime=runtime,
+        spec=spec,
+        key=builder.key,
+        files=builder.overlay.files,
+        imports=frozenset(json.loads((folder / "imports.json").read_text())),
+        cached=cached,
+        seconds=time.monotonic() - started,
+    )

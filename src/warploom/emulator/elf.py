@@ -1,0 +1,55 @@
+"""Reads the dynamic symbols of a 64-bit ELF file: what a program needs and what a runtime gives."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from warploom.core.errors import ToolFailedError
+
+_SHT_DYNSYM = 11
+_MAGIC = b"\x7fELF\x02\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicSymbols:
+    """Names that a file takes from elsewhere (`imports`) and offers (`exports`)."""
+
+    imports: frozenset[str]
+    exports: frozenset[str]
+
+
+def _sections(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield (type, offset, size, link, entry size) of each section."""
+    offset = struct.unpack_from("<Q", data, 0x28)[0]
+    size, count = struct.unpack_from("<HH", data, 0x3A)
+    for number in range(count):
+        _, kind, _, _, start, length, link, _, _, entry = struct.unpack_from(
+            "<IIQQQQIIQQ", data, offset + number * size
+        )
+        yield kind, start, length, link, entry
+
+
+def dynamic_symbols(path: Path) -> DynamicSymbols:
+    """Return the dynamic symbols of the shared object or executable at `path`.
+
+    Raises:
+        ToolFailedError: it is not a 64-bit little-endian ELF file.
+    """
+    data = path.read_bytes()
+    if not data.startswith(_MAGIC):
+        raise ToolFailedError(f"{path} must be a 64-bit little-endian ELF file, but is not")
+    sections = list(_sections(data))
+    imports: set[str] = set()
+    exports: set[str] = set()
+    for kind, start, length, link, entry in sections:
+        if kind != _SHT_DYNSYM:
+            continue
+        names = sections[link][1]
+        for at in range(start, start + length, entry):
+            name, _, _, section = struct.unpack_from("<IBBH", data, at)
+            begin = names + name
+            text = data[begin : data.index(b"\0", begin)].decode("latin-1")
+            if text:
+                (exports if section else imports).add(text)
+    return DynamicSymbols(frozenset(imports), frozenset(exports))

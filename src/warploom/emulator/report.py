@@ -1,0 +1,204 @@
+"""The runtime's report: JSON lines between two marks that only the runtime can write."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from warploom.core.records import Json
+
+STATES = ("finished", "deadlock", "stopped")
+"""How the runtime may say that a run ended."""
+
+Index = tuple[int, int, int]
+
+
+class ForgedReportError(ValueError):
+    """The report breaks a rule of the contract: the run has failed. Never leaves the driver."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawFinding:
+    """A finding as the runtime wrote it: places are offsets into the program."""
+
+    kind: str
+    severity: str
+    message: str
+    hint: str
+    rank: int | None
+    kernel: str | None
+    block: Index | None
+    thread: Index | None
+    frames: tuple[int, ...]
+    other_frames: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RawReadback:
+    """One device-to-host copy; its bytes are `offset` to `offset + size` of descriptor 5."""
+
+    rank: int
+    seq: int
+    offset: int
+    size: int
+    device_offset: int
+    frames: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RawUnsupported:
+    """An API or argument that is not emulated."""
+
+    name: str
+    message: str
+    frames: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Report:
+    """Everything that a report says. `problem` is why it cannot be believed, empty if it can."""
+
+    findings: list[RawFinding] = field(default_factory=list[RawFinding])
+    readbacks: list[RawReadback] = field(default_factory=list[RawReadback])
+    unsupported: list[RawUnsupported] = field(default_factory=list[RawUnsupported])
+    exit_codes: dict[int, int] = field(default_factory=dict[int, int])
+    state: str | None = None
+    stats: Mapping[str, float] = field(default_factory=dict[str, float])
+    problem: str = ""
+
+
+class _Line:
+    """One line of the report, read with checks."""
+
+    def __init__(self, text: bytes, number: int) -> None:
+        self.number = number
+        try:
+            value = cast("Json", json.loads(text))
+        except ValueError:
+            raise ForgedReportError(f"line {number} is not JSON") from None
+        if not isinstance(value, dict):
+            raise ForgedReportError(f"line {number} is not an object")
+        self.values = value
+
+    def _wrong(self, name: str) -> ForgedReportError:
+        return ForgedReportError(f"line {self.number} has a wrong or no {name}")
+
+    def text(self, name: str, default: str | None = None) -> str:
+        value = self.values.get(name, default)
+        if not isinstance(value, str):
+            raise self._wrong(name)
+        return value
+
+    def number_or_none(self, name: str) -> int | None:
+        value = self.values.get(name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+            raise self._wrong(name)
+        return value
+
+    def count(self, name: str) -> int:
+        value = self.number_or_none(name)
+        if value is None or value < 0:
+            raise self._wrong(name)
+        return value
+
+    def numbers(self, name: str) -> tuple[int, ...]:
+        value = self.values.get(name, [])
+        if not isinstance(value, list):
+            raise self._wrong(name)
+        found = tuple(item for item in value if isinstance(item, int))
+        if len(found) != len(value) or any(item < 0 for item in found):
+            raise self._wrong(name)
+        return found
+
+    def index(self, name: str) -> Index | None:
+        if self.values.get(name) is None:
+            return None
+        found = self.numbers(name)
+        if len(found) != 3:
+            raise self._wrong(name)
+        return found[0], found[1], found[2]
+
+    def stats(self) -> dict[str, float]:
+        value = self.values.get("stats", {})
+        if not isinstance(value, dict):
+            raise self._wrong("stats")
+        return {name: float(v) for name, v in value.items() if isinstance(v, int | float)}
+
+
+def _take(line: _Line, report: Report) -> None:
+    """Enter a line between the two marks."""
+    event = line.text("ev")
+    if event == "finding":
+        report.findings.append(
+            RawFinding(
+                kind=line.text("kind"),
+                severity=line.text("severity", "error"),
+                message=line.text("message"),
+                hint=line.text("hint", ""),
+                rank=line.number_or_none("rank"),
+                kernel=line.text("kernel", "") or None,
+                block=line.index("block"),
+                thread=line.index("thread"),
+                frames=line.numbers("frames"),
+                other_frames=line.numbers("other_frames"),
+            )
+        )
+    elif event == "readback":
+        report.readbacks.append(
+            RawReadback(
+                rank=line.count("rank"),
+                seq=line.count("seq"),
+                offset=line.count("offset"),
+                size=line.count("bytes"),
+                device_offset=line.count("device_offset"),
+                frames=line.numbers("frames"),
+            )
+        )
+    elif event == "exit":
+        code = line.number_or_none("code")
+        report.exit_codes[line.count("rank")] = 0 if code is None else code
+    elif event == "unsupported":
+        report.unsupported.append(
+            RawUnsupported(line.text("name"), line.text("message", ""), line.numbers("frames"))
+        )
+    else:
+        raise ForgedReportError(f"line {line.number} has the unknown event {event!r}")
+
+
+def _read(data: bytes, nonce: str, report: Report) -> None:
+    if not data:
+        raise ForgedReportError("it is empty")
+    lines = data.split(b"\n")
+    last = lines.pop()
+    for number, text in enumerate(lines, 1):
+        line = _Line(text, number)
+        event = line.text("ev")
+        if report.state is not None:
+            raise ForgedReportError(f"line {number} comes after the end mark")
+        if (number == 1) != (event == "begin"):
+            raise ForgedReportError("it must start with its begin mark, and have one only")
+        if event in ("begin", "end") and line.text("nonce", "") != nonce:
+            raise ForgedReportError(f"its {event} mark has a wrong nonce")
+        if event == "end":
+            state = line.text("state")
+            if state not in STATES:
+                raise ForgedReportError(f"its end mark has the unknown state {state!r}")
+            report.state = state
+            report.stats = line.stats()
+        elif event != "begin":
+            _take(line, report)
+    if last:
+        raise ForgedReportError("its last line is cut off")
+    if report.state is None:
+        raise ForgedReportError("its end mark is missing")
+
+
+def parse_report(data: bytes, nonce: str) -> Report:
+    """Read a report; what comes before a broken rule is kept, and `problem` says which rule."""
+    report = Report()
+    try:
+        _read(data, nonce, report)
+    except ForgedReportError as error:
+        report.state = None
+        report.problem = str(error)
+    return report

@@ -1,0 +1,106 @@
+"""Builds the runtime executable `warploom-emu`, once for its content and the compiler."""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from warploom.core.errors import ToolFailedError
+from warploom.core.ids import digest
+from warploom.core.process import ProcessResult, run_process, run_tool
+from warploom.core.records import Limits
+from warploom.emulator.rewrite import SHIM_DIR
+from warploom.toolchain.cache import cached_folder
+from warploom.toolchain.compilers import Compiler, compiler_environment
+
+RUNTIME_DIR = Path(__file__).with_name("runtime")
+"""The sources of the runtime."""
+
+COMPILE_LIMITS = Limits(seconds=600.0, memory_mb=8192, output_mb=16)
+_FLAGS = ("-std=c++20", "-O2", "-g1", "-fno-omit-frame-pointer", "-Wall", "-Wextra")
+
+
+def folder_digest(*folders: Path) -> str:
+    """Return a digest of the names and contents of all files below `folders`."""
+    parts: list[str | bytes] = []
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                parts += [path.relative_to(folder).as_posix(), path.read_bytes()]
+    return digest(parts)
+
+
+def jobs() -> int:
+    """Return how many compilers to run at a time."""
+    return max(1, min(8, len(os.sched_getaffinity(0))))
+
+
+def run_compiler(
+    compiler: Compiler, arguments: Sequence[str | Path], folder: Path
+) -> ProcessResult:
+    """Run the compiler in `folder`; its log has plain quotes and no colours."""
+    return run_process(
+        [*compiler.command, *arguments],
+        limits=COMPILE_LIMITS,
+        environment=compiler_environment(),
+        folder=folder,
+    )
+
+
+def _compile(compiler: Compiler, source: Path, flags: Sequence[str], headers: str) -> Path:
+    """Return the object of one source, from the cache or made now."""
+
+    def make(folder: Path) -> None:
+        includes = [f"-I{SHIM_DIR}", f"-I{RUNTIME_DIR}"]
+        result = run_compiler(
+            compiler, [*flags, *includes, "-c", source, "-o", folder / "unit.o"], folder
+        )
+        if not result.ok:
+            raise ToolFailedError(
+                f"the emulator's runtime must compile, but {compiler.name} fails on "
+                f"{source.name}:\n{result.log[-6000:]}",
+                hint=f"this compiler is {compiler.identity}; name another one in WARPLOOM_CXX",
+            )
+
+    key = digest([compiler.identity, *flags, headers, source.name, source.read_bytes()])
+    return cached_folder("objects", key, make)[0] / "unit.o"
+
+
+def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
+    """Return the path of `warploom-emu`, building it where it is not cached.
+
+    Args:
+        compiler: also the compiler of every program that it will load.
+        strict: warnings are errors: for our own tests, not for a user's newer compiler.
+
+    Raises:
+        ToolFailedError: it does not compile or link.
+    """
+    flags = (*_FLAGS, *(("-Werror",) if strict else ()))
+    sources = sorted(RUNTIME_DIR.glob("*.cpp"))
+    if not sources:
+        raise ToolFailedError(f"the emulator's runtime must lie in {RUNTIME_DIR}, but is not there")
+    headers = digest(
+        [
+            folder_digest(SHIM_DIR),
+            *(part for path in sorted(RUNTIME_DIR.glob("*.h")) for part in _named(path)),
+        ]
+    )
+
+    def make(folder: Path) -> None:
+        with ThreadPoolExecutor(jobs()) as pool:
+            waiting = [pool.submit(_compile, compiler, s, flags, headers) for s in sources]
+            objects = [future.result() for future in waiting]
+        run_tool(
+            [*compiler.command, "-rdynamic", *objects, "-o", folder / "warploom-emu", "-ldl"],
+            limits=COMPILE_LIMITS,
+            environment=compiler_environment(),
+            folder=folder,
+        )
+
+    key = digest([compiler.identity, *flags, headers, *(p for s in sources for p in _named(s))])
+    return cached_folder("runtime", key, make)[0] / "warploom-emu"
+
+
+def _named(path: Path) -> tuple[str, bytes]:
+    return path.name, path.read_bytes()
