@@ -69,7 +69,8 @@ bool Block::start_worker() {
 }
 
 void Block::run() {
-  if (live == 0) return;
+  // While it runs, threads that it wakes need not queue it again: it may end in this very turn.
+  queued = true;
   while (!ready.empty() || start_worker()) {
     std::vector<Fiber*> turn;
     turn.swap(ready);
@@ -83,14 +84,16 @@ void Block::run() {
       if (fiber->state == FiberState::Done) destroy_fiber(fiber);
     }
     // Another block, stream or message may come between, in any order.
-    if (live && random_schedule() && random_below(4) == 0) {
-      enqueue(this);
-      return;
-    }
+    if (live && random_schedule() && random_below(4) == 0) break;
   }
+  queued = false;
   if (live == 0) {
     order_block(*this);
     kernel->block_finished(this);  // deletes this block
+  } else if (!ready.empty() || next_thread < threads.size()) {
+    enqueue(this);
+  } else {
+    kernel->block_parked();
   }
 }
 

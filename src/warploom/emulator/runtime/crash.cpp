@@ -38,27 +38,12 @@ const char* signal_name(int number) {
 Frames interrupted_frames(const ucontext_t& context) {
 #if defined(__x86_64__)
   const auto pc = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
-  auto frame = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RBP]);
+  const auto frame = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RBP]);
 #else
   const auto pc = static_cast<uintptr_t>(context.uc_mcontext.pc);
-  auto frame = static_cast<uintptr_t>(context.uc_mcontext.regs[29]);
+  const auto frame = static_cast<uintptr_t>(context.uc_mcontext.regs[29]);
 #endif
-  Frames frames;
-  int count = 0;
-  if (const uint32_t offset = program_offset(reinterpret_cast<void*>(pc + 1))) {
-    frames.pc[count++] = offset;
-  }
-  const auto low = reinterpret_cast<uintptr_t>(g_current->stack);
-  const uintptr_t high = low + g_current->stack_bytes;
-  while (frame >= low && frame + 16 <= high && count < Frames::kMax) {
-    const auto* words = reinterpret_cast<const uintptr_t*>(frame);
-    if (const uint32_t offset = program_offset(reinterpret_cast<void*>(words[1]))) {
-      frames.pc[count++] = offset;
-    }
-    if (words[0] <= frame) break;
-    frame = words[0];
-  }
-  return frames;
+  return walk_frames(*g_current, reinterpret_cast<void*>(frame), reinterpret_cast<void*>(pc));
 }
 
 void on_signal(int number, siginfo_t* info, void* context) {

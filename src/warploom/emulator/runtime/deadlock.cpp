@@ -30,7 +30,7 @@ void add(Groups& groups, const Fiber& fiber, const std::string& who) {
   const std::string text = who + " waits in " + reason_of(fiber);
   Group& group = groups[text];
   group.text = text;
-  group.where = fiber.where;
+  group.where = frames_of(fiber);
   group.example = &fiber;
   group.on_device = fiber.gpu != nullptr;
   group.count++;

@@ -165,6 +165,14 @@ void switch_to_scheduler() {
   warploom_switch(&self->stack_pointer, g_scheduler_stack);
 }
 
+void* saved_frame_pointer(const Fiber* fiber) {
+#if defined(__x86_64__)
+  return static_cast<void**>(fiber->stack_pointer)[5];
+#else
+  return static_cast<void**>(fiber->stack_pointer)[10];
+#endif
+}
+
 bool stack_overflowed(const Fiber* fiber) {
   return std::memcmp(fiber->stack, &kCanary, sizeof kCanary) != 0;
 }

@@ -35,7 +35,6 @@ struct Fiber {
   FiberState state = FiberState::Ready;
   bool polling = false;  // ready, but only re-reads memory until somebody changes it
   WaitReason reason;
-  Frames where;  // where it blocked
   std::function<void()> entry;
   GpuThread* gpu = nullptr;    // the GPU thread that it runs now, if any
   HostThread* host = nullptr;  // the host thread that it is, if any
@@ -55,6 +54,8 @@ Fiber* create_fiber(std::size_t stack_bytes, std::function<void()> entry);
 void destroy_fiber(Fiber* fiber);   // returns its stack to the pool
 void resume(Fiber* fiber);          // scheduler to fiber
 void switch_to_scheduler();         // fiber to scheduler
+// Frame pointer of a fiber that is not running, to walk its stack.
+void* saved_frame_pointer(const Fiber* fiber);
 bool stack_overflowed(const Fiber* fiber);
 bool in_gpu_stack(const void* address);
 

@@ -89,10 +89,16 @@ Kernel::~Kernel() {
 }
 
 void Kernel::activate_blocks() {
-  while (next_block < total_blocks && resident.size() < residency) {
+  while (next_block < total_blocks && resident.size() < std::min(residency, window)) {
     resident.push_back(make_block(*this, next_block++));
     enqueue(resident.back().get());
   }
+}
+
+void Kernel::block_parked() {
+  if (next_block == total_blocks || window >= residency) return;
+  window++;
+  activate_blocks();
 }
 
 void Kernel::block_finished(Block* block) {

@@ -91,9 +91,12 @@ struct Block final : Runnable {
 };
 
 struct Kernel {
+  // Few blocks at a time keep the memory in use small.
+  static constexpr unsigned kWindow = 8;
   ~Kernel();
   void activate_blocks();
   void block_finished(Block* block);
+  void block_parked();  // a block waits: it may be for one that has not started
   const char* name = "";
   LaunchConfig config{dim3(), dim3()};
   KernelBody body{};
@@ -103,6 +106,7 @@ struct Kernel {
   std::vector<std::unique_ptr<Block>> resident;
   uint64_t next_block = 0, total_blocks = 0, finished_blocks = 0;
   unsigned residency = 0;  // blocks that fit on the device at once
+  unsigned window = kWindow;  // blocks in flight now; grows when one waits
 };
 
 // The running GPU thread; nullptr on the host.

@@ -154,31 +154,44 @@ void stop_unsupported(const char* name, const std::string& why) {
   finish_run("stopped");
 }
 
-uint32_t program_offset(const void* return_address) {
-  if (!g_current || !g_current->process) return 0;
-  const Process& process = *g_current->process;
-  const auto address = reinterpret_cast<uintptr_t>(return_address);
-  if (address < process.base || address >= process.end) return 0;
+static uint32_t offset_in(const Process* process, uintptr_t return_address) {
+  if (!process || return_address < process->base || return_address >= process->end) return 0;
   // One back, so that the address lies in the call and not behind it.
-  return static_cast<uint32_t>(address - process.base - 1);
+  return static_cast<uint32_t>(return_address - process->base - 1);
 }
 
-Frames capture_frames() {
+uint32_t program_offset(const void* return_address) {
+  return g_current ? offset_in(g_current->process, reinterpret_cast<uintptr_t>(return_address)) : 0;
+}
+
+Frames walk_frames(const Fiber& fiber, const void* frame_pointer, const void* pc) {
   Frames frames;
-  if (!g_current) return frames;
-  const auto low = reinterpret_cast<uintptr_t>(g_current->stack);
-  const uintptr_t high = low + g_current->stack_bytes;
-  auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   int count = 0;
+  const auto keep = [&](uintptr_t return_address) {
+    if (const uint32_t offset = offset_in(fiber.process, return_address)) {
+      frames.pc[count++] = offset;
+    }
+  };
+  if (pc) keep(reinterpret_cast<uintptr_t>(pc) + 1);
+  const auto low = reinterpret_cast<uintptr_t>(fiber.stack);
+  const uintptr_t high = low + fiber.stack_bytes;
+  auto frame = reinterpret_cast<uintptr_t>(frame_pointer);
   while (frame >= low && frame + 16 <= high && count < Frames::kMax) {
     const auto* words = reinterpret_cast<const uintptr_t*>(frame);
-    if (const uint32_t pc = program_offset(reinterpret_cast<void*>(words[1]))) {
-      frames.pc[count++] = pc;
-    }
+    keep(words[1]);
     if (words[0] <= frame) break;
     frame = words[0];
   }
   return frames;
+}
+
+Frames capture_frames() {
+  if (!g_current) return {};
+  return walk_frames(*g_current, __builtin_frame_address(0), nullptr);
+}
+
+Frames frames_of(const Fiber& fiber) {
+  return walk_frames(fiber, saved_frame_pointer(&fiber), nullptr);
 }
 
 }  // namespace warploom

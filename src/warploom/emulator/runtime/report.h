@@ -34,6 +34,9 @@ void report_exit(int rank, int code);
 
 // Walks the frame pointers of the running fiber, keeping what lies in the program.
 Frames capture_frames();
+// The same for a fiber that is blocked, and from given registers.
+Frames frames_of(const Fiber& fiber);
+Frames walk_frames(const Fiber& fiber, const void* frame_pointer, const void* pc);
 uint32_t program_offset(const void* return_address);  // 0 if it is not in the program
 
 std::string format(const char* pattern, ...) __attribute__((format(printf, 1, 2)));

@@ -3,7 +3,6 @@
 #include <deque>
 
 #include "kernel.h"
-#include "report.h"
 #include "world.h"
 
 namespace warploom {
@@ -126,7 +125,6 @@ void wake(Fiber* fiber) {
 void block_current(WaitReason reason) {
   Fiber* self = g_current;
   self->reason = std::move(reason);
-  self->where = capture_frames();
   self->state = FiberState::Blocked;
   switch_to_scheduler();
   self->reason = {};
@@ -144,7 +142,6 @@ void poll_current() {
   self->state = FiberState::Blocked;
   self->polling = true;
   self->reason = {"a loop that polls memory", {}};
-  self->where = capture_frames();
   g_polling.push_back(self);
   switch_to_scheduler();
   self->reason = {};
