@@ -1,0 +1,29 @@
+"""The CPU emulator of CUDA, NCCL and MPI: build a program for it, run it, read what it found."""
+
+from warploom.emulator.build import EmulatorBuild, build
+from warploom.emulator.diagnostics import ApiUse, NotEmulatedError
+from warploom.emulator.run import (
+    FAILURE_KINDS,
+    MAX_RANKS,
+    EmulatorRun,
+    Readback,
+    RunOptions,
+    UnsupportedUse,
+    run,
+    run_many,
+)
+
+__all__ = [
+    "FAILURE_KINDS",
+    "MAX_RANKS",
+    "ApiUse",
+    "EmulatorBuild",
+    "EmulatorRun",
+    "NotEmulatedError",
+    "Readback",
+    "RunOptions",
+    "UnsupportedUse",
+    "build",
+    "run",
+    "run_many",
+]
