@@ -152,8 +152,7 @@ cudaError_t launch_with_array(void (*kernel)(Params...), dim3 grid, dim3 block, 
   LaunchConfig config(grid, block, shared, stream);
   config.cooperative = cooperative;
   return static_cast<cudaError_t>(launch_kernel(
-      "(cudaLaunchKernel)", config,
-      body_of(kernel, args, std::index_sequence_for<Params...>{})));
+      "(cudaLaunchKernel)", config, body_of(kernel, args, std::index_sequence_for<Params...>{})));
 }
 }  // namespace warploom
 template <class... Params>

@@ -20,20 +20,20 @@ WARPLOOM_UNCHECKED T read_modify_write(T* address, Scope scope, Change change) {
 
 }  // namespace warploom
 
-#define WARPLOOM_ATOMIC(name, expression)                                                      \
-  template <class T>                                                                           \
-  WARPLOOM_DEVICE_INLINE T name(T* address, std::type_identity_t<T> value) {                   \
-    return warploom::read_modify_write(address, warploom::Scope::Device,                       \
+#define WARPLOOM_ATOMIC(name, expression)                                                          \
+  template <class T>                                                                               \
+  WARPLOOM_DEVICE_INLINE T name(T* address, std::type_identity_t<T> value) {                       \
+    return warploom::read_modify_write(address, warploom::Scope::Device,                           \
                                        [=](T old) WARPLOOM_UNCHECKED -> T { return expression; }); \
-  }                                                                                            \
-  template <class T>                                                                           \
-  WARPLOOM_DEVICE_INLINE T name##_system(T* address, std::type_identity_t<T> value) {          \
-    return warploom::read_modify_write(address, warploom::Scope::System,                       \
+  }                                                                                                \
+  template <class T>                                                                               \
+  WARPLOOM_DEVICE_INLINE T name##_system(T* address, std::type_identity_t<T> value) {              \
+    return warploom::read_modify_write(address, warploom::Scope::System,                           \
                                        [=](T old) WARPLOOM_UNCHECKED -> T { return expression; }); \
-  }                                                                                            \
-  template <class T>                                                                           \
-  WARPLOOM_DEVICE_INLINE T name##_block(T* address, std::type_identity_t<T> value) {           \
-    return warploom::read_modify_write(address, warploom::Scope::Block,                        \
+  }                                                                                                \
+  template <class T>                                                                               \
+  WARPLOOM_DEVICE_INLINE T name##_block(T* address, std::type_identity_t<T> value) {               \
+    return warploom::read_modify_write(address, warploom::Scope::Block,                            \
                                        [=](T old) WARPLOOM_UNCHECKED -> T { return expression; }); \
   }
 
@@ -44,18 +44,18 @@ WARPLOOM_ATOMIC(atomicMin, value < old ? value : old)
 WARPLOOM_ATOMIC(atomicMax, old < value ? value : old)
 WARPLOOM_ATOMIC(atomicInc, old >= value ? T(0) : static_cast<T>(old + 1))
 WARPLOOM_ATOMIC(atomicDec, old == 0 || old > value ? value : static_cast<T>(old - 1))
-WARPLOOM_ATOMIC(atomicAnd, static_cast<T>(old & value))
+WARPLOOM_ATOMIC(atomicAnd, static_cast<T>(old& value))
 WARPLOOM_ATOMIC(atomicOr, static_cast<T>(old | value))
 WARPLOOM_ATOMIC(atomicXor, static_cast<T>(old ^ value))
 #undef WARPLOOM_ATOMIC
 
-#define WARPLOOM_CAS(name, reach)                                                              \
-  template <class T>                                                                           \
-  WARPLOOM_DEVICE_INLINE T name(T* address, std::type_identity_t<T> compare,                   \
-                                std::type_identity_t<T> value) {                               \
-    return warploom::read_modify_write(                                                        \
-        address, reach,                                                                        \
-        [=](T old) WARPLOOM_UNCHECKED -> T { return old == compare ? value : old; });          \
+#define WARPLOOM_CAS(name, reach)                                                           \
+  template <class T>                                                                        \
+  WARPLOOM_DEVICE_INLINE T name(T* address, std::type_identity_t<T> compare,                \
+                                std::type_identity_t<T> value) {                            \
+    return warploom::read_modify_write(address, reach, [=](T old) WARPLOOM_UNCHECKED -> T { \
+      return old == compare ? value : old;                                                  \
+    });                                                                                     \
   }
 WARPLOOM_CAS(atomicCAS, warploom::Scope::Device)
 WARPLOOM_CAS(atomicCAS_system, warploom::Scope::System)

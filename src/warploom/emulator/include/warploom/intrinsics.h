@@ -66,9 +66,7 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
 }
 inline int __mul24(int a, int b) { return ((a << 8) >> 8) * ((b << 8) >> 8); }
 inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xFFFFFFu) * (b & 0xFFFFFFu); }
-inline int __mulhi(int a, int b) {
-  return static_cast<int>((static_cast<long long>(a) * b) >> 32);
-}
+inline int __mulhi(int a, int b) { return static_cast<int>((static_cast<long long>(a) * b) >> 32); }
 inline unsigned __umulhi(unsigned a, unsigned b) {
   return static_cast<unsigned>((static_cast<unsigned long long>(a) * b) >> 32);
 }
@@ -83,8 +81,7 @@ inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
       ((static_cast<unsigned long long>(high) << 32 | low) << (shift & 31)) >> 32);
 }
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
-  return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >>
-                               (shift & 31));
+  return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >> (shift & 31));
 }
 inline unsigned __usad(unsigned a, unsigned b, unsigned c) { return (a > b ? a - b : b - a) + c; }
 inline int __sad(int a, int b, unsigned c) {
@@ -150,11 +147,11 @@ inline double normcdf(double v) { return 0.5 * std::erfc(-v * 0.7071067811865475
 inline float norm3df(float a, float b, float c) { return std::sqrt(a * a + b * b + c * c); }
 
 // --- min and max in the global namespace, for mixed arithmetic types
-#define WARPLOOM_MIN_MAX(A, B, R)                                                \
-  inline constexpr R min(A a, B b) {                                             \
+#define WARPLOOM_MIN_MAX(A, B, R)                                                         \
+  inline constexpr R min(A a, B b) {                                                      \
     return static_cast<R>(a) < static_cast<R>(b) ? static_cast<R>(a) : static_cast<R>(b); \
-  }                                                                              \
-  inline constexpr R max(A a, B b) {                                             \
+  }                                                                                       \
+  inline constexpr R max(A a, B b) {                                                      \
     return static_cast<R>(a) < static_cast<R>(b) ? static_cast<R>(b) : static_cast<R>(a); \
   }
 WARPLOOM_MIN_MAX(int, int, int)
@@ -195,10 +192,10 @@ template <class T>
 T __ldcv(const T* p) {
   return *const_cast<const volatile T*>(p);
 }
-#define WARPLOOM_STORE(name)                        \
-  template <class T>                                \
-  void name(T* p, std::type_identity_t<T> value) {  \
-    *p = value;                                     \
+#define WARPLOOM_STORE(name)                       \
+  template <class T>                               \
+  void name(T* p, std::type_identity_t<T> value) { \
+    *p = value;                                    \
   }
 WARPLOOM_STORE(__stcg)
 WARPLOOM_STORE(__stcs)

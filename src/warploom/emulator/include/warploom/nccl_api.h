@@ -2,8 +2,7 @@
 // shims translate their version's structures to these.
 #pragma once
 
-#include <nccl.h>
-
+#include "../nccl.h"
 #include "device.h"
 
 namespace warploom::nccl {
@@ -151,11 +150,11 @@ struct BarrierRef {
   void* state;
   BarrierKind kind;
   Team team;
-  uint32_t handle;   // id of the barrier's handle
+  uint32_t handle;  // id of the barrier's handle
   uint32_t index;
-  bool gin;          // over the network: belongs to a context
+  bool gin;  // over the network: belongs to a context
   uint32_t context;
-  bool all_contexts; // of the fence
+  bool all_contexts;  // of the fence
 };
 void open_barrier(const BarrierRef& barrier);   // checks; by one thread of the group
 void close_barrier(const BarrierRef& barrier);  // the session ends

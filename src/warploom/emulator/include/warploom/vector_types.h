@@ -18,7 +18,9 @@ inline constexpr char3 make_char3(signed char x, signed char y, signed char z) {
 struct __attribute__((aligned(4))) char4 {
   signed char x, y, z, w;
 };
-inline constexpr char4 make_char4(signed char x, signed char y, signed char z, signed char w) { return {x, y, z, w}; }
+inline constexpr char4 make_char4(signed char x, signed char y, signed char z, signed char w) {
+  return {x, y, z, w};
+}
 struct __attribute__((aligned(1))) uchar1 {
   unsigned char x;
 };
@@ -30,11 +32,16 @@ inline constexpr uchar2 make_uchar2(unsigned char x, unsigned char y) { return {
 struct __attribute__((aligned(1))) uchar3 {
   unsigned char x, y, z;
 };
-inline constexpr uchar3 make_uchar3(unsigned char x, unsigned char y, unsigned char z) { return {x, y, z}; }
+inline constexpr uchar3 make_uchar3(unsigned char x, unsigned char y, unsigned char z) {
+  return {x, y, z};
+}
 struct __attribute__((aligned(4))) uchar4 {
   unsigned char x, y, z, w;
 };
-inline constexpr uchar4 make_uchar4(unsigned char x, unsigned char y, unsigned char z, unsigned char w) { return {x, y, z, w}; }
+inline constexpr uchar4 make_uchar4(unsigned char x, unsigned char y, unsigned char z,
+                                    unsigned char w) {
+  return {x, y, z, w};
+}
 struct __attribute__((aligned(2))) short1 {
   short x;
 };
@@ -62,11 +69,16 @@ inline constexpr ushort2 make_ushort2(unsigned short x, unsigned short y) { retu
 struct __attribute__((aligned(2))) ushort3 {
   unsigned short x, y, z;
 };
-inline constexpr ushort3 make_ushort3(unsigned short x, unsigned short y, unsigned short z) { return {x, y, z}; }
+inline constexpr ushort3 make_ushort3(unsigned short x, unsigned short y, unsigned short z) {
+  return {x, y, z};
+}
 struct __attribute__((aligned(8))) ushort4 {
   unsigned short x, y, z, w;
 };
-inline constexpr ushort4 make_ushort4(unsigned short x, unsigned short y, unsigned short z, unsigned short w) { return {x, y, z, w}; }
+inline constexpr ushort4 make_ushort4(unsigned short x, unsigned short y, unsigned short z,
+                                      unsigned short w) {
+  return {x, y, z, w};
+}
 struct __attribute__((aligned(4))) int1 {
   int x;
 };
@@ -91,11 +103,15 @@ struct __attribute__((aligned(8))) uint2 {
   unsigned int x, y;
 };
 inline constexpr uint2 make_uint2(unsigned int x, unsigned int y) { return {x, y}; }
-inline constexpr uint3 make_uint3(unsigned int x, unsigned int y, unsigned int z) { return {x, y, z}; }
+inline constexpr uint3 make_uint3(unsigned int x, unsigned int y, unsigned int z) {
+  return {x, y, z};
+}
 struct __attribute__((aligned(16))) uint4 {
   unsigned int x, y, z, w;
 };
-inline constexpr uint4 make_uint4(unsigned int x, unsigned int y, unsigned int z, unsigned int w) { return {x, y, z, w}; }
+inline constexpr uint4 make_uint4(unsigned int x, unsigned int y, unsigned int z, unsigned int w) {
+  return {x, y, z, w};
+}
 struct __attribute__((aligned(8))) long1 {
   long x;
 };
@@ -123,11 +139,16 @@ inline constexpr ulong2 make_ulong2(unsigned long x, unsigned long y) { return {
 struct __attribute__((aligned(8))) ulong3 {
   unsigned long x, y, z;
 };
-inline constexpr ulong3 make_ulong3(unsigned long x, unsigned long y, unsigned long z) { return {x, y, z}; }
+inline constexpr ulong3 make_ulong3(unsigned long x, unsigned long y, unsigned long z) {
+  return {x, y, z};
+}
 struct __attribute__((aligned(16))) ulong4 {
   unsigned long x, y, z, w;
 };
-inline constexpr ulong4 make_ulong4(unsigned long x, unsigned long y, unsigned long z, unsigned long w) { return {x, y, z, w}; }
+inline constexpr ulong4 make_ulong4(unsigned long x, unsigned long y, unsigned long z,
+                                    unsigned long w) {
+  return {x, y, z, w};
+}
 struct __attribute__((aligned(8))) longlong1 {
   long long x;
 };
@@ -139,11 +160,15 @@ inline constexpr longlong2 make_longlong2(long long x, long long y) { return {x,
 struct __attribute__((aligned(8))) longlong3 {
   long long x, y, z;
 };
-inline constexpr longlong3 make_longlong3(long long x, long long y, long long z) { return {x, y, z}; }
+inline constexpr longlong3 make_longlong3(long long x, long long y, long long z) {
+  return {x, y, z};
+}
 struct __attribute__((aligned(16))) longlong4 {
   long long x, y, z, w;
 };
-inline constexpr longlong4 make_longlong4(long long x, long long y, long long z, long long w) { return {x, y, z, w}; }
+inline constexpr longlong4 make_longlong4(long long x, long long y, long long z, long long w) {
+  return {x, y, z, w};
+}
 struct __attribute__((aligned(8))) ulonglong1 {
   unsigned long long x;
 };
@@ -151,15 +176,23 @@ inline constexpr ulonglong1 make_ulonglong1(unsigned long long x) { return {x}; 
 struct __attribute__((aligned(16))) ulonglong2 {
   unsigned long long x, y;
 };
-inline constexpr ulonglong2 make_ulonglong2(unsigned long long x, unsigned long long y) { return {x, y}; }
+inline constexpr ulonglong2 make_ulonglong2(unsigned long long x, unsigned long long y) {
+  return {x, y};
+}
 struct __attribute__((aligned(8))) ulonglong3 {
   unsigned long long x, y, z;
 };
-inline constexpr ulonglong3 make_ulonglong3(unsigned long long x, unsigned long long y, unsigned long long z) { return {x, y, z}; }
+inline constexpr ulonglong3 make_ulonglong3(unsigned long long x, unsigned long long y,
+                                            unsigned long long z) {
+  return {x, y, z};
+}
 struct __attribute__((aligned(16))) ulonglong4 {
   unsigned long long x, y, z, w;
 };
-inline constexpr ulonglong4 make_ulonglong4(unsigned long long x, unsigned long long y, unsigned long long z, unsigned long long w) { return {x, y, z, w}; }
+inline constexpr ulonglong4 make_ulonglong4(unsigned long long x, unsigned long long y,
+                                            unsigned long long z, unsigned long long w) {
+  return {x, y, z, w};
+}
 struct __attribute__((aligned(4))) float1 {
   float x;
 };
@@ -191,4 +224,6 @@ inline constexpr double3 make_double3(double x, double y, double z) { return {x,
 struct __attribute__((aligned(16))) double4 {
   double x, y, z, w;
 };
-inline constexpr double4 make_double4(double x, double y, double z, double w) { return {x, y, z, w}; }
+inline constexpr double4 make_double4(double x, double y, double z, double w) {
+  return {x, y, z, w};
+}

@@ -111,8 +111,8 @@ unsigned __match_all_sync(unsigned mask, T value, int* predicate) {
   return *predicate ? mask : 0;
 }
 
-#define WARPLOOM_REDUCE(name, type, expression)                                         \
-  inline type name(unsigned mask, type value) {                                         \
+#define WARPLOOM_REDUCE(name, type, expression)                                           \
+  inline type name(unsigned mask, type value) {                                           \
     return warploom::warp_reduce(mask, value, [](type a, type b) { return expression; }); \
   }
 WARPLOOM_REDUCE(__reduce_add_sync, unsigned, a + b)
@@ -121,7 +121,7 @@ WARPLOOM_REDUCE(__reduce_min_sync, unsigned, a < b ? a : b)
 WARPLOOM_REDUCE(__reduce_min_sync, int, a < b ? a : b)
 WARPLOOM_REDUCE(__reduce_max_sync, unsigned, a < b ? b : a)
 WARPLOOM_REDUCE(__reduce_max_sync, int, a < b ? b : a)
-WARPLOOM_REDUCE(__reduce_and_sync, unsigned, a & b)
+WARPLOOM_REDUCE(__reduce_and_sync, unsigned, a& b)
 WARPLOOM_REDUCE(__reduce_or_sync, unsigned, a | b)
 WARPLOOM_REDUCE(__reduce_xor_sync, unsigned, a ^ b)
 #undef WARPLOOM_REDUCE
