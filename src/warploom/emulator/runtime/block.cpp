@@ -20,11 +20,11 @@ unsigned thread_at(const Block& block, unsigned position) {
 
 void check_stack(const GpuThread& thread, const Fiber& fiber) {
   if (!stack_overflowed(&fiber)) return;
-  report_finding({.kind = "crash",
-                  .message = format("thread %u of kernel %s uses more than %zu KiB of local memory",
-                                    thread.linear, thread.block->kernel->name,
-                                    kGpuStackBytes >> 10),
-                  .hint = "make local arrays smaller; look for unbounded recursion"});
+  report_finding(
+      {.kind = "crash",
+       .message = format("thread %u of kernel %s uses more than %zu KiB of local memory",
+                         thread.linear, thread.block->kernel->name, kGpuStackBytes >> 10),
+       .hint = "make local arrays smaller; look for unbounded recursion"});
   stop_run();
 }
 

@@ -20,8 +20,8 @@ using ChannelId = uint32_t;  // index into the table of channels
 struct BlockTime {
   OpId op;
   uint32_t block;
-  uint32_t all = 0;                                       // accesses of all threads before this
-  std::vector<std::pair<uint16_t, uint32_t>> threads{};   // and of single threads up to this
+  uint32_t all = 0;                                      // accesses of all threads before this
+  std::vector<std::pair<uint16_t, uint32_t>> threads{};  // and of single threads up to this
 };
 
 struct ChannelTime {
@@ -33,9 +33,9 @@ struct ChannelTime {
 
 struct ClockData {
   uint32_t references = 0;
-  std::vector<uint32_t> agents;        // time of each agent, missing ones are 0
-  std::vector<BlockTime> blocks;       // sorted by (op, block)
-  std::vector<ChannelTime> channels;   // sorted by channel
+  std::vector<uint32_t> agents;       // time of each agent, missing ones are 0
+  std::vector<BlockTime> blocks;      // sorted by (op, block)
+  std::vector<ChannelTime> channels;  // sorted by channel
 };
 
 // An immutable value: copying is cheap, `join` makes a new one where something is added.

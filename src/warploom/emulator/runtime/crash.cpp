@@ -82,7 +82,7 @@ void install_crash_handlers() {
   alternative.ss_sp = stack;
   alternative.ss_size = kStack;
   sigaltstack(&alternative, nullptr);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(number, &action, nullptr);
@@ -90,9 +90,8 @@ void install_crash_handlers() {
 
 void device_assert(const char* expression, const char* file, int line) {
   std::fprintf(stderr, "%s:%d: Assertion `%s` failed.\n", file, line, expression);
-  report_finding({.kind = "assertion",
-                  .message = format("assertion `%s` failed", expression),
-                  .hint = ""});
+  report_finding(
+      {.kind = "assertion", .message = format("assertion `%s` failed", expression), .hint = ""});
   report_exit(current_rank(), 134);
   stop_run();
 }
@@ -107,8 +106,8 @@ void unsupported(const char* name, const char* why) { stop_unsupported(name, why
 
 }  // namespace warploom
 
-extern "C" [[noreturn]] void __assert_fail(const char* expression, const char* file,
-                                           unsigned line, const char*) {
+extern "C" [[noreturn]] void __assert_fail(const char* expression, const char* file, unsigned line,
+                                           const char*) {
   warploom::device_assert(expression, file, static_cast<int>(line));
   __builtin_unreachable();
 }

@@ -35,12 +35,18 @@ bool direction_fits(const void* dst, const void* src, cudaMemcpyKind kind) {
   const bool dst_device = on_device_side(dst) || managed(dst);
   const bool src_device = on_device_side(src) || managed(src);
   switch (kind) {
-    case cudaMemcpyHostToHost: return !on_device_side(dst) && !on_device_side(src);
-    case cudaMemcpyHostToDevice: return !on_device_side(src) && (dst_device || in_arena(dst));
-    case cudaMemcpyDeviceToHost: return !on_device_side(dst) && (src_device || in_arena(src));
-    case cudaMemcpyDeviceToDevice: return in_arena(dst) && in_arena(src);
-    case cudaMemcpyDefault: return true;
-    default: return false;
+    case cudaMemcpyHostToHost:
+      return !on_device_side(dst) && !on_device_side(src);
+    case cudaMemcpyHostToDevice:
+      return !on_device_side(src) && (dst_device || in_arena(dst));
+    case cudaMemcpyDeviceToHost:
+      return !on_device_side(dst) && (src_device || in_arena(src));
+    case cudaMemcpyDeviceToDevice:
+      return in_arena(dst) && in_arena(src);
+    case cudaMemcpyDefault:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -131,12 +137,12 @@ Copy plain(void* dst, const void* src, std::size_t bytes, const char* name) {
 
 Copy rows(void* dst, std::size_t dpitch, const void* src, std::size_t spitch, std::size_t width,
           std::size_t height, const char* name) {
-  return {static_cast<char*>(dst), dpitch, static_cast<const char*>(src), spitch, width, height,
-          name};
+  return {
+      static_cast<char*>(dst), dpitch, static_cast<const char*>(src), spitch, width, height, name};
 }
 
-cudaError_t set(void* pointer, std::size_t pitch, int value, std::size_t width,
-                std::size_t height, cudaStream_t handle, const char* name) {
+cudaError_t set(void* pointer, std::size_t pitch, int value, std::size_t width, std::size_t height,
+                cudaStream_t handle, const char* name) {
   if (width == 0 || height == 0) return cudaSuccess;
   if (!in_arena(pointer) || width > pitch) return cuda_fail(cudaErrorInvalidValue);
   char* start = static_cast<char*>(pointer);

@@ -77,40 +77,81 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   switch (attribute) {
     case cudaDevAttrMaxThreadsPerBlock:
     case cudaDevAttrMaxBlockDimX:
-    case cudaDevAttrMaxBlockDimY: *value = 1024; break;
-    case cudaDevAttrMaxBlockDimZ: *value = 64; break;
-    case cudaDevAttrMaxGridDimX: *value = 0x7FFFFFFF; break;
+    case cudaDevAttrMaxBlockDimY:
+      *value = 1024;
+      break;
+    case cudaDevAttrMaxBlockDimZ:
+      *value = 64;
+      break;
+    case cudaDevAttrMaxGridDimX:
+      *value = 0x7FFFFFFF;
+      break;
     case cudaDevAttrMaxGridDimY:
-    case cudaDevAttrMaxGridDimZ: *value = 65535; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = kSharedPerBlock; break;
-    case cudaDevAttrTotalConstantMemory: *value = 64 << 10; break;
-    case cudaDevAttrWarpSize: *value = 32; break;
+    case cudaDevAttrMaxGridDimZ:
+      *value = 65535;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      *value = kSharedPerBlock;
+      break;
+    case cudaDevAttrTotalConstantMemory:
+      *value = 64 << 10;
+      break;
+    case cudaDevAttrWarpSize:
+      *value = 32;
+      break;
     case cudaDevAttrMaxRegistersPerBlock:
-    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = kRegisters; break;
-    case cudaDevAttrClockRate: *value = 1980000; break;
+    case cudaDevAttrMaxRegistersPerMultiprocessor:
+      *value = kRegisters;
+      break;
+    case cudaDevAttrClockRate:
+      *value = 1980000;
+      break;
     case cudaDevAttrMultiProcessorCount:
       *value = g_devices[static_cast<std::size_t>(device)]->sm_count;
       break;
-    case cudaDevAttrMemoryClockRate: *value = 3201000; break;
-    case cudaDevAttrGlobalMemoryBusWidth: *value = 6144; break;
-    case cudaDevAttrL2CacheSize: *value = 50 << 20; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = kThreadsPerSm; break;
-    case cudaDevAttrAsyncEngineCount: *value = 3; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = 9; break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = kSharedPerSm; break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = kSharedOptIn; break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = kBlocksPerSm; break;
+    case cudaDevAttrMemoryClockRate:
+      *value = 3201000;
+      break;
+    case cudaDevAttrGlobalMemoryBusWidth:
+      *value = 6144;
+      break;
+    case cudaDevAttrL2CacheSize:
+      *value = 50 << 20;
+      break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      *value = kThreadsPerSm;
+      break;
+    case cudaDevAttrAsyncEngineCount:
+      *value = 3;
+      break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = 9;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = kSharedPerSm;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = kSharedOptIn;
+      break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor:
+      *value = kBlocksPerSm;
+      break;
     case cudaDevAttrComputeCapabilityMinor:
     case cudaDevAttrIntegrated:
-    case cudaDevAttrPageableMemoryAccess: *value = 0; break;
+    case cudaDevAttrPageableMemoryAccess:
+      *value = 0;
+      break;
     case cudaDevAttrCanMapHostMemory:
     case cudaDevAttrConcurrentKernels:
     case cudaDevAttrUnifiedAddressing:
     case cudaDevAttrManagedMemory:
     case cudaDevAttrConcurrentManagedAccess:
     case cudaDevAttrCooperativeLaunch:
-    case cudaDevAttrMemoryPoolsSupported: *value = 1; break;
-    default: return cuda_fail(cudaErrorInvalidValue);
+    case cudaDevAttrMemoryPoolsSupported:
+      *value = 1;
+      break;
+    default:
+      return cuda_fail(cudaErrorInvalidValue);
   }
   return cudaSuccess;
 }

@@ -75,8 +75,7 @@ cudaError_t allocate_managed(void** pointer, std::size_t bytes) {
 cudaError_t allocate_async(void** pointer, std::size_t bytes, cudaStream_t stream) {
   if (!pointer) return cuda_fail(cudaErrorInvalidValue);
   const Stream* target = resolve_stream(stream);
-  return give(pointer,
-              allocate_device(target->device, bytes, AllocKind::Async, capture_frames()));
+  return give(pointer, allocate_device(target->device, bytes, AllocKind::Async, capture_frames()));
 }
 
 }  // namespace warploom

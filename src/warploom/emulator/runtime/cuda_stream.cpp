@@ -143,8 +143,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t handle, cudaStreamCallback_t call
                                   unsigned) {
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
-  push_callback(stream, "cudaStreamAddCallback",
-                [=] { callback(handle, cudaSuccess, data); });
+  push_callback(stream, "cudaStreamAddCallback", [=] { callback(handle, cudaSuccess, data); });
   return cudaSuccess;
 }
 

@@ -63,8 +63,8 @@ void add_streams(Groups& groups) {
       if (stream->queue.empty()) continue;
       const StreamOp& op = *stream->queue.front();
       if (op.kind == OpKind::Kernel && op.started) continue;
-      const std::string text = format("rank %d: a stream waits ", op.rank) +
-                               describe_stream(*stream);
+      const std::string text =
+          format("rank %d: a stream waits ", op.rank) + describe_stream(*stream);
       Group& group = groups[text];
       group.text = text;
       group.where = op.where;
@@ -77,16 +77,16 @@ void add_streams(Groups& groups) {
 void report_residency() {
   for (const Kernel* kernel : running_kernels()) {
     if (kernel->next_block >= kernel->total_blocks) continue;
-    report_finding({.kind = "not_resident",
-                    .message = format("kernel %s has %llu blocks, of which only %u fit on the "
-                                      "device at once; those wait for blocks that cannot start",
-                                      kernel->name,
-                                      static_cast<unsigned long long>(kernel->total_blocks),
-                                      kernel->residency),
-                    .hint = "launch no more blocks than can be resident",
-                    .where = kernel->op->where,
-                    .rank = kernel->rank,
-                    .kernel = kernel->name});
+    report_finding(
+        {.kind = "not_resident",
+         .message = format("kernel %s has %llu blocks, of which only %u fit on the "
+                           "device at once; those wait for blocks that cannot start",
+                           kernel->name, static_cast<unsigned long long>(kernel->total_blocks),
+                           kernel->residency),
+         .hint = "launch no more blocks than can be resident",
+         .where = kernel->op->where,
+         .rank = kernel->rank,
+         .kernel = kernel->name});
   }
 }
 

@@ -36,11 +36,11 @@ struct Fiber {
   bool polling = false;  // ready, but only re-reads memory until somebody changes it
   WaitReason reason;
   std::function<void()> entry;
-  GpuThread* gpu = nullptr;    // the GPU thread that it runs now, if any
-  HostThread* host = nullptr;  // the host thread that it is, if any
-  Process* process = nullptr;  // whose code it runs
-  Block* block = nullptr;      // the block that it works for, if any
-  uint32_t budget = 0;         // accesses left before it yields
+  GpuThread* gpu = nullptr;      // the GPU thread that it runs now, if any
+  HostThread* host = nullptr;    // the host thread that it is, if any
+  Process* process = nullptr;    // whose code it runs
+  Block* block = nullptr;        // the block that it works for, if any
+  uint32_t budget = 0;           // accesses left before it yields
   const void* polled = nullptr;  // last address that it read as a poll
   void* exceptions[2] = {};      // the C++ library's per-thread exception state
 };
@@ -51,9 +51,9 @@ constexpr std::size_t kGpuStackBytes = 256 << 10;
 constexpr std::size_t kHostStackBytes = 64 << 20;
 
 Fiber* create_fiber(std::size_t stack_bytes, std::function<void()> entry);
-void destroy_fiber(Fiber* fiber);   // returns its stack to the pool
-void resume(Fiber* fiber);          // scheduler to fiber
-void switch_to_scheduler();         // fiber to scheduler
+void destroy_fiber(Fiber* fiber);  // returns its stack to the pool
+void resume(Fiber* fiber);         // scheduler to fiber
+void switch_to_scheduler();        // fiber to scheduler
 // Frame pointer of a fiber that is not running, to walk its stack.
 void* saved_frame_pointer(const Fiber* fiber);
 bool stack_overflowed(const Fiber* fiber);

@@ -81,22 +81,22 @@ using warploom::on_access;
 using warploom::on_volatile;
 
 #define RETURN_ADDRESS __builtin_return_address(0)
-#define HOOKS(n)                                                                               \
-  void __tsan_read##n(void* p) { on_access(p, n, false, RETURN_ADDRESS); }                     \
-  void __tsan_write##n(void* p) { on_access(p, n, true, RETURN_ADDRESS); }                     \
-  void __tsan_unaligned_read##n(void* p) { on_access(p, n, false, RETURN_ADDRESS); }           \
-  void __tsan_unaligned_write##n(void* p) { on_access(p, n, true, RETURN_ADDRESS); }           \
-  void __tsan_read_write##n(void* p) {                                                         \
-    on_access(p, n, false, RETURN_ADDRESS);                                                    \
-    on_access(p, n, true, RETURN_ADDRESS);                                                     \
-  }                                                                                            \
-  void __tsan_unaligned_read_write##n(void* p) {                                               \
-    on_access(p, n, false, RETURN_ADDRESS);                                                    \
-    on_access(p, n, true, RETURN_ADDRESS);                                                     \
-  }                                                                                            \
-  void __tsan_volatile_read##n(void* p) { on_volatile(p, n, false); }                          \
-  void __tsan_volatile_write##n(void* p) { on_volatile(p, n, true); }                          \
-  void __tsan_unaligned_volatile_read##n(void* p) { on_volatile(p, n, false); }                \
+#define HOOKS(n)                                                                     \
+  void __tsan_read##n(void* p) { on_access(p, n, false, RETURN_ADDRESS); }           \
+  void __tsan_write##n(void* p) { on_access(p, n, true, RETURN_ADDRESS); }           \
+  void __tsan_unaligned_read##n(void* p) { on_access(p, n, false, RETURN_ADDRESS); } \
+  void __tsan_unaligned_write##n(void* p) { on_access(p, n, true, RETURN_ADDRESS); } \
+  void __tsan_read_write##n(void* p) {                                               \
+    on_access(p, n, false, RETURN_ADDRESS);                                          \
+    on_access(p, n, true, RETURN_ADDRESS);                                           \
+  }                                                                                  \
+  void __tsan_unaligned_read_write##n(void* p) {                                     \
+    on_access(p, n, false, RETURN_ADDRESS);                                          \
+    on_access(p, n, true, RETURN_ADDRESS);                                           \
+  }                                                                                  \
+  void __tsan_volatile_read##n(void* p) { on_volatile(p, n, false); }                \
+  void __tsan_volatile_write##n(void* p) { on_volatile(p, n, true); }                \
+  void __tsan_unaligned_volatile_read##n(void* p) { on_volatile(p, n, false); }      \
   void __tsan_unaligned_volatile_write##n(void* p) { on_volatile(p, n, true); }
 
 extern "C" {

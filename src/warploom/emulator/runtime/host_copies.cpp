@@ -33,8 +33,8 @@ bool settled(const Watch& watch, const HostThread& host) {
 }  // namespace
 
 int watch_host_copy(const void* target, std::size_t bytes, const Frames& where) {
-  g_watches.push_back({g_next, static_cast<const char*>(target), bytes, &current_process(), 0,
-                       where});
+  g_watches.push_back(
+      {g_next, static_cast<const char*>(target), bytes, &current_process(), 0, where});
   g_host_copies++;
   return g_next++;
 }

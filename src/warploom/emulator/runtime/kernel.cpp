@@ -39,15 +39,14 @@ unsigned residency_of(const LaunchConfig& config, const Device& device) {
   const auto threads = static_cast<unsigned>(volume(config.block) + 31) / 32 * 32;
   unsigned per_sm = std::min(kBlocksPerSm, kThreadsPerSm / threads);
   if (config.shared_bytes) {
-    per_sm = std::min<unsigned>(
-        per_sm, static_cast<unsigned>(kSharedPerSm / (config.shared_bytes + 1024)));
+    per_sm = std::min<unsigned>(per_sm,
+                                static_cast<unsigned>(kSharedPerSm / (config.shared_bytes + 1024)));
   }
   return std::max(1u, per_sm) * static_cast<unsigned>(device.sm_count);
 }
 
 uint3 index_of(uint64_t number, dim3 grid) {
-  return {static_cast<unsigned>(number % grid.x),
-          static_cast<unsigned>(number / grid.x % grid.y),
+  return {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
           static_cast<unsigned>(number / grid.x / grid.y)};
 }
 

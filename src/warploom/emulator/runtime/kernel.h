@@ -29,9 +29,9 @@ struct GpuThread {
   Clock own;
   // Fences and relaxed atomics, as in the C++ memory model.
   bool fenced = false;
-  Clock fence_release;   // published by later relaxed atomic writes
+  Clock fence_release;  // published by later relaxed atomic writes
   Scope fence_scope = Scope::Block;
-  Clock pending;         // seen by relaxed atomic reads, acquired by the next fence
+  Clock pending;                  // seen by relaxed atomic reads, acquired by the next fence
   bool saw_narrow_scope = false;  // a release whose scope did not reach this thread
   bool touched_memory = false;    // it did more than return early
   uint32_t barriers_passed = 0;
@@ -105,7 +105,7 @@ struct Kernel {
   Process* process = nullptr;
   std::vector<std::unique_ptr<Block>> resident;
   uint64_t next_block = 0, total_blocks = 0, finished_blocks = 0;
-  unsigned residency = 0;  // blocks that fit on the device at once
+  unsigned residency = 0;     // blocks that fit on the device at once
   unsigned window = kWindow;  // blocks in flight now; grows when one waits
 };
 

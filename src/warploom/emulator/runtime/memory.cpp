@@ -17,8 +17,8 @@ namespace warploom {
 
 namespace {
 
-constexpr std::size_t kAlignment = 512;       // of cudaMalloc
-constexpr std::size_t kGuard = 512;           // unmapped-looking gap behind each allocation
+constexpr std::size_t kAlignment = 512;          // of cudaMalloc
+constexpr std::size_t kGuard = 512;              // unmapped-looking gap behind each allocation
 constexpr std::size_t kNcclAlignment = 2 << 20;  // ncclMemAlloc hands out whole 2 MiB granules
 constexpr std::size_t kReleasePages = 64 << 10;  // give freed pages back above this size
 
@@ -136,9 +136,10 @@ void report_bounds(const void* p, std::size_t bytes, const char* what, const Fra
   FindingInfo info{.kind = "out_of_bounds", .message = "", .where = where};
   if (Allocation* near = nearest_before(p)) {
     const auto past = reinterpret_cast<uintptr_t>(p) + bytes - near->start - near->bytes;
-    info.message = format("%s of %zu bytes ends %zu bytes past an allocation of %zu bytes on "
-                          "device %d",
-                          what, bytes, static_cast<std::size_t>(past), near->bytes, near->device);
+    info.message = format(
+        "%s of %zu bytes ends %zu bytes past an allocation of %zu bytes on "
+        "device %d",
+        what, bytes, static_cast<std::size_t>(past), near->bytes, near->device);
     info.other = near->allocated;
   } else {
     info.message = format("%s of %zu bytes at %p, which is in no allocation", what, bytes, p);
@@ -183,12 +184,13 @@ bool check_shared(const void* p, std::size_t bytes, bool write, const GpuThread&
   if (block.dynamic_start && block.dynamic_start <= address && block.dynamic_start >= best) {
     name = "dynamic shared memory";
   }
-  report_finding({.kind = "out_of_bounds",
-                  .message = format("%s of %zu bytes outside of '%s' in shared memory (%zu bytes of "
-                                    "dynamic shared memory were asked for)",
-                                    verb(write), bytes, name, block.kernel->config.shared_bytes),
-                  .hint = "compare the index with the array's size, and the launch's third "
-                          "argument with what the kernel uses"});
+  report_finding(
+      {.kind = "out_of_bounds",
+       .message = format("%s of %zu bytes outside of '%s' in shared memory (%zu bytes of "
+                         "dynamic shared memory were asked for)",
+                         verb(write), bytes, name, block.kernel->config.shared_bytes),
+       .hint = "compare the index with the array's size, and the launch's third "
+               "argument with what the kernel uses"});
   return false;
 }
 
@@ -287,8 +289,7 @@ uint32_t poison_word() {
 }
 
 void* allocate_device(int device, std::size_t bytes, AllocKind kind, const Frames& where) {
-  return allocate_in(g_device_arenas[static_cast<std::size_t>(device)], bytes, kind, device,
-                     where);
+  return allocate_in(g_device_arenas[static_cast<std::size_t>(device)], bytes, kind, device, where);
 }
 
 void* allocate_pinned(std::size_t bytes, AllocKind kind, const Frames& where) {

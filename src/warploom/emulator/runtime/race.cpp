@@ -156,13 +156,14 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
   FindingInfo info{.kind = kind, .message = "", .hint = hint};
   if (GpuThread* thread = current_thread(); thread && thread->saw_narrow_scope) {
     info.kind = "scope_too_narrow";
-    info.hint = "widen the scope of the fence or atomic: device scope between blocks, system scope "
-                "between devices";
+    info.hint =
+        "widen the scope of the fence or atomic: device scope between blocks, system scope "
+        "between devices";
   }
-  info.message = format(
-      "%s by %s is not ordered after the %s by %s", now_writes ? "write" : "read",
-      describe(now, actor.block, actor.thread).c_str(), before_writes ? "write" : "read",
-      describe(before, record.block, record.thread()).c_str());
+  info.message =
+      format("%s by %s is not ordered after the %s by %s", now_writes ? "write" : "read",
+             describe(now, actor.block, actor.thread).c_str(), before_writes ? "write" : "read",
+             describe(before, record.block, record.thread()).c_str());
   if (now.kind != OpKind::Kernel && now.kind != OpKind::Host) {
     info.where = now.frames;
     info.rank = now.rank;
@@ -179,8 +180,8 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
 
 void remember_read(Cell& cell, const Record& record, const Actor& actor) {
   for (Record& slot : cell.reads) {
-    const bool same = slot.op == record.op && slot.block == record.block &&
-                      slot.thread() == record.thread();
+    const bool same =
+        slot.op == record.op && slot.block == record.block && slot.thread() == record.thread();
     if (slot.op == 0 || same) {
       slot = record;
       return;
@@ -245,7 +246,8 @@ void create_shadow(int devices, std::size_t device_bytes) {
     }
   };
   const std::size_t span = std::min(kDeviceStride, device_bytes * 2);
-  for (int i = 0; i < devices; i++) map(kArenaBase + kDeviceStride * static_cast<uintptr_t>(i), span);
+  for (int i = 0; i < devices; i++)
+    map(kArenaBase + kDeviceStride * static_cast<uintptr_t>(i), span);
   map(kSharedBase, kSharedSlot * std::size_t{kSharedSlots});
   map(kPinnedBase, kPinnedBytes);
 }

@@ -15,12 +15,12 @@ enum class OpKind : uint8_t { Host, Kernel, Copy, Collective, Channel };
 // One operation, for ordering and for reports.
 struct Op {
   OpKind kind;
-  AgentId agent = 0;    // Host, Kernel, Copy, Collective
-  uint32_t time = 0;    // of the agent
+  AgentId agent = 0;  // Host, Kernel, Copy, Collective
+  uint32_t time = 0;  // of the agent
   ChannelId channel = 0;
-  int rank = 0;         // NCCL/MPI rank or device on whose behalf it runs
+  int rank = 0;           // NCCL/MPI rank or device on whose behalf it runs
   const char* name = "";  // kernel or call; must outlive the run
-  Frames frames;        // where it was issued
+  Frames frames;          // where it was issued
 };
 
 OpId new_op(const Op& op);

@@ -119,12 +119,12 @@ void report_readback(int rank, const void* data, std::size_t bytes, const void* 
   const auto index = static_cast<std::size_t>(rank);
   if (g_readback_count.size() <= index) g_readback_count.resize(index + 1);
   write_all(kReadbackFd, static_cast<const char*>(data), bytes);
-  send(format("{\"ev\":\"readback\",\"rank\":%d,\"seq\":%llu,\"bytes\":%zu,\"offset\":%zu,"
-              "\"device_offset\":%llu,\"frames\":%s}",
-              rank, static_cast<unsigned long long>(g_readback_count[index]++), bytes,
-              g_readback_bytes,
-              static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(device)),
-              frames_json(where).c_str()));
+  send(
+      format("{\"ev\":\"readback\",\"rank\":%d,\"seq\":%llu,\"bytes\":%zu,\"offset\":%zu,"
+             "\"device_offset\":%llu,\"frames\":%s}",
+             rank, static_cast<unsigned long long>(g_readback_count[index]++), bytes,
+             g_readback_bytes, static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(device)),
+             frames_json(where).c_str()));
   g_readback_bytes += bytes;
 }
 
@@ -136,11 +136,12 @@ void finish_run(const char* state) {
   std::fflush(stdout);
   std::fflush(stderr);
   const Stats& s = g_stats;
-  send(format("{\"ev\":\"end\",\"nonce\":%s,\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
-              "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
-              "\"seconds\":%.6f}}",
-              quote(g_config.nonce).c_str(), state, s.switches, s.threads, s.kernels, s.accesses,
-              s.puts, seconds_since_start()));
+  send(
+      format("{\"ev\":\"end\",\"nonce\":%s,\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
+             "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
+             "\"seconds\":%.6f}}",
+             quote(g_config.nonce).c_str(), state, s.switches, s.threads, s.kernels, s.accesses,
+             s.puts, seconds_since_start()));
   // No destructors of the program run after the verdict.
   syscall(SYS_exit_group, 0);
   __builtin_unreachable();

@@ -15,10 +15,10 @@ struct FindingInfo {
   std::string message;
   std::string hint = "";
   bool warning = false;
-  Frames where{};                  // empty: the place where the running fiber is
-  Frames other{};                  // second place of a race or mismatch
-  std::optional<int> rank{};       // empty: the running fiber's
-  const char* kernel = nullptr;    // empty: the running fiber's
+  Frames where{};                // empty: the place where the running fiber is
+  Frames other{};                // second place of a race or mismatch
+  std::optional<int> rank{};     // empty: the running fiber's
+  const char* kernel = nullptr;  // empty: the running fiber's
 };
 
 void open_report();

@@ -16,8 +16,8 @@ namespace {
 constexpr int kIdleRounds = 256;
 
 std::deque<Runnable*> g_hosts, g_devices_ready, g_network;
-std::vector<Runnable*> g_any;        // everything, when the order is random
-std::vector<Fiber*> g_polling;       // parked until something changes
+std::vector<Runnable*> g_any;   // everything, when the order is random
+std::vector<Fiber*> g_polling;  // parked until something changes
 uint64_t g_polled_at = 0;
 uint64_t g_random_state = 0;
 uint64_t g_rounds = 0;

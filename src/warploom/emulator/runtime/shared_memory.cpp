@@ -39,8 +39,7 @@ uintptr_t allocate(Block& block, const char* name, std::size_t bytes, std::size_
     stop_run();
   }
   block.shared_used = start + bytes + kGap;
-  const uintptr_t address =
-      kSharedBase + static_cast<uintptr_t>(block.slot) * kSharedSlot + start;
+  const uintptr_t address = kSharedBase + static_cast<uintptr_t>(block.slot) * kSharedSlot + start;
   std::fill_n(reinterpret_cast<uint32_t*>(address), (bytes + 3) / 4, poison_word());
   forget_history(reinterpret_cast<void*>(address), bytes);
   return address;

@@ -7,12 +7,12 @@
 #include <memory>
 #include <string>
 
+#include "../include/warploom/types.h"
 #include "clock.h"
 #include "fiber.h"
 #include "race.h"
 #include "scheduler.h"
 #include "world.h"
-#include "../include/warploom/types.h"
 
 namespace warploom {
 
@@ -28,8 +28,8 @@ struct StreamOp {
   uint64_t sequence = 0;  // order of issue
   int rank = 0;           // shown in reports
   Stream* stream = nullptr;
-  OpId op = 0;            // set at start
-  Clock clock;            // what is ordered before it; at completion also what it made ordered
+  OpId op = 0;  // set at start
+  Clock clock;  // what is ordered before it; at completion also what it made ordered
   bool started = false;
   bool done = false;
   std::function<void(StreamOp&)> start;
@@ -51,7 +51,7 @@ struct Stream final : Runnable {
   uint32_t time = 0;  // operations started
   Clock clock;        // ordered before the next operation
   std::deque<std::shared_ptr<StreamOp>> queue;
-  WaitQueue idle;     // notified whenever an operation ends
+  WaitQueue idle;  // notified whenever an operation ends
 };
 
 struct Event {

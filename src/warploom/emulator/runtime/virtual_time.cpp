@@ -1,7 +1,7 @@
 #include "virtual_time.h"
 
-#include <ctime>
 #include <unistd.h>
+#include <ctime>
 
 #include "../include/warploom/device.h"
 #include "memory.h"

@@ -57,8 +57,7 @@ WarpState& meet(unsigned mask, uint64_t value, const char* what) {
   state.waiting.push_back(g_current);
   while (state.generation == generation) {
     block_current({what, [&state, mask] {
-                     return format("lanes 0x%08x of mask 0x%08x have arrived", state.arrived,
-                                   mask);
+                     return format("lanes 0x%08x of mask 0x%08x have arrived", state.arrived, mask);
                    }});
   }
   return state;

@@ -125,9 +125,8 @@ void create_world(const char* path, int argc, char** argv) {
     process.rank = rank;
     // A program that never chooses a device finds its own, as under a launcher that shows each
     // process one device.
-    add_thread(process, rank, [&process, path, argc, argv] {
-      process_main(process, path, argc, argv);
-    });
+    add_thread(process, rank,
+               [&process, path, argc, argv] { process_main(process, path, argc, argv); });
   }
 }
 

@@ -39,13 +39,13 @@ struct HostThread final : Runnable {
   void run() override;
   Fiber* fiber = nullptr;
   struct Process* process = nullptr;
-  int device = 0;     // current device (global number)
+  int device = 0;  // current device (global number)
   AgentId agent = 0;
   uint32_t time = 1;  // ticks at each release
   OpId op = 0;        // operation of the current tick, made when first needed
   Clock clock;
-  int last_error = 0;      // of the CUDA runtime, for cudaGetLastError
-  Frames error_where{};    // and where it arose
+  int last_error = 0;    // of the CUDA runtime, for cudaGetLastError
+  Frames error_where{};  // and where it arose
   bool error_seen = true;
 };
 
@@ -63,7 +63,7 @@ struct Device {
   int id = 0;
   Stream* legacy = nullptr;  // the default stream
   std::vector<Stream*> streams;
-  std::vector<bool> peers;   // access enabled by cudaDeviceEnablePeerAccess
+  std::vector<bool> peers;  // access enabled by cudaDeviceEnablePeerAccess
   int sm_count = 132;
 };
 
@@ -74,7 +74,7 @@ HostThread& current_host();  // the running host thread; a GPU thread here is a 
 Process& current_process();
 // The rank shown in reports for the running fiber: MPI rank, or device in a single process.
 int current_rank();
-int lsa_team_of(int rank);  // ranks of one LSA team are consecutive
+int lsa_team_of(int rank);   // ranks of one LSA team are consecutive
 void end_process(int code);  // exit() of the running host thread's process; does not return
 
 }  // namespace warploom
