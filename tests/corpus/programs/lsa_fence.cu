@@ -24,14 +24,14 @@ __global__ void pass_on(ncclDevComm dev, ncclWindow_t window, int* out) {
     // EXPECT DEVICE_FENCE NO_FENCE NO_READER_FENCE
     theirs->data[i] = value(lsa.rank, next, i, 0);
   }
-#if defined(DEFECT_DEVICE_FENCE)
-  // EXPECT DEVICE_FENCE
-  __threadfence();
-#elif !defined(DEFECT_NO_FENCE)
-  __threadfence_system();
-#endif
   __syncthreads();
   if (threadIdx.x == 0) {
+#if defined(DEFECT_DEVICE_FENCE)
+    // EXPECT DEVICE_FENCE
+    __threadfence();
+#elif !defined(DEFECT_NO_FENCE)
+    __threadfence_system();
+#endif
     // EXPECT DEVICE_FENCE
     *static_cast<volatile int*>(&theirs->full) = 1;
     // EXPECT DEVICE_FENCE

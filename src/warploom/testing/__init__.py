@@ -1,0 +1,1 @@
+"""Conformance suites and doubles. The product never imports this package."""
