@@ -43,14 +43,11 @@ void open_barrier(Block& block, BarrierState& barrier) {
   // races between the parts, but raises no false alarm.
   order_block(block);
   note_progress();
-  std::vector<Fiber*> waiting;
-  waiting.swap(barrier.waiting);
-  for (Fiber* fiber : waiting) wake(fiber);
+  wake_all(barrier.waiting);
 }
 
-void arrive(Block& block, unsigned id, unsigned expected, int site, const char* what) {
+void arrive(Block& block, BarrierState& barrier, unsigned expected, int site, const char* what) {
   GpuThread& self = *current_thread();
-  BarrierState& barrier = block.barriers[id];
   if (barrier.arrived == 0) {
     barrier.site = site;
     barrier.where = capture_frames();
@@ -62,19 +59,18 @@ void arrive(Block& block, unsigned id, unsigned expected, int site, const char* 
   barrier.arrived++;
   const uint64_t generation = barrier.generation;
   if (barrier.arrived >= expected) {
-    if (id == 0 && expected < block.threads.size() &&
+    if (&barrier == &block.barrier && expected < block.threads.size() &&
         somebody_skipped(block, self.barriers_passed)) {
       report_divergence(block, barrier, "ended without a barrier that others wait at");
     }
     open_barrier(block, barrier);
   } else {
     barrier.waiting.push_back(g_current);
-    while (barrier.generation == generation) {
-      block_current({what, [&barrier] {
-                       return format("%u of %u threads have arrived", barrier.arrived,
-                                     barrier.expected);
-                     }});
-    }
+    const WaitReason reason{what, [&barrier] {
+                              return format("%u of %u threads have arrived", barrier.arrived,
+                                            barrier.expected);
+                            }};
+    while (barrier.generation == generation) block_current(reason);
   }
   self.barriers_passed++;
 }
@@ -89,11 +85,11 @@ GpuThread& thread_or_stop() {
 
 int block_barrier(BarrierVote vote, int predicate, int site) {
   Block& block = *thread_or_stop().block;
-  BarrierState& barrier = block.barriers[0];
+  BarrierState& barrier = block.barrier;
   barrier.count += predicate != 0;
   barrier.all &= predicate != 0;
   barrier.any |= predicate != 0;
-  arrive(block, 0, block.live, site, "__syncthreads");
+  arrive(block, barrier, block.live, site, "__syncthreads");
   switch (vote) {
     case BarrierVote::Count:
       return barrier.result_count;
@@ -108,13 +104,11 @@ int block_barrier(BarrierVote vote, int predicate, int site) {
 
 void named_barrier(unsigned id, unsigned threads, int site) {
   Block& block = *thread_or_stop().block;
-  arrive(block, id, threads ? threads : block.live, site, "a named barrier");
+  arrive(block, block.named_barriers[id], threads ? threads : block.live, site, "a named barrier");
 }
 
 void barrier_after_exit(Block& block) {
-  auto it = block.barriers.find(0);
-  if (it == block.barriers.end()) return;
-  BarrierState& barrier = it->second;
+  BarrierState& barrier = block.barrier;
   barrier.expected = block.live;
   if (barrier.arrived == 0 || barrier.arrived < block.live) return;
   const GpuThread* waiting = barrier.waiting.front()->gpu;

@@ -21,8 +21,9 @@ struct Group {
 using Groups = std::map<std::string, Group>;
 
 std::string reason_of(const Fiber& fiber) {
-  std::string text = fiber.reason.what;
-  if (fiber.reason.detail) text += " (" + fiber.reason.detail() + ")";
+  if (!fiber.reason) return "code that is ready to run";
+  std::string text = fiber.reason->what;
+  if (fiber.reason->detail) text += " (" + fiber.reason->detail() + ")";
   return text;
 }
 

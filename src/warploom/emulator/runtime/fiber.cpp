@@ -128,7 +128,10 @@ Fiber* create_fiber(std::size_t stack_bytes, std::function<void()> entry) {
   fiber->stack_bytes = stack_bytes;
   fiber->entry = std::move(entry);
   std::memcpy(fiber->stack, &kCanary, sizeof kCanary);
-  auto* top = reinterpret_cast<void**>(fiber->stack + stack_bytes - 64);
+  // Stacks lie a power of two apart: without an offset they would all use the same cache lines.
+  const std::size_t number = reinterpret_cast<uintptr_t>(fiber->stack) / stack_bytes;
+  const std::size_t offset = 64 + number * 5 % 128 * 64;
+  auto* top = reinterpret_cast<void**>(fiber->stack + stack_bytes - offset);
 #if defined(__x86_64__)
   // A null return address above fiber_main ends frame-pointer walks and keeps 16-byte alignment.
   *--top = nullptr;

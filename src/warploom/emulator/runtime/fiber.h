@@ -34,7 +34,7 @@ struct Fiber {
   std::size_t stack_bytes = 0;
   FiberState state = FiberState::Ready;
   bool polling = false;  // ready, but only re-reads memory until somebody changes it
-  WaitReason reason;
+  const WaitReason* reason = nullptr;  // lies on its stack while it waits
   std::function<void()> entry;
   GpuThread* gpu = nullptr;      // the GPU thread that it runs now, if any
   HostThread* host = nullptr;    // the host thread that it is, if any

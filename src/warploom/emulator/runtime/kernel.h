@@ -76,7 +76,8 @@ struct Block final : Runnable {
   std::size_t shared_used = 0;
   std::unordered_map<const void*, SharedVariable> shared;
   uintptr_t dynamic_start = 0;
-  std::map<unsigned, BarrierState> barriers;
+  BarrierState barrier;  // __syncthreads
+  std::map<unsigned, BarrierState> named_barriers;
   std::map<uint64_t, WarpState> warps;  // by warp and mask
   // Happens-before inside of the block.
   Clock clock;

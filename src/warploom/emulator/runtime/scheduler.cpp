@@ -122,12 +122,18 @@ void wake(Fiber* fiber) {
   }
 }
 
-void block_current(WaitReason reason) {
+void wake_all(std::vector<Fiber*>& waiting) {
+  // A fiber runs only after the scheduler is back in charge, so nothing is added meanwhile.
+  for (Fiber* fiber : waiting) wake(fiber);
+  waiting.clear();
+}
+
+void block_current(const WaitReason& reason) {
   Fiber* self = g_current;
-  self->reason = std::move(reason);
+  self->reason = &reason;
   self->state = FiberState::Blocked;
   switch_to_scheduler();
-  self->reason = {};
+  self->reason = nullptr;
 }
 
 void yield_current() {
@@ -141,10 +147,11 @@ void poll_current() {
   if (!self) return;
   self->state = FiberState::Blocked;
   self->polling = true;
-  self->reason = {"a loop that polls memory", {}};
+  static const WaitReason kPolling{"a loop that polls memory", {}};
+  self->reason = &kPolling;
   g_polling.push_back(self);
   switch_to_scheduler();
-  self->reason = {};
+  self->reason = nullptr;
 }
 
 void WaitQueue::sleep(const WaitReason& reason) {
@@ -154,9 +161,7 @@ void WaitQueue::sleep(const WaitReason& reason) {
 
 void WaitQueue::notify_all() {
   note_progress();
-  std::vector<Fiber*> waiting;
-  waiting.swap(waiting_);
-  for (Fiber* fiber : waiting) wake(fiber);
+  wake_all(waiting_);
 }
 
 void run_until_done() {

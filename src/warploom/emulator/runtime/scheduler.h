@@ -23,10 +23,11 @@ void enqueue(Runnable* runnable);  // no effect if it is queued already
 void run_until_done();             // returns when every host thread has ended, or on deadlock
 
 // --- called on a fiber -------------------------------------------------------------------------
-void block_current(WaitReason reason);  // sleeps until wake()
+void block_current(const WaitReason& reason);  // sleeps until wake()
 void yield_current();                   // goes to the end of the queue, counted as progress
 void poll_current();                    // as yield, for a loop that re-reads memory (no progress)
 void wake(Fiber* fiber);
+void wake_all(std::vector<Fiber*>& waiting);  // and empties it
 // Counts changes that a polling fiber may be waiting for.
 extern uint64_t g_progress;
 inline void note_progress() { g_progress++; }
@@ -35,7 +36,7 @@ inline void note_progress() { g_progress++; }
 class WaitQueue {
  public:
   template <class Predicate>
-  void wait_until(Predicate&& satisfied, WaitReason reason) {
+  void wait_until(Predicate&& satisfied, const WaitReason& reason) {
     while (!satisfied()) sleep(reason);
   }
   void notify_all();

@@ -26,9 +26,7 @@ void open_warp(WarpState& state) {
   state.arrived = 0;
   state.generation++;
   note_progress();
-  std::vector<Fiber*> waiting;
-  waiting.swap(state.waiting);
-  for (Fiber* fiber : waiting) wake(fiber);
+  wake_all(state.waiting);
 }
 
 // All lanes of `mask` that still run deposit a value; returns when the last one has.
