@@ -1,4 +1,4 @@
-"""What the analyzer says about a program: frozen records, each with its file and line."""
+"""What the analyzer says of a program: frozen records, each with file and line."""
 
 from dataclasses import dataclass
 
@@ -81,8 +81,8 @@ class Buffer:
 class BufferUse:
     """One step in the life of a collective's buffer.
 
-    `role` is `producer` (writes what is sent), `consumer` (reads what arrived). `kind` is
-    `kernel`, `copy`, `fill`, `library` or `collective`.
+    `role` is `producer` (writes what is sent) or `consumer` (reads what arrived). `kind` is
+    `kernel`, `copy`, `fill`, `library`, `collective`, or `call` (code in another file).
     """
 
     role: str
@@ -98,9 +98,8 @@ class Collective:
     """One NCCL data call in the source.
 
     `send`, `recv`, `count` and the like are the arguments as written, None where the call has
-    none. `group` numbers the outermost `ncclGroupStart` around it (from 1), None outside of one.
-    `producers` and `consumers` name the kernels, copies and fills that make what is sent and use
-    what arrived; `flow` has them with lines, other collectives included.
+    none. `group` numbers the outermost group around it, from 1. `producers` and `consumers` name
+    what makes the data that is sent and uses what arrived; `flow` adds lines and collectives.
     """
 
     name: str
@@ -145,11 +144,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Memory that is allocated.
+    """Memory that is allocated; `bytes` is its size as written.
 
-    `bytes` is the size expression as written. `kind` is where it lives: device, pinned, managed,
-    async, pitched, array, mapped or symmetric (`ncclMemAlloc`). `element` is the type pointed to.
-    `roots` are the buffers that it becomes, where a helper allocates for its callers.
+    `kind` is where it lives, as `analysis.api.ALLOCATIONS` has it. `element` is the type pointed
+    to. `roots` are the buffers that it becomes, where a helper allocates for its callers.
     """
 
     name: str
@@ -263,7 +261,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """A point where somebody waits; `kind`: device, stream, event, stream_wait_event, mpi..."""
+    """A point where somebody waits; `kind` as `analysis.api.SYNCS` has it."""
 
     call: str
     kind: str
@@ -295,7 +293,7 @@ class Setup:
     `style`: `mpi` (a process per rank), `mpi_multi_device` (several devices per process),
     `init_all` (one process, `ncclCommInitAll`), `single_process` (one process, a rank per device
     in a group), `threads` (a thread per device), `file` (a unique id passed through a file),
-    `unknown`, or `none` (no communicator).
+    `unknown`, or `none`.
     """
 
     style: str
@@ -361,7 +359,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """What makes a program hard or impossible to verify."""
+    """What makes a program hard to verify."""
 
     kind: str
     file: str

@@ -50,7 +50,8 @@ Placer = Callable[[object], str]
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
     listed = list(lines)
-    return ["", f"## {title}", *(f"- {line}" for line in listed)] if listed else []
+    marked = [line if line.startswith("  ") else f"- {line}" for line in listed]
+    return ["", f"## {title}", *marked] if listed else []
 
 
 def _overview(report: ReportData, place: Placer) -> list[str]:
@@ -62,9 +63,10 @@ def _overview(report: ReportData, place: Placer) -> list[str]:
         lines.append("main: none found.")
     if len(report.files) > 1:
         lines.append(f"Also read: {', '.join(report.files[1:])}.")
-    for skipped in report.skipped:
-        lines.append(f"Skipped in {skipped.file}: lines {', '.join(map(str, skipped.lines))}.")
-    return lines
+    return lines + [
+        f"Skipped in {skipped.file}: lines {', '.join(map(str, skipped.lines))}."
+        for skipped in report.skipped
+    ]
 
 
 def _roots(names: Sequence[str], written: str | None) -> str:
@@ -83,7 +85,7 @@ def _collective(call: Collective, place: Placer) -> str:
     parts = [f"{place(call)} {call.name}"]
     if call.send is not None:
         parts.append(f"send={call.send}{_roots(call.send_roots, call.send)}")
-    if call.recv is not None and not (call.name == "ncclBcast"):
+    if call.recv is not None and call.name != "ncclBcast":
         parts.append(f"recv={call.recv}{_roots(call.recv_roots, call.recv)}")
     named = (
         ("count", call.count), ("dtype", call.dtype), ("op", call.op), ("root", call.root),
@@ -106,7 +108,7 @@ def _collectives(report: ReportData, place: Placer) -> list[str]:
             uses = [u for u in call.flow if u.role == role]
             if uses:
                 said = "; ".join(f"{u.name} ({u.buffer}, {place(u)})" for u in uses)
-                lines.append(f"  {verb} {said}")
+                lines.append(f"  - {verb} {said}")
     return lines
 
 
@@ -192,7 +194,7 @@ def _allocations(report: ReportData, place: Placer) -> list[str]:
         f"{f' of {a.element}' if a.element else ''}{_context(a.site)}"
         for a in report.allocations
     ]
-    return lines + [f"{place(f)} {f.call}({f.name})" for f in report.frees]
+    return lines + [f"{place(f)} {f.call}({f.name}){_roots(f.roots, f.name)}" for f in report.frees]
 
 
 def _copies(report: ReportData, place: Placer) -> list[str]:

@@ -20,7 +20,8 @@ _ATTRIBUTES = re.compile(
     rb"\b(?:__cluster_dims__|__align__|__block_size__|__maxnreg__|alignas|__attribute__|"
     rb"__declspec)\s*(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))"
 )
-_MAX_REPAIRS = 4
+_LONE_MACRO = re.compile(rb"\s*[A-Z][A-Z0-9_]+(?:\([^()\n]*\))?\s*")
+_MAX_PARSES, _MAX_ATTEMPTS = 40, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,12 @@ class _Blanker:
         self.data = bytearray(text)
         self.skipped: list[LineRange] = []
 
+    def copy(self) -> "_Blanker":
+        """Return an independent copy."""
+        made = _Blanker(self.text, self.starts)
+        made.data, made.skipped = bytearray(self.data), list(self.skipped)
+        return made
+
     def lines(self, first: int, last: int) -> None:
         """Blank lines `first..last`, counting from 0."""
         if first <= last:
@@ -166,8 +173,10 @@ def _blanked_parse(
             if branch.live is False:
                 blanker.lines(branch.first, branch.last)
     tree = parser.parse(bytes(blanker.data))
-    for _ in range(_MAX_REPAIRS):
-        better = _repair(parser, blanker, tree, conditionals)
+    left = _MAX_PARSES
+    while left > 0:
+        better, used = _repair(parser, blanker, tree, conditionals)
+        left -= used
         if better is None:
             break
         blanker, tree = better
@@ -176,18 +185,37 @@ def _blanked_parse(
 
 def _repair(
     parser: Parser, blanker: _Blanker, tree: Tree, conditionals: tuple[Conditional, ...]
-) -> tuple[_Blanker, Tree] | None:
-    """Join one conditional so that fewer problems are left; None when none of them helps."""
+) -> tuple[tuple[_Blanker, Tree] | None, int]:
+    """Make one change after which fewer problems are left, and say how many parses it took.
+
+    The changes tried, at the places of problems: a lone macro name on its line is blanked; one arm
+    of a conditional is kept.
+    """
     problems = _problems(tree)
-    for conditional in _joinable(problems, conditionals, bytes(blanker.data), blanker.starts):
-        attempt = _Blanker(blanker.text, blanker.starts)
-        attempt.data = bytearray(blanker.data)
-        attempt.skipped = list(blanker.skipped)
-        attempt.join(conditional)
+    data = bytes(blanker.data)
+    attempts: list[_Blanker] = []
+    for line in _lone_macros(problems, data, blanker.starts):
+        attempts.append(blanker.copy())
+        attempts[-1].lines(line, line)
+    for conditional in _joinable(problems, conditionals, data, blanker.starts):
+        attempts.append(blanker.copy())
+        attempts[-1].join(conditional)
+    for used, attempt in enumerate(attempts[:_MAX_ATTEMPTS], 1):
         again = parser.parse(bytes(attempt.data))
         if len(_problems(again)) < len(problems):
-            return attempt, again
-    return None
+            return (attempt, again), used
+    return None, len(attempts)
+
+
+def _lone_macros(problems: list[Node], data: bytes, starts: tuple[int, ...]) -> list[int]:
+    """Return the lines, from 0, near problems that hold nothing but one capital name."""
+    found: set[int] = set()
+    for node in problems:
+        for line in range(max(0, node.start_point[0] - 2), node.start_point[0] + 1):
+            end = starts[line + 1] if line + 1 < len(starts) else len(data)
+            if _LONE_MACRO.fullmatch(data[starts[line] : end]):
+                found.add(line)
+    return sorted(found)
 
 
 def _joinable(
@@ -203,7 +231,7 @@ def _joinable(
         if data[starts[c.start] : starts[c.start + 1]].strip()
         and any(n.start_point[0] <= c.end and n.end_point[0] >= c.start for n in problems)
     ]
-    return sorted(touching, key=lambda c: c.end - c.start)[:_MAX_REPAIRS]
+    return sorted(touching, key=lambda c: c.end - c.start)
 
 
 def _error_lines(tree: Tree) -> list[LineRange]:

@@ -1,5 +1,6 @@
 """From calls to records, one function per kind; buffers come from the resolver."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,6 +12,10 @@ from warploom.source.analysis.levels import expression_variable, variable_type
 from warploom.source.analysis.naming import base_name, kernel_name, strip
 from warploom.source.analysis.program import Program, child, text_of
 from warploom.source.analysis.sites import Call, declaration_of, site_of
+
+_CONTAINER = re.compile(
+    r"(?:\w+::)*(?:vector|array|unique_ptr|shared_ptr|span|deque|valarray)\s*<(.*)>$"
+)
 
 Resolver = Callable[[Call, Node], tuple[r.Buffer, ...]]
 """Returns the buffers that an expression in a call leads to."""
@@ -45,7 +50,7 @@ def build_allocation(context: Context, call: Call) -> r.Allocation | None:
         file=call.path,
         line=call.line,
         kind=signature.kind,
-        element=variable_type(context.program, variable) if variable else "",
+        element=element_type(variable_type(context.program, variable)) if variable else "",
         roots=context.names(call, pointer),
         declaration=declaration_of(variable) if variable else None,
         site=site_of(context.program, call),
@@ -110,10 +115,11 @@ def build_readback(context: Context, call: Call, copy: r.Copy) -> r.Readback:
 
 
 def element_type(written: str) -> str:
-    """Return the element type of a pointer's or container's type as written."""
-    if "<" in written and written.endswith(">"):
-        return written[written.index("<") + 1 : -1].split(",")[0].strip().removesuffix("[]")
-    return "" if written == "auto" else written
+    """Return the element type of a pointer's or container's type as written, "" if unknown."""
+    while (match := _CONTAINER.match(written)) is not None:
+        written = match[1].split(",")[0].strip()
+    written = written.removesuffix("[]").replace("*", "").replace("&", "").strip()
+    return "" if written in ("auto", "void") else written
 
 
 def build_launch(context: Context, call: Call) -> r.Launch | None:

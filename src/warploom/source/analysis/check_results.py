@@ -195,7 +195,7 @@ class ResultChecks:
         effects = self.effects.all
         for at, effect in enumerate(effects):
             by_step.setdefault(effect.step.index, []).append(at)
-            if effect.reads and (effect.kind == "mpi" or _is_readback(effect.step.call)):
+            if effect.reads and (effect.kind in ("mpi", "call") or _is_readback(effect.step.call)):
                 used.add(effect.place)
         used |= self._escaping()
         changed = True
@@ -210,7 +210,7 @@ class ResultChecks:
         return used
 
     def _escaping(self) -> set[Place]:
-        """Return device buffers that the host can read in place, or that other files are given."""
+        """Return device buffers that the host can read in place."""
         found: set[Place] = set()
         for step in self.trace.steps:
             call = step.call
@@ -218,13 +218,6 @@ class ResultChecks:
             pointer = call.arg(signature.pointer) if signature else None
             if signature and pointer is not None and signature.kind in ("managed", "pinned"):
                 found.update(self.trace.places.roots_of(pointer, step.instance))
-            known = API.match(call.name) or self.program.functions_named(call.name)
-            if call.launch is None and call.name and not known and call.owner is None:
-                if call.name.isupper() or call.name in ("printf", "fprintf", "free", "sizeof"):
-                    continue
-                for argument in call.args:
-                    if argument.type != "call_expression":
-                        found.update(self.trace.places.roots_of(argument, step.instance))
         return found
 
 

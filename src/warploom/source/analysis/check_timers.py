@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warploom.source.analysis import api
+from warploom.source.analysis.effects import Effects
 from warploom.source.analysis.naming import base_name
 from warploom.source.analysis.program import Program, Variable, callee_of, child, text_of
 from warploom.source.analysis.slices import Dependences
@@ -20,11 +21,16 @@ _WAITS = frozenset({"cudaMemcpy", "cudaMemcpyFromSymbol", "cudaFree", "cudaMemcp
 class TimerChecks:
     """Finds the timed regions, and what the device does inside of them."""
 
-    def __init__(self, trace: Trace, dependences: Dependences) -> None:
+    def __init__(self, trace: Trace, effects: Effects, dependences: Dependences) -> None:
         self.trace = trace
         self.program: Program = trace.program
         self.dependences = dependences
         self.work = [s for s in trace.steps if _is_work(s)]
+        opaque = {e.step.index for e in effects.all if e.kind in ("call", "library")}
+        # What is called through a pointer or a functor may launch too.
+        self.hidden = opaque | {
+            s.index for s in trace.steps if self.program.lookup_callee(s.call.node) is not None
+        }
         self.waits = [s for s in trace.steps if _is_wait(s)]
 
     def outside(self) -> Iterator[Warn]:
@@ -110,6 +116,8 @@ class TimerChecks:
     def _wall_clocks(self) -> Iterator[Warn]:
         for start, stop in self._clock_regions():
             inside = [s for s in self.work if start.index < s.index < stop.index]
+            if not inside and any(start.index < at < stop.index for at in self.hidden):
+                continue
             if not inside:
                 yield _warn(stop, f"no device work lies between the clock reads of lines "
                             f"{start.call.line} and {stop.call.line}")  # fmt: skip
@@ -146,6 +154,8 @@ class TimerChecks:
     def _events(self) -> Iterator[Warn]:
         for start, stop in self._event_regions():
             inside = [s for s in self.work if start.index < s.index < stop.index]
+            if not inside and any(start.index < at < stop.index for at in self.hidden):
+                continue
             if not inside:
                 yield _warn(stop, f"no device work lies between the event records of lines "
                             f"{start.call.line} and {stop.call.line}")  # fmt: skip

@@ -7,7 +7,7 @@ from warploom.source.analysis.places import Place, Places
 from warploom.source.analysis.trace import Control, Step
 from warploom.source.records import BufferUse
 
-_NAMED = ("kernel", "copy", "fill", "library")
+_NAMED = ("kernel", "copy", "fill", "library", "call")
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class Flow:
     uses: dict[BufferUse, None] = field(default_factory=dict[BufferUse, None])
 
     def names(self, role: str) -> tuple[str, ...]:
-        """Return the names of kernels, copies, fills and library calls in a role."""
+        """Return the names of kernels, copies, fills and opaque calls in a role."""
         found = {u.name: None for u in self.uses if u.role == role and u.kind in _NAMED}
         return tuple(found)
 
@@ -66,9 +66,13 @@ class Neighbours:
     def _killed(self, writer: Effect, reader: Effect, *, wraps: bool) -> bool:
         low, high = writer.step.index, reader.step.index
         shared = set(writer.step.control) | set(reader.step.control)
+        loops = _common_loops(writer.step.control, reader.step.control)
         for other in self._by_place[writer.place]:
             at = other.step.index
-            between = (at > low or at < high) if wraps else low < at < high
+            if wraps:
+                between = (at > low or at < high) and bool(loops & set(other.step.control))
+            else:
+                between = low < at < high
             if not (between and other.whole) or other.step in (writer.step, reader.step):
                 continue
             # A repeat of the same call (warm-up, then timed) leaves the same kind of data; an

@@ -11,10 +11,14 @@ from warploom.source.analysis.builders import launch_arguments
 from warploom.source.analysis.naming import kernel_name, strip
 from warploom.source.analysis.places import Place
 from warploom.source.analysis.program import FunctionDef, child, text_of
-from warploom.source.analysis.sites import Call
+from warploom.source.analysis.slices import API
 from warploom.source.analysis.trace import Step, Trace
 
 _LIBRARY = re.compile(r"^(cublas|cudnn|cufft|cusparse|cusolver|curand)[A-Z]\w*")
+_HARMLESS = re.compile(
+    r"^(|f?printf|snprintf|sprintf|puts|free|sizeof|assert|swap|move|forward|min|max|"
+    r"push_back|emplace_back|pthread_create|thread|ref|static_cast|reinterpret_cast|const_cast)$"
+)
 _MPI_DATA: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "MPI_Send": ((0,), ()),
     "MPI_Isend": ((0,), ()),
@@ -71,7 +75,7 @@ class Effects:
             return self._marked(step, "mpi", reads, writes)
         if call.name in ("memcpy", "memmove"):
             return self._marked(step, "host", (1,), (0,))
-        return []
+        return self._elsewhere(step)
 
     def _effects(
         self, step: Step, kind: str, name: str, node: Node | None, mode: tuple[bool, bool, bool]
@@ -150,6 +154,25 @@ class Effects:
             ]
         return found
 
+    def _elsewhere(self, step: Step) -> list[Effect]:
+        """A function that is not in these files may use the device memory that it is given."""
+        call, program = step.call, self.trace.program
+        known = API.match(call.name) or program.functions_named(call.name)
+        if known or call.owner is not None or call.name.isupper() or _HARMLESS.match(call.name):
+            return []
+        found: list[Effect] = []
+        constant = program.prototypes.get(call.name, ())
+        for at, argument in enumerate(call.args):
+            if argument.type == "call_expression":
+                continue
+            reads_only = at < len(constant) and constant[at]
+            found += [
+                Effect(step, "call", call.name, place, True, not reads_only, False)
+                for place in self.trace.places.roots_of(argument, step.instance)
+                if self.trace.places.is_allocated(place)
+            ]
+        return found
+
     def _marked(
         self, step: Step, kind: str, reads: tuple[int, ...], writes: tuple[int, ...]
     ) -> list[Effect]:
@@ -190,8 +213,3 @@ def is_whole(node: Node | None) -> bool:
     if node.type == "binary_expression":
         return False
     return not text_of(node).startswith("&")
-
-
-def call_of(step: Step) -> Call:
-    """Return the call of a step."""
-    return step.call

@@ -27,7 +27,8 @@ def describe_functions(program: Program, access: KernelAccess) -> tuple[Function
                 device_api=_device_api(function) if function.kind != "host" else (),
             )
         )
-    return tuple(found)
+    order = {str(file.path): at for at, file in enumerate(program.files)}
+    return tuple(sorted(found, key=lambda f: (order.get(f.file, 0), f.span)))
 
 
 def _parameters(function: FunctionDef, accesses: Accesses) -> tuple[Parameter, ...]:

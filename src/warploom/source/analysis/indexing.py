@@ -19,7 +19,11 @@ from warploom.source.analysis.program import (
 from warploom.source.syntax import LANGUAGE, SourceFile
 
 _PARAMETERS = ("parameter_declaration", "optional_parameter_declaration")
-_INTERESTING = re.compile(rb"\b(?:p?nccl|cuda|MPI_)[A-Z]\w*\s*\(|<<<")
+# What a check macro calls to report an error makes it no helper of the program.
+_INTERESTING = re.compile(
+    rb"<<<|\b(?:p?nccl|cuda|MPI_)(?!Get(?:Last)?Error|PeekAt|Abort|Error_|Finalize|CommAbort)"
+    rb"[A-Z]\w*\s*\("
+)
 _PLAIN_TYPE = re.compile(r"^(const |volatile |struct |class |typename )+")
 
 
@@ -160,6 +164,10 @@ class _Indexer:
                 continue
             if shape.parameters is not None:
                 if is_field or not self.is_variable(shape, function):
+                    constant = tuple(
+                        text_of(n).startswith("const ") for n in shape.parameters.named_children
+                    )
+                    self.program.prototypes.setdefault(shape.name, constant)
                     continue
                 init = shape.parameters
             made = Variable(

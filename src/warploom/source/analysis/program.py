@@ -157,6 +157,7 @@ def launch_shape(call: Node) -> list[Node] | None:
 class Program:
     """All files of a program, indexed once; lookups are by node, so that scopes are respected.
 
+    `prototypes` tells, for functions that are only declared, which parameters point to const.
     `loose` holds one nameless function per file for what stands outside of all functions.
     """
 
@@ -173,6 +174,7 @@ class Program:
         self._lambdas: dict[int, FunctionDef] = {}
         self._trees: list[Tree] = []
         self.macros: dict[int, Node] = {}
+        self.prototypes: dict[str, tuple[bool, ...]] = {}
 
     def add_function(self, function: FunctionDef) -> None:
         """Register a function under its name and its body."""
@@ -249,6 +251,13 @@ class Program:
                 return (before or declared)[-1]
         everywhere = self._globals.get(wanted)
         return everywhere[-1] if everywhere else None
+
+    def lookup_callee(self, call: Node) -> Variable | None:
+        """Return the variable that a call goes through: a function pointer or functor."""
+        function = child(call, "function")
+        if function is None or function.type != "identifier":
+            return None
+        return self.lookup(function) if text_of(function) not in self._by_name else None
 
     def field_of(self, record: str, name: str) -> Variable | None:
         """Return a field of a struct by the struct's name."""

@@ -16,7 +16,10 @@ from warploom.source.analysis.program import (
     text_of,
 )
 
-API = re.compile(r"^(p?nccl|cuda|cu|cublas|MPI_)[A-Z]\w*$")
+API = re.compile(
+    r"^(?!\w*(?:Check|Assert|Safe|Try|Error_?Handler))(p?nccl|cuda|cu|cublas|MPI_)[A-Z]\w*$"
+)
+"""A function of CUDA, NCCL or MPI, and no program's own `cudaCheck`."""
 _GOVERNING = frozenset(
     {"if_statement", "while_statement", "for_statement", "switch_statement", "do_statement",
      "conditional_expression"}

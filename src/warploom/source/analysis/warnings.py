@@ -35,7 +35,7 @@ def find_warnings(
         found.update(dict.fromkeys(results.unguarded()))
         found.update(dict.fromkeys(results.unread()))
         found.update(dict.fromkeys(InputChecks(trace, effects, dependences).constant()))
-        found.update(dict.fromkeys(TimerChecks(trace, dependences).outside()))
+        found.update(dict.fromkeys(TimerChecks(trace, effects, dependences).outside()))
     order = {str(f.path): at for at, f in enumerate(files)}
     return tuple(sorted(found, key=lambda w: (order.get(w.file, 0), w.line, w.kind)))
 
