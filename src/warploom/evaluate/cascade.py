@@ -31,11 +31,10 @@ from warploom.evaluate.plan import (
 from warploom.evaluate.printed import printed_verdict
 from warploom.evaluate.reference import Reference, reference_for
 from warploom.evaluate.runs import record
-from warploom.evaluate.survey import Survey, survey
+from warploom.evaluate.survey import Survey, nccl_version, survey
 from warploom.evaluate.verify import Verification, verify
 from warploom.evaluate.workload import Workload, check_seeds, load_target, require_file
 from warploom.source.regions import Program
-from warploom.toolchain.nccl import newest_version
 from warploom.toolchain.nvcc import NvccResult, compile_gate
 
 
@@ -111,7 +110,7 @@ class _Judge:
     ) -> None:
         self.task = task
         self.trusted = trusted
-        self.nccl = nccl or task.nccl or newest_version()
+        self.nccl = nccl or nccl_version(task)
         self.nvcc = nvcc
         self.jobs = jobs
         self.on_progress = on_progress

@@ -7,18 +7,19 @@ from pathlib import Path
 
 from warploom.core.errors import UnsupportedError
 from warploom.core.records import Finding, Json, RunSpec, Severity, Verdict, to_json
-from warploom.emulator import EmulatorBuild, EmulatorRun, build, run, run_many
+from warploom.emulator import EmulatorRun, build
 from warploom.evaluate.findings import MergedFinding, merge
-from warploom.evaluate.plan import (
-    Progress,
-    ProgressCallback,
-    check_plan,
-    counter,
-    ignore_progress,
-    worker_count,
-)
+from warploom.evaluate.plan import Progress, ProgressCallback, check_plan, ignore_progress
 from warploom.evaluate.printed import printed_verdict
-from warploom.evaluate.runs import RunRecord, ended, overall, record, run_options
+from warploom.evaluate.runs import (
+    RunRecord,
+    ended,
+    findings_of,
+    overall,
+    record,
+    run_options,
+    run_plan,
+)
 from warploom.evaluate.survey import Survey, survey
 from warploom.evaluate.workload import Workload, load_target
 
@@ -121,26 +122,9 @@ def check(
     except UnsupportedError as error:
         return _report(workload, facts, plan, [], started, 0.0, extra=_unsupported(error))
     build_seconds = time.monotonic() - started
-    runs = _run_all(program, workload, facts, plan, jobs, on_progress)
-    return _report(workload, facts, plan, runs, started, build_seconds)
-
-
-def _run_all(
-    program: EmulatorBuild,
-    workload: Workload,
-    facts: Survey,
-    plan: Sequence[RunSpec],
-    jobs: int | None,
-    on_progress: ProgressCallback,
-) -> list[EmulatorRun]:
     options = [run_options(workload, spec, facts.processes) for spec in plan]
-    finished = counter("run", len(options), on_progress)
-    first = run(program, options[0])
-    finished(first)
-    if not ended(first):
-        return [first]
-    workers = worker_count(jobs, len(options) - 1)
-    return [first, *run_many(program, options[1:], workers=workers, on_done=finished)]
+    runs = run_plan(program, options, ended, stage="run", jobs=jobs, on_progress=on_progress)
+    return _report(workload, facts, plan, runs, started, build_seconds)
 
 
 def _unsupported(error: UnsupportedError) -> Finding:
@@ -163,7 +147,7 @@ def _report(
     build_seconds: float,
     extra: Finding | None = None,
 ) -> CheckReport:
-    by_run = [[*facts.findings, *([extra] if extra else [])], *(r.findings for r in runs)]
+    by_run = [[*facts.findings, *([extra] if extra else [])], *map(findings_of, runs)]
     shown = next((r for r in runs if r.verdict != Verdict.OK), runs[0] if runs else None)
     return CheckReport(
         verdict=Verdict.UNSUPPORTED if extra else overall(run.verdict for run in runs),

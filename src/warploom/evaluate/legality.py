@@ -108,7 +108,8 @@ def _frame_of(trusted: Program) -> Frame:
     outside = [t for t in everything if not any(t.line in region.lines for region in regions)]
     inside = [t for region in regions for t in scan(region.text, region.first_line).tokens]
     return Frame(
-        names=frozenset(t.text for t in outside if t.kind in ("name",)),
+        names=frozenset(t.text for t in outside if t.kind == "name"),
+        known=frozenset(t.text for t in everything if t.kind == "name"),
         macros=frozenset(_defined_macros(inside)),
         includes=frozenset(_included(everything)),
         pasting=frozenset(_pasting(outside)),

@@ -8,10 +8,10 @@ from pathlib import Path
 from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.core.records import RunSpec, Timing, Verdict
-from warploom.emulator import EmulatorBuild, EmulatorRun, build, run_many
+from warploom.emulator import EmulatorBuild, EmulatorRun, build, run
 from warploom.evaluate.outputs import Key, Sample, label, select
-from warploom.evaluate.plan import ProgressCallback, counter, worker_count
-from warploom.evaluate.runs import run_options
+from warploom.evaluate.plan import ProgressCallback, counter
+from warploom.evaluate.runs import findings_of, run_all, run_options
 from warploom.evaluate.survey import Survey, survey
 from warploom.evaluate.workload import Workload
 from warploom.toolchain.cache import cache_root, cached_folder
@@ -69,7 +69,7 @@ def recheck(reference: Reference, seed: int) -> Samples:
     options = run_options(
         workload, RunSpec(seed, Timing.LAZY), reference.facts.processes, race=False
     )
-    outcome = run_many(reference.build, [options], workers=1)[0]
+    outcome = run(reference.build, options)
     _require_success(workload, outcome, seed)
     return select(label(outcome.readbacks, reference.facts.sites), workload.outputs)
 
@@ -88,12 +88,8 @@ def _run(
         run_options(workload, RunSpec(seed, Timing.EAGER), facts.processes, race=False)
         for seed in seeds
     ]
-    outcomes = run_many(
-        program,
-        options,
-        workers=worker_count(jobs, len(options)),
-        on_done=counter("reference", len(options), on_progress),
-    )
+    finished = counter("reference", len(options), on_progress)
+    outcomes = run_all(program, options, jobs=jobs, on_done=finished)
     for seed, outcome in zip(seeds, outcomes, strict=True):
         _require_success(workload, outcome, seed)
     return {
@@ -105,8 +101,8 @@ def _run(
 def _require_success(workload: Workload, outcome: EmulatorRun, seed: int) -> None:
     if outcome.verdict == Verdict.OK:
         return
-    first = outcome.findings[0] if outcome.findings else None
-    why = first.message if first else f"exit codes {list(outcome.exit_codes)}"
+    first = next(iter(findings_of(outcome)), None)
+    why = first.message if first else f"exit codes {dict(outcome.exit_codes)}"
     raise BadInputError(
         f"the trusted program must succeed, but with seed {seed} it ended as "
         f"{outcome.verdict} ({outcome.state}): {why}",

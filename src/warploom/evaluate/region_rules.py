@@ -54,11 +54,13 @@ class Refused:
 class Frame:
     """What the trusted program has: a candidate may use it, and may not redefine it.
 
-    `names` are those that the frame's own text uses; `macros` those that trusted regions define;
-    `includes` the headers of the whole program; `pasting` the frame's macros that join tokens.
+    `names` are those that the frame's own text uses, `known` those of the whole trusted program;
+    `macros` those that trusted regions define; `includes` the headers of the whole program;
+    `pasting` the frame's macros that join tokens.
     """
 
     names: frozenset[str]
+    known: frozenset[str]
     macros: frozenset[str]
     includes: frozenset[str]
     pasting: frozenset[str]
@@ -182,6 +184,14 @@ def _names(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
         before = tokens[at - 1].text if at else ""
         after = tokens[at + 1].text if at + 1 < len(tokens) else ""
         yield from _name(token, before, after, frame)
+        if token.text == "warploom" and after == "::" and at + 2 < len(tokens):
+            yield from _generated(tokens[at + 2], frame)
+
+
+def _generated(name: Token, frame: Frame) -> Iterator[Refused]:
+    """`warploom::name` may be what `transform` generated, never what the evaluator has."""
+    if name.text not in frame.known:
+        yield Refused("reserved-name", f"warploom::{name.text} is not the program's own", name.line)
 
 
 def _name(token: Token, before: str, after: str, frame: Frame) -> Iterator[Refused]:
@@ -198,7 +208,7 @@ def _name(token: Token, before: str, after: str, frame: Frame) -> Iterator[Refus
             line,
             hint="where it is a function of your own, give it another name",
         )
-    elif name.startswith(OWN_PREFIXES):
+    elif name.startswith(OWN_PREFIXES) and name not in frame.known:
         yield Refused("reserved-name", f"{name} belongs to the evaluator", line)
     elif name == "_Pragma" or name in frame.pasting:
         yield Refused("hidden-text", f"{name} makes text that cannot be judged", line)

@@ -1,10 +1,11 @@
-"""One emulated run: its options, what a report keeps of it, and the verdict over many."""
+"""Emulated runs: their options, their order, what a report keeps, and the verdict over many."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from warploom.core.records import RunSpec, Timing, Verdict
-from warploom.emulator import EmulatorRun, RunOptions
+from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
+from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run, run_many
+from warploom.evaluate.plan import ProgressCallback, counter, worker_count
 from warploom.evaluate.workload import Workload
 
 
@@ -12,7 +13,7 @@ from warploom.evaluate.workload import Workload
 class RunRecord:
     """What one run did.
 
-    `exit_codes` are the ranks' in order (None: the rank did not end), `seconds` is wall time.
+    `exit_codes` are the processes' in order of rank (None: it did not end), `seconds` is wall time.
     """
 
     seed: int
@@ -40,7 +41,61 @@ def run_options(
 
 def ended(outcome: EmulatorRun) -> bool:
     """Whether the emulator itself came to its end, whatever it concluded."""
-    return outcome.state in ("finished", "deadlock") and not outcome.unsupported
+    return outcome.state in ("finished", "deadlock", "stopped") and not outcome.unsupported
+
+
+def run_plan(
+    program: EmulatorBuild,
+    options: Sequence[RunOptions],
+    go_on: Callable[[EmulatorRun], bool],
+    *,
+    stage: str,
+    jobs: int | None,
+    on_progress: ProgressCallback,
+) -> list[EmulatorRun]:
+    """Run the first of `options`, and the others where `go_on` says so of the first.
+
+    The first runs alone, so that what is reported does not depend on which of several ends first.
+    """
+    finished = counter(stage, len(options), on_progress)
+    first = run(program, options[0])
+    finished(first)
+    if len(options) == 1 or not go_on(first):
+        return [first]
+    return [first, *run_all(program, options[1:], jobs=jobs, on_done=finished)]
+
+
+def run_all(
+    program: EmulatorBuild,
+    options: Sequence[RunOptions],
+    *,
+    jobs: int | None,
+    on_done: Callable[[EmulatorRun], None],
+) -> list[EmulatorRun]:
+    """Run all of `options`, several at a time; results keep the order."""
+    workers = worker_count(jobs, len(options))
+    outcomes = run_many(program, options, workers=workers, on_done=on_done)
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def findings_of(outcome: EmulatorRun) -> list[Finding]:
+    """Return the findings of a run, what it met that is not emulated included."""
+    run_spec = outcome.options.run
+    return [
+        *outcome.findings,
+        *(
+            Finding(
+                kind="unsupported",
+                severity=Severity.ERROR,
+                message=f"{use.name} is not emulated: {use.message}",
+                file=use.file,
+                line=use.line,
+                seed=run_spec.seed,
+                timing=run_spec.timing,
+            )
+            for use in outcome.unsupported
+        ),
+    ]
 
 
 def record(spec: RunSpec, outcome: EmulatorRun) -> RunRecord:
@@ -50,9 +105,14 @@ def record(spec: RunSpec, outcome: EmulatorRun) -> RunRecord:
         timing=spec.timing,
         verdict=outcome.verdict,
         state=str(outcome.state),
-        exit_codes=tuple(outcome.exit_codes),
+        exit_codes=_exit_codes(outcome),
         seconds=outcome.seconds,
     )
+
+
+def _exit_codes(outcome: EmulatorRun) -> tuple[int | None, ...]:
+    processes = outcome.options.ranks if outcome.options.processes == "per_rank" else 1
+    return tuple(outcome.exit_codes.get(rank) for rank in range(processes))
 
 
 _WORST_FIRST = (Verdict.UNSUPPORTED, Verdict.DEADLOCK, Verdict.DEFECT, Verdict.FAILED)

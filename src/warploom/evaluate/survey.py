@@ -42,9 +42,7 @@ def survey(workload: Workload, *, nccl: str | None = None, program: Path | None 
     Raises:
         SourceError: no CUDA in it, or no `main`.
     """
-    from warploom.toolchain.nccl import newest_version
-
-    spec = workload.build_spec(nccl or workload.nccl or newest_version(), program)
+    spec = workload.build_spec(nccl or nccl_version(workload), program)
     reports = analyze_spec(spec)
     _require_program(spec.program, reports)
     return Survey(
@@ -54,6 +52,15 @@ def survey(workload: Workload, *, nccl: str | None = None, program: Path | None 
         nccl=spec.nccl,
         findings=_warnings(spec.program, reports),
     )
+
+
+def nccl_version(workload: Workload) -> str:
+    """Return the version whose rules hold: the workload's, or the newest at hand."""
+    if workload.nccl is not None:
+        return workload.nccl
+    from warploom.toolchain.nccl import newest_version
+
+    return newest_version()
 
 
 def analyze_spec(spec: BuildSpec) -> tuple[AnalysisReport, ...]:

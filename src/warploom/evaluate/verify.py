@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Verdict
-from warploom.emulator import EmulatorBuild, EmulatorRun, run, run_many
+from warploom.emulator import EmulatorBuild, EmulatorRun
 from warploom.evaluate.differential import Difference, compare, weak_outputs
 from warploom.evaluate.evaluation import OutputComparison, summarize
 from warploom.evaluate.outputs import Key, Sample, label, output_of, select
-from warploom.evaluate.plan import ProgressCallback, counter, worker_count
+from warploom.evaluate.plan import ProgressCallback
 from warploom.evaluate.reference import Reference, recheck
-from warploom.evaluate.runs import ended, run_options
+from warploom.evaluate.runs import ended, findings_of, run_options, run_plan
 from warploom.evaluate.survey import Survey
 from warploom.evaluate.workload import Output
 
@@ -40,20 +40,26 @@ def verify(
 
     Where the first run is not good, no other is made.
     """
-    outcomes = _run_plan(program, facts, reference, plan, jobs, on_progress)
+    options = [run_options(reference.workload, spec, facts.processes) for spec in plan]
+
+    def good_so_far(first: EmulatorRun) -> bool:
+        found = _compare(first, facts, reference, plan[0].seed)
+        return first.verdict == Verdict.OK and not any(item.problem for item in found)
+
+    outcomes = run_plan(
+        program, options, good_so_far, stage="verify", jobs=jobs, on_progress=on_progress
+    )
     differences: list[Difference] = []
     findings: list[tuple[Finding, ...]] = []
     outputs: dict[str, Output] = _outputs(reference)
     for spec, outcome in zip(plan, outcomes, strict=False):
-        told = list(outcome.findings)
+        told = findings_of(outcome)
         if ended(outcome):
             found = _compare(outcome, facts, reference, spec.seed)
             differences += found
             for item in found:
                 outputs.setdefault(item.key.buffer, Output(item.key.buffer, item.dtype, 0.0))
             told += _differs([item for item in found if item.problem], spec)
-        if outcome.verdict == Verdict.FAILED and not told:
-            told.append(_failed(outcome, spec))
         findings.append(tuple(told))
     weak = weak_outputs(list(reference.samples.values()), reference.workload.outputs)
     findings.append(tuple(_evidence(reference, weak)))
@@ -66,28 +72,6 @@ def verify(
         comparisons=summarize(differences, outputs, weak),
         passed=good and not serious and len(outcomes) == len(plan),
     )
-
-
-def _run_plan(
-    program: EmulatorBuild,
-    facts: Survey,
-    reference: Reference,
-    plan: Sequence[RunSpec],
-    jobs: int | None,
-    on_progress: ProgressCallback,
-) -> list[EmulatorRun]:
-    workload = reference.workload
-    options = [run_options(workload, spec, facts.processes) for spec in plan]
-    finished = counter("verify", len(options), on_progress)
-    first = run(program, options[0])
-    finished(first)
-    bad = first.verdict != Verdict.OK or any(
-        item.problem for item in _compare(first, facts, reference, plan[0].seed)
-    )
-    if bad:
-        return [first]
-    workers = worker_count(jobs, len(options) - 1)
-    return [first, *run_many(program, options[1:], workers=workers, on_done=finished)]
 
 
 def _samples(outcome: EmulatorRun, facts: Survey, outputs: Sequence[Output]) -> dict[Key, Sample]:
@@ -123,18 +107,6 @@ def _differs(differences: Sequence[Difference], spec: RunSpec) -> list[Finding]:
         )
         for item in differences[:_SHOWN]
     ]
-
-
-def _failed(outcome: EmulatorRun, spec: RunSpec) -> Finding:
-    codes = list(outcome.exit_codes)
-    return Finding(
-        kind="failed",
-        severity=Severity.ERROR,
-        message=f"the program ended as {outcome.state} with exit codes {codes}; all must be 0",
-        rank=next((rank for rank, code in enumerate(codes) if code != 0), None),
-        seed=spec.seed,
-        timing=spec.timing,
-    )
 
 
 def _evidence(reference: Reference, weak: Mapping[str, str]) -> list[Finding]:

@@ -1,0 +1,91 @@
+"""Plans, merged findings, overall verdicts, printed verdicts."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
+from warploom.evaluate.findings import merge
+from warploom.evaluate.plan import Progress, check_plan, counter, verify_plan, worker_count
+from warploom.evaluate.printed import printed_verdict
+
+
+def finding(kind: str = "race", line: int | None = 3, **fields: object) -> Finding:
+    values: dict[str, object] = {"severity": Severity.ERROR, "message": "m", "file": "a.cu"}
+    return Finding(**{"kind": kind, "line": line, **values, **fields})
+
+
+def test_check_runs_every_timing_even_at_one_seed() -> None:
+    assert check_plan(1) == (
+        RunSpec(0, Timing.LAZY),
+        RunSpec(0, Timing.EAGER),
+        RunSpec(0, Timing.RANDOM),
+    )
+    assert len(check_plan(5)) == 7
+
+
+@given(st.integers(1, 20))
+def test_verify_runs_every_seed_with_every_timing(seeds: int) -> None:
+    plan = verify_plan(seeds)
+    assert len(set(plan)) == len(plan) == 3 * seeds
+    assert plan[0] == RunSpec(0, Timing.LAZY)
+    assert {run.seed for run in plan} == set(range(seeds))
+
+
+def test_one_defect_is_told_once_with_its_first_run() -> None:
+    first = finding(seed=0, timing=Timing.LAZY, rank=1)
+    again = finding(seed=2, timing=Timing.RANDOM, rank=0, message="other words")
+    merged = merge([[first, again], [again], [], [finding(line=4)]])
+    assert [(item.finding, item.runs) for item in merged] == [(first, 2), (finding(line=4), 1)]
+
+
+def test_errors_come_first_and_other_places_stay_apart() -> None:
+    warning = finding(severity=Severity.WARNING)
+    items = [warning, finding(kernel="k"), finding(kind="deadlock"), finding(file="b.cu")]
+    merged = [item.finding for item in merge([items])]
+    assert merged == [*items[1:], warning]
+
+
+def test_findings_without_a_line_are_told_apart_by_their_message() -> None:
+    one, two = finding(line=None), finding(line=None, message="n")
+    assert len(merge([[one, two, one]])) == 2
+    assert merge([[one]])[0].to_json()["runs"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("Verification: PASS\n", "PASS"),
+        ("Verification: FAIL\nrank 1: PASS", "FAIL"),
+        ("all tests passed, 0 failures", "PASS"),
+        ("no mismatches", ""),
+        ("3 mismatches", "FAIL"),
+        ("bypassed", ""),
+        ("", ""),
+    ],
+)
+def test_printed_verdicts(text: str, verdict: str) -> None:
+    assert printed_verdict(text) == verdict
+
+
+def test_worker_count_is_within_the_work() -> None:
+    assert worker_count(8, 3) == 3
+    assert worker_count(2, 3) == 2
+    assert worker_count(None, 1) == 1
+    assert worker_count(4, 0) == 1
+
+
+def test_the_counter_counts() -> None:
+    seen: list[Progress] = []
+    step = counter("run", 2, seen.append)
+    step(None)
+    step(None)
+    assert [item.done for item in seen] == [0, 1, 2]
+
+
+def test_the_worst_verdict_wins() -> None:
+    from warploom.evaluate.runs import overall
+
+    assert overall([]) == Verdict.OK
+    assert overall([Verdict.OK, Verdict.FAILED, Verdict.DEFECT]) == Verdict.DEFECT
+    assert overall([Verdict.DEADLOCK, Verdict.UNSUPPORTED]) == Verdict.UNSUPPORTED
