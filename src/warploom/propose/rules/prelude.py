@@ -88,7 +88,7 @@ class PreludeSpec:
 @cache
 def template(name: str) -> str:
     """Return a template's text."""
-    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
+    return (files("warploom.propose.rules") / "templates" / name).read_text(encoding="utf-8")
 
 
 def render(spec: PreludeSpec) -> str:

@@ -9,8 +9,8 @@ from warploom.source import AnalysisReport
 from warploom.source.records import Collective
 
 _STYLES = {
-    "init_all": "one process that drives all devices: every rank must be a process of its own",
-    "single_process": "one process that drives all devices: every rank must be a process of its own",
+    "init_all": "one process drives all devices: every rank must be a process of its own",
+    "single_process": "one process drives all devices: every rank must be a process of its own",
     "threads": "a thread for each device: every rank must be a process of its own",
     "mpi_multi_device": "several devices in one process: every rank must be a process of its own",
 }

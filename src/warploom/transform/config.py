@@ -1,0 +1,136 @@
+"""What a transform is asked to do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from warploom.core.errors import BadInputError
+from warploom.core.records import Api, Timing
+from warploom.evaluate.plan import ALL_TIMINGS
+from warploom.evaluate.workload import Workload
+from warploom.propose import Proposer
+from warploom.propose.rules import RulesProposer
+
+AUTO = "auto"
+API_TYPES = (*(str(api) for api in Api), AUTO)
+
+
+@dataclass(frozen=True, slots=True)
+class TransformConfig:
+    """How to transform and judge a program.
+
+    Attributes:
+        api_type: `gin`, `lsa`, or `auto`: LSA where the workload says that all ranks share memory.
+        two_stage: first the windows with the host collectives in place (A), verified, and then
+            the collectives (B); otherwise both at once.
+        max_iterations: attempts in single-stage mode.
+        stage_a_iterations: attempts in stage A.
+        stage_b_iterations: attempts in stage B.
+        host_to_device: whether to replace the host's communication.
+        evolve_markers: whether to mark what may be changed later.
+        warmup: whether to add a warm-up round to a program that times itself without one.
+        diagnostic_rerun: run a candidate that failed again, with a synchronisation after each
+            launch, to name the kernel that failed.
+        proposer: who proposes; only `rules` exists so far.
+        ranks: number of ranks; None: the workload's.
+        defines: macros by name, added to the workload's.
+        include_dirs: further include folders.
+        lsa_size: ranks that share memory; None: the workload's.
+        nccl: NCCL version whose rules hold; None: the workload's, or the newest at hand.
+        nvcc: whether the output must compile with nvcc, where it is found.
+        seeds: input seeds of the last stage; None: the workload's.
+        timings: network timings, each run with every seed.
+        jobs: runs at once; None: one per core.
+    """
+
+    api_type: str = AUTO
+    two_stage: bool = True
+    max_iterations: int = 5
+    stage_a_iterations: int = 5
+    stage_b_iterations: int = 10
+    host_to_device: bool = True
+    evolve_markers: bool = True
+    warmup: bool = True
+    diagnostic_rerun: bool = True
+    proposer: str = "rules"
+    ranks: int | None = None
+    defines: Mapping[str, str] = field(default_factory=dict[str, str])
+    include_dirs: tuple[Path, ...] = ()
+    lsa_size: int | None = None
+    nccl: str | None = None
+    nvcc: bool = True
+    seeds: int | None = None
+    timings: tuple[Timing, ...] = ALL_TIMINGS
+    jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.api_type not in API_TYPES:
+            raise BadInputError(
+                f"api_type must be one of {', '.join(API_TYPES)}, got {self.api_type!r}"
+            )
+        for name in ("max_iterations", "stage_a_iterations", "stage_b_iterations"):
+            if getattr(self, name) < 1:
+                raise BadInputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if not self.timings:
+            raise BadInputError("timings must name at least one network timing, got none")
+        make_proposer(self.proposer)
+
+    def applied_to(self, workload: Workload) -> Workload:
+        """Return the workload with what this configuration changes."""
+        return workload.with_overrides(
+            ranks=self.ranks,
+            defines=self.defines,
+            include_dirs=self.include_dirs,
+            lsa_size=self.lsa_size,
+            nccl=self.nccl,
+            seeds=self.seeds,
+        )
+
+
+_PROPOSERS = {"rules": RulesProposer}
+
+
+def make_proposer(name: str) -> Proposer:
+    """Return the proposer of this name.
+
+    Raises:
+        BadInputError: there is none; lists those that there are.
+    """
+    if name not in _PROPOSERS:
+        raise BadInputError(f"proposer must be one of {', '.join(_PROPOSERS)}, got {name!r}")
+    return _PROPOSERS[name]()
+
+
+def choose_api(api_type: str, workload: Workload) -> tuple[Api, str]:
+    """Return the API to use, and why.
+
+    Raises:
+        BadInputError: LSA is asked for, but the workload's ranks do not all share memory; or the
+            workload does not allow what was asked for.
+    """
+    ranks, lsa_size = workload.ranks, workload.lsa_size
+    together = lsa_size is None or lsa_size >= ranks
+    if api_type != AUTO:
+        api = Api(api_type)
+        if api not in workload.api:
+            allowed = ", ".join(workload.api)
+            raise BadInputError(f"the workload allows only the API {allowed}, got {api}")
+        if api is Api.LSA and not together:
+            raise BadInputError(
+                f"LSA needs all {ranks} ranks in one LSA team, but lsa_size is {lsa_size}",
+                hint="use --api gin",
+            )
+        return api, "asked for"
+    if Api.LSA in workload.api and lsa_size is not None and together:
+        return Api.LSA, f"the workload says that all {ranks} ranks share memory"
+    if Api.GIN in workload.api:
+        why = f"only {lsa_size} of {ranks} ranks share memory"
+        if together:
+            why = "the workload does not say that all ranks share memory"
+        return Api.GIN, why
+    if together:
+        return Api.LSA, "the workload allows no other API"
+    raise BadInputError(
+        f"the workload allows only LSA, which needs all {ranks} ranks in one LSA team, "
+        f"but lsa_size is {lsa_size}"
+    )

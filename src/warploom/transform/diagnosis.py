@@ -1,0 +1,50 @@
+"""Names the kernel of a candidate that failed at run time: a rerun that waits after each launch."""
+
+from pathlib import Path
+
+from warploom.core.errors import WarploomError
+from warploom.core.records import RunSpec, Severity, Verdict
+from warploom.emulator import RunOptions, build, run
+from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluate.survey import survey
+from warploom.evaluate.workload import Workload
+from warploom.transform.config import TransformConfig
+
+_VERIFY = 2
+
+
+def diagnose(
+    evaluation: Evaluation, path: Path, workload: Workload, config: TransformConfig
+) -> str:
+    """Return what the first failing run says when the host waits after every launch.
+
+    A defect that is gone then lies between kernels or streams, which is worth knowing too. The
+    result is "" where the candidate did not get as far as running.
+    """
+    if evaluation.level_reached < _VERIFY:
+        return ""
+    failed = next((run for run in evaluation.runs if run.verdict is not Verdict.OK), None)
+    if failed is None:
+        return ""
+    facts = survey(workload, nccl=config.nccl, program=path)
+    options = RunOptions(
+        ranks=workload.ranks,
+        lsa_size=workload.lsa_size,
+        run=RunSpec(failed.seed, failed.timing),
+        args=workload.args_for(failed.seed),
+        limits=workload.limits,
+        processes="single" if facts.processes == "single" else "per_rank",
+        sync_launches=True,
+    )
+    try:
+        program = build(workload.build_spec(facts.nccl, path))
+        outcome = run(program, options)
+    except WarploomError as error:
+        return f"the rerun was not possible: {error.message}"
+    errors = [f for f in outcome.findings if f.severity is Severity.ERROR]
+    named = next((f for f in errors if f.kernel), errors[0] if errors else None)
+    where = f"{failed.timing} network, seed {failed.seed}"
+    if named is None:
+        return f"with a synchronisation after every launch nothing is found ({where})"
+    kernel = f"kernel {named.kernel}" if named.kernel else "the host"
+    return f"{kernel}, line {named.line or '?'}: {named.message} ({where})"

@@ -1,0 +1,111 @@
+"""Writes what a transform made: whole files or nothing, and never an unverified program as good."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import mkdtemp
+
+from warploom.core.errors import BadInputError
+from warploom.core.jsontext import write_json
+from warploom.source import unified_diff
+from warploom.transform.records import PipelineResult
+
+_STAGE_NAMES = {"windows": "stage-a", "device": "stage-b"}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The program before and after, and the name of its file."""
+
+    before: str
+    after: str
+    name: str
+
+
+def write_outputs(result: PipelineResult, program: Written, folder: Path) -> PipelineResult:
+    """Write program, difference, stages and report into `folder`; return where they are.
+
+    A program that is not verified goes to `unverified/`, and `folder` has none by its own name.
+    Everything is first written beside `folder` and then moved, so that an interruption leaves
+    either the whole output or none.
+
+    Raises:
+        BadInputError: the folder cannot be written, or would hold the source program itself.
+    """
+    folder = folder.resolve()
+    _require_usable(folder, result.source)
+    difference = unified_diff(program.before, program.after, name=program.name)
+    stem = Path(program.name).stem
+    place = Path(program.name) if result.verified else Path("unverified") / program.name
+    diff = Path(f"{stem}.diff") if result.verified else Path("unverified") / f"{stem}.diff"
+    added, removed = _changed(difference)
+    final = replace(
+        result,
+        program=folder / place if result.verified else None,
+        unverified=None if result.verified else folder / place,
+        diff=folder / diff,
+        report=folder / "report.json",
+        added_lines=added,
+        removed_lines=removed,
+    )
+    files = {place: program.after, diff: difference}
+    files |= {
+        Path("stages") / f"{stem}.{_STAGE_NAMES[str(s.stage)]}.cu": s.text
+        for s in result.stages
+        if s.passed
+    }
+    _write_all(folder, files, final)
+    return final
+
+
+def _require_usable(folder: Path, source: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise BadInputError(
+            "the output must be a folder, but a file has its name", file=str(folder)
+        )
+    if folder == source.resolve().parent:
+        raise BadInputError(
+            "the output must not be the folder of the program itself: it would be overwritten",
+            file=str(folder),
+        )
+
+
+def _write_all(folder: Path, files: Mapping[Path, str], result: PipelineResult) -> None:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise BadInputError(f"cannot be written: {error.strerror}", file=str(folder)) from None
+    try:
+        for name, text in files.items():
+            path = fresh / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode("utf-8", "surrogateescape"))
+        write_json(fresh / "report.json", result.to_json())
+        _move(fresh, folder, [*files, Path("report.json")])
+    except OSError as error:
+        raise BadInputError(f"cannot be written: {error.strerror}", file=str(folder)) from None
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _move(fresh: Path, folder: Path, names: list[Path]) -> None:
+    if not folder.exists():
+        fresh.chmod(0o755)
+        fresh.rename(folder)
+        return
+    for old in ("unverified", "stages"):  # of an earlier transform into the same folder
+        shutil.rmtree(folder / old, ignore_errors=True)
+    for name in (result_name for result_name in names if result_name.parent == Path()):
+        (folder / name).unlink(missing_ok=True)
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (fresh / name).replace(folder / name)
+
+
+def _changed(difference: str) -> tuple[int, int]:
+    lines = difference.splitlines()
+    added = sum(1 for line in lines if line.startswith("+") and not line.startswith("+++"))
+    removed = sum(1 for line in lines if line.startswith("-") and not line.startswith("---"))
+    return added, removed

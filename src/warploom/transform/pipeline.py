@@ -1,0 +1,281 @@
+"""The transform pipeline: analyze, host_to_device, evolve_markers, warmup."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from warploom.core.errors import BadInputError, UnsupportedError, WarploomError
+from warploom.core.records import Api, Json, Severity, Verdict
+from warploom.evaluate.check import CheckReport, check
+from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluate.plan import ProgressCallback, ignore_progress
+from warploom.evaluate.workload import Workload, load_target
+from warploom.propose import Stage
+from warploom.propose.rules import RewritePlan, rewrite
+from warploom.source import AnalysisReport, CUDAAnalyzer
+from warploom.source.markers import insert_evolve_markers
+from warploom.source.regions import Program, strip_markers
+from warploom.transform.config import TransformConfig, choose_api
+from warploom.transform.host_to_device import HostToDeviceTransformer, Task, describe
+from warploom.transform.outputs import Written, write_outputs
+from warploom.transform.records import PipelineResult, PipelineStepResult, StageResult, StepStatus
+from warploom.transform.warmup import add_warmup
+
+STEPS = ("analyze", "host_to_device", "evolve_markers", "warmup")
+
+
+@dataclass
+class _Run:
+    """What one run of the pipeline knows so far."""
+
+    workload: Workload
+    folder: Path
+    original: str = ""
+    text: str = ""
+    task: Task | None = None
+    api: Api | None = None
+    api_reason: str = ""
+    evaluation: Evaluation | None = None
+    stages: tuple[StageResult, ...] = ()
+    steps: list[PipelineStepResult] = field(default_factory=list[PipelineStepResult])
+
+    @property
+    def failed(self) -> bool:
+        return any(step.status is StepStatus.FAILED for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What a step came to."""
+
+    status: StepStatus
+    details: dict[str, Json]
+    error: str = ""
+    cost: float = 0.0
+
+
+def _skipped(reason: str) -> _Done:
+    return _Done(StepStatus.SKIPPED, {"reason": reason})
+
+
+class PreTransformPipeline:
+    """Makes a host-driven program device-initiated, marks what may evolve, adds a warm-up."""
+
+    def __init__(
+        self, config: TransformConfig | None = None, on_progress: ProgressCallback = ignore_progress
+    ) -> None:
+        self.config = config or TransformConfig()
+        self.on_progress = on_progress
+        self.transformer = HostToDeviceTransformer(self.config, on_progress)
+
+    def run(self, source_path: Path | str | Workload, output_dir: Path | str) -> PipelineResult:
+        """Transform the program or workload at `source_path` and write to `output_dir`.
+
+        Nothing is written before the outcome is known, and a refusal writes nothing.
+
+        Raises:
+            BadInputError: the input is wrong, does not communicate, or fails before it is changed.
+            RefusedError: the program is beyond the rules; names every reason and line.
+            UnsupportedError: the program uses what the emulator has not.
+            MissingToolError: there is no C++ compiler.
+        """
+        started = time.monotonic()
+        given = source_path if isinstance(source_path, Workload) else load_target(source_path)
+        workload = self.config.applied_to(given)
+        api, reason = choose_api(self.config.api_type, workload)
+        with TemporaryDirectory(prefix="warploom-transform-") as folder:
+            run = _Run(workload, Path(folder), api=api, api_reason=reason)
+            self._step(run, "analyze", self._analyze)
+            self._step(run, "host_to_device", self._host_to_device)
+            self._step(run, "evolve_markers", self._evolve_markers)
+            self._step(run, "warmup", self._warmup)
+            self._prove(run)
+            result = _result(run, started)
+            return write_outputs(
+                result, Written(run.original, run.text, workload.program.name), Path(output_dir)
+            )
+
+    def _step(self, run: _Run, name: str, action: "_Action") -> None:
+        started = time.monotonic()
+        done = _skipped("a step before it failed") if run.failed else action(run)
+        run.steps.append(
+            PipelineStepResult(
+                name=name,
+                status=done.status,
+                seconds=time.monotonic() - started,
+                cost=done.cost,
+                error=done.error,
+                details=done.details,
+            )
+        )
+
+    def _analyze(self, run: _Run) -> _Done:
+        workload = run.workload
+        report = _analysis(workload.program, workload)
+        if not report.has_host_communication() and not report.has_device_communication():
+            raise BadInputError(
+                "the program has no communication: it calls no NCCL operation",
+                file=str(workload.program),
+                hint="there is nothing to make device-initiated",
+            )
+        run.original = run.text = _read(workload.program)
+        run.task = Task(run.text, report, _unmarked(workload, run.text, run.folder))
+        baseline = check(
+            workload, seeds=1, nccl=self.config.nccl, jobs=self.config.jobs,
+            on_progress=self.on_progress,
+        )  # fmt: skip
+        _require_good(baseline)
+        return _Done(
+            StepStatus.DONE,
+            {
+                "collectives": len(report.collectives),
+                "setup": report.setup.style,
+                "runs": len(baseline.runs),
+                "warnings": [f"{w.file}:{w.line}: {w.message}" for w in report.warnings],
+            },
+        )
+
+    def _host_to_device(self, run: _Run) -> _Done:
+        task, api = run.task, run.api
+        assert task is not None and api is not None
+        if not self.config.host_to_device:
+            return _skipped("switched off")
+        if not task.analysis.has_host_communication():
+            return _skipped("the program is device-initiated already")
+        run.stages = self.transformer.transform(task, api)
+        last = run.stages[-1]
+        run.text, run.evaluation = last.text, last.evaluation
+        details: dict[str, Json] = {
+            "api": str(api),
+            "reason": run.api_reason,
+            "stages": [f"{s.stage}: {s.summary}" for s in run.stages],
+            "notes": [note for s in run.stages for note in s.notes],
+        }
+        cost = sum(stage.cost for stage in run.stages)
+        if last.passed:
+            return _Done(StepStatus.DONE, details, cost=cost)
+        error = describe(last.evaluation) if last.evaluation else "no program was proposed"
+        return _Done(StepStatus.FAILED, details, f"stage {last.stage}: {error}", cost)
+
+    def _evolve_markers(self, run: _Run) -> _Done:
+        if not self.config.evolve_markers:
+            return _skipped("switched off")
+        if Program(run.text).regions:
+            return _skipped("the program has markers already")
+        try:
+            marked = self._marked(run)
+        except BadInputError as error:
+            return _skipped(f"no region can be marked: {error.message}")
+        regions = Program(marked, run.workload.program).regions
+        if strip_markers(Program(marked)) != run.text:
+            return _Done(StepStatus.FAILED, {}, "the markers changed more than comment lines")
+        run.text = marked
+        return _Done(StepStatus.DONE, {"regions": [region.name for region in regions]})
+
+    def _marked(self, run: _Run) -> str:
+        """Return the program with markers; the host-driven text says best what the pipeline is."""
+        task, api = run.task, run.api
+        assert task is not None and api is not None
+        text = insert_evolve_markers(task.text, task.analysis)
+        if not run.stages:
+            return text
+        path = run.folder / "marked" / run.workload.program.name
+        report = _analysis(_write(path, text), run.workload)
+        every = "all device memory of the program is in windows" in run.stages[-1].notes
+        plan = RewritePlan(api, Stage.DEVICE, every_allocation=every, markers=True)
+        return rewrite(text, report, plan).text
+
+    def _warmup(self, run: _Run) -> _Done:
+        if not self.config.warmup:
+            return _skipped("switched off")
+        task = run.task
+        assert task is not None
+        path = _write(run.folder / "warmup" / run.workload.program.name, run.text)
+        found = add_warmup(run.text, _analysis(path, run.workload), task.analysis)
+        if found.text is None:
+            return _skipped(found.reason)
+        evaluation = self.transformer.evaluate(_write(path, found.text), task)
+        if not evaluation.passed:
+            return _skipped(f"a second round changes the results: {describe(evaluation)}")
+        run.text, run.evaluation = found.text, evaluation
+        return _Done(StepStatus.DONE, {"line": found.line})
+
+    def _prove(self, run: _Run) -> None:
+        """Judge what no step has judged: a program whose communication was left as it is."""
+        if run.failed or run.evaluation is not None:
+            return
+        assert run.task is not None
+        path = _write(run.folder / "final" / run.workload.program.name, run.text)
+        run.evaluation = self.transformer.evaluate(path, run.task)
+
+
+_Action = Callable[[_Run], _Done]
+
+
+def _analysis(path: Path, workload: Workload) -> AnalysisReport:
+    folders = (*workload.include_dirs, workload.program.parent)
+    return CUDAAnalyzer(path, include_dirs=folders, defines=workload.defines).analyze()
+
+
+def _read(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "surrogateescape")
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    return path
+
+
+def _unmarked(workload: Workload, text: str, folder: Path) -> Workload:
+    """Return the workload with a program without markers: its frame is what is to change."""
+    program = Program(text, workload.program)
+    if not program.regions:
+        return workload
+    path = _write(folder / "reference" / workload.program.name, strip_markers(program))
+    folders = (*workload.include_dirs, workload.program.parent)
+    return replace(workload, program=path, include_dirs=folders)
+
+
+def _require_good(baseline: CheckReport) -> None:
+    """Raise unless the program passes as it is: what fails before cannot be judged after."""
+    if baseline.verdict is Verdict.OK:
+        return
+    errors = [m.finding for m in baseline.findings if m.finding.severity is Severity.ERROR]
+    first = errors[0] if errors else None
+    codes = sorted({str(code) for run in baseline.runs for code in run.exit_codes})
+    why = first.message if first else f"{baseline.verdict}, exit codes {', '.join(codes)}"
+    failure: type[WarploomError] = BadInputError
+    message = f"the program fails before it is changed: {why}"
+    if baseline.verdict is Verdict.UNSUPPORTED:
+        failure, message = UnsupportedError, why
+    raise failure(
+        message,
+        file=first.file if first and first.file else str(baseline.program),
+        line=first.line if first else None,
+        hint=f"look at it with: warploom check {baseline.program}",
+    )
+
+
+def _result(run: _Run, started: float) -> PipelineResult:
+    verified = not run.failed and run.evaluation is not None and run.evaluation.verified
+    return PipelineResult(
+        verified=verified,
+        source=run.workload.program,
+        api=run.api if run.stages else None,
+        api_reason=run.api_reason if run.stages else "",
+        steps=tuple(run.steps),
+        stages=run.stages,
+        collectives=run.task.analysis.collectives if run.task else (),
+        evaluation=run.evaluation,
+        program=None,
+        unverified=None,
+        diff=None,
+        report=None,
+        added_lines=0,
+        removed_lines=0,
+        cost=sum(step.cost for step in run.steps),
+        seconds=time.monotonic() - started,
+    )
