@@ -169,8 +169,8 @@ def _values(spec: PreludeSpec) -> dict[str, str]:
         "MAIL_BYTES": _mail_bytes(spec),
         "REQUIREMENTS": template(f"{spec.api}_requirements.cuh").rstrip("\n"),
         "PRECONDITION": template(f"{spec.api}_precondition.cuh").rstrip("\n"),
-        "REGION_START": f"\n// {START} communication\n" if spec.markers else "",
-        "REGION_END": f"\n// {END}\n" if spec.markers else "",
+        "REGION_START": f"// {START} communication\n" if spec.markers else "",
+        "REGION_END": f"// {END}\n" if spec.markers else "",
         "SLOT": _slot(spec),
         "MESSAGE_THREADS": "32" if is_gin else "kThreads",
     }

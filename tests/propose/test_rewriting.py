@@ -1,0 +1,279 @@
+"""Text in, text out: what the rules change, and that they change nothing else."""
+
+import re
+from pathlib import Path
+
+import pytest
+from warploom.core.errors import RefusedError
+from warploom.core.records import Api
+from warploom.propose import ProposalContext, Stage
+from warploom.propose.rules import RewritePlan, RulesProposer, rewrite
+from warploom.source import AnalysisReport, CUDAAnalyzer
+from warploom.source.markers import insert_evolve_markers
+from warploom.source.regions import Program, strip_markers
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*/*.cu"))
+
+PROGRAM = """\
+#include <cuda_runtime.h>
+#include <mpi.h>
+#include <nccl.h>
+#include <cstdio>
+
+#define CHECK(call) do { if ((call) != 0) return 1; } while (0)
+
+__global__ void twice(float* x, int n) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] *= 2;
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, ranks;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  ncclUniqueId id;
+  if (rank == 0) CHECK(ncclGetUniqueId(&id));
+  MPI_Bcast(&id, sizeof(id), MPI_BYTE, 0, MPI_COMM_WORLD);
+  ncclComm_t comm;
+  CHECK(ncclCommInitRank(&comm, ranks, id, rank));
+  float *data,   *other;   // odd   spacing stays
+  CHECK(cudaMalloc(&data, 64 * sizeof(float)));
+  CHECK(cudaMalloc(&other, 64 * sizeof(float)));
+  cudaStream_t stream;
+  CHECK(cudaStreamCreate(&stream));
+  printf("ncclAllReduce( in a string, and cudaMalloc( too\\n");  // ncclAllReduce( in a comment
+  twice<<<1, 32, 0, stream>>>(data, 64);
+  CHECK(ncclAllReduce(data, data, 64, ncclFloat, ncclSum, comm, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  float host[64];
+  CHECK(cudaMemcpy(host, data, sizeof(host), cudaMemcpyDeviceToHost));
+  cudaFree(data);
+  cudaFree(other);
+  ncclCommDestroy(comm);
+  MPI_Finalize();
+}
+"""
+
+
+def analyze(tmp_path: Path, text: str) -> AnalysisReport:
+    path = tmp_path / "program.cu"
+    path.write_bytes(text.encode())
+    return CUDAAnalyzer(path).analyze()
+
+
+def rewritten(tmp_path: Path, text: str, **changes: object) -> str:
+    plan = RewritePlan(**{"api": Api.GIN, "stage": Stage.DEVICE, **changes})  # type: ignore[arg-type]
+    return rewrite(text, analyze(tmp_path, text), plan).text
+
+
+def own_part(text: str) -> str:
+    """The program without the prelude."""
+    before, _, rest = text.partition("// ---- warploom: communication layer")
+    return re.sub(r"#include <(nccl_device.h|algorithm|cstdint|map|vector)>\n", "", before) + (
+        rest.partition("}  // namespace warploom\n")[2] if rest else ""
+    )
+
+
+def changed_lines(before: str, after: str) -> list[tuple[str, str]]:
+    old, new = before.splitlines(), after.splitlines()
+    assert len(old) == len(new)
+    return [(a, b) for a, b in zip(old, new, strict=True) if a != b]
+
+
+def squeeze(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if line.strip())
+
+
+def test_only_tokens_that_must_change_do(tmp_path: Path) -> None:
+    text = own_part(rewritten(tmp_path, PROGRAM))
+    opening = "  CHECK(warploom::openWindows());\n"
+    assert text.count(opening) == 1
+    changes = changed_lines(squeeze(PROGRAM), squeeze(text.replace(opening, "")))
+    assert [(a.strip(), b.strip()) for a, b in changes] == [
+        (
+            "CHECK(ncclCommInitRank(&comm, ranks, id, rank));",
+            "CHECK(warploom::commInitRank(&comm, ranks, id, rank));",
+        ),
+        (
+            "CHECK(cudaMalloc(&data, 64 * sizeof(float)));",
+            "CHECK(warploom::windowMalloc(&data, 64 * sizeof(float)));",
+        ),
+        (
+            "CHECK(ncclAllReduce(data, data, 64, ncclFloat, ncclSum, comm, stream));",
+            "CHECK(warploom::launchAllReduce(data, data, 64, ncclFloat, ncclSum, comm, stream));",
+        ),
+        ("cudaFree(data);", "warploom::windowFree(data);"),
+        ("cudaFree(other);", "warploom::windowFree(other);"),
+        ("ncclCommDestroy(comm);", "warploom::commDestroy(comm);"),
+    ]
+
+
+def test_windows_open_before_the_pipeline_begins(tmp_path: Path) -> None:
+    lines = own_part(rewritten(tmp_path, PROGRAM)).splitlines()
+    at = lines.index("  CHECK(warploom::openWindows());")
+    assert lines[at + 1] == "  twice<<<1, 32, 0, stream>>>(data, 64);"
+
+
+def test_stage_a_keeps_the_host_collective(tmp_path: Path) -> None:
+    text = rewritten(tmp_path, PROGRAM, stage=Stage.WINDOWS)
+    assert "CHECK(ncclAllReduce(data, data" in text
+    assert "launchAllReduce" not in text
+    assert "warploom::windowMalloc(&data" in text
+    assert "ncclDevCommCreate" in text and "ncclCommWindowRegister" in text
+
+
+def test_a_prelude_holds_only_what_is_called(tmp_path: Path) -> None:
+    text = rewritten(tmp_path, PROGRAM)
+    assert "reduceStaged<float>" in text
+    for absent in ("launchAlltoAll", "messageKernel", "double", "__half", "launchReduceScatter"):
+        assert absent not in text
+
+
+def test_lsa_and_gin_use_their_own_api(tmp_path: Path) -> None:
+    gin = rewritten(tmp_path, PROGRAM)
+    lsa = rewritten(tmp_path, PROGRAM, api=Api.LSA)
+    assert "ncclGin gin(" in gin and "ncclLsaBarrierSession" not in gin
+    assert "ncclLsaBarrierSession" in lsa and "ncclGin gin(" not in lsa
+
+
+def test_every_allocation_when_asked(tmp_path: Path) -> None:
+    text = rewritten(tmp_path, PROGRAM, every_allocation=True)
+    assert "warploom::windowMalloc(&other" in text
+
+
+def test_windows_line_ends_stay(tmp_path: Path) -> None:
+    text = rewritten(tmp_path, PROGRAM.replace("\n", "\r\n"))
+    assert text.count("\n") == text.count("\r\n")
+
+
+def test_bytes_that_are_not_utf8_survive(tmp_path: Path) -> None:
+    text = PROGRAM.replace("odd", "caf\udce9")
+    path = tmp_path / "program.cu"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    analysis = CUDAAnalyzer(path).analyze()
+    result = rewrite(text, analysis, RewritePlan(Api.GIN, Stage.DEVICE))
+    assert b"caf\xe9" in result.text.encode("utf-8", "surrogateescape")
+
+
+def test_calls_in_macro_bodies_and_helpers(tmp_path: Path) -> None:
+    text = PROGRAM.replace(
+        "__global__",
+        "#define SUM(b) \\\n  ncclAllReduce(b, b, 64, ncclFloat, ncclSum, comm, stream)\n"
+        "template <typename T> T* device(size_t n) {\n  T* p;\n"
+        "  cudaMalloc(&p, n * sizeof(T));\n  return p;\n}\n__global__",
+        1,
+    ).replace("CHECK(cudaMalloc(&data, 64 * sizeof(float)));", "data = device<float>(64);")
+    text = text.replace("CHECK(ncclAllReduce(data,", "CHECK(SUM(data)); CHECK(ncclAllReduce(data,")
+    result = own_part(rewritten(tmp_path, text))
+    assert "warploom::launchAllReduce(b, b, 64" in result
+    assert "warploom::windowMalloc(&p, n * sizeof(T))" in result
+    assert "CHECK(cudaMalloc(&other" in result
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("api", list(Api))
+def test_markers_add_lines_only(path: Path, api: Api, tmp_path: Path) -> None:
+    text = path.read_text()
+    analysis = CUDAAnalyzer(path).analyze()
+    plain = rewrite(text, analysis, RewritePlan(api, Stage.DEVICE)).text
+    marked = insert_evolve_markers(text, analysis)
+    plan = RewritePlan(api, Stage.DEVICE, markers=True)
+    both = rewrite(marked, analyze(tmp_path, marked), plan).text
+    assert strip_markers(Program(both)) == plain
+    names = [region.name for region in Program(both).regions]
+    assert names[0] == "communication" and "kernels" in names and "pipeline" in names
+    for region in Program(both).regions:
+        body = Program(both).body(region)
+        for setup in ("openWindows", "windowMalloc", "ncclDevCommCreate", "int main", "MPI_"):
+            assert setup not in body, (region.name, setup)
+
+
+def test_the_proposer_widens_once_and_then_has_nothing(tmp_path: Path) -> None:
+    analysis = analyze(tmp_path, PROGRAM)
+    texts: list[str] = []
+    for number in (1, 2, 3):
+        context = ProposalContext(PROGRAM, analysis, Api.GIN, Stage.DEVICE, number)
+        proposal = RulesProposer().propose(context)
+        texts.append(proposal.text if proposal else "")
+    assert "windowMalloc(&other" not in texts[0]
+    assert "windowMalloc(&other" in texts[1]
+    assert texts[2] == ""
+
+
+def line_of(text: str, piece: str) -> int:
+    return text[: text.index(piece)].count("\n") + 1
+
+
+REFUSED = {
+    "operator": (
+        ("  twice<<<", "  ncclRedOp_t op;\n  ncclRedOpCreatePreMulSum(&op, 0, ncclFloat, "
+         "ncclScalarHostImmediate, comm);\n  twice<<<"),
+        "ncclRedOpCreatePreMulSum(",
+        "operator of the program's own",
+    ),
+    "managed": (("cudaMalloc(&data", "cudaMallocManaged(&data"), "cudaMallocManaged", "managed"),
+    "capture": (
+        ("  twice<<<", "  cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);\n  twice<<<"),
+        "cudaStreamBeginCapture",
+        "stream capture",
+    ),
+    "pointer": (
+        ("  twice<<<", "  auto call = &ncclAllReduce;\n  twice<<<"),
+        "&ncclAllReduce",
+        "without being called",
+    ),
+    "all devices": (
+        ("CHECK(ncclCommInitRank(&comm, ranks, id, rank))", "CHECK(ncclCommInitAll(&comm, 1, 0))"),
+        "ncclCommInitAll",
+        "process of its own",
+    ),
+    "second communicator": (
+        ("  float *data", "  ncclComm_t part;\n  ncclCommSplit(comm, 0, rank, &part, nullptr);\n"
+         "  float *data"),
+        "ncclCommSplit",
+        "ncclCommSplit",
+    ),
+    "one-sided": (
+        ("  twice<<<", "  ncclSignal(0, 0, 0, 0, comm, stream);\n  twice<<<"),
+        "ncclSignal(",
+        "no device-initiated form",
+    ),
+    "eight bits": (("64, ncclFloat, ncclSum", "64, ncclFloat8e4m3, ncclSum"), "ncclAllReduce(data",
+                   "not generated"),
+    "name": (("int main", "namespace warploom {}\nint main"), "namespace warploom", "name warploom"),
+    "non-blocking": (
+        ("  ncclComm_t comm;", "  ncclConfig_t c = NCCL_CONFIG_INITIALIZER;\n  c.blocking = 0;\n"
+         "  ncclComm_t comm;"),
+        "c.blocking",
+        "non-blocking",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda c: c.replace(" ", "_"))
+def test_refusals_name_reason_and_line(case: str, tmp_path: Path) -> None:
+    (old, new), place, reason = REFUSED[case]
+    assert old in PROGRAM
+    text = PROGRAM.replace(old, new, 1)
+    context = ProposalContext(text, analyze(tmp_path, text), Api.GIN, Stage.DEVICE)
+    with pytest.raises(RefusedError) as caught:
+        RulesProposer().propose(context)
+    lines = {r.line for r in caught.value.refusals if reason in r.reason}
+    assert line_of(text, place) in lines, caught.value
+
+
+def test_all_refusals_are_told_at_once(tmp_path: Path) -> None:
+    text = PROGRAM.replace("cudaMalloc(&data", "cudaMallocManaged(&data")
+    text = text.replace("64, ncclFloat, ncclSum", "64, ncclFloat8e5m2, ncclSum")
+    context = ProposalContext(text, analyze(tmp_path, text), Api.LSA, Stage.DEVICE)
+    with pytest.raises(RefusedError, match="1 more") as caught:
+        RulesProposer().propose(context)
+    assert len(caught.value.refusals) == 2
+    assert [r.line for r in caught.value.refusals] == sorted(r.line for r in caught.value.refusals)
+
+
+def test_no_device_memory_is_refused(tmp_path: Path) -> None:
+    text = re.sub(r"  CHECK\(cudaMalloc.*\n", "", PROGRAM)
+    context = ProposalContext(text, analyze(tmp_path, text), Api.GIN, Stage.DEVICE)
+    with pytest.raises(RefusedError, match="allocates no device memory"):
+        RulesProposer().propose(context)
