@@ -168,6 +168,80 @@ def eval_command(
     return run_eval(candidate, target, choices, level=level, as_json=as_json)
 
 
+@app.command(epilog="Example: warploom transform examples/moe --api gin --out moe-gin")
+def transform(
+    target: Target,
+    api: Annotated[str, typer.Option("--api", metavar="API", help="gin, lsa or auto.")] = "auto",
+    folder: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Output folder. [default: NAME-device]"),
+    ] = None,
+    ranks: Ranks = None,
+    defines: Defines = None,
+    includes: Includes = None,
+    lsa_size: LsaSize = None,
+    seeds: Seeds = None,
+    nccl: Nccl = None,
+    timeout: Seconds = None,
+    jobs: Jobs = None,
+    one_stage: Annotated[
+        bool, typer.Option("--one-stage", help="Replace memory and collectives at once.")
+    ] = False,
+    no_nvcc: Annotated[
+        bool, typer.Option("--no-nvcc", help="Do not compile with nvcc, even where it is found.")
+    ] = False,
+    no_markers: Annotated[bool, typer.Option("--no-markers", help="No evolve markers.")] = False,
+    no_warmup: Annotated[bool, typer.Option("--no-warmup", help="No warm-up round.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Make a host-driven program device-initiated, and prove that it still does the same.
+
+    Writes the program, a diff and report.json. A program beyond the rules is refused with every
+    reason and line, and nothing is written. Exit code 0: transformed and verified; 1: not
+    verified; 2: bad input or refused; 3: not supported here.
+    """
+    from warploom.cli.options import RunChoices
+    from warploom.cli.transform_command import run_transform
+
+    choices = RunChoices.parse(
+        ranks=ranks,
+        defines=defines,
+        includes=includes,
+        lsa_size=lsa_size,
+        seeds=seeds,
+        nccl=nccl,
+        timeout=timeout,
+        jobs=jobs,
+    )
+    return run_transform(
+        target,
+        choices,
+        folder,
+        api=api,
+        two_stage=not one_stage,
+        nvcc=not no_nvcc,
+        markers=not no_markers,
+        warmup=not no_warmup,
+        as_json=as_json,
+    )
+
+
+@app.command(epilog="Example: warploom doctor --fetch-nccl 2.30.7")
+def doctor(
+    fetch: Annotated[
+        str | None,
+        typer.Option(
+            "--fetch-nccl", metavar="VERSION", help="Download the NCCL headers of this version."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Say what this machine has and lacks, and how to get it."""
+    from warploom.cli.doctor_command import run_doctor
+
+    return run_doctor(fetch, as_json=as_json)
+
+
 @app.command(epilog="Example: warploom init my-workload")
 def init(
     folder: Annotated[

@@ -1,8 +1,9 @@
 """What commands print: JSON and results on stdout, errors and progress on stderr."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
 
@@ -46,14 +47,14 @@ def print_error(
 def print_finding(finding: Finding, note: str = "") -> None:
     """Print a finding as a compiler would, with who and where below it."""
     colour = "error" if finding.severity == Severity.ERROR else "warning"
-    where = "" if finding.file is None else f"{_short(finding.file)}:{finding.line or 1}: "
+    where = "" if finding.file is None else f"{short_path(finding.file)}:{finding.line or 1}: "
     out(f"{where}{paint(f'{finding.severity}:', colour)} {finding.message} [{finding.kind}]")
     who = _who(finding)
     if who:
         out(f"    at {who}")
     if finding.other is not None:
         inside = f" in {finding.other.function}" if finding.other.function else ""
-        out(f"    other side: {_short(finding.other.file)}:{finding.other.line}{inside}")
+        out(f"    other side: {short_path(finding.other.file)}:{finding.other.line}{inside}")
     if finding.hint:
         out(f"    hint: {finding.hint}")
     if note:
@@ -73,24 +74,22 @@ def _who(finding: Finding) -> str:
     return ", ".join(parts)
 
 
-def _short(path: str) -> str:
+def short_path(path: Path | str) -> str:
     """Return `path` relative to the current folder where it lies below it."""
-    from pathlib import Path
-
     try:
         return str(Path(path).relative_to(Path.cwd()))
     except ValueError:
-        return path
+        return str(path)
 
 
 @contextmanager
-def progress(enabled: bool = True) -> Iterator[Callable[[Progress], None]]:
+def progress(enabled: bool = True) -> Generator[Callable[[Progress], None]]:
     """Show bars on stderr while the body runs, where stderr is a terminal; else show nothing."""
     if not enabled or not sys.stderr.isatty():
         yield ignore_progress
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
     columns = (
@@ -100,7 +99,7 @@ def progress(enabled: bool = True) -> Iterator[Callable[[Progress], None]]:
         TimeElapsedColumn(),
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks = {}
+        tasks: dict[str, TaskID] = {}
 
         def show(step: Progress) -> None:
             if step.stage not in tasks:

@@ -14,7 +14,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warploom.core.errors import BadInputError, MissingToolError, SourceError, UnsupportedError
+from warploom.core.errors import (
+    BadInputError,
+    MissingToolError,
+    SourceError,
+    ToolFailedError,
+    UnsupportedError,
+    WarploomError,
+)
 from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorBuild, build
 from warploom.evaluate.evaluation import BuildRecord, Evaluation
@@ -210,14 +217,14 @@ class _Judge:
         trusted = build(self.task.build_spec(self.nccl, path))
         return import_findings(program.imports, trusted.imports, str(program.spec.program))
 
-    def _gate(self, spec: BuildSpec) -> NvccResult | MissingToolError:
+    def _gate(self, spec: BuildSpec) -> NvccResult | WarploomError:
         try:
             return compile_gate(spec, self.nccl)
-        except MissingToolError as error:
+        except (MissingToolError, ToolFailedError, SourceError) as error:
             return error
 
     def _with_gate(
-        self, parts: _Parts, gate: "Future[NvccResult | MissingToolError] | None", path: Path
+        self, parts: _Parts, gate: "Future[NvccResult | WarploomError] | None", path: Path
     ) -> _Parts:
         if gate is None:
             record = BuildRecord("nvcc", None, note="not asked for")
@@ -226,6 +233,9 @@ class _Judge:
         if isinstance(result, MissingToolError):
             record = BuildRecord("nvcc", None, note=result.message)
             return replace(parts, builds=(*parts.builds, record))
+        if isinstance(result, WarploomError):
+            finding = Finding("nvcc", Severity.ERROR, result.message, result.hint, result.file)
+            return replace(_add(parts, 1, [finding], BuildRecord("nvcc", ok=False)), level=1)
         record = BuildRecord("nvcc", result.ok, result.seconds, result.cached)
         if result.ok:
             return replace(parts, builds=(*parts.builds, record))

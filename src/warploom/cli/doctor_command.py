@@ -1,0 +1,46 @@
+"""`warploom doctor`."""
+
+from warploom.cli.output import out, paint, print_json, say
+from warploom.core.records import to_json
+from warploom.toolchain.doctor import DoctorReport, ToolState, examine
+from warploom.toolchain.nccl import fetch_nccl
+
+_MIB = 1 << 20
+
+
+def run_doctor(fetch: str | None, *, as_json: bool) -> int:
+    """Say what this machine has and lacks; 3 where something required is missing."""
+    if fetch is not None:
+        headers = fetch_nccl(fetch)
+        say(f"NCCL {headers.version}: headers in {headers.include}")
+    report = examine()
+    if as_json:
+        data = to_json(report)
+        assert isinstance(data, dict)
+        print_json({**data, "ok": report.ok})
+    else:
+        _print(report)
+    return 0 if report.ok else 3
+
+
+def _print(report: DoctorReport) -> None:
+    out(f"Python {report.python}, {report.platform}")
+    out(f"{report.processors} processors, {report.memory_mb} MiB of memory free")
+    for tool in report.tools:
+        _print_tool(tool)
+    versions = ", ".join(f"{item.version} ({item.origin})" for item in report.nccl)
+    out(f"NCCL headers: {versions or 'none; warploom doctor --fetch-nccl 2.30.7 gets them'}")
+    out(f"GPUs: {'; '.join(report.gpus) or 'none (none is needed)'}")
+    size = sum(report.cache_bytes.values()) / _MIB
+    out(f"cache: {report.cache} ({size:.0f} MiB)")
+    out("packages: " + ", ".join(f"{n} {v}" for n, v in report.packages.items() if v))
+
+
+def _print_tool(tool: ToolState) -> None:
+    if tool.found is not None:
+        out(f"{paint('ok', 'ok')}       {tool.name}: {tool.found}")
+        return
+    word = paint("missing", "error" if tool.required else "warning")
+    out(f"{word}  {tool.name}, needed for {tool.needed_for}")
+    if tool.cure:
+        out(f"         {tool.cure}")
