@@ -11,9 +11,10 @@ import pytest
 from warploom.cli import main
 from warploom.cli.options import parse_defines
 from warploom.core.errors import BadInputError
+from warploom.evaluate.workload import load_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-COMMANDS = ["analyze", "check", "eval"]
+COMMANDS = ["analyze", "check", "doctor", "eval", "init", "transform"]
 KERNEL = "#include <cuda_runtime.h>\n__global__ void k(int* p) { *p = 1; }\n"
 MAIN = "int main() { int* p; cudaMalloc(&p, 4); k<<<1, 1>>>(p); return 0; }\n"
 
@@ -40,13 +41,16 @@ def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
         (["nonsense"], "No such command 'nonsense'"),
         (["check"], "Missing argument"),
         (["check", "x.cu", "--rank"], "No such option"),
-        (["check", "x.cu", "--ranks", "many"], "'many' is not a valid int"),
+        (["check", "x.cu", "--ranks", "many"], "'--ranks'"),
         (["check", "x.cu", "-D", "1A=2"], "-D must be NAME or NAME=VALUE, got '1A=2'"),
         (["check", "x.cu", "--nccl", "2.30"], "--nccl must be a version"),
         (["check", "x.cu", "--jobs", "0"], "--jobs must be at least 1, got 0"),
         (["check", "x.cu", "--timeout", "0"], "--timeout must be above 0"),
         (["check", "/nowhere/x.cu"], "no such file"),
         (["analyze", "/nowhere/x.cu"], "must exist"),
+        (["transform", "/nowhere/x.cu"], "no such file"),
+        (["transform", "/nowhere/x.cu", "--api", "ib"], "no such file"),
+        (["doctor", "--fetch-nccl", "newest"], "must look like 2.30.7"),
         (["eval", "/nowhere/x.cu", "/nowhere/y.cu"], "no such file"),
     ],
 )
@@ -143,6 +147,43 @@ def test_analyze_prints_every_collective(name: str, capsys: pytest.CaptureFixtur
     assert "nccl" in text
     assert main(["analyze", str(EXAMPLES / name / f"{name}.cu"), "--llm"]) == 0
     assert "nccl" in capsys.readouterr().out
+
+
+def test_init_writes_a_workload_and_overwrites_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "new" / "work"
+    assert main(["init", str(folder)]) == 0
+    assert f"warploom check {folder}" in capsys.readouterr().out
+    workload = load_target(folder)
+    assert workload.name == "work"
+    assert [output.buffer for output in workload.outputs] == ["d_sum"]
+    (folder / "program.cu").write_text("mine")
+    assert main(["init", str(folder)]) == 2
+    assert "program.cu, workload.toml must not exist yet" in capsys.readouterr().err
+    assert (folder / "program.cu").read_text() == "mine"
+    assert main(["init", str(folder / "program.cu")]) == 2
+
+
+def test_doctor_tells_what_is_here(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["doctor", "--json"])
+    data = json.loads(capsys.readouterr().out)
+    assert code == (0 if data["ok"] else 3)
+    assert {"C++20 compiler", "sandbox", "nvcc"} <= {tool["name"] for tool in data["tools"]}
+    assert main(["doctor"]) == code
+    assert "C++20 compiler" in capsys.readouterr().out
+
+
+def test_a_transform_of_a_wrong_api_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    moe = str(EXAMPLES / "moe")
+    assert main(["transform", moe, "--api", "ib", "--out", str(out)]) == 2
+    assert "api_type must be one of gin, lsa, auto, got 'ib'" in capsys.readouterr().err
+    assert main(["transform", moe, "--api", "lsa", "--lsa-size", "2", "--out", str(out)]) == 2
+    assert "lsa_size is 2" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_defines() -> None:
