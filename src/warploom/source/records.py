@@ -198,10 +198,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy or fill.
-
-    `direction`: host_to_device, device_to_host, device_to_device, host_to_host, peer, fill.
-    """
+    """A copy or fill; `direction` is such as host_to_device, device_to_host, peer, fill."""
 
     call: str
     file: str

@@ -45,6 +45,7 @@ class InputChecks:
                 self._writers.setdefault(effect.place, []).append(effect)
         self._host: dict[Variable, bool] = {}
         self._known: dict[Place, bool] = {}
+        self._kernels: dict[FunctionDef, tuple[bool, bool]] = {}
 
     def constant(self) -> Iterator[Warn]:
         """Yield a warning for each call that sends a buffer whose elements are all equal."""
@@ -114,7 +115,9 @@ class InputChecks:
         if not kernels:
             return False
         for kernel in kernels:
-            varies, loads = varying_parameters(self.program, kernel)
+            if kernel not in self._kernels:
+                self._kernels[kernel] = varying_parameters(self.program, kernel)
+            varies, loads = self._kernels[kernel]
             if varies:
                 return False
             for effect in self.effects.all:

@@ -7,6 +7,7 @@ from tree_sitter import Node
 from warploom.source.analysis import api
 from warploom.source.analysis.effects import Effects
 from warploom.source.analysis.naming import base_name
+from warploom.source.analysis.places import Instance
 from warploom.source.analysis.program import Program, Variable, callee_of, child, text_of
 from warploom.source.analysis.slices import Dependences
 from warploom.source.analysis.trace import Step, Trace
@@ -15,6 +16,8 @@ from warploom.source.records import Warn
 _CLOCKS = frozenset(
     {"MPI_Wtime", "now", "clock", "gettimeofday", "clock_gettime", "omp_get_wtime", "times"}
 )
+_BY_POINTER = {"gettimeofday": 0, "clock_gettime": 1}
+_HELPER_CALLS = 4
 _WAITS = frozenset({"cudaMemcpy", "cudaMemcpyFromSymbol", "cudaFree", "cudaMemcpy2D"})
 
 
@@ -53,8 +56,9 @@ class TimerChecks:
         bare: dict[int, Step] = {}
         for step in self.trace.steps:
             if step.call.name in _CLOCKS:
-                bare[step.call.node.id] = step
-                variable = self._holder(step)
+                node, instance = _outermost(step)
+                bare[node.id] = step
+                variable = self._holder(step, node, instance)
                 if variable is not None:
                     reads.setdefault(variable, []).append(step)
         found: list[tuple[Step, Step]] = []
@@ -88,30 +92,25 @@ class TimerChecks:
             stack.extend(inner.children)
         return found
 
-    def _holder(self, step: Step) -> Variable | None:
-        """Return the variable that takes a clock read, through a helper that returns it."""
+    def _holder(self, step: Step, node: Node, instance: Instance) -> Variable | None:
+        """Return the variable that takes a clock read."""
         call = step.call
-        if call.name in ("gettimeofday", "clock_gettime"):
-            node = call.arg(0 if call.name == "gettimeofday" else 1)
-            slot = self.dependences.slot(node) if node is not None else None
-            return slot[0] if slot and slot[0].function is step.instance.function else None
-        node, instance = call.node, step.instance
-        while True:
-            for outer in self.program.ancestors(node):
-                if outer.type == "init_declarator":
-                    held = child(outer, "declarator")
-                    return self.program.lookup(held) if held is not None else None
-                if outer.type == "assignment_expression":
-                    held = child(outer, "left")
-                    slot = self.dependences.slot(held) if held is not None else None
-                    return slot[0] if slot else None
-                if outer.type == "return_statement":
-                    break
-                if outer.type.endswith("_statement"):
-                    return None
-            if instance.caller is None or instance.site is None:
+        if instance is step.instance and call.name in _BY_POINTER:
+            held = call.arg(_BY_POINTER[call.name])
+            slot = self.dependences.slot(held) if held is not None else None
+            return slot[0] if slot else None
+        for outer in self.program.ancestors(node):
+            held = None
+            if outer.type == "init_declarator":
+                held = child(outer, "declarator")
+            elif outer.type == "assignment_expression":
+                held = child(outer, "left")
+            elif outer.type.endswith("_statement"):
                 return None
-            node, instance = instance.site, instance.caller
+            if held is not None:
+                slot = self.dependences.slot(held)
+                return slot[0] if slot else None
+        return None
 
     def _wall_clocks(self) -> Iterator[Warn]:
         for start, stop in self._clock_regions():
@@ -120,7 +119,7 @@ class TimerChecks:
                 continue
             if not inside:
                 yield _warn(stop, f"no device work lies between the clock reads of lines "
-                            f"{start.call.line} and {stop.call.line}")  # fmt: skip
+                            f"{_line(start)} and {_line(stop)}")  # fmt: skip
             elif not any(inside[-1].index < w.index < stop.index for w in self.waits):
                 yield _warn(
                     stop,
@@ -158,7 +157,7 @@ class TimerChecks:
                 continue
             if not inside:
                 yield _warn(stop, f"no device work lies between the event records of lines "
-                            f"{start.call.line} and {stop.call.line}")  # fmt: skip
+                            f"{_line(start)} and {_line(stop)}")  # fmt: skip
                 continue
             waited = any(
                 w.index > stop.index and w.call.name != "cudaStreamWaitEvent"
@@ -169,8 +168,26 @@ class TimerChecks:
                 yield _warn(stop, "the time is asked for, but nothing waits for the stop event")
 
 
+def _outermost(step: Step) -> tuple[Node, Instance]:
+    """Return the call that reads the clock: a small helper that returns the time counts as one."""
+    node, instance = step.call.node, step.instance
+    while instance.caller is not None and instance.site is not None:
+        function = instance.function
+        returns_value = any(n.named_children for n in function.returns)
+        if not returns_value or len(function.calls) > _HELPER_CALLS:
+            break
+        node, instance = instance.site, instance.caller
+    return node, instance
+
+
 def _warn(step: Step, message: str) -> Warn:
-    return Warn("timer_outside_work", step.call.path, step.call.line, message)
+    file = _outermost(step)[1].function.file
+    return Warn("timer_outside_work", str(file.path), _line(step), message)
+
+
+def _line(step: Step) -> int:
+    node, instance = _outermost(step)
+    return instance.function.file.line_of(node.start_byte)
 
 
 def _is_work(step: Step) -> bool:

@@ -16,6 +16,7 @@ from warploom.source.analysis.program import (
 
 _CONTAINER = re.compile(r"(?:vector|array|unique_ptr|shared_ptr|span|deque|list|device_ptr)\s*<")
 _ADDRESS_TYPES = frozenset({"CUdeviceptr", "uintptr_t", "std::uintptr_t", "ncclWindow_t"})
+_NO_POINTER = re.compile(r"^([A-Z0-9_]+|(threadIdx|blockIdx|blockDim|gridDim)(\.[xyz])?|warpSize)$")
 _DEPTH = 40
 
 
@@ -104,7 +105,7 @@ def level(program: Program, node: Node, depth: int = 0) -> int:
     if kind in ("identifier", "field_expression"):
         variable = expression_variable(program, node, depth)
         if variable is None:
-            return 0 if text_of(node).isupper() else 1
+            return 0 if _NO_POINTER.match(text_of(node)) else 1
         return variable_level(program, variable, depth + 1)
     if kind in ("subscript_expression", "pointer_expression"):
         inner = child(node, "argument")
@@ -159,10 +160,13 @@ def variable_level(program: Program, variable: Variable, depth: int = 0) -> int:
 def is_record(program: Program, node: Node) -> bool:
     """Tell whether an expression is a struct or class of the program, or of unknown type."""
     variable = expression_variable(program, node)
-    if variable is None:
-        return True
+    return variable is None or holds_pointers(program, variable)
+
+
+def holds_pointers(program: Program, variable: Variable) -> bool:
+    """Tell whether a variable that is no pointer may hold some: a struct, or of unknown type."""
     written = variable_type(program, variable)
-    return not written or record_name(written) in program.records
+    return written in ("", "auto") or record_name(written) in program.records
 
 
 def may_point(program: Program, node: Node) -> bool:

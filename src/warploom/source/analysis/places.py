@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from warploom.source.analysis.levels import implicit_field, may_point, record_name, variable_type
+from warploom.source.analysis.levels import (
+    holds_pointers,
+    implicit_field,
+    may_point,
+    record_name,
+    variable_level,
+    variable_type,
+)
 from warploom.source.analysis.naming import CASTS, PASSTHROUGH_METHODS
 from warploom.source.analysis.program import (
     FunctionDef,
@@ -90,7 +97,7 @@ class Places:
 
     def assign(self, left: Node, right: Node, instance: Instance) -> None:
         """Record an assignment between two expressions."""
-        if not may_point(self.program, right):
+        if not (may_point(self.program, left) and may_point(self.program, right)):
             return
         sources = self.evaluate(right, instance)
         for target in self.evaluate(left, instance):
@@ -101,6 +108,10 @@ class Places:
         """Record the initialiser of a declared variable."""
         init = variable.init
         if init is None:
+            return
+        if variable_level(self.program, variable) <= 0 and not holds_pointers(
+            self.program, variable
+        ):
             return
         here = self._home(variable, instance)
         if init.type in ("initializer_list", "argument_list", "parameter_list"):

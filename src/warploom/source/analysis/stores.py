@@ -20,13 +20,14 @@ _PURE = re.compile(r"^(static_cast|float|double|__float2\w+|__int2\w+|make_\w+|m
 def varying_parameters(program: Program, kernel: FunctionDef) -> tuple[bool, bool]:
     """Return whether stored values depend on the thread, and whether they come from loads."""
     varies = loads = False
+    counters = _counters(program, kernel)
     for node in kernel.file.nodes("assignment_expression", within=kernel.body):
         left, right = child(node, "left"), child(node, "right")
         if left is None or right is None or left.type not in (
             "subscript_expression", "pointer_expression", "field_expression"
         ):  # fmt: skip
             continue
-        found = _Value(program, kernel)
+        found = _Value(program, kernel, counters)
         found.look(right)
         varies, loads = varies or found.varies, loads or found.loads
     stores_by_call = any(callee_of(n)[0].startswith(("atomic", "__st")) for n in kernel.calls)
@@ -36,8 +37,11 @@ def varying_parameters(program: Program, kernel: FunctionDef) -> tuple[bool, boo
 class _Value:
     """What one stored value is made of, local variables followed to their definitions."""
 
-    def __init__(self, program: Program, kernel: FunctionDef) -> None:
+    def __init__(
+        self, program: Program, kernel: FunctionDef, counters: frozenset[Variable]
+    ) -> None:
         self.program = program
+        self.counters = counters
         self.kernel = kernel
         self.varies = False
         self.loads = False
@@ -51,7 +55,9 @@ class _Value:
             if inner.type == "identifier":
                 self._identifier(inner, stack)
             elif inner.type in ("subscript_expression", "pointer_expression"):
+                # Which element is loaded does not matter here: the caller asks if they differ.
                 self.loads = True
+                continue
             elif inner.type == "call_expression":
                 name = callee_of(inner)[0]
                 if not _PURE.match(name):
@@ -76,7 +82,16 @@ class _Value:
                 continue
             if self.program.lookup(left) is variable:
                 stack.append(right)
-        for update in self.kernel.file.nodes("update_expression", within=self.kernel.body):
-            target = child(update, "argument")
-            if target is not None and self.program.lookup(target) is variable:
-                self.varies = True  # A counter of the thread's own loop.
+        if variable in self.counters:
+            self.varies = True
+
+
+def _counters(program: Program, kernel: FunctionDef) -> frozenset[Variable]:
+    """Return the counters of the thread's own loops."""
+    found: set[Variable] = set()
+    for update in kernel.file.nodes("update_expression", within=kernel.body):
+        target = child(update, "argument")
+        variable = program.lookup(target) if target is not None else None
+        if variable is not None:
+            found.add(variable)
+    return frozenset(found)
