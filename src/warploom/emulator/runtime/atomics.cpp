@@ -89,6 +89,7 @@ void fence(Order order, Scope scope) {
     thread->fence_release = release_clock();
     thread->fence_scope = scope;
     thread->fenced = true;
+    if (scope == Scope::System) thread->stored_to = -1;
   }
 }
 
@@ -97,7 +98,10 @@ void atomic_access(const void* address, unsigned bytes, bool reads, bool writes,
   if (!g_current) return;
   if (reads) note_poll(address);
   g_stats.accesses++;
-  if (GpuThread* thread = current_thread()) thread->touched_memory = true;
+  if (GpuThread* thread = current_thread()) {
+    thread->touched_memory = true;
+    if (reads && writes) settle_suspect(address);
+  }
   const bool known = check_access(address, bytes, writes, 0);
   if (writes && !reads) note_progress();
   if (!g_config.race) return;

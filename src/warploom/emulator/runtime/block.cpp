@@ -49,6 +49,7 @@ void Block::work() {
 }
 
 void Block::finish_thread(GpuThread& thread) {
+  settle_suspect(nullptr);
   thread.finished = true;
   thread.fiber = nullptr;
   live--;

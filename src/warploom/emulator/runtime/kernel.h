@@ -35,6 +35,11 @@ struct GpuThread {
   bool saw_narrow_scope = false;  // a release whose scope did not reach this thread
   bool touched_memory = false;    // it did more than return early
   uint32_t barriers_passed = 0;
+  int stored_to = -1;  // device of a store to a peer that was not yet released to the system
+  const char* group_call = nullptr;  // the NCCL operation whose group barrier it is in
+  // A plain read that raced with an atomic: no defect if a compare-and-swap on the same address
+  // follows, which is how CUDA programs build their own atomics.
+  bool has_suspect = false;
 };
 
 struct WarpState {
@@ -50,6 +55,7 @@ struct BarrierState {
   unsigned arrived = 0, expected = 0;
   int site = 0;  // source line of the first to arrive
   bool sites_differ = false;
+  unsigned in_group_call = 0;  // threads that came from an NCCL operation of the whole block
   int count = 0, all = 1, any = 0, result_count = 0, result_all = 0, result_any = 0;
   uint64_t generation = 0;
   Frames where, other;

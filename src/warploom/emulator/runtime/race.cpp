@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <unordered_map>
 
 #include "kernel.h"
 #include "memory.h"
@@ -39,6 +40,15 @@ struct Cell {
 static_assert(sizeof(Cell) == 48);
 
 constexpr uintptr_t kShadowBase = 0x200000000000;
+
+// See GpuThread::has_suspect.
+struct Suspect {
+  Record write;
+  Actor read;
+  const void* address;
+  Frames where;
+};
+std::unordered_map<const GpuThread*, Suspect> g_suspects;
 
 enum class Kind { Read, Write, AtomicRead, AtomicWrite };
 
@@ -131,7 +141,8 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
   if (space == Space::Shared) {
     return {"shared_memory_race", "put __syncthreads() between the two accesses"};
   }
-  if (now.kind == OpKind::Host && !now_writes) {
+  if ((now.kind == OpKind::Host && !now_writes) ||
+      (before.kind == OpKind::Host && !before_writes)) {
     return {"readback_before_sync",
             "synchronise the stream before the host reads what it copies or computes"};
   }
@@ -149,11 +160,11 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
 }
 
 void report_race(const Record& record, bool before_writes, const Actor& actor, bool now_writes,
-                 const void* p) {
+                 const void* p, const Frames& where = {}) {
   const Op& before = op_of(record.op);
   const Op& now = op_of(actor.op);
   const auto [kind, hint] = classify(before, before_writes, now, now_writes, space_of(p));
-  FindingInfo info{.kind = kind, .message = "", .hint = hint};
+  FindingInfo info{.kind = kind, .message = "", .hint = hint, .where = where};
   if (GpuThread* thread = current_thread(); thread && thread->saw_narrow_scope) {
     info.kind = "scope_too_narrow";
     info.hint =
@@ -169,13 +180,46 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
     info.rank = now.rank;
   }
   if (now.kind == OpKind::Channel && g_current) info.where = capture_frames();
-  if (before.kind == OpKind::Kernel || before.kind == OpKind::Host ||
-      before.kind == OpKind::Channel) {
+  if (before.kind == OpKind::Host && !before_writes) {
+    // The host read too early; the copy or kernel that came later is the second place.
+    info.other = info.where.pc[0] ? info.where : capture_frames();
+    info.where = {};
+    info.where.pc[0] = record.pc();
+    info.rank = before.rank;
+    info.host = true;
+    report_finding(std::move(info));
+    return;
+  }
+  if (before.kind == OpKind::Kernel || before.kind == OpKind::Host) {
     info.other.pc[0] = record.pc();
   } else {
     info.other = before.frames;
   }
   report_finding(std::move(info));
+}
+
+// Compare-and-swap loops begin with a plain read of what others change atomically.
+bool suspect_only(const Record& record, const Actor& actor, Kind kind) {
+  return kind == Kind::Read && record.atomic() && record.op == actor.op && current_thread();
+}
+
+// A read that came before another thread's atomic: only the other order can show a stale value.
+bool harmless_order(const Record& read, const Actor& actor, Kind kind) {
+  return kind == Kind::AtomicWrite && read.op == actor.op;
+}
+
+constexpr uintptr_t kWidestAccess = 16;
+
+void remember_suspect(const Record& write, const Actor& actor, const void* p) {
+  GpuThread* thread = current_thread();
+  if (thread->has_suspect) {
+    const auto first = reinterpret_cast<uintptr_t>(g_suspects[thread].address);
+    // The further words of one wide read.
+    if (reinterpret_cast<uintptr_t>(p) - first < kWidestAccess) return;
+    settle_suspect(nullptr);
+  }
+  thread->has_suspect = true;
+  g_suspects[thread] = {write, actor, p, capture_frames()};
 }
 
 void remember_read(Cell& cell, const Record& record, const Actor& actor) {
@@ -204,14 +248,22 @@ void access_cell(Cell& cell, const Actor& actor, unsigned mask, Kind kind, const
     return record.op && (record.mask() & mask) && !(atomic && record.atomic()) &&
            !ordered(record, actor, is_write);
   };
-  if (conflicts(cell.write, true)) report_race(cell.write, true, actor, writes, p);
+  if (conflicts(cell.write, true)) {
+    if (suspect_only(cell.write, actor, kind)) {
+      remember_suspect(cell.write, actor, p);
+    } else {
+      report_race(cell.write, true, actor, writes, p);
+    }
+  }
   const Record record = make_record(actor, mask, atomic);
   if (!writes) {
     remember_read(cell, record, actor);
     return;
   }
   for (Record& read : cell.reads) {
-    if (conflicts(read, false)) report_race(read, false, actor, true, p);
+    if (conflicts(read, false) && !harmless_order(read, actor, kind)) {
+      report_race(read, false, actor, true, p);
+    }
     if (!(read.mask() & ~mask)) read = {};
   }
   cell.write = record;
@@ -291,6 +343,17 @@ void access_write(const Actor& actor, const void* address, std::size_t bytes) {
 }
 void access_atomic(const Actor& actor, const void* address, std::size_t bytes, bool writes) {
   access_range(actor, address, bytes, writes ? Kind::AtomicWrite : Kind::AtomicRead);
+}
+
+void settle_suspect(const void* address) {
+  GpuThread& thread = *current_thread();
+  if (!thread.has_suspect) return;
+  thread.has_suspect = false;
+  const Suspect suspect = g_suspects[&thread];
+  g_suspects.erase(&thread);
+  const auto word = reinterpret_cast<uintptr_t>(address) & ~uintptr_t{3};
+  if (reinterpret_cast<uintptr_t>(suspect.address) - word < kWidestAccess) return;
+  report_race(suspect.write, true, suspect.read, false, suspect.address, suspect.where);
 }
 
 void forget_history(const void* address, std::size_t bytes) {

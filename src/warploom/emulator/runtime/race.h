@@ -52,6 +52,9 @@ void access_read(const Actor& actor, const void* address, std::size_t bytes);
 void access_write(const Actor& actor, const void* address, std::size_t bytes);
 void access_atomic(const Actor& actor, const void* address, std::size_t bytes, bool writes);
 
+// The running GPU thread does an atomic on `address`, or ends (nullptr): decides on its suspect.
+void settle_suspect(const void* address);
+
 // Forget the history of a range: it was freed, or given to a new owner.
 void forget_history(const void* address, std::size_t bytes);
 

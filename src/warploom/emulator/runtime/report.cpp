@@ -92,7 +92,7 @@ bool report_finding(FindingInfo info) {
   if (!g_known.insert(place_key(info.kind, info.where)).second) return false;
   if (g_findings >= g_config.max_findings) return false;
   g_findings++;
-  const GpuThread* thread = current_thread();
+  const GpuThread* thread = info.host ? nullptr : current_thread();
   const char* kernel = info.kernel ? info.kernel : thread ? thread->block->kernel->name : nullptr;
   std::string line = "{\"ev\":\"finding\",\"kind\":" + quote(info.kind) + ",\"severity\":\"" +
                      (info.warning ? "warning" : "error") +

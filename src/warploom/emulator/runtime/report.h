@@ -19,6 +19,7 @@ struct FindingInfo {
   Frames other{};                // second place of a race or mismatch
   std::optional<int> rank{};     // empty: the running fiber's
   const char* kernel = nullptr;  // empty: the running fiber's
+  bool host = false;             // host code did it, whatever runs now
 };
 
 void open_report();

@@ -1,0 +1,71 @@
+"""The emulated CUDA runtime does what CUDA documents, and its checks name kind and line."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from warploom.core.records import BuildSpec, Finding, Limits, RunSpec, Severity, Timing, Verdict
+from warploom.emulator import EmulatorRun, RunOptions, build, run
+
+PROGRAMS = Path(__file__).with_name("programs")
+DEFECTS = PROGRAMS / "device_defects.cu"
+EXPECTED = {
+    match[1]: (match[2], number)
+    for number, line in enumerate(DEFECTS.read_text().splitlines(), 1)
+    if (match := re.search(r"// EXPECT\((\w+)\): (\w+)", line))
+}
+SCHEDULES = [RunSpec(0, Timing.EAGER), RunSpec(0, Timing.LAZY), RunSpec(3, Timing.RANDOM)]
+
+
+def emulate(
+    program: Path, schedule: RunSpec, defines: Mapping[str, str] | None = None
+) -> EmulatorRun:
+    built = build(BuildSpec(program, defines=defines or {}))
+    options = RunOptions(run=schedule, ranks=1, processes="single", limits=Limits(seconds=30))
+    return run(built, options)
+
+
+def errors(outcome: EmulatorRun) -> list[Finding]:
+    return [f for f in outcome.findings if f.severity == Severity.ERROR]
+
+
+def places(finding: Finding) -> set[int | None]:
+    return {finding.line, finding.other.line if finding.other else None}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
+@pytest.mark.parametrize("name", ["threads", "streams", "errors"])
+def test_documented_behaviour(name: str, schedule: RunSpec):
+    outcome = emulate(PROGRAMS / f"{name}.cu", schedule)
+    assert outcome.stdout == ""
+    assert outcome.verdict == Verdict.OK, outcome.findings
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
+def test_no_finding_without_a_defect(schedule: RunSpec):
+    outcome = emulate(DEFECTS, schedule)
+    assert outcome.findings == ()
+    assert outcome.verdict == Verdict.OK
+
+
+@pytest.mark.parametrize("macro", sorted(EXPECTED))
+def test_defect_is_named_with_its_line(macro: str):
+    kind, line = EXPECTED[macro]
+    for schedule in SCHEDULES:
+        outcome = emulate(DEFECTS, schedule, {macro: ""})
+        # A race has two places; which of them comes last depends on the schedule.
+        found = {(f.kind, place) for f in errors(outcome) for place in places(f)}
+        assert (kind, line) in found, (schedule, outcome.findings)
+        assert {k for k, _ in found} - {"exit_code"} == {kind}, (schedule, outcome.findings)
+        assert outcome.verdict != Verdict.OK
+
+
+def test_same_seed_same_run():
+    def trace(seed: int) -> tuple[object, ...]:
+        outcome = emulate(DEFECTS, RunSpec(seed, Timing.RANDOM), {"GLOBAL_RACE": ""})
+        stats = {k: v for k, v in outcome.stats.items() if k != "seconds"}
+        return (outcome.findings, stats)
+
+    assert trace(5) == trace(5)
