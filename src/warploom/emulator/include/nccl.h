@@ -6,9 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef WARPLOOM_RUNTIME
+#include "warploom/types.h"
+#else
 #include <cuda_runtime.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#endif
 
 #ifndef WARPLOOM_NCCL_VERSION
 #define WARPLOOM_NCCL_VERSION 23203

@@ -1,0 +1,304 @@
+// GIN operations: put, get, signal, flush and counters.
+#include "gin.h"
+
+#include "kernel.h"
+#include "memory.h"
+#include "polling.h"
+
+namespace warploom::nccl {
+
+namespace {
+
+void check_extent(const ncclWindow_vidmem& window, std::size_t offset, std::size_t bytes,
+                  const char* what, const char* side) {
+  if (offset <= window.bytes && bytes <= window.bytes - offset) return;
+  fail({.kind = "window_range",
+        .message = format("%s: %zu bytes at offset %zu of the %s window, which has %zu bytes", what,
+                          bytes, offset, side, window.bytes),
+        .hint = "offsets and sizes count bytes, not elements; compare them with what was "
+                "registered",
+        .other = window.registered});
+}
+
+// The member of `window` on `rank`, checked for an access of `bytes` there.
+char* locate(const DevComm& dc, ncclWindow_t window, int rank, std::size_t offset,
+             std::size_t bytes, const char* what, const char* side) {
+  check_window(window, what);
+  if (window->set->clique != dc.set->clique) {
+    fail({.kind = "window_memory",
+          .message = format("%s: the %s window belongs to another communicator", what, side),
+          .hint = "register the buffer with the communicator that the device communicator was "
+                  "made from",
+          .other = window->registered});
+  }
+  if (window->rank != dc.rank) {
+    fail({.kind = "window_order_mismatch",
+          .message = format("%s: the %s window is the handle of rank %d, used on rank %d", what,
+                            side, window->rank, dc.rank),
+          .hint = "each rank passes the handle that its own ncclCommWindowRegister returned",
+          .other = window->registered});
+  }
+  const ncclWindow_t member = window->set->members[static_cast<std::size_t>(rank)];
+  check_window(member, what);
+  check_extent(*member, offset, bytes, what, side);
+  return member->base + offset;
+}
+
+Counter& counter_of(DevComm& dc, uint32_t context, uint32_t index, const char* what) {
+  if (index >= static_cast<uint32_t>(dc.set->counters)) {
+    fail({.kind = "counter_index",
+          .message = format("%s: counter %u is used, but %d were asked for", what, index,
+                            dc.set->counters),
+          .hint = "raise ginCounterCount in the requirements",
+          .other = dc.created});
+  }
+  return dc.counters[context][index];
+}
+
+// The data part of a put or get: checks it, enters its accesses, and fills the transfer.
+void prepare_data(DevComm& dc, const PutArgs& args, int peer, Transfer& t, const Actor& actor) {
+  const bool get = t.channel->get;
+  const int source_rank = get ? peer : dc.rank, destination_rank = get ? dc.rank : peer;
+  t.bytes = args.bytes;
+  if (args.value) {
+    t.staged.assign(static_cast<const char*>(args.value),
+                    static_cast<const char*>(args.value) + args.bytes);
+    t.read = true;
+  } else {
+    t.source =
+        locate(dc, args.source, source_rank, args.source_offset, args.bytes, args.name, "source");
+    t.source_window = args.source->set->members[static_cast<std::size_t>(source_rank)];
+    access_read(actor, t.source, t.bytes);
+  }
+  t.destination = locate(dc, args.destination, destination_rank, args.destination_offset,
+                         args.bytes, args.name, "destination");
+  t.destination_window = args.destination->set->members[static_cast<std::size_t>(destination_rank)];
+  access_write(actor, t.destination, t.bytes);
+}
+
+bool is_strong(const DevComm& dc, const RemoteAction& action, const char* what) {
+  const DevCommSet& set = *dc.set;
+  if (action.kind == RemoteAction::Address && !set.va_signals) {
+    fail({.kind = "gin_not_enabled",
+          .message =
+              format("%s: a signal in a window is used, but ginVaSignalsRequired is false", what),
+          .hint = "leave ginVaSignalsRequired true in the requirements",
+          .other = dc.created});
+  }
+  switch (action.strength) {
+    case Strength::Weak:
+      return false;
+    case Strength::Legacy:
+      return set.strong_legacy;
+    default:
+      break;
+  }
+  if (!set.strong_signals) {
+    fail({.kind = "gin_not_enabled",
+          .message =
+              format("%s: a strong signal is used, but ginStrongSignalsRequired is false", what),
+          .hint = "leave ginStrongSignalsRequired true in the requirements, or use a weak signal",
+          .other = dc.created});
+  }
+  return true;
+}
+
+void attach_signal(DevComm& dc, const PutArgs& args, int peer, Transfer& t, const Clock& clock) {
+  Channel& channel = *t.channel;
+  Signal& signal = target_signal(dc, peer, channel.context, args.remote, args.name);
+  t.strong = is_strong(dc, args.remote, args.name);
+  note_issue(signal, args.remote, clock, channel, t.sequence, signal_text(args.remote), t.where);
+  t.signal = &signal;
+  t.amount = args.remote.value;
+  t.signal_clock = clock;
+  if (t.strong) {
+    t.signal_clock.channel_landed(channel.id, t.sequence);
+  } else {
+    t.signal_clock.channel_landed_single(channel.id, t.sequence);
+  }
+}
+
+std::unique_ptr<Transfer> new_transfer(Channel& channel, const char* name) {
+  auto transfer = std::make_unique<Transfer>();
+  transfer->channel = &channel;
+  transfer->sequence = ++channel.issued;
+  transfer->name = name;
+  transfer->where = capture_frames();
+  return transfer;
+}
+
+Actor actor_for(const Transfer& t, const Clock& clock) {
+  return {.op = t.channel->operation_at(t.where, t.name),
+          .time = t.sequence,
+          .clock = &clock,
+          .pc = t.where.pc[0]};
+}
+
+// What a flush of a channel settles: sources were read, and gets have arrived.
+void settle(Channel& channel, uint32_t upto, Clock& clock) {
+  if (upto == 0) return;
+  if (channel.get) {
+    land(channel, upto);
+    clock.channel_landed(channel.id, upto);
+  } else {
+    read_sources(channel, upto);
+    clock.channel_read(channel.id, upto);
+  }
+}
+
+}  // namespace
+
+int reach_peer(const DevComm& dc, const Team& team, int peer, const char* what) {
+  const DevCommSet& set = *dc.set;
+  const int ranks = set.clique->size;
+  if (peer < 0 || peer >= team.ranks) {
+    fail({.kind = "peer_out_of_range",
+          .message = format("%s: peer %d of a team of %d ranks", what, peer, team.ranks),
+          .hint = "peers are numbered inside of the team, from 0 to nRanks - 1"});
+  }
+  const int world = dc.rank + (peer - team.rank) * team.stride;
+  if (world < 0 || world >= ranks) {
+    fail({.kind = "peer_out_of_range",
+          .message = format("%s: peer %d of the team is rank %d of %d", what, peer, world, ranks),
+          .hint = "make the team with ncclTeamWorld, ncclTeamLsa or ncclTeamRail of this device "
+                  "communicator"});
+  }
+  const int stride = set.connection == Connection::Rail     ? set.clique->lsa_size
+                     : set.connection == Connection::Stride ? set.stride
+                                                            : 1;
+  if ((world - dc.rank) % stride != 0) {
+    fail({.kind = "peer_off_rail",
+          .message = format("%s: rank %d is not on the rail of rank %d, and GIN connects ranks of "
+                            "one rail only (every %d-th rank)",
+                            what, world, dc.rank, stride),
+          .hint = "ask for NCCL_GIN_CONNECTION_FULL, or pass on through a rank of the rail",
+          .other = dc.created});
+  }
+  return world;
+}
+
+bool acquires(Order order) { return order != Order::Relaxed && order != Order::Release; }
+bool releases(Order order) { return order != Order::Relaxed && order != Order::Acquire; }
+
+void observe(const Clock& clock, Order order) {
+  GpuThread* thread = current_thread();
+  if (acquires(order) || !thread) {
+    acquire_clock(clock);
+  } else {
+    thread->pending.join(clock);
+  }
+}
+
+bool at_least(uint64_t value, uint64_t least, int bits) {
+  const uint64_t mask = ~uint64_t{0} >> (64 - bits);
+  return ((value - least) & mask) <= (mask >> 1);
+}
+
+void check_remote_stores(const DevComm& dc, int peer, Scope released, const char* what) {
+  if (released == Scope::System) return;
+  const GpuThread* self = current_thread();
+  if (!self) return;
+  const int device = dc.set->clique->members[static_cast<std::size_t>(peer)]->device;
+  for (const GpuThread& thread : self->block->threads) {
+    if (thread.stored_to != device || device == self->block->kernel->device) continue;
+    report_finding({.kind = "scope_too_narrow",
+                    .message = format("%s announces stores of thread %u to rank %d's memory, but "
+                                      "releases them to this device only",
+                                      what, thread.linear, peer),
+                    .hint = "call __threadfence_system() after the stores, or pass "
+                            "cuda::thread_scope_system as the required release"});
+    return;
+  }
+}
+
+void put(const Gin& gin, const PutArgs& args) {
+  DevComm& dc = require_gin(gin, args.name);
+  const int peer = reach_peer(dc, args.team, args.peer, args.name);
+  Channel& line = channel(dc, peer, gin.context, false);
+  auto transfer = new_transfer(line, args.name);
+  Transfer& t = *transfer;
+  const Clock clock = release_clock();
+  const bool data = args.destination || args.source || args.value || args.bytes;
+  if (data) prepare_data(dc, args, peer, t, actor_for(t, clock));
+  if (args.remote.kind != RemoteAction::None) {
+    check_remote_stores(dc, peer, args.released, args.name);
+    attach_signal(dc, args, peer, t, clock);
+  }
+  if (args.local.present) {
+    t.counter = &counter_of(dc, gin.context, args.local.counter, args.name);
+    t.counter_clock.channel_read(line.id, t.sequence);
+  }
+  send(std::move(transfer));
+}
+
+void get(const Gin& gin, const PutArgs& args) {
+  DevComm& dc = require_gin(gin, args.name);
+  const int peer = reach_peer(dc, args.team, args.peer, args.name);
+  auto transfer = new_transfer(channel(dc, peer, gin.context, true), args.name);
+  const Clock clock = release_clock();
+  prepare_data(dc, args, peer, *transfer, actor_for(*transfer, clock));
+  send(std::move(transfer));
+}
+
+void flush(const Gin& gin, Order order) {
+  DevComm& dc = require_gin(gin, "ncclGin::flush");
+  Clock clock;
+  for (auto& [key, line] : dc.set->channels) {
+    if (line->source == dc.rank && line->context == gin.context) settle(*line, line->issued, clock);
+  }
+  observe(clock, order);
+}
+
+void flush_async(const Gin& gin, Team team, int peer, uint64_t request[2]) {
+  DevComm& dc = require_gin(gin, "ncclGin::flushAsync");
+  const int world = reach_peer(dc, team, peer, "ncclGin::flushAsync");
+  const auto puts = channel(dc, world, gin.context, false).issued;
+  const auto gets = channel(dc, world, gin.context, true).issued;
+  request[0] = static_cast<uint64_t>(world) + 1;
+  request[1] = uint64_t{puts} << 32 | gets;
+}
+
+void wait_request(const Gin& gin, uint64_t request[2], Order order) {
+  DevComm& dc = require_gin(gin, "ncclGin::wait");
+  const uint64_t world = request[0] - 1;
+  if (world >= static_cast<uint64_t>(dc.set->clique->size)) {
+    fail({.kind = "peer_out_of_range",
+          .message = "ncclGin::wait is called with a request that flushAsync did not fill",
+          .hint = "pass the request of a flushAsync of the same context"});
+  }
+  Clock clock;
+  const auto peer = static_cast<int>(world);
+  settle(channel(dc, peer, gin.context, false), static_cast<uint32_t>(request[1] >> 32), clock);
+  settle(channel(dc, peer, gin.context, true), static_cast<uint32_t>(request[1]), clock);
+  observe(clock, order);
+}
+
+uint64_t read_counter(const Gin& gin, uint32_t index, int bits, Order order) {
+  DevComm& dc = require_gin(gin, "ncclGin::readCounter");
+  Counter& counter = counter_of(dc, gin.context, index, "ncclGin::readCounter");
+  note_poll(&counter);
+  observe(counter.clock, order);
+  return counter.value & (~uint64_t{0} >> (64 - bits));
+}
+
+void wait_counter(const Gin& gin, uint32_t index, uint64_t least, int bits, Order order) {
+  DevComm& dc = require_gin(gin, "ncclGin::waitCounter");
+  Counter& counter = counter_of(dc, gin.context, index, "ncclGin::waitCounter");
+  counter.waiters.wait_until(
+      [&] { return at_least(counter.value, least, bits); },
+      {"ncclGin::waitCounter", [&counter, index, least, context = gin.context] {
+         return format("counter %u of context %u has %llu, needs %llu", index, context,
+                       static_cast<unsigned long long>(counter.value),
+                       static_cast<unsigned long long>(least));
+       }});
+  observe(counter.clock, order);
+}
+
+void reset_counter(const Gin& gin, uint32_t index) {
+  DevComm& dc = require_gin(gin, "ncclGin::resetCounter");
+  Counter& counter = counter_of(dc, gin.context, index, "ncclGin::resetCounter");
+  counter.value = 0;
+  counter.clock = {};
+}
+
+}  // namespace warploom::nccl

@@ -1,0 +1,26 @@
+// Checks that GIN operations share.
+#pragma once
+
+#include "nccl_devcomm.h"
+#include "network.h"
+
+namespace warploom::nccl {
+
+// World rank of a team's member; ends the run if there is none, or GIN does not reach it.
+int reach_peer(const DevComm& dc, const Team& team, int peer, const char* what);
+Signal& signal_of(DevComm& dc, uint32_t context, const SignalName& name, const char* what);
+// The signal of `action` on `peer`, with the rules of its use checked for this arrival.
+Signal& target_signal(DevComm& dc, int peer, uint32_t context, const RemoteAction& action,
+                      const char* what);
+void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock, Channel& channel,
+                uint32_t sequence, const std::string& name, const Frames& where);
+std::string signal_text(const RemoteAction& action);
+bool at_least(uint64_t value, uint64_t least, int bits);
+// Takes over an order that was observed: at once, or at the thread's next fence.
+void observe(const Clock& clock, Order order);
+bool acquires(Order order);
+bool releases(Order order);
+// A store to a peer's memory that was not released to the system before `what` announces it.
+void check_remote_stores(const DevComm& dc, int peer, Scope released, const char* what);
+
+}  // namespace warploom::nccl

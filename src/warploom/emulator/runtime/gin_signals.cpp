@@ -1,0 +1,200 @@
+// Signals: arrival rules, waits, resets and shadows.
+#include "gin.h"
+#include "kernel.h"
+#include "memory.h"
+#include "polling.h"
+
+namespace warploom::nccl {
+
+namespace {
+
+// Did `clock` see the event that `actor` was?
+bool covers(const Clock& clock, const Actor& actor) {
+  const Op& op = op_of(actor.op);
+  if (clock.agent_time(op.agent) >= op.time) return true;
+  return op.kind == OpKind::Kernel &&
+         clock.covers_block(actor.op, actor.block, actor.thread, actor.time);
+}
+
+Signal& signal_at(DevCommSet& set, ncclWindow_t window, int rank, std::size_t offset,
+                  const char* what) {
+  check_window(window, what);
+  const ncclWindow_t member = window->set->members[static_cast<std::size_t>(rank)];
+  check_window(member, what);
+  if (offset % sizeof(uint64_t) || offset + sizeof(uint64_t) > member->bytes) {
+    fail({.kind = "signal_index",
+          .message = format("%s: a signal at offset %zu of a window of %zu bytes", what, offset,
+                            member->bytes),
+          .hint = "a signal takes 8 aligned bytes inside of the window"});
+  }
+  auto* word = reinterpret_cast<uint64_t*>(member->base + offset);
+  auto& slot = set.by_address[word];
+  if (!slot) {
+    slot = std::make_unique<Signal>();
+    slot->word = word;
+  }
+  return *slot;
+}
+
+Signal& signal_number(DevComm& dc, uint32_t context, uint32_t index, const char* what) {
+  if (index >= static_cast<uint32_t>(dc.set->signals)) {
+    fail({.kind = "signal_index",
+          .message =
+              format("%s: signal %u is used, but %d were asked for", what, index, dc.set->signals),
+          .hint = "raise ginSignalCount in the requirements",
+          .other = dc.created});
+  }
+  return dc.signals[context][index];
+}
+
+std::string name_text(const SignalName& name, uint32_t context) {
+  if (name.window) return format("the signal at offset %zu of a window", name.offset);
+  return format("signal %u of context %u", name.index, context);
+}
+
+void check_mode(Signal& signal, const RemoteAction& action, const std::string& name,
+                const Frames& where) {
+  const auto mode = action.increment ? Signal::Mode::Increments : Signal::Mode::Additions;
+  if (signal.mode == Signal::Mode::Fresh) {
+    signal.mode = mode;
+    signal.mode_set = where;
+  } else if (signal.mode != mode) {
+    report_finding({.kind = "signal_mixed_ops",
+                    .message = format("%s gets both SignalInc and SignalAdd without a reset in "
+                                      "between",
+                                      name.c_str()),
+                    .hint = "use one of the two for a signal, or two signals",
+                    .where = where,
+                    .other = signal.mode_set});
+  }
+}
+
+}  // namespace
+
+std::string signal_text(const RemoteAction& action) {
+  if (action.kind == RemoteAction::Address) {
+    return format("the signal at offset %zu of a window", action.offset);
+  }
+  return format("signal %u", action.signal);
+}
+
+Signal& signal_of(DevComm& dc, uint32_t context, const SignalName& name, const char* what) {
+  if (name.window) return signal_at(*dc.set, name.window, dc.rank, name.offset, what);
+  return signal_number(dc, context, name.index, what);
+}
+
+Signal& target_signal(DevComm& dc, int peer, uint32_t context, const RemoteAction& action,
+                      const char* what) {
+  if (action.kind == RemoteAction::Address) {
+    return signal_at(*dc.set, action.window, peer, action.offset, what);
+  }
+  DevComm& target = *dc.set->members[static_cast<std::size_t>(peer)];
+  if (!target.live) {
+    fail({.kind = "use_after_destroy",
+          .message =
+              format("%s to rank %d, which has destroyed its device communicator", what, peer),
+          .hint = "synchronise the ranks before ncclDevCommDestroy",
+          .other = target.destroyed});
+  }
+  return signal_number(target, context, action.signal, what);
+}
+
+void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock, Channel& channel,
+                uint32_t sequence, const std::string& name, const Frames& where) {
+  check_mode(signal, action, name, where);
+  if (g_config.race && signal.was_reset && !covers(clock, signal.reset)) {
+    report_finding({.kind = "signal_reset_race",
+                    .message = format("rank %d sends %s to rank %d, which may reset it before or "
+                                      "after the arrival",
+                                      channel.source, name.c_str(), channel.peer),
+                    .hint = "order the reset before the next signal: a barrier between the two",
+                    .where = where,
+                    .other = signal.reset_where});
+  }
+  signal.issued[channel.id] = sequence;
+  signal.last_issued = where;
+}
+
+uint64_t read_signal(const Gin& gin, const SignalName& name, int bits, Order order) {
+  DevComm& dc = require_gin(gin, "ncclGin::readSignal");
+  Signal& signal = signal_of(dc, gin.context, name, "ncclGin::readSignal");
+  note_poll(&signal);
+  observe(signal.clock, order);
+  return signal.value() & (~uint64_t{0} >> (64 - bits));
+}
+
+uint64_t wait_signal(const Gin& gin, const SignalName& name, uint64_t least, int bits, Order order,
+                     const char* op) {
+  DevComm& dc = require_gin(gin, op);
+  Signal& signal = signal_of(dc, gin.context, name, op);
+  const int rank = dc.rank;
+  signal.waiters.wait_until([&] { return at_least(signal.value(), least, bits); },
+                            {op, [&signal, name, least, rank, context = gin.context] {
+                               return format("%s on rank %d has %llu, needs %llu",
+                                             name_text(name, context).c_str(), rank,
+                                             static_cast<unsigned long long>(signal.value()),
+                                             static_cast<unsigned long long>(least));
+                             }});
+  observe(signal.clock, order);
+  return signal.value();
+}
+
+void reset_signal(const Gin& gin, const SignalName& name) {
+  DevComm& dc = require_gin(gin, "ncclGin::resetSignal");
+  Signal& signal = signal_of(dc, gin.context, name, "ncclGin::resetSignal");
+  const Frames where = capture_frames();
+  const Actor actor = current_actor(where.pc[0]);
+  Clock known = *actor.clock;
+  if (const GpuThread* thread = current_thread()) known.join(thread->pending);
+  if (g_config.race) {
+    for (const auto& [channel, sequence] : signal.issued) {
+      if (known.covers_landing(channel, sequence)) continue;
+      report_finding({.kind = "signal_reset_race",
+                      .message = format("%s is reset on rank %d while an arrival is not ordered "
+                                        "before it",
+                                        name_text(name, gin.context).c_str(), dc.rank),
+                      .hint = "wait for all arrivals before the reset, and let the senders go on "
+                              "only after it",
+                      .where = where,
+                      .other = signal.last_issued});
+      break;
+    }
+  }
+  *signal.word = 0;
+  signal.clock = {};
+  signal.mode = Signal::Mode::Fresh;
+  signal.issued.clear();
+  signal.was_reset = true;
+  signal.reset = actor;
+  signal.reset.clock = nullptr;
+  signal.reset_where = where;
+  if (!name.window) write_shadow(gin, name.index, 0);
+  note_progress();
+}
+
+uint64_t* shadow_pointer(const Gin& gin, uint32_t index) {
+  DevComm& dc = require_gin(gin, "ncclGin::getSignalShadowPtr");
+  signal_number(dc, gin.context, index, "ncclGin::getSignalShadowPtr");
+  const auto signals = static_cast<std::size_t>(dc.set->signals);
+  return dc.shadows + gin.context * signals + index;
+}
+
+uint64_t read_shadow(const Gin& gin, uint32_t index) {
+  uint64_t* shadow = shadow_pointer(gin, index);
+  access_read(current_actor(capture_frames().pc[0]), shadow, sizeof *shadow);
+  return *shadow;
+}
+
+void write_shadow(const Gin& gin, uint32_t index, uint64_t value) {
+  uint64_t* shadow = shadow_pointer(gin, index);
+  access_write(current_actor(capture_frames().pc[0]), shadow, sizeof *shadow);
+  *shadow = value;
+}
+
+void increase_shadow(const Gin& gin, uint32_t index, uint64_t delta) {
+  uint64_t* shadow = shadow_pointer(gin, index);
+  access_atomic(current_actor(capture_frames().pc[0]), shadow, sizeof *shadow, true);
+  *shadow += delta;
+}
+
+}  // namespace warploom::nccl

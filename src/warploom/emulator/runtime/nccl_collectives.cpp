@@ -1,0 +1,375 @@
+#include "nccl_collectives.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "memory.h"
+#include "nccl_group.h"
+
+namespace warploom::nccl {
+
+namespace {
+
+std::vector<ReduceOp> g_custom_ops;  // their numbers follow the built-in ones
+
+bool is_transfer(Call call) { return call == Call::Send || call == Call::Recv; }
+
+bool has_root(Call call) {
+  return call == Call::Broadcast || call == Call::Reduce || call == Call::Gather ||
+         call == Call::Scatter;
+}
+
+bool reduces(Call call) {
+  return call == Call::AllReduce || call == Call::Reduce || call == Call::ReduceScatter;
+}
+
+// Operations made with ncclRedOpCreatePreMulSum may have another number on each rank.
+int comparable_op(const ReduceOp& op) { return op.scaled ? ncclNumOps : op.code; }
+
+std::string describe(const Task& t) {
+  std::string text = format("%s of %zu %s", call_name(t.call), t.count, type_name(t.type));
+  if (reduces(t.call)) text += format(" with %s", op_name(t.op.code));
+  if (has_root(t.call)) text += format(" and root %d", t.root);
+  return text;
+}
+
+void check_match(const Task& task, const Task& first) {
+  const bool same = task.call == first.call && task.count == first.count &&
+                    task.type == first.type && task.root == first.root &&
+                    (!reduces(task.call) || comparable_op(task.op) == comparable_op(first.op));
+  if (same) return;
+  fail(
+      {.kind = "collective_mismatch",
+       .message = format("collective number %llu of the communicator is %s on rank %d, and %s on "
+                         "rank %d",
+                         static_cast<unsigned long long>(task.sequence + 1), describe(task).c_str(),
+                         task.comm->rank, describe(first).c_str(), first.comm->rank),
+       .hint = "all ranks call the same collectives in the same order, with the same count, type, "
+               "operation and root",
+       .where = task.where,
+       .other = first.where});
+}
+
+// Enters the call into the communicator's sequence, and compares it with the other ranks'.
+void enroll(Task& task) {
+  Clique& clique = *task.comm->clique;
+  task.sequence = task.comm->collectives++;
+  auto& meeting = clique.collectives[task.sequence];
+  if (!meeting) {
+    meeting = std::make_shared<CollectiveMeeting>();
+    meeting->members.resize(static_cast<std::size_t>(clique.size));
+  }
+  for (const Task* other : meeting->members) {
+    if (other) {
+      check_match(task, *other);
+      break;
+    }
+  }
+  meeting->members[static_cast<std::size_t>(task.comm->rank)] = &task;
+  meeting->enqueued++;
+}
+
+bool resolve_op(ReduceOp& op, ncclRedOp_t number) {
+  const int custom = static_cast<int>(number) - ncclNumOps;
+  if (custom < 0) {
+    op.code = number;
+    return number >= 0;
+  }
+  if (custom >= static_cast<int>(g_custom_ops.size())) return false;
+  op = g_custom_ops[static_cast<std::size_t>(custom)];
+  return true;
+}
+
+ncclResult_t check_arguments(const Task& task) {
+  ncclComm* comm = task.comm;
+  if (type_bytes(task.type) == 0) {
+    return set_error(comm, ncclInvalidArgument, "unknown data type");
+  }
+  const int ranks = comm->clique->size;
+  if ((has_root(task.call) || is_transfer(task.call)) && (task.root < 0 || task.root >= ranks)) {
+    if (is_transfer(task.call)) {
+      report_finding({.kind = "peer_out_of_range",
+                      .message = format("%s: peer %d of a communicator of %d ranks",
+                                        call_name(task.call), task.root, ranks),
+                      .hint = "peers are numbered from 0 to nranks - 1"});
+    }
+    return set_error(comm, ncclInvalidArgument, "no such rank");
+  }
+  if (reduces(task.call) && !reducible(task.type)) {
+    stop_unsupported(type_name(task.type), "reductions of 8-bit floats are not emulated");
+  }
+  return ncclSuccess;
+}
+
+// The stream as the communicator's device sees it.
+Stream* stream_for(const Task& task) {
+  HostThread& host = current_host();
+  const int device = std::exchange(host.device, task.comm->device);
+  Stream* stream = resolve_stream(task.handle);
+  host.device = device;
+  return stream;
+}
+
+void check_pointer(const Task& task, const void* p, std::size_t bytes, const char* side) {
+  if (bytes == 0) return;
+  if (!in_arena(p)) {
+    fail({.kind = "device_dereference_host",
+          .message =
+              format("%s: the %s buffer at %p is not device memory", call_name(task.call), side, p),
+          .hint = "pass memory from cudaMalloc or ncclMemAlloc",
+          .where = task.where});
+  }
+}
+
+}  // namespace
+
+const char* call_name(Call call) {
+  static const char* const kNames[] = {
+      "ncclAllReduce", "ncclBroadcast", "ncclReduce",  "ncclAllGather", "ncclReduceScatter",
+      "ncclAlltoAll",  "ncclGather",    "ncclScatter", "ncclSend",      "ncclRecv"};
+  return kNames[static_cast<int>(call)];
+}
+
+std::size_t Task::send_bytes() const {
+  const auto ranks = static_cast<std::size_t>(comm->clique->size);
+  const bool is_root = comm->rank == root;
+  switch (call) {
+    case Call::Recv:
+      return 0;
+    case Call::Broadcast:
+      return is_root ? bytes() : 0;
+    case Call::ReduceScatter:
+    case Call::AlltoAll:
+      return bytes() * ranks;
+    case Call::Scatter:
+      return is_root ? bytes() * ranks : 0;
+    default:
+      return bytes();
+  }
+}
+
+std::size_t Task::recv_bytes() const {
+  const auto ranks = static_cast<std::size_t>(comm->clique->size);
+  const bool is_root = comm->rank == root;
+  switch (call) {
+    case Call::Send:
+      return 0;
+    case Call::Reduce:
+      return is_root ? bytes() : 0;
+    case Call::AllGather:
+    case Call::AlltoAll:
+      return bytes() * ranks;
+    case Call::Gather:
+      return is_root ? bytes() * ranks : 0;
+    default:
+      return bytes();
+  }
+}
+
+void check_buffers(const Task& task) {
+  const char* name = call_name(task.call);
+  if (task.send_bytes()) check_range(task.send, task.send_bytes(), name, task.where);
+  if (task.recv_bytes()) check_range(task.recv, task.recv_bytes(), name, task.where);
+}
+
+std::string Batch::waiting() const {
+  std::string text;
+  for (const auto& task : tasks) {
+    if (!task->batch) continue;  // done
+    const Clique& clique = *task->comm->clique;
+    if (!text.empty()) text += "; ";
+    if (is_transfer(task->call)) {
+      text += format("%s %s rank %d, which has no matching %s", call_name(task->call),
+                     task->call == Call::Send ? "to" : "from", task->root,
+                     task->call == Call::Send ? "ncclRecv" : "ncclSend");
+      continue;
+    }
+    const auto it = clique.collectives.find(task->sequence);
+    if (it == clique.collectives.end()) continue;
+    std::vector<bool> present;
+    for (const Task* member : it->second->members) present.push_back(member && member->started);
+    text += format("%s: rank %s has not started it", call_name(task->call),
+                   clique.missing(present).c_str());
+  }
+  return text;
+}
+
+ncclResult_t submit(std::unique_ptr<Task> task) {
+  ncclComm* comm = usable(task->comm, call_name(task->call));
+  if (!comm) return ncclInvalidArgument;
+  if (!comm->ready) return set_error(comm, ncclInvalidArgument, "the communicator is not ready");
+  const ncclResult_t valid = check_arguments(*task);
+  if (valid != ncclSuccess) return valid;
+  task->where = capture_frames();
+  check_pointer(*task, task->send, task->send_bytes(), "send");
+  check_pointer(*task, task->recv, task->recv_bytes(), "receive");
+  task->stream = stream_for(*task);
+  if (task->stream->device != comm->device) {
+    report_finding({.kind = "launch_error",
+                    .message = format("%s: the stream belongs to device %d, the communicator to "
+                                      "device %d",
+                                      call_name(task->call), task->stream->device, comm->device),
+                    .hint = "make the stream after cudaSetDevice of the communicator's device"});
+    return ncclUnhandledCudaError;
+  }
+  if (!is_transfer(task->call)) enroll(*task);
+  if (in_group()) {
+    queue_in_group(std::move(task));
+    return ncclSuccess;
+  }
+  std::vector<std::unique_ptr<Task>> one;
+  one.push_back(std::move(task));
+  launch(std::move(one));
+  return ncclSuccess;
+}
+
+void launch(std::vector<std::unique_ptr<Task>> tasks) {
+  auto batch = std::make_shared<Batch>();
+  batch->tasks = std::move(tasks);
+  batch->remaining = batch->tasks.size();
+  Task& first = *batch->tasks.front();
+  for (auto& task : batch->tasks) task->batch = batch.get();
+  first.comm->pending++;
+  const char* name = batch->tasks.size() > 1 ? "a group of NCCL calls" : call_name(first.call);
+  batch->op = push_op(first.stream, OpKind::Collective, name, [batch](StreamOp&) {
+    for (auto& task : batch->tasks) {
+      task->started = true;
+      check_buffers(*task);
+    }
+    // The last start may complete the batch and drop it from its stream.
+    const std::shared_ptr<Batch> keep = batch;
+    for (auto& task : keep->tasks) {
+      if (is_transfer(task->call)) {
+        start_transfer(*task);
+      } else {
+        start_collective(*task);
+      }
+    }
+  });
+  batch->op->where = first.where;
+  batch->op->waiting_for = [weak = std::weak_ptr<Batch>(batch)]() -> std::string {
+    const auto alive = weak.lock();
+    return alive ? alive->waiting() : std::string();
+  };
+}
+
+void task_done(Task& task) {
+  Batch* batch = std::exchange(task.batch, nullptr);
+  if (--batch->remaining > 0) return;
+  ncclComm* comm = task.comm;
+  // The operation owns the batch through its closure: this breaks the cycle.
+  const std::shared_ptr<StreamOp> op = std::move(batch->op);
+  complete(*op);
+  comm->pending--;
+  comm->idle.notify_all();
+}
+
+namespace {
+
+std::unique_ptr<Task> make_task(Call call, const void* send, void* recv, std::size_t count,
+                                ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+  auto task = std::make_unique<Task>();
+  task->call = call;
+  task->comm = comm;
+  task->send = static_cast<const char*>(send);
+  task->recv = static_cast<char*>(recv);
+  task->count = count;
+  task->type = type;
+  task->handle = stream;
+  return task;
+}
+
+ncclResult_t submit_reduction(std::unique_ptr<Task> task, ncclRedOp_t op, int root) {
+  task->root = root;
+  if (!resolve_op(task->op, op)) {
+    return set_error(nullptr, ncclInvalidArgument, "unknown operation");
+  }
+  return submit(std::move(task));
+}
+
+ncclResult_t submit_rooted(std::unique_ptr<Task> task, int root) {
+  task->root = root;
+  return submit(std::move(task));
+}
+
+}  // namespace
+
+}  // namespace warploom::nccl
+
+using namespace warploom;
+using namespace warploom::nccl;
+
+extern "C" {
+
+ncclResult_t ncclAllReduce(const void* send, void* recv, std::size_t count, ncclDataType_t type,
+                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return submit_reduction(make_task(Call::AllReduce, send, recv, count, type, comm, stream), op,
+                          -1);
+}
+ncclResult_t ncclReduce(const void* send, void* recv, std::size_t count, ncclDataType_t type,
+                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
+  return submit_reduction(make_task(Call::Reduce, send, recv, count, type, comm, stream), op, root);
+}
+ncclResult_t ncclReduceScatter(const void* send, void* recv, std::size_t count, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return submit_reduction(make_task(Call::ReduceScatter, send, recv, count, type, comm, stream), op,
+                          -1);
+}
+ncclResult_t ncclBroadcast(const void* send, void* recv, std::size_t count, ncclDataType_t type,
+                           int root, ncclComm_t comm, cudaStream_t stream) {
+  return submit_rooted(make_task(Call::Broadcast, send, recv, count, type, comm, stream), root);
+}
+ncclResult_t ncclBcast(void* buffer, std::size_t count, ncclDataType_t type, int root,
+                       ncclComm_t comm, cudaStream_t stream) {
+  return submit_rooted(make_task(Call::Broadcast, buffer, buffer, count, type, comm, stream), root);
+}
+ncclResult_t ncclAllGather(const void* send, void* recv, std::size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return submit(make_task(Call::AllGather, send, recv, count, type, comm, stream));
+}
+ncclResult_t ncclAlltoAll(const void* send, void* recv, std::size_t count, ncclDataType_t type,
+                          ncclComm_t comm, cudaStream_t stream) {
+  return submit(make_task(Call::AlltoAll, send, recv, count, type, comm, stream));
+}
+ncclResult_t ncclGather(const void* send, void* recv, std::size_t count, ncclDataType_t type,
+                        int root, ncclComm_t comm, cudaStream_t stream) {
+  return submit_rooted(make_task(Call::Gather, send, recv, count, type, comm, stream), root);
+}
+ncclResult_t ncclScatter(const void* send, void* recv, std::size_t count, ncclDataType_t type,
+                         int root, ncclComm_t comm, cudaStream_t stream) {
+  return submit_rooted(make_task(Call::Scatter, send, recv, count, type, comm, stream), root);
+}
+ncclResult_t ncclSend(const void* send, std::size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream) {
+  return submit_rooted(make_task(Call::Send, send, nullptr, count, type, comm, stream), peer);
+}
+ncclResult_t ncclRecv(void* recv, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return submit_rooted(make_task(Call::Recv, nullptr, recv, count, type, comm, stream), peer);
+}
+
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type,
+                                      ncclScalarResidence_t residence, ncclComm_t comm) {
+  if (!usable(comm, "ncclRedOpCreatePreMulSum") || !op || !scalar || type_bytes(type) == 0) {
+    return ncclInvalidArgument;
+  }
+  ReduceOp made;
+  made.code = ncclSum;
+  made.scaled = true;
+  if (residence == ncclScalarHostImmediate) {
+    std::memcpy(made.scalar, scalar, type_bytes(type));
+  } else {
+    made.device_scalar = scalar;
+  }
+  g_custom_ops.push_back(made);
+  *op = static_cast<ncclRedOp_t>(ncclNumOps + static_cast<int>(g_custom_ops.size()) - 1);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
+  if (!usable(comm, "ncclRedOpDestroy")) return ncclInvalidArgument;
+  ReduceOp known;
+  return op >= ncclNumOps && resolve_op(known, op) ? ncclSuccess : ncclInvalidArgument;
+}
+
+}  // extern "C"

@@ -1,0 +1,71 @@
+// Host collectives and Send/Recv: operations on streams that meet across ranks.
+#pragma once
+
+#include <memory>
+
+#include "nccl_objects.h"
+#include "nccl_reduce.h"
+
+namespace warploom::nccl {
+
+enum class Call : uint8_t {
+  AllReduce,
+  Broadcast,
+  Reduce,
+  AllGather,
+  ReduceScatter,
+  AlltoAll,
+  Gather,
+  Scatter,
+  Send,
+  Recv,
+};
+const char* call_name(Call call);
+
+struct Batch;
+
+// One call on one rank.
+struct Task {
+  Call call = Call::AllReduce;
+  ncclComm* comm = nullptr;
+  const char* send = nullptr;
+  char* recv = nullptr;
+  std::size_t count = 0;
+  ncclDataType_t type = ncclFloat32;
+  ReduceOp op{};
+  int root = -1;  // or the peer of Send and Recv
+  cudaStream_t handle = nullptr;
+  Stream* stream = nullptr;
+  Frames where;
+  uint64_t sequence = 0;
+  Batch* batch = nullptr;
+  bool started = false;
+  std::size_t bytes() const { return count * type_bytes(type); }
+  std::size_t send_bytes() const;  // 0 if the rank sends nothing
+  std::size_t recv_bytes() const;
+};
+
+// The calls of one group on one stream and communicator: they run together.
+struct Batch {
+  std::shared_ptr<StreamOp> op;
+  std::vector<std::unique_ptr<Task>> tasks;
+  std::size_t remaining = 0;
+  std::string waiting() const;
+};
+
+struct CollectiveMeeting {
+  std::vector<Task*> members;
+  int enqueued = 0, started = 0;
+};
+
+// Checks a call's arguments and issues it, or queues it in the open group.
+ncclResult_t submit(std::unique_ptr<Task> task);
+// Puts tasks of one stream and communicator on their stream.
+void launch(std::vector<std::unique_ptr<Task>> tasks);
+void task_done(Task& task);
+
+void start_collective(Task& task);
+void start_transfer(Task& task);  // Send or Recv
+void check_buffers(const Task& task);
+
+}  // namespace warploom::nccl

@@ -1,0 +1,209 @@
+// What a collective does once all of its ranks have started it.
+#include <algorithm>
+#include <cstring>
+
+#include "memory.h"
+#include "nccl_collectives.h"
+
+namespace warploom::nccl {
+
+namespace {
+
+using Members = std::vector<Task*>;
+using Bytes = std::vector<char>;
+
+// Every output is made before any is written: inputs and outputs may be the same memory.
+struct Output {
+  Task* task;
+  char* target;
+  Bytes data;
+};
+
+StreamOp& op_of_task(const Task& task) { return *task.batch->op; }
+
+void enter_accesses(const Members& members) {
+  for (const Task* task : members) {
+    const Actor actor = actor_of(op_of_task(*task));
+    if (task->send_bytes()) access_read(actor, task->send, task->send_bytes());
+    if (task->recv_bytes()) access_write(actor, task->recv, task->recv_bytes());
+  }
+}
+
+std::vector<ReduceOp> operations(const Members& members) {
+  std::vector<ReduceOp> ops;
+  for (const Task* task : members) {
+    ReduceOp op = task->op;
+    if (op.device_scalar) {
+      const std::size_t bytes = type_bytes(task->type);
+      check_range(op.device_scalar, bytes, call_name(task->call), task->where);
+      access_read(actor_of(op_of_task(*task)), op.device_scalar, bytes);
+      std::memcpy(op.scalar, op.device_scalar, bytes);
+    }
+    ops.push_back(op);
+  }
+  return ops;
+}
+
+Bytes reduced(const Members& members, std::size_t offset) {
+  std::vector<const char*> inputs;
+  for (const Task* task : members) inputs.push_back(task->send + offset);
+  Bytes out(members[0]->bytes());
+  reduce(out.data(), inputs, members[0]->count, members[0]->type, operations(members));
+  return out;
+}
+
+Bytes copied(const char* from, std::size_t bytes) { return Bytes(from, from + bytes); }
+
+void append(Bytes& out, const char* from, std::size_t bytes) {
+  out.insert(out.end(), from, from + bytes);
+}
+
+std::vector<Output> compute(const Members& members) {
+  const Task& any = *members[0];
+  const std::size_t block = any.bytes();
+  std::vector<Output> out;
+  switch (any.call) {
+    case Call::AllReduce: {
+      const Bytes sum = reduced(members, 0);
+      for (Task* t : members) out.push_back({t, t->recv, sum});
+      break;
+    }
+    case Call::Reduce: {
+      Task* root = members[static_cast<std::size_t>(any.root)];
+      out.push_back({root, root->recv, reduced(members, 0)});
+      break;
+    }
+    case Call::ReduceScatter:
+      for (std::size_t r = 0; r < members.size(); r++) {
+        out.push_back({members[r], members[r]->recv, reduced(members, r * block)});
+      }
+      break;
+    case Call::Broadcast: {
+      const Bytes data = copied(members[static_cast<std::size_t>(any.root)]->send, block);
+      for (Task* t : members) out.push_back({t, t->recv, data});
+      break;
+    }
+    case Call::AllGather:
+    case Call::Gather: {
+      Bytes all;
+      for (const Task* t : members) append(all, t->send, block);
+      for (Task* t : members) {
+        if (t->recv_bytes()) out.push_back({t, t->recv, all});
+      }
+      break;
+    }
+    case Call::AlltoAll:
+      for (std::size_t r = 0; r < members.size(); r++) {
+        Bytes mine;
+        for (const Task* t : members) append(mine, t->send + r * block, block);
+        out.push_back({members[r], members[r]->recv, std::move(mine)});
+      }
+      break;
+    default: {  // Scatter
+      const Task* root = members[static_cast<std::size_t>(any.root)];
+      for (std::size_t r = 0; r < members.size(); r++) {
+        out.push_back({members[r], members[r]->recv, copied(root->send + r * block, block)});
+      }
+      break;
+    }
+  }
+  return out;
+}
+
+// A rank's completion comes after the starts of the ranks whose data it gets.
+void join_clocks(const Members& members) {
+  const Task& any = *members[0];
+  const bool from_root = any.call == Call::Broadcast || any.call == Call::Scatter;
+  const bool to_root = any.call == Call::Reduce || any.call == Call::Gather;
+  if (from_root) {
+    const Clock root = op_of_task(*members[static_cast<std::size_t>(any.root)]).clock;
+    for (Task* t : members) op_of_task(*t).clock.join(root);
+    return;
+  }
+  Clock all;
+  for (const Task* t : members) all.join(op_of_task(*t).clock);
+  for (Task* t : members) {
+    if (!to_root || t->comm->rank == any.root) op_of_task(*t).clock.join(all);
+  }
+}
+
+bool readable(const Members& members) {
+  return std::all_of(members.begin(), members.end(), [](const Task* t) {
+    const auto alive = [](const void* p, std::size_t bytes) {
+      const Allocation* a = bytes ? find_allocation(p) : nullptr;
+      return bytes == 0 ||
+             (a && a->live && reinterpret_cast<uintptr_t>(p) + bytes <= a->start + a->bytes);
+    };
+    return alive(t->send, t->send_bytes()) && alive(t->recv, t->recv_bytes());
+  });
+}
+
+void exchange(const Members& members) {
+  enter_accesses(members);
+  if (members[0]->count && readable(members)) {
+    for (const Output& out : compute(members)) {
+      if (!out.data.empty()) std::memcpy(out.target, out.data.data(), out.data.size());
+    }
+  }
+  join_clocks(members);
+  note_progress();
+  for (Task* task : members) task_done(*task);
+}
+
+void check_transfer(const Task& send, const Task& receive) {
+  if (send.bytes() == receive.bytes() && send.type == receive.type) return;
+  fail({.kind = "collective_mismatch",
+        .message = format("ncclSend of %zu %s from rank %d meets ncclRecv of %zu %s on rank %d",
+                          send.count, type_name(send.type), send.comm->rank, receive.count,
+                          type_name(receive.type), receive.comm->rank),
+        .hint = "both sides name the same count and type, in the same order of calls",
+        .where = receive.where,
+        .other = send.where});
+}
+
+void transfer(Task& send, Task& receive) {
+  check_transfer(send, receive);
+  StreamOp& from = op_of_task(send);
+  StreamOp& to = op_of_task(receive);
+  access_read(actor_of(from), send.send, send.bytes());
+  access_write(actor_of(to), receive.recv, receive.bytes());
+  if (send.count && readable({&send}) && readable({&receive})) {
+    std::memmove(receive.recv, send.send, send.bytes());
+  }
+  to.clock.join(from.clock);
+  note_progress();
+  task_done(send);
+  task_done(receive);
+}
+
+}  // namespace
+
+void start_collective(Task& task) {
+  Clique& clique = *task.comm->clique;
+  const std::shared_ptr<CollectiveMeeting> meeting = clique.collectives[task.sequence];
+  if (++meeting->started < clique.size) return;
+  clique.collectives.erase(task.sequence);
+  exchange(meeting->members);
+}
+
+void start_transfer(Task& task) {
+  Clique& clique = *task.comm->clique;
+  const int me = task.comm->rank;
+  const bool sends = task.call == Call::Send;
+  const std::pair<int, int> key = sends ? std::pair{me, task.root} : std::pair{task.root, me};
+  auto& mine = sends ? clique.sends[key] : clique.receives[key];
+  auto& theirs = sends ? clique.receives[key] : clique.sends[key];
+  if (theirs.empty()) {
+    mine.push_back(&task);
+    return;
+  }
+  Task* other = theirs.front();
+  theirs.pop_front();
+  if (sends) {
+    transfer(task, *other);
+  } else {
+    transfer(*other, task);
+  }
+}
+
+}  // namespace warploom::nccl

@@ -1,0 +1,94 @@
+#include "nccl_group.h"
+
+#include <map>
+
+namespace warploom::nccl {
+
+namespace {
+
+// The open group of one host thread.
+struct Group {
+  int depth = 0;
+  Frames where;
+  std::vector<HostTask> host;
+  std::vector<std::unique_ptr<Task>> tasks;
+};
+std::map<const HostThread*, Group> g_groups;
+
+Group& current_group() { return g_groups[&current_host()]; }
+
+// All calls of the group on one stream of one communicator start together.
+void launch_all(std::vector<std::unique_ptr<Task>> tasks) {
+  std::vector<std::vector<std::unique_ptr<Task>>> batches;
+  std::map<std::pair<ncclComm*, Stream*>, std::size_t> index;
+  for (auto& task : tasks) {
+    const auto [it, fresh] = index.try_emplace({task->comm, task->stream}, batches.size());
+    if (fresh) batches.emplace_back();
+    batches[it->second].push_back(std::move(task));
+  }
+  for (auto& batch : batches) launch(std::move(batch));
+}
+
+}  // namespace
+
+bool in_group() { return current_group().depth > 0; }
+
+void queue_in_group(HostTask task) { current_group().host.push_back(std::move(task)); }
+void queue_in_group(std::unique_ptr<Task> task) {
+  current_group().tasks.push_back(std::move(task));
+}
+
+ncclResult_t run_host_task(HostTask task) {
+  if (in_group()) {
+    queue_in_group(std::move(task));
+    return ncclSuccess;
+  }
+  task.post();
+  return task.finish();
+}
+
+std::vector<Frames> open_groups(const Process& process) {
+  std::vector<Frames> open;
+  for (const auto& [thread, group] : g_groups) {
+    if (thread->process == &process && group.depth > 0) open.push_back(group.where);
+  }
+  return open;
+}
+
+}  // namespace warploom::nccl
+
+using namespace warploom;
+using namespace warploom::nccl;
+
+extern "C" {
+
+ncclResult_t ncclGroupStart() {
+  Group& group = current_group();
+  if (group.depth++ == 0) group.where = capture_frames();
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd() {
+  Group& group = current_group();
+  if (group.depth == 0) {
+    report_finding({.kind = "group_unclosed",
+                    .message = "ncclGroupEnd is called without a matching ncclGroupStart",
+                    .hint = "each ncclGroupEnd closes one ncclGroupStart"});
+    return ncclInvalidUsage;
+  }
+  if (--group.depth > 0) return ncclSuccess;
+  std::vector<HostTask> host;
+  std::vector<std::unique_ptr<Task>> tasks;
+  host.swap(group.host);
+  tasks.swap(group.tasks);
+  for (HostTask& task : host) task.post();
+  ncclResult_t result = ncclSuccess;
+  for (HostTask& task : host) {
+    const ncclResult_t one = task.finish();
+    if (result == ncclSuccess) result = one;
+  }
+  launch_all(std::move(tasks));
+  return result;
+}
+
+}  // extern "C"

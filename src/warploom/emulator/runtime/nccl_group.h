@@ -1,0 +1,15 @@
+// ncclGroupStart and ncclGroupEnd.
+#pragma once
+
+#include "nccl_collectives.h"
+#include "nccl_objects.h"
+
+namespace warploom::nccl {
+
+bool in_group();
+void queue_in_group(HostTask task);
+void queue_in_group(std::unique_ptr<Task> task);
+// Places where groups were opened and never closed by threads of `process`.
+std::vector<Frames> open_groups(const Process& process);
+
+}  // namespace warploom::nccl

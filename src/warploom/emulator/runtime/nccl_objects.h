@@ -1,0 +1,123 @@
+// Communicators, windows and device communicators: one object per rank, and one shared by all
+// ranks.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "nccl_shim.h"
+#include "report.h"
+#include "stream.h"
+#include "world.h"
+
+namespace warploom::nccl {
+struct Clique;
+struct CollectiveMeeting;
+struct WindowSet;
+struct DevComm;
+struct DevCommSet;
+struct Task;
+}  // namespace warploom::nccl
+
+// One rank of a communicator.
+struct ncclComm {
+  warploom::nccl::Clique* clique = nullptr;
+  int rank = 0;
+  int device = 0;
+  warploom::Process* process = nullptr;
+  bool ready = false, finalized = false, destroyed = false;
+  warploom::Frames created, ended;
+  uint64_t meetings = 0;     // host-side collective calls made
+  uint64_t collectives = 0;  // data collectives issued
+  int pending = 0;           // operations issued and not complete
+  warploom::WaitQueue idle;
+  std::string last_error;
+};
+
+// The memory of one rank in a window.
+struct ncclWindow_vidmem {
+  warploom::nccl::WindowSet* set = nullptr;
+  ncclComm* comm = nullptr;
+  int rank = 0;
+  char* base = nullptr;
+  std::size_t bytes = 0;
+  bool live = true;
+  bool internal = false;  // of a device communicator's own resources
+  warploom::Frames registered, deregistered;
+};
+
+namespace warploom::nccl {
+
+// Ranks that call the same host function meet here; `argument` is what each of them brought.
+struct HostMeeting {
+  const char* what = "";
+  std::string details;
+  Frames where;
+  int first_rank = 0;
+  std::vector<void*> argument;
+  std::vector<bool> present;
+  Clock clock;
+  int arrived = 0;
+  WaitQueue done;
+};
+
+// All ranks of a communicator.
+struct Clique {
+  uint64_t id = 0;
+  int size = 0;
+  int joined = 0;
+  int lsa_size = 0;  // set when all have joined
+  std::vector<ncclComm*> members;
+  Frames where;  // of the first to join
+  Clock clock;
+  WaitQueue waiting;
+  std::map<uint64_t, std::shared_ptr<HostMeeting>> meetings;
+  std::map<uint64_t, std::shared_ptr<CollectiveMeeting>> collectives;
+  std::map<std::pair<int, int>, std::deque<Task*>> sends, receives;  // by sender and receiver
+  // Who registered what, in order, to find windows that were paired wrongly.
+  std::vector<std::vector<std::string>> registrations;
+
+  std::string missing(const std::vector<bool>& present) const;  // ranks, in words
+};
+
+struct WindowSet {
+  Clique* clique = nullptr;
+  std::vector<ncclWindow_t> members;
+};
+
+// --- helpers that every part uses ---------------------------------------------------------------
+
+// Reports, and ends the run: there is no sensible way to go on.
+[[noreturn]] void fail(FindingInfo info);
+// nullptr, with the reason reported, if `comm` cannot be used by the call `what`.
+ncclComm* usable(ncclComm_t comm, const char* what);
+ncclResult_t set_error(ncclComm* comm, ncclResult_t result, std::string why);
+
+// A host call that meets its partners; inside of a group it waits for ncclGroupEnd.
+struct HostTask {
+  std::function<void()> post;
+  std::function<ncclResult_t()> finish;
+};
+ncclResult_t run_host_task(HostTask task);
+std::shared_ptr<HostMeeting> post_meeting(ncclComm* comm, const char* what, std::string details,
+                                          void* argument);
+void await_meeting(ncclComm* comm, HostMeeting& meeting);
+int compute_lsa_size(const std::vector<ncclComm*>& members);
+ncclComm* join_clique(Clique* clique, int rank, int device, ncclComm* comm);
+Clique* new_clique(int size);
+void wait_until_joined(ncclComm* comm, const char* what);
+
+const std::vector<ncclComm*>& all_comms();
+const std::vector<ncclWindow_t>& all_windows();
+ncclWindow_t make_window(ncclComm* comm, WindowSet* set, void* base, std::size_t bytes);
+bool is_window(ncclWindow_t window);
+
+std::string join_numbers(const std::vector<int>& numbers);
+
+}  // namespace warploom::nccl

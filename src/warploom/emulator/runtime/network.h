@@ -1,0 +1,62 @@
+// The network: puts and signals on their way, moved as early or late as the timing says.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "nccl_devcomm.h"
+#include "scheduler.h"
+
+namespace warploom::nccl {
+
+// Checks that a window can be used by the call `what`; ends the run if not.
+void check_window(ncclWindow_t window, const char* what);
+char* member_pointer(ncclWindow_t window, int rank, std::size_t offset);
+// A window that is about to go must have no transfer on its way.
+void check_quiet(ncclWindow_t window, const Frames& where);
+
+// One put, get or signal.
+struct Transfer {
+  Channel* channel = nullptr;
+  uint32_t sequence = 0;
+  const char* name = "";
+  Frames where;
+  const char* source = nullptr;
+  char* destination = nullptr;
+  std::size_t bytes = 0;
+  std::vector<char> staged;  // the source, once it was read
+  bool read = false, landed = false;
+  Signal* signal = nullptr;  // still to arrive
+  bool strong = false;
+  uint64_t amount = 0;
+  Clock signal_clock;
+  Counter* counter = nullptr;  // still to be incremented
+  Clock counter_clock;
+  ncclWindow_t source_window = nullptr, destination_window = nullptr;
+  bool finished() const { return landed && !signal && !counter; }
+};
+
+// The flow from one rank to one peer on one context. Gets have a flow of their own.
+struct Channel {
+  ChannelId id = 0;
+  DevCommSet* set = nullptr;
+  int source = 0, peer = 0;
+  uint32_t context = 0;
+  bool get = false;
+  uint32_t issued = 0;
+  std::deque<std::unique_ptr<Transfer>> pending;
+  std::map<std::string, OpId> operations;  // one for each place that issues
+  OpId operation_at(const Frames& where, const char* name);
+};
+
+Channel& channel(DevComm& dc, int peer, uint32_t context, bool get);
+void send(std::unique_ptr<Transfer> transfer);
+
+// Forces what a rule demands, at once.
+void read_sources(Channel& channel, uint32_t upto);
+void land(Channel& channel, uint32_t upto);
+void deliver_from(DevComm& dc);  // everything that one rank has sent
+
+}  // namespace warploom::nccl
