@@ -32,19 +32,20 @@ def _print(report: CheckReport) -> None:
         out("the end of the program's output:")
         for line in report.output.splitlines()[-12:]:
             out(f"    | {line}")
-    out(_runs(report))
+    if report.runs:
+        out(_runs(report))
     colour = "ok" if report.verdict == Verdict.OK else "error"
     out(f"{report.program.name}: {paint(str(report.verdict), colour)}{_why(report)}")
 
 
 def _runs(report: CheckReport) -> str:
     shape = "one process per rank" if report.processes == "per_rank" else "one process, all devices"
-    made = ", ".join(f"{run.timing}/{run.seed} {run.state}" for run in report.runs) or "none"
+    made = ", ".join(f"{run.timing}/{run.seed} {run.state}" for run in report.runs)
     skipped = report.planned - len(report.runs)
     rest = f" ({skipped} more not made)" if skipped else ""
     return (
         f"{report.ranks} ranks, {shape}, NCCL {report.nccl} rules, happens-before check on, "
-        f"sandbox: {report.sandbox or 'none'}\n"
+        f"sandbox: {report.sandbox}\n"
         f"runs: {made}{rest}; {report.seconds:.1f} s of which build {report.build_seconds:.1f} s"
     )
 

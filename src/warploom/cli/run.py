@@ -77,6 +77,6 @@ def _failed(error: WarploomError, as_json: bool) -> int:
         print_json({"error": content})
     else:
         print_error(error.message, file=error.file, line=error.line, hint=error.hint)
-        for item in refusals[:20]:
+        for item in refusals[1:20]:  # the message tells the first
             say(f"  {item.file}:{item.line}: {item.reason}")
     return error.exit_code
