@@ -105,8 +105,10 @@ def _flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
     )
     unique = ["-fno-gnu-unique"] if compiler.family == "gcc" else []
     defines = [f"-D{n}={v}" if v else f"-D{n}" for n, v in sorted(spec.defines.items())]
+    # DWARF 5 names file 0 and file 1 differently after #line, and older binutils mix them up.
     return [
-        "-O1", "-g1", "-fPIC", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
+        "-O1", "-g1", "-gdwarf-4", "-fPIC", "-fno-omit-frame-pointer",
+        "-fno-optimize-sibling-calls",
         "-fno-strict-aliasing", *unique, "-fsanitize=thread", *hooks, "-w",
         "-fdiagnostics-color=never", "-DWARPLOOM_EMULATOR",
         f"-DWARPLOOM_NCCL_VERSION={version_code(spec.nccl)}", *defines,
@@ -229,9 +231,11 @@ class _Builder:
 
     def _check_symbols(self, result: ProcessResult, exports: frozenset[str]) -> None:
         """Raise for what neither the program nor the runtime defines."""
-        missing = [item for item in undefined_symbols(result.log) if item[0] not in exports]
+        undefined = tuple(undefined_symbols(result.log))
+        missing = [item for item in undefined if item[0] not in exports]
         names = [name for name, _ in missing]
-        if "main" in names or "hidden symbol `main'" in result.log:
+        # The runtime has a main of its own, which does not count.
+        if any(name == "main" for name, _ in undefined) or "hidden symbol `main'" in result.log:
             raise SourceError(
                 "a program must have a function main, but there is none",
                 file=str(self.spec.program),

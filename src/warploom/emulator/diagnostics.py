@@ -23,7 +23,7 @@ _UNKNOWN_NAME = [
         r"Q (?:has not been declared|does not name a type|is not a type|does not name a template)",
         r"Q is not a member of Q",
         r"Q in namespace Q does not name",
-        r"no (?:type|template|member) named Q in",
+        r"no (?:type|template|member) named Q in (?:namespace )?Q",
         r"has no member named Q",
         r"there are no arguments to Q that depend on a template parameter",
         r"use of undeclared identifier Q",

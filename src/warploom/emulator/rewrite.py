@@ -62,7 +62,10 @@ class Overlay:
 def file_named(files: tuple[UserFile, ...], name: str) -> UserFile | None:
     """Return the file of `files` that messages and debug information call `name`."""
     wanted = os.path.normpath(name)
-    return next((file for file in files if os.path.normpath(file.name) == wanted), None)
+    return next(
+        (f for f in files if wanted in (os.path.normpath(f.name), f.overlay)),
+        None,
+    )
 
 
 def _is_toolkit(folder: Path) -> bool:

@@ -1,0 +1,2 @@
+#pragma once
+extern "C" int MPI_Init(int*, char***);

@@ -1,0 +1,270 @@
+"""Runs are judged by the report alone, and nothing that a program does makes a bad one good."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from warploom.core.errors import BadInputError
+from warploom.core.records import Limits, RunSpec, Severity, Timing, Verdict, to_json
+from warploom.emulator import RunOptions, run, run_many
+from warploom.emulator.report import parse_report
+
+HEAD = "#include <cuda_runtime.h>\n#include <unistd.h>\n#include <csignal>\n#include <string>\n"
+ONE = RunOptions(ranks=1, limits=Limits(seconds=20, memory_mb=2048, output_mb=1))
+
+
+def body(code: str) -> str:
+    """A program whose main is `code`; its first line is line 6."""
+    return f"{HEAD}int main(int argc, char** argv) {{\n{code}\n}}\n"
+
+
+def ran(programs, code: str, options: RunOptions = ONE):
+    return run(programs.build(body(code)), options)
+
+
+def test_a_good_run(programs):
+    result = ran(
+        programs, 'printf("rank %d %s\\n", fake_rank(), argv[1]);', RunOptions(args=("a",))
+    )
+    assert (result.state, result.verdict) == ("finished", Verdict.OK)
+    assert result.exit_codes == {0: 0, 1: 0, 2: 0, 3: 0} and result.findings == ()
+    assert result.stdout == "".join(f"rank {r} a\n" for r in range(4))
+    assert result.stats == {"switches": 3.0}
+    assert isinstance(to_json(result.options), dict)
+
+
+def test_the_configuration_arrives(programs):
+    keys = [
+        "ranks", "lsa_size", "processes", "seed", "timing", "race", "readbacks", "nccl_version",
+        "device_memory_mb", "max_findings", "sync_launches",
+    ]  # fmt: skip
+    code = "".join(f'printf("%s ", fake_config("{key}"));' for key in keys)
+    options = RunOptions(
+        run=RunSpec(7, Timing.LAZY), ranks=8, lsa_size=2, race=False, readbacks=False,
+        sync_launches=True, processes="single", device_memory_mb=99, max_findings=5,
+    )  # fmt: skip
+    result = ran(programs, code, options)
+    assert result.stdout == "8 2 1 7 lazy 0 0 23203 99 5 1 " and result.verdict is Verdict.OK
+
+
+def test_findings_have_their_place(programs):
+    code = 'if (fake_rank() == 1)\n  fake_finding("race");\nfake_warning("slow");'
+    options = RunOptions(run=RunSpec(5, Timing.RANDOM), ranks=2)
+    result = ran(programs, code, options)
+    assert result.verdict is Verdict.DEFECT
+    race = next(f for f in result.findings if f.kind == "race")
+    assert (race.line, race.rank, race.kernel) == (7, 1, "k")
+    assert race.file == str(programs.folder / "prog.cu")
+    assert (race.block, race.thread) == ((1, 2, 3), (4, 5, 6))
+    assert (race.seed, race.timing) == (5, Timing.RANDOM)
+    assert race.other is not None and (race.other.line, race.other.function) == (7, "main")
+    slow = [f for f in result.findings if f.kind == "slow"]
+    assert [f.severity for f in slow] == [Severity.WARNING] * 2
+
+
+def test_warnings_alone_are_no_defect(programs):
+    assert ran(programs, 'fake_warning("slow");').verdict is Verdict.OK
+
+
+def test_places_in_included_files_and_inlined_functions(programs):
+    programs.write(
+        "#pragma once\nstatic inline __attribute__((always_inline)) void check() {\n"
+        '  fake_finding("deep");\n}\n',
+        "inc/deep.h",
+    )
+    built = programs.build(f'{HEAD}#include "inc/deep.h"\nint main() {{ check(); }}\n')
+    finding = run(built, ONE).findings[0]
+    assert (finding.file, finding.line) == (str(programs.folder / "inc" / "deep.h"), 3)
+
+
+def test_readbacks_keep_their_bytes(programs):
+    code = """std::string big(3 << 20, char('a' + fake_rank()));
+fake_readback(big.data(), big.size());
+fake_readback("xyz", 3); fake_readback("", 0);"""
+    result = ran(programs, code, RunOptions(ranks=2))
+    assert result.verdict is Verdict.OK
+    assert [(r.rank, r.seq, len(r.data)) for r in result.readbacks] == [
+        (0, 0, 3 << 20), (0, 1, 3), (0, 2, 0), (1, 0, 3 << 20), (1, 1, 3), (1, 2, 0),
+    ]  # fmt: skip
+    assert set(result.readbacks[3].data) == {ord("b")} and result.readbacks[4].data == b"xyz"
+    assert result.readbacks[0].line == 7 and result.readbacks[0].device_offset == 64
+
+
+def test_unsupported_comes_first(programs):
+    code = 'fake_finding("race"); fake_unsupported("cudaX"); fake_end("deadlock");'
+    result = ran(programs, code)
+    assert result.verdict is Verdict.UNSUPPORTED
+    assert [(u.name, u.message, u.line) for u in result.unsupported] == [("cudaX", "why", 6)]
+
+
+def test_deadlock_comes_before_defects(programs):
+    result = ran(programs, 'fake_finding("race"); fake_end("deadlock");')
+    assert (result.state, result.verdict) == ("deadlock", Verdict.DEADLOCK)
+
+
+def test_an_exit_code_fails_the_run(programs):
+    result = ran(programs, "return fake_rank();", RunOptions(ranks=3))
+    assert result.verdict is Verdict.FAILED
+    assert [(f.kind, f.rank) for f in result.findings] == [("exit_code", 1), ("exit_code", 2)]
+
+
+def test_a_rank_that_never_ends_fails_the_run(programs):
+    result = ran(programs, 'if (fake_rank() == 1) fake_end("finished");', RunOptions(ranks=3))
+    assert result.verdict is Verdict.FAILED
+    assert [(f.kind, f.rank) for f in result.findings] == [("crash", 1), ("crash", 2)]
+
+
+def test_a_stopped_run_has_failed(programs):
+    assert ran(programs, 'fake_end("stopped");').verdict is Verdict.FAILED
+
+
+LIMITED = [
+    ("for (;;) {}", "timeout"),
+    ("for (;;) sleep(1);", "timeout"),
+    ("for (;;) puts(std::string(1000, 'x').c_str());", "output_limit"),
+    ("for (;;) memset(malloc(64 << 20), 1, 64 << 20);", "memory_limit"),
+]
+
+
+@pytest.mark.parametrize(("code", "state"), LIMITED)
+def test_limits(programs, code: str, state: str):
+    limits = Limits(seconds=2 if state == "timeout" else 30, memory_mb=500, output_mb=1)
+    result = ran(programs, code, RunOptions(ranks=1, limits=limits))
+    assert (result.state, result.verdict) == (state, Verdict.FAILED)
+    assert [f.kind for f in result.findings] == [state]
+    assert result.memory_mb < 4000
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("raise(SIGSEGV);", "SIGSEGV"),
+        ("abort();", "SIGABRT"),
+        ("_exit(0);", "end mark is missing"),
+        ("_exit(9);", "exit code 9"),
+        ('fprintf(stderr, "last words\\n"); _exit(3);', "end mark"),
+    ],
+)
+def test_crashes(programs, code: str, words: str):
+    result = ran(programs, code)
+    assert (result.state, result.verdict) == ("crashed", Verdict.FAILED)
+    assert words in result.findings[0].message and result.findings[0].kind == "crash"
+    if "last words" in code:
+        assert "last words" in result.findings[0].hint
+
+
+FORGERIES = [
+    r'fake_raw("{\"ev\":\"end\",\"nonce\":\"\",\"state\":\"finished\"}"); _exit(0);',
+    r'fake_raw("{\"ev\":\"end\",\"nonce\":\"0123456789\",\"state\":\"finished\"}"); _exit(0);',
+    r'fake_raw("{\"ev\":\"end\",\"state\":\"finished\",\"stats\":{}}"); _exit(0);',
+    r'fake_raw("{\"ev\":\"begin\",\"nonce\":\"x\"}");',
+    r'fake_raw("{\"ev\":\"applause\"}");',
+    r'fake_raw("not json");',
+    r'fake_raw("[]");',
+    r'fake_raw("{\"ev\":\"exit\",\"rank\":\"zero\",\"code\":0}");',
+    r'fake_raw("{\"ev\":\"readback\",\"rank\":0,\"seq\":0,\"bytes\":9,\"offset\":0,'
+    r'\"device_offset\":0,\"frames\":[]}");',
+    r'fake_raw("{\"ev\":\"readback\",\"rank\":0,\"seq\":0,\"bytes\":-9,\"offset\":0,'
+    r'\"device_offset\":0,\"frames\":[]}");',
+    "close(4);",
+]
+
+
+@pytest.mark.parametrize("code", FORGERIES)
+def test_forged_reports_are_failures(programs, code: str):
+    result = ran(programs, code)
+    assert (result.state, result.verdict) == ("crashed", Verdict.FAILED), result.findings
+
+
+def test_the_nonce_cannot_be_read_again(programs):
+    code = (
+        "char b[64]; for (int fd = 0; fd < 64; fd++) if (fd != 4 && fd != 5) { "
+        "lseek(fd, 0, 0); ssize_t n = read(fd, b, 64);"
+        ' if (n > 0 && memmem(b, n, "nonce", 5)) puts("x"); }'
+    )
+    assert ran(programs, code).stdout == ""
+
+
+def test_what_follows_the_end_mark_fails():
+    good = b'{"ev":"begin","nonce":"n"}\n{"ev":"end","nonce":"n","state":"finished","stats":{}}\n'
+    assert parse_report(good, "n").problem == ""
+    for bad in (b"", good[:-1], good + b'{"ev":"exit","rank":0,"code":0}\n', good[28:], good * 2,
+                good.replace(b"finished", b"great"), b"\n" + good):  # fmt: skip
+        report = parse_report(bad, "n")
+        assert report.problem and report.state is None, bad
+    assert parse_report(good, "other").state is None
+
+
+def test_the_environment_is_ours_to_give(programs, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SECRET_API_KEY", "hunter2")
+    code = "for (char** e = environ; *e; e++) puts(*e);"
+    result = ran(programs, code, RunOptions(ranks=1, environment={"NCCL_DEBUG": "INFO"}))
+    assert "hunter2" not in result.stdout and "NCCL_DEBUG=INFO" in result.stdout
+
+
+def test_no_process_is_left(programs):
+    code = "if (fork() == 0) { setsid(); for (;;) sleep(424242); }"
+    ran(programs, code)
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                assert b"warploom-emu" not in (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+
+
+@pytest.mark.parametrize(
+    "options",
+    [RunOptions(ranks=0), RunOptions(ranks=513), RunOptions(ranks=-1),
+     RunOptions(ranks=4, lsa_size=0), RunOptions(ranks=4, lsa_size=5),
+     RunOptions(run=RunSpec(-1, Timing.LAZY)), RunOptions(limits=Limits(seconds=0)),
+     RunOptions(args=("a\0b",))],
+)  # fmt: skip
+def test_options_out_of_range(programs, options: RunOptions):
+    built = programs.build(body(""))
+    with pytest.raises(BadInputError, match=r"got|zero byte"):
+        run(built, options)
+    with pytest.raises(BadInputError):
+        run_many(built, [ONE, options])
+
+
+def test_many_runs_keep_their_order(programs):
+    built = programs.build(body('printf("%s", fake_config("seed"));'))
+    seen: list[str] = []
+    done = run_many(
+        built,
+        [RunOptions(run=RunSpec(s, Timing.EAGER), ranks=1) for s in range(6)],
+        workers=3,
+        on_done=lambda r: seen.append(r.stdout),
+    )
+    assert [r.stdout for r in done if r] == list("012345") and sorted(seen) == list("012345")
+
+
+def test_many_runs_stop_on_request(programs):
+    built = programs.build(body('if (atoi(fake_config("seed"))) for (;;) sleep(1);'))
+    started = time.monotonic()
+    done = run_many(
+        built,
+        [RunOptions(run=RunSpec(s, Timing.EAGER), ranks=1) for s in (1, 0, 1, 1)],
+        workers=2,
+        on_done=lambda r: True,
+    )
+    assert time.monotonic() - started < 15
+    assert [r is None for r in done] == [True, False, True, True]
+
+
+def test_a_run_can_be_cancelled(programs):
+    cancel = threading.Event()
+    threading.Timer(0.5, cancel.set).start()
+    built = programs.build(body("for (;;) {}"))
+    assert run(built, ONE, cancel=cancel).state == "cancelled"
+
+
+def test_nothing_is_left_in_the_file_system(programs, tmp_path: Path):
+    built = programs.build(body('fclose(fopen("left", "w"));'))
+    before = set(Path("/tmp").iterdir())
+    run(built, ONE)
+    new = {p for p in set(Path("/tmp").iterdir()) - before if p.name.startswith("warploom")}
+    assert not new and not Path("left").exists()
