@@ -20,10 +20,10 @@ SCHEDULES = [RunSpec(0, Timing.EAGER), RunSpec(0, Timing.LAZY), RunSpec(3, Timin
 
 
 def emulate(
-    program: Path, schedule: RunSpec, defines: Mapping[str, str] | None = None
+    program: Path, schedule: RunSpec, defines: Mapping[str, str] | None = None, devices: int = 1
 ) -> EmulatorRun:
     built = build(BuildSpec(program, defines=defines or {}))
-    options = RunOptions(run=schedule, ranks=1, processes="single", limits=Limits(seconds=30))
+    options = RunOptions(run=schedule, ranks=devices, processes="single", limits=Limits(seconds=30))
     return run(built, options)
 
 
@@ -39,6 +39,13 @@ def places(finding: Finding) -> set[int | None]:
 @pytest.mark.parametrize("name", ["threads", "streams", "errors"])
 def test_documented_behaviour(name: str, schedule: RunSpec):
     outcome = emulate(PROGRAMS / f"{name}.cu", schedule)
+    assert outcome.stdout == ""
+    assert outcome.verdict == Verdict.OK, outcome.findings
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
+def test_host_threads_drive_a_device_each(schedule: RunSpec):
+    outcome = emulate(PROGRAMS / "host_threads.cu", schedule, devices=2)
     assert outcome.stdout == ""
     assert outcome.verdict == Verdict.OK, outcome.findings
 

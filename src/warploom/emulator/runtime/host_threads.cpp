@@ -1,0 +1,202 @@
+// Host threads of the program (std::thread, pthreads): each is a fiber of the one OS thread.
+//
+// The program and the C++ library it uses are bound to these functions, not to the C library's.
+#include <pthread.h>
+
+#include <cerrno>
+#include <map>
+#include <memory>
+
+#include "race.h"
+#include "report.h"
+#include "scheduler.h"
+#include "world_setup.h"
+
+namespace warploom {
+
+namespace {
+
+struct Started {
+  void* result = nullptr;
+  bool ended = false;
+  Clock clock;  // what the thread did
+  WaitQueue joiners;
+};
+
+struct Mutex {
+  const Fiber* owner = nullptr;
+  int depth = 0;
+  Clock clock;  // what its last owner did
+  WaitQueue waiters;
+};
+
+struct Condition {
+  uint64_t signalled = 0;  // tickets that may go on
+  uint64_t waiting = 0;    // tickets handed out
+  Clock clock;
+  WaitQueue waiters;
+};
+
+struct Barrier {
+  unsigned count = 0, arrived = 0;
+  uint64_t generation = 0;
+  Clock clock;
+  WaitQueue waiters;
+};
+
+std::map<pthread_mutex_t*, Mutex> g_mutexes;
+std::map<pthread_cond_t*, Condition> g_conditions;
+std::map<pthread_barrier_t*, Barrier> g_barriers;
+
+Started* started_of(pthread_t thread) { return reinterpret_cast<Started*>(thread); }
+
+// PTHREAD_MUTEX_RECURSIVE in the first bits of the kind, as glibc lays it out.
+bool recursive(const pthread_mutex_t* mutex) {
+  return (mutex->__data.__kind & 3) == PTHREAD_MUTEX_RECURSIVE;
+}
+
+void take(Mutex& mutex) {
+  mutex.owner = g_current;
+  mutex.depth = 1;
+  acquire_clock(mutex.clock);
+}
+
+int lock(pthread_mutex_t* handle) {
+  Mutex& mutex = g_mutexes[handle];
+  if (mutex.owner == g_current && recursive(handle)) {
+    mutex.depth++;
+    return 0;
+  }
+  mutex.waiters.wait_until([&] { return mutex.owner == nullptr; }, {"a mutex", {}});
+  take(mutex);
+  return 0;
+}
+
+int unlock(pthread_mutex_t* handle) {
+  Mutex& mutex = g_mutexes[handle];
+  if (mutex.owner != g_current) return EPERM;
+  if (--mutex.depth > 0) return 0;
+  mutex.clock = release_clock();
+  mutex.owner = nullptr;
+  mutex.waiters.notify_all();
+  return 0;
+}
+
+int wait(pthread_cond_t* handle, pthread_mutex_t* mutex) {
+  Condition& condition = g_conditions[handle];
+  const uint64_t ticket = ++condition.waiting;
+  unlock(mutex);
+  condition.waiters.wait_until([&] { return condition.signalled >= ticket; },
+                               {"a condition variable", {}});
+  acquire_clock(condition.clock);
+  return lock(mutex);
+}
+
+void signal(pthread_cond_t* handle, bool all) {
+  Condition& condition = g_conditions[handle];
+  if (condition.signalled == condition.waiting) return;
+  condition.signalled = all ? condition.waiting : condition.signalled + 1;
+  condition.clock.join(release_clock());
+  condition.waiters.notify_all();
+}
+
+void start(Started& thread, void* (*function)(void*), void* argument) {
+  thread.result = function(argument);
+  thread.clock = release_clock();
+  thread.ended = true;
+  thread.joiners.notify_all();
+}
+
+}  // namespace
+
+}  // namespace warploom
+
+using namespace warploom;
+
+extern "C" {
+
+int pthread_create(pthread_t* out, const pthread_attr_t*, void* (*function)(void*),
+                   void* argument) {
+  HostThread& creator = current_host();
+  auto* thread = new Started;
+  const int device = g_config.single_process ? 0 : creator.process->rank;
+  HostThread& made = add_host_thread(*creator.process, device, [thread, function, argument] {
+    start(*thread, function, argument);
+  });
+  made.clock = release_clock();
+  *out = reinterpret_cast<pthread_t>(thread);
+  return 0;
+}
+
+int pthread_join(pthread_t handle, void** result) {
+  Started* thread = started_of(handle);
+  thread->joiners.wait_until([=] { return thread->ended; }, {"a thread to end", {}});
+  acquire_clock(thread->clock);
+  if (result) *result = thread->result;
+  return 0;
+}
+
+int pthread_detach(pthread_t) { return 0; }
+
+int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  return running_program() ? lock(mutex) : 0;
+}
+int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+  if (!running_program()) return 0;
+  Mutex& state = g_mutexes[mutex];
+  if (state.owner && !(state.owner == g_current && recursive(mutex))) {
+    poll_current();
+    return EBUSY;
+  }
+  return lock(mutex);
+}
+int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+  return running_program() ? unlock(mutex) : 0;
+}
+
+int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  return wait(condition, mutex);
+}
+// Emulated time does not run out: a wait with a limit is a plain wait.
+int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec*) {
+  return wait(condition, mutex);
+}
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t,
+                           const timespec*) {
+  return wait(condition, mutex);
+}
+int pthread_cond_signal(pthread_cond_t* condition) noexcept {
+  warploom::signal(condition, false);
+  return 0;
+}
+int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
+  warploom::signal(condition, true);
+  return 0;
+}
+
+int pthread_barrier_init(pthread_barrier_t* handle, const pthread_barrierattr_t*,
+                         unsigned count) noexcept {
+  g_barriers[handle].count = count;
+  return count ? 0 : EINVAL;
+}
+int pthread_barrier_destroy(pthread_barrier_t* handle) noexcept {
+  g_barriers.erase(handle);
+  return 0;
+}
+int pthread_barrier_wait(pthread_barrier_t* handle) noexcept {
+  Barrier& barrier = g_barriers[handle];
+  barrier.clock.join(release_clock());
+  const uint64_t generation = barrier.generation;
+  if (++barrier.arrived == barrier.count) {
+    barrier.arrived = 0;
+    barrier.generation++;
+    barrier.waiters.notify_all();
+    acquire_clock(barrier.clock);
+    return PTHREAD_BARRIER_SERIAL_THREAD;
+  }
+  barrier.waiters.wait_until([&] { return barrier.generation != generation; },
+                             {"pthread_barrier_wait", {}});
+  acquire_clock(barrier.clock);
+  return 0;
+}
+}
