@@ -59,7 +59,7 @@ def _build(build: BuildRecord) -> str:
 
 def _comparison(item: OutputComparison) -> str:
     word = "matches" if item.passed else f"differs in {item.failed}"
-    atol = "typical" if item.atol is None else f"{item.atol:g}"
+    atol = "by magnitude" if item.atol is None else f"{item.atol:g}"
     tolerance = (
         "bit by bit" if item.rtol == 0 and not item.atol else (f"rtol {item.rtol:g}, atol {atol}")
     )

@@ -212,13 +212,18 @@ def _name(token: Token, before: str, after: str, frame: Frame) -> Iterator[Refus
         yield Refused("reserved-name", f"{name} belongs to the evaluator", line)
     elif name == "_Pragma" or name in frame.pasting:
         yield Refused("hidden-text", f"{name} makes text that cannot be judged", line)
-    elif _is_reserved(name) and name not in frame.names:
+    elif (_is_reserved(name) or _is_inner(name, member)) and name not in frame.known:
         yield Refused("reserved-name", f"{name} is a name of the compiler or its library", line)
 
 
 def _is_reserved(name: str) -> bool:
     judged_elsewhere = name in ("__attribute__", "__declspec", "__asm__", "__asm")
     return name.startswith("__") and not judged_elsewhere and not RESERVED_ALLOWED.match(name)
+
+
+def _is_inner(name: str, member: bool) -> bool:
+    """Whether a name is one of the library's insides, such as the descriptor in a FILE."""
+    return name.startswith("_") and (member or name[1:2].isupper())
 
 
 def _attributes(tokens: Sequence[Token]) -> Iterator[Refused]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Verdict
-from warploom.emulator import EmulatorBuild, EmulatorRun
+from warploom.emulator import FAILURE_KINDS, EmulatorBuild, EmulatorRun
 from warploom.evaluate.differential import Difference, compare, weak_outputs
 from warploom.evaluate.evaluation import OutputComparison, summarize
 from warploom.evaluate.outputs import Key, Sample, label, output_of, select
@@ -60,6 +60,8 @@ def verify(
             for item in found:
                 outputs.setdefault(item.key.buffer, Output(item.key.buffer, item.dtype, 0.0))
             told += _differs([item for item in found if item.problem], spec)
+        # Causes first: a race, then the wrong values, then that the program failed.
+        told.sort(key=_rank_of_cause)
         findings.append(tuple(told))
     weak = weak_outputs(list(reference.samples.values()), reference.workload.outputs)
     findings.append(tuple(_evidence(reference, weak)))
@@ -72,6 +74,12 @@ def verify(
         comparisons=summarize(differences, outputs, weak),
         passed=good and not serious and len(outcomes) == len(plan),
     )
+
+
+def _rank_of_cause(finding: Finding) -> int:
+    if finding.kind in FAILURE_KINDS:
+        return 2
+    return 1 if finding.kind.endswith("-result") else 0
 
 
 def _samples(outcome: EmulatorRun, facts: Survey, outputs: Sequence[Output]) -> dict[Key, Sample]:
