@@ -28,13 +28,15 @@ bool somebody_skipped(const Block& block, uint32_t passed) {
 }
 
 void open_barrier(Block& block, BarrierState& barrier) {
-  if (barrier.sites_differ) {
+  // A part of the block in an NCCL operation is reported there, as partial_coop.
+  const bool partial = barrier.in_group_call > 0 && barrier.in_group_call < barrier.arrived;
+  if (barrier.sites_differ && !partial) {
     report_divergence(block, barrier, "meet at different calls of __syncthreads");
   }
   barrier.result_count = barrier.count;
   barrier.result_all = barrier.all;
   barrier.result_any = barrier.any;
-  barrier.arrived = 0;
+  barrier.arrived = barrier.in_group_call = 0;
   barrier.count = barrier.any = 0;
   barrier.all = 1;
   barrier.sites_differ = false;
@@ -57,10 +59,11 @@ void arrive(Block& block, BarrierState& barrier, unsigned expected, int site, co
   }
   barrier.expected = expected;
   barrier.arrived++;
+  barrier.in_group_call += self.group_call != nullptr;
   const uint64_t generation = barrier.generation;
   if (barrier.arrived >= expected) {
     if (&barrier == &block.barrier && expected < block.threads.size() &&
-        somebody_skipped(block, self.barriers_passed)) {
+        barrier.in_group_call == 0 && somebody_skipped(block, self.barriers_passed)) {
       report_divergence(block, barrier, "ended without a barrier that others wait at");
     }
     open_barrier(block, barrier);
@@ -112,7 +115,7 @@ void barrier_after_exit(Block& block) {
   barrier.expected = block.live;
   if (barrier.arrived == 0 || barrier.arrived < block.live) return;
   const GpuThread* waiting = barrier.waiting.front()->gpu;
-  if (somebody_skipped(block, waiting->barriers_passed)) {
+  if (barrier.in_group_call == 0 && somebody_skipped(block, waiting->barriers_passed)) {
     report_divergence(block, barrier, "ended without a barrier that others wait at");
   }
   open_barrier(block, barrier);

@@ -245,6 +245,9 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
          .hint = "only ranks of one LSA team share memory; use GIN puts for the others"});
     return false;
   }
+  if (write && allocation->device >= 0 && allocation->device != device) {
+    thread.stored_to = allocation->device;
+  }
   return true;
 }
 
