@@ -221,3 +221,53 @@ int main() {
   }
 }
 """
+
+CLASSES = """\
+template <typename T>
+class DeviceArray {
+ public:
+  explicit DeviceArray(size_t n) : size_(n) { cudaMalloc(&data_, n * sizeof(T)); }
+  ~DeviceArray() { cudaFree(data_); }
+  T* get() { return data_; }
+
+ private:
+  T* data_ = nullptr;
+  size_t size_;
+};
+
+class Ring {
+ public:
+  Ring(int rank, int ranks, ncclUniqueId id) : rank_(rank) {
+    ncclCommInitRank(&comm_, ranks, id, rank);
+    cudaStreamCreate(&stream_);
+    cudaMalloc(&scratch_, 4096);
+  }
+  void reduce(float* values, size_t n);
+  void run(const float* in) {
+    twice<<<4, 64, 0, stream_>>>(in, scratch_);
+    reduce(scratch_, 256);
+    cudaMemcpyAsync(host_, scratch_, 1024, cudaMemcpyDeviceToHost, stream_);
+  }
+
+ private:
+  int rank_;
+  ncclComm_t comm_;
+  cudaStream_t stream_;
+  float* scratch_;
+  float host_[256];
+};
+
+void Ring::reduce(float* values, size_t n) {
+  ncclAllReduce(values, values, n, ncclFloat, ncclSum, comm_, stream_);
+}
+
+__global__ void twice(const float* in, float* out) { out[threadIdx.x] = 2 * in[threadIdx.x]; }
+
+int main() {
+  size_t n = 256;
+  DeviceArray<float> input(n);
+  Ring ring(rank, 4, id);
+  ring.run(input.get());
+  ncclBroadcast(input.get(), input.get(), n, ncclFloat, 0, comm, stream);
+}
+"""

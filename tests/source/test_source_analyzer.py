@@ -144,6 +144,40 @@ def test_helper_is_one_entry_with_all_its_buffers(tmp_path: Path) -> None:
     assert recv.consumers == ("mlp",)
 
 
+def test_classes_own_their_buffers(tmp_path: Path) -> None:
+    report = analyze(tmp_path, texts.CLASSES)
+    reduce, broadcast = report.collectives
+    assert reduce.send_roots == ("ring.scratch_",) and reduce.in_place
+    assert (reduce.producers, reduce.consumers) == (("twice",), ("cudaMemcpyAsync",))
+    assert broadcast.send_roots == broadcast.recv_roots == ("input.data_",)
+    assert report.launches[0].roots == (("input.data_",), ("ring.scratch_",))
+    assert {a.roots for a in report.allocations} == {("input.data_",), ("ring.scratch_",)}
+
+
+def test_code_elsewhere_is_named_as_a_neighbour(tmp_path: Path) -> None:
+    text = """\
+void launch_stencil(float* out, const float* in, int n);
+int main() {
+  float *a, *b;
+  cudaMalloc(&a, 64); cudaMalloc(&b, 64);
+  launch_stencil(a, b, 16);
+  ncclSend(a, 16, ncclFloat, 1, comm, 0);
+  ncclRecv(b, 16, ncclFloat, 1, comm, 0);
+  thrust::reduce(thrust::device, b, b + 16);
+}
+"""
+    send, recv = analyze(tmp_path, text).collectives
+    assert send.producers == ("launch_stencil",)
+    assert recv.consumers == ("thrust::reduce",)
+    assert [u.kind for u in recv.flow] == ["call"]
+
+
+def test_endless_nesting_is_an_error_not_a_traceback(tmp_path: Path) -> None:
+    text = "int main() { ncclBcast(d" + " + 1" * 20000 + ", 1, ncclInt, 0, c, s); }\n"
+    with pytest.raises(SourceError, match="nest"):
+        analyze(tmp_path, text)
+
+
 def test_extended_launches(tmp_path: Path) -> None:
     plain, cooperative, extended = analyze(tmp_path, texts.EXTENDED_LAUNCHES).launches
     assert (plain.kernel, plain.grid, plain.block, plain.shared, plain.stream) == (

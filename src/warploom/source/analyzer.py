@@ -37,10 +37,17 @@ class CUDAAnalyzer:
         """Read the program and return what was found.
 
         Raises:
-            SourceError: the file is missing, unreadable, empty or binary.
+            SourceError: the file is missing, unreadable, empty or binary, or an expression nests
+                beyond reason.
         """
         files = self.read()
-        return assemble(build_program(files), files)
+        try:
+            return assemble(build_program(files), files)
+        except RecursionError:
+            raise SourceError(
+                "expressions must not nest more than some hundred levels deep, but one does",
+                file=str(self.path),
+            ) from None
 
     def read(self) -> tuple[SourceFile, ...]:
         """Return the main file and the quoted includes that exist, each once, main file first.

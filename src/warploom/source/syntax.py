@@ -21,6 +21,7 @@ _ATTRIBUTES = re.compile(
     rb"__declspec)\s*(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))"
 )
 _LONE_MACRO = re.compile(rb"\s*[A-Z][A-Z0-9_]+(?:\([^()\n]*\))?\s*")
+_LEADING_MACRO = re.compile(rb"[ \t]*([A-Z][A-Z0-9_]{2,})[ \t]+[A-Za-z_]\w*[ \t*&]+[A-Za-z_]")
 _MAX_PARSES, _MAX_ATTEMPTS = 40, 8
 
 
@@ -188,8 +189,8 @@ def _repair(
 ) -> tuple[tuple[_Blanker, Tree] | None, int]:
     """Make one change after which fewer problems are left, and say how many parses it took.
 
-    The changes tried, at the places of problems: a lone macro name on its line is blanked; one arm
-    of a conditional is kept.
+    The changes tried, at the places of problems: a lone macro name on its line is blanked, or one
+    before a declaration; one arm of a conditional is kept.
     """
     problems = _problems(tree)
     data = bytes(blanker.data)
@@ -197,6 +198,9 @@ def _repair(
     for line in _lone_macros(problems, data, blanker.starts):
         attempts.append(blanker.copy())
         attempts[-1].lines(line, line)
+    for start, end in _leading_macros(problems, data, blanker.starts):
+        attempts.append(blanker.copy())
+        _blank(attempts[-1].data, start, end)
     for conditional in _joinable(problems, conditionals, data, blanker.starts):
         attempts.append(blanker.copy())
         attempts[-1].join(conditional)
@@ -216,6 +220,20 @@ def _lone_macros(problems: list[Node], data: bytes, starts: tuple[int, ...]) -> 
             if _LONE_MACRO.fullmatch(data[starts[line] : end]):
                 found.add(line)
     return sorted(found)
+
+
+def _leading_macros(
+    problems: list[Node], data: bytes, starts: tuple[int, ...]
+) -> list[tuple[int, int]]:
+    """Return where problem lines begin with a capital name before a declaration."""
+    lines = {node.start_point[0] for node in problems}
+    lines |= {line - 1 for line in lines if line}
+    found: list[tuple[int, int]] = []
+    for line in sorted(lines):
+        match = _LEADING_MACRO.match(data, starts[line])
+        if match:
+            found.append(match.span(1))
+    return found
 
 
 def _joinable(

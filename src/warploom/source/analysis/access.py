@@ -205,7 +205,7 @@ class _Walk:
             return
         if owner.function is not self.function:
             return
-        holder = record_name(owner.type)
+        holder = record_name(self.program, owner.type)
         path = place.path[:1] if holder in self.program.records else ()
         access = self.found.setdefault((owner.parameter, path), Access())
         access.reads = access.reads or reads

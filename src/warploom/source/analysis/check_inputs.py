@@ -72,7 +72,8 @@ class InputChecks:
         if place in busy:
             return True
         if place not in self._known:
-            writers = self._writers.get(place, [])
+            # A collective in place makes nothing: it passes on what was there.
+            writers = [w for w in self._writers.get(place, []) if self._others(w) != []]
             around = busy | {place}
             found = bool(writers) and all(self._keeps(w, around) for w in writers)
             if busy:
@@ -88,10 +89,16 @@ class InputChecks:
             source = call.arg(api.COPIES[call.name].src)
             return source is not None and self._source(source, writer, busy)
         if writer.kind == "collective":
-            mine = [e for e in self.effects.all if e.step is writer.step and e.reads]
-            others = [e for e in mine if e.place != writer.place]
-            return call.name != "ncclRecv" and all(self.is_constant(e.place, busy) for e in others)
+            others = self._others(writer)
+            return others is not None and all(self.is_constant(p, busy) for p in others)
         return writer.kind == "kernel" and self._kernel(writer, busy)
+
+    def _others(self, writer: Effect) -> list[Place] | None:
+        """Return what else a collective reads to write a place; None where that is not known."""
+        if writer.kind != "collective" or writer.step.call.name == "ncclRecv":
+            return None
+        mine = [e.place for e in self.effects.all if e.step is writer.step and e.reads]
+        return [p for p in mine if p != writer.place]
 
     def _source(self, node: Node, writer: Effect, busy: frozenset[Place]) -> bool:
         """Tell whether the source of a copy holds one value throughout."""

@@ -162,12 +162,14 @@ class Effects:
             return []
         found: list[Effect] = []
         constant = program.prototypes.get(call.name, ())
+        function = child(call.node, "function")
+        name = re.sub(r"<.*>", "", text_of(function)) if function is not None else call.name
         for at, argument in enumerate(call.args):
             if argument.type == "call_expression":
                 continue
             reads_only = at < len(constant) and constant[at]
             found += [
-                Effect(step, "call", call.name, place, True, not reads_only, False)
+                Effect(step, "call", name, place, True, not reads_only, False)
                 for place in self.trace.places.roots_of(argument, step.instance)
                 if self.trace.places.is_allocated(place)
             ]

@@ -75,6 +75,8 @@ class _Indexer:
             function.calls.append(node)
         elif kind == "assignment_expression":
             function.assignments.append(node)
+        elif kind == "field_initializer":
+            function.initialisers.append(node)
         elif kind == "return_statement":
             function.returns.append(node)
         return function, record

@@ -29,10 +29,16 @@ def type_level(written: str) -> int:
     )
 
 
-def record_name(written: str) -> str:
-    """Return the struct behind a type as written: `std::vector<Ctx>` is about `Ctx`."""
+def record_name(program: Program, written: str) -> str:
+    """Return the struct behind a type as written.
+
+    `std::vector<Ctx>` is about `Ctx`; `Buffer<float>` is about `Buffer` if the program defines it.
+    """
     inner = written
     while "<" in inner and inner.endswith(">"):
+        outer = inner[: inner.index("<")].rpartition("::")[2].strip()
+        if outer in program.records:
+            return outer
         inner = inner[inner.index("<") + 1 : -1].split(",")[0].strip()
     return inner.replace("&", "").replace("*", "").strip().rpartition("::")[2]
 
@@ -54,7 +60,7 @@ def expression_variable(program: Program, node: Node, depth: int = 0) -> Variabl
     """Return the variable or field that an expression is about, through casts and subscripts."""
     if depth > _DEPTH:
         return None
-    if node.type == "identifier":
+    if node.type in ("identifier", "field_identifier"):
         return program.lookup(node) or implicit_field(program, node)
     if node.type == "field_expression":
         owner, name = child(node, "argument"), child(node, "field")
@@ -63,7 +69,7 @@ def expression_variable(program: Program, node: Node, depth: int = 0) -> Variabl
         if owner.type == "this":
             return implicit_field(program, name)
         return program.field_of(
-            record_name(expression_type(program, owner, depth + 1)), text_of(name)
+            record_name(program, expression_type(program, owner, depth + 1)), text_of(name)
         )
     inner: Node | None = None
     if node.type in ("pointer_expression", "subscript_expression"):
@@ -102,7 +108,7 @@ def level(program: Program, node: Node, depth: int = 0) -> int:
     if depth > _DEPTH:
         return 1
     kind = node.type
-    if kind in ("identifier", "field_expression"):
+    if kind in ("identifier", "field_identifier", "field_expression"):
         variable = expression_variable(program, node, depth)
         if variable is None:
             return 0 if _NO_POINTER.match(text_of(node)) else 1
@@ -166,7 +172,7 @@ def is_record(program: Program, node: Node) -> bool:
 def holds_pointers(program: Program, variable: Variable) -> bool:
     """Tell whether a variable that is no pointer may hold some: a struct, or of unknown type."""
     written = variable_type(program, variable)
-    return written in ("", "auto") or record_name(written) in program.records
+    return written in ("", "auto") or record_name(program, written) in program.records
 
 
 def may_point(program: Program, node: Node) -> bool:

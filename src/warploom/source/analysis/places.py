@@ -121,7 +121,9 @@ class Places:
                 self.flow(here, source)
 
     def _aggregate(self, here: Place, variable: Variable, init: Node, instance: Instance) -> None:
-        record = self.program.records.get(record_name(variable_type(self.program, variable)))
+        record = self.program.records.get(
+            record_name(self.program, variable_type(self.program, variable))
+        )
         names = list(record.fields) if record and not variable.dims else []
         items = [n for n in init.named_children if n.type != "comment"]
         for at, item in enumerate(items):
@@ -307,10 +309,11 @@ class Places:
         listed = arguments_of(node)
         if name in CASTS and len(listed) == 1:
             return self.evaluate(listed[0], instance)
-        if owner is not None and name in PASSTHROUGH_METHODS:
+        callees = instance.callees.get(node.id, [])
+        if not callees and owner is not None and name in PASSTHROUGH_METHODS:
             return self.evaluate(owner, instance)
         found: set[Place] = set()
-        for callee in instance.callees.get(node.id, ()):
+        for callee in callees:
             for returned in callee.function.returns:
                 for value in returned.named_children:
                     if may_point(self.program, value):

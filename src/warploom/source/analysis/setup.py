@@ -1,6 +1,6 @@
 """How a program's ranks come to be."""
 
-from warploom.source.analysis.trace import Trace
+from warploom.source.analysis.trace import Step, Trace
 from warploom.source.records import Communicator, Setup
 
 _RANK_CALLS = ("ncclCommInitRank", "ncclCommInitRankConfig", "ncclCommInitRankScalable")
@@ -21,25 +21,36 @@ def describe_setup(trace: Trace, communicators: list[Communicator]) -> Setup:
         reason = "one process creates the communicators of all devices with ncclCommInitAll"
     elif in_thread:
         style, reason = "threads", "each host thread creates the communicator of its device"
-    elif ranks and uses_mpi and any(c.site.in_loop for c in ranks):
+    elif ranks and uses_mpi and any(_repeats(trace, c) for c in ranks):
         style, reason = "mpi_multi_device", "each MPI process creates several communicators"
     elif ranks and uses_mpi:
         style, reason = "mpi", "each MPI process creates one communicator"
     elif ranks and through_file:
         style, reason = "file", "the unique id goes from process to process through a file"
-    elif ranks and any(c.site.in_loop for c in ranks):
+    elif ranks and any(_repeats(trace, c) for c in ranks):
         style, reason = "single_process", "one process creates a communicator per device in a loop"
     elif communicators:
         style, reason = "unknown", "communicators are created in a way that has no name here"
     return Setup(style, reason, uses_mpi, bool(trace.threads), through_file, lines)
 
 
+def _steps(trace: Trace, communicator: Communicator) -> list[Step]:
+    return [
+        s
+        for s in trace.steps
+        if s.call.line == communicator.line and s.call.path == communicator.file
+    ]
+
+
 def _in_thread(trace: Trace, communicator: Communicator) -> bool:
-    for step in trace.steps:
-        call = step.call
-        if call.line == communicator.line and call.path == communicator.file:
-            return any(outer.thread for outer in step.instance.chain())
-    return False
+    return any(
+        outer.thread for step in _steps(trace, communicator) for outer in step.instance.chain()
+    )
+
+
+def _repeats(trace: Trace, communicator: Communicator) -> bool:
+    """Tell whether one thread of control creates it several times, also through a helper."""
+    return any(entry[0] == "loop" for step in _steps(trace, communicator) for entry in step.control)
 
 
 def _id_through_file(trace: Trace) -> bool:

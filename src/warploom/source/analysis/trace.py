@@ -96,6 +96,10 @@ class _Tracer:
             operator = child(assignment, "operator")
             if left is not None and right is not None and operator is not None:
                 places.assign(left, right, instance)
+        for node in function.initialisers:
+            listed = child(node, "value") or node.named_children[-1]
+            for value in listed.named_children:
+                places.assign(node.named_children[0], value, instance)
         for node in function.calls:
             call = self.call(node, function)
             if call.owner is not None and call.name in ("push_back", "emplace_back"):
@@ -121,7 +125,7 @@ class _Tracer:
         function = instance.function
         items: list[tuple[int, int, Node | Variable | FunctionDef]] = []
         items += [(n.end_byte, 0, n) for n in function.calls]
-        items += [(v.declarator.end_byte, 1, v) for v in function.locals if v.init is not None]
+        items += [(v.declarator.end_byte, 1, v) for v in function.locals]
         items += [(f.node.end_byte, 2, f) for f in function.lambdas if "@" in f.name]
         for _, _, item in sorted(items, key=lambda i: (i[0], i[1])):
             if isinstance(item, FunctionDef):
@@ -164,23 +168,25 @@ class _Tracer:
     def declared(self, variable: Variable, instance: Instance, control: Control) -> None:
         """Follow what a declaration runs: a thread's function, or a constructor."""
         init = variable.init
-        if init is None or init.type not in ("argument_list", "initializer_list"):
+        lists = ("argument_list", "initializer_list", "parameter_list")
+        if init is not None and init.type not in lists:
             return
-        items = [n for n in init.named_children if n.type != "comment"]
+        items = [n for n in init.named_children if n.type != "comment"] if init else []
         around = control + self.control(variable.declarator, instance)
-        if record_name(variable.type) in api.THREAD_STARTS and items:
+        if record_name(self.program, variable.type) in api.THREAD_STARTS and items:
             for target in self.passed(items[0]):
                 bindings = dict(enumerate(items[1:]))
-                self.inline(target, instance, init, bindings, around, thread=True)
+                self.inline(target, instance, variable.declarator, bindings, around, thread=True)
             return
-        made = [
-            f
-            for f in self.program.functions_named(record_name(variable.type))
-            if f.record == f.name
-        ]
+        # A pointer or a container of objects constructs none here.
+        outer = variable.type.partition("<")[0].rpartition("::")[2].strip()
+        if variable.pointers or outer not in self.program.records:
+            return
+        made = [f for f in self.program.functions_named(outer) if f.record == f.name]
         this = frozenset({Place(variable, instance)})
         for target in _best_arity(made, len(items)):
-            self.inline(target, instance, init, dict(enumerate(items)), around, this=this)
+            bindings = dict(enumerate(items))
+            self.inline(target, instance, variable.declarator, bindings, around, this=this)
 
     def targets(self, call: Call) -> list[FunctionDef]:
         """Return the definitions that a call may run."""
@@ -188,7 +194,7 @@ class _Tracer:
             f for f in self.program.functions_named(call.name) if f.kind not in ("global", "device")
         ]
         if call.owner is not None:
-            record = record_name(expression_type(self.program, call.owner))
+            record = record_name(self.program, expression_type(self.program, call.owner))
             found = [f for f in found if f.record and (f.record == record or not record)]
         return _best_arity(found, len(call.args))
 
