@@ -1,0 +1,262 @@
+// Data types, reductions, and the program's memory as MPI sees it.
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+
+#include "host_copies.h"
+#include "memory.h"
+#include "mpi_objects.h"
+
+namespace warploom::mpi {
+
+namespace {
+
+template <class T>
+struct Located {
+  T value;
+  int where;
+};
+
+struct TypeInfo {
+  const char* name;
+  std::size_t bytes;
+};
+const TypeInfo kTypes[] = {{"MPI_DATATYPE_NULL", 0},
+                           {"MPI_CHAR", 1},
+                           {"MPI_SIGNED_CHAR", 1},
+                           {"MPI_UNSIGNED_CHAR", 1},
+                           {"MPI_BYTE", 1},
+                           {"MPI_SHORT", sizeof(short)},
+                           {"MPI_UNSIGNED_SHORT", sizeof(short)},
+                           {"MPI_INT", sizeof(int)},
+                           {"MPI_UNSIGNED", sizeof(int)},
+                           {"MPI_LONG", sizeof(long)},
+                           {"MPI_UNSIGNED_LONG", sizeof(long)},
+                           {"MPI_LONG_LONG_INT", sizeof(long long)},
+                           {"MPI_UNSIGNED_LONG_LONG", sizeof(long long)},
+                           {"MPI_FLOAT", sizeof(float)},
+                           {"MPI_DOUBLE", sizeof(double)},
+                           {"MPI_LONG_DOUBLE", sizeof(long double)},
+                           {"MPI_INT8_T", 1},
+                           {"MPI_UINT8_T", 1},
+                           {"MPI_INT16_T", 2},
+                           {"MPI_UINT16_T", 2},
+                           {"MPI_INT32_T", 4},
+                           {"MPI_UINT32_T", 4},
+                           {"MPI_INT64_T", 8},
+                           {"MPI_UINT64_T", 8},
+                           {"MPI_C_BOOL", 1},
+                           {"MPI_AINT", sizeof(MPI_Aint)},
+                           {"MPI_WCHAR", sizeof(wchar_t)},
+                           {"MPI_FLOAT_INT", sizeof(Located<float>)},
+                           {"MPI_DOUBLE_INT", sizeof(Located<double>)},
+                           {"MPI_LONG_INT", sizeof(Located<long>)},
+                           {"MPI_2INT", sizeof(Located<int>)}};
+constexpr int kBuiltIn = static_cast<int>(std::size(kTypes));
+
+struct Derived {
+  std::size_t bytes;
+  bool freed;
+};
+std::vector<Derived> g_derived;
+
+template <class T, class Function>
+void each(Bytes& into, const Bytes& from, Function&& function) {
+  const std::size_t count = into.size() / sizeof(T);
+  for (std::size_t i = 0; i < count; i++) {
+    T a, b;
+    std::memcpy(&a, into.data() + i * sizeof(T), sizeof(T));
+    std::memcpy(&b, from.data() + i * sizeof(T), sizeof(T));
+    a = static_cast<T>(function(a, b));
+    std::memcpy(into.data() + i * sizeof(T), &a, sizeof(T));
+  }
+}
+
+[[noreturn]] void bad_op(const char* what, MPI_Op op) {
+  fail("mpi_mismatch", format("%s: %s does not work on this type", what, op_name(op)),
+       "choose an operation that is defined for the type");
+}
+
+template <class T>
+void combine_numbers(Bytes& into, const Bytes& from, MPI_Op op, const char* what) {
+  switch (op) {
+    case MPI_MAX:
+      return each<T>(into, from, [](T a, T b) { return a < b ? b : a; });
+    case MPI_MIN:
+      return each<T>(into, from, [](T a, T b) { return b < a ? b : a; });
+    case MPI_SUM:
+      return each<T>(into, from, [](T a, T b) { return a + b; });
+    case MPI_PROD:
+      return each<T>(into, from, [](T a, T b) { return a * b; });
+    case MPI_LAND:
+      return each<T>(into, from, [](T a, T b) { return a && b; });
+    case MPI_LOR:
+      return each<T>(into, from, [](T a, T b) { return a || b; });
+    case MPI_LXOR:
+      return each<T>(into, from, [](T a, T b) { return !a != !b; });
+    default:
+      break;
+  }
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    switch (op) {
+      case MPI_BAND:
+        return each<T>(into, from, [](T a, T b) { return a & b; });
+      case MPI_BOR:
+        return each<T>(into, from, [](T a, T b) { return a | b; });
+      case MPI_BXOR:
+        return each<T>(into, from, [](T a, T b) { return a ^ b; });
+      default:
+        break;
+    }
+  }
+  bad_op(what, op);
+}
+
+// The extreme value and the smallest index that has it.
+template <class T>
+void combine_located(Bytes& into, const Bytes& from, MPI_Op op, const char* what) {
+  if (op != MPI_MAXLOC && op != MPI_MINLOC) bad_op(what, op);
+  each<Located<T>>(into, from, [op](Located<T> a, Located<T> b) {
+    if (a.value == b.value) return a.where <= b.where ? a : b;
+    const bool first = op == MPI_MAXLOC ? a.value > b.value : a.value < b.value;
+    return first ? a : b;
+  });
+}
+
+}  // namespace
+
+std::size_t type_bytes(MPI_Datatype type, const char* what) {
+  if (type > 0 && type < kBuiltIn) return kTypes[type].bytes;
+  const int index = type - kBuiltIn;
+  const bool known = index >= 0 && index < static_cast<int>(g_derived.size()) &&
+                     !g_derived[static_cast<std::size_t>(index)].freed;
+  require(known, what, "the data type does not exist");
+  return g_derived[static_cast<std::size_t>(index)].bytes;
+}
+
+const char* type_name(MPI_Datatype type) {
+  return type >= 0 && type < kBuiltIn ? kTypes[type].name : "a derived type";
+}
+
+const char* op_name(MPI_Op op) {
+  static const char* const kNames[] = {
+      "MPI_OP_NULL", "MPI_MAX", "MPI_MIN",  "MPI_SUM",  "MPI_PROD",   "MPI_LAND",  "MPI_BAND",
+      "MPI_LOR",     "MPI_BOR", "MPI_LXOR", "MPI_BXOR", "MPI_MAXLOC", "MPI_MINLOC"};
+  return op >= 0 && op < static_cast<int>(std::size(kNames)) ? kNames[op] : "an unknown operation";
+}
+
+void combine(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op, const char* what) {
+  switch (type) {
+    case MPI_CHAR:
+    case MPI_SIGNED_CHAR:
+    case MPI_INT8_T:
+      return combine_numbers<int8_t>(into, from, op, what);
+    case MPI_UNSIGNED_CHAR:
+    case MPI_BYTE:
+    case MPI_UINT8_T:
+      return combine_numbers<uint8_t>(into, from, op, what);
+    case MPI_SHORT:
+    case MPI_INT16_T:
+      return combine_numbers<int16_t>(into, from, op, what);
+    case MPI_UNSIGNED_SHORT:
+    case MPI_UINT16_T:
+      return combine_numbers<uint16_t>(into, from, op, what);
+    case MPI_INT:
+    case MPI_INT32_T:
+      return combine_numbers<int32_t>(into, from, op, what);
+    case MPI_UNSIGNED:
+    case MPI_UINT32_T:
+      return combine_numbers<uint32_t>(into, from, op, what);
+    case MPI_LONG:
+    case MPI_LONG_LONG_INT:
+    case MPI_INT64_T:
+    case MPI_AINT:
+      return combine_numbers<int64_t>(into, from, op, what);
+    case MPI_UNSIGNED_LONG:
+    case MPI_UNSIGNED_LONG_LONG:
+    case MPI_UINT64_T:
+      return combine_numbers<uint64_t>(into, from, op, what);
+    case MPI_FLOAT:
+      return combine_numbers<float>(into, from, op, what);
+    case MPI_DOUBLE:
+      return combine_numbers<double>(into, from, op, what);
+    case MPI_LONG_DOUBLE:
+      return combine_numbers<long double>(into, from, op, what);
+    case MPI_C_BOOL:
+      return combine_numbers<bool>(into, from, op, what);
+    case MPI_FLOAT_INT:
+      return combine_located<float>(into, from, op, what);
+    case MPI_DOUBLE_INT:
+      return combine_located<double>(into, from, op, what);
+    case MPI_LONG_INT:
+      return combine_located<long>(into, from, op, what);
+    case MPI_2INT:
+      return combine_located<int>(into, from, op, what);
+    default:
+      bad_op(what, op);
+  }
+}
+
+Bytes read_buffer(const void* p, std::size_t bytes, const char* what) {
+  if (bytes == 0) return {};
+  require(p != nullptr, what, "the buffer is NULL");
+  if (in_arena(p)) {
+    const Frames where = capture_frames();
+    if (!check_range(p, bytes, what, where)) return Bytes(bytes);
+    access_read(current_actor(where.pc[0]), p, bytes);
+  } else if (host_copies_pending()) {
+    check_host_copies(p, bytes, false);
+  }
+  const char* start = static_cast<const char*>(p);
+  return Bytes(start, start + bytes);
+}
+
+void write_buffer(void* p, const char* data, std::size_t bytes, const char* what) {
+  if (bytes == 0) return;
+  require(p != nullptr, what, "the buffer is NULL");
+  if (in_arena(p)) {
+    const Frames where = capture_frames();
+    if (!check_range(p, bytes, what, where)) return;
+    access_write(current_actor(where.pc[0]), p, bytes);
+  } else if (host_copies_pending()) {
+    check_host_copies(p, bytes, true);
+  }
+  std::memcpy(p, data, bytes);
+  note_progress();
+}
+
+}  // namespace warploom::mpi
+
+using namespace warploom;
+using namespace warploom::mpi;
+
+extern "C" {
+
+int MPI_Type_contiguous(int count, MPI_Datatype base, MPI_Datatype* out) {
+  require(count >= 0 && out, "MPI_Type_contiguous", "the count must not be negative");
+  g_derived.push_back(
+      {static_cast<std::size_t>(count) * type_bytes(base, "MPI_Type_contiguous"), false});
+  *out = kBuiltIn + static_cast<int>(g_derived.size()) - 1;
+  return MPI_SUCCESS;
+}
+
+int MPI_Type_commit(MPI_Datatype* type) {
+  type_bytes(*type, "MPI_Type_commit");
+  return MPI_SUCCESS;
+}
+
+int MPI_Type_free(MPI_Datatype* type) {
+  type_bytes(*type, "MPI_Type_free");
+  require(*type >= kBuiltIn, "MPI_Type_free", "a built-in type is not freed");
+  g_derived[static_cast<std::size_t>(*type - kBuiltIn)].freed = true;
+  *type = MPI_DATATYPE_NULL;
+  return MPI_SUCCESS;
+}
+
+int MPI_Type_size(MPI_Datatype type, int* size) {
+  *size = static_cast<int>(type_bytes(type, "MPI_Type_size"));
+  return MPI_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,70 @@
+// How the ranks of a communicator meet in a collective call.
+#include <algorithm>
+
+#include "mpi_objects.h"
+
+namespace warploom::mpi {
+
+std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string details,
+                              Bytes data) {
+  Comm& comm = *place.comm;
+  const auto rank = static_cast<std::size_t>(place.rank);
+  const uint64_t number = comm.calls[rank]++;
+  auto& slot = comm.meetings[number];
+  const auto size = static_cast<std::size_t>(comm.size());
+  if (!slot) {
+    slot = std::make_shared<Meeting>();
+    slot->what = what;
+    slot->details = details;
+    slot->where = capture_frames();
+    slot->first_rank = place.rank;
+    slot->present.resize(size);
+    slot->data.resize(size);
+    slot->clocks.resize(size);
+  }
+  const std::shared_ptr<Meeting> meeting = slot;
+  if (meeting->what != what || meeting->details != details) {
+    const auto text = [](const std::string& call, const std::string& with) {
+      return with.empty() ? call : call + " (" + with + ")";
+    };
+    fail("mpi_mismatch",
+         format("rank %d calls %s where rank %d calls %s", place.rank, text(what, details).c_str(),
+                meeting->first_rank, text(meeting->what, meeting->details).c_str()),
+         "all ranks call the same collectives in the same order, with the same root, sizes and "
+         "operation",
+         meeting->where);
+  }
+  meeting->present[rank] = true;
+  meeting->data[rank] = std::move(data);
+  meeting->clocks[rank] = release_clock();
+  if (++meeting->arrived == comm.size()) comm.meetings.erase(number);
+  // Those who wait run only after the caller blocks or returns.
+  meeting->changed.notify_all();
+  return meeting;
+}
+
+bool is_complete(const Meeting& meeting, const std::vector<int>& needs) {
+  if (needs.empty()) return meeting.arrived == static_cast<int>(meeting.present.size());
+  return std::all_of(needs.begin(), needs.end(),
+                     [&](int rank) { return meeting.present[static_cast<std::size_t>(rank)]; });
+}
+
+void acquire_from(Meeting& meeting, const std::vector<int>& needs) {
+  if (needs.empty()) {
+    for (const Clock& clock : meeting.clocks) acquire_clock(clock);
+    return;
+  }
+  for (const int rank : needs) acquire_clock(meeting.clocks[static_cast<std::size_t>(rank)]);
+}
+
+void await(const Place& place, Meeting& meeting, const std::vector<int>& needs) {
+  Comm* comm = place.comm;
+  meeting.changed.wait_until([&] { return is_complete(meeting, needs); },
+                             {meeting.what.c_str(), [&meeting, comm] {
+                                return format("rank %s has not called it",
+                                              comm->missing(meeting.present).c_str());
+                              }});
+  acquire_from(meeting, needs);
+}
+
+}  // namespace warploom::mpi

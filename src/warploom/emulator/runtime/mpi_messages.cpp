@@ -1,0 +1,323 @@
+// Messages between two ranks, and requests.
+#include <algorithm>
+
+#include "mpi_objects.h"
+
+namespace warploom::mpi {
+
+namespace {
+
+// Up to this size a send is buffered, as MPI libraries do; above it waits for its receive.
+constexpr std::size_t kBuffered = 4096;
+
+void check_peer(const Place& place, int peer, bool any, const char* what) {
+  const bool valid = (peer >= 0 && peer < place.comm->size()) || peer == MPI_PROC_NULL ||
+                     (any && peer == MPI_ANY_SOURCE);
+  require(valid, what, "the peer is not a rank of the communicator");
+}
+
+bool fits(const Receive& receive, const Message& message) {
+  return (receive.source == MPI_ANY_SOURCE || receive.source == message.source) &&
+         (receive.tag == MPI_ANY_TAG || receive.tag == message.tag);
+}
+
+void match(Receive& receive, const std::shared_ptr<Message>& message) {
+  receive.message = message;
+  message->matched = true;
+  receive.changed.notify_all();
+  message->changed.notify_all();
+}
+
+std::shared_ptr<Message> post_send(const Place& place, Bytes data, int destination, int tag) {
+  Comm& comm = *place.comm;
+  auto message = std::make_shared<Message>();
+  message->source = place.rank;
+  message->destination = destination;
+  message->tag = tag;
+  message->data = std::move(data);
+  message->clock = release_clock();
+  message->where = capture_frames();
+  auto& posted = comm.posted[static_cast<std::size_t>(destination)];
+  for (auto it = posted.begin(); it != posted.end(); ++it) {
+    if (!fits(**it, *message)) continue;
+    const auto receive = *it;
+    posted.erase(it);
+    match(*receive, message);
+    return message;
+  }
+  comm.arrived[static_cast<std::size_t>(destination)].push_back(message);
+  comm.probes.notify_all();
+  return message;
+}
+
+std::shared_ptr<Receive> post_receive(const Place& place, std::size_t capacity, int source,
+                                      int tag) {
+  Comm& comm = *place.comm;
+  auto receive = std::make_shared<Receive>();
+  receive->source = source;
+  receive->tag = tag;
+  receive->capacity = capacity;
+  receive->where = capture_frames();
+  auto& arrived = comm.arrived[static_cast<std::size_t>(place.rank)];
+  for (auto it = arrived.begin(); it != arrived.end(); ++it) {
+    if (!fits(*receive, **it)) continue;
+    const auto message = *it;
+    arrived.erase(it);
+    match(*receive, message);
+    return receive;
+  }
+  comm.posted[static_cast<std::size_t>(place.rank)].push_back(receive);
+  return receive;
+}
+
+std::string peer_text(int peer, int tag) {
+  std::string text = peer == MPI_ANY_SOURCE ? "any rank" : format("rank %d", peer);
+  return text + (tag == MPI_ANY_TAG ? ", any tag" : format(", tag %d", tag));
+}
+
+void wait_for_match(Message& message, const char* what) {
+  message.changed.wait_until([&] { return message.matched; },
+                             {what, [&message] {
+                                return "to " + peer_text(message.destination, message.tag) +
+                                       ", which has posted no receive for it";
+                              }});
+}
+
+void wait_for_message(Receive& receive, const char* what) {
+  receive.changed.wait_until([&] { return receive.message != nullptr; },
+                             {what, [&receive] {
+                                return "from " + peer_text(receive.source, receive.tag) +
+                                       ", which has sent nothing that fits";
+                              }});
+}
+
+void fill_status(MPI_Status* status, int source, int tag, std::size_t bytes) {
+  if (!status) return;
+  status->MPI_SOURCE = source;
+  status->MPI_TAG = tag;
+  status->MPI_ERROR = MPI_SUCCESS;
+  status->warploom_bytes = bytes;
+}
+
+void take(Receive& receive, void* buffer, MPI_Status* status, const char* what) {
+  Message& message = *receive.message;
+  acquire_clock(message.clock);
+  if (message.data.size() > receive.capacity) {
+    fail("mpi_truncation",
+         format("%s: a message of %zu bytes from rank %d (tag %d), and room for %zu", what,
+                message.data.size(), message.source, message.tag, receive.capacity),
+         "make the receive count at least as large as what is sent", message.where);
+  }
+  write_buffer(buffer, message.data.data(), message.data.size(), what);
+  fill_status(status, message.source, message.tag, message.data.size());
+}
+
+std::size_t extent(int count, MPI_Datatype type, const char* what) {
+  require(count >= 0, what, "the count must not be negative");
+  return static_cast<std::size_t>(count) * type_bytes(type, what);
+}
+
+int send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+         bool synchronous, const char* what) {
+  const Place place = enter(comm, what);
+  check_peer(place, destination, false, what);
+  if (destination == MPI_PROC_NULL) return MPI_SUCCESS;
+  const std::size_t bytes = extent(count, type, what);
+  auto message = post_send(place, read_buffer(buffer, bytes, what), destination, tag);
+  if (synchronous || bytes > kBuffered) wait_for_match(*message, what);
+  return MPI_SUCCESS;
+}
+
+warploom_mpi_request* start_send(const Place& place, const void* buffer, std::size_t bytes,
+                                 int destination, int tag) {
+  auto* request = new warploom_mpi_request;
+  request->what = "MPI_Isend";
+  auto message = post_send(place, read_buffer(buffer, bytes, request->what), destination, tag);
+  request->ready = [=] { return bytes <= kBuffered || message->matched; };
+  request->block = [=] { wait_for_match(*message, "MPI_Wait of MPI_Isend"); };
+  request->finish = [](MPI_Status* status) { fill_status(status, MPI_ANY_SOURCE, 0, 0); };
+  return request;
+}
+
+warploom_mpi_request* start_receive(const Place& place, void* buffer, std::size_t bytes, int source,
+                                    int tag) {
+  auto* request = new warploom_mpi_request;
+  request->what = "MPI_Irecv";
+  auto receive = post_receive(place, bytes, source, tag);
+  request->ready = [=] { return receive->message != nullptr; };
+  request->block = [=] { wait_for_message(*receive, "MPI_Wait of MPI_Irecv"); };
+  request->finish = [=](MPI_Status* status) { take(*receive, buffer, status, "MPI_Irecv"); };
+  return request;
+}
+
+// Nothing to do: a peer of MPI_PROC_NULL.
+warploom_mpi_request* finished_request() {
+  auto* request = new warploom_mpi_request;
+  request->ready = [] { return true; };
+  request->block = [] {};
+  request->finish = [](MPI_Status* status) { fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0); };
+  return request;
+}
+
+void finish(MPI_Request* request, MPI_Status* status) {
+  if (!*request) {
+    fill_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
+    return;
+  }
+  warploom_mpi_request* done = *request;
+  if (!done->ready()) done->block();
+  done->finish(status);
+  delete done;
+  *request = MPI_REQUEST_NULL;
+}
+
+MPI_Status* nth(MPI_Status* statuses, int i) { return statuses ? statuses + i : nullptr; }
+
+const Message* find_message(const Place& place, int source, int tag) {
+  Receive wanted;
+  wanted.source = source;
+  wanted.tag = tag;
+  for (const auto& message : place.comm->arrived[static_cast<std::size_t>(place.rank)]) {
+    if (fits(wanted, *message)) return message.get();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+}  // namespace warploom::mpi
+
+using namespace warploom;
+using namespace warploom::mpi;
+
+extern "C" {
+
+int MPI_Send(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+  return send(buffer, count, type, dest, tag, comm, false, "MPI_Send");
+}
+int MPI_Ssend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+  return send(buffer, count, type, dest, tag, comm, true, "MPI_Ssend");
+}
+
+int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+             MPI_Status* status) {
+  constexpr const char* kName = "MPI_Recv";
+  const Place place = enter(comm, kName);
+  check_peer(place, source, true, kName);
+  if (source == MPI_PROC_NULL) {
+    fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
+    return MPI_SUCCESS;
+  }
+  auto receive = post_receive(place, extent(count, type, kName), source, tag);
+  wait_for_message(*receive, kName);
+  take(*receive, buffer, status, kName);
+  return MPI_SUCCESS;
+}
+
+int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+              MPI_Request* request) {
+  const Place place = enter(comm, "MPI_Isend");
+  check_peer(place, dest, false, "MPI_Isend");
+  *request = dest == MPI_PROC_NULL
+                 ? finished_request()
+                 : start_send(place, buffer, extent(count, type, "MPI_Isend"), dest, tag);
+  return MPI_SUCCESS;
+}
+
+int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+              MPI_Request* request) {
+  const Place place = enter(comm, "MPI_Irecv");
+  check_peer(place, source, true, "MPI_Irecv");
+  *request = source == MPI_PROC_NULL
+                 ? finished_request()
+                 : start_receive(place, buffer, extent(count, type, "MPI_Irecv"), source, tag);
+  return MPI_SUCCESS;
+}
+
+int MPI_Sendrecv(const void* send, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                 void* recv, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                 MPI_Comm comm, MPI_Status* status) {
+  MPI_Request requests[2];
+  MPI_Irecv(recv, recvcount, recvtype, source, recvtag, comm, &requests[0]);
+  MPI_Isend(send, sendcount, sendtype, dest, sendtag, comm, &requests[1]);
+  finish(&requests[0], status);
+  finish(&requests[1], nullptr);
+  return MPI_SUCCESS;
+}
+
+int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  finish(request, status);
+  return MPI_SUCCESS;
+}
+
+int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  for (int i = 0; i < count; i++) finish(&requests[i], nth(statuses, i));
+  return MPI_SUCCESS;
+}
+
+int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
+  *index = MPI_UNDEFINED;
+  if (std::all_of(requests, requests + count, [](MPI_Request r) { return !r; })) return MPI_SUCCESS;
+  for (;;) {
+    for (int i = 0; i < count; i++) {
+      if (!requests[i] || !requests[i]->ready()) continue;
+      finish(&requests[i], status);
+      *index = i;
+      return MPI_SUCCESS;
+    }
+    poll_current();
+  }
+}
+
+int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  *flag = !*request || (*request)->ready();
+  if (*flag) {
+    finish(request, status);
+  } else {
+    poll_current();
+  }
+  return MPI_SUCCESS;
+}
+
+int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
+  *flag = std::all_of(requests, requests + count, [](MPI_Request r) { return !r || r->ready(); });
+  if (!*flag) {
+    poll_current();
+    return MPI_SUCCESS;
+  }
+  return MPI_Waitall(count, requests, statuses);
+}
+
+int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  const Place place = enter(comm, "MPI_Probe");
+  check_peer(place, source, true, "MPI_Probe");
+  const Message* message = nullptr;
+  place.comm->probes.wait_until(
+      [&] { return (message = find_message(place, source, tag)) != nullptr; },
+      {"MPI_Probe", [=] { return "for a message from " + peer_text(source, tag); }});
+  fill_status(status, message->source, message->tag, message->data.size());
+  return MPI_SUCCESS;
+}
+
+int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+  const Place place = enter(comm, "MPI_Iprobe");
+  check_peer(place, source, true, "MPI_Iprobe");
+  const Message* message = find_message(place, source, tag);
+  *flag = message != nullptr;
+  if (message) {
+    fill_status(status, message->source, message->tag, message->data.size());
+  } else {
+    poll_current();
+  }
+  return MPI_SUCCESS;
+}
+
+int MPI_Get_count(const MPI_Status* status, MPI_Datatype type, int* count) {
+  const std::size_t size = type_bytes(type, "MPI_Get_count");
+  *count = size && status->warploom_bytes % size == 0
+               ? static_cast<int>(status->warploom_bytes / size)
+               : MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,103 @@
+// Emulated MPI: communicators, data types, collectives and messages among processes.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../include/mpi.h"
+#include "report.h"
+#include "world.h"
+
+namespace warploom::mpi {
+
+using Bytes = std::vector<char>;
+
+// One collective call of a communicator: what each rank brought, and who was there.
+struct Meeting {
+  std::string what, details;
+  Frames where;
+  int first_rank = 0;
+  std::vector<bool> present;
+  std::vector<Bytes> data;
+  std::vector<Clock> clocks;
+  std::vector<int> numbers;  // a result that the last to arrive works out
+  int arrived = 0;
+  WaitQueue changed;
+};
+
+struct Message {
+  int source = 0, destination = 0, tag = 0;
+  Bytes data;
+  Clock clock;
+  Frames where;
+  bool matched = false;
+  WaitQueue changed;
+};
+
+// A posted receive.
+struct Receive {
+  int source = MPI_ANY_SOURCE, tag = MPI_ANY_TAG;
+  std::size_t capacity = 0;
+  Frames where;
+  std::shared_ptr<Message> message;  // once matched
+  WaitQueue changed;
+};
+
+struct Comm {
+  int handle = 0;
+  std::vector<int> world;       // rank in MPI_COMM_WORLD of each member
+  std::vector<uint64_t> calls;  // collectives made by each rank
+  std::map<uint64_t, std::shared_ptr<Meeting>> meetings;
+  std::vector<std::deque<std::shared_ptr<Message>>> arrived;  // unmatched, by destination
+  std::vector<std::deque<std::shared_ptr<Receive>>> posted;   // unmatched, by destination
+  WaitQueue probes;
+  std::vector<bool> freed;  // by rank
+  int size() const { return static_cast<int>(world.size()); }
+  std::string missing(const std::vector<bool>& present) const;
+};
+
+// The communicator and the caller's rank in it; ends the run if the call is not allowed.
+struct Place {
+  Comm* comm;
+  int rank;
+};
+Place enter(MPI_Comm handle, const char* what);
+Comm* new_comm(std::vector<int> world);
+
+[[noreturn]] void fail(const char* kind, std::string message, const char* hint,
+                       const Frames& other = {});
+// What `check` finds false is a wrong argument: MPI's default is to end the job.
+void require(bool check, const char* what, const char* rule);
+
+std::size_t type_bytes(MPI_Datatype type, const char* what);
+const char* type_name(MPI_Datatype type);
+
+// Copies between the program's memory and ours, host or device memory alike.
+Bytes read_buffer(const void* p, std::size_t bytes, const char* what);
+void write_buffer(void* p, const char* data, std::size_t bytes, const char* what);
+
+std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string details,
+                              Bytes data);
+// Waits for the ranks that `needs` names (all of them if it is empty), and takes their order over.
+void await(const Place& place, Meeting& meeting, const std::vector<int>& needs = {});
+bool is_complete(const Meeting& meeting, const std::vector<int>& needs);
+void acquire_from(Meeting& meeting, const std::vector<int>& needs);
+
+// Element by element: into = op(into, from).
+void combine(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op, const char* what);
+const char* op_name(MPI_Op op);
+
+}  // namespace warploom::mpi
+
+// A call that was started and not waited for.
+struct warploom_mpi_request {
+  const char* what = "";
+  std::function<bool()> ready;
+  std::function<void(MPI_Status*)> finish;
+  std::function<void()> block;
+};
