@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from warploom.core.errors import SourceError, ToolFailedError, UnsupportedError, WarploomError
 from warploom.emulator.unsupported import MARK, is_api_header, is_api_name
@@ -65,7 +66,12 @@ class NotEmulatedError(UnsupportedError):
 
     def __init__(self, uses: tuple[ApiUse, ...]) -> None:
         first, *others = uses
-        also = ", ".join(f"{use.name} (line {use.line})" for use in others[:8])
+
+        def place(use: ApiUse) -> str:
+            other = "" if use.file == first.file else f"{Path(use.file).name}:"
+            return f"{use.name} ({other or 'line '}{use.line})"
+
+        also = ", ".join(place(use) for use in others[:8])
         rest = f" and {len(others) - 8} more" if len(others) > 8 else ""
         super().__init__(
             f"{first.name} is not emulated" + (f"; nor are {also}{rest}" if others else ""),
