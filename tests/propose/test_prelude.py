@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from warploom.core.errors import MissingToolError
 from warploom.core.records import Api, BuildSpec
 from warploom.propose.rules.prelude import (

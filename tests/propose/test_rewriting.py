@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from warploom.core.errors import RefusedError
 from warploom.core.records import Api
 from warploom.propose import ProposalContext, Stage
@@ -213,7 +214,7 @@ REFUSED = {
     ),
     "managed": (("cudaMalloc(&data", "cudaMallocManaged(&data"), "cudaMallocManaged", "managed"),
     "capture": (
-        ("  twice<<<", "  cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);\n  twice<<<"),
+        ("  twice<<<", "  cudaStreamBeginCapture(stream, mode);\n  twice<<<"),
         "cudaStreamBeginCapture",
         "stream capture",
     ),
@@ -240,7 +241,7 @@ REFUSED = {
     ),
     "eight bits": (("64, ncclFloat, ncclSum", "64, ncclFloat8e4m3, ncclSum"), "ncclAllReduce(data",
                    "not generated"),
-    "name": (("int main", "namespace warploom {}\nint main"), "namespace warploom", "name warploom"),
+    "name": (("int main", "namespace warploom {}\nint main"), "namespace w", "name warploom"),
     "non-blocking": (
         ("  ncclComm_t comm;", "  ncclConfig_t c = NCCL_CONFIG_INITIALIZER;\n  c.blocking = 0;\n"
          "  ncclComm_t comm;"),

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from warploom.core.errors import BadInputError
 from warploom.core.records import Api
 from warploom.evaluate.workload import Workload

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from warploom.source import AnalysisReport, CUDAAnalyzer
 from warploom.transform.warmup import WarmUp, add_warmup
 

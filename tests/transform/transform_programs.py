@@ -298,3 +298,17 @@ def reductions_of(name: str) -> str:
 
 
 ALL = {**COLLECTIVES, **MESSAGES, **SHAPES}
+
+
+def combined(samples: dict[str, Sample]) -> str:
+    """The text of one program that does everything that `samples` do, one after the other."""
+    steps: list[str] = []
+    for name, sample in samples.items():
+        steps.append(f"    // {name}\n    fill<<<2, 32, 0, stream>>>(send, n, seed, rank, round);")
+        steps.append(sample.body)
+        steps.append(f"    consume<<<2, 32, 0, stream>>>({sample.result}, sum, n);")
+    return Sample(
+        "\n".join(steps),
+        setup="\n".join(s.setup for s in samples.values() if s.setup),
+        teardown="\n".join(s.teardown for s in samples.values() if s.teardown),
+    ).text()

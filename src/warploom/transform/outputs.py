@@ -1,7 +1,7 @@
 """Writes what a transform made: whole files or nothing, and never an unverified program as good."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
@@ -55,7 +55,8 @@ def write_outputs(result: PipelineResult, program: Written, folder: Path) -> Pip
         for s in result.stages
         if s.passed
     }
-    _write_all(folder, files, final)
+    own = (Path(program.name), Path(f"{stem}.diff"))
+    _write_all(folder, files, own, final)
     return final
 
 
@@ -71,7 +72,9 @@ def _require_usable(folder: Path, source: Path) -> None:
         )
 
 
-def _write_all(folder: Path, files: Mapping[Path, str], result: PipelineResult) -> None:
+def _write_all(
+    folder: Path, files: Mapping[Path, str], own: Sequence[Path], result: PipelineResult
+) -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -83,22 +86,23 @@ def _write_all(folder: Path, files: Mapping[Path, str], result: PipelineResult) 
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode("utf-8", "surrogateescape"))
         write_json(fresh / "report.json", result.to_json())
-        _move(fresh, folder, [*files, Path("report.json")])
+        _move(fresh, folder, [*files, Path("report.json")], own)
     except OSError as error:
         raise BadInputError(f"cannot be written: {error.strerror}", file=str(folder)) from None
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _move(fresh: Path, folder: Path, names: list[Path]) -> None:
+def _move(fresh: Path, folder: Path, names: Sequence[Path], own: Sequence[Path]) -> None:
     if not folder.exists():
         fresh.chmod(0o755)
         fresh.rename(folder)
         return
-    for old in ("unverified", "stages"):  # of an earlier transform into the same folder
-        shutil.rmtree(folder / old, ignore_errors=True)
-    for name in (result_name for result_name in names if result_name.parent == Path()):
-        (folder / name).unlink(missing_ok=True)
+    if (folder / "report.json").exists():  # of an earlier transform: none of it must stay
+        for old in ("unverified", "stages"):
+            shutil.rmtree(folder / old, ignore_errors=True)
+        for name in own:
+            (folder / name).unlink(missing_ok=True)
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (fresh / name).replace(folder / name)
