@@ -74,7 +74,8 @@ void process_main(Process& process, const char* path, int argc, char** argv) {
   const int copy = copy_program(path);
   process.handle = dlopen(format("/proc/self/fd/%d", copy).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!process.handle) fail_to_load(dlerror());
-  close(copy);
+  // The copy stays open: the loader takes two files of one name for the same, and a closed
+  // descriptor's number, which is the name, would serve the next rank.
   find_extent(process);
   auto entry = reinterpret_cast<MainFunction>(dlsym(process.handle, "warploom_main"));
   if (!entry) fail_to_load("it has no main");
