@@ -43,8 +43,9 @@ def fake_runtime(monkeypatch: pytest.MonkeyPatch, fake_executable: Path, fake_ca
 class Programs:
     """Writes and builds small programs for the fake runtime."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, runtime: Path) -> None:
         self.folder = folder
+        self.runtime = runtime
 
     def write(self, code: str, name: str = "prog.cu") -> Path:
         path = self.folder / name
@@ -59,4 +60,4 @@ class Programs:
 @pytest.fixture
 def programs(fake_runtime: Path, tmp_path: Path) -> Programs:
     """A folder for programs, and the fake runtime in place."""
-    return Programs(tmp_path)
+    return Programs(tmp_path, fake_runtime)

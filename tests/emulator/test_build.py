@@ -1,6 +1,9 @@
 """Programs are built, cached by content, and refused with the right words."""
 
 import shutil
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -245,3 +248,45 @@ def test_messages_of_both_compilers():
 def test_our_own_errors_are_not_blamed_on_the_user():
     error = compile_failure("/shim/x.h:3:1: error: expected ';'\n", lambda name: False, str)
     assert isinstance(error, ToolFailedError)
+
+
+def test_a_c_file_with_our_headers_is_compiled_as_cpp(programs):
+    programs.write("#include <mpi.h>\n#include <nccl.h>\nint helper(void) { return 5; }", "c.c")
+    code = "int helper(); int main() { return helper(); }"
+    built = programs.build(code, sources=(programs.folder / "c.c",))
+    assert run(built, RunOptions(ranks=1)).exit_codes == {0: 5}
+
+
+def test_odd_file_names(programs):
+    programs.write("#define VALUE 7\n", 'the "odd" größe.h')
+    programs.write('#include <the "odd" größe.h>\nint main() { return VALUE; }\n', "my prog.cu")
+    spec = BuildSpec(programs.folder / "my prog.cu", include_dirs=(programs.folder,))
+    assert run(build(spec), RunOptions(ranks=1)).exit_codes == {0: 7}
+
+
+def test_ctrl_c_ends_a_compile(programs, tmp_path: Path):
+    slow = programs.write(
+        "constexpr long f(long n) { long s = 0; for (long i = 0; i < n; i++) s += i; return s; }\n"
+        "template <int N> struct S { static constexpr long v = f(200000 + N) + S<N - 1>::v; };\n"
+        "template <> struct S<0> { static constexpr long v = 0; };\n"
+        "int main() { return S<850>::v; }\n",
+        "slow.cu",
+    )
+    code = f"""
+from pathlib import Path
+from warploom.core.records import BuildSpec
+from warploom.emulator.build import _Builder
+builder = _Builder(BuildSpec(Path({str(slow)!r})))
+print("ready", flush=True)
+try:
+    builder.make(Path({str(tmp_path)!r}))
+except KeyboardInterrupt:
+    raise SystemExit(130)
+"""
+    ours = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert ours.stdout is not None and ours.stdout.readline() == b"ready\n"
+    time.sleep(1.0)
+    started = time.monotonic()
+    ours.send_signal(signal.SIGINT)
+    assert ours.wait(30) == 130 and time.monotonic() - started < 5
+    ours.stdout.close()

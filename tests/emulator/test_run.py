@@ -1,5 +1,8 @@
 """Runs are judged by the report alone, and nothing that a program does makes a bad one good."""
 
+import dataclasses
+import shutil
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -210,7 +213,7 @@ def test_no_process_is_left(programs):
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                assert b"warploom-emu" not in (entry / "cmdline").read_bytes()
+                assert bytes(programs.runtime) not in (entry / "cmdline").read_bytes()
             except OSError:
                 continue
 
@@ -262,9 +265,24 @@ def test_a_run_can_be_cancelled(programs):
     assert run(built, ONE, cancel=cancel).state == "cancelled"
 
 
-def test_nothing_is_left_in_the_file_system(programs, tmp_path: Path):
-    built = programs.build(body('fclose(fopen("left", "w"));'))
-    before = set(Path("/tmp").iterdir())
-    run(built, ONE)
-    new = {p for p in set(Path("/tmp").iterdir()) - before if p.name.startswith("warploom")}
-    assert not new and not Path("left").exists()
+def test_nothing_is_left_in_the_file_system(
+    programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    assert ran(programs, 'fclose(fopen("left", "w"));').verdict is Verdict.OK
+    assert list((tmp_path / "tmp").iterdir()) == [] and not Path("left").exists()
+
+
+def test_a_library_folder_of_the_compilers_own_is_given(programs, tmp_path: Path):
+    built = programs.build(
+        body('puts(getenv("LD_LIBRARY_PATH") ? getenv("LD_LIBRARY_PATH") : "none");')
+    )
+    assert run(built, ONE).stdout == "none\n"
+    runtime = tmp_path / "runtime" / "warploom-emu"
+    runtime.parent.mkdir()
+    shutil.copy(built.runtime, runtime)
+    lib = tmp_path / "lib"
+    lib.mkdir()
+    runtime.with_name("library-folder").write_text(str(lib))
+    assert run(dataclasses.replace(built, runtime=runtime), ONE).stdout == f"{lib}\n"

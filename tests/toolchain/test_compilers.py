@@ -6,7 +6,7 @@ import pytest
 
 from warploom.core.errors import MissingToolError
 from warploom.toolchain import compilers
-from warploom.toolchain.compilers import find_compiler, probe_compiler
+from warploom.toolchain.compilers import find_compiler, library_folder, probe_compiler
 
 
 @pytest.fixture(autouse=True)
@@ -80,3 +80,18 @@ def test_an_old_first_choice_does_not_hide_a_newer_one(
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     monkeypatch.setattr(compilers, "_candidates", lambda: iter([("g++",), ("g++-12",)]))
     assert find_compiler().version == 12
+
+
+def test_an_unusual_library_folder_is_known(tmp_path: Path):
+    assert library_folder(find_compiler()) is None
+    lib = tmp_path / "home" / "lib"
+    lib.mkdir(parents=True)
+    (lib / "libstdc++.so.6").write_text("")
+    path = tmp_path / "cxx"
+    path.write_text(
+        "#!/bin/sh\n[ \"$1\" = -v ] && echo 'gcc version 13.2.0 (conda)' >&2 || "
+        f"echo {lib}/../lib/libstdc++.so.6\n"
+    )
+    path.chmod(0o755)
+    compiler = probe_compiler((str(path),))
+    assert compiler is not None and library_folder(compiler) == lib

@@ -29,6 +29,7 @@ _GRACE_SECONDS = 5.0
 _CHUNK = 1 << 16
 _MIB = 1 << 20
 _MACHINE_RESERVE_MB = 256
+_LARGE_MB = 512
 MAX_PROCESSES = 512
 """Processes that one command may have at a time."""
 
@@ -193,8 +194,11 @@ class _Running:
         if time.monotonic() > self.deadline:
             return Stop.TIMEOUT
         pids = _process_tree(self.process.pid)
-        self.memory_mb = max(self.memory_mb, _resident_mb(pids))
-        if self.memory_mb > self.memory_limit_mb or available_memory_mb() < _MACHINE_RESERVE_MB:
+        held = _resident_mb(pids)
+        self.memory_mb = max(self.memory_mb, held)
+        # A machine that runs out of memory ends the large commands, whoever began it.
+        short = held > _LARGE_MB and available_memory_mb() < _MACHINE_RESERVE_MB
+        if held > self.memory_limit_mb or short:
             return Stop.MEMORY
         if len(pids) > MAX_PROCESSES:
             return Stop.PROCESSES

@@ -1,15 +1,16 @@
 """Builds a program for the emulator: rewritten, compiled with access hooks, one shared object."""
 
 import json
+import os
 import re
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import BadInputError, SourceError
+from warploom.core.errors import BadInputError, SourceError, ToolFailedError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
@@ -22,7 +23,7 @@ from warploom.emulator.diagnostics import (
 from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.prefix import precompiled_prefix
 from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
-from warploom.emulator.runtime_build import build_runtime, folder_digest, jobs, run_compiler
+from warploom.emulator.runtime_build import build_runtime, folder_digest, in_parallel, run_compiler
 from warploom.emulator.unsupported import is_api_name
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import Compiler, find_compiler
@@ -115,11 +116,14 @@ def _flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
     ]  # fmt: skip
 
 
-def _language(source: Path, *, is_program: bool) -> list[str]:
+def _language(source: Path, text: bytes, *, is_program: bool) -> list[str]:
     """Return the flags that say which language a unit is in."""
     if is_program or source.suffix in _CUDA_SUFFIXES:
         return ["-x", "c++", "-std=c++20", "-D__CUDACC__", "-D__NVCC__"]
-    if source.suffix == ".c":
+    names = re.findall(rb'#[ \t]*include[ \t]*[<"]([^>"\n]+)', text)
+    # Our headers are C++; a C file that includes one must do with being compiled as that.
+    ours = any((SHIM_DIR / os.fsdecode(name)).is_file() for name in names)
+    if source.suffix == ".c" and not ours:
         return ["-x", "c", "-std=gnu17"]
     return ["-x", "c++", "-std=c++20"]
 
@@ -152,7 +156,7 @@ class _Builder:
         self.key = digest([*self.base, *(p for u in self.units for p in (u.overlay, *u.flags))])
 
     def _unit(self, overlay: str, source: Path, *, is_program: bool) -> _Unit:
-        language = _language(source, is_program=is_program)
+        language = _language(source, self.overlay.texts[overlay], is_program=is_program)
         cuda = "-D__CUDACC__" in language
         return _Unit(overlay, (*language, *self.flags), cuda)
 
@@ -171,25 +175,38 @@ class _Builder:
             work = Path(name)
             for overlay, text in self.overlay.texts.items():
                 (work / overlay).write_bytes(text)
-            (work / "wl_entry.cpp").write_text(_ENTRY)
-            with ThreadPoolExecutor(jobs()) as pool:
-                waiting = [pool.submit(self._object, unit, work) for unit in self.units]
-                objects = [future.result() for future in waiting]
+            objects = in_parallel(lambda unit, cancel: self._object(unit, work, cancel), self.units)
             library = folder / "program.so"
             self._link(objects, library, work)
         symbols = dynamic_symbols(library)
         (folder / "imports.json").write_text(json.dumps(sorted(symbols.imports)))
 
-    def _object(self, unit: _Unit, work: Path) -> Path:
+    def _object(self, unit: _Unit, work: Path, cancel: threading.Event) -> Path:
+        """Return the object of one unit; only those of larger programs are worth keeping."""
         if len(self.units) == 1:
-            self._compile(unit, work, work / "unit.o")
+            self._compile(unit, work, work / "unit.o", cancel)
             return work / "unit.o"
-        key = digest([*self.base, unit.overlay, *unit.flags])
-        return cached_folder("objects", key, lambda f: self._compile(unit, work, f / "unit.o"))[
-            0
-        ].joinpath("unit.o")
 
-    def _compile(self, unit: _Unit, work: Path, target: Path) -> None:
+        def make(folder: Path) -> None:
+            self._compile(unit, work, folder / "unit.o", cancel)
+
+        key = digest([*self.base, unit.overlay, *unit.flags])
+        return cached_folder("objects", key, make)[0] / "unit.o"
+
+    def _entry(self) -> Path:
+        """Return the object through which the runtime enters any program."""
+
+        def make(folder: Path) -> None:
+            (folder / "entry.cpp").write_text(_ENTRY)
+            arguments = ["-O1", "-fPIC", "-c", "entry.cpp", "-o", "entry.o"]
+            result = run_compiler(self.compiler, arguments, folder)
+            if not result.ok:
+                raise ToolFailedError(f"the entry must compile, but:\n{result.log}")
+
+        key = digest([self.compiler.identity, _ENTRY])
+        return cached_folder("objects", key, make)[0] / "entry.o"
+
+    def _compile(self, unit: _Unit, work: Path, target: Path, cancel: threading.Event) -> None:
         prefix: list[str] = []
         if unit.wants_prefix:
             header = precompiled_prefix(self.compiler, unit.flags, self.overlay.headers, self.shims)
@@ -201,6 +218,7 @@ class _Builder:
                 *prefix, "-c", unit.overlay, "-o", target,
             ],
             work,
+            cancel,
         )  # fmt: skip
         self._check(result, work)
 
@@ -220,7 +238,7 @@ class _Builder:
         result = run_compiler(
             self.compiler,
             [
-                "-shared", "-fPIC", "-O1", "wl_entry.cpp", *objects, "-o", library,
+                "-shared", self._entry(), *objects, "-o", library,
                 "-Wl,-Bsymbolic", "-Wl,-z,lazy", "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols",
                 *hidden,
             ],

@@ -91,7 +91,9 @@ class _Rewriter:
             return known
         relative = os.path.relpath(path.absolute(), self.spec.program.absolute().parent)
         name = _UNQUOTABLE.sub("_", relative)
-        file = UserFile(path.absolute(), name, f"u{len(self.files)}_{path.name}")
+        file = UserFile(
+            path.absolute(), name, f"u{len(self.files)}_{_UNQUOTABLE.sub('_', path.name)}"
+        )
         self.files[key] = file
         text = _read(path, is_program=path in (self.spec.program, *self.spec.sources))
         stream = tokenize(text)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import BinaryIO, Literal
 
 from warploom.core.errors import BadInputError
@@ -15,7 +16,7 @@ from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import Finding, Limits, RunSpec, Severity, Timing, Verdict
 from warploom.emulator.build import EmulatorBuild, version_code
 from warploom.emulator.report import RawFinding, Report, parse_report
-from warploom.emulator.runtime_build import jobs
+from warploom.emulator.runtime_build import jobs, noted_library_folder
 from warploom.emulator.symbolize import Symbolizer
 from warploom.toolchain.sandbox import SandboxKind, run_sandboxed
 
@@ -160,6 +161,15 @@ def _configuration_pipe(text: bytes) -> int:
     return reader
 
 
+def _surroundings(build: EmulatorBuild, options: RunOptions) -> tuple[list[Path], dict[str, str]]:
+    """Return what the run may read although it may lie in the user's home, and its environment."""
+    readable = [build.runtime.parent, build.library.parent]
+    own = noted_library_folder(build.runtime)
+    if own is None:
+        return readable, dict(options.environment)
+    return [*readable, own], {"LD_LIBRARY_PATH": str(own), **options.environment}
+
+
 def _failure(process: ProcessResult, options: RunOptions, report: Report) -> tuple[State, str]:
     """Return the state of a run that has no believable end, and the words for it."""
     limits = options.limits
@@ -263,6 +273,7 @@ def run(
         MissingToolError: a finding needs a source line and nothing reads debug information.
     """
     check_options(options)
+    readable, environment = _surroundings(build, options)
     nonce = secrets.token_hex(16)
     with tempfile.TemporaryFile(prefix="warploom-") as data:
         reader = _configuration_pipe(_configuration(build, options, nonce))
@@ -270,8 +281,8 @@ def run(
             result = run_sandboxed(
                 [build.runtime, build.library, *options.args],
                 limits=options.limits,
-                readable=[build.runtime.parent, build.library.parent],
-                environment=options.environment,
+                readable=readable,
+                environment=environment,
                 channels=[_REPORT],
                 descriptors={_CONFIG: reader, _READBACKS: data.fileno()},
                 cancel=cancel,

@@ -1,9 +1,11 @@
 """Builds the runtime executable `warploom-emu`, once for its content and the compiler."""
 
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 from warploom.core.errors import ToolFailedError
 from warploom.core.ids import digest
@@ -11,12 +13,16 @@ from warploom.core.process import ProcessResult, run_process, run_tool
 from warploom.core.records import Limits
 from warploom.emulator.rewrite import SHIM_DIR
 from warploom.toolchain.cache import cached_folder
-from warploom.toolchain.compilers import Compiler, compiler_environment
+from warploom.toolchain.compilers import Compiler, compiler_environment, library_folder
 
 RUNTIME_DIR = Path(__file__).with_name("runtime")
 """The sources of the runtime."""
 
+_LIBRARY_NOTE = "library-folder"
+
 COMPILE_LIMITS = Limits(seconds=600.0, memory_mb=8192, output_mb=16)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 _FLAGS = ("-std=c++20", "-O2", "-g1", "-fno-omit-frame-pointer", "-Wall", "-Wextra")
 
 
@@ -36,7 +42,10 @@ def jobs() -> int:
 
 
 def run_compiler(
-    compiler: Compiler, arguments: Sequence[str | Path], folder: Path
+    compiler: Compiler,
+    arguments: Sequence[str | Path],
+    folder: Path,
+    cancel: threading.Event | None = None,
 ) -> ProcessResult:
     """Run the compiler in `folder`; its log has plain quotes and no colours."""
     return run_process(
@@ -44,16 +53,39 @@ def run_compiler(
         limits=COMPILE_LIMITS,
         environment=compiler_environment(),
         folder=folder,
+        cancel=cancel,
     )
 
 
-def _compile(compiler: Compiler, source: Path, flags: Sequence[str], headers: str) -> Path:
+def in_parallel(
+    work: Callable[[Item, threading.Event], Result], items: Sequence[Item]
+) -> list[Result]:
+    """Return `work(item, cancel)` of each item, in order; the first failure or Ctrl-C ends all."""
+    cancel = threading.Event()
+    with ThreadPoolExecutor(jobs()) as pool:
+        waiting = [pool.submit(work, item, cancel) for item in items]
+        try:
+            return [future.result() for future in waiting]
+        except BaseException:
+            cancel.set()
+            for future in waiting:
+                future.cancel()
+            raise
+
+
+def _compile(
+    compiler: Compiler,
+    source: Path,
+    flags: Sequence[str],
+    headers: str,
+    cancel: threading.Event,
+) -> Path:
     """Return the object of one source, from the cache or made now."""
 
     def make(folder: Path) -> None:
         includes = [f"-I{SHIM_DIR}", f"-I{RUNTIME_DIR}"]
         result = run_compiler(
-            compiler, [*flags, *includes, "-c", source, "-o", folder / "unit.o"], folder
+            compiler, [*flags, *includes, "-c", source, "-o", folder / "unit.o"], folder, cancel
         )
         if not result.ok:
             raise ToolFailedError(
@@ -88,15 +120,17 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
     )
 
     def make(folder: Path) -> None:
-        with ThreadPoolExecutor(jobs()) as pool:
-            waiting = [pool.submit(_compile, compiler, s, flags, headers) for s in sources]
-            objects = [future.result() for future in waiting]
+        objects = in_parallel(
+            lambda source, cancel: _compile(compiler, source, flags, headers, cancel), sources
+        )
         run_tool(
             [*compiler.command, "-rdynamic", *objects, "-o", folder / "warploom-emu", "-ldl"],
             limits=COMPILE_LIMITS,
             environment=compiler_environment(),
             folder=folder,
         )
+        found = library_folder(compiler)
+        (folder / _LIBRARY_NOTE).write_text("" if found is None else str(found))
 
     key = digest([compiler.identity, *flags, headers, *(p for s in sources for p in _named(s))])
     return cached_folder("runtime", key, make)[0] / "warploom-emu"
@@ -104,3 +138,10 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
 
 def _named(path: Path) -> tuple[str, bytes]:
     return path.name, path.read_bytes()
+
+
+def noted_library_folder(runtime: Path) -> Path | None:
+    """Return the folder of the C++ library that `runtime` needs, None if it is the system's."""
+    note = runtime.with_name(_LIBRARY_NOTE)
+    text = note.read_text() if note.exists() else ""
+    return Path(text) if text else None

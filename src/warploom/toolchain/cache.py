@@ -143,5 +143,9 @@ def prune(
         if (too_old or kept > max_bytes) and now - used > 600:
             shutil.rmtree(entry, ignore_errors=True)
             removed += 1
+    for lock in base.glob("*/.locks/*"):
+        with contextlib.suppress(OSError):
+            if now - lock.stat().st_mtime > 86400:
+                lock.unlink()
     mark.touch()
     return removed

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from warploom.core.errors import MissingToolError
 from warploom.core.process import default_environment, run_process
@@ -20,6 +21,7 @@ _NEWEST_CLANG = 30
 _OLDEST = {"gcc": 11, "clang": 14}
 _VERSION = re.compile(r"^(?:.*\b)?(gcc|clang) version (\d+)[^\n]*", re.MULTILINE)
 _TARGET = re.compile(r"^Target: *(\S+)", re.MULTILINE)
+_SYSTEM_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _CURE = (
     "install g++ 11 or newer, or clang++ 14 or newer (Debian: apt-get install g++), name one in "
     "WARPLOOM_CXX, or: pip install 'warploom[compiler]'"
@@ -120,3 +122,21 @@ def find_compiler() -> Compiler:
         MissingToolError: there is none that compiles C++20.
     """
     return _find(os.environ.get("WARPLOOM_CXX") or None)
+
+
+def library_folder(compiler: Compiler) -> Path | None:
+    """Return where the compiler's C++ library lies, if the loader would not look there by itself.
+
+    A compiler in the user's home (conda, spack) brings a library that is newer than the system's.
+    """
+    result = run_process(
+        [*compiler.command, "-print-file-name=libstdc++.so.6"],
+        limits=Limits(seconds=60, memory_mb=2048, output_mb=1),
+        environment=compiler_environment(),
+    )
+    name = result.stdout.decode(errors="replace").strip()
+    if not result.ok or not name.startswith("/"):
+        return None
+    folder = Path(os.path.realpath(Path(name).parent))
+    usual = any(folder.is_relative_to(base) for base in _SYSTEM_LIBRARIES)
+    return None if usual or not (folder / "libstdc++.so.6").exists() else folder

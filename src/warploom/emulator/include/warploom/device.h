@@ -61,13 +61,14 @@ Launch<Kernel> launch(const char* name, const LaunchConfig& config, Kernel kerne
 }
 
 // Static shared memory: one variable per block and declaration. `Tag` is a type local to the
-// declaration, so that each template instantiation has its own.
+// declaration, so that each template instantiation has its own; it carries the alignment asked for.
 void* shared_slot(const void* key, const char* name, std::size_t bytes, std::size_t align);
 template <class T>
 inline char shared_key = 0;
 template <class T, class Tag>
 inline T& shared_variable(const char* name) {
-  return *static_cast<T*>(shared_slot(&shared_key<Tag>, name, sizeof(T), alignof(T)));
+  constexpr std::size_t align = alignof(T) > alignof(Tag) ? alignof(T) : alignof(Tag);
+  return *static_cast<T*>(shared_slot(&shared_key<Tag>, name, sizeof(T), align));
 }
 void* dynamic_shared();
 
