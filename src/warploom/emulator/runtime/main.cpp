@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
   read_config();
   open_report();
   create_arena(g_config.ranks, g_config.device_memory);
-  if (g_config.race) create_shadow(g_config.ranks, g_config.device_memory);
+  if (g_config.race) create_history(g_config.ranks, g_config.device_memory);
   install_crash_handlers();
   create_world(argv[1], argc - 1, argv + 1);
   run_until_done();

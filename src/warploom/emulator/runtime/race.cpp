@@ -1,13 +1,11 @@
 #include "race.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "history.h"
 #include "kernel.h"
 #include "memory.h"
 #include "report.h"
@@ -16,30 +14,6 @@
 namespace warploom {
 
 namespace {
-
-// One remembered access. `bits`: pc 27, thread 10, byte mask 4, atomic 1, time 22.
-struct Record {
-  OpId op = 0;
-  uint32_t block = 0;  // of a channel: the put's sequence number
-  uint64_t bits = 0;
-
-  uint32_t pc() const { return static_cast<uint32_t>(bits & 0x7FFFFFF); }
-  uint16_t thread() const { return static_cast<uint16_t>(bits >> 27 & 0x3FF); }
-  unsigned mask() const { return static_cast<unsigned>(bits >> 37 & 0xF); }
-  bool atomic() const { return bits >> 41 & 1; }
-  uint32_t time() const { return static_cast<uint32_t>(bits >> 42); }
-};
-constexpr uint32_t kMaxTime = (1u << 22) - 1;
-
-// The history of four bytes: the last write and two reads. Two reads are enough to find a race in
-// some schedule; which ones are kept varies with the seed.
-struct Cell {
-  Record write;
-  Record reads[2];
-};
-static_assert(sizeof(Cell) == 48);
-
-constexpr uintptr_t kShadowBase = 0x200000000000;
 
 // See GpuThread::has_suspect.
 struct Suspect {
@@ -55,21 +29,6 @@ enum class Kind { Read, Write, AtomicRead, AtomicWrite };
 // deque: `op_of` references stay valid.
 std::deque<Op> g_ops(1);
 AgentId g_agents = 0;
-
-Cell* cell_of(uintptr_t p) {
-  return reinterpret_cast<Cell*>(kShadowBase + ((p - kArenaBase) >> 2) * sizeof(Cell));
-}
-
-Record make_record(const Actor& actor, unsigned mask, bool atomic) {
-  const uint32_t time = std::min(actor.time, kMaxTime);
-  const Op& op = op_of(actor.op);
-  Record record;
-  record.op = actor.op;
-  record.block = op.kind == OpKind::Channel ? actor.time : actor.block;
-  record.bits = (uint64_t{actor.pc} & 0x7FFFFFF) | uint64_t{actor.thread} << 27 |
-                uint64_t{mask} << 37 | uint64_t{atomic} << 41 | uint64_t{time} << 42;
-  return record;
-}
 
 bool ordered_in_block(const Record& record, const Actor& actor) {
   if (record.thread() == actor.thread || record.time() < actor.base) return true;
@@ -159,8 +118,19 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
   return {"data_race", "order the two threads: a barrier, or release and acquire on a flag"};
 }
 
+// A race between two places is told once; it often recurs at every element.
+bool first_time(const Record& record, const Actor& actor) {
+  static std::unordered_set<uint64_t> known;
+  const auto place = [](uint32_t pc, OpId op) {
+    return op_of(op).kind == OpKind::Kernel || op_of(op).kind == OpKind::Host ? pc : op;
+  };
+  return known.insert(uint64_t{place(record.pc(), record.op)} << 32 | place(actor.pc, actor.op))
+      .second;
+}
+
 void report_race(const Record& record, bool before_writes, const Actor& actor, bool now_writes,
                  const void* p, const Frames& where = {}) {
+  if (!first_time(record, actor)) return;
   const Op& before = op_of(record.op);
   const Op& now = op_of(actor.op);
   const auto [kind, hint] = classify(before, before_writes, now, now_writes, space_of(p));
@@ -269,15 +239,36 @@ void access_cell(Cell& cell, const Actor& actor, unsigned mask, Kind kind, const
   cell.write = record;
 }
 
+// A whole granule: one cell stands for all, unless it was accessed in parts.
+void access_granule(const Actor& actor, uintptr_t address, Kind kind) {
+  Granule& granule = granule_of(address);
+  if (!granule.expanded) {
+    access_cell(granule.uniform, actor, 0xF, kind, reinterpret_cast<void*>(address));
+    return;
+  }
+  Cell* cells = cells_of(address);
+  for (std::size_t i = 0; i < kGranuleCells; i++) {
+    access_cell(cells[i], actor, 0xF, kind, reinterpret_cast<void*>(address + 4 * i));
+  }
+  if (kind == Kind::Write) granule = {cells[0], 0};
+}
+
 void access_range(const Actor& actor, const void* address, std::size_t bytes, Kind kind) {
   if (!g_config.race || bytes == 0 || !in_arena(address)) return;
   const auto start = reinterpret_cast<uintptr_t>(address);
   const uintptr_t end = start + bytes;
-  for (uintptr_t word = start & ~uintptr_t{3}; word < end; word += 4) {
+  uintptr_t word = start & ~uintptr_t{3};
+  while (word < end) {
+    if (word % kGranule == 0 && word >= start && end - word >= kGranule) {
+      access_granule(actor, word, kind);
+      word += kGranule;
+      continue;
+    }
     unsigned mask = 0xF;
     if (word < start) mask &= 0xFu << (start - word);
     if (word + 4 > end) mask &= 0xFu >> (word + 4 - end);
-    access_cell(*cell_of(word), actor, mask, kind, reinterpret_cast<void*>(word));
+    access_cell(cell_of(word), actor, mask, kind, reinterpret_cast<void*>(word));
+    word += 4;
   }
 }
 
@@ -286,23 +277,6 @@ const Clock& effective_clock(const GpuThread& thread) {
 }
 
 }  // namespace
-
-void create_shadow(int devices, std::size_t device_bytes) {
-  const auto map = [](uintptr_t arena, std::size_t bytes) {
-    auto* start = reinterpret_cast<void*>(cell_of(arena));
-    void* got = mmap(start, bytes / 4 * sizeof(Cell), PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got != start) {
-      std::perror("warploom-emu: cannot reserve address space for the access history");
-      std::exit(70);
-    }
-  };
-  const std::size_t span = std::min(kDeviceStride, device_bytes * 2);
-  for (int i = 0; i < devices; i++)
-    map(kArenaBase + kDeviceStride * static_cast<uintptr_t>(i), span);
-  map(kSharedBase, kSharedSlot * std::size_t{kSharedSlots});
-  map(kPinnedBase, kPinnedBytes);
-}
 
 OpId new_op(const Op& op) {
   g_ops.push_back(op);
@@ -354,25 +328,6 @@ void settle_suspect(const void* address) {
   const auto word = reinterpret_cast<uintptr_t>(address) & ~uintptr_t{3};
   if (reinterpret_cast<uintptr_t>(suspect.address) - word < kWidestAccess) return;
   report_race(suspect.write, true, suspect.read, false, suspect.address, suspect.where);
-}
-
-void forget_history(const void* address, std::size_t bytes) {
-  if (!g_config.race || bytes == 0 || !in_arena(address)) return;
-  const auto start = reinterpret_cast<uintptr_t>(address) & ~uintptr_t{3};
-  const std::size_t words = (reinterpret_cast<uintptr_t>(address) + bytes - start + 3) / 4;
-  auto* first = reinterpret_cast<char*>(cell_of(start));
-  const std::size_t size = words * sizeof(Cell);
-  constexpr std::size_t kLarge = 1 << 20;
-  if (size < kLarge) {
-    std::fill_n(reinterpret_cast<Cell*>(first), words, Cell{});
-    return;
-  }
-  // Whole pages go back to the system and read as zero again.
-  char* page = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(first) + 4095) & ~4095ull);
-  char* last = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(first) + size) & ~4095ull);
-  std::fill(first, page, 0);
-  madvise(page, static_cast<std::size_t>(last - page), MADV_DONTNEED);
-  std::fill(last, first + size, 0);
 }
 
 Clock release_clock() {

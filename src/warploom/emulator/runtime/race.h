@@ -41,7 +41,7 @@ struct Actor {
   uint32_t pc = 0;
 };
 
-void create_shadow(int devices, std::size_t device_bytes);
+void create_history(int devices, std::size_t device_bytes);
 
 // The running fiber as an actor (host thread or GPU thread), for an access at `pc`.
 Actor current_actor(uint32_t pc);
