@@ -145,6 +145,12 @@ def test_varied_inputs_are_fine(tmp_path: Path, fill: str) -> None:
     assert kinds(tmp_path, fill + REDUCE + DOWNLOAD, helper) == {}
 
 
+def test_inputs_that_nobody_sets_are_told(tmp_path: Path) -> None:
+    found = kinds(tmp_path, REDUCE + DOWNLOAD)
+    assert list(found) == ["uninitialised_inputs"]
+    assert has_line(tmp_path, found["uninitialised_inputs"], "ncclAllReduce")
+
+
 TIMED = {
     "sync": ("  double t0 = MPI_Wtime();\n" + REDUCE + "  cudaStreamSynchronize(s);\n"
              "  double t1 = MPI_Wtime();\n  report(t1 - t0);\n", None),

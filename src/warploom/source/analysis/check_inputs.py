@@ -24,6 +24,7 @@ from warploom.source.analysis.trace import Trace
 from warploom.source.records import Warn
 
 _FILLS = frozenset({"fill", "fill_n", "memset"})
+_DEVICE_KINDS = frozenset({"device", "async", "symmetric"})
 _NEUTRAL = re.compile(
     r"^(free|delete|printf|fprintf|assert|size|data|begin|end|resize|reserve|clear|sizeof|"
     r"memset|fill|fill_n|at|get|empty|capacity|memcpy)$"
@@ -43,21 +44,39 @@ class InputChecks:
         for effect in effects.all:
             if effect.writes:
                 self._writers.setdefault(effect.place, []).append(effect)
+        self._device = self._device_memory()
         self._host: dict[Variable, bool] = {}
         self._known: dict[Place, bool] = {}
         self._kernels: dict[FunctionDef, tuple[bool, bool]] = {}
 
+    def _device_memory(self) -> set[Place]:
+        found: set[Place] = set()
+        for step in self.trace.steps:
+            signature = api.ALLOCATIONS.get(step.call.name)
+            node = step.call.arg(signature.pointer) if signature else None
+            if signature and node is not None and signature.kind in _DEVICE_KINDS:
+                found.update(self.places.roots_of(node, step.instance))
+        return found
+
     def constant(self) -> Iterator[Warn]:
-        """Yield a warning for each call that sends a buffer whose elements are all equal."""
+        """Yield a warning for each call that sends a buffer of equal or of unset elements."""
         warned: set[tuple[int, str]] = set()
         for effect in self.effects.all:
             call = effect.step.call
             if effect.kind != "collective" or not effect.reads:
                 continue
             name = self.places.label(effect.place)
-            if (call.node.id, name) in warned or not self._writers.get(effect.place):
+            if (call.node.id, name) in warned:
                 continue
-            if self.is_constant(effect.place, frozenset()):
+            if self._is_unwritten(effect.place):
+                warned.add((call.node.id, name))
+                yield Warn(
+                    "uninitialised_inputs",
+                    call.path,
+                    call.line,
+                    f"nothing in the program writes {name}, which {call.name} sends",
+                )
+            elif self.is_constant(effect.place, frozenset()):
                 warned.add((call.node.id, name))
                 yield Warn(
                     "constant_inputs",
@@ -66,6 +85,12 @@ class InputChecks:
                     f"every element of {name}, which {call.name} sends, has the same value: "
                     "misplaced data would go unseen",
                 )
+
+    def _is_unwritten(self, place: Place) -> bool:
+        """Tell whether a place is the device's own memory, and nobody is seen to write it."""
+        return place in self._device and all(
+            self._others(w) == [] for w in self._writers.get(place, [])
+        )
 
     def is_constant(self, place: Place, busy: frozenset[Place]) -> bool:
         """Tell whether all that is ever written to a place makes its elements equal."""
