@@ -17,6 +17,8 @@ _USAGE_ERROR = cast(
     next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"),
 )
 
+_INTERRUPTED = 130
+
 
 def run_cli(arguments: list[str]) -> int:
     """Run one command; returns its exit code and never raises for bad input."""
@@ -30,13 +32,15 @@ def run_cli(arguments: list[str]) -> int:
         return _failed(error, as_json)
     except (KeyboardInterrupt, typer.Abort):
         say("interrupted")
-        return 130
+        return _INTERRUPTED
     except BrokenPipeError:  # the reader of our output went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
         where = None if error.filename is None else str(error.filename)
         return _failed(WarploomError(error.strerror or str(error), file=where), as_json)
+    if code == _INTERRUPTED:  # typer has turned Ctrl-C into this
+        say("interrupted")
     return code if isinstance(code, int) else 0
 
 

@@ -82,7 +82,13 @@ def compare_buffer(
         (elements, mismatched, worst element or None, largest absolute error over finite ones).
         NaN matches only NaN, and an infinity only the same infinity.
     """
-    want, have = decode(expected, output.dtype), decode(got, output.dtype)
+    with np.errstate(all="ignore"):  # signalling NaN and overflow are data here, not errors
+        return _compare_values(decode(expected, output.dtype), decode(got, output.dtype), output)
+
+
+def _compare_values(
+    want: _Values, have: _Values, output: Output
+) -> tuple[int, int, Worst | None, float]:
     if not DTYPES[output.dtype].is_float or want.dtype == np.uint8:
         wrong: npt.NDArray[np.bool_] = np.not_equal(want, have)
         error = np.abs(want.astype(np.float64) - have.astype(np.float64))
@@ -110,10 +116,9 @@ def _compare_floats(
     want: _Floats, have: _Floats, output: Output
 ) -> tuple[npt.NDArray[np.bool_], _Floats, _Floats]:
     atol = output.rtol * typical_magnitude(want) if output.atol is None else output.atol
-    with np.errstate(invalid="ignore", over="ignore"):
-        tolerance = atol + output.rtol * np.abs(want)
-        error = np.abs(have - want)
-        good = error <= tolerance
+    tolerance = atol + output.rtol * np.abs(want)
+    error = np.abs(have - want)
+    good = error <= tolerance
     same = (want == have) | (np.isnan(want) & np.isnan(have))
     finite = np.isfinite(want) & np.isfinite(have)
     wrong = ~np.where(finite, good, same)
@@ -131,8 +136,7 @@ def typical_magnitude(values: _Floats) -> float:
 
 def _worst_index(wrong: npt.NDArray[np.bool_], error: _Floats, tolerance: _Floats) -> int:
     """Return the wrong element whose error is largest in units of its tolerance."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        excess = np.where(tolerance > 0, error / np.where(tolerance > 0, tolerance, 1.0), error)
+    excess = np.where(tolerance > 0, error / np.where(tolerance > 0, tolerance, 1.0), error)
     return int(np.argmax(np.where(wrong, np.nan_to_num(excess, nan=np.inf, posinf=1e308), -1.0)))
 
 

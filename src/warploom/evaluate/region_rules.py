@@ -23,7 +23,7 @@ _DIRECTIVES = words(
 )
 _LIBRARY_NAME = re.compile(r"(?:cuda|cu|nccl|MPI_|PMPI_)[A-Z]\w*\Z|nccl\w+_\w+\Z|__\w+\Z")
 _CHECK_MACRO = re.compile(r"(?:CUDA|NCCL|MPI)_?(?:CHECK|CALL|TRY|OK|SAFE)\w*\Z", re.IGNORECASE)
-_PRAGMA = re.compile(r"#?\s*(?:unroll|nounroll)\b")
+_MAX_DIRECTIVES = 500  # each branch is looked at by itself
 _PRAGMA_WORDS = ("unroll", "nounroll")
 
 
@@ -92,6 +92,11 @@ def _balance(region: Region, scanned: Scan) -> Iterator[Refused]:
         )
     if region.text.rstrip(" \t\r\n").endswith("\\"):
         yield Refused("hidden-text", "a line splice at the end of the region", last)
+    branches = sum(token.kind == "directive" for token in scanned.tokens)
+    if branches > _MAX_DIRECTIVES:
+        message = f"a region must have at most {_MAX_DIRECTIVES} directives, got {branches}"
+        yield Refused("hidden-text", message, last)
+        return
     for tokens in choices(scanned.tokens, [region.lines]):
         yield from _brackets(tokens, last)
 

@@ -6,6 +6,7 @@ digraphs, escapes in names and literals or comments that do not end inside the t
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 _SPLICE = re.compile(r"\\[ \t\v\f]*\r?\n")
@@ -76,7 +77,8 @@ def scan(text: str, first_line: int = 1) -> Scan:
         if kind == "tag":
             kind = "raw"
         line = _line(starts, found.start())
-        if any(found.start() < at < found.end() for at in splices) and kind != "space":
+        next_splice = bisect_right(splices, found.start())
+        if kind != "space" and next_splice < bisect_left(splices, found.end()):
             tricks.append(Trick(f"line splice inside {_splice_place(kind)}", line))
         if kind == "newline":
             directive, fresh_line = "", True
@@ -122,11 +124,8 @@ def _join(text: str, first_line: int) -> tuple[str, list[tuple[int, int]], list[
 
 
 def _line(starts: list[tuple[int, int]], offset: int) -> int:
-    low, high = 0, len(starts)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if starts[middle][0] <= offset else (low, middle)
-    return starts[low][1]
+    """Return the line of `offset`: that of the last start which is not after it."""
+    return starts[bisect_right(starts, offset, key=lambda start: start[0]) - 1][1]
 
 
 def _splice_place(kind: str) -> str:
