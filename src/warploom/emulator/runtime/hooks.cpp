@@ -65,10 +65,10 @@ void note_poll(const void* address) {
 void spend_budget() {
   Fiber* self = g_current;
   self->budget = 0;
-  // A loop over plain reads that nothing changes is a poll; a loop that computes goes on.
+  // A loop over plain reads that waits for a change, or a long computation: both go on later.
   static uint64_t seen = 0;
   if (g_progress == seen) {
-    poll_current();
+    poll_current(true);
   } else {
     seen = g_progress;
     yield_current();

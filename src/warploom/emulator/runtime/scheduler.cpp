@@ -20,6 +20,7 @@ std::vector<Runnable*> g_any;   // everything, when the order is random
 std::vector<Fiber*> g_polling;  // parked until something changes
 uint64_t g_polled_at = 0;
 uint64_t g_random_state = 0;
+int g_computing = 0;  // of g_polling, how many may be in a long computation
 uint64_t g_rounds = 0;
 
 bool lazy() { return g_config.timing == NetTiming::Lazy; }
@@ -57,6 +58,7 @@ bool release_pollers() {
   if (g_polling.empty()) return false;
   std::vector<Fiber*> polling;
   polling.swap(g_polling);
+  g_computing = 0;
   for (Fiber* fiber : polling) {
     fiber->polling = false;
     wake(fiber);
@@ -142,7 +144,7 @@ void yield_current() {
   switch_to_scheduler();
 }
 
-void poll_current() {
+void poll_current(bool computing) {
   Fiber* self = g_current;
   if (!self) return;
   self->state = FiberState::Blocked;
@@ -150,6 +152,7 @@ void poll_current() {
   static const WaitReason kPolling{"a loop that polls memory", {}};
   self->reason = &kPolling;
   g_polling.push_back(self);
+  if (computing) g_computing++;
   switch_to_scheduler();
   self->reason = nullptr;
 }
@@ -183,6 +186,7 @@ void run_until_done() {
       note_progress();
       continue;
     }
+    if (g_computing && release_pollers()) continue;
     // Every poller looks again a number of times: it may count its own rounds.
     if (++idle < kIdleRounds && release_pollers()) continue;
     report_deadlock();
