@@ -15,11 +15,6 @@ import pytest
 from warploom.cli import main
 from warploom.core.records import Json
 
-pytestmark = pytest.mark.skipif(
-    not (Path(__file__).parents[2] / "src/warploom/emulator/runtime/main.cpp").exists(),
-    reason="the emulator's runtime is not written yet",
-)
-
 HEAD = """\
 #include <cuda_runtime.h>
 #include <mpi.h>
@@ -215,6 +210,50 @@ def test_an_api_that_is_not_emulated(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert finding["kind"] == "unsupported"
     assert "cudaProfilerStartAndDance" in finding["message"]
     assert finding["line"] == text[: text.index("cudaProfilerStartAndDance")].count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (FAILS, "the program fails before it is changed"),
+        (ALONE, "the program has no communication"),
+        (GOOD.replace("return h[1]", "return hh[1]"), "hh"),
+    ],
+    ids=["fails", "no communication", "does not compile"],
+)
+def test_what_cannot_be_transformed_writes_nothing(
+    text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.cu"
+    path.write_text(text)
+    out = tmp_path / "out"
+    assert main(["transform", str(path), "--api", "gin", "--out", str(out), "--no-nvcc"]) == 2
+    assert words in capsys.readouterr().err
+    assert [item.name for item in tmp_path.iterdir()] == ["bad.cu"]
+
+
+def test_a_wrong_candidate_that_prints_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trusted = tmp_path / "good.cu"
+    trusted.write_text(GOOD)
+    candidate = tmp_path / "bad.cu"
+    candidate.write_text(
+        program(f'{READ}{TEAR_DOWN}  printf("Verification: PASS\\n");\n  return 0;\n')
+    )
+    arguments = ["eval", str(candidate), str(trusted), "--seeds", "1", "--json"]
+    assert main(arguments) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert (data["passed"], data["level_reached"], data["printed_verdict"]) == (False, 2, "PASS")
+    assert "wrong-result" in kinds(data)
+    assert main(["eval", str(trusted), str(trusted), "--seeds", "1"]) == 0
+    assert "passed at level 2" in capsys.readouterr().out
+
+
+def test_the_starter_is_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", str(tmp_path / "work")]) == 0
+    assert main(["check", str(tmp_path / "work"), "--seeds", "1"]) == 0
+    assert "program.cu: ok" in capsys.readouterr().out
 
 
 def test_text_output_names_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,11 +14,6 @@ from warploom.evaluate.plan import Progress
 from warploom.evaluate.workload import Workload
 from warploom.source.regions import Program
 
-pytestmark = pytest.mark.skipif(
-    not (Path(__file__).parents[2] / "src/warploom/emulator/runtime/main.cpp").exists(),
-    reason="the emulator's runtime is not written yet",
-)
-
 TEXT = """\
 #include <cuda_runtime.h>
 #include <mpi.h>

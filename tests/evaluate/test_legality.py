@@ -366,3 +366,15 @@ def test_names_that_transform_generated_stay_usable() -> None:
     assert with_pipeline("  n = warploom::exchange(n + 1);") == []
     assert with_pipeline("  n = warploom::report(n);") == ["reserved-name"]
     assert with_pipeline("  n = warploom_report(n);") == ["reserved-name"]
+
+
+def test_a_function_of_the_programs_own_may_be_called_like_the_systems() -> None:
+    made = KERNELS + "\n__device__ int send(int to) { return to; }"
+    trusted = program(kernels=made)
+
+    def judged(text: str) -> list[str]:
+        return [item.kind for item in refusals(program(kernels=f"{made}\n{text}"), trusted)]
+
+    assert judged("__device__ int twice(int to) { return send(to) + send(to); }") == []
+    assert judged("int evil(int to) { return ::send(to, 0, 0, 0); }") == ["forbidden-call"]
+    assert judged("int evil(int to) { return recv(to, 0, 0, 0); }") == ["forbidden-call"]

@@ -111,9 +111,19 @@ def _frame_of(trusted: Program) -> Frame:
         names=frozenset(t.text for t in outside if t.kind == "name"),
         known=frozenset(t.text for t in everything if t.kind == "name"),
         macros=frozenset(_defined_macros(inside)),
+        functions=frozenset(_functions(everything)),
         includes=frozenset(_included(everything)),
         pasting=frozenset(_pasting(outside)),
     )
+
+
+def _functions(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the names of all functions, in the first choice of preprocessor branches."""
+    try:
+        items = declarations(next(choices(tokens, [])))
+    except UnbalancedError:
+        return
+    yield from (item.name for item in items if item.kind == "function")
 
 
 def _lines_of_directive(tokens: Sequence[Token], name: str) -> Iterator[list[Token]]:

@@ -55,13 +55,14 @@ class Frame:
     """What the trusted program has: a candidate may use it, and may not redefine it.
 
     `names` are those that the frame's own text uses, `known` those of the whole trusted program;
-    `macros` those that trusted regions define; `includes` the headers of the whole program;
-    `pasting` the frame's macros that join tokens.
+    `macros` those that trusted regions define; `functions` those that the trusted program defines;
+    `includes` the headers of the whole program; `pasting` the frame's macros that join tokens.
     """
 
     names: frozenset[str]
     known: frozenset[str]
     macros: frozenset[str]
+    functions: frozenset[str]
     includes: frozenset[str]
     pasting: frozenset[str]
 
@@ -206,7 +207,7 @@ def _name(token: Token, before: str, after: str, frame: Frame) -> Iterator[Refus
         yield Refused(
             "forbidden-call", f"{name} {FORBIDDEN[name]}: no kernel or pipeline needs it", line
         )
-    elif name in FORBIDDEN_CALLS and not member and (after == "(" or before in ("::", "&")):
+    elif name in FORBIDDEN_CALLS and not member and _is_used(name, before, after, frame):
         yield Refused(
             "forbidden-call",
             f"{name} {FORBIDDEN_CALLS[name]}: no kernel or pipeline needs it",
@@ -219,6 +220,15 @@ def _name(token: Token, before: str, after: str, frame: Frame) -> Iterator[Refus
         yield Refused("hidden-text", f"{name} makes text that cannot be judged", line)
     elif (_is_reserved(name) or _is_inner(name, member)) and name not in frame.known:
         yield Refused("reserved-name", f"{name} is a name of the compiler or its library", line)
+
+
+def _is_used(name: str, before: str, after: str, frame: Frame) -> bool:
+    """Whether the system's function of this name may be meant, and not the program's own.
+
+    What slips through as an overload shows among the imports of the build (`imports`).
+    """
+    own = name in frame.functions and before not in ("::", "&")
+    return not own and (after == "(" or before in ("::", "&"))
 
 
 def _is_reserved(name: str) -> bool:
