@@ -4,7 +4,7 @@
 //
 // DEFECT FOREIGN_BASELINE deadlock: this CTA's barrier does not hold back the CTA that signals
 // DEFECT FOREIGN_READ missing_wait: reads the part that another CTA waits for
-// DEFECT BARRIER_SHARED barrier_shared: all CTAs use one barrier index at the same time
+// DEFECT BARRIER_SHARED barrier_shared: all CTAs use one barrier of one context at the same time
 // DEFECT ONE_SIGNAL missing_wait: CTAs count each other's arrivals on a common signal and context
 #include "harness.h"
 
@@ -22,6 +22,8 @@ __global__ void all_to_all(ncclDevComm dev, ncclWindow_t send, ncclWindow_t recv
   int cta = blockIdx.x;
 #if defined(DEFECT_ONE_SIGNAL)
   int signal = 0, context = 0;
+#elif defined(DEFECT_BARRIER_SHARED)
+  int signal = cta, context = 0;
 #else
   int signal = cta, context = cta % dev.ginContextCount;
 #endif

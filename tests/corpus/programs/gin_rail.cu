@@ -18,12 +18,13 @@ __global__ void gather(ncclDevComm dev, ncclWindow_t send, ncclWindow_t recv, in
   ncclGin gin(dev, 0);
   ncclTeam rail = ncclTeamRail(dev);
 #if defined(DEFECT_WORLD_BARRIER)
-  // EXPECT WORLD_BARRIER
-  ncclGinBarrierSession<ncclCoopCta> barrier(ncclCoopCta(), gin, ncclTeamWorld(dev),
-                                             dev.railGinBarrier, 0);
+  ncclTeam team = ncclTeamWorld(dev);
 #else
-  ncclGinBarrierSession<ncclCoopCta> barrier(ncclCoopCta(), gin, ncclTeamTagRail(), 0);
+  ncclTeam team = rail;
 #endif
+  ncclCoopCta coop;
+  // EXPECT WORLD_BARRIER
+  ncclGinBarrierSession<ncclCoopCta> barrier(coop, gin, team, dev.railGinBarrier, 0);
   // EXPECT WORLD_BARRIER
   barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel, ncclGinFenceLevel::None);
   const size_t bytes = kInts * sizeof(int);

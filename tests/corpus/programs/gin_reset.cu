@@ -30,7 +30,7 @@ __global__ void all_to_all(ncclDevComm dev, ncclWindow_t send, ncclWindow_t recv
     }
 #endif
     const size_t block = world.rank * bytes;
-    // EXPECT MIXED_OPS
+    // EXPECT MIXED_OPS RESET_AFTER_BARRIER
     gin.put(world, peer, recv, block, send, peer * bytes, bytes, ncclGin_WeakSignalInc{0});
   }
   gin.waitSignal(ncclCoopCta(), 0, world.nRanks);

@@ -7,7 +7,7 @@
 // DEFECT NO_FENCE data_race: the arrival does not publish what the CTA wrote
 #include "harness.h"
 
-constexpr int kThreads = 64, kShared = 40 * 1024;
+constexpr int kThreads = 32, kShared = 160 * 1024;
 
 struct Grid {
   unsigned arrived;
@@ -15,7 +15,7 @@ struct Grid {
 
 // Each CTA writes one value; after the barrier each reads its neighbour's.
 __global__ void shift(Grid* grid, int* values, int* out) {
-  __shared__ char ballast[kShared];  // few CTAs fit on a multiprocessor
+  extern __shared__ char ballast[];  // large, so that few CTAs fit on a multiprocessor
   ballast[threadIdx.x] = static_cast<char>(threadIdx.x);
 #if defined(DEFECT_EARLY_EXIT)
   if (blockIdx.x == 1) return;
@@ -41,7 +41,9 @@ __global__ void shift(Grid* grid, int* values, int* out) {
 int main(int argc, char** argv) {
   Job job = start(&argc, &argv);
   int per_multiprocessor = 0, multiprocessors = 0;
-  CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, shift, kThreads, 0));
+  CHECK(cudaFuncSetAttribute(shift, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared));
+  CHECK(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, shift, kThreads, kShared));
   CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
   int ctas = per_multiprocessor * multiprocessors;
 #if defined(DEFECT_ONE_CTA_MORE)
@@ -55,13 +57,14 @@ int main(int argc, char** argv) {
   CHECK(cudaMemset(grid, 0, sizeof(Grid)));
 
   // EXPECT ONE_CTA_MORE
-  shift<<<ctas, kThreads, 0, job.stream>>>(grid, values, out);
+  shift<<<ctas, kThreads, kShared, job.stream>>>(grid, values, out);
   CHECK(cudaGetLastError());
+  CHECK(ncclAllReduce(out, out, ctas, ncclInt32, ncclSum, job.comm, job.stream));
   CHECK(cudaStreamSynchronize(job.stream));
   std::vector<int> got(ctas);
   CHECK(cudaMemcpy(got.data(), out, ctas * sizeof(int), cudaMemcpyDeviceToHost));
   bool good = true;
-  for (int i = 0; i < ctas; ++i) good = good && got[i] == (i + 1) % ctas * 3;
+  for (int i = 0; i < ctas; ++i) good = good && got[i] == (i + 1) % ctas * 3 * job.ranks;
 
   CHECK(cudaFree(grid));
   CHECK(cudaFree(values));

@@ -64,6 +64,10 @@ int main(int argc, char** argv) {
     *nowhere = 1;
   }
 #endif
+  CHECK(ncclBroadcast(data, data, kInts, ncclInt32, 0, job.comm, job.stream));
+  CHECK(cudaStreamSynchronize(job.stream));
+  CHECK(cudaMemcpy(mine.data(), data, kInts * sizeof(int), cudaMemcpyDeviceToHost));
+  for (int i = 0; i < kInts; ++i) good = good && mine[i] == all[i];
   CHECK(cudaFree(data));
   return finish(job, good);
 }
