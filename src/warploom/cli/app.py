@@ -204,15 +204,9 @@ def transform(
     from warploom.cli.transform_command import run_transform
 
     choices = RunChoices.parse(
-        ranks=ranks,
-        defines=defines,
-        includes=includes,
-        lsa_size=lsa_size,
-        seeds=seeds,
-        nccl=nccl,
-        timeout=timeout,
-        jobs=jobs,
-    )
+        ranks=ranks, defines=defines, includes=includes, lsa_size=lsa_size, seeds=seeds, nccl=nccl,
+        timeout=timeout, jobs=jobs,
+    )  # fmt: skip
     return run_transform(
         target,
         choices,

@@ -105,14 +105,9 @@ def check(
     started = time.monotonic()
     workload = target if isinstance(target, Workload) else load_target(target)
     workload = workload.with_overrides(
-        ranks=ranks,
-        defines=defines,
-        include_dirs=include_dirs,
-        args=args,
-        lsa_size=lsa_size,
-        nccl=nccl,
-        seeds=seeds,
-    )
+        ranks=ranks, defines=defines, include_dirs=include_dirs, args=args, lsa_size=lsa_size,
+        nccl=nccl, seeds=seeds,
+    )  # fmt: skip
     facts = survey(workload)
     plan = check_plan(workload.seeds)
     try:
