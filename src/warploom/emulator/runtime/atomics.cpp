@@ -38,7 +38,7 @@ bool releases(Order order) { return order != Order::Relaxed && order != Order::A
 void observe(const Published& published, Order order, Scope scope) {
   GpuThread* thread = current_thread();
   if (!reaches(published, scope)) {
-    if (thread) thread->saw_narrow_scope = true;
+    if (thread) thread->block->saw_narrow_scope = true;
     return;
   }
   if (acquires(order) || !thread) {

@@ -27,10 +27,25 @@ bool somebody_skipped(const Block& block, uint32_t passed) {
   return false;
 }
 
+// From here on the barriers of the block are out of step, so the run ends.
+[[noreturn]] void report_partial_group(const Block& block, const BarrierState& barrier) {
+  report_finding(
+      {.kind = "partial_coop",
+       .message = format("a part of block (%u,%u,%u) of kernel %s calls an NCCL "
+                         "operation of the whole block, the others are elsewhere",
+                         block.index.x, block.index.y, block.index.z, block.kernel->name),
+       .hint = "all threads of the block make the call; pass ncclCoopThread() where one "
+               "thread makes it",
+       .where = barrier.group_where,
+       .other = barrier.other,
+       .rank = block.kernel->rank,
+       .kernel = block.kernel->name});
+  stop_run();
+}
+
 void open_barrier(Block& block, BarrierState& barrier) {
-  // A part of the block in an NCCL operation is reported there, as partial_coop.
-  const bool partial = barrier.in_group_call > 0 && barrier.in_group_call < barrier.arrived;
-  if (barrier.sites_differ && !partial) {
+  if (barrier.sites_differ && barrier.in_group_call > 0) report_partial_group(block, barrier);
+  if (barrier.sites_differ) {
     report_divergence(block, barrier, "meet at different calls of __syncthreads");
   }
   barrier.result_count = barrier.count;
@@ -59,7 +74,7 @@ void arrive(Block& block, BarrierState& barrier, unsigned expected, int site, co
   }
   barrier.expected = expected;
   barrier.arrived++;
-  barrier.in_group_call += self.group_call != nullptr;
+  if (self.group_call && barrier.in_group_call++ == 0) barrier.group_where = capture_frames();
   const uint64_t generation = barrier.generation;
   if (barrier.arrived >= expected) {
     if (&barrier == &block.barrier && expected < block.threads.size() &&

@@ -37,10 +37,10 @@ Signal& signal_at(DevCommSet& set, ncclWindow_t window, int rank, std::size_t of
 }
 
 Signal& signal_number(DevComm& dc, uint32_t context, uint32_t index, const char* what) {
-  if (index >= static_cast<uint32_t>(dc.set->signals)) {
+  if (!owns_signal(*dc.set, index)) {
     fail({.kind = "signal_index",
-          .message =
-              format("%s: signal %u is used, but %d were asked for", what, index, dc.set->signals),
+          .message = format("%s: signal %u is used, but %u were asked for", what, index,
+                            dc.set->signal_ranges.front().second),
           .hint = "raise ginSignalCount in the requirements",
           .other = dc.created});
   }
@@ -103,13 +103,18 @@ void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock, 
                 uint32_t sequence, const std::string& name, const Frames& where) {
   check_mode(signal, action, name, where);
   if (g_config.race && signal.was_reset && !covers(clock, signal.reset)) {
+    // Shown as the reset's: the sender's thread is the second place.
+    Fiber* sender = std::exchange(g_current, nullptr);
     report_finding({.kind = "signal_reset_race",
-                    .message = format("rank %d sends %s to rank %d, which may reset it before or "
-                                      "after the arrival",
-                                      channel.source, name.c_str(), channel.peer),
+                    .message = format("rank %d resets %s, and rank %d may send the next one before "
+                                      "or after that",
+                                      channel.peer, name.c_str(), channel.source),
                     .hint = "order the reset before the next signal: a barrier between the two",
-                    .where = where,
-                    .other = signal.reset_where});
+                    .where = signal.reset_where,
+                    .other = where,
+                    .rank = op_of(signal.reset.op).rank,
+                    .kernel = op_of(signal.reset.op).name});
+    g_current = sender;
   }
   signal.issued[channel.id] = sequence;
   signal.last_issued = where;

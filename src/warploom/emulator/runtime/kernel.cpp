@@ -102,6 +102,8 @@ void Kernel::block_parked() {
 
 void Kernel::block_finished(Block* block) {
   op->clock.join(block->clock);
+  // The end of a kernel acquires what relaxed reads have seen.
+  for (const GpuThread& thread : block->threads) op->clock.join(thread.pending);
   finished_blocks++;
   auto same = [block](const auto& entry) { return entry.get() == block; };
   std::erase_if(resident, same);

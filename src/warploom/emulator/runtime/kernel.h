@@ -32,7 +32,6 @@ struct GpuThread {
   Clock fence_release;  // published by later relaxed atomic writes
   Scope fence_scope = Scope::Block;
   Clock pending;                  // seen by relaxed atomic reads, acquired by the next fence
-  bool saw_narrow_scope = false;  // a release whose scope did not reach this thread
   bool touched_memory = false;    // it did more than return early
   uint32_t barriers_passed = 0;
   int stored_to = -1;  // device of a store to a peer that was not yet released to the system
@@ -58,7 +57,7 @@ struct BarrierState {
   unsigned in_group_call = 0;  // threads that came from an NCCL operation of the whole block
   int count = 0, all = 1, any = 0, result_count = 0, result_all = 0, result_any = 0;
   uint64_t generation = 0;
-  Frames where, other;
+  Frames where, other, group_where;
   std::vector<Fiber*> waiting;
 };
 
@@ -85,6 +84,7 @@ struct Block final : Runnable {
   BarrierState barrier;  // __syncthreads
   std::map<unsigned, BarrierState> named_barriers;
   std::map<uint64_t, WarpState> warps;  // by warp and mask
+  bool saw_narrow_scope = false;  // a release whose scope did not reach one of its threads
   // Happens-before inside of the block.
   Clock clock;
   uint32_t time = 1, base = 1;

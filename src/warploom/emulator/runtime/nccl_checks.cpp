@@ -20,7 +20,7 @@ void warn_leak(const char* what, const char* cure, const Frames& where) {
 
 }  // namespace
 
-void nccl_process_exit_checks(int rank) {
+void nccl_process_exit_checks(int rank, int code) {
   const Process& process = current_process();
   for (const Frames& where : open_groups(process)) {
     report_finding({.kind = "group_unclosed",
@@ -30,6 +30,7 @@ void nccl_process_exit_checks(int rank) {
                     .hint = "call ncclGroupEnd for each ncclGroupStart",
                     .where = where});
   }
+  if (code != 0) return;  // a process that failed has left everything as it was
   for (const DevComm* dc : all_devcomms()) {
     if (dc->comm->process == &process && dc->live) {
       warn_leak("a device communicator", "call ncclDevCommDestroy", dc->created);

@@ -3,7 +3,7 @@
 
 namespace warploom {
 
-// Open groups, communicators and windows that were never destroyed.
-void nccl_process_exit_checks(int rank);
+// Open groups; and, if the process succeeded, communicators and windows that were never destroyed.
+void nccl_process_exit_checks(int rank, int code);
 
 }  // namespace warploom

@@ -121,6 +121,37 @@ void check_pointer(const Task& task, const void* p, std::size_t bytes, const cha
   }
 }
 
+// Where the receive buffer lies if a collective works in place.
+const char* in_place_receive(const Task& t) {
+  const std::size_t own = static_cast<std::size_t>(t.comm->rank) * t.bytes();
+  switch (t.call) {
+    case Call::AllGather:
+    case Call::Gather:
+      return t.send - own;
+    case Call::ReduceScatter:
+    case Call::Scatter:
+      return t.send + own;
+    case Call::AlltoAll:
+      return nullptr;  // never
+    default:
+      return t.send;
+  }
+}
+
+void check_overlap(const Task& t) {
+  const std::size_t out = t.send_bytes(), in = t.recv_bytes();
+  if (!out || !in || t.recv == in_place_receive(t)) return;
+  if (t.send >= t.recv + in || t.recv >= t.send + out) return;
+  report_finding({.kind = "overlapping_buffers",
+                  .message = format("%s on rank %d: the send buffer (%zu bytes) and the receive "
+                                    "buffer (%zu bytes) overlap, and not as in-place calls do",
+                                    call_name(t.call), t.comm->rank, out, in),
+                  .hint = t.call == Call::AlltoAll
+                              ? "ncclAlltoAll needs two buffers"
+                              : "in place, a rank's block lies at rank * count of the larger "
+                                "buffer; else use two buffers"});
+}
+
 }  // namespace
 
 const char* call_name(Call call) {
@@ -203,6 +234,7 @@ ncclResult_t submit(std::unique_ptr<Task> task) {
   task->where = capture_frames();
   check_pointer(*task, task->send, task->send_bytes(), "send");
   check_pointer(*task, task->recv, task->recv_bytes(), "receive");
+  check_overlap(*task);
   task->stream = stream_for(*task);
   if (task->stream->device != comm->device) {
     report_finding({.kind = "launch_error",

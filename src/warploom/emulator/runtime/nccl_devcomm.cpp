@@ -90,6 +90,7 @@ class Layout {
   Layout(DevCommSet& set, const DevCommRequest& request) : set_(set) {
     signals_ = request.signals;
     counters_ = request.counters;
+    set.signal_ranges.push_back({0, static_cast<uint32_t>(request.signals)});
   }
 
   void add_listed(ResourceRequest* list) {
@@ -102,6 +103,10 @@ class Layout {
       if (r->signal_start) {
         *r->signal_start = static_cast<uint32_t>(signals_);
         define_declared(r->signal_start, true);
+        const auto first = static_cast<uint32_t>(signals_);
+        const bool barrier = g_declared.contains(r->signal_start);
+        if (!barrier)
+          set_.signal_ranges.push_back({first, first + static_cast<uint32_t>(r->signals)});
       }
       if (r->counter_start) *r->counter_start = static_cast<uint32_t>(counters_);
       bytes_ += r->bytes;

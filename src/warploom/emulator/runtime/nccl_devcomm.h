@@ -69,6 +69,7 @@ struct DevCommSet {
   int stride = 1;
   int contexts = 0, signals = 0, counters = 0;
   bool strong_legacy = true, strong_signals = true, va_signals = true;
+  std::vector<std::pair<uint32_t, uint32_t>> signal_ranges;  // that the program may use
   std::vector<DevComm*> members;
   std::map<std::pair<bool, uint32_t>, BarrierDefinition> definitions;  // by GIN and handle
   std::map<BarrierKey, BarrierSlot> barriers;
@@ -87,6 +88,13 @@ struct DevComm {
   std::vector<std::unique_ptr<Signal[]>> signals;    // by context
   std::vector<std::unique_ptr<Counter[]>> counters;  // by context
 };
+
+inline bool owns_signal(const DevCommSet& set, uint32_t index) {
+  for (const auto& [first, end] : set.signal_ranges) {
+    if (index >= first && index < end) return true;
+  }
+  return false;
+}
 
 // The device communicator behind a device-side handle; ends the run if it is not alive.
 DevComm& alive(void* state, const char* what);

@@ -135,7 +135,7 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
   const Op& now = op_of(actor.op);
   const auto [kind, hint] = classify(before, before_writes, now, now_writes, space_of(p));
   FindingInfo info{.kind = kind, .message = "", .hint = hint, .where = where};
-  if (GpuThread* thread = current_thread(); thread && thread->saw_narrow_scope) {
+  if (GpuThread* thread = current_thread(); thread && thread->block->saw_narrow_scope) {
     info.kind = "scope_too_narrow";
     info.hint =
         "widen the scope of the fence or atomic: device scope between blocks, system scope "

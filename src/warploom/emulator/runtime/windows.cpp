@@ -262,7 +262,6 @@ ncclResult_t ncclMemFree(void* pointer) {
                     .message = format("%zu bytes are freed while a window is registered on them",
                                       allocation->bytes),
                     .hint = "deregister the window before its memory is freed",
-                    .warning = true,
                     .other = allocation->allocated});
   }
   // As cudaFree, it waits for the device.

@@ -172,7 +172,7 @@ void end_process(int code) {
   HostThread& host = current_host();
   Process& process = *host.process;
   check_unseen_error(host);
-  if (code == 0) nccl_process_exit_checks(process.rank);
+  nccl_process_exit_checks(process.rank, code);
   std::fflush(stdout);
   std::fflush(stderr);
   process.exit_code = code;
