@@ -5,6 +5,15 @@
 
 namespace warploom::mpi {
 
+std::size_t extent(int count, MPI_Datatype type, const char* what) {
+  require(count >= 0, what, "the count must not be negative");
+  return static_cast<std::size_t>(count) * type_bytes(type, what);
+}
+
+void check_root(const Place& place, int root, const char* what) {
+  require(root >= 0 && root < place.comm->size(), what, "the root is not a rank");
+}
+
 std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string details,
                               Bytes data) {
   Comm& comm = *place.comm;

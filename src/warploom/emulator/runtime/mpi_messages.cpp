@@ -112,11 +112,6 @@ void take(Receive& receive, void* buffer, MPI_Status* status, const char* what) 
   fill_status(status, message.source, message.tag, message.data.size());
 }
 
-std::size_t extent(int count, MPI_Datatype type, const char* what) {
-  require(count >= 0, what, "the count must not be negative");
-  return static_cast<std::size_t>(count) * type_bytes(type, what);
-}
-
 int send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
          bool synchronous, const char* what) {
   const Place place = enter(comm, what);

@@ -88,6 +88,17 @@ void await(const Place& place, Meeting& meeting, const std::vector<int>& needs =
 bool is_complete(const Meeting& meeting, const std::vector<int>& needs);
 void acquire_from(Meeting& meeting, const std::vector<int>& needs);
 
+// Bytes of `count` elements, the data of a rank, and an address `offset` bytes on.
+std::size_t extent(int count, MPI_Datatype type, const char* what);
+void check_root(const Place& place, int root, const char* what);
+inline const Bytes& from(const Meeting& meeting, int rank) {
+  return meeting.data[static_cast<std::size_t>(rank)];
+}
+inline char* at(void* p, std::size_t offset) { return static_cast<char*>(p) + offset; }
+inline const char* at(const void* p, std::size_t offset) {
+  return static_cast<const char*>(p) + offset;
+}
+
 // Element by element: into = op(into, from).
 void combine(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op, const char* what);
 const char* op_name(MPI_Op op);

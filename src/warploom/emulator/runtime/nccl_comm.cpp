@@ -134,6 +134,15 @@ void wait_until_joined(ncclComm* comm, const char* what) {
   acquire_clock(clique->clock);
 }
 
+bool config_valid(const ncclConfig_t* config) {
+  const auto* head = reinterpret_cast<const ConfigHead*>(config);
+  if (!head || head->magic == 0xcafebeef) return true;
+  report_finding({.kind = "requirements_initializer",
+                  .message = "an ncclConfig_t was not initialised with NCCL_CONFIG_INITIALIZER",
+                  .hint = "write: ncclConfig_t config = NCCL_CONFIG_INITIALIZER;"});
+  return false;
+}
+
 namespace {
 
 ncclResult_t init_rank(ncclComm_t* out, int ranks, const std::string& key, int rank, int device,
@@ -185,47 +194,11 @@ bool is_blocking(const ncclConfig_t* config) {
   return !head || head->blocking != 0;
 }
 
-bool config_valid(const ncclConfig_t* config) {
-  const auto* head = reinterpret_cast<const ConfigHead*>(config);
-  if (!head || head->magic == 0xcafebeef) return true;
-  report_finding({.kind = "requirements_initializer",
-                  .message = "an ncclConfig_t was not initialised with NCCL_CONFIG_INITIALIZER",
-                  .hint = "write: ncclConfig_t config = NCCL_CONFIG_INITIALIZER;"});
-  return false;
-}
-
 // Waits until everything that was issued on the communicator has ended.
 void drain(ncclComm* comm, const char* what) {
   comm->idle.wait_until(
       [comm] { return comm->pending == 0; },
       {what, [comm] { return format("%d operations are not complete", comm->pending); }});
-}
-
-struct SplitArgument {
-  int color, key, rank;
-  ncclComm* comm;  // of the parent
-  ncclComm* child;
-};
-
-// Makes the new cliques once all ranks of the parent have said their color.
-void make_children(std::vector<SplitArgument*> all) {
-  std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) {
-    return std::tie(a->color, a->key, a->rank) < std::tie(b->color, b->key, b->rank);
-  });
-  std::size_t i = 0;
-  while (i < all.size()) {
-    std::size_t end = i;
-    while (end < all.size() && all[end]->color == all[i]->color) end++;
-    if (all[i]->color != NCCL_SPLIT_NOCOLOR) {
-      Clique* clique = new_clique(static_cast<int>(end - i));
-      for (std::size_t m = i; m < end; m++) {
-        ncclComm* child = all[m]->child;
-        join_clique(clique, static_cast<int>(m - i), all[m]->comm->device, child);
-        child->process = all[m]->comm->process;
-      }
-    }
-    i = end;
-  }
 }
 
 }  // namespace
@@ -281,31 +254,6 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
     comms[i] = join_clique(clique, i, device, new ncclComm);
   }
   return ncclSuccess;
-}
-
-ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* out,
-                           ncclConfig_t* config) {
-  ncclComm* parent = usable(comm, "ncclCommSplit");
-  if (!parent || !out || !config_valid(config)) return ncclInvalidArgument;
-  if (color < 0 && color != NCCL_SPLIT_NOCOLOR) return ncclInvalidArgument;
-  auto mine = std::make_shared<SplitArgument>(SplitArgument{
-      color, key, parent->rank, parent, color == NCCL_SPLIT_NOCOLOR ? nullptr : new ncclComm});
-  *out = mine->child;
-  auto meeting = std::make_shared<std::shared_ptr<HostMeeting>>();
-  return run_host_task({[=] {
-                          *meeting = post_meeting(parent, "ncclCommSplit", "", mine.get());
-                          if ((*meeting)->arrived < parent->clique->size) return;
-                          std::vector<SplitArgument*> all;
-                          for (void* a : (*meeting)->argument) {
-                            all.push_back(static_cast<SplitArgument*>(a));
-                          }
-                          make_children(std::move(all));
-                        },
-                        [=]() -> ncclResult_t {
-                          await_meeting(parent, **meeting);
-                          if (mine->child) mine->child->process = &current_process();
-                          return ncclSuccess;
-                        }});
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {

@@ -1,0 +1,206 @@
+// Collectives that move one block per rank, of one size or of several.
+#include <cstring>
+
+#include "mpi_objects.h"
+
+namespace warploom::mpi {
+
+namespace {
+
+// A layout of one block per rank.
+struct Blocks {
+  const int* counts = nullptr;  // nullptr: `count` for each
+  const int* displacements = nullptr;
+  int count = 0;
+  std::size_t element = 0;
+  std::size_t offset(int rank) const {
+    const auto blocks = displacements ? displacements[rank] : rank * count;
+    return static_cast<std::size_t>(blocks) * element;
+  }
+  std::size_t bytes(int rank) const {
+    return static_cast<std::size_t>(counts ? counts[rank] : count) * element;
+  }
+};
+
+void store_block(void* recv, const Blocks& layout, int rank, const Bytes& part, const char* what) {
+  if (part.size() > layout.bytes(rank)) {
+    fail("mpi_truncation",
+         format("%s: rank %d sends %zu bytes, and there is room for %zu", what, rank, part.size(),
+                layout.bytes(rank)),
+         "make the receive count at least as large as what is sent");
+  }
+  write_buffer(at(recv, layout.offset(rank)), part.data(), part.size(), what);
+}
+
+int gather(const void* send, std::size_t bytes, void* recv, const Blocks& layout, int root,
+           MPI_Comm comm, const char* what) {
+  const Place place = enter(comm, what);
+  check_root(place, root, what);
+  const bool is_root = place.rank == root;
+  const bool in_place = send == MPI_IN_PLACE;
+  if (in_place) {
+    require(is_root, what, "only the root gives MPI_IN_PLACE");
+    send = at(recv, layout.offset(root));
+    bytes = layout.bytes(root);
+  }
+  auto meeting = post(place, what, format("root %d", root), read_buffer(send, bytes, what));
+  if (!is_root) return MPI_SUCCESS;
+  await(place, *meeting);
+  for (int rank = 0; rank < place.comm->size(); rank++) {
+    if (!in_place || rank != root) store_block(recv, layout, rank, from(*meeting, rank), what);
+  }
+  return MPI_SUCCESS;
+}
+
+int scatter(const void* send, const Blocks& layout, void* recv, std::size_t bytes, int root,
+            MPI_Comm comm, const char* what) {
+  const Place place = enter(comm, what);
+  check_root(place, root, what);
+  Bytes data;
+  std::vector<std::size_t> ends;
+  if (place.rank == root) {
+    for (int rank = 0; rank < place.comm->size(); rank++) {
+      const Bytes part = read_buffer(at(send, layout.offset(rank)), layout.bytes(rank), what);
+      const std::size_t size = part.size();
+      const auto* header = reinterpret_cast<const char*>(&size);
+      data.insert(data.end(), header, header + sizeof size);
+      data.insert(data.end(), part.begin(), part.end());
+    }
+  }
+  auto meeting = post(place, what, format("root %d", root), std::move(data));
+  await(place, *meeting, {root});
+  const char* cursor = from(*meeting, root).data();
+  for (int rank = 0;; rank++) {
+    std::size_t size = 0;
+    std::memcpy(&size, cursor, sizeof size);
+    cursor += sizeof size;
+    if (rank == place.rank) {
+      if (recv == MPI_IN_PLACE) return MPI_SUCCESS;
+      if (size > bytes) {
+        fail("mpi_truncation",
+             format("%s: the root sends %zu bytes, and there is room for %zu", what, size, bytes),
+             "make the receive count at least as large as what is sent");
+      }
+      write_buffer(recv, cursor, size, what);
+      return MPI_SUCCESS;
+    }
+    cursor += size;
+  }
+}
+
+int all_to_all(const void* send, const Blocks& out, void* recv, const Blocks& in, MPI_Comm comm,
+               const std::string& details, const char* what) {
+  const Place place = enter(comm, what);
+  const int ranks = place.comm->size();
+  const bool in_place = send == MPI_IN_PLACE;
+  const Blocks& layout = in_place ? in : out;
+  Bytes data;
+  for (int rank = 0; rank < ranks; rank++) {
+    const Bytes part =
+        read_buffer(at(in_place ? recv : send, layout.offset(rank)), layout.bytes(rank), what);
+    const std::size_t size = part.size();
+    const auto* header = reinterpret_cast<const char*>(&size);
+    data.insert(data.end(), header, header + sizeof size);
+    data.insert(data.end(), part.begin(), part.end());
+  }
+  auto meeting = post(place, what, details, std::move(data));
+  await(place, *meeting);
+  for (int rank = 0; rank < ranks; rank++) {
+    const char* cursor = from(*meeting, rank).data();
+    for (int target = 0; target <= place.rank; target++) {
+      std::size_t size = 0;
+      std::memcpy(&size, cursor, sizeof size);
+      cursor += sizeof size;
+      if (target == place.rank) store_block(recv, in, rank, Bytes(cursor, cursor + size), what);
+      cursor += size;
+    }
+  }
+  return MPI_SUCCESS;
+}
+
+Blocks even(int count, MPI_Datatype type, const char* what) {
+  extent(count, type, what);
+  return {nullptr, nullptr, count, type_bytes(type, what)};
+}
+Blocks uneven(const int* counts, const int* displacements, MPI_Datatype type, const char* what) {
+  return {counts, displacements, 0, type_bytes(type, what)};
+}
+
+}  // namespace
+
+}  // namespace warploom::mpi
+
+using namespace warploom;
+using namespace warploom::mpi;
+
+extern "C" {
+
+int MPI_Allgatherv(const void* send, int sendcount, MPI_Datatype sendtype, void* recv,
+                   const int* counts, const int* displacements, MPI_Datatype recvtype,
+                   MPI_Comm comm) {
+  constexpr const char* kName = "MPI_Allgatherv";
+  const Place place = enter(comm, kName);
+  const Blocks layout = uneven(counts, displacements, recvtype, kName);
+  const bool in_place = send == MPI_IN_PLACE;
+  auto meeting = post(
+      place, kName, "",
+      in_place ? read_buffer(at(recv, layout.offset(place.rank)), layout.bytes(place.rank), kName)
+               : read_buffer(send, extent(sendcount, sendtype, kName), kName));
+  await(place, *meeting);
+  for (int rank = 0; rank < place.comm->size(); rank++) {
+    store_block(recv, layout, rank, from(*meeting, rank), kName);
+  }
+  return MPI_SUCCESS;
+}
+
+int MPI_Gather(const void* send, int sendcount, MPI_Datatype sendtype, void* recv, int recvcount,
+               MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const bool in_place = send == MPI_IN_PLACE;
+  const bool is_root = enter(comm, "MPI_Gather").rank == root;
+  return gather(send, in_place ? 0 : extent(sendcount, sendtype, "MPI_Gather"), recv,
+                is_root ? even(recvcount, recvtype, "MPI_Gather") : Blocks{}, root, comm,
+                "MPI_Gather");
+}
+int MPI_Gatherv(const void* send, int sendcount, MPI_Datatype sendtype, void* recv,
+                const int* counts, const int* displacements, MPI_Datatype recvtype, int root,
+                MPI_Comm comm) {
+  const bool in_place = send == MPI_IN_PLACE;
+  const bool is_root = enter(comm, "MPI_Gatherv").rank == root;
+  return gather(send, in_place ? 0 : extent(sendcount, sendtype, "MPI_Gatherv"), recv,
+                is_root ? uneven(counts, displacements, recvtype, "MPI_Gatherv") : Blocks{}, root,
+                comm, "MPI_Gatherv");
+}
+
+int MPI_Scatter(const void* send, int sendcount, MPI_Datatype sendtype, void* recv, int recvcount,
+                MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const bool is_root = enter(comm, "MPI_Scatter").rank == root;
+  const std::size_t bytes = recv == MPI_IN_PLACE ? 0 : extent(recvcount, recvtype, "MPI_Scatter");
+  return scatter(send, is_root ? even(sendcount, sendtype, "MPI_Scatter") : Blocks{}, recv, bytes,
+                 root, comm, "MPI_Scatter");
+}
+int MPI_Scatterv(const void* send, const int* counts, const int* displacements,
+                 MPI_Datatype sendtype, void* recv, int recvcount, MPI_Datatype recvtype, int root,
+                 MPI_Comm comm) {
+  const bool is_root = enter(comm, "MPI_Scatterv").rank == root;
+  const std::size_t bytes = recv == MPI_IN_PLACE ? 0 : extent(recvcount, recvtype, "MPI_Scatterv");
+  return scatter(send, is_root ? uneven(counts, displacements, sendtype, "MPI_Scatterv") : Blocks{},
+                 recv, bytes, root, comm, "MPI_Scatterv");
+}
+
+int MPI_Alltoall(const void* send, int sendcount, MPI_Datatype sendtype, void* recv, int recvcount,
+                 MPI_Datatype recvtype, MPI_Comm comm) {
+  const Blocks in = even(recvcount, recvtype, "MPI_Alltoall");
+  const Blocks out = send == MPI_IN_PLACE ? in : even(sendcount, sendtype, "MPI_Alltoall");
+  return all_to_all(send, out, recv, in, comm, format("%zu bytes to each", out.bytes(0)),
+                    "MPI_Alltoall");
+}
+int MPI_Alltoallv(const void* send, const int* sendcounts, const int* senddispls,
+                  MPI_Datatype sendtype, void* recv, const int* recvcounts, const int* recvdispls,
+                  MPI_Datatype recvtype, MPI_Comm comm) {
+  const Blocks in = uneven(recvcounts, recvdispls, recvtype, "MPI_Alltoallv");
+  const Blocks out =
+      send == MPI_IN_PLACE ? in : uneven(sendcounts, senddispls, sendtype, "MPI_Alltoallv");
+  return all_to_all(send, out, recv, in, comm, "", "MPI_Alltoallv");
+}
+
+}  // extern "C"
