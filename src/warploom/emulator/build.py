@@ -6,7 +6,7 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,13 @@ extern "C" int warploom_main(int argc, char** argv) {
   return wl_user_main(argc, argv, environment);
 }
 """
+_LINK_CHECKS = (
+    "-Wl,-z,lazy",
+    "-Wl,-z,defs",
+    "-Wl,--warn-unresolved-symbols",
+    "-Wl,--no-demangle",
+)
+_NO_MAIN = re.compile(r"hidden symbol[:`' ]+main\b")
 _CUDA_SUFFIXES = (".cu", ".cuh")
 _DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
@@ -234,51 +241,61 @@ class _Builder:
             raise compile_failure(log, self.is_users, self.real_path)
 
     def _link(self, objects: Sequence[Path], library: Path, work: Path) -> None:
-        hidden = [] if self.compiler.is_zig else ["-Wl,--no-demangle"]
+        # The linker of zig takes few options; what is missing is read from its output instead.
+        checks = () if self.compiler.is_zig else _LINK_CHECKS
         result = run_compiler(
             self.compiler,
-            [
-                "-shared", self._entry(), *objects, "-o", library,
-                "-Wl,-Bsymbolic", "-Wl,-z,lazy", "-Wl,-z,defs", "-Wl,--warn-unresolved-symbols",
-                *hidden,
-            ],
+            ["-shared", self._entry(), *objects, "-o", library, "-Wl,-Bsymbolic", *checks],
             work,
-        )  # fmt: skip
-        runtime = dynamic_symbols(build_runtime(self.compiler)).exports
-        self._check_symbols(result, runtime)
-
-    def _check_symbols(self, result: ProcessResult, exports: frozenset[str]) -> None:
-        """Raise for what neither the program nor the runtime defines."""
-        undefined = tuple(undefined_symbols(result.log))
-        missing = [item for item in undefined if item[0] not in exports]
-        names = [name for name, _ in missing]
-        # The runtime has a main of its own, which does not count.
-        if any(name == "main" for name, _ in undefined) or "hidden symbol `main'" in result.log:
+        )
+        undefined = dict(undefined_symbols(result.log))
+        if _NO_MAIN.search(result.log) or "main" in undefined:
             raise SourceError(
                 "a program must have a function main, but there is none",
                 file=str(self.spec.program),
                 hint="name the file that has main first; its other files are further sources",
             )
+        if result.ok:
+            found = dynamic_symbols(library).unresolved
+            undefined = {name: undefined.get(name) for name in sorted(found | undefined.keys())}
+        exports = dynamic_symbols(build_runtime(self.compiler)).exports
+        self._check_symbols({n: p for n, p in undefined.items() if n not in exports})
+        if not result.ok:
+            raise SourceError(
+                f"the program must link, but:\n{result.log.strip()}", file=str(self.spec.program)
+            )
+
+    def _check_symbols(self, missing: Mapping[str, tuple[str, int] | None]) -> None:
+        """Raise for what neither the program nor the runtime nor the C++ library defines."""
         uses = tuple(
-            ApiUse(name, *self._place(place)) for name, place in missing if is_api_name(name)
+            ApiUse(name, *self._place(name, place))
+            for name, place in missing.items()
+            if is_api_name(name)
         )
         if uses:
             raise NotEmulatedError(uses)
-        if missing:
-            file, line = self._place(missing[0][1])
+        for name, place in missing.items():
+            file, line = self._place(name, place)
             raise SourceError(
-                f"every function must be defined, but these are not: {', '.join(names[:10])}",
+                f"every function must be defined, but these are not: {', '.join(missing)}",
                 file=file,
                 line=line,
                 hint="name the sources that define them",
             )
-        if not result.ok:
-            raise SourceError(f"the program must link, but:\n{result.log.strip()}")
 
-    def _place(self, place: tuple[str, int] | None) -> tuple[str, int]:
-        if place is None or not self.is_users(strip_root(place[0])):
-            return str(self.spec.program), 1
-        return self.real_path(strip_root(place[0])), place[1]
+    def _place(self, symbol: str, place: tuple[str, int] | None) -> tuple[str, int]:
+        """Return where the program uses `symbol`: the linker's word, or the first mention."""
+        if place is not None and self.is_users(strip_root(place[0])):
+            return self.real_path(strip_root(place[0])), place[1]
+        # A mangled name holds the plain one after its length.
+        mangled = re.match(r"_Z(?:N\w*?)?\d+([A-Za-z_]\w*?)E?(?:[a-zP]*)$", symbol)
+        word = re.compile(rb"\b" + re.escape((mangled[1] if mangled else symbol).encode()) + rb"\b")
+        for file in self.overlay.files:
+            found = word.search(self.overlay.texts[file.overlay])
+            if found:
+                before = self.overlay.texts[file.overlay][: found.start()]
+                return str(file.path), before.count(b"\n")
+        return str(self.spec.program), 1
 
 
 def strip_root(name: str) -> str:

@@ -8,15 +8,23 @@ from pathlib import Path
 from warploom.core.errors import ToolFailedError
 
 _SHT_DYNSYM = 11
+_SHT_GNU_VERSYM = 0x6FFFFFFF
+_WEAK = 2
+_FIRST_VERSION = 2  # smaller numbers mean: no library was found that gives the symbol
 _MAGIC = b"\x7fELF\x02\x01"
 
 
 @dataclass(frozen=True, slots=True)
 class DynamicSymbols:
-    """Names that a file takes from elsewhere (`imports`) and offers (`exports`)."""
+    """Names that a file takes from elsewhere (`imports`) and offers (`exports`).
+
+    `unresolved` are the imports that no library of the link gave: each of those of the C and C++
+    libraries has a version.
+    """
 
     imports: frozenset[str]
     exports: frozenset[str]
+    unresolved: frozenset[str]
 
 
 def _sections(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
@@ -40,16 +48,24 @@ def dynamic_symbols(path: Path) -> DynamicSymbols:
     if not data.startswith(_MAGIC):
         raise ToolFailedError(f"{path} must be a 64-bit little-endian ELF file, but is not")
     sections = list(_sections(data))
+    versions = next((start for kind, start, *_ in sections if kind == _SHT_GNU_VERSYM), None)
     imports: set[str] = set()
     exports: set[str] = set()
+    unresolved: set[str] = set()
     for kind, start, length, link, entry in sections:
         if kind != _SHT_DYNSYM:
             continue
         names = sections[link][1]
-        for at in range(start, start + length, entry):
-            name, _, _, section = struct.unpack_from("<IBBH", data, at)
+        for number, at in enumerate(range(start, start + length, entry)):
+            name, info, _, section = struct.unpack_from("<IBBH", data, at)
             begin = names + name
             text = data[begin : data.index(b"\0", begin)].decode("latin-1")
-            if text:
-                (exports if section else imports).add(text)
-    return DynamicSymbols(frozenset(imports), frozenset(exports))
+            if not text:
+                continue
+            (exports if section else imports).add(text)
+            version = 0
+            if versions is not None:
+                version = struct.unpack_from("<H", data, versions + 2 * number)[0] & 0x7FFF
+            if not section and info >> 4 != _WEAK and version < _FIRST_VERSION:
+                unresolved.add(text)
+    return DynamicSymbols(frozenset(imports), frozenset(exports), frozenset(unresolved))

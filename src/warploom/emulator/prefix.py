@@ -45,19 +45,18 @@ def precompiled_prefix(
     ours = [flag for flag in flags if not flag.startswith("-D") or "WARPLOOM" in flag]
     ours += [flag for flag in flags if flag in ("-D__CUDACC__", "-D__NVCC__")]
     ours[ours.index("c++")] = "c++-header"
-    suffix = "gch" if compiler.family == "gcc" else "pch"
 
     def make(folder: Path) -> None:
         (folder / "prefix.h").write_text(text)
-        stamps = [] if compiler.family == "gcc" else ["-Xclang", "-fno-pch-timestamp"]
+        # clang's form names files by absolute path and refuses to be moved: it reads the text.
+        if compiler.family != "gcc":
+            return
         result = run_compiler(
-            compiler,
-            [*ours, *stamps, f"-I{SHIM_DIR}", "prefix.h", "-o", f"prefix.h.{suffix}"],
-            folder,
+            compiler, [*ours, f"-I{SHIM_DIR}", "prefix.h", "-o", "prefix.h.gch"], folder
         )
         if not result.ok:
             # The program's own compile will say what is wrong.
-            (folder / f"prefix.h.{suffix}").unlink(missing_ok=True)
+            (folder / "prefix.h.gch").unlink(missing_ok=True)
 
     key = digest([compiler.identity, *ours, text, shims])
     return cached_folder("prefix", key, make)[0] / "prefix.h"
