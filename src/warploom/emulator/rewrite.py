@@ -15,7 +15,10 @@ from tree_sitter import Node
 
 from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
+from warploom.emulator.device_variables import find_variables, variable_edit
+from warploom.emulator.kernel_pointers import kernel_names, pointer_edits
 from warploom.emulator.launches import find_launches, launch_edits
+from warploom.emulator.names import name_edits
 from warploom.emulator.shared_memory import SharedDeclaration, read_shared, shared_variable
 from warploom.emulator.tokens import Directive, Kind, TokenStream, tokenize
 from warploom.emulator.unsupported import asm_edits, refusal
@@ -82,6 +85,7 @@ class _Rewriter:
     headers: dict[str, None] = field(default_factory=dict[str, None])
     # Shared variables that were declared outside of functions, in any file read so far.
     outer_shared: dict[str, bool] = field(default_factory=dict[str, bool])
+    kernels: set[bytes] = field(default_factory=set[bytes])  # named in any file read so far
 
     def add(self, path: Path, *, always: bool) -> UserFile:
         """Rewrite `path` and what it includes; `always`: its includes are unconditional."""
@@ -97,6 +101,9 @@ class _Rewriter:
         self.files[key] = file
         text = _read(path, is_program=path in (self.spec.program, *self.spec.sources))
         stream = tokenize(text)
+        if renames := name_edits(stream):
+            text = apply_edits(text, renames).encode("utf-8", "surrogateescape")
+            stream = tokenize(text)
         edits = self._includes(stream, path.absolute().parent, always=always)
         edits += self._constructs(stream, file)
         rewritten = apply_edits(text, edits).encode("utf-8", "surrogateescape")
@@ -147,10 +154,17 @@ class _Rewriter:
             if token.kind is Kind.NAME and token.text == b"__shared__"
             if (found := read_shared(stream, at)) is not None
         ]
+        variables = find_variables(stream)
         tree = None
-        if launches or shared or self.outer_shared:
+        if launches or shared or variables or self.outer_shared:
             tree = _parse(stream.text, file, self.spec.defines)
+        self.kernels |= kernel_names(stream)
         edits = asm_edits(stream, tag)
+        edits += pointer_edits(stream, self.kernels)
+        for first, end in variables:
+            if tree is not None and _is_at_namespace_scope(tree, stream.tokens[first].start):
+                edit = variable_edit(stream, first, end, tag)
+                edits += [edit] if edit else []
         for at in launches:
             guard = ""
             if tree is not None and _is_in_device_code(tree, stream.tokens[at].start):
@@ -262,6 +276,12 @@ def _is_in_function(tree: SourceFile, offset: int) -> bool:
     if any(node.type in _BODIES for node in around):
         return True
     return any(node.type == "ERROR" for node in around)
+
+
+def _is_at_namespace_scope(tree: SourceFile, offset: int) -> bool:
+    """Whether a declaration at `offset` is outside of functions, classes and templates."""
+    inside = ("field_declaration_list", "template_declaration", "ERROR", *_BODIES)
+    return not any(node.type in inside for node in _ancestors(tree, offset))
 
 
 def _is_device_function(tree: SourceFile, function: Node) -> bool:

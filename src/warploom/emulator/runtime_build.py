@@ -1,6 +1,7 @@
 """Builds the runtime executable `warploom-emu`, once for its content and the compiler."""
 
 import os
+import re
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ _LIBRARY_NOTE = "library-folder"
 COMPILE_LIMITS = Limits(seconds=600.0, memory_mb=8192, output_mb=16)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_INCLUDE = re.compile(rb'^#[ \t]*include[ \t]*[<"]([^>"\n]+)', re.MULTILINE)
 _FLAGS = ("-std=c++20", "-O2", "-g1", "-fno-omit-frame-pointer", "-Wall", "-Wextra")
 
 
@@ -73,11 +75,28 @@ def in_parallel(
             raise
 
 
+def _headers_of(source: Path) -> list[Path]:
+    """Return our headers that `source` includes, directly or not, in a fixed order."""
+    found: dict[Path, None] = {}
+    pending = [source]
+    while pending:
+        path = pending.pop()
+        for match in _INCLUDE.finditer(path.read_bytes()):
+            name = os.fsdecode(match[1])
+            for folder in (path.parent, SHIM_DIR, RUNTIME_DIR):
+                header = Path(os.path.normpath(folder / name))
+                if header.is_file():
+                    if header not in found:
+                        found[header] = None
+                        pending.append(header)
+                    break
+    return sorted(found)
+
+
 def _compile(
     compiler: Compiler,
     source: Path,
     flags: Sequence[str],
-    headers: str,
     cancel: threading.Event,
 ) -> Path:
     """Return the object of one source, from the cache or made now."""
@@ -94,7 +113,8 @@ def _compile(
                 hint=f"this compiler is {compiler.identity}; name another one in WARPLOOM_CXX",
             )
 
-    key = digest([compiler.identity, *flags, headers, source.name, source.read_bytes()])
+    parts = [part for path in (source, *_headers_of(source)) for part in _named(path)]
+    key = digest([compiler.identity, *flags, *parts])
     return cached_folder("objects", key, make)[0] / "unit.o"
 
 
@@ -112,16 +132,11 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
     sources = sorted(RUNTIME_DIR.glob("*.cpp"))
     if not sources:
         raise ToolFailedError(f"the emulator's runtime must lie in {RUNTIME_DIR}, but is not there")
-    headers = digest(
-        [
-            folder_digest(SHIM_DIR),
-            *(part for path in sorted(RUNTIME_DIR.glob("*.h")) for part in _named(path)),
-        ]
-    )
+    texts = {path: None for source in sources for path in (source, *_headers_of(source))}
 
     def make(folder: Path) -> None:
         objects = in_parallel(
-            lambda source, cancel: _compile(compiler, source, flags, headers, cancel), sources
+            lambda source, cancel: _compile(compiler, source, flags, cancel), sources
         )
         run_tool(
             [*compiler.command, "-rdynamic", *objects, "-o", folder / "warploom-emu", "-ldl"],
@@ -132,7 +147,7 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
         found = library_folder(compiler)
         (folder / _LIBRARY_NOTE).write_text("" if found is None else str(found))
 
-    key = digest([compiler.identity, *flags, headers, *(p for s in sources for p in _named(s))])
+    key = digest([compiler.identity, *flags, *(part for path in texts for part in _named(path))])
     return cached_folder("runtime", key, make)[0] / "warploom-emu"
 
 

@@ -33,7 +33,8 @@ class SharedDeclaration:
         return TextEdit(self.start, self.end, body + kept)
 
 
-def _start(stream: TokenStream, at: int) -> int:
+def statement_start(stream: TokenStream, at: int) -> int:
+    """Return the first token of the declaration that holds token `at`."""
     place = stream.tokens[at].directive
     first_allowed = 0
     if place >= 0:
@@ -57,7 +58,7 @@ def _start(stream: TokenStream, at: int) -> int:
     return at
 
 
-def _end(stream: TokenStream, at: int) -> int | None:
+def statement_end(stream: TokenStream, at: int) -> int | None:
     """Return the token after the declaration's last: its `;`, or the end of the macro."""
     place = stream.tokens[at].directive
     while at < len(stream):
@@ -97,7 +98,7 @@ def _strip(stream: TokenStream, first: int, end: int) -> tuple[list[int], list[s
     return kept, alignments
 
 
-def _declarator_names(stream: TokenStream, tokens: list[int]) -> list[int] | None:
+def declarator_names(stream: TokenStream, tokens: list[int]) -> list[int] | None:
     """Return the token of each declared name; None if this is no declaration that we know."""
     names: list[int] = []
     last_name: int | None = None
@@ -139,12 +140,12 @@ def read_shared(stream: TokenStream, at: int) -> SharedDeclaration | None:
 
     None when it has an initialiser (an error in CUDA too) or pastes tokens: it is left as it is.
     """
-    first = _start(stream, at)
-    end = _end(stream, at)
+    first = statement_start(stream, at)
+    end = statement_end(stream, at)
     if end is None:
         return None
     kept, alignments = _strip(stream, first, end)
-    indices = _declarator_names(stream, kept)
+    indices = declarator_names(stream, kept)
     if not kept or indices is None:
         return None
     dynamic = any(stream.tokens[i].text == b"extern" for i in range(first, end))

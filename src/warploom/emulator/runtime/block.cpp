@@ -6,6 +6,7 @@
 #include "report.h"
 #include "shared_memory.h"
 #include "stats.h"
+#include "variables.h"
 
 namespace warploom {
 
@@ -50,6 +51,7 @@ void Block::work() {
 
 void Block::finish_thread(GpuThread& thread) {
   settle_suspect(nullptr);
+  settle_stores();
   thread.finished = true;
   thread.fiber = nullptr;
   live--;
@@ -57,6 +59,7 @@ void Block::finish_thread(GpuThread& thread) {
   if (thread.has_own_clock && live == 0) order_block(*this);
   if (live == 0) return;
   barrier_after_exit(*this);
+  grid_barrier_after_exit(*this);
   warps_after_exit(*this);
 }
 
@@ -72,7 +75,8 @@ bool Block::start_worker() {
 void Block::run() {
   // While it runs, threads that it wakes need not queue it again: it may end in this very turn.
   queued = true;
-  while (!ready.empty() || start_worker()) {
+  activate_device(kernel->device);
+  while (!ready.empty() || start_worker() || release_gatherings(*this)) {
     std::vector<Fiber*> turn;
     turn.swap(ready);
     if (random_schedule() && turn.size() > 1) {

@@ -4,10 +4,12 @@
 
 #include "../include/cuda_runtime.h"
 #include "cuda_error.h"
+#include "graph.h"
 #include "host_copies.h"
 #include "memory.h"
 #include "report.h"
 #include "stream.h"
+#include "variables.h"
 
 using namespace warploom;
 
@@ -21,9 +23,21 @@ struct Copy {
   std::size_t src_pitch;
   std::size_t width, height;
   const char* name;
+  std::size_t depth = 1, dst_slice = 0, src_slice = 0;  // slices of rows, and bytes from one to next
+  std::size_t rows() const { return height * depth; }
+  char* dst_row(std::size_t row) const {
+    return dst + row / height * dst_slice + row % height * dst_pitch;
+  }
+  const char* src_row(std::size_t row) const {
+    return src + row / height * src_slice + row % height * src_pitch;
+  }
 };
 
-bool on_device_side(const void* p) { return space_of(p) == Space::Device; }
+bool on_device_side(const void* p) {
+  return space_of(p) == Space::Device || (!in_arena(p) && find_variable(p));
+}
+// Memory of devices, pinned memory, or a variable of the device.
+bool emulated(const void* p) { return in_arena(p) || find_variable(p); }
 
 bool managed(const void* p) {
   const Allocation* allocation = in_arena(p) ? find_allocation(p) : nullptr;
@@ -38,11 +52,11 @@ bool direction_fits(const void* dst, const void* src, cudaMemcpyKind kind) {
     case cudaMemcpyHostToHost:
       return !on_device_side(dst) && !on_device_side(src);
     case cudaMemcpyHostToDevice:
-      return !on_device_side(src) && (dst_device || in_arena(dst));
+      return !on_device_side(src) && (dst_device || emulated(dst));
     case cudaMemcpyDeviceToHost:
-      return !on_device_side(dst) && (src_device || in_arena(src));
+      return !on_device_side(dst) && (src_device || emulated(src));
     case cudaMemcpyDeviceToDevice:
-      return in_arena(dst) && in_arena(src);
+      return emulated(dst) && emulated(src);
     case cudaMemcpyDefault:
       return true;
     default:
@@ -53,20 +67,21 @@ bool direction_fits(const void* dst, const void* src, cudaMemcpyKind kind) {
 bool in_bounds(const Copy& copy) {
   const Frames where = capture_frames();
   bool ok = true;
-  for (std::size_t row = 0; row < copy.height && ok; row++) {
-    const char* dst = copy.dst + row * copy.dst_pitch;
-    const char* src = copy.src + row * copy.src_pitch;
-    if (in_arena(dst)) ok = check_range(dst, copy.width, copy.name, where);
-    if (ok && in_arena(src)) ok = check_range(src, copy.width, copy.name, where);
+  for (std::size_t row = 0; row < copy.rows() && ok; row++) {
+    const char* dst = copy.dst_row(row);
+    const char* src = copy.src_row(row);
+    if (emulated(dst)) ok = check_range(dst, copy.width, copy.name, where);
+    if (ok && emulated(src)) ok = check_range(src, copy.width, copy.name, where);
   }
   return ok;
 }
 
 void move(const Copy& copy, const StreamOp& op) {
   const Actor actor = actor_of(op);
-  for (std::size_t row = 0; row < copy.height; row++) {
-    char* dst = copy.dst + row * copy.dst_pitch;
-    const char* src = copy.src + row * copy.src_pitch;
+  if (on_device_side(copy.dst) || on_device_side(copy.src)) activate_device(op.stream->device);
+  for (std::size_t row = 0; row < copy.rows(); row++) {
+    char* dst = copy.dst_row(row);
+    const char* src = copy.src_row(row);
     access_read(actor, src, copy.width);
     access_write(actor, dst, copy.width);
     std::memmove(dst, src, copy.width);
@@ -86,32 +101,44 @@ cudaError_t validate(const Copy& copy, cudaMemcpyKind kind) {
   return cudaSuccess;
 }
 
-cudaError_t copy_now(const Copy& copy, cudaMemcpyKind kind) {
-  if (copy.width == 0 || copy.height == 0) return cudaSuccess;
-  if (const cudaError_t error = validate(copy, kind)) return cuda_fail(error);
-  Stream* stream = resolve_stream(nullptr);
-  push_op(stream, OpKind::Copy, copy.name, [copy](StreamOp& op) {
+StartFunction start_of(const Copy& copy) {
+  return [copy](StreamOp& op) {
     move(copy, op);
     complete(op);
-  });
+  };
+}
+
+cudaError_t copy_now(const Copy& copy, cudaMemcpyKind kind) {
+  if (copy.width == 0 || copy.rows() == 0) return cudaSuccess;
+  if (const cudaError_t error = validate(copy, kind)) return cuda_fail(error);
+  Stream* stream = resolve_stream(nullptr);
+  if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
+  push_op(stream, OpKind::Copy, copy.name, start_of(copy));
   // Between device buffers the host does not wait (API synchronization behavior, runtime manual).
   if (!on_device_side(copy.dst) || !on_device_side(copy.src)) synchronize(stream, copy.name);
   return cudaSuccess;
 }
 
 cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handle) {
-  if (copy.width == 0 || copy.height == 0) return cudaSuccess;
+  if (copy.width == 0 || copy.rows() == 0) return cudaSuccess;
   if (const cudaError_t error = validate(copy, kind)) return cuda_fail(error);
   Stream* stream = resolve_stream(handle);
-  // Pageable sources are staged before the call returns; pageable targets are watched instead.
-  if (!in_arena(copy.src)) {
-    auto staged = std::make_shared<std::vector<char>>(copy.width * copy.height);
-    for (std::size_t row = 0; row < copy.height; row++) {
-      std::memcpy(staged->data() + row * copy.width, copy.src + row * copy.src_pitch, copy.width);
+  if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
+  // Pageable sources are staged before the call returns; pageable targets are watched instead. A
+  // node of a graph reads and writes them at each launch.
+  if (stream->capture) {
+    push_op(stream, OpKind::Copy, copy.name, start_of(copy));
+    return cudaSuccess;
+  }
+  if (!emulated(copy.src)) {
+    auto staged = std::make_shared<std::vector<char>>(copy.width * copy.rows());
+    for (std::size_t row = 0; row < copy.rows(); row++) {
+      std::memcpy(staged->data() + row * copy.width, copy.src_row(row), copy.width);
     }
     Copy from_stage = copy;
     from_stage.src = staged->data();
     from_stage.src_pitch = copy.width;
+    from_stage.src_slice = copy.width * copy.height;
     push_op(stream, OpKind::Copy, copy.name, [from_stage, staged](StreamOp& op) {
       move(from_stage, op);
       complete(op);
@@ -119,8 +146,9 @@ cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handl
     return cudaSuccess;
   }
   int watch = 0;
-  if (!in_arena(copy.dst)) {
-    const std::size_t span = copy.dst_pitch * (copy.height - 1) + copy.width;
+  if (!emulated(copy.dst)) {
+    const auto span =
+        static_cast<std::size_t>(copy.dst_row(copy.rows() - 1) - copy.dst) + copy.width;
     watch = watch_host_copy(copy.dst, span, capture_frames());
   }
   push_op(stream, OpKind::Copy, copy.name, [copy, watch](StreamOp& op) {
@@ -128,6 +156,32 @@ cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handl
     move(copy, op);
     complete(op);
   });
+  return cudaSuccess;
+}
+
+// The parts of arrays are not emulated; widths count bytes then.
+Copy volume(const cudaMemcpy3DParms& p, const char* name) {
+  if (p.srcArray || p.dstArray) stop_unsupported(name, "CUDA arrays are not emulated");
+  const auto start = [](const cudaPitchedPtr& ptr, const cudaPos& at) {
+    return static_cast<char*>(ptr.ptr) + (at.z * ptr.ysize + at.y) * ptr.pitch + at.x;
+  };
+  return {start(p.dstPtr, p.dstPos),
+          p.dstPtr.pitch,
+          start(p.srcPtr, p.srcPos),
+          p.srcPtr.pitch,
+          p.extent.width,
+          p.extent.height,
+          name,
+          p.extent.depth,
+          p.dstPtr.pitch * p.dstPtr.ysize,
+          p.srcPtr.pitch * p.srcPtr.ysize};
+}
+
+cudaError_t use_copy(const Copy& copy, cudaMemcpyKind kind, NodeWork& work) {
+  if (const cudaError_t error = validate(copy, kind)) return error;
+  work.type = cudaGraphNodeTypeMemcpy;
+  work.name = copy.name;
+  work.prepare = [start = start_of(copy)](const auto&) { return start; };
   return cudaSuccess;
 }
 
@@ -144,12 +198,13 @@ Copy rows(void* dst, std::size_t dpitch, const void* src, std::size_t spitch, st
 cudaError_t set(void* pointer, std::size_t pitch, int value, std::size_t width, std::size_t height,
                 cudaStream_t handle, const char* name) {
   if (width == 0 || height == 0) return cudaSuccess;
-  if (!in_arena(pointer) || width > pitch) return cuda_fail(cudaErrorInvalidValue);
+  if (!emulated(pointer) || width > pitch) return cuda_fail(cudaErrorInvalidValue);
   char* start = static_cast<char*>(pointer);
   if (!check_range(start, pitch * (height - 1) + width, name, capture_frames())) {
     return cuda_fail(cudaErrorInvalidValue);
   }
   Stream* stream = resolve_stream(handle);
+  if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
   push_op(stream, OpKind::Copy, name, [=](StreamOp& op) {
     for (std::size_t row = 0; row < height; row++) {
       access_write(actor_of(op), start + row * pitch, width);
@@ -173,6 +228,15 @@ cudaError_t cudaMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitc
 
 cudaError_t cudaMemcpyPeer(void* dst, int, const void* src, int, size_t bytes) {
   return copy_now(plain(dst, src, bytes, "cudaMemcpyPeer"), cudaMemcpyDeviceToDevice);
+}
+
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* params) {
+  if (!params) return cuda_fail(cudaErrorInvalidValue);
+  return copy_now(volume(*params, "cudaMemcpy3D"), params->kind);
+}
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* params, cudaStream_t stream) {
+  if (!params) return cuda_fail(cudaErrorInvalidValue);
+  return copy_later(volume(*params, "cudaMemcpy3DAsync"), params->kind, stream);
 }
 
 cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t bytes, cudaMemcpyKind kind,
@@ -207,33 +271,72 @@ cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t wid
   return set(pointer, pitch, value, width, height, stream, "cudaMemset2DAsync");
 }
 
-namespace warploom {
+namespace {
 
-// Symbols are globals of the program: each rank has its own copy.
-cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std::size_t bytes,
-                           std::size_t offset) {
-  if (!src || offset + bytes > size) return cuda_fail(cudaErrorInvalidValue);
-  Stream* stream = resolve_stream(nullptr);
-  push_op(stream, OpKind::Copy, "cudaMemcpyToSymbol", [=](StreamOp& op) {
-    access_read(actor_of(op), src, bytes);
-    std::memcpy(static_cast<char*>(symbol) + offset, src, bytes);
+// Rows of elements of one, two or four bytes.
+struct Fill {
+  char* start;
+  std::size_t pitch;
+  unsigned value;
+  std::size_t element, width, height;
+  std::size_t slices = 1, slice = 0;
+};
+
+StartFunction start_of(const Fill& fill) {
+  return [fill](StreamOp& op) {
+    for (std::size_t row = 0; row < fill.height * fill.slices; row++) {
+      char* at = fill.start + row / fill.height * fill.slice + row % fill.height * fill.pitch;
+      access_write(actor_of(op), at, fill.width * fill.element);
+      for (std::size_t i = 0; i < fill.width; i++) {
+        std::memcpy(at + i * fill.element, &fill.value, fill.element);
+      }
+    }
     complete(op);
-  });
-  synchronize(stream, "cudaMemcpyToSymbol");
+  };
+}
+
+}  // namespace
+
+cudaError_t cudaMemset3D(cudaPitchedPtr target, int value, cudaExtent extent) {
+  return cudaMemset3DAsync(target, value, extent, nullptr);
+}
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr target, int value, cudaExtent extent,
+                              cudaStream_t handle) {
+  if (!in_arena(target.ptr)) return cuda_fail(cudaErrorInvalidValue);
+  const Fill fill{static_cast<char*>(target.ptr),
+                  target.pitch,
+                  static_cast<unsigned>(value),
+                  1,
+                  extent.width,
+                  extent.height,
+                  extent.depth,
+                  target.pitch * target.ysize};
+  Stream* stream = resolve_stream(handle);
+  if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
+  push_op(stream, OpKind::Copy, "cudaMemset3D", start_of(fill));
   return cudaSuccess;
 }
 
-cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, std::size_t bytes,
-                             std::size_t offset) {
-  if (!dst || offset + bytes > size) return cuda_fail(cudaErrorInvalidValue);
-  Stream* stream = resolve_stream(nullptr);
-  push_op(stream, OpKind::Copy, "cudaMemcpyFromSymbol", [=](StreamOp& op) {
-    access_write(actor_of(op), dst, bytes);
-    std::memcpy(dst, static_cast<const char*>(symbol) + offset, bytes);
-    report_readback(op.rank, dst, bytes, symbol, op.where);
-    complete(op);
-  });
-  synchronize(stream, "cudaMemcpyFromSymbol");
+namespace warploom {
+
+cudaError_t copy_work(const cudaMemcpy3DParms& params, NodeWork& work) {
+  return use_copy(volume(params, "a copy node"), params.kind, work);
+}
+cudaError_t copy_work(void* dst, const void* src, std::size_t bytes, cudaMemcpyKind kind,
+                      NodeWork& work) {
+  return use_copy(plain(dst, src, bytes, "a copy node"), kind, work);
+}
+
+cudaError_t memset_work(const cudaMemsetParams& p, NodeWork& work) {
+  const std::size_t bytes = p.width * p.elementSize;
+  if (!in_arena(p.dst) || p.elementSize > 4 || p.height == 0) return cudaErrorInvalidValue;
+  if (!check_range(p.dst, p.pitch * (p.height - 1) + bytes, "a memset node", capture_frames())) {
+    return cudaErrorInvalidValue;
+  }
+  const Fill fill{static_cast<char*>(p.dst), p.pitch, p.value, p.elementSize, p.width, p.height};
+  work.type = cudaGraphNodeTypeMemset;
+  work.name = "a memset node";
+  work.prepare = [start = start_of(fill)](const auto&) { return start; };
   return cudaSuccess;
 }
 

@@ -44,6 +44,21 @@ constexpr ErrorText kErrors[] = {
     ENTRY(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch"),
     ENTRY(cudaErrorNotPermitted, "operation not permitted"),
     ENTRY(cudaErrorNotSupported, "operation not supported"),
+    ENTRY(cudaErrorInvalidDeviceFunction, "invalid device function"),
+    ENTRY(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"),
+    ENTRY(cudaErrorStreamCaptureInvalidated, "operation failed due to a previous error during "
+                                             "capture"),
+    ENTRY(cudaErrorStreamCaptureMerge, "operation would result in a merge of separate captures"),
+    ENTRY(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it began"),
+    ENTRY(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
+    ENTRY(cudaErrorStreamCaptureIsolation, "dependency created on uncaptured work in another "
+                                           "stream"),
+    ENTRY(cudaErrorStreamCaptureImplicit, "operation would make the legacy stream depend on a "
+                                          "capturing blocking stream"),
+    ENTRY(cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a "
+                                  "capturing stream"),
+    ENTRY(cudaErrorStreamCaptureWrongThread, "attempt to terminate a capture from another thread"),
+    ENTRY(cudaErrorGraphExecUpdateFailure, "the graph update was not performed"),
 };
 #undef ENTRY
 

@@ -1,6 +1,7 @@
 // Allocation and freeing.
 #include "../include/cuda_runtime.h"
 #include "cuda_error.h"
+#include "graph.h"
 #include "memory.h"
 #include "report.h"
 #include "stream.h"
@@ -52,6 +53,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes) {
     *pointer = nullptr;
     return cudaSuccess;
   }
+  if (unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   return give(pointer, allocate_device(current_host().device, bytes, AllocKind::CudaMalloc,
                                        capture_frames()));
 }
@@ -82,6 +84,7 @@ cudaError_t allocate_async(void** pointer, std::size_t bytes, cudaStream_t strea
 
 cudaError_t cudaFree(void* pointer) {
   if (!pointer) return cudaSuccess;
+  if (unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   Allocation* allocation = nullptr;
   if (const cudaError_t error = find_to_free(pointer, "cudaFree", &allocation)) return error;
   if (host_kind(allocation->kind) || allocation->kind == AllocKind::NcclMemAlloc) {
@@ -107,7 +110,16 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   if (!pointer) return cudaSuccess;
   Allocation* allocation = nullptr;
   if (const cudaError_t error = find_to_free(pointer, "cudaFreeAsync", &allocation)) return error;
-  push_op(resolve_stream(stream), OpKind::Copy, "cudaFreeAsync", [allocation](StreamOp& op) {
+  Stream* target = resolve_stream(stream);
+  if (target->capture) {
+    // The next launch of the graph gets the same addresses again, so they stay.
+    push_op(target, OpKind::Copy, "cudaFreeAsync", [allocation](StreamOp& op) {
+      access_write(actor_of(op), reinterpret_cast<void*>(allocation->start), allocation->bytes);
+      complete(op);
+    });
+    return cudaSuccess;
+  }
+  push_op(target, OpKind::Copy, "cudaFreeAsync", [allocation](StreamOp& op) {
     access_write(actor_of(op), reinterpret_cast<void*>(allocation->start), allocation->bytes);
     release(allocation, op.where);
     complete(op);
@@ -154,6 +166,3 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   }
   return cudaSuccess;
 }
-
-cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }

@@ -1,6 +1,7 @@
 // Streams, events and host callbacks.
 #include "../include/cuda_runtime.h"
 #include "cuda_error.h"
+#include "graph.h"
 #include "report.h"
 #include "stream.h"
 #include "virtual_time.h"
@@ -47,10 +48,9 @@ void finish_record(Event& event, uint64_t number, const StreamOp& op) {
   for (auto& waiter : waiting) waiter->start(*waiter);
 }
 
-void push_callback(Stream* stream, const char* name, std::function<void()> function) {
-  HostThread& host = current_host();
-  Process* process = host.process;
-  push_op(stream, OpKind::Copy, name, [process, function](StreamOp& op) {
+StartFunction callback(std::function<void()> function) {
+  Process* process = current_host().process;
+  return [process, function = std::move(function)](StreamOp& op) {
     StreamOp* self = &op;
     HostThread& thread = add_host_thread(*process, op.stream->device, [self, function] {
       function();
@@ -58,10 +58,25 @@ void push_callback(Stream* stream, const char* name, std::function<void()> funct
       complete(*self);
     });
     thread.clock = op.clock;
-  });
+  };
+}
+
+void push_callback(Stream* stream, const char* name, std::function<void()> function) {
+  push_op(stream, OpKind::Copy, name, callback(std::move(function)));
 }
 
 }  // namespace
+
+NodeWork warploom::host_work(cudaHostFn_t function, void* data) {
+  NodeWork work;
+  work.type = cudaGraphNodeTypeHost;
+  work.name = "a host function";
+  work.where = capture_frames();
+  work.device = current_host().device;
+  work.rank = current_rank();
+  work.prepare = [start = callback([=] { function(data); })](const auto&) { return start; };
+  return work;
+}
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
@@ -86,6 +101,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
+  if (forbidden_in_capture(stream)) return cudaErrorStreamCaptureUnsupported;
   synchronize(stream, "cudaStreamSynchronize");
   return cudaSuccess;
 }
@@ -93,6 +109,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
+  if (forbidden_in_capture(stream)) return cudaErrorStreamCaptureUnsupported;
   if (!stream->queue.empty()) {
     poll_current();
     return cudaErrorNotReady;
@@ -116,6 +133,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
   if (!stream || !event || report_destroyed(event->destroyed, "event")) {
     return cuda_fail(cudaErrorInvalidResourceHandle);
   }
+  bool captured = false;
+  const cudaError_t capturing = capture_wait(stream, *event, captured);
+  if (captured) return capturing;
   const uint64_t number = event->recorded;
   if (number == 0) return cudaSuccess;  // an event that was never recorded is no wait
   auto op = push_op(stream, OpKind::Copy, "cudaStreamWaitEvent", {});
@@ -177,6 +197,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   if (!event || !stream || report_destroyed(event->destroyed, "event")) {
     return cuda_fail(cudaErrorInvalidResourceHandle);
   }
+  if (capture_record(*event, stream)) return cudaSuccess;
   const uint64_t number = ++event->recorded;
   event->stream = stream;
   push_op(stream, OpKind::Copy, "cudaEventRecord", [event, number](StreamOp& op) {
@@ -195,6 +216,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   if (!event || report_destroyed(event->destroyed, "event")) {
     return cuda_fail(cudaErrorInvalidResourceHandle);
   }
+  if (event->capture_id) return cuda_fail(cudaErrorCapturedEvent);
   const uint64_t number = event->recorded;
   event->waiters.wait_until(
       [=] { return event->completed >= number; },
@@ -207,6 +229,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
   Event* event = event_of(handle);
   if (!event) return cuda_fail(cudaErrorInvalidResourceHandle);
+  if (event->capture_id) return cuda_fail(cudaErrorCapturedEvent);
   if (event->completed < event->recorded) {
     poll_current();
     return cudaErrorNotReady;

@@ -8,6 +8,7 @@
 #include "race.h"
 #include "report.h"
 #include "stats.h"
+#include "variables.h"
 
 namespace warploom {
 
@@ -29,7 +30,7 @@ void unshadowed_access(const void* p, std::size_t bytes, bool write) {
 inline void on_access(const void* p, std::size_t bytes, bool write, const void* return_address) {
   if (!g_current) return;
   if (++g_current->budget >= kBudget) spend_budget();
-  if (!in_arena(p)) {
+  if (!in_arena(p) && !find_variable(p)) {
     unshadowed_access(p, bytes, write);
     return;
   }
@@ -47,7 +48,7 @@ inline void on_access(const void* p, std::size_t bytes, bool write, const void* 
 
 // Volatile accesses are relaxed and of system scope, as CUDA documents them.
 inline void on_volatile(const void* p, unsigned bytes, bool write) {
-  if (!in_arena(p)) return;
+  if (!in_arena(p) && !(g_current && find_variable(p))) return;
   atomic_access(p, bytes, !write, write, Order::Relaxed, Scope::System);
 }
 

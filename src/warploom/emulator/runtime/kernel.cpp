@@ -1,6 +1,8 @@
 // Launches: validation, residency, blocks coming and going.
 #include "kernel.h"
 
+#include "kernel_plan.h"
+
 #include <algorithm>
 
 #include "memory.h"
@@ -83,8 +85,6 @@ const std::vector<Kernel*>& running_kernels() { return g_running; }
 
 Kernel::~Kernel() {
   std::erase(g_running, this);
-  if (body.destroy) body.destroy(body.closure);
-  if (body.closure) release_closure(body.closure);
 }
 
 void Kernel::activate_blocks() {
@@ -114,34 +114,78 @@ void Kernel::block_finished(Block* block) {
   complete(*op);
 }
 
+namespace {
+
+// The arguments live until the last launch that reads them has ended.
+std::shared_ptr<void> own(const KernelBody& body) {
+  return {body.closure, [destroy = body.destroy](void* closure) {
+            if (destroy) destroy(closure);
+            if (closure) release_closure(closure);
+          }};
+}
+
+void start_kernel(const std::shared_ptr<Kernel>& kernel, StreamOp& op) {
+  kernel->op = &op;
+  kernel->rank = op.rank;
+  g_running.push_back(kernel.get());
+  op.waiting_for = [k = kernel.get()] {
+    return format("%llu of %llu blocks have ended",
+                  static_cast<unsigned long long>(k->finished_blocks),
+                  static_cast<unsigned long long>(k->total_blocks));
+  };
+  kernel->activate_blocks();
+}
+
+}  // namespace
+
+int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, KernelBody body,
+                int device) {
+  plan = {name, config, body, own(body), device, current_host().process, 0};
+  if (const int error = validate(config)) return error;
+  plan.residency = residency_of(config, *g_devices[static_cast<std::size_t>(device)]);
+  if (config.cooperative && volume(config.grid) > plan.residency) return kCooperativeTooLarge;
+  return 0;
+}
+
+StartFunction start_of(const KernelPlan& plan) {
+  auto kernel = std::make_shared<Kernel>();
+  kernel->name = plan.name;
+  kernel->config = plan.config;
+  kernel->body = plan.body;
+  kernel->body_owner = plan.owner;
+  kernel->device = plan.device;
+  kernel->process = plan.process;
+  kernel->total_blocks = volume(plan.config.grid);
+  kernel->residency = plan.residency;
+  g_stats.kernels++;
+  return [kernel](StreamOp& op) { start_kernel(kernel, op); };
+}
+
+NodeWork work_of(const KernelPlan& plan, const Frames& where, int rank) {
+  NodeWork work{.type = cudaGraphNodeTypeKernel,
+                .kind = OpKind::Kernel,
+                .name = plan.name,
+                .where = where,
+                .rank = rank,
+                .device = plan.device,
+                .prepare = {}};
+  work.prepare = [plan](const std::shared_ptr<StreamOp>&) { return start_of(plan); };
+  return work;
+}
+
 int launch_kernel(const char* name, const LaunchConfig& config, KernelBody body) {
   HostThread& host = current_host();
-  auto kernel = std::make_shared<Kernel>();
-  kernel->name = name;
-  kernel->config = config;
-  kernel->body = body;
-  if (const int error = validate(config)) return fail_launch(host, error);
   Stream* stream = resolve_stream(config.stream);
-  const Device& device = *g_devices[static_cast<std::size_t>(stream->device)];
-  kernel->device = stream->device;
-  kernel->process = host.process;
-  kernel->total_blocks = volume(config.grid);
-  kernel->residency = residency_of(config, device);
-  if (config.cooperative && kernel->total_blocks > kernel->residency) {
-    return fail_launch(host, kCooperativeTooLarge);
+  KernelPlan plan;
+  const int error = plan_kernel(plan, name, config, body, stream->device);
+  if (error) return fail_launch(host, error);
+  if (implicit_in_capture(stream)) return fail_launch(host, cudaErrorStreamCaptureImplicit);
+  if (stream->capture) {
+    const int rank = g_config.single_process ? stream->device : current_rank();
+    capture_node(stream, work_of(plan, capture_frames(), rank));
+    return 0;
   }
-  g_stats.kernels++;
-  push_op(stream, OpKind::Kernel, name, [kernel](StreamOp& op) {
-    kernel->op = &op;
-    kernel->rank = op.rank;
-    g_running.push_back(kernel.get());
-    op.waiting_for = [k = kernel.get()] {
-      return format("%llu of %llu blocks have ended",
-                    static_cast<unsigned long long>(k->finished_blocks),
-                    static_cast<unsigned long long>(k->total_blocks));
-    };
-    kernel->activate_blocks();
-  });
+  push_op(stream, OpKind::Kernel, name, start_of(plan));
   if (g_config.sync_launches) synchronize(stream, "a kernel (diagnostic rerun)");
   return 0;
 }

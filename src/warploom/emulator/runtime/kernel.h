@@ -39,6 +39,7 @@ struct GpuThread {
   // A plain read that raced with an atomic: no defect if a compare-and-swap on the same address
   // follows, which is how CUDA programs build their own atomics.
   bool has_suspect = false;
+  unsigned gathered = 0;  // the answer to __activemask
 };
 
 struct WarpState {
@@ -61,6 +62,14 @@ struct BarrierState {
   std::vector<Fiber*> waiting;
 };
 
+// Threads of one warp that asked at one place who is with them.
+struct Gathering {
+  unsigned warp;
+  int site;
+  unsigned mask = 0;
+  std::vector<Fiber*> waiting{};
+};
+
 struct SharedVariable {
   uintptr_t start;
   std::size_t bytes;
@@ -81,7 +90,9 @@ struct Block final : Runnable {
   std::size_t shared_used = 0;
   std::unordered_map<const void*, SharedVariable> shared;
   uintptr_t dynamic_start = 0;
-  BarrierState barrier;  // __syncthreads
+  BarrierState barrier;       // __syncthreads
+  BarrierState grid_barrier;  // grid.sync(), before the other blocks have come
+  std::vector<Gathering> gatherings;
   std::map<unsigned, BarrierState> named_barriers;
   std::map<uint64_t, WarpState> warps;  // by warp and mask
   bool saw_narrow_scope = false;  // a release whose scope did not reach one of its threads
@@ -107,6 +118,7 @@ struct Kernel {
   const char* name = "";
   LaunchConfig config{dim3(), dim3()};
   KernelBody body{};
+  std::shared_ptr<void> body_owner;  // a graph's launches share the arguments
   StreamOp* op = nullptr;
   int device = 0, rank = 0;
   Process* process = nullptr;
@@ -114,6 +126,10 @@ struct Kernel {
   uint64_t next_block = 0, total_blocks = 0, finished_blocks = 0;
   unsigned residency = 0;     // blocks that fit on the device at once
   unsigned window = kWindow;  // blocks in flight now; grows when one waits
+  // grid.sync()
+  uint64_t at_grid_barrier = 0;  // blocks
+  uint64_t grid_generation = 0;
+  Clock grid_clock;
 };
 
 // The running GPU thread; nullptr on the host.
@@ -126,5 +142,8 @@ void order_block(Block& block);
 // A thread has ended: barriers and warp operations that waited for it may go on.
 void barrier_after_exit(Block& block);
 void warps_after_exit(Block& block);
+void grid_barrier_after_exit(Block& block);
+// Nobody else can come: tells gathered threads who is with them. False if there are none.
+bool release_gatherings(Block& block);
 
 }  // namespace warploom

@@ -11,6 +11,7 @@
 #include "kernel.h"
 #include "race.h"
 #include "report.h"
+#include "variables.h"
 #include "world.h"
 
 namespace warploom {
@@ -208,6 +209,22 @@ bool reachable(const Allocation& allocation, int from) {
   return peers[static_cast<std::size_t>(allocation.device)];
 }
 
+bool check_variable(const Variable& variable, const void* p, std::size_t bytes, bool write) {
+  if (!current_thread() && !variable.managed) {
+    report_finding({.kind = "host_dereference",
+                    .message = format("host code %ss '%s', a variable of the device", verb(write),
+                                      variable.name),
+                    .hint = "use cudaMemcpyToSymbol and cudaMemcpyFromSymbol"});
+    return false;
+  }
+  if (reinterpret_cast<uintptr_t>(p) + bytes <= variable.start + variable.bytes) return true;
+  report_finding({.kind = "out_of_bounds",
+                  .message = format("%s of %zu bytes passes the end of '%s', which has %zu bytes",
+                                    verb(write), bytes, variable.name, variable.bytes),
+                  .hint = "compare the index with the array's size"});
+  return false;
+}
+
 bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread& thread) {
   switch (space_of(p)) {
     case Space::Shared:
@@ -283,7 +300,8 @@ void create_arena(int devices, std::size_t device_bytes) {
   }
   map_fixed(kSharedBase, kSharedSlot * std::size_t{kSharedSlots});
   map_fixed(kPinnedBase, kPinnedBytes);
-  g_pinned = {kPinnedBase, kPinnedBase, kPinnedBase + kPinnedBytes, kPinnedBytes / 4, 0, {}};
+  // The upper half keeps the history of variables (variables.cpp).
+  g_pinned = {kPinnedBase, kPinnedBase, kPinnedBase + kPinnedBytes / 2, kPinnedBytes / 4, 0, {}};
 }
 
 uint32_t poison_word() {
@@ -332,6 +350,11 @@ std::size_t free_bytes(int device) {
 std::size_t total_bytes() { return g_device_arenas.front().capacity; }
 
 bool check_access(const void* p, std::size_t bytes, bool write, uint32_t) {
+  if (!in_arena(p)) {
+    if (const Variable* variable = find_variable(p)) {
+      return check_variable(*variable, p, bytes, write);
+    }
+  }
   if (GpuThread* thread = current_thread()) return check_thread_access(p, bytes, write, *thread);
   const Space space = space_of(p);
   if (space == Space::Device || space == Space::Shared) {
@@ -347,7 +370,18 @@ bool check_access(const void* p, std::size_t bytes, bool write, uint32_t) {
 }
 
 bool check_range(const void* p, std::size_t bytes, const char* what, const Frames& where) {
-  if (bytes == 0 || !in_arena(p)) return false;
+  if (bytes == 0) return false;
+  if (!in_arena(p)) {
+    const Variable* variable = find_variable(p);
+    if (!variable) return false;
+    if (reinterpret_cast<uintptr_t>(p) + bytes <= variable->start + variable->bytes) return true;
+    report_finding({.kind = "out_of_bounds",
+                    .message = format("%s of %zu bytes passes the end of '%s', which has %zu bytes",
+                                      what, bytes, variable->name, variable->bytes),
+                    .hint = "compare the size with the variable's",
+                    .where = where});
+    return false;
+  }
   Allocation* allocation = find_allocation(p);
   if (!allocation ||
       reinterpret_cast<uintptr_t>(p) + bytes > allocation->start + allocation->bytes) {

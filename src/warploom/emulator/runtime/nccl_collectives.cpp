@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph.h"
 #include "memory.h"
 #include "nccl_group.h"
 
@@ -231,7 +232,8 @@ ncclResult_t submit(std::unique_ptr<Task> task) {
                     .hint = "make the stream after cudaSetDevice of the communicator's device"});
     return ncclUnhandledCudaError;
   }
-  if (!is_transfer(task->call)) enroll(*task);
+  // In a graph, each launch takes its place in the sequence.
+  if (!is_transfer(task->call) && !task->stream->capture) enroll(*task);
   if (in_group()) {
     queue_in_group(std::move(task));
     return ncclSuccess;
@@ -242,15 +244,23 @@ ncclResult_t submit(std::unique_ptr<Task> task) {
   return ncclSuccess;
 }
 
-void launch(std::vector<std::unique_ptr<Task>> tasks) {
-  auto batch = std::make_shared<Batch>();
-  batch->tasks = std::move(tasks);
-  batch->remaining = batch->tasks.size();
-  Task& first = *batch->tasks.front();
+namespace {
+
+const char* batch_name(const std::vector<std::unique_ptr<Task>>& tasks) {
+  return tasks.size() > 1 ? "a group of NCCL calls" : call_name(tasks.front()->call);
+}
+
+// Makes `op` the operation of the batch, and returns what starts it.
+StartFunction start_of(const std::shared_ptr<Batch>& batch, const std::shared_ptr<StreamOp>& op) {
   for (auto& task : batch->tasks) task->batch = batch.get();
-  first.comm->pending++;
-  const char* name = batch->tasks.size() > 1 ? "a group of NCCL calls" : call_name(first.call);
-  batch->op = push_op(first.stream, OpKind::Collective, name, [batch](StreamOp&) {
+  batch->remaining = batch->tasks.size();
+  batch->tasks.front()->comm->pending++;
+  batch->op = op;
+  op->waiting_for = [weak = std::weak_ptr<Batch>(batch)]() -> std::string {
+    const auto alive = weak.lock();
+    return alive ? alive->waiting() : std::string();
+  };
+  return [batch](StreamOp&) {
     for (auto& task : batch->tasks) {
       task->started = true;
       check_buffers(*task);
@@ -264,12 +274,39 @@ void launch(std::vector<std::unique_ptr<Task>> tasks) {
         start_collective(*task);
       }
     }
-  });
-  batch->op->where = first.where;
-  batch->op->waiting_for = [weak = std::weak_ptr<Batch>(batch)]() -> std::string {
-    const auto alive = weak.lock();
-    return alive ? alive->waiting() : std::string();
   };
+}
+
+void capture_batch(const std::shared_ptr<Batch>& model) {
+  const Task& first = *model->tasks.front();
+  NodeWork work{.type = cudaGraphNodeTypeKernel,
+                .kind = OpKind::Collective,
+                .name = batch_name(model->tasks),
+                .where = first.where,
+                .rank = g_config.single_process ? first.stream->device : current_rank(),
+                .device = first.stream->device,
+                .prepare = {}};
+  work.prepare = [model](const std::shared_ptr<StreamOp>& op) {
+    auto batch = std::make_shared<Batch>();
+    for (const auto& task : model->tasks) {
+      batch->tasks.push_back(std::make_unique<Task>(*task));
+      if (!is_transfer(task->call)) enroll(*batch->tasks.back());
+    }
+    return start_of(batch, op);
+  };
+  capture_node(first.stream, std::move(work));
+}
+
+}  // namespace
+
+void launch(std::vector<std::unique_ptr<Task>> tasks) {
+  auto batch = std::make_shared<Batch>();
+  batch->tasks = std::move(tasks);
+  Stream* stream = batch->tasks.front()->stream;
+  if (stream->capture) return capture_batch(batch);
+  const auto op = push_op(stream, OpKind::Collective, batch_name(batch->tasks), {});
+  op->where = batch->tasks.front()->where;
+  op->start = start_of(batch, op);
 }
 
 void task_done(Task& task) {

@@ -1,6 +1,7 @@
 #include "race.h"
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <unordered_map>
 #include <unordered_set>
@@ -9,6 +10,7 @@
 #include "kernel.h"
 #include "memory.h"
 #include "report.h"
+#include "variables.h"
 #include "world.h"
 
 namespace warploom {
@@ -23,6 +25,23 @@ struct Suspect {
   Frames where;
 };
 std::unordered_map<const GpuThread*, Suspect> g_suspects;
+
+// A store that raced with another store of the same kernel: no defect if both store the same value,
+// which is known when the store has been made.
+struct Store {
+  Record before;
+  Actor actor;
+  Clock clock;
+  const void* address;  // of its history
+  const char* memory;
+  unsigned mask;
+  uint32_t old;
+  Frames where;
+  int rank;
+  const char* kernel;
+};
+std::vector<Store> g_stores;
+uintptr_t g_shadow_distance = 0;  // from the history's addresses to the memory that is accessed
 
 enum class Kind { Read, Write, AtomicRead, AtomicWrite };
 
@@ -118,9 +137,19 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
   return {"data_race", "order the two threads: a barrier, or release and acquire on a flag"};
 }
 
+bool same_value(const Store& store) {
+  uint32_t now = 0;
+  std::memcpy(&now, store.memory, sizeof now);
+  for (unsigned byte = 0; byte < 4; byte++) {
+    if ((store.mask >> byte & 1) && ((now ^ store.old) >> (8 * byte) & 0xFF)) return false;
+  }
+  return true;
+}
+
 // A race between two places is told once; it often recurs at every element.
-bool first_time(const Record& record, const Actor& actor) {
-  static std::unordered_set<uint64_t> known;
+bool first_time(const Record& record, const Actor& actor, bool harmless) {
+  static std::unordered_set<uint64_t> races, harmless_races;
+  auto& known = harmless ? harmless_races : races;
   const auto place = [](uint32_t pc, OpId op) {
     return op_of(op).kind == OpKind::Kernel || op_of(op).kind == OpKind::Host ? pc : op;
   };
@@ -129,12 +158,22 @@ bool first_time(const Record& record, const Actor& actor) {
 }
 
 void report_race(const Record& record, bool before_writes, const Actor& actor, bool now_writes,
-                 const void* p, const Frames& where = {}) {
-  if (!first_time(record, actor)) return;
+                 const void* p, const Frames& where = {}, const Store* store = nullptr) {
+  if (!first_time(record, actor, store && same_value(*store))) return;
   const Op& before = op_of(record.op);
   const Op& now = op_of(actor.op);
   const auto [kind, hint] = classify(before, before_writes, now, now_writes, space_of(p));
   FindingInfo info{.kind = kind, .message = "", .hint = hint, .where = where};
+  if (store) {
+    info.rank = store->rank;
+    info.kernel = store->kernel;
+    info.warning = same_value(*store);
+  }
+  if (info.warning) {
+    info.hint =
+        "both store the same value, which works on today's devices; let one thread store, or use "
+        "an atomic";
+  }
   if (GpuThread* thread = current_thread(); thread && thread->block->saw_narrow_scope) {
     info.kind = "scope_too_narrow";
     info.hint =
@@ -192,6 +231,20 @@ void remember_suspect(const Record& write, const Actor& actor, const void* p) {
   g_suspects[thread] = {write, actor, p, capture_frames()};
 }
 
+void remember_store(const Record& before, const Actor& actor, unsigned mask, const void* p) {
+  // The place is enough for all but the first time; frames are slow.
+  static std::unordered_set<uint64_t> known;
+  Frames where;
+  where.pc[0] = actor.pc;
+  if (known.insert(uint64_t{before.pc()} << 32 | actor.pc).second) where = capture_frames();
+  const GpuThread& thread = *current_thread();
+  const auto memory = reinterpret_cast<uintptr_t>(p) + g_shadow_distance;
+  uint32_t old = 0;
+  std::memcpy(&old, reinterpret_cast<const void*>(memory), sizeof old);
+  g_stores.push_back({before, actor, *actor.clock, p, reinterpret_cast<const char*>(memory), mask,
+                      old, where, thread.block->kernel->rank, thread.block->kernel->name});
+}
+
 void remember_read(Cell& cell, const Record& record, const Actor& actor) {
   for (Record& slot : cell.reads) {
     const bool same =
@@ -221,6 +274,9 @@ void access_cell(Cell& cell, const Actor& actor, unsigned mask, Kind kind, const
   if (conflicts(cell.write, true)) {
     if (suspect_only(cell.write, actor, kind)) {
       remember_suspect(cell.write, actor, p);
+    } else if (kind == Kind::Write && cell.write.op == actor.op && !cell.write.atomic() &&
+               current_thread()) {
+      remember_store(cell.write, actor, mask, p);
     } else {
       report_race(cell.write, true, actor, writes, p);
     }
@@ -254,8 +310,14 @@ void access_granule(const Actor& actor, uintptr_t address, Kind kind) {
 }
 
 void access_range(const Actor& actor, const void* address, std::size_t bytes, Kind kind) {
-  if (!g_config.race || bytes == 0 || !in_arena(address)) return;
-  const auto start = reinterpret_cast<uintptr_t>(address);
+  if (!g_config.race || bytes == 0) return;
+  if (!g_stores.empty()) settle_stores();
+  auto start = reinterpret_cast<uintptr_t>(address);
+  if (!in_arena(address)) {
+    start = shadow_of(address);
+    if (!start) return;
+  }
+  g_shadow_distance = reinterpret_cast<uintptr_t>(address) - start;
   const uintptr_t end = start + bytes;
   uintptr_t word = start & ~uintptr_t{3};
   while (word < end) {
@@ -317,6 +379,15 @@ void access_write(const Actor& actor, const void* address, std::size_t bytes) {
 }
 void access_atomic(const Actor& actor, const void* address, std::size_t bytes, bool writes) {
   access_range(actor, address, bytes, writes ? Kind::AtomicWrite : Kind::AtomicRead);
+}
+
+void settle_stores() {
+  std::vector<Store> stores;
+  stores.swap(g_stores);
+  for (Store& store : stores) {
+    store.actor.clock = &store.clock;
+    report_race(store.before, true, store.actor, true, store.address, store.where, &store);
+  }
 }
 
 void settle_suspect(const void* address) {

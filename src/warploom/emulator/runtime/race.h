@@ -52,6 +52,10 @@ void access_read(const Actor& actor, const void* address, std::size_t bytes);
 void access_write(const Actor& actor, const void* address, std::size_t bytes);
 void access_atomic(const Actor& actor, const void* address, std::size_t bytes, bool writes);
 
+// Decides on stores that raced: both may have stored the same value. Called before anything else
+// can change memory, and at the end.
+void settle_stores();
+
 // The running GPU thread does an atomic on `address`, or ends (nullptr): decides on its suspect.
 void settle_suspect(const void* address);
 

@@ -1,5 +1,6 @@
 #include "stream.h"
 
+#include "graph.h"
 #include "report.h"
 #include "stats.h"
 
@@ -82,6 +83,7 @@ void complete(StreamOp& op) {
   const std::shared_ptr<StreamOp> keep = stream.queue.front();
   stream.queue.pop_front();
   stream.idle.notify_all();
+  if (keep->finished) keep->finished();
   const Device& device = *g_devices[static_cast<std::size_t>(stream.device)];
   for (Stream* other : device.streams) {
     if (!other->queue.empty()) enqueue(other);
@@ -109,9 +111,27 @@ std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
   op->stream = stream;
   op->rank = g_config.single_process ? stream->device : current_rank();
   op->start = std::move(start);
+  if (stream->capture) {
+    NodeWork work{.type = cudaGraphNodeTypeMemcpy,
+                  .kind = kind,
+                  .name = name,
+                  .where = op->where,
+                  .rank = op->rank,
+                  .device = stream->device,
+                  .prepare = {}};
+    work.prepare = [start = op->start](const std::shared_ptr<StreamOp>&) { return start; };
+    capture_node(stream, std::move(work));
+    return op;
+  }
   stream->queue.push_back(op);
   enqueue(stream);
   return op;
+}
+
+void enqueue_op(Stream* stream, const std::shared_ptr<StreamOp>& op) {
+  op->sequence = ++g_sequence;
+  stream->queue.push_back(op);
+  enqueue(stream);
 }
 
 void synchronize(Stream* stream, const char* what) {

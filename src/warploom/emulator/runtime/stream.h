@@ -17,6 +17,8 @@
 namespace warploom {
 
 struct Stream;
+struct Capture;    // graph.h
+struct GraphNode;  // graph.h
 
 // One queued operation. `start` runs when everything before it on the stream is done; the
 // operation ends when somebody calls complete(op), at once or later.
@@ -34,6 +36,7 @@ struct StreamOp {
   bool done = false;
   std::function<void(StreamOp&)> start;
   std::function<std::string()> waiting_for;  // shown in a deadlock report
+  std::function<void()> finished;            // called when it has ended
 };
 
 // The operation that is being started now, for crash reports; nullptr otherwise.
@@ -51,7 +54,8 @@ struct Stream final : Runnable {
   uint32_t time = 0;  // operations started
   Clock clock;        // ordered before the next operation
   std::deque<std::shared_ptr<StreamOp>> queue;
-  WaitQueue idle;  // notified whenever an operation ends
+  WaitQueue idle;              // notified whenever an operation ends
+  Capture* capture = nullptr;  // what it gets becomes nodes of a graph
 };
 
 struct Event {
@@ -65,14 +69,21 @@ struct Event {
   Stream* stream = nullptr;
   std::vector<std::shared_ptr<StreamOp>> waiting;
   WaitQueue waiters;
+  // Recorded on a stream in capture: the nodes that it stands for.
+  uint64_t capture_id = 0;
+  std::vector<GraphNode*> captured;
+  Stream* captured_from = nullptr;
 };
 
 // nullptr, cudaStreamLegacy and cudaStreamPerThread are resolved for the running host thread.
 Stream* resolve_stream(cudaStream_t handle);
-// Queues an operation from the running host thread; its clock is released into the operation.
+// Queues an operation from the running host thread; its clock is released into the operation. On a
+// stream in capture it becomes a node instead, and `start` is called at each launch of the graph.
 std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
                                   std::function<void(StreamOp&)> start);
 void complete(StreamOp& op);
+// Puts an operation that is otherwise ready on a stream.
+void enqueue_op(Stream* stream, const std::shared_ptr<StreamOp>& op);
 // Blocks the running host thread until the stream is empty, and takes over its order.
 void synchronize(Stream* stream, const char* what);
 void synchronize_device(int device, const char* what);

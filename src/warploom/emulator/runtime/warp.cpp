@@ -1,4 +1,6 @@
 // Warp operations: shuffles, votes, __syncwarp.
+#include <algorithm>
+
 #include "kernel.h"
 #include "report.h"
 
@@ -109,8 +111,36 @@ void warp_gather(unsigned mask, uint64_t value, uint64_t out[32]) {
   for (unsigned lane = 0; lane < 32; lane++) out[lane] = mask >> lane & 1 ? state.out[lane] : 0;
 }
 
-// Any subset that holds the caller is a legal answer; the smallest never waits for others.
-unsigned active_mask() { return 1u << lane_index(); }
+// Any subset that holds the caller would be a legal answer. Hardware keeps lanes together until
+// they branch, and programs of its time rely on that: so we wait until nobody else can come.
+unsigned active_mask(int site) {
+  GpuThread* self = current_thread();
+  if (!self) stop_unsupported("__activemask", "it was called outside of a kernel");
+  Block& block = *self->block;
+  const unsigned warp = self->linear / 32u, lane = self->linear % 32u;
+  auto same = [&](const Gathering& g) { return g.warp == warp && g.site == site; };
+  auto it = std::find_if(block.gatherings.begin(), block.gatherings.end(), same);
+  if (it == block.gatherings.end()) {
+    block.gatherings.push_back({warp, site});
+    it = std::prev(block.gatherings.end());
+  }
+  it->mask |= 1u << lane;
+  it->waiting.push_back(g_current);
+  self->gathered = 0;
+  while (!self->gathered) block_current({"__activemask", {}});
+  return self->gathered;
+}
+
+bool release_gatherings(Block& block) {
+  if (block.gatherings.empty()) return false;
+  std::vector<Gathering> all;
+  all.swap(block.gatherings);
+  for (Gathering& gathering : all) {
+    for (Fiber* fiber : gathering.waiting) fiber->gpu->gathered = gathering.mask;
+    wake_all(gathering.waiting);
+  }
+  return true;
+}
 
 void warps_after_exit(Block& block) {
   for (auto& [key, state] : block.warps) {

@@ -43,6 +43,8 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 cudaError_t cudaMemcpy(void* dst, const void* src, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
                          size_t height, cudaMemcpyKind kind);
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* params);
+cudaError_t cudaMemset3D(cudaPitchedPtr target, int value, cudaExtent extent);
 cudaError_t cudaMemcpyPeer(void* dst, int dst_device, const void* src, int src_device,
                            size_t bytes);
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes);
@@ -78,14 +80,46 @@ cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t bytes, cudaMemcpy
 cudaError_t cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch,
                               size_t width, size_t height, cudaMemcpyKind kind,
                               cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* params, cudaStream_t stream = nullptr);
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr target, int value, cudaExtent extent,
+                              cudaStream_t stream = nullptr);
 cudaError_t cudaMemcpyPeerAsync(void* dst, int dst_device, const void* src, int src_device,
                                 size_t bytes, cudaStream_t stream = nullptr);
 cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream = nullptr);
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream = nullptr);
+// Managed memory: CUDA 12 names a device, CUDA 13 a place.
 cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int device,
                                  cudaStream_t stream = nullptr);
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation place,
+                                 unsigned flags, cudaStream_t stream = nullptr);
 cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice, int device);
+cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice,
+                          cudaMemLocation place);
+inline cudaPitchedPtr make_cudaPitchedPtr(void* pointer, size_t pitch, size_t width,
+                                          size_t height) {
+  return {pointer, pitch, width, height};
+}
+inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
+  return {width, height, depth};
+}
+inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
+cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent);
+
+// CUDA 12's names for what CUDA 13 dropped
+inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
+inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
+
+// Memory pools: every stream-ordered allocation comes from the device's memory.
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device);
+cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool);
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props);
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep);
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* access, size_t count);
 
 namespace warploom {
 cudaError_t allocate(void** pointer, std::size_t bytes);
@@ -94,10 +128,6 @@ cudaError_t allocate_pitch(void** pointer, std::size_t* pitch, std::size_t width
 cudaError_t allocate_host(void** pointer, std::size_t bytes);
 cudaError_t allocate_managed(void** pointer, std::size_t bytes);
 cudaError_t allocate_async(void** pointer, std::size_t bytes, cudaStream_t stream);
-cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std::size_t bytes,
-                           std::size_t offset);
-cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, std::size_t bytes,
-                             std::size_t offset);
 cudaError_t occupancy(int* blocks, int threads, std::size_t shared);
 cudaError_t function_attributes(cudaFuncAttributes* attributes);
 }  // namespace warploom
@@ -126,72 +156,15 @@ template <class T>
 cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream) {
   return warploom::allocate_async(reinterpret_cast<void**>(pointer), bytes, stream);
 }
-
 template <class T>
-cudaError_t cudaMemcpyToSymbol(T& symbol, const void* src, size_t bytes, size_t offset = 0,
-                               cudaMemcpyKind = cudaMemcpyHostToDevice) {
-  return warploom::copy_to_symbol(const_cast<std::remove_const_t<T>*>(&symbol), sizeof(T), src,
-                                  bytes, offset);
+cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaMemPool_t, cudaStream_t stream) {
+  return warploom::allocate_async(reinterpret_cast<void**>(pointer), bytes, stream);
 }
 template <class T>
-cudaError_t cudaMemcpyFromSymbol(void* dst, const T& symbol, size_t bytes, size_t offset = 0,
-                                 cudaMemcpyKind = cudaMemcpyDeviceToHost) {
-  return warploom::copy_from_symbol(dst, &symbol, sizeof(T), bytes, offset);
+cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t, cudaStream_t stream) {
+  return warploom::allocate_async(reinterpret_cast<void**>(pointer), bytes, stream);
 }
 
-// Launches with the arguments in an array of pointers.
-namespace warploom {
-template <class... Params, std::size_t... I>
-KernelBody body_of(void (*kernel)(Params...), void** args, std::index_sequence<I...>) {
-  return make_body([kernel, ... values = *static_cast<std::decay_t<Params>*>(args[I])]()
-                       WARPLOOM_UNCHECKED { kernel(values...); });
-}
-template <class... Params>
-cudaError_t launch_with_array(void (*kernel)(Params...), dim3 grid, dim3 block, void** args,
-                              std::size_t shared, cudaStream_t stream, bool cooperative) {
-  LaunchConfig config(grid, block, shared, stream);
-  config.cooperative = cooperative;
-  return static_cast<cudaError_t>(launch_kernel(
-      "(cudaLaunchKernel)", config, body_of(kernel, args, std::index_sequence_for<Params...>{})));
-}
-}  // namespace warploom
-template <class... Params>
-cudaError_t cudaLaunchKernel(void (*kernel)(Params...), dim3 grid, dim3 block, void** args,
-                             size_t shared = 0, cudaStream_t stream = nullptr) {
-  return warploom::launch_with_array(kernel, grid, block, args, shared, stream, false);
-}
-template <class... Params>
-cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Params...), dim3 grid, dim3 block,
-                                        void** args, size_t shared = 0,
-                                        cudaStream_t stream = nullptr) {
-  return warploom::launch_with_array(kernel, grid, block, args, shared, stream, true);
-}
-
-template <class F>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F, int threads,
-                                                          size_t shared) {
-  return warploom::occupancy(blocks, threads, shared);
-}
-template <class F>
-cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, F, size_t shared = 0,
-                                               int limit = 0) {
-  *block = limit ? limit : 1024;
-  int per_sm = 0;
-  const cudaError_t error = warploom::occupancy(&per_sm, *block, shared);
-  int sms = 0;
-  cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0);
-  *grid = per_sm * sms;
-  return error;
-}
-template <class F>
-cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute, int) {
-  return cudaSuccess;
-}
-template <class F>
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, F) {
-  return warploom::function_attributes(attributes);
-}
-template <class F>
-cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache) {
-  return cudaSuccess;
-}
+#include "graph_api.h"
+#include "launch_api.h"
+#include "symbols.h"

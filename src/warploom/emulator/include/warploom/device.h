@@ -87,7 +87,11 @@ void warp_barrier(unsigned mask);
 std::uint64_t warp_exchange(unsigned mask, std::uint64_t value, unsigned source);
 // Every lane of `mask` gives a value and gets all 32 (lanes out of the mask read 0).
 void warp_gather(unsigned mask, std::uint64_t value, std::uint64_t out[32]);
-unsigned active_mask();
+// The lanes of the warp that come to this place together, as far as they can.
+unsigned active_mask(int site);
+// Barrier of all blocks of a cooperative launch.
+void grid_barrier(int site);
+bool grid_is_cooperative();
 
 // Memory order and scope, in the numbering that the atomics below use.
 enum class Order { Relaxed, Acquire, Release, AcqRel, SeqCst };

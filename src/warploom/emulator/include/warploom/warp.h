@@ -16,7 +16,7 @@ inline int __syncthreads_or(int predicate, int site = __builtin_LINE()) {
   return warploom::block_barrier(warploom::BarrierVote::Or, predicate, site);
 }
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFu) { warploom::warp_barrier(mask); }
-inline unsigned __activemask() { return warploom::active_mask(); }
+inline unsigned __activemask(int site = __builtin_LINE()) { return warploom::active_mask(site); }
 
 namespace warploom {
 

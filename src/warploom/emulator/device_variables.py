@@ -1,0 +1,85 @@
+"""Variables of the device: after each declaration comes an object that tells the runtime of it.
+
+`__device__ int done;` at namespace scope is followed, on the same line, by
+`static ::warploom::DeviceVariable wl_var_u0_7_done(done, "done", false);`.
+"""
+
+from warploom.emulator.shared_memory import declarator_names, statement_end, statement_start
+from warploom.emulator.tokens import Kind, TokenStream
+from warploom.source.edits import TextEdit, decode
+
+_MARKS = frozenset((b"__device__", b"__constant__", b"__managed__"))
+# A declaration with one of these is a function, a template, or defined elsewhere.
+_OTHER = frozenset((b"extern", b"template", b"using", b"typedef", b"friend", b"__global__",
+                    b"__host__", b"operator", b"__shared__", b"inline", b"__forceinline__",
+                    b"constexpr", b"__noinline__", b"struct", b"class"))  # fmt: skip
+
+
+def find_variables(stream: TokenStream) -> list[tuple[int, int]]:
+    """Return the first token, and the token after the last, of what may declare variables."""
+    found: dict[int, int] = {}
+    for at, token in enumerate(stream.tokens):
+        if token.kind is not Kind.NAME or token.text not in _MARKS or token.directive >= 0:
+            continue
+        first = statement_start(stream, at)
+        end = statement_end(stream, at)
+        if end is not None and stream.is_at(end, b";"):
+            found[first] = end
+    return sorted(found.items())
+
+
+def variable_edit(stream: TokenStream, first: int, end: int, tag: str) -> TextEdit | None:
+    """Return the edit behind the declaration from token `first` to the `;` at `end`.
+
+    None when it declares no variable.
+    """
+    words = {stream.tokens[at].text for at in range(first, end)}
+    if words & _OTHER:
+        return None
+    kept = _declaration(stream, first, end)
+    names = declarator_names(stream, kept) if kept else None
+    if not names:
+        return None
+    managed = "true" if b"__managed__" in words else "false"
+    text = "".join(
+        f" static const ::warploom::DeviceVariable wl_var_{tag}_{at}({name}, "
+        f'"{name}", {managed});'
+        for at in names
+        for name in (decode(stream.tokens[at].text),)
+    )
+    after = stream.tokens[end].end
+    return TextEdit(after, after, text)
+
+
+def _declaration(stream: TokenStream, first: int, end: int) -> list[int]:
+    """Return the tokens of types and declarators; none when it is a function's declaration."""
+    kept: list[int] = []
+    at = first
+    while at < end:
+        text = stream.tokens[at].text
+        if text in _MARKS or text in (b"static", b"volatile", b"const"):
+            pass
+        elif text in (b"__align__", b"alignas", b"__attribute__") and stream.is_at(at + 1, b"("):
+            at = stream.closing(at + 1) or at
+        elif text == b"=":
+            at = _initialiser_end(stream, at, end) - 1
+        elif text == b"{":
+            at = stream.closing(at) or at
+        elif text == b"(" and not stream.is_at(at + 1, b"*"):
+            return []  # a function
+        else:
+            kept.append(at)
+        at += 1
+    return kept
+
+
+def _initialiser_end(stream: TokenStream, at: int, end: int) -> int:
+    """Return the token that ends the initialiser whose `=` is at `at`: a `,` or the `;`."""
+    while at < end:
+        text = stream.tokens[at].text
+        if text in (b"(", b"[", b"{"):
+            at = stream.closing(at) or at
+        elif text == b",":
+            return at
+        at += 1
+    return end

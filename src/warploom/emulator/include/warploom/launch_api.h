@@ -1,0 +1,197 @@
+// Launches through functions: arguments in an array, attributes, kernels as plain pointers.
+#pragma once
+
+#include "api_types.h"
+#include "device.h"
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
+
+enum cudaLaunchAttributeID {
+  cudaLaunchAttributeIgnore = 0,
+  cudaLaunchAttributeAccessPolicyWindow = 1,
+  cudaLaunchAttributeCooperative = 2,
+  cudaLaunchAttributeSynchronizationPolicy = 3,
+  cudaLaunchAttributeClusterDimension = 4,
+  cudaLaunchAttributeClusterSchedulingPolicyPreference = 5,
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+  cudaLaunchAttributeProgrammaticEvent = 7,
+  cudaLaunchAttributePriority = 8,
+  cudaLaunchAttributeMemSyncDomainMap = 9,
+  cudaLaunchAttributeMemSyncDomain = 10,
+  cudaLaunchAttributePreferredSharedMemoryCarveout = 14,
+};
+struct cudaLaunchAttributeValue {
+  union {
+    char pad[64];
+    int cooperative;
+    struct {
+      unsigned x, y, z;
+    } clusterDim;
+    int clusterSchedulingPolicyPreference;
+    int programmaticStreamSerializationAllowed;
+    int priority;
+    int memSyncDomain;
+    unsigned sharedMemCarveout;
+  };
+};
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id;
+  cudaLaunchAttributeValue val;
+};
+struct cudaLaunchConfig_t {
+  dim3 wl_gridDim;  // gridDim and blockDim are macros; the rewriter renames such members
+  dim3 wl_blockDim;
+  size_t dynamicSmemBytes;
+  cudaStream_t stream;
+  cudaLaunchAttribute* attrs;
+  unsigned numAttrs;
+};
+
+namespace warploom {
+
+// A kernel's name from its address.
+const char* kernel_name(const void* kernel);
+LaunchConfig config_of(const cudaLaunchConfig_t& config);
+cudaError_t occupancy(int* blocks, int threads, std::size_t shared);
+cudaError_t function_attributes(cudaFuncAttributes* attributes);
+cudaError_t launch_pointer(const void* kernel, const LaunchConfig& config, void** args);
+
+template <class... Params, std::size_t... I>
+KernelBody body_of(void (*kernel)(Params...), void** args, std::index_sequence<I...>) {
+  return make_body([kernel, ... values = *static_cast<std::decay_t<Params>*>(args[I])]()
+                       WARPLOOM_UNCHECKED { kernel(values...); });
+}
+
+// Kernels whose addresses the program passes as plain pointers: how to call each.
+using BindKernel = KernelBody (*)(const void* kernel, void** args);
+void register_kernel(const void* kernel, BindKernel bind);
+template <class... Params>
+void* kernel_pointer(void (*kernel)(Params...)) {
+  void* address = reinterpret_cast<void*>(kernel);
+  register_kernel(address, [](const void* k, void** args) {
+    auto* typed = reinterpret_cast<void (*)(Params...)>(const_cast<void*>(k));
+    return body_of(typed, args, std::index_sequence_for<Params...>{});
+  });
+  return address;
+}
+template <class T>
+void* kernel_pointer(T* other) {
+  return const_cast<void*>(static_cast<const void*>(other));
+}
+// `(void*)kernel` becomes `KernelCast() ->* kernel`, which binds as tightly as a cast needs.
+struct KernelCast {};
+template <class T>
+void* operator->*(KernelCast, T&& kernel) {
+  return kernel_pointer(kernel);
+}
+
+template <class... Params>
+cudaError_t launch_with_array(void (*kernel)(Params...), LaunchConfig config, void** args) {
+  return static_cast<cudaError_t>(
+      launch_kernel(kernel_name(reinterpret_cast<const void*>(kernel)), config,
+                    body_of(kernel, args, std::index_sequence_for<Params...>{})));
+}
+
+}  // namespace warploom
+
+template <class... Params>
+cudaError_t cudaLaunchKernel(void (*kernel)(Params...), dim3 grid, dim3 block, void** args,
+                             size_t shared = 0, cudaStream_t stream = nullptr) {
+  return warploom::launch_with_array(kernel, {grid, block, shared, stream}, args);
+}
+inline cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** args,
+                                    size_t shared = 0, cudaStream_t stream = nullptr) {
+  return warploom::launch_pointer(kernel, {grid, block, shared, stream}, args);
+}
+template <class... Params>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Params...), dim3 grid, dim3 block,
+                                        void** args, size_t shared = 0,
+                                        cudaStream_t stream = nullptr) {
+  warploom::LaunchConfig config(grid, block, shared, stream);
+  config.cooperative = true;
+  return warploom::launch_with_array(kernel, config, args);
+}
+inline cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block,
+                                               void** args, size_t shared = 0,
+                                               cudaStream_t stream = nullptr) {
+  warploom::LaunchConfig config(grid, block, shared, stream);
+  config.cooperative = true;
+  return warploom::launch_pointer(kernel, config, args);
+}
+template <class... Params, class... Args>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Params...),
+                               Args&&... args) {
+  const warploom::Launch<void (*)(Params...)> launch{
+      warploom::kernel_name(reinterpret_cast<const void*>(kernel)), warploom::config_of(*config),
+      kernel};
+  return static_cast<cudaError_t>(launch(static_cast<Params>(std::forward<Args>(args))...));
+}
+inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
+                                       void** args) {
+  return warploom::launch_pointer(kernel, warploom::config_of(*config), args);
+}
+// Kernels of one stream follow each other here, so there is nothing to wait for.
+inline void cudaGridDependencySynchronize() {}
+inline void cudaTriggerProgrammaticLaunchCompletion() {}
+
+template <class F>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F, int threads,
+                                                          size_t shared) {
+  return warploom::occupancy(blocks, threads, shared);
+}
+template <class F>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, F, int threads,
+                                                                   size_t shared, unsigned) {
+  return warploom::occupancy(blocks, threads, shared);
+}
+template <class SharedOfThreads, class F>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, F,
+                                                           SharedOfThreads shared, int limit = 0) {
+  *block = limit > 0 && limit < 1024 ? limit : 1024;
+  int per_sm = 0, sms = 0;
+  const cudaError_t error =
+      warploom::occupancy(&per_sm, *block, static_cast<size_t>(shared(*block)));
+  cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0);
+  *grid = per_sm * sms;
+  return error;
+}
+template <class SharedOfThreads, class F>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* grid, int* block, F kernel,
+                                                                    SharedOfThreads shared,
+                                                                    int limit = 0, unsigned = 0) {
+  return cudaOccupancyMaxPotentialBlockSizeVariableSMem(grid, block, kernel, shared, limit);
+}
+template <class F>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, F kernel, size_t shared = 0,
+                                               int limit = 0) {
+  return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
+      grid, block, kernel, [shared](int) { return shared; }, limit);
+}
+template <class F>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, F kernel,
+                                                        size_t shared = 0, int limit = 0,
+                                                        unsigned = 0) {
+  return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, shared, limit);
+}
+template <class F>
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, F, int blocks, int) {
+  *bytes = blocks > 0 ? (size_t{228} << 10) / static_cast<size_t>(blocks) - 1024 : 0;
+  if (*bytes > size_t{227} << 10) *bytes = size_t{227} << 10;
+  return cudaSuccess;
+}
+template <class F>
+cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute, int) {
+  return cudaSuccess;
+}
+template <class F>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, F) {
+  return warploom::function_attributes(attributes);
+}
+template <class F>
+cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache) {
+  return cudaSuccess;
+}
+template <class F>
+cudaError_t cudaFuncSetSharedMemConfig(F, cudaSharedMemConfig) {
+  return cudaSuccess;
+}

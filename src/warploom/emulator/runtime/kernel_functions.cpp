@@ -1,0 +1,91 @@
+// Kernels that the program names by plain pointers, and launch attributes.
+#include <cxxabi.h>
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "../include/cuda_runtime.h"
+#include "cuda_error.h"
+#include "kernel_plan.h"
+#include "report.h"
+
+namespace warploom {
+
+namespace {
+
+std::map<const void*, BindKernel> g_kernels;
+
+const char* find_name(const void* address) {
+  Dl_info info{};
+  if (!dladdr(address, &info) || !info.dli_sname) return "(a kernel)";
+  int status = 0;
+  char* plain = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
+  std::string name = status == 0 && plain ? plain : info.dli_sname;
+  std::free(plain);
+  // Without the parameters, and what precedes the name of a template's instance.
+  if (const auto open = name.rfind('('); open != std::string::npos) name.resize(open);
+  if (name.starts_with("void ")) name.erase(0, 5);
+  return (new std::string(std::move(name)))->c_str();
+}
+
+}  // namespace
+
+const char* kernel_name(const void* address) {
+  static std::map<const void*, const char*> names;
+  const char*& name = names[address];
+  if (!name) name = find_name(address);
+  return name;
+}
+
+void register_kernel(const void* kernel, BindKernel bind) { g_kernels[kernel] = bind; }
+
+cudaError_t launch_pointer(const void* kernel, const LaunchConfig& config, void** args) {
+  const auto found = g_kernels.find(kernel);
+  if (found == g_kernels.end()) return cuda_fail(cudaErrorInvalidDeviceFunction);
+  return static_cast<cudaError_t>(
+      launch_kernel(kernel_name(kernel), config, found->second(kernel, args)));
+}
+
+LaunchConfig config_of(const cudaLaunchConfig_t& from) {
+  LaunchConfig config(from.wl_gridDim, from.wl_blockDim, from.dynamicSmemBytes, from.stream);
+  for (unsigned i = 0; i < from.numAttrs; i++) {
+    const cudaLaunchAttribute& attribute = from.attrs[i];
+    const auto& cluster = attribute.val.clusterDim;
+    switch (attribute.id) {
+      case cudaLaunchAttributeCooperative:
+        config.cooperative = attribute.val.cooperative != 0;
+        break;
+      case cudaLaunchAttributeClusterDimension:
+        if (cluster.x * cluster.y * cluster.z != 1) {
+          stop_unsupported("cudaLaunchAttributeClusterDimension",
+                           "clusters of thread blocks are not emulated");
+        }
+        break;
+      case cudaLaunchAttributeProgrammaticEvent:
+        stop_unsupported("cudaLaunchAttributeProgrammaticEvent",
+                         "events that a kernel triggers are not emulated");
+      default:
+        break;  // hints for scheduling and caches, which change time and not meaning
+    }
+  }
+  return config;
+}
+
+cudaError_t kernel_work(const cudaKernelNodeParams& params, NodeWork& work) {
+  const auto found = g_kernels.find(params.func);
+  if (found == g_kernels.end()) return cudaErrorInvalidDeviceFunction;
+  if (!params.kernelParams && params.extra) {
+    stop_unsupported("cudaKernelNodeParams::extra", "pass the arguments in kernelParams");
+  }
+  const LaunchConfig config(params.wl_gridDim, params.wl_blockDim, params.sharedMemBytes);
+  KernelPlan plan;
+  const int error = plan_kernel(plan, kernel_name(params.func), config,
+                                found->second(params.func, params.kernelParams), work.device);
+  if (error) return static_cast<cudaError_t>(error);
+  work = work_of(plan, capture_frames(), work.rank);
+  return cudaSuccess;
+}
+
+}  // namespace warploom

@@ -1,0 +1,142 @@
+#include "variables.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "../include/cuda_runtime.h"
+#include "cuda_error.h"
+#include "graph.h"
+#include "memory.h"
+#include "report.h"
+#include "stream.h"
+
+namespace warploom {
+
+uintptr_t g_variables_start = 0, g_variables_end = 0;
+int g_active_device = 0;
+
+namespace {
+
+// History of one device's variables; the last part of the pinned space, which is never handed out.
+constexpr std::size_t kSlot = 16 << 20;
+constexpr uintptr_t kShadowBase = kPinnedBase + kPinnedBytes - kSlot * std::size_t{kMaxDevices};
+
+std::map<uintptr_t, Variable> g_variables;
+std::map<int, std::size_t> g_used;  // bytes of history, by rank
+
+// The values of devices that are not in place.
+using Image = std::vector<char>;
+std::map<int, Image> g_images;
+Image g_initial;
+
+template <class Function>
+void for_each_byte_range(Image& image, Function&& function) {
+  std::size_t at = 0;
+  for (auto& [start, variable] : g_variables) {
+    if (variable.managed) continue;
+    function(reinterpret_cast<char*>(start), image.data() + at, variable.bytes);
+    at += variable.bytes;
+  }
+}
+
+Image snapshot() {
+  std::size_t bytes = 0;
+  for (const auto& [start, variable] : g_variables) bytes += variable.managed ? 0 : variable.bytes;
+  Image image(bytes);
+  for_each_byte_range(image, [](char* p, char* kept, std::size_t n) { std::memcpy(kept, p, n); });
+  return image;
+}
+
+}  // namespace
+
+const Variable* find_variable_slow(const void* p) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  auto it = g_variables.upper_bound(address);
+  if (it == g_variables.begin()) return nullptr;
+  const Variable& found = std::prev(it)->second;
+  return address < found.start + found.bytes ? &found : nullptr;
+}
+
+uintptr_t shadow_of(const void* p) {
+  const Variable* variable = find_variable(p);
+  if (!variable || !variable->shadowed) return 0;
+  const int slot =
+      g_config.single_process && !variable->managed ? g_active_device : variable->rank;
+  return kShadowBase + static_cast<uintptr_t>(slot) * kSlot + variable->offset +
+         (reinterpret_cast<uintptr_t>(p) - variable->start);
+}
+
+void activate_device_slow(int device) {
+  if (!g_config.single_process) return;
+  if (g_initial.empty()) g_initial = snapshot();
+  g_images[g_active_device] = snapshot();
+  auto it = g_images.find(device);
+  Image& image = it != g_images.end() ? it->second : g_initial;
+  for_each_byte_range(image, [](char* p, char* kept, std::size_t n) { std::memcpy(p, kept, n); });
+  g_active_device = device;
+}
+
+void register_variable(const void* address, std::size_t bytes, const char* name, bool managed) {
+  const auto start = reinterpret_cast<uintptr_t>(address);
+  if (g_variables.contains(start) || bytes == 0) return;
+  const int rank = current_process().rank;
+  std::size_t& used = g_used[rank];
+  // Granules of the history are not shared between variables.
+  const std::size_t span = (bytes + 1023) / 1024 * 1024 + 1024;
+  Variable variable{start, bytes, name, managed, used + (start & 15), used + span <= kSlot, rank};
+  if (variable.shadowed) used += span;
+  g_variables[start] = variable;
+  if (!g_variables_start || start < g_variables_start) g_variables_start = start;
+  g_variables_end = std::max(g_variables_end, start + bytes);
+}
+
+// Symbols are globals of the program: each rank has its own copy.
+cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std::size_t bytes,
+                           std::size_t offset, cudaStream_t handle, bool wait) {
+  if (!src || offset + bytes > size) return cuda_fail(cudaErrorInvalidValue);
+  Stream* stream = resolve_stream(handle);
+  if (wait && implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
+  char* target = static_cast<char*>(symbol) + offset;
+  std::vector<char> staged;
+  const bool stage = !wait && !in_arena(src) && !find_variable(src) && !stream->capture;
+  if (stage) staged.assign(static_cast<const char*>(src), static_cast<const char*>(src) + bytes);
+  push_op(stream, OpKind::Copy, wait ? "cudaMemcpyToSymbol" : "cudaMemcpyToSymbolAsync",
+          [=, staged = std::move(staged)](StreamOp& op) {
+            activate_device(op.stream->device);
+            access_read(actor_of(op), src, bytes);
+            access_write(actor_of(op), target, bytes);
+            std::memcpy(target, stage ? staged.data() : src, bytes);
+            complete(op);
+          });
+  if (wait) synchronize(stream, "cudaMemcpyToSymbol");
+  return cudaSuccess;
+}
+
+cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, std::size_t bytes,
+                             std::size_t offset, cudaStream_t handle, bool wait) {
+  if (!dst || offset + bytes > size) return cuda_fail(cudaErrorInvalidValue);
+  Stream* stream = resolve_stream(handle);
+  if (wait && implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
+  const char* source = static_cast<const char*>(symbol) + offset;
+  push_op(stream, OpKind::Copy, wait ? "cudaMemcpyFromSymbol" : "cudaMemcpyFromSymbolAsync",
+          [=](StreamOp& op) {
+            activate_device(op.stream->device);
+            access_read(actor_of(op), source, bytes);
+            access_write(actor_of(op), dst, bytes);
+            std::memcpy(dst, source, bytes);
+            if (!in_arena(dst)) report_readback(op.rank, dst, bytes, source, op.where);
+            complete(op);
+          });
+  if (wait) synchronize(stream, "cudaMemcpyFromSymbol");
+  return cudaSuccess;
+}
+
+cudaError_t symbol_address(void** address, const void* symbol, std::size_t) {
+  if (!address) return cuda_fail(cudaErrorInvalidValue);
+  *address = const_cast<void*>(symbol);
+  return cudaSuccess;
+}
+
+}  // namespace warploom

@@ -1,0 +1,39 @@
+// `__device__`, `__constant__` and `__managed__` variables of the program.
+//
+// They lie in the program's own image; their access history lies at addresses that nothing else
+// uses. One process that drives several devices holds the values of each device in turn.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace warploom {
+
+struct Variable {
+  uintptr_t start = 0;
+  std::size_t bytes = 0;
+  const char* name = "";
+  bool managed = false;
+  std::size_t offset = 0;  // of its history
+  bool shadowed = false;
+  int rank = 0;  // of the process that has it
+};
+
+extern uintptr_t g_variables_start, g_variables_end;
+const Variable* find_variable_slow(const void* p);
+// The variable that holds `p`, or nullptr.
+inline const Variable* find_variable(const void* p) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  if (address < g_variables_start || address >= g_variables_end) return nullptr;
+  return find_variable_slow(p);
+}
+// Where the history of `p` lies; 0 if it has none.
+uintptr_t shadow_of(const void* p);
+// Puts the values of `device` in place.
+void activate_device_slow(int device);
+extern int g_active_device;
+inline void activate_device(int device) {
+  if (g_variables_end && device != g_active_device) activate_device_slow(device);
+}
+
+}  // namespace warploom
