@@ -52,62 +52,58 @@ Bytes reduced(const Members& members, std::size_t offset) {
   return out;
 }
 
-Bytes copied(const char* from, std::size_t bytes) { return Bytes(from, from + bytes); }
-
 void append(Bytes& out, const char* from, std::size_t bytes) {
   out.insert(out.end(), from, from + bytes);
 }
 
-std::vector<Output> compute(const Members& members) {
+std::vector<Output> compute_reduction(const Members& members) {
   const Task& any = *members[0];
-  const std::size_t block = any.bytes();
   std::vector<Output> out;
-  switch (any.call) {
-    case Call::AllReduce: {
-      const Bytes sum = reduced(members, 0);
-      for (Task* t : members) out.push_back({t, t->recv, sum});
-      break;
+  if (any.call == Call::ReduceScatter) {
+    for (std::size_t r = 0; r < members.size(); r++) {
+      out.push_back({members[r], members[r]->recv, reduced(members, r * any.bytes())});
     }
-    case Call::Reduce: {
-      Task* root = members[static_cast<std::size_t>(any.root)];
-      out.push_back({root, root->recv, reduced(members, 0)});
-      break;
-    }
-    case Call::ReduceScatter:
-      for (std::size_t r = 0; r < members.size(); r++) {
-        out.push_back({members[r], members[r]->recv, reduced(members, r * block)});
-      }
-      break;
-    case Call::Broadcast: {
-      const Bytes data = copied(members[static_cast<std::size_t>(any.root)]->send, block);
-      for (Task* t : members) out.push_back({t, t->recv, data});
-      break;
-    }
-    case Call::AllGather:
-    case Call::Gather: {
-      Bytes all;
-      for (const Task* t : members) append(all, t->send, block);
-      for (Task* t : members) {
-        if (t->recv_bytes()) out.push_back({t, t->recv, all});
-      }
-      break;
-    }
-    case Call::AlltoAll:
-      for (std::size_t r = 0; r < members.size(); r++) {
-        Bytes mine;
-        for (const Task* t : members) append(mine, t->send + r * block, block);
-        out.push_back({members[r], members[r]->recv, std::move(mine)});
-      }
-      break;
-    default: {  // Scatter
-      const Task* root = members[static_cast<std::size_t>(any.root)];
-      for (std::size_t r = 0; r < members.size(); r++) {
-        out.push_back({members[r], members[r]->recv, copied(root->send + r * block, block)});
-      }
-      break;
-    }
+    return out;
+  }
+  const Bytes sum = reduced(members, 0);
+  for (Task* t : members) {
+    if (t->recv_bytes()) out.push_back({t, t->recv, sum});
   }
   return out;
+}
+
+std::vector<Output> compute_move(const Members& members) {
+  const Task& any = *members[0];
+  const std::size_t block = any.bytes();
+  const bool rooted = any.call == Call::Broadcast || any.call == Call::Scatter;
+  const Task* root = rooted ? members[static_cast<std::size_t>(any.root)] : nullptr;
+  std::vector<Output> out;
+  for (std::size_t r = 0; r < members.size(); r++) {
+    Task* t = members[r];
+    if (t->recv_bytes() == 0) continue;
+    Bytes data;
+    if (any.call == Call::Broadcast) {
+      append(data, root->send, block);
+    } else if (any.call == Call::Scatter) {
+      append(data, root->send + r * block, block);
+    } else {  // a block from each rank: the same one for all, or one for each
+      const std::size_t offset = any.call == Call::AlltoAll ? r * block : 0;
+      for (const Task* from : members) append(data, from->send + offset, block);
+    }
+    out.push_back({t, t->recv, std::move(data)});
+  }
+  return out;
+}
+
+std::vector<Output> compute(const Members& members) {
+  switch (members[0]->call) {
+    case Call::AllReduce:
+    case Call::Reduce:
+    case Call::ReduceScatter:
+      return compute_reduction(members);
+    default:
+      return compute_move(members);
+  }
 }
 
 // A rank's completion comes after the starts of the ranks whose data it gets.
