@@ -49,7 +49,9 @@ def built(name: str) -> EmulatorBuild:
 
 def emulate(name: str, schedule: RunSpec, *args: str, ranks: int = 4, **options) -> EmulatorRun:
     limits = Limits(seconds=30)
-    return run(built(name), RunOptions(run=schedule, ranks=ranks, args=args, limits=limits, **options))
+    return run(
+        built(name), RunOptions(run=schedule, ranks=ranks, args=args, limits=limits, **options)
+    )
 
 
 def lines_of(defect: str) -> set[int]:
