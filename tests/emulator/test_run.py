@@ -127,7 +127,11 @@ LIMITED = [
     ("for (;;) {}", "timeout"),
     ("for (;;) sleep(1);", "timeout"),
     ("for (;;) puts(std::string(1000, 'x').c_str());", "output_limit"),
-    ("for (;;) memset(malloc(64 << 20), 1, 64 << 20);", "memory_limit"),
+    (
+        "for (;;) { auto* p = (volatile char*)malloc(64 << 20); "
+        "for (int i = 0; i < 64 << 20; i += 4096) p[i] = 1; }",
+        "memory_limit",
+    ),
 ]
 
 

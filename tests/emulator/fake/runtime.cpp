@@ -64,15 +64,26 @@ int MPI_Init(int*, char***) { return 0; }
 #define HOOK(name) \
   void name() {}
 HOOK(__tsan_init)
-HOOK(__tsan_func_entry) HOOK(__tsan_func_exit) HOOK(__tsan_vptr_update) HOOK(__tsan_vptr_read)
-    HOOK(__tsan_read_range) HOOK(__tsan_write_range)
-#define SIZED(n)                                                                           \
-  HOOK(__tsan_read##n)                                                                     \
-  HOOK(__tsan_write##n) HOOK(__tsan_unaligned_read##n) HOOK(__tsan_unaligned_write##n)     \
-      HOOK(__tsan_volatile_read##n) HOOK(__tsan_volatile_write##n)                         \
-          HOOK(__tsan_unaligned_volatile_read##n) HOOK(__tsan_unaligned_volatile_write##n) \
-              HOOK(__tsan_read_write##n) HOOK(__tsan_unaligned_read_write##n)
+HOOK(__tsan_func_entry)
+HOOK(__tsan_func_exit) HOOK(__tsan_vptr_update) HOOK(__tsan_vptr_read) HOOK(__tsan_read_range)
+    HOOK(__tsan_write_range)
+#define SIZED(n)                                                                               \
+  HOOK(__tsan_read##n)                                                                         \
+  HOOK(__tsan_write##n)                                                                        \
+  HOOK(__tsan_unaligned_read##n) HOOK(__tsan_unaligned_write##n) HOOK(__tsan_volatile_read##n) \
+      HOOK(__tsan_volatile_write##n) HOOK(__tsan_unaligned_volatile_read##n)                   \
+          HOOK(__tsan_unaligned_volatile_write##n) HOOK(__tsan_read_write##n)                  \
+              HOOK(__tsan_unaligned_read_write##n)
         SIZED(1) SIZED(2) SIZED(4) SIZED(8) SIZED(16)
+}
+
+// What clang calls beside.
+extern "C" {
+void* __tsan_memcpy(void* to, const void* from, size_t n) { return memcpy(to, from, n); }
+void* __tsan_memmove(void* to, const void* from, size_t n) { return memmove(to, from, n); }
+void* __tsan_memset(void* to, int value, size_t n) { return memset(to, value, n); }
+char __tsan_atomic8_load(const volatile char* p, int) { return __atomic_load_n(p, 5); }
+void __tsan_atomic8_store(volatile char* p, char v, int) { __atomic_store_n(p, v, 5); }
 }
 
 int main(int argc, char** argv) {
