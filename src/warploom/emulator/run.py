@@ -147,6 +147,8 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "device_memory_mb": options.device_memory_mb,
         "max_findings": options.max_findings,
         "sync_launches": int(options.sync_launches),
+        # Shortly before the driver ends it, the runtime can still say where it is.
+        "time_limit": f"{options.limits.seconds - min(1.0, options.limits.seconds / 10):g}",
     }
     return "".join(f"{key}={value}\n" for key, value in values.items()).encode()
 
@@ -222,6 +224,8 @@ def _failure_findings(
             if rank not in report.exit_codes
         ]
         return "finished", found
+    if report.state == "timeout":
+        return "timeout", found
     return ("deadlock" if report.state == "deadlock" else "stopped"), found
 
 
