@@ -1,7 +1,8 @@
 """Transformed programs judged by the emulator: against the host-driven program, adverse networks,
 the happens-before check. One build serves all ranks and LSA sizes."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -10,11 +11,15 @@ from transform_programs import COLLECTIVES, MESSAGES, SHAPES, combined, reductio
 
 from warploom.core.records import Api, Timing
 from warploom.evaluate import Evaluation, Workload, evaluate
-from warploom.propose import ProposalContext, Stage
+from warploom.propose import Proposal, ProposalContext, Stage
 from warploom.propose.rules import RulesProposer
 from warploom.source import CUDAAnalyzer
-from warploom.transform import PreTransformPipeline, TransformConfig
-from warploom.transform.host_to_device import describe
+from warploom.transform import (
+    HostToDeviceTransformer,
+    PreTransformPipeline,
+    TransformConfig,
+)
+from warploom.transform.host_to_device import Task, describe
 
 ONE_BY_ONE = (Timing.LAZY, Timing.EAGER, Timing.RANDOM)
 
@@ -117,6 +122,26 @@ def test_the_judge_sees_a_broken_protocol(pair, folder: Path) -> None:
     result = Pair(good.host, broken).judged(4)
     assert not result.passed
     assert any(m.finding.kind == "missing_wait" for m in result.findings), describe(result)
+
+
+class Careless(RulesProposer):
+    """Forgets to wait for the data."""
+
+    def propose(self, context: ProposalContext) -> Proposal | None:
+        made = super().propose(context)
+        wait = "  gin.increaseSignalShadow(dataSignal(wire, peer), 1);\n"
+        return None if made is None else replace(made, text=made.text.replace(wait, ""))
+
+
+def test_a_failure_is_diagnosed(pair, folder: Path) -> None:
+    host = pair("bytes", Api.GIN).host
+    workload = Workload.from_program(host, args=("{seed}",), ranks=2, seeds=1)
+    analysis = CUDAAnalyzer(host).analyze()
+    transformer = HostToDeviceTransformer(TransformConfig(two_stage=False, nvcc=False))
+    transformer.proposer = Careless()
+    (stage,) = transformer.transform(Task(host.read_text(), analysis, workload), Api.GIN)
+    assert not stage.passed and stage.attempts == 2
+    assert re.match(r"kernel \w+, line \d+: ", stage.diagnosis), stage.diagnosis
 
 
 def test_the_whole_pipeline(folder: Path, tmp_path: Path) -> None:
