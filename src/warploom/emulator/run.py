@@ -147,8 +147,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "device_memory_mb": options.device_memory_mb,
         "max_findings": options.max_findings,
         "sync_launches": int(options.sync_launches),
-        # Shortly before the driver ends it, the runtime can still say where it is.
-        "time_limit": f"{options.limits.seconds - min(1.0, options.limits.seconds / 10):g}",
+        "time_limit": f"{options.limits.seconds:g}",
     }
     return "".join(f"{key}={value}\n" for key, value in values.items()).encode()
 
