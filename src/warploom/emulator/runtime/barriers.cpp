@@ -115,11 +115,12 @@ void check_owner(BarrierSlot::Member& member, const BarrierRef& b) {
   member.where = where;
 }
 
-// What the running group has released before a relaxed arrival: the fences that were made.
+// What the running group has released before a relaxed arrival: the fences that were made, and what
+// came before the kernel, whose start is one.
 Clock fenced_clock() {
   const GpuThread* self = current_thread();
-  Clock clock;
-  if (!self) return clock;
+  if (!self) return {};
+  Clock clock = self->block->kernel->before;
   for (const GpuThread& thread : self->block->threads) {
     if (thread.fenced && thread.fence_scope == Scope::System) clock.join(thread.fence_release);
   }

@@ -66,7 +66,7 @@ std::unique_ptr<Block> make_block(Kernel& kernel, uint64_t number) {
   }
   block->live = threads;
   block->warp_base.assign((threads + 31) / 32, 0);
-  block->clock = kernel.op->clock;
+  block->clock = kernel.before;
   return block;
 }
 
@@ -133,6 +133,7 @@ int launch_kernel(const char* name, const LaunchConfig& config, KernelBody body)
   g_stats.kernels++;
   push_op(stream, OpKind::Kernel, name, [kernel](StreamOp& op) {
     kernel->op = &op;
+    kernel->before = op.clock;
     kernel->rank = op.rank;
     g_running.push_back(kernel.get());
     op.waiting_for = [k = kernel.get()] {

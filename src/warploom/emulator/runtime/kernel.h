@@ -108,6 +108,7 @@ struct Kernel {
   LaunchConfig config{dim3(), dim3()};
   KernelBody body{};
   StreamOp* op = nullptr;
+  Clock before;  // what is ordered before the kernel: no block knows what another one did
   int device = 0, rank = 0;
   Process* process = nullptr;
   std::vector<std::unique_ptr<Block>> resident;

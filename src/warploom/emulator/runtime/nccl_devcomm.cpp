@@ -172,13 +172,6 @@ void lay_out_barriers(Layout& layout, const DevCommRequest& r, DevCommInfo& info
   info.hybrid_world = layout.add_gin(world, hybrid, "barrierCount", "hybrid barrier");
 }
 
-void make_state(DevComm& dc, int contexts, const Layout& layout) {
-  for (int c = 0; c < contexts; c++) {
-    dc.signals.push_back(std::make_unique<Signal[]>(static_cast<std::size_t>(layout.signals())));
-    dc.counters.push_back(std::make_unique<Counter[]>(static_cast<std::size_t>(layout.counters())));
-  }
-}
-
 // What one rank brings to the meeting; the first to arrive brings the shared object, too.
 struct Creation {
   DevComm* dc;
@@ -302,7 +295,8 @@ ncclResult_t create_devcomm(ncclComm_t comm, const DevCommRequest& request, DevC
   lay_out_barriers(layout, request, *info);
   dc->set->signals = layout.signals();
   dc->set->counters = layout.counters();
-  make_state(*dc, dc->set->contexts, layout);
+  dc->signals.resize(static_cast<std::size_t>(dc->set->contexts));
+  dc->counters.resize(static_cast<std::size_t>(dc->set->contexts));
   if (!allocate_resources(*dc, layout)) return ncclUnhandledCudaError;
   g_devcomms.push_back(dc);
   g_states.insert(dc);

@@ -96,9 +96,9 @@ struct DevComm {
   Frames created, destroyed;
   ncclWindow_t resources = nullptr;
   uint64_t* shadows = nullptr;
-  std::vector<Channel*> sending;                     // puts and gets that this rank issues
-  std::vector<std::unique_ptr<Signal[]>> signals;    // by context
-  std::vector<std::unique_ptr<Counter[]>> counters;  // by context
+  std::vector<Channel*> sending;                      // puts and gets that this rank issues
+  std::vector<std::map<uint32_t, Signal>> signals;    // by context; made when first used
+  std::vector<std::map<uint32_t, Counter>> counters;  // by context
 };
 
 inline bool owns_signal(const DevCommSet& set, uint32_t index) {
