@@ -16,7 +16,7 @@ using Bytes = std::vector<char>;
 struct Output {
   Task* task;
   char* target;
-  Bytes data;
+  std::shared_ptr<const Bytes> data;  // one for all ranks that get the same
 };
 
 StreamOp& op_of_task(const Task& task) { return *task.batch->op; }
@@ -61,36 +61,48 @@ std::vector<Output> compute_reduction(const Members& members) {
   std::vector<Output> out;
   if (any.call == Call::ReduceScatter) {
     for (std::size_t r = 0; r < members.size(); r++) {
-      out.push_back({members[r], members[r]->recv, reduced(members, r * any.bytes())});
+      auto part = std::make_shared<const Bytes>(reduced(members, r * any.bytes()));
+      out.push_back({members[r], members[r]->recv, std::move(part)});
     }
     return out;
   }
-  const Bytes sum = reduced(members, 0);
+  const auto sum = std::make_shared<const Bytes>(reduced(members, 0));
   for (Task* t : members) {
     if (t->recv_bytes()) out.push_back({t, t->recv, sum});
   }
   return out;
 }
 
-std::vector<Output> compute_move(const Members& members) {
+// What rank `r` gets from a call that only moves data.
+Bytes moved(const Members& members, std::size_t r) {
   const Task& any = *members[0];
   const std::size_t block = any.bytes();
-  const bool rooted = any.call == Call::Broadcast || any.call == Call::Scatter;
-  const Task* root = rooted ? members[static_cast<std::size_t>(any.root)] : nullptr;
-  std::vector<Output> out;
-  for (std::size_t r = 0; r < members.size(); r++) {
-    Task* t = members[r];
-    if (t->recv_bytes() == 0) continue;
-    Bytes data;
-    if (any.call == Call::Broadcast) {
-      append(data, root->send, block);
-    } else if (any.call == Call::Scatter) {
-      append(data, root->send + r * block, block);
-    } else {  // a block from each rank: the same one for all, or one for each
+  Bytes data;
+  switch (any.call) {
+    case Call::Broadcast:
+      append(data, members[static_cast<std::size_t>(any.root)]->send, block);
+      break;
+    case Call::Scatter:
+      append(data, members[static_cast<std::size_t>(any.root)]->send + r * block, block);
+      break;
+    default: {  // a block from each rank: the same one for all, or one for each
       const std::size_t offset = any.call == Call::AlltoAll ? r * block : 0;
       for (const Task* from : members) append(data, from->send + offset, block);
+      break;
     }
-    out.push_back({t, t->recv, std::move(data)});
+  }
+  return data;
+}
+
+std::vector<Output> compute_move(const Members& members) {
+  const Call call = members[0]->call;
+  const bool same_for_all = call != Call::Scatter && call != Call::AlltoAll;
+  std::shared_ptr<const Bytes> data;
+  std::vector<Output> out;
+  for (std::size_t r = 0; r < members.size(); r++) {
+    if (members[r]->recv_bytes() == 0) continue;
+    if (!data || !same_for_all) data = std::make_shared<const Bytes>(moved(members, r));
+    out.push_back({members[r], members[r]->recv, data});
   }
   return out;
 }
@@ -138,7 +150,7 @@ void exchange(const Members& members) {
   enter_accesses(members);
   if (members[0]->count && readable(members)) {
     for (const Output& out : compute(members)) {
-      if (!out.data.empty()) std::memcpy(out.target, out.data.data(), out.data.size());
+      if (!out.data->empty()) std::memcpy(out.target, out.data->data(), out.data->size());
     }
   }
   join_clocks(members);
