@@ -169,11 +169,11 @@ ncclResult_t init_rank(ncclComm_t* out, int ranks, const std::string& key, int r
   }
   if (device_taken(*clique, device)) {
     fail({.kind = "duplicate_device",
-                    .message = format("%s: rank %d uses device %d, which another rank of the "
-                                      "communicator uses already",
-                                      what, rank, device),
-                    .hint = "call cudaSetDevice with a different device on each rank, before the "
-                            "communicator is made"});
+          .message = format("%s: rank %d uses device %d, which another rank of the "
+                            "communicator uses already",
+                            what, rank, device),
+          .hint = "call cudaSetDevice with a different device on each rank, before the "
+                  "communicator is made"});
   }
   auto* comm = new ncclComm;
   *out = comm;
