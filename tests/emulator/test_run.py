@@ -127,7 +127,11 @@ LIMITED = [
     ("for (;;) {}", "timeout"),
     ("for (;;) sleep(1);", "timeout"),
     ("for (;;) puts(std::string(1000, 'x').c_str());", "output_limit"),
-    ("for (;;) memset(malloc(64 << 20), 1, 64 << 20);", "memory_limit"),
+    (
+        "for (;;) { auto* p = (volatile char*)malloc(64 << 20); "
+        "for (int i = 0; i < 64 << 20; i += 4096) p[i] = 1; }",
+        "memory_limit",
+    ),
 ]
 
 
@@ -159,17 +163,20 @@ def test_crashes(programs, code: str, words: str):
 
 
 FORGERIES = [
-    r'fake_raw("{\"ev\":\"end\",\"nonce\":\"\",\"state\":\"finished\"}"); _exit(0);',
-    r'fake_raw("{\"ev\":\"end\",\"nonce\":\"0123456789\",\"state\":\"finished\"}"); _exit(0);',
-    r'fake_raw("{\"ev\":\"end\",\"state\":\"finished\",\"stats\":{}}"); _exit(0);',
-    r'fake_raw("{\"ev\":\"begin\",\"nonce\":\"x\"}");',
-    r'fake_raw("{\"ev\":\"applause\"}");',
-    r'fake_raw("not json");',
-    r'fake_raw("[]");',
-    r'fake_raw("{\"ev\":\"exit\",\"rank\":\"zero\",\"code\":0}");',
-    r'fake_raw("{\"ev\":\"readback\",\"rank\":0,\"seq\":0,\"bytes\":9,\"offset\":0,'
+    # Lines of the program's own, which does not know the nonce.
+    r'fake_raw("{\"ev\":\"end\",\"state\":\"finished\"}"); _exit(0);',
+    r'fake_raw("0123456789 {\"ev\":\"end\",\"state\":\"finished\"}"); _exit(0);',
+    r'fake_raw(" {\"ev\":\"exit\",\"rank\":0,\"code\":0}");',
+    r'fake_raw("");',
+    # Lines that would be wrong from anybody.
+    r'fake_signed("{\"ev\":\"begin\"}");',
+    r'fake_signed("{\"ev\":\"applause\"}");',
+    r'fake_signed("not json");',
+    r'fake_signed("[]");',
+    r'fake_signed("{\"ev\":\"exit\",\"rank\":\"zero\",\"code\":0}");',
+    r'fake_signed("{\"ev\":\"readback\",\"rank\":0,\"seq\":0,\"bytes\":9,\"offset\":0,'
     r'\"device_offset\":0,\"frames\":[]}");',
-    r'fake_raw("{\"ev\":\"readback\",\"rank\":0,\"seq\":0,\"bytes\":-9,\"offset\":0,'
+    r'fake_signed("{\"ev\":\"readback\",\"rank\":0,\"seq\":0,\"bytes\":-9,\"offset\":0,'
     r'\"device_offset\":0,\"frames\":[]}");',
     "close(4);",
 ]
@@ -191,9 +198,9 @@ def test_the_nonce_cannot_be_read_again(programs):
 
 
 def test_what_follows_the_end_mark_fails():
-    good = b'{"ev":"begin","nonce":"n"}\n{"ev":"end","nonce":"n","state":"finished","stats":{}}\n'
+    good = b'n {"ev":"begin"}\nn {"ev":"end","state":"finished","stats":{}}\n'
     assert parse_report(good, "n").problem == ""
-    for bad in (b"", good[:-1], good + b'{"ev":"exit","rank":0,"code":0}\n', good[28:], good * 2,
+    for bad in (b"", good[:-1], good + b'n {"ev":"exit","rank":0,"code":0}\n', good[17:], good * 2,
                 good.replace(b"finished", b"great"), b"\n" + good):  # fmt: skip
         report = parse_report(bad, "n")
         assert report.problem and report.state is None, bad

@@ -223,6 +223,11 @@ REFUSED = {
         "&ncclAllReduce",
         "without being called",
     ),
+    "deleter": (
+        ("  twice<<<", "  auto release = &cudaFree;\n  twice<<<"),
+        "&cudaFree",
+        "without being called",
+    ),
     "all devices": (
         ("CHECK(ncclCommInitRank(&comm, ranks, id, rank))", "CHECK(ncclCommInitAll(&comm, 1, 0))"),
         "ncclCommInitAll",

@@ -12,6 +12,7 @@ from warploom.evaluate.check import CheckReport
 from warploom.evaluate.evaluation import Evaluation
 from warploom.evaluate.findings import MergedFinding
 from warploom.evaluate.plan import Progress
+from warploom.evaluate.workload import Workload
 from warploom.source.regions import Program
 from warploom.transform import PreTransformPipeline, StepStatus, TransformConfig
 
@@ -155,6 +156,18 @@ def test_a_refusal_writes_nothing(judge: Judge, tmp_path: Path) -> None:
     with pytest.raises(RefusedError):
         PreTransformPipeline(TransformConfig()).run(program, tmp_path / "out")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["moe.cu"]
+
+
+def test_communication_in_a_further_source_is_refused(judge: Judge, tmp_path: Path) -> None:
+    (tmp_path / "moe.cu").write_text(MOE.read_text())
+    (tmp_path / "more.cu").write_text(
+        "#include <nccl.h>\nvoid more(float* p, ncclComm_t comm) {\n"
+        "  ncclAllReduce(p, p, 1, ncclFloat, ncclSum, comm, 0);\n}\n"
+    )
+    workload = Workload.from_program(tmp_path / "moe.cu", sources=[tmp_path / "more.cu"])
+    with pytest.raises(RefusedError, match="further source") as caught:
+        PreTransformPipeline(TransformConfig()).run(workload, tmp_path / "out")
+    assert [r.line for r in caught.value.refusals] == [3]
 
 
 def test_an_interruption_leaves_nothing(

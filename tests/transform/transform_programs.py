@@ -259,6 +259,15 @@ SHAPES = {
         "  if (rank == 0) CUDA_CHECK(cudaMalloc(&all, n * sizeof(Value)));",
         teardown="  if (all) CUDA_CHECK(cudaFree(all));",
     ),
+    "freed_in_the_end": Sample(
+        _call("ncclAllGather(send, late, count, TYPE, comm, stream)")
+        + "\n    CUDA_CHECK(cudaMemcpyAsync(recv, late, n * sizeof(Value), "
+        "cudaMemcpyDeviceToDevice, stream));",
+        setup="  struct Holder {\n    Value* data = nullptr;\n"
+        "    ~Holder() { CUDA_CHECK(cudaFree(data)); }\n  } holder;\n"
+        "  CUDA_CHECK(cudaMalloc(&holder.data, n * sizeof(Value)));\n"
+        "  Value* late = holder.data;",
+    ),
     "run_time_type": Sample(
         _call("ncclAllReduce(send, recv, n, type, op, comm, stream)"),
         setup="  ncclDataType_t type = argc > 99 ? ncclInt32 : ncclFloat;\n"

@@ -271,6 +271,14 @@ def _channel_pipes(channels: Sequence[int]) -> Generator[tuple[dict[int, int], d
             os.close(descriptor)
 
 
+def _supervised(command: list[str], passed: Mapping[int, int], file_mb: int) -> list[str]:
+    """Return the command line of the supervisor around `command`."""
+    descriptors = ",".join(f"{ours}:{theirs}" for theirs, ours in passed.items())
+    limits = [str(file_mb * _MIB), str(_process_limit())]
+    start = [sys.executable, "-I", "-S", str(_SUPERVISOR), str(os.getpid())]
+    return [*start, *limits, descriptors, *command]
+
+
 def run_process(
     command: Sequence[str | Path],
     *,
@@ -309,12 +317,7 @@ def run_process(
     with _channel_pipes(channels) as (readers, writers):
         passed = {**(descriptors or {}), **writers}
         process = subprocess.Popen(
-            [
-                sys.executable, "-I", "-S", str(_SUPERVISOR), str(os.getpid()),
-                str(file_mb * _MIB), str(_process_limit()),
-                ",".join(f"{ours}:{theirs}" for theirs, ours in passed.items()),
-                program, *(str(part) for part in command[1:]),
-            ],
+            _supervised([program, *(str(part) for part in command[1:])], passed, file_mb),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             pass_fds=tuple(passed.values()), cwd=folder, env=env, start_new_session=True,
         )  # fmt: skip

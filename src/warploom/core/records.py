@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Union, cast
+from typing import TypeAlias, cast
 
-Json = Union[None, bool, int, float, str, list["Json"], dict[str, "Json"]]
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 class Severity(StrEnum):
@@ -120,8 +120,8 @@ def to_json(value: object) -> Json:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        mapping = cast(Mapping[object, object], value)
+        mapping = cast("Mapping[object, object]", value)
         return {str(key): to_json(item) for key, item in mapping.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [to_json(item) for item in cast(list[object], value)]
+        return [to_json(item) for item in cast("list[object]", value)]
     raise TypeError(f"no JSON form for {type(value).__name__}")

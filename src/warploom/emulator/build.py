@@ -276,8 +276,9 @@ class _Builder:
             raise NotEmulatedError(uses)
         for name, place in missing.items():
             file, line = self._place(name, place)
+            names = ", ".join(map(plain_name, missing))
             raise SourceError(
-                f"every function must be defined, but these are not: {', '.join(missing)}",
+                f"every function must be defined, but these are not: {names}",
                 file=file,
                 line=line,
                 hint="name the sources that define them",
@@ -287,15 +288,28 @@ class _Builder:
         """Return where the program uses `symbol`: the linker's word, or the first mention."""
         if place is not None and self.is_users(strip_root(place[0])):
             return self.real_path(strip_root(place[0])), place[1]
-        # A mangled name holds the plain one after its length.
-        mangled = re.match(r"_Z(?:N\w*?)?\d+([A-Za-z_]\w*?)E?(?:[a-zP]*)$", symbol)
-        word = re.compile(rb"\b" + re.escape((mangled[1] if mangled else symbol).encode()) + rb"\b")
+        word = re.compile(rb"\b" + re.escape(plain_name(symbol).encode()) + rb"\b")
         for file in self.overlay.files:
             found = word.search(self.overlay.texts[file.overlay])
             if found:
                 before = self.overlay.texts[file.overlay][: found.start()]
                 return str(file.path), before.count(b"\n")
         return str(self.spec.program), 1
+
+
+def plain_name(symbol: str) -> str:
+    """Return the name of a function without scopes and parameters: `f` for `_ZN2ns1fEi`."""
+    found = re.match(r"_ZN?K?", symbol)
+    at = found.end() if found else len(symbol)
+    name = symbol
+    # In a mangled name each part follows its length.
+    while length := re.match(r"\d+", symbol[at:]):
+        start = at + length.end()
+        at = start + int(length[0])
+        name = symbol[start:at]
+        if not symbol.startswith("_ZN"):
+            break  # what follows are the parameters
+    return name
 
 
 def strip_root(name: str) -> str:

@@ -25,7 +25,6 @@ _UNKNOWN_NAME = [
         r"Q is not a member of Q",
         r"Q in namespace Q does not name",
         r"no (?:type|template|member) named Q in (?:namespace )?Q",
-        r"has no member named Q",
         r"there are no arguments to Q that depend on a template parameter",
         r"use of undeclared identifier Q",
         r"unknown type name Q",
@@ -36,6 +35,7 @@ _UNKNOWN_NAME = [
         r"aggregate Q has incomplete type",
     )
 ]
+_MISSING_MEMBER = re.compile(f"{_QUOTE} has no member named {_QUOTE}")
 _MISSING_HEADER = re.compile(
     r"^['\u2018]?([^'\u2019:]+)['\u2019]?(?:: No such file| file not found)"
 )
@@ -115,6 +115,10 @@ def unsupported_name(message: str) -> str | None:
     header = _MISSING_HEADER.search(message)
     if header:
         return f"<{header[1]}>" if is_api_header(header[1]) else None
+    member = _MISSING_MEMBER.search(message)
+    if member:
+        owner = re.sub(r"^(?:const |struct |class |union )+| \{.*\}", "", member[1])
+        return f"{owner}::{member[2]}" if is_api_name(owner) else None
     for pattern in _UNKNOWN_NAME:
         found = pattern.search(message)
         if found is None:

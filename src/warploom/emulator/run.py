@@ -18,7 +18,7 @@ from warploom.emulator.build import EmulatorBuild, version_code
 from warploom.emulator.report import RawFinding, Report, parse_report
 from warploom.emulator.runtime_build import jobs, noted_library_folder
 from warploom.emulator.symbolize import Symbolizer
-from warploom.toolchain.sandbox import SandboxKind, run_sandboxed
+from warploom.toolchain.sandbox import SandboxedResult, SandboxKind, run_sandboxed
 
 MAX_RANKS = 512
 FAILURE_KINDS = frozenset(
@@ -147,6 +147,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "device_memory_mb": options.device_memory_mb,
         "max_findings": options.max_findings,
         "sync_launches": int(options.sync_launches),
+        "time_limit": f"{options.limits.seconds:g}",
     }
     return "".join(f"{key}={value}\n" for key, value in values.items()).encode()
 
@@ -222,6 +223,8 @@ def _failure_findings(
             if rank not in report.exit_codes
         ]
         return "finished", found
+    if report.state == "timeout":
+        return "timeout", found
     return ("deadlock" if report.state == "deadlock" else "stopped"), found
 
 
@@ -258,6 +261,30 @@ def _readbacks(report: Report, symbols: Symbolizer, data: BinaryIO) -> tuple[Rea
     return tuple(found)
 
 
+def _execute(
+    build: EmulatorBuild,
+    options: RunOptions,
+    nonce: str,
+    data: BinaryIO,
+    cancel: threading.Event | None,
+) -> SandboxedResult:
+    """Run the program with the descriptors of the contract; read-backs go to the file `data`."""
+    readable, environment = _surroundings(build, options)
+    reader = _configuration_pipe(_configuration(build, options, nonce))
+    try:
+        return run_sandboxed(
+            [build.runtime, build.library, *options.args],
+            limits=options.limits,
+            readable=readable,
+            environment=environment,
+            channels=[_REPORT],
+            descriptors={_CONFIG: reader, _READBACKS: data.fileno()},
+            cancel=cancel,
+        )
+    finally:
+        os.close(reader)
+
+
 def run(
     build: EmulatorBuild, options: RunOptions, *, cancel: threading.Event | None = None
 ) -> EmulatorRun:
@@ -273,22 +300,9 @@ def run(
         MissingToolError: a finding needs a source line and nothing reads debug information.
     """
     check_options(options)
-    readable, environment = _surroundings(build, options)
     nonce = secrets.token_hex(16)
     with tempfile.TemporaryFile(prefix="warploom-") as data:
-        reader = _configuration_pipe(_configuration(build, options, nonce))
-        try:
-            result = run_sandboxed(
-                [build.runtime, build.library, *options.args],
-                limits=options.limits,
-                readable=readable,
-                environment=environment,
-                channels=[_REPORT],
-                descriptors={_CONFIG: reader, _READBACKS: data.fileno()},
-                cancel=cancel,
-            )
-        finally:
-            os.close(reader)
+        result = _execute(build, options, nonce, data, cancel)
         process = result.process
         report = parse_report(process.channels[_REPORT], nonce)
         symbols = Symbolizer(build)

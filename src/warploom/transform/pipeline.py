@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from warploom.core.errors import BadInputError, UnsupportedError, WarploomError
+from warploom.core.errors import BadInputError, Refusal, UnsupportedError, WarploomError
 from warploom.core.records import Api, Json, Severity, Verdict
 from warploom.evaluate.check import CheckReport, check
 from warploom.evaluate.evaluation import Evaluation
@@ -14,6 +14,7 @@ from warploom.evaluate.plan import ProgressCallback, ignore_progress
 from warploom.evaluate.workload import Workload, load_target
 from warploom.propose import Stage
 from warploom.propose.rules import RewritePlan, rewrite
+from warploom.propose.rules.refusals import refuse
 from warploom.source import AnalysisReport, CUDAAnalyzer
 from warploom.source.markers import insert_evolve_markers
 from warploom.source.regions import Program, strip_markers
@@ -120,6 +121,7 @@ class PreTransformPipeline:
                 file=str(workload.program),
                 hint="there is nothing to make device-initiated",
             )
+        _require_one_file(workload)
         run.original = run.text = _read(workload.program)
         run.task = Task(run.text, report, _unmarked(workload, run.text, run.folder))
         baseline = check(
@@ -237,6 +239,18 @@ def _unmarked(workload: Workload, text: str, folder: Path) -> Workload:
     path = _write(folder / "reference" / workload.program.name, strip_markers(program))
     folders = (*workload.include_dirs, workload.program.parent)
     return replace(workload, program=path, include_dirs=folders)
+
+
+def _require_one_file(workload: Workload) -> None:
+    """Raise RefusedError where a further source communicates: only the program is rewritten."""
+    reason = "communication in a further source: put it into the program"
+    refuse(
+        tuple(
+            Refusal(reason, item.file, item.line)
+            for source in workload.sources
+            for item in _analysis(source, workload).collectives
+        )
+    )
 
 
 def _require_good(baseline: CheckReport) -> None:

@@ -147,8 +147,8 @@ int MPI_Allreduce(const void* send, void* recv, int count, MPI_Datatype type, MP
                   MPI_Comm comm);
 int MPI_Reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, int root,
                MPI_Comm comm);
-int MPI_Allgather(const void* send, int sendcount, MPI_Datatype sendtype, void* recv,
-                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+int MPI_Allgather(const void* send, int sendcount, MPI_Datatype sendtype, void* recv, int recvcount,
+                  MPI_Datatype recvtype, MPI_Comm comm);
 int MPI_Allgatherv(const void* send, int sendcount, MPI_Datatype sendtype, void* recv,
                    const int* recvcounts, const int* displacements, MPI_Datatype recvtype,
                    MPI_Comm comm);

@@ -9,9 +9,9 @@
 #ifdef WARPLOOM_RUNTIME
 #include "warploom/types.h"
 #else
-#include <cuda_runtime.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_runtime.h>
 #endif
 
 #ifndef WARPLOOM_NCCL_VERSION
@@ -108,9 +108,9 @@ typedef struct {
 
 #define WARPLOOM_UNDEF NCCL_CONFIG_UNDEF_INT
 #if WARPLOOM_NCCL_VERSION >= 23100
-#define WARPLOOM_CONFIG_MORE                                                                    \
-  , WARPLOOM_UNDEF, WARPLOOM_UNDEF, WARPLOOM_UNDEF, WARPLOOM_UNDEF, WARPLOOM_UNDEF, WARPLOOM_UNDEF, \
-      WARPLOOM_UNDEF, WARPLOOM_UNDEF, WARPLOOM_UNDEF
+#define WARPLOOM_CONFIG_MORE                                                        \
+  , WARPLOOM_UNDEF, WARPLOOM_UNDEF, WARPLOOM_UNDEF, WARPLOOM_UNDEF, WARPLOOM_UNDEF, \
+      WARPLOOM_UNDEF, WARPLOOM_UNDEF, WARPLOOM_UNDEF, WARPLOOM_UNDEF
 #elif WARPLOOM_NCCL_VERSION >= 23000
 #define WARPLOOM_CONFIG_MORE , WARPLOOM_UNDEF, WARPLOOM_UNDEF, WARPLOOM_UNDEF, WARPLOOM_UNDEF
 #elif WARPLOOM_NCCL_VERSION >= 22900
@@ -118,11 +118,24 @@ typedef struct {
 #else
 #define WARPLOOM_CONFIG_MORE
 #endif
-#define NCCL_CONFIG_INITIALIZER                                                                  \
-  {sizeof(ncclConfig_t), 0xcafebeef,     NCCL_VERSION_CODE, WARPLOOM_UNDEF, WARPLOOM_UNDEF,      \
-   WARPLOOM_UNDEF,       WARPLOOM_UNDEF, NULL,              WARPLOOM_UNDEF, WARPLOOM_UNDEF,      \
-   NULL,                 WARPLOOM_UNDEF, WARPLOOM_UNDEF,    WARPLOOM_UNDEF, WARPLOOM_UNDEF,      \
-   WARPLOOM_UNDEF,       WARPLOOM_UNDEF WARPLOOM_CONFIG_MORE}
+#define NCCL_CONFIG_INITIALIZER \
+  {sizeof(ncclConfig_t),        \
+   0xcafebeef,                  \
+   NCCL_VERSION_CODE,           \
+   WARPLOOM_UNDEF,              \
+   WARPLOOM_UNDEF,              \
+   WARPLOOM_UNDEF,              \
+   WARPLOOM_UNDEF,              \
+   NULL,                        \
+   WARPLOOM_UNDEF,              \
+   WARPLOOM_UNDEF,              \
+   NULL,                        \
+   WARPLOOM_UNDEF,              \
+   WARPLOOM_UNDEF,              \
+   WARPLOOM_UNDEF,              \
+   WARPLOOM_UNDEF,              \
+   WARPLOOM_UNDEF,              \
+   WARPLOOM_UNDEF WARPLOOM_CONFIG_MORE}
 
 typedef enum {
   ncclSum = 0,
@@ -195,14 +208,12 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataTyp
                                       ncclScalarResidence_t residence, ncclComm_t comm);
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
 
-ncclResult_t ncclReduce(const void* sendbuff, void* recvbuff, size_t count,
-                        ncclDataType_t datatype, ncclRedOp_t op, int root, ncclComm_t comm,
-                        cudaStream_t stream);
-ncclResult_t ncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root,
-                       ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                       cudaStream_t stream);
 ncclResult_t ncclBroadcast(const void* sendbuff, void* recvbuff, size_t count,
-                           ncclDataType_t datatype, int root, ncclComm_t comm,
-                           cudaStream_t stream);
+                           ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclAllReduce(const void* sendbuff, void* recvbuff, size_t count,
                            ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
                            cudaStream_t stream);
@@ -213,8 +224,8 @@ ncclResult_t ncclAllGather(const void* sendbuff, void* recvbuff, size_t sendcoun
                            ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclAlltoAll(const void* sendbuff, void* recvbuff, size_t count,
                           ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclGather(const void* sendbuff, void* recvbuff, size_t count,
-                        ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclGather(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                        int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclScatter(const void* sendbuff, void* recvbuff, size_t count,
                          ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer,

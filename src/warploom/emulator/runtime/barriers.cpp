@@ -115,11 +115,12 @@ void check_owner(BarrierSlot::Member& member, const BarrierRef& b) {
   member.where = where;
 }
 
-// What the running group has released before a relaxed arrival: the fences that were made.
+// What the running group has released before a relaxed arrival: the fences that were made, and what
+// came before the kernel, whose start is one.
 Clock fenced_clock() {
   const GpuThread* self = current_thread();
-  Clock clock;
-  if (!self) return clock;
+  if (!self) return {};
+  Clock clock = self->block->kernel->before;
   for (const GpuThread& thread : self->block->threads) {
     if (thread.fenced && thread.fence_scope == Scope::System) clock.join(thread.fence_release);
   }
@@ -167,6 +168,20 @@ void drop_old(BarrierSlot& slot) {
       member.dropped++;
     }
   }
+}
+
+// The order of all arrivals of a round. It is one object for all, which later joins notice.
+const Clock& joined_clock(BarrierSlot& slot, uint64_t round) {
+  if (slot.joined_round == round) return slot.joined;
+  slot.joined = {};
+  bool whole = true;  // a member may wait without having arrived itself
+  for (const auto& member : slot.members) {
+    const bool here = member.arrived >= round && round > member.dropped;
+    if (here) slot.joined.join(arrival_of(member, round).clock);
+    whole &= here;
+  }
+  slot.joined_round = whole ? round : 0;
+  return slot.joined;
 }
 
 }  // namespace
@@ -223,12 +238,11 @@ void barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* 
                                            b.index, dc.rank,
                                            late_members(slot, round, dc, b).c_str());
                                      }});
-  Clock clock;
+  Clock clock = joined_clock(slot, round);
   for (std::size_t m = 0; m < slot.members.size(); m++) {
     BarrierSlot::Member& member = slot.members[m];
     if (member.arrived < round || round <= member.dropped) continue;
     const BarrierSlot::Arrival& arrival = arrival_of(member, round);
-    if (m != place.member) clock.join(arrival.clock);
     DevComm& sender = *dc.set->members[static_cast<std::size_t>(world_rank(dc, b, m))];
     for (const auto& [key, upto] : arrival.puts) {
       if (key.first != static_cast<int>(place.member)) continue;

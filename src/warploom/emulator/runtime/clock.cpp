@@ -92,13 +92,23 @@ bool block_covered(const BlockTime& entry, const ClockData& data) {
   return true;
 }
 
-bool channel_covered(const ChannelTime& entry, const ClockData& data) {
-  auto it = std::lower_bound(data.channels.begin(), data.channels.end(), entry, channel_less);
-  if (it == data.channels.end() || it->channel != entry.channel) return false;
-  if (it->landed < entry.landed || it->read < entry.read) return false;
+bool channel_covered(const ChannelTime& entry, const ChannelTime& known) {
+  if (known.landed < entry.landed || known.read < entry.read) return false;
   for (uint32_t put : entry.single) {
-    if (put <= it->landed) continue;
-    if (!std::binary_search(it->single.begin(), it->single.end(), put)) return false;
+    if (put <= known.landed) continue;
+    if (!std::binary_search(known.single.begin(), known.single.end(), put)) return false;
+  }
+  return true;
+}
+
+bool channels_covered(const ClockData& big, const ClockData& small) {
+  if (!small.channels || small.channels == big.channels) return true;
+  if (!big.channels) return false;
+  auto it = big.channels->begin();
+  for (const ChannelTime& entry : *small.channels) {
+    while (it != big.channels->end() && it->channel < entry.channel) ++it;
+    if (it == big.channels->end() || it->channel != entry.channel) return false;
+    if (!channel_covered(entry, *it)) return false;
   }
   return true;
 }
@@ -110,24 +120,40 @@ bool covers(const ClockData& big, const ClockData& small) {
   for (const auto& entry : small.blocks) {
     if (!block_covered(entry, big)) return false;
   }
-  for (const auto& entry : small.channels) {
-    if (!channel_covered(entry, big)) return false;
+  return channels_covered(big, small);
+}
+
+Channels& own_channels(ClockData& data) {
+  if (!data.channels) {
+    data.channels = std::make_shared<Channels>();
+  } else if (data.channels.use_count() > 1) {
+    data.channels = std::make_shared<Channels>(*data.channels);
   }
-  return true;
+  return const_cast<Channels&>(*data.channels);  // nobody else has it
 }
 
 ChannelTime& channel_entry(ClockData& data, ChannelId channel) {
+  Channels& channels = own_channels(data);
   ChannelTime key{channel};
-  auto it = std::lower_bound(data.channels.begin(), data.channels.end(), key, channel_less);
-  if (it == data.channels.end() || it->channel != channel) it = data.channels.insert(it, key);
+  auto it = std::lower_bound(channels.begin(), channels.end(), key, channel_less);
+  if (it == channels.end() || it->channel != channel) it = channels.insert(it, key);
   return *it;
 }
 
 const ChannelTime* find_channel(const ClockData* data, ChannelId channel) {
-  if (!data) return nullptr;
+  if (!data || !data->channels) return nullptr;
   ChannelTime key{channel};
-  auto it = std::lower_bound(data->channels.begin(), data->channels.end(), key, channel_less);
-  return it != data->channels.end() && it->channel == channel ? &*it : nullptr;
+  auto it = std::lower_bound(data->channels->begin(), data->channels->end(), key, channel_less);
+  return it != data->channels->end() && it->channel == channel ? &*it : nullptr;
+}
+
+void join_channels(ClockData& mine, const ClockData& theirs) {
+  if (channels_covered(mine, theirs)) return;
+  if (channels_covered(theirs, mine)) {
+    mine.channels = theirs.channels;
+    return;
+  }
+  merge_sorted(own_channels(mine), *theirs.channels, channel_less, merge_channel);
 }
 
 }  // namespace
@@ -169,7 +195,7 @@ void Clock::join(const Clock& other) {
   }
   merge_sorted(mine.blocks, theirs.blocks, key_less, merge_block);
   std::erase_if(mine.blocks, [&](const BlockTime& entry) { return outdated(entry, mine); });
-  merge_sorted(mine.channels, theirs.channels, channel_less, merge_channel);
+  join_channels(mine, theirs);
 }
 
 void Clock::advance(AgentId agent, uint32_t time) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -31,11 +32,14 @@ struct ChannelTime {
   std::vector<uint32_t> single{};  // further puts that have landed (weak signals), sorted
 };
 
+using Channels = std::vector<ChannelTime>;  // sorted by channel
+
 struct ClockData {
   uint32_t references = 0;
-  std::vector<uint32_t> agents;       // time of each agent, missing ones are 0
-  std::vector<BlockTime> blocks;      // sorted by (op, block)
-  std::vector<ChannelTime> channels;  // sorted by channel
+  std::vector<uint32_t> agents;   // time of each agent, missing ones are 0
+  std::vector<BlockTime> blocks;  // sorted by (op, block)
+  // Shared among clocks: there may be many thousands, and most joins change none.
+  std::shared_ptr<const Channels> channels;
 };
 
 // An immutable value: copying is cheap, `join` makes a new one where something is added.

@@ -3,8 +3,11 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <ucontext.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -73,7 +76,34 @@ void on_signal(int number, siginfo_t* info, void* context) {
   stop_run();
 }
 
+// The program ran for too long. The place is where it happens to be: usually inside of its loop.
+void on_time_limit(int, siginfo_t*, void* context) {
+  FindingInfo info{.kind = "timeout", .message = "", .hint = ""};
+  info.message = format("the program must end within %g s, but did not", g_config.time_limit);
+  info.hint = "look for a loop that never ends, or raise the time limit";
+  if (g_current) {
+    info.message += "; it is here";
+    info.where = interrupted_frames(*static_cast<ucontext_t*>(context));
+  }
+  report_finding(std::move(info));
+  finish_run("timeout");
+}
+
 }  // namespace
+
+void start_time_limit(double seconds) {
+  if (seconds <= 0) return;
+  struct sigaction action{};
+  action.sa_sigaction = on_time_limit;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+  sigaction(SIGALRM, &action, nullptr);
+  // Shortly before the driver would end it from outside, which could not say where it was.
+  seconds -= std::min(1.0, seconds / 10);
+  itimerval timer{};
+  timer.it_value.tv_sec = static_cast<time_t>(seconds);
+  timer.it_value.tv_usec = static_cast<suseconds_t>((seconds - std::floor(seconds)) * 1e6);
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
 
 void install_crash_handlers() {
   constexpr std::size_t kStack = 256 << 10;

@@ -111,15 +111,10 @@ void attach_signal(DevComm& dc, const PutArgs& args, int peer, Transfer& t, cons
   t.signal = &signal;
   t.amount = args.remote.value;
   t.signal_clock = clock;
-  if (t.strong) {
-    t.signal_clock.channel_landed(channel.id, t.sequence);
-  } else {
-    t.signal_clock.channel_landed_single(channel.id, t.sequence);
-  }
 }
 
-std::unique_ptr<Transfer> new_transfer(Channel& channel, const char* name) {
-  auto transfer = std::make_unique<Transfer>();
+std::shared_ptr<Transfer> new_transfer(Channel& channel, const char* name) {
+  auto transfer = std::make_shared<Transfer>();
   transfer->channel = &channel;
   transfer->sequence = ++channel.issued;
   transfer->name = name;
@@ -243,8 +238,8 @@ void get(const Gin& gin, const PutArgs& args) {
 void flush(const Gin& gin, Order order) {
   DevComm& dc = require_gin(gin, "ncclGin::flush");
   Clock clock;
-  for (auto& [key, line] : dc.set->channels) {
-    if (line->source == dc.rank && line->context == gin.context) settle(*line, line->issued, clock);
+  for (Channel* line : dc.sending) {
+    if (line->context == gin.context) settle(*line, line->issued, clock);
   }
   observe(clock, order);
 }

@@ -71,6 +71,18 @@ void check_mode(Signal& signal, const RemoteAction& action, const std::string& n
 
 }  // namespace
 
+const Clock& Signal::order() {
+  for (const Settled& put : settled) {
+    if (put.strong) {
+      clock.channel_landed(put.channel, put.sequence);
+    } else {
+      clock.channel_landed_single(put.channel, put.sequence);
+    }
+  }
+  settled.clear();
+  return clock;
+}
+
 std::string signal_text(const RemoteAction& action) {
   if (action.kind == RemoteAction::Address) {
     return format("the signal at offset %zu of a window", action.offset);
@@ -124,7 +136,7 @@ uint64_t read_signal(const Gin& gin, const SignalName& name, int bits, Order ord
   DevComm& dc = require_gin(gin, "ncclGin::readSignal");
   Signal& signal = signal_of(dc, gin.context, name, "ncclGin::readSignal");
   note_poll(&signal);
-  observe(signal.clock, order);
+  observe(signal.order(), order);
   return signal.value() & (~uint64_t{0} >> (64 - bits));
 }
 
@@ -140,7 +152,7 @@ uint64_t wait_signal(const Gin& gin, const SignalName& name, uint64_t least, int
                                              static_cast<unsigned long long>(signal.value()),
                                              static_cast<unsigned long long>(least));
                              }});
-  observe(signal.clock, order);
+  observe(signal.order(), order);
   return signal.value();
 }
 
@@ -167,6 +179,7 @@ void reset_signal(const Gin& gin, const SignalName& name) {
   }
   *signal.word = 0;
   signal.clock = {};
+  signal.settled.clear();
   signal.mode = Signal::Mode::Fresh;
   signal.issued.clear();
   signal.was_reset = true;

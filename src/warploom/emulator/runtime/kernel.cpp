@@ -68,7 +68,7 @@ std::unique_ptr<Block> make_block(Kernel& kernel, uint64_t number) {
   }
   block->live = threads;
   block->warp_base.assign((threads + 31) / 32, 0);
-  block->clock = kernel.op->clock;
+  block->clock = kernel.before;
   return block;
 }
 
@@ -126,6 +126,7 @@ std::shared_ptr<void> own(const KernelBody& body) {
 
 void start_kernel(const std::shared_ptr<Kernel>& kernel, StreamOp& op) {
   kernel->op = &op;
+  kernel->before = op.clock;
   kernel->rank = op.rank;
   g_running.push_back(kernel.get());
   op.waiting_for = [k = kernel.get()] {

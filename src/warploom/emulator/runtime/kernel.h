@@ -120,6 +120,7 @@ struct Kernel {
   KernelBody body{};
   std::shared_ptr<void> body_owner;  // a graph's launches share the arguments
   StreamOp* op = nullptr;
+  Clock before;  // what is ordered before the kernel: no block knows what another one did
   int device = 0, rank = 0;
   Process* process = nullptr;
   std::vector<std::unique_ptr<Block>> resident;

@@ -71,6 +71,8 @@ bool set_option(const std::string& key, const std::string& value) {
     c.device_memory = static_cast<std::size_t>(number()) << 20;
   } else if (key == "max_findings") {
     c.max_findings = integer();
+  } else if (key == "time_limit") {
+    c.time_limit = std::strtod(value.c_str(), nullptr);
   } else {
     return false;
   }
@@ -118,6 +120,7 @@ int main(int argc, char** argv) {
   create_arena(g_config.ranks, g_config.device_memory);
   if (g_config.race) create_history(g_config.ranks, g_config.device_memory);
   install_crash_handlers();
+  start_time_limit(g_config.time_limit);
   create_world(argv[1], argc - 1, argv + 1);
   run_until_done();
   finish_run("finished");

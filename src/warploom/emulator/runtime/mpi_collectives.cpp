@@ -104,7 +104,7 @@ int prefix(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
   const int last = inclusive ? place.rank : place.rank - 1;
   std::vector<int> needs{place.rank};
-  for (int rank = 0; rank < last; rank++) needs.push_back(rank);
+  for (int rank = 0; rank <= last; rank++) needs.push_back(rank);
   await(place, *meeting, needs);
   if (last < 0) return MPI_SUCCESS;  // the first rank of an exclusive scan keeps its buffer
   const Bytes total = combined(*meeting, last, type, op, what);

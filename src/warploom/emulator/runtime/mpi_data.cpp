@@ -124,6 +124,21 @@ void combine_located(Bytes& into, const Bytes& from, MPI_Op op, const char* what
   });
 }
 
+void combine_pairs(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op, const char* what) {
+  switch (type) {
+    case MPI_FLOAT_INT:
+      return combine_located<float>(into, from, op, what);
+    case MPI_DOUBLE_INT:
+      return combine_located<double>(into, from, op, what);
+    case MPI_LONG_INT:
+      return combine_located<long>(into, from, op, what);
+    case MPI_2INT:
+      return combine_located<int>(into, from, op, what);
+    default:
+      bad_op(what, op);
+  }
+}
+
 }  // namespace
 
 std::size_t type_bytes(MPI_Datatype type, const char* what) {
@@ -185,16 +200,8 @@ void combine(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op, const
       return combine_numbers<long double>(into, from, op, what);
     case MPI_C_BOOL:
       return combine_numbers<bool>(into, from, op, what);
-    case MPI_FLOAT_INT:
-      return combine_located<float>(into, from, op, what);
-    case MPI_DOUBLE_INT:
-      return combine_located<double>(into, from, op, what);
-    case MPI_LONG_INT:
-      return combine_located<long>(into, from, op, what);
-    case MPI_2INT:
-      return combine_located<int>(into, from, op, what);
     default:
-      bad_op(what, op);
+      return combine_pairs(into, from, type, op, what);
   }
 }
 

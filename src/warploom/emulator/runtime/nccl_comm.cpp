@@ -168,13 +168,12 @@ ncclResult_t init_rank(ncclComm_t* out, int ranks, const std::string& key, int r
           .other = clique->members[static_cast<std::size_t>(rank)]->created});
   }
   if (device_taken(*clique, device)) {
-    report_finding({.kind = "duplicate_device",
-                    .message = format("%s: rank %d uses device %d, which another rank of the "
-                                      "communicator uses already",
-                                      what, rank, device),
-                    .hint = "call cudaSetDevice with a different device on each rank, before the "
-                            "communicator is made"});
-    return ncclInvalidUsage;
+    fail({.kind = "duplicate_device",
+          .message = format("%s: rank %d uses device %d, which another rank of the "
+                            "communicator uses already",
+                            what, rank, device),
+          .hint = "call cudaSetDevice with a different device on each rank, before the "
+                  "communicator is made"});
   }
   auto* comm = new ncclComm;
   *out = comm;

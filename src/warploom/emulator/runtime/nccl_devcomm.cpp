@@ -172,13 +172,6 @@ void lay_out_barriers(Layout& layout, const DevCommRequest& r, DevCommInfo& info
   info.hybrid_world = layout.add_gin(world, hybrid, "barrierCount", "hybrid barrier");
 }
 
-void make_state(DevComm& dc, int contexts, const Layout& layout) {
-  for (int c = 0; c < contexts; c++) {
-    dc.signals.push_back(std::make_unique<Signal[]>(static_cast<std::size_t>(layout.signals())));
-    dc.counters.push_back(std::make_unique<Counter[]>(static_cast<std::size_t>(layout.counters())));
-  }
-}
-
 // What one rank brings to the meeting; the first to arrive brings the shared object, too.
 struct Creation {
   DevComm* dc;
@@ -234,6 +227,52 @@ ncclResult_t query_properties(ncclComm_t comm, Properties* properties) {
   return ncclSuccess;
 }
 
+namespace {
+
+DevCommSet* make_set(const Clique& clique, const DevCommRequest& request, Connection connection) {
+  auto* set = new DevCommSet;
+  set->clique = const_cast<Clique*>(&clique);
+  set->gin = connection != Connection::None;
+  set->connection = connection;
+  set->stride = request.stride;
+  set->strong_signals = request.strong_signals;
+  set->va_signals = request.va_signals;
+  set->strong_legacy = request.strong_signals;
+  set->contexts = set->gin ? contexts_of(request) : 0;
+  return set;
+}
+
+// Memory of the resources: buffers, then one shadow for each signal. It starts as zero.
+bool allocate_resources(DevComm& dc, const Layout& layout) {
+  const std::size_t shadows = static_cast<std::size_t>(dc.set->contexts) *
+                              static_cast<std::size_t>(dc.set->signals) * sizeof(uint64_t);
+  const std::size_t bytes = layout.bytes() + shadows;
+  void* memory = allocate_device(dc.comm->device, bytes, AllocKind::NcclMemAlloc, dc.created);
+  if (!memory) return false;
+  std::memset(memory, 0, bytes);
+  dc.resources = make_window(dc.comm, nullptr, memory, bytes);
+  dc.resources->internal = true;
+  dc.shadows = reinterpret_cast<uint64_t*>(static_cast<char*>(memory) + layout.bytes());
+  return true;
+}
+
+void describe(const DevComm& dc, DevCommInfo& info) {
+  const DevCommSet& set = *dc.set;
+  info.state = const_cast<DevComm*>(&dc);
+  info.contexts = set.contexts;
+  info.signals = set.signals;
+  info.counters = set.counters;
+  info.strong_legacy = set.strong_legacy;
+  info.railed = set.connection == Connection::Rail;
+  info.context_stride = set.connection == Connection::Rail     ? set.clique->lsa_size
+                        : set.connection == Connection::Stride ? set.stride
+                                                               : 1;
+  info.resources = dc.resources;
+  info.shadows = dc.shadows;
+}
+
+}  // namespace
+
 ncclResult_t create_devcomm(ncclComm_t comm, const DevCommRequest& request, DevCommInfo* info) {
   ncclComm* c = usable(comm, "ncclDevCommCreate");
   if (!c) return ncclInvalidArgument;
@@ -242,67 +281,38 @@ ncclResult_t create_devcomm(ncclComm_t comm, const DevCommRequest& request, DevC
   const ncclResult_t valid = check_request(c, request, connection);
   if (valid != ncclSuccess) return valid;
 
-  auto* set = new DevCommSet;
-  set->clique = c->clique;
-  set->gin = connection != Connection::None;
-  set->connection = connection;
-  set->stride = request.stride;
-  set->strong_signals = request.strong_signals;
-  set->va_signals = request.va_signals;
-  set->strong_legacy = request.strong_signals;
-  set->contexts = set->gin ? contexts_of(request) : 0;
-
   info->rank = c->rank;
   info->ranks = clique.size;
   info->lsa_size = clique.lsa_size;
   info->lsa_rank = c->rank % clique.lsa_size;
-  Layout layout(*set, request);
-  layout.add_listed(request.resources);
-  lay_out_barriers(layout, request, *info);
-  set->signals = layout.signals();
-  set->counters = layout.counters();
-
   auto* dc = new DevComm;
   dc->comm = c;
   dc->rank = c->rank;
-  dc->set = set;
   dc->created = capture_frames();
-  make_state(*dc, set->contexts, layout);
-  const std::size_t shadows = static_cast<std::size_t>(set->contexts) *
-                              static_cast<std::size_t>(set->signals) * sizeof(uint64_t);
-  const std::size_t bytes = layout.bytes() + shadows;
-  void* memory = allocate_device(c->device, bytes, AllocKind::NcclMemAlloc, dc->created);
-  if (!memory) return ncclUnhandledCudaError;
-  std::memset(memory, 0, bytes);
-  dc->resources = make_window(c, nullptr, memory, bytes);
-  dc->resources->internal = true;
-  dc->shadows = reinterpret_cast<uint64_t*>(static_cast<char*>(memory) + layout.bytes());
+  dc->set = make_set(clique, request, connection);
+  Layout layout(*dc->set, request);
+  layout.add_listed(request.resources);
+  lay_out_barriers(layout, request, *info);
+  dc->set->signals = layout.signals();
+  dc->set->counters = layout.counters();
+  dc->signals.resize(static_cast<std::size_t>(dc->set->contexts));
+  dc->counters.resize(static_cast<std::size_t>(dc->set->contexts));
+  if (!allocate_resources(*dc, layout)) return ncclUnhandledCudaError;
   g_devcomms.push_back(dc);
   g_states.insert(dc);
+  describe(*dc, *info);
 
-  auto creation = std::make_shared<Creation>(Creation{dc, set, new WindowSet});
-  info->state = dc;
-  info->contexts = set->contexts;
-  info->signals = set->signals;
-  info->counters = set->counters;
-  info->strong_legacy = set->strong_legacy;
-  info->railed = connection == Connection::Rail;
-  info->context_stride = connection == Connection::Rail     ? clique.lsa_size
-                         : connection == Connection::Stride ? request.stride
-                                                            : 1;
-  info->resources = dc->resources;
-  info->shadows = dc->shadows;
-  auto meeting = std::make_shared<std::shared_ptr<HostMeeting>>();
-  const std::string details = describe(request);
-  return run_host_task({[=] {
-                          *meeting = post_meeting(c, "ncclDevCommCreate", details, creation.get());
-                          if ((*meeting)->arrived == c->clique->size) pair_up(c, **meeting);
-                        },
-                        [=]() -> ncclResult_t {
-                          await_meeting(c, **meeting);
-                          (void)creation;
-                          return ncclSuccess;
-                        }});
+  const auto creation = std::make_shared<Creation>(Creation{dc, dc->set, new WindowSet});
+  const auto meeting = std::make_shared<std::shared_ptr<HostMeeting>>();
+  return run_host_task(
+      {[c, creation, meeting, details = describe(request)] {
+         *meeting = post_meeting(c, "ncclDevCommCreate", details, creation.get());
+         if ((*meeting)->arrived == c->clique->size) pair_up(c, **meeting);
+       },
+       [c, creation, meeting]() -> ncclResult_t {  // the partners read what was brought
+         await_meeting(c, **meeting);
+         return ncclSuccess;
+       }});
 }
 
 ncclResult_t destroy_devcomm(ncclComm_t comm, void* state) {

@@ -12,11 +12,19 @@ namespace warploom::nccl {
 
 struct Channel;
 
+// The puts that the arrival of a signal has settled.
+struct Settled {
+  ChannelId channel;
+  uint32_t sequence;
+  bool strong;  // and all puts before it
+};
+
 // A number that peers add to, and the order that the additions carry.
 struct Signal {
   uint64_t own = 0;
-  uint64_t* word = &own;  // in a window for a signal by address
-  Clock clock;            // of all arrivals since the last reset
+  uint64_t* word = &own;         // in a window for a signal by address
+  Clock clock;                   // of all arrivals since the last reset
+  std::vector<Settled> settled;  // of arrivals, not yet entered into the clock
   WaitQueue waiters;
   // Rules: increments and additions are not mixed, and a reset meets no signal on its way.
   enum class Mode : uint8_t { Fresh, Increments, Additions } mode = Mode::Fresh;
@@ -27,6 +35,7 @@ struct Signal {
   Actor reset;
   Frames reset_where;
   uint64_t value() const { return *word; }
+  const Clock& order();  // the clock, with everything entered
 };
 
 struct Counter {
@@ -58,6 +67,8 @@ struct BarrierSlot {
   };
   int ranks = 0;
   std::vector<Member> members;
+  uint64_t joined_round = 0;
+  Clock joined;  // of all arrivals of that round
   WaitQueue waiters;
 };
 using BarrierKey = std::tuple<bool, uint32_t, int, int, int, uint32_t, uint32_t>;
@@ -85,8 +96,9 @@ struct DevComm {
   Frames created, destroyed;
   ncclWindow_t resources = nullptr;
   uint64_t* shadows = nullptr;
-  std::vector<std::unique_ptr<Signal[]>> signals;    // by context
-  std::vector<std::unique_ptr<Counter[]>> counters;  // by context
+  std::vector<Channel*> sending;                      // puts and gets that this rank issues
+  std::vector<std::map<uint32_t, Signal>> signals;    // by context; made when first used
+  std::vector<std::map<uint32_t, Counter>> counters;  // by context
 };
 
 inline bool owns_signal(const DevCommSet& set, uint32_t index) {

@@ -16,7 +16,7 @@ using Bytes = std::vector<char>;
 struct Output {
   Task* task;
   char* target;
-  Bytes data;
+  std::shared_ptr<const Bytes> data;  // one for all ranks that get the same
 };
 
 StreamOp& op_of_task(const Task& task) { return *task.batch->op; }
@@ -52,62 +52,70 @@ Bytes reduced(const Members& members, std::size_t offset) {
   return out;
 }
 
-Bytes copied(const char* from, std::size_t bytes) { return Bytes(from, from + bytes); }
-
 void append(Bytes& out, const char* from, std::size_t bytes) {
   out.insert(out.end(), from, from + bytes);
 }
 
-std::vector<Output> compute(const Members& members) {
+std::vector<Output> compute_reduction(const Members& members) {
+  const Task& any = *members[0];
+  std::vector<Output> out;
+  if (any.call == Call::ReduceScatter) {
+    for (std::size_t r = 0; r < members.size(); r++) {
+      auto part = std::make_shared<const Bytes>(reduced(members, r * any.bytes()));
+      out.push_back({members[r], members[r]->recv, std::move(part)});
+    }
+    return out;
+  }
+  const auto sum = std::make_shared<const Bytes>(reduced(members, 0));
+  for (Task* t : members) {
+    if (t->recv_bytes()) out.push_back({t, t->recv, sum});
+  }
+  return out;
+}
+
+// What rank `r` gets from a call that only moves data.
+Bytes moved(const Members& members, std::size_t r) {
   const Task& any = *members[0];
   const std::size_t block = any.bytes();
-  std::vector<Output> out;
+  Bytes data;
   switch (any.call) {
-    case Call::AllReduce: {
-      const Bytes sum = reduced(members, 0);
-      for (Task* t : members) out.push_back({t, t->recv, sum});
+    case Call::Broadcast:
+      append(data, members[static_cast<std::size_t>(any.root)]->send, block);
       break;
-    }
-    case Call::Reduce: {
-      Task* root = members[static_cast<std::size_t>(any.root)];
-      out.push_back({root, root->recv, reduced(members, 0)});
+    case Call::Scatter:
+      append(data, members[static_cast<std::size_t>(any.root)]->send + r * block, block);
       break;
-    }
-    case Call::ReduceScatter:
-      for (std::size_t r = 0; r < members.size(); r++) {
-        out.push_back({members[r], members[r]->recv, reduced(members, r * block)});
-      }
-      break;
-    case Call::Broadcast: {
-      const Bytes data = copied(members[static_cast<std::size_t>(any.root)]->send, block);
-      for (Task* t : members) out.push_back({t, t->recv, data});
-      break;
-    }
-    case Call::AllGather:
-    case Call::Gather: {
-      Bytes all;
-      for (const Task* t : members) append(all, t->send, block);
-      for (Task* t : members) {
-        if (t->recv_bytes()) out.push_back({t, t->recv, all});
-      }
-      break;
-    }
-    case Call::AlltoAll:
-      for (std::size_t r = 0; r < members.size(); r++) {
-        Bytes mine;
-        for (const Task* t : members) append(mine, t->send + r * block, block);
-        out.push_back({members[r], members[r]->recv, std::move(mine)});
-      }
-      break;
-    default: {  // Scatter
-      const Task* root = members[static_cast<std::size_t>(any.root)];
-      for (std::size_t r = 0; r < members.size(); r++) {
-        out.push_back({members[r], members[r]->recv, copied(root->send + r * block, block)});
-      }
+    default: {  // a block from each rank: the same one for all, or one for each
+      const std::size_t offset = any.call == Call::AlltoAll ? r * block : 0;
+      for (const Task* from : members) append(data, from->send + offset, block);
       break;
     }
   }
+  return data;
+}
+
+std::vector<Output> compute_move(const Members& members) {
+  const Call call = members[0]->call;
+  const bool same_for_all = call != Call::Scatter && call != Call::AlltoAll;
+  std::shared_ptr<const Bytes> data;
+  std::vector<Output> out;
+  for (std::size_t r = 0; r < members.size(); r++) {
+    if (members[r]->recv_bytes() == 0) continue;
+    if (!data || !same_for_all) data = std::make_shared<const Bytes>(moved(members, r));
+    out.push_back({members[r], members[r]->recv, data});
+  }
   return out;
+}
+
+std::vector<Output> compute(const Members& members) {
+  switch (members[0]->call) {
+    case Call::AllReduce:
+    case Call::Reduce:
+    case Call::ReduceScatter:
+      return compute_reduction(members);
+    default:
+      return compute_move(members);
+  }
 }
 
 // A rank's completion comes after the starts of the ranks whose data it gets.
@@ -142,7 +150,7 @@ void exchange(const Members& members) {
   enter_accesses(members);
   if (members[0]->count && readable(members)) {
     for (const Output& out : compute(members)) {
-      if (!out.data.empty()) std::memcpy(out.target, out.data.data(), out.data.size());
+      if (!out.data->empty()) std::memcpy(out.target, out.data->data(), out.data->size());
     }
   }
   join_clocks(members);

@@ -63,6 +63,7 @@ void deliver_signal(Transfer& t) {
   Signal* signal = std::exchange(t.signal, nullptr);
   *signal->word += t.amount;
   signal->clock.join(t.signal_clock);
+  signal->settled.push_back({t.channel->id, t.sequence, t.strong});
   signal->waiters.notify_all();
 }
 
@@ -70,74 +71,86 @@ void remove_finished(Channel& channel) {
   std::erase_if(channel.pending, [](const auto& t) { return t->finished(); });
 }
 
-// Everything that is on its way.
+// Everything that is on its way. Entries that other rules have settled meanwhile are dropped when
+// they are drawn.
 class Network final : public Runnable {
  public:
   Network() : Runnable(Kind::Network) {}
 
-  void add(Channel& channel) {
-    if (std::find(busy_.begin(), busy_.end(), &channel) == busy_.end()) busy_.push_back(&channel);
+  void add(std::shared_ptr<Transfer> transfer) {
+    (transfer->told() ? told_ : plain_).push_back(std::move(transfer));
     enqueue(this);
   }
 
   void run() override {
-    std::erase_if(busy_, [](const Channel* channel) { return channel->pending.empty(); });
-    if (busy_.empty()) return;
     if (g_config.timing == NetTiming::Lazy) {
       step_lazily();
     } else {
       step_at_random();
     }
-    std::erase_if(busy_, [](const Channel* channel) { return channel->pending.empty(); });
-    if (!busy_.empty()) enqueue(this);
+    if (!told_.empty() || !plain_.empty()) enqueue(this);
   }
 
  private:
-  // What somebody can wait for comes first, and forces no more than it must.
+  using List = std::vector<std::shared_ptr<Transfer>>;
+
+  static std::shared_ptr<Transfer> take(List& list, std::size_t i) {
+    std::swap(list[i], list.back());
+    std::shared_ptr<Transfer> taken = std::move(list.back());
+    list.pop_back();
+    return taken;
+  }
+
+  void put_back(std::shared_ptr<Transfer> transfer) {
+    if (transfer->finished()) return;
+    (transfer->told() ? told_ : plain_).push_back(std::move(transfer));
+  }
+
+  // What somebody can wait for comes first, and forces no more than it must; puts of which nobody
+  // is told come last.
   void step_lazily() {
-    Transfer* chosen = nullptr;
-    uint64_t seen = 0;
-    for (Channel* channel : busy_) {
-      for (auto& t : channel->pending) {
-        if ((t->signal || t->counter) && random_below(++seen) == 0) chosen = t.get();
+    while (!told_.empty() || !plain_.empty()) {
+      List& list = told_.empty() ? plain_ : told_;
+      std::shared_ptr<Transfer> t = take(list, random_below(list.size()));
+      const bool moves = t->told() || (told_.empty() && !t->landed);
+      if (moves) {
+        if (!t->told()) {
+          land(*t);
+        } else if (t->counter && (!t->signal || random_below(2))) {
+          finish_counter(*t);
+        } else {
+          deliver_signal(*t);
+        }
+        remove_finished(*t->channel);
       }
+      put_back(std::move(t));
+      if (moves) return;
     }
-    if (chosen) {
-      if (chosen->counter && (!chosen->signal || random_below(2))) {
-        finish_counter(*chosen);
-      } else {
-        deliver_signal(*chosen);
-      }
-      remove_finished(*chosen->channel);
-      return;
-    }
-    // Plain puts, of which nobody is told.
-    Channel& channel = *busy_[random_below(busy_.size())];
-    land(*channel.pending[random_below(channel.pending.size())]);
-    remove_finished(channel);
   }
 
   void step_at_random() {
-    Channel& channel = *busy_[random_below(busy_.size())];
-    Transfer& t = *channel.pending[random_below(channel.pending.size())];
+    const uint64_t drawn = random_below(told_.size() + plain_.size());
+    std::shared_ptr<Transfer> t =
+        drawn < told_.size() ? take(told_, drawn) : take(plain_, drawn - told_.size());
     switch (random_below(4)) {
       case 0:
-        read_source(t);
+        read_source(*t);
         break;
       case 1:
-        land(t);
+        land(*t);
         break;
       case 2:
-        if (t.counter) finish_counter(t);
+        if (t->counter) finish_counter(*t);
         break;
       default:
-        if (t.signal) deliver_signal(t);
+        if (t->signal) deliver_signal(*t);
         break;
     }
-    remove_finished(channel);
+    remove_finished(*t->channel);
+    put_back(std::move(t));
   }
 
-  std::vector<Channel*> busy_;
+  List told_, plain_;  // with a signal or counter to come, and without
 };
 Network g_network;
 
@@ -166,15 +179,16 @@ Channel& channel(DevComm& dc, int peer, uint32_t context, bool get) {
     slot->peer = peer;
     slot->context = context;
     slot->get = get;
+    dc.sending.push_back(slot.get());
   }
   return *slot;
 }
 
-void send(std::unique_ptr<Transfer> transfer) {
+void send(std::shared_ptr<Transfer> transfer) {
   Transfer& t = *transfer;
   Channel& channel = *t.channel;
   g_stats.puts++;
-  channel.pending.push_back(std::move(transfer));
+  channel.pending.push_back(transfer);
   if (g_config.timing == NetTiming::Eager) {
     land(t);
     if (t.counter) finish_counter(t);
@@ -182,7 +196,7 @@ void send(std::unique_ptr<Transfer> transfer) {
     remove_finished(channel);
     return;
   }
-  g_network.add(channel);
+  g_network.add(std::move(transfer));
 }
 
 void read_sources(Channel& channel, uint32_t upto) {
@@ -199,8 +213,7 @@ void land(Channel& channel, uint32_t upto) {
 }
 
 void deliver_from(DevComm& dc) {
-  for (auto& [key, channel] : dc.set->channels) {
-    if (channel->source != dc.rank) continue;
+  for (Channel* channel : dc.sending) {
     for (auto& t : channel->pending) {
       land(*t);
       if (t->counter) finish_counter(*t);
@@ -212,8 +225,8 @@ void deliver_from(DevComm& dc) {
 
 void check_quiet(ncclWindow_t window, const Frames& where) {
   for (DevComm* dc : all_devcomms()) {
-    if (dc->set->clique != window->set->clique || dc->set->members[0] != dc) continue;
-    for (auto& [key, channel] : dc->set->channels) {
+    if (dc->set->clique != window->set->clique) continue;
+    for (Channel* channel : dc->sending) {
       for (auto& t : channel->pending) {
         const bool source = t->source_window == window && !t->read;
         const bool destination = t->destination_window == window && !t->landed;

@@ -35,6 +35,7 @@ struct Transfer {
   Counter* counter = nullptr;  // still to be incremented
   Clock counter_clock;
   ncclWindow_t source_window = nullptr, destination_window = nullptr;
+  bool told() const { return signal || counter; }  // somebody will be told of it
   bool finished() const { return landed && !signal && !counter; }
 };
 
@@ -46,13 +47,13 @@ struct Channel {
   uint32_t context = 0;
   bool get = false;
   uint32_t issued = 0;
-  std::deque<std::unique_ptr<Transfer>> pending;
+  std::deque<std::shared_ptr<Transfer>> pending;
   std::map<std::string, OpId> operations;  // one for each place that issues
   OpId operation_at(const Frames& where, const char* name);
 };
 
 Channel& channel(DevComm& dc, int peer, uint32_t context, bool get);
-void send(std::unique_ptr<Transfer> transfer);
+void send(std::shared_ptr<Transfer> transfer);
 
 // Forces what a rule demands, at once.
 void read_sources(Channel& channel, uint32_t upto);

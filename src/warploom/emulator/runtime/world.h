@@ -30,6 +30,7 @@ struct Config {
   int nccl_version = 23203;
   std::size_t device_memory = std::size_t{4} << 30;
   int max_findings = 100;
+  double time_limit = 0;  // seconds of real time; 0: none
 };
 extern Config g_config;
 

@@ -24,6 +24,7 @@ _KINDS = {
     "mapped": "a device view of host memory",
     "array": "a CUDA array",
 }
+_MEMORY = ("cudaMalloc", "cudaFree", "ncclMemAlloc", "ncclMemFree")
 _CALLS = {
     "ncclRedOpCreatePreMulSum": "a reduction operator of the program's own",
     "cudaStreamBeginCapture": "stream capture: a graph would replay launches that must be counted",
@@ -35,7 +36,11 @@ _CALLS = {
 
 def require_transformable(analysis: AnalysisReport, text: str) -> None:
     """Raise RefusedError with every reason why the rules cannot transform this program."""
-    found = tuple(dict.fromkeys(_all(analysis, text)))
+    refuse(tuple(dict.fromkeys(_all(analysis, text))))
+
+
+def refuse(found: tuple[Refusal, ...]) -> None:
+    """Raise RefusedError that tells all of `found`, if there is any."""
     if not found:
         return
     ordered = tuple(sorted(found, key=lambda item: (item.file, item.line)))
@@ -101,7 +106,7 @@ def _memory(analysis: AnalysisReport, item: Collective) -> Iterator[Refusal]:
 
 
 def _text(analysis: AnalysisReport, text: bytes) -> Iterator[Refusal]:
-    for mention in find_mentions(text, (*LAUNCHERS, *_CALLS)):
+    for mention in find_mentions(text, (*LAUNCHERS, *_MEMORY, *_CALLS)):
         if mention.name in _CALLS:
             if mention.called:
                 yield Refusal(_CALLS[mention.name], analysis.file, mention.line)

@@ -31,6 +31,7 @@ void fake_readback(const void* data, size_t bytes);
 void fake_unsupported(const char* name);
 void fake_end(const char* state);
 void fake_raw(const char* line);
+void fake_signed(const char* line);
 int fake_rank();
 const char* fake_config(const char* key);
 }

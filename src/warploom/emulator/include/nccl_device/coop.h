@@ -85,29 +85,41 @@ struct ncclCoopAny {
 
   WARPLOOM_UNCHECKED int thread_rank() const {
     switch (kind) {
-      case Kind::Tile: return 0;
-      case Kind::Lanes: return lanes.thread_rank();
-      case Kind::WarpSpan: return span.thread_rank();
-      case Kind::Cta: return ncclCoopCta{}.thread_rank();
+      case Kind::Tile:
+        return 0;
+      case Kind::Lanes:
+        return lanes.thread_rank();
+      case Kind::WarpSpan:
+        return span.thread_rank();
+      case Kind::Cta:
+        return ncclCoopCta{}.thread_rank();
     }
     return 0;
   }
   WARPLOOM_UNCHECKED int size() const {
     switch (kind) {
-      case Kind::Tile: return 1;
-      case Kind::Lanes: return lanes.size();
-      case Kind::WarpSpan: return span.size();
-      case Kind::Cta: return ncclCoopCta{}.size();
+      case Kind::Tile:
+        return 1;
+      case Kind::Lanes:
+        return lanes.size();
+      case Kind::WarpSpan:
+        return span.size();
+      case Kind::Cta:
+        return ncclCoopCta{}.size();
     }
     return 1;
   }
   WARPLOOM_UNCHECKED int num_threads() const { return size(); }
   WARPLOOM_UNCHECKED void sync() {
     switch (kind) {
-      case Kind::Tile: return;
-      case Kind::Lanes: return lanes.sync();
-      case Kind::WarpSpan: return span.sync();
-      case Kind::Cta: return ncclCoopCta{}.sync();
+      case Kind::Tile:
+        return;
+      case Kind::Lanes:
+        return lanes.sync();
+      case Kind::WarpSpan:
+        return span.sync();
+      case Kind::Cta:
+        return ncclCoopCta{}.sync();
     }
   }
 };
@@ -171,10 +183,14 @@ WARPLOOM_UNCHECKED inline void sync_group(ncclCoopCta&, const char* op) { sync_b
 #if WARPLOOM_NCCL_VERSION >= 22900
 WARPLOOM_UNCHECKED inline void sync_group(ncclCoopAny& coop, const char* op) {
   switch (coop.kind) {
-    case ncclCoopAny::Kind::Tile: return;
-    case ncclCoopAny::Kind::Lanes: return sync_lanes(coop.lanes.lmask, op);
-    case ncclCoopAny::Kind::WarpSpan: return sync_group(coop.span, op);
-    case ncclCoopAny::Kind::Cta: return sync_block(op);
+    case ncclCoopAny::Kind::Tile:
+      return;
+    case ncclCoopAny::Kind::Lanes:
+      return sync_lanes(coop.lanes.lmask, op);
+    case ncclCoopAny::Kind::WarpSpan:
+      return sync_group(coop.span, op);
+    case ncclCoopAny::Kind::Cta:
+      return sync_block(op);
   }
 }
 #endif

@@ -192,8 +192,7 @@ WARPLOOM_UNCHECKED inline void* ncclGetResourceBufferLocalPointer(const ncclDevC
   return ncclGetLocalPointer(comm.resourceWindow, size_t{h} * 128);
 }
 WARPLOOM_UNCHECKED inline void* ncclGetResourceBufferLsaPointer(const ncclDevComm& comm,
-                                                                ncclDevResourceHandle h,
-                                                                int peer) {
+                                                                ncclDevResourceHandle h, int peer) {
   return ncclGetLsaPointer(comm.resourceWindow, size_t{h} * 128, peer);
 }
 WARPLOOM_UNCHECKED inline void* ncclGetResourceBufferPeerPointer(const ncclDevComm& comm,

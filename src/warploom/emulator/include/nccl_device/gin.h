@@ -183,7 +183,8 @@ WARPLOOM_UNCHECKED inline Scope released_scope(::cuda::thread_scope given,
 #endif
 #if WARPLOOM_NCCL_VERSION >= 23000
 #define WARPLOOM_SEGMENT_PARAMETER , typename SegmentType = ncclGin_SegmentDevice
-#define WARPLOOM_SEGMENT_ARGUMENT , SegmentType = ncclGin_SegmentDevice{}
+#define WARPLOOM_SEGMENT_ARGUMENT \
+  , SegmentType = ncclGin_SegmentDevice {}
 #else
 #define WARPLOOM_SEGMENT_PARAMETER
 #define WARPLOOM_SEGMENT_ARGUMENT
@@ -216,15 +217,13 @@ struct ncclGin_BackendMask {
   template <typename RemoteAction = ncclGin_None, typename LocalAction = ncclGin_None,
             typename Coop = ncclCoopThread,
             typename DescriptorSmem = ncclGin_None WARPLOOM_SEGMENT_PARAMETER>
-  WARPLOOM_UNCHECKED void put(ncclTeam team, int peer, ncclWindow_t dstWnd, size_t dstOffset,
-                              ncclWindow_t srcWnd, size_t srcOffset, size_t bytes,
-                              RemoteAction remoteAction = ncclGin_None{},
-                              LocalAction localAction = ncclGin_None{},
-                              Coop coop = ncclCoopThread{}, DescriptorSmem = ncclGin_None{},
-                              cuda::thread_scope givenRelease = cuda::thread_scope_thread,
-                              cuda::thread_scope requiredRelease =
-                                  cuda::thread_scope_device WARPLOOM_OPT_FLAGS
-                                      WARPLOOM_SEGMENT_ARGUMENT) const {
+  WARPLOOM_UNCHECKED void put(
+      ncclTeam team, int peer, ncclWindow_t dstWnd, size_t dstOffset, ncclWindow_t srcWnd,
+      size_t srcOffset, size_t bytes, RemoteAction remoteAction = ncclGin_None{},
+      LocalAction localAction = ncclGin_None{}, Coop coop = ncclCoopThread{},
+      DescriptorSmem = ncclGin_None{}, cuda::thread_scope givenRelease = cuda::thread_scope_thread,
+      cuda::thread_scope requiredRelease = cuda::thread_scope_device WARPLOOM_OPT_FLAGS
+          WARPLOOM_SEGMENT_ARGUMENT) const {
     namespace api = warploom::nccl;
     api::PutArgs args{"ncclGin::put", api::team_of(team), peer};
     args.destination = dstWnd;
@@ -241,15 +240,13 @@ struct ncclGin_BackendMask {
   template <typename T, typename RemoteAction = ncclGin_None, typename LocalAction = ncclGin_None,
             typename Coop = ncclCoopThread,
             typename DescriptorSmem = ncclGin_None WARPLOOM_SEGMENT_PARAMETER>
-  WARPLOOM_UNCHECKED void put(ncclTeam team, int peer, ncclSymPtr<T> dstElts,
-                              ncclSymPtr<T> srcElts, size_t nElts,
-                              RemoteAction remoteAction = ncclGin_None{},
+  WARPLOOM_UNCHECKED void put(ncclTeam team, int peer, ncclSymPtr<T> dstElts, ncclSymPtr<T> srcElts,
+                              size_t nElts, RemoteAction remoteAction = ncclGin_None{},
                               LocalAction localAction = ncclGin_None{},
                               Coop coop = ncclCoopThread{}, DescriptorSmem = ncclGin_None{},
                               cuda::thread_scope givenRelease = cuda::thread_scope_thread,
-                              cuda::thread_scope requiredRelease =
-                                  cuda::thread_scope_device WARPLOOM_OPT_FLAGS
-                                      WARPLOOM_SEGMENT_ARGUMENT) const {
+                              cuda::thread_scope requiredRelease = cuda::thread_scope_device
+                                  WARPLOOM_OPT_FLAGS WARPLOOM_SEGMENT_ARGUMENT) const {
     put(team, peer, dstElts.window, dstElts.offset, srcElts.window, srcElts.offset,
         nElts * sizeof(T), remoteAction, localAction, coop, ncclGin_None{}, givenRelease,
         requiredRelease);
@@ -257,12 +254,11 @@ struct ncclGin_BackendMask {
 
   template <typename T, typename RemoteAction = ncclGin_None, typename Coop = ncclCoopThread,
             typename DescriptorSmem = ncclGin_None>
-  WARPLOOM_UNCHECKED void putValue(ncclTeam team, int peer, ncclWindow_t dstWnd, size_t dstOffset,
-                                   T value, RemoteAction remoteAction = ncclGin_None{},
-                                   Coop coop = ncclCoopThread{}, DescriptorSmem = ncclGin_None{},
-                                   cuda::thread_scope givenRelease = cuda::thread_scope_thread,
-                                   cuda::thread_scope requiredRelease =
-                                       cuda::thread_scope_device WARPLOOM_OPT_FLAGS) const {
+  WARPLOOM_UNCHECKED void putValue(
+      ncclTeam team, int peer, ncclWindow_t dstWnd, size_t dstOffset, T value,
+      RemoteAction remoteAction = ncclGin_None{}, Coop coop = ncclCoopThread{},
+      DescriptorSmem = ncclGin_None{}, cuda::thread_scope givenRelease = cuda::thread_scope_thread,
+      cuda::thread_scope requiredRelease = cuda::thread_scope_device WARPLOOM_OPT_FLAGS) const {
     static_assert(sizeof(T) <= 8, "putValue takes at most 8 bytes");
     namespace api = warploom::nccl;
     api::PutArgs args{"ncclGin::putValue", api::team_of(team), peer};
@@ -276,23 +272,21 @@ struct ncclGin_BackendMask {
   }
   template <typename T, typename RemoteAction = ncclGin_None, typename Coop = ncclCoopThread,
             typename DescriptorSmem = ncclGin_None>
-  WARPLOOM_UNCHECKED void putValue(ncclTeam team, int peer, ncclSymPtr<T> dst, T value,
-                                   RemoteAction remoteAction = ncclGin_None{},
-                                   Coop coop = ncclCoopThread{}, DescriptorSmem = ncclGin_None{},
-                                   cuda::thread_scope givenRelease = cuda::thread_scope_thread,
-                                   cuda::thread_scope requiredRelease =
-                                       cuda::thread_scope_device WARPLOOM_OPT_FLAGS) const {
+  WARPLOOM_UNCHECKED void putValue(
+      ncclTeam team, int peer, ncclSymPtr<T> dst, T value,
+      RemoteAction remoteAction = ncclGin_None{}, Coop coop = ncclCoopThread{},
+      DescriptorSmem = ncclGin_None{}, cuda::thread_scope givenRelease = cuda::thread_scope_thread,
+      cuda::thread_scope requiredRelease = cuda::thread_scope_device WARPLOOM_OPT_FLAGS) const {
     putValue(team, peer, dst.window, dst.offset, value, remoteAction, coop, ncclGin_None{},
              givenRelease, requiredRelease);
   }
 
   template <typename RemoteAction, typename Coop = ncclCoopThread,
             typename DescriptorSmem = ncclGin_None>
-  WARPLOOM_UNCHECKED void signal(ncclTeam team, int peer, RemoteAction remoteAction,
-                                 Coop coop = ncclCoopThread(), DescriptorSmem = ncclGin_None{},
-                                 cuda::thread_scope givenRelease = cuda::thread_scope_thread,
-                                 cuda::thread_scope requiredRelease =
-                                     cuda::thread_scope_device WARPLOOM_OPT_FLAGS) const {
+  WARPLOOM_UNCHECKED void signal(
+      ncclTeam team, int peer, RemoteAction remoteAction, Coop coop = ncclCoopThread(),
+      DescriptorSmem = ncclGin_None{}, cuda::thread_scope givenRelease = cuda::thread_scope_thread,
+      cuda::thread_scope requiredRelease = cuda::thread_scope_device WARPLOOM_OPT_FLAGS) const {
     namespace api = warploom::nccl;
     api::PutArgs args{"ncclGin::signal", api::team_of(team), peer};
     args.remote = api::remote(remoteAction);
@@ -363,9 +357,9 @@ struct ncclGin_BackendMask {
     api::sync_group(coop, "ncclGin::flush");
   }
 
-  WARPLOOM_UNCHECKED uint64_t readCounter(ncclGinCounter_t counter, int bits = 56,
-                                          cuda::memory_order ord =
-                                              cuda::memory_order_acquire) const {
+  WARPLOOM_UNCHECKED uint64_t
+  readCounter(ncclGinCounter_t counter, int bits = 56,
+              cuda::memory_order ord = cuda::memory_order_acquire) const {
     return warploom::nccl::read_counter(handle(), counter, bits, warploom::nccl::order_of(ord));
   }
   template <typename Coop>
@@ -390,9 +384,9 @@ struct ncclGin_BackendMask {
     warploom::nccl::increase_shadow(handle(), signal, delta);
   }
 
-  WARPLOOM_UNCHECKED uint64_t readSignal(ncclGinSignal_t signal, int bits = 64,
-                                         cuda::memory_order ord =
-                                             cuda::memory_order_acquire) const {
+  WARPLOOM_UNCHECKED uint64_t
+  readSignal(ncclGinSignal_t signal, int bits = 64,
+             cuda::memory_order ord = cuda::memory_order_acquire) const {
     return warploom::nccl::read_signal(handle(), {signal, nullptr, 0}, bits,
                                        warploom::nccl::order_of(ord));
   }
@@ -403,9 +397,9 @@ struct ncclGin_BackendMask {
     wait_for(coop, {signal, nullptr, 0}, least, bits, ord, "ncclGin::waitSignal");
   }
   template <typename Coop>
-  WARPLOOM_UNCHECKED void waitSignalMeetShadow(Coop coop, ncclGinSignal_t signal, int bits = 64,
-                                               cuda::memory_order ord =
-                                                   cuda::memory_order_acquire) const {
+  WARPLOOM_UNCHECKED void waitSignalMeetShadow(
+      Coop coop, ncclGinSignal_t signal, int bits = 64,
+      cuda::memory_order ord = cuda::memory_order_acquire) const {
     namespace api = warploom::nccl;
     constexpr const char* kName = "ncclGin::waitSignalMeetShadow";
     api::sync_group(coop, kName);
@@ -416,11 +410,9 @@ struct ncclGin_BackendMask {
     api::sync_group(coop, kName);
   }
   template <typename Coop, typename Uint>
-  WARPLOOM_UNCHECKED void waitSignalFollowShadow(Coop coop, ncclGinSignal_t signal,
-                                                 Uint leastDelta, Uint* before, Uint* delta,
-                                                 int bits = 64,
-                                                 cuda::memory_order ord =
-                                                     cuda::memory_order_acquire) const {
+  WARPLOOM_UNCHECKED void waitSignalFollowShadow(
+      Coop coop, ncclGinSignal_t signal, Uint leastDelta, Uint* before, Uint* delta, int bits = 64,
+      cuda::memory_order ord = cuda::memory_order_acquire) const {
     namespace api = warploom::nccl;
     constexpr const char* kName = "ncclGin::waitSignalFollowShadow";
     api::sync_group(coop, kName);
@@ -443,10 +435,9 @@ struct ncclGin_BackendMask {
   }
 
 #if WARPLOOM_NCCL_VERSION >= 22900
-  WARPLOOM_UNCHECKED uint64_t readSignal(ncclWindow_t signalWindow, size_t signalOffset,
-                                         int bits = 64,
-                                         cuda::memory_order ord =
-                                             cuda::memory_order_acquire) const {
+  WARPLOOM_UNCHECKED uint64_t
+  readSignal(ncclWindow_t signalWindow, size_t signalOffset, int bits = 64,
+             cuda::memory_order ord = cuda::memory_order_acquire) const {
     return warploom::nccl::read_signal(handle(), {0, signalWindow, signalOffset}, bits,
                                        warploom::nccl::order_of(ord));
   }
@@ -462,9 +453,7 @@ struct ncclGin_BackendMask {
 #endif
 
  private:
-  WARPLOOM_UNCHECKED warploom::nccl::Gin handle() const {
-    return {comm.warploom_state, contextId};
-  }
+  WARPLOOM_UNCHECKED warploom::nccl::Gin handle() const { return {comm.warploom_state, contextId}; }
   WARPLOOM_UNCHECKED void start(int contextIndex) {
 #if WARPLOOM_NCCL_VERSION >= 22900
     nConnections = comm.ginConnectionCount;

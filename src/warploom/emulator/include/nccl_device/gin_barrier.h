@@ -39,11 +39,10 @@ struct ncclGinBarrierSession {
                               warploom::nccl::rail_team(gin.comm), gin.comm.railGinBarrier, index,
                               warploom::nccl::BarrierKind::Rail) {}
 #if WARPLOOM_NCCL_VERSION >= 23000
-  WARPLOOM_UNCHECKED ncclGinBarrierSession(Coop coop, ncclGin gin, ncclTeamTagWorld,
-                                           uint32_t index)
+  WARPLOOM_UNCHECKED ncclGinBarrierSession(Coop coop, ncclGin gin, ncclTeamTagWorld, uint32_t index)
       : ncclGinBarrierSession(coop, gin.comm, gin.contextId, false,
-                              warploom::nccl::world_team(gin.comm), gin.comm.worldGinBarrier,
-                              index, warploom::nccl::BarrierKind::World) {}
+                              warploom::nccl::world_team(gin.comm), gin.comm.worldGinBarrier, index,
+                              warploom::nccl::BarrierKind::World) {}
   WARPLOOM_UNCHECKED ncclGinBarrierSession(Coop coop, ncclGinAllContexts all, ncclTeam team,
                                            ncclGinBarrierHandle handle, uint32_t index)
       : ncclGinBarrierSession(coop, all.comm, 0, true, team, handle, index,
@@ -51,13 +50,12 @@ struct ncclGinBarrierSession {
   WARPLOOM_UNCHECKED ncclGinBarrierSession(Coop coop, ncclGinAllContexts all, ncclTeamTagRail,
                                            uint32_t index)
       : ncclGinBarrierSession(coop, all.comm, 0, true, warploom::nccl::rail_team(all.comm),
-                              all.comm.railGinBarrier, index,
-                              warploom::nccl::BarrierKind::Rail) {}
+                              all.comm.railGinBarrier, index, warploom::nccl::BarrierKind::Rail) {}
   WARPLOOM_UNCHECKED ncclGinBarrierSession(Coop coop, ncclGinAllContexts all, ncclTeamTagWorld,
                                            uint32_t index)
       : ncclGinBarrierSession(coop, all.comm, 0, true, warploom::nccl::world_team(all.comm),
-                              all.comm.worldGinBarrier, index,
-                              warploom::nccl::BarrierKind::World) {}
+                              all.comm.worldGinBarrier, index, warploom::nccl::BarrierKind::World) {
+  }
 #endif
   WARPLOOM_UNCHECKED ~ncclGinBarrierSession() {
     if (coop.thread_rank() == 0) warploom::nccl::close_barrier(ref);
@@ -85,8 +83,14 @@ struct ncclGinBarrierSession {
                                            bool all, ncclTeam team, ncclGinBarrierHandle handle,
                                            uint32_t index, warploom::nccl::BarrierKind kind)
       : coop(coop),
-        ref{comm.warploom_state, kind, warploom::nccl::team_of(team),
-            handle.signal0,      index, true,  context, all} {
+        ref{comm.warploom_state,
+            kind,
+            warploom::nccl::team_of(team),
+            handle.signal0,
+            index,
+            true,
+            context,
+            all} {
     if (this->coop.thread_rank() == 0) warploom::nccl::open_barrier(ref);
   }
   Coop coop;
@@ -96,19 +100,18 @@ struct ncclGinBarrierSession {
 #if WARPLOOM_NCCL_VERSION >= 23000
 template <typename Coop, typename Contexts, typename Tag>
   requires(std::is_same_v<Contexts, ncclGin> || std::is_same_v<Contexts, ncclGinAllContexts>)
-WARPLOOM_UNCHECKED inline void ncclGinBarrier(
-    Coop coop, Contexts contexts, Tag tag, uint32_t index,
-    cuda::memory_order order = cuda::memory_order_acq_rel,
-    ncclGinFenceLevel fence WARPLOOM_DEFAULT_FENCE) {
+WARPLOOM_UNCHECKED inline void ncclGinBarrier(Coop coop, Contexts contexts, Tag tag, uint32_t index,
+                                              cuda::memory_order order = cuda::memory_order_acq_rel,
+                                              ncclGinFenceLevel fence WARPLOOM_DEFAULT_FENCE) {
   ncclGinBarrierSession<Coop> session(coop, contexts, tag, index);
   session.sync(coop, order, fence);
 }
 template <typename Coop, typename Contexts>
   requires(std::is_same_v<Contexts, ncclGin> || std::is_same_v<Contexts, ncclGinAllContexts>)
-WARPLOOM_UNCHECKED inline void ncclGinBarrier(
-    Coop coop, Contexts contexts, ncclTeam team, ncclGinBarrierHandle handle, uint32_t index,
-    cuda::memory_order order = cuda::memory_order_acq_rel,
-    ncclGinFenceLevel fence WARPLOOM_DEFAULT_FENCE) {
+WARPLOOM_UNCHECKED inline void ncclGinBarrier(Coop coop, Contexts contexts, ncclTeam team,
+                                              ncclGinBarrierHandle handle, uint32_t index,
+                                              cuda::memory_order order = cuda::memory_order_acq_rel,
+                                              ncclGinFenceLevel fence WARPLOOM_DEFAULT_FENCE) {
   ncclGinBarrierSession<Coop> session(coop, contexts, team, handle, index);
   session.sync(coop, order, fence);
 }

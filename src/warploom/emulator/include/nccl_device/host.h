@@ -96,24 +96,24 @@ typedef struct ncclDevCommRequirements {
 #define WARPLOOM_REQUIREMENTS_MORE
 #endif
 #if WARPLOOM_NCCL_VERSION >= 22900
-#define NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER                                          \
-  {sizeof(ncclDevCommRequirements_t),                                                   \
-   NCCL_API_MAGIC,                                                                      \
-   NCCL_VERSION_CODE,                                                                   \
-   NULL,                                                                                \
-   NULL,                                                                                \
-   false,                                                                               \
-   0,                                                                                   \
-   0,                                                                                   \
-   0,                                                                                   \
-   0,                                                                                   \
-   0,                                                                                   \
-   false,                                                                               \
-   4,                                                                                   \
-   0,                                                                                   \
-   0,                                                                                   \
-   NCCL_GIN_CONNECTION_NONE,                                                            \
-   false,                                                                               \
+#define NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER \
+  {sizeof(ncclDevCommRequirements_t),          \
+   NCCL_API_MAGIC,                             \
+   NCCL_VERSION_CODE,                          \
+   NULL,                                       \
+   NULL,                                       \
+   false,                                      \
+   0,                                          \
+   0,                                          \
+   0,                                          \
+   0,                                          \
+   0,                                          \
+   false,                                      \
+   4,                                          \
+   0,                                          \
+   0,                                          \
+   NCCL_GIN_CONNECTION_NONE,                   \
+   false,                                      \
    0 WARPLOOM_REQUIREMENTS_MORE}
 
 typedef struct ncclCommProperties {
@@ -166,9 +166,15 @@ WARPLOOM_UNCHECKED inline DevCommRequest request_of(const ncclDevCommRequirement
 #if WARPLOOM_NCCL_VERSION >= 22900
   request.initialised = reqs.magic == NCCL_API_MAGIC;
   switch (reqs.ginConnectionType) {
-    case NCCL_GIN_CONNECTION_NONE: request.connection = Connection::None; break;
-    case NCCL_GIN_CONNECTION_FULL: request.connection = Connection::Full; break;
-    case NCCL_GIN_CONNECTION_RAIL: request.connection = Connection::Rail; break;
+    case NCCL_GIN_CONNECTION_NONE:
+      request.connection = Connection::None;
+      break;
+    case NCCL_GIN_CONNECTION_FULL:
+      request.connection = Connection::Full;
+      break;
+    case NCCL_GIN_CONNECTION_RAIL:
+      request.connection = Connection::Rail;
+      break;
 #if WARPLOOM_NCCL_VERSION >= 23100
     case NCCL_GIN_CONNECTION_CUSTOM_STRIDE:
       request.connection = Connection::Stride;
@@ -288,9 +294,8 @@ WARPLOOM_UNCHECKED inline ncclResult_t ncclGetLsaDevicePointer(ncclWindow_t wind
                                                                int lsaRank, void** outPtr) {
   return warploom::nccl::host_pointer(window, offset, true, lsaRank, outPtr);
 }
-WARPLOOM_UNCHECKED inline ncclResult_t ncclGetPeerDevicePointer(ncclWindow_t window,
-                                                                size_t offset, int peer,
-                                                                void** outPtr) {
+WARPLOOM_UNCHECKED inline ncclResult_t ncclGetPeerDevicePointer(ncclWindow_t window, size_t offset,
+                                                                int peer, void** outPtr) {
   return warploom::nccl::host_pointer(window, offset, false, peer, outPtr);
 }
 #endif

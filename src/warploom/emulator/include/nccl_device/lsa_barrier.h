@@ -13,8 +13,7 @@ struct ncclLsaBarrierSession {
   }
   WARPLOOM_UNCHECKED ncclLsaBarrierSession(Coop coop, const ncclDevComm& comm, ncclTeamTagLsa,
                                            uint32_t index, bool multimem = false)
-      : coop(coop),
-        ref(reference(comm, warploom::nccl::lsa_team(comm), comm.lsaBarrier, index)) {
+      : coop(coop), ref(reference(comm, warploom::nccl::lsa_team(comm), comm.lsaBarrier, index)) {
     open(multimem);
   }
   WARPLOOM_UNCHECKED ~ncclLsaBarrierSession() {
@@ -41,8 +40,14 @@ struct ncclLsaBarrierSession {
                                                                  ncclTeam team,
                                                                  ncclLsaBarrierHandle handle,
                                                                  uint32_t index) {
-    return {comm.warploom_state, warploom::nccl::BarrierKind::Lsa,
-            warploom::nccl::team_of(team), handle.bufHandle, index, false, 0, false};
+    return {comm.warploom_state,
+            warploom::nccl::BarrierKind::Lsa,
+            warploom::nccl::team_of(team),
+            handle.bufHandle,
+            index,
+            false,
+            0,
+            false};
   }
   WARPLOOM_UNCHECKED void open(bool multimem) {
     if (multimem) warploom::nccl::no_multimem("ncclLsaBarrierSession with multimem");

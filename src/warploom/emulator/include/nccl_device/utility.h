@@ -34,19 +34,27 @@ WARPLOOM_UNCHECKED inline T broadcast_lanes(unsigned mask, T value, unsigned sou
 // The halves of a barrier's memory order.
 WARPLOOM_UNCHECKED inline Order order_of(::cuda::memory_order order) {
   switch (order) {
-    case ::cuda::memory_order_relaxed: return Order::Relaxed;
+    case ::cuda::memory_order_relaxed:
+      return Order::Relaxed;
     case ::cuda::memory_order_consume:
-    case ::cuda::memory_order_acquire: return Order::Acquire;
-    case ::cuda::memory_order_release: return Order::Release;
-    case ::cuda::memory_order_acq_rel: return Order::AcqRel;
-    default: return Order::SeqCst;
+    case ::cuda::memory_order_acquire:
+      return Order::Acquire;
+    case ::cuda::memory_order_release:
+      return Order::Release;
+    case ::cuda::memory_order_acq_rel:
+      return Order::AcqRel;
+    default:
+      return Order::SeqCst;
   }
 }
 WARPLOOM_UNCHECKED inline Scope scope_of(::cuda::thread_scope scope) {
   switch (scope) {
-    case ::cuda::thread_scope_system: return Scope::System;
-    case ::cuda::thread_scope_device: return Scope::Device;
-    default: return Scope::Block;
+    case ::cuda::thread_scope_system:
+      return Scope::System;
+    case ::cuda::thread_scope_device:
+      return Scope::Device;
+    default:
+      return Scope::Block;
   }
 }
 

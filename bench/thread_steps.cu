@@ -1,0 +1,39 @@
+// Work for bench/thread_steps.py: a block reduction, and the same sum with no barrier.
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+__global__ void with_barriers(const float* in, float* out) {
+  __shared__ float part[256];
+  const int i = threadIdx.x;
+  part[i] = in[blockIdx.x * 256 + i];
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (i < half) part[i] += part[i + half];
+    __syncthreads();
+  }
+  if (i == 0) atomicAdd(out, part[0]);
+}
+
+__global__ void without_barriers(const float* in, float* out) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  out[i] = in[i] * 2.0f + 1.0f;
+}
+
+int main(int argc, char** argv) {
+  const bool barriers = argc > 1 && std::atoi(argv[1]);
+  const int blocks = argc > 2 ? std::atoi(argv[2]) : 4096, n = blocks * 256;
+  float *in, *out;
+  cudaMalloc(&in, n * sizeof(float));
+  cudaMalloc(&out, n * sizeof(float));
+  std::vector<float> host(n, 1.0f);
+  cudaMemcpy(in, host.data(), n * sizeof(float), cudaMemcpyHostToDevice);
+  cudaMemset(out, 0, sizeof(float));
+  if (barriers) {
+    with_barriers<<<blocks, 256>>>(in, out);
+  } else {
+    without_barriers<<<blocks, 256>>>(in, out);
+  }
+  cudaMemcpy(host.data(), out, sizeof(float), cudaMemcpyDeviceToHost);
+  return host[0] == (barriers ? n : 3.0f) ? 0 : 1;
+}

@@ -1,0 +1,132 @@
+// One defect of the host side of NCCL or MPI, named by the first argument.
+#include <mpi.h>
+#include <nccl.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#define CHECK(call) \
+  if ((call) != 0) return 3
+
+int main(int argc, char** argv) {
+  const std::string defect = argc > 1 ? argv[1] : "";
+  MPI_Init(&argc, &argv);
+  int rank, ranks;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const bool odd = rank % 2;
+  const int other = odd ? rank - 1 : rank + 1;
+  CHECK(cudaSetDevice(defect == "duplicate_device" ? 0 : rank));
+  ncclUniqueId id;
+  if (rank == 0) ncclGetUniqueId(&id);
+  MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+  ncclComm_t comm;
+  const int size = defect == "wrong_size" && odd ? ranks + 1 : ranks;
+  ncclResult_t made = ncclCommInitRank(&comm, size, id, rank);  // EXPECT wrong_size duplicate_device
+  if (made != ncclSuccess) return 0;
+  cudaStream_t stream;
+  CHECK(cudaStreamCreate(&stream));
+  int *a, *b;
+  CHECK(cudaMalloc(&a, 4096));
+  CHECK(cudaMalloc(&b, 4096));
+  CHECK(cudaMemset(a, 0, 4096));
+
+  if (defect == "send_send") {
+    ncclSend(a, 16, ncclInt, other, comm, stream);  // EXPECT send_send
+    ncclRecv(b, 16, ncclInt, other, comm, stream);
+  } else if (defect == "send_count") {
+    ncclGroupStart();
+    ncclSend(a, odd ? 8 : 16, ncclInt, other, comm, stream);  // EXPECT send_count
+    ncclRecv(b, 16, ncclInt, other, comm, stream);            // EXPECT send_count
+    ncclGroupEnd();
+  } else if (defect == "order") {
+    if (odd) ncclAllReduce(a, b, 4, ncclInt, ncclSum, comm, stream);  // EXPECT order
+    ncclBroadcast(a, b, 4, ncclInt, 0, comm, stream);                 // EXPECT order
+    if (!odd) ncclAllReduce(a, b, 4, ncclInt, ncclSum, comm, stream);
+  } else if (defect == "count") {
+    ncclAllReduce(a, b, odd ? 4 : 8, ncclInt, ncclSum, comm, stream);  // EXPECT count
+  } else if (defect == "type") {
+    ncclAllReduce(a, b, 4, odd ? ncclInt : ncclFloat, ncclSum, comm, stream);  // EXPECT type
+  } else if (defect == "operation") {
+    ncclAllReduce(a, b, 4, ncclInt, odd ? ncclMax : ncclSum, comm, stream);  // EXPECT operation
+  } else if (defect == "root") {
+    ncclReduce(a, b, 4, ncclInt, ncclSum, odd, comm, stream);  // EXPECT root
+  } else if (defect == "missing_rank") {
+    if (rank) ncclAllReduce(a, b, 4, ncclInt, ncclSum, comm, stream);  // EXPECT missing_rank
+  } else if (defect == "past_end") {
+    ncclAllGather(a, b, 2048 / ranks, ncclInt, comm, stream);  // EXPECT past_end
+  } else if (defect == "host_buffer") {
+    std::vector<int> host(16);
+    ncclAllReduce(host.data(), b, 16, ncclInt, ncclSum, comm, stream);  // EXPECT host_buffer
+  } else if (defect == "wrong_device") {
+    CHECK(cudaSetDevice((rank + 1) % ranks));
+    cudaStream_t wrong;
+    CHECK(cudaStreamCreate(&wrong));
+    ncclAllReduce(a, b, 4, ncclInt, ncclSum, comm, wrong);  // EXPECT wrong_device
+    return 0;
+  } else if (defect == "peer") {
+    ncclSend(a, 4, ncclInt, ranks, comm, stream);  // EXPECT peer
+  } else if (defect == "early_read") {
+    ncclAllReduce(a, b, 4, ncclInt, ncclSum, comm, stream);
+    int host[4];
+    cudaMemcpyAsync(host, b, 16, cudaMemcpyDeviceToHost, stream);
+    std::printf("%d\n", host[0]);  // EXPECT early_read
+  } else if (defect == "reuse") {
+    cudaStream_t second;
+    CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+    ncclAllReduce(a, b, 4, ncclInt, ncclSum, comm, stream);  // EXPECT reuse
+    cudaMemsetAsync(a, 1, 16, second);                       // EXPECT reuse
+    cudaStreamSynchronize(second);
+  } else if (defect == "destroyed") {
+    cudaStreamSynchronize(stream);
+    ncclCommDestroy(comm);
+    ncclAllReduce(a, b, 4, ncclInt, ncclSum, comm, stream);  // EXPECT destroyed
+    return 0;
+  } else if (defect == "extra_end") {
+    ncclGroupEnd();  // EXPECT extra_end
+  } else if (defect == "free_twice") {
+    void* p;
+    ncclMemAlloc(&p, 4096);
+    ncclMemFree(p);
+    ncclMemFree(p);  // EXPECT free_twice
+  } else if (defect == "leak") {
+    cudaStreamSynchronize(stream);
+    MPI_Finalize();
+    return 0;
+  } else if (defect == "mpi_order") {
+    int x = 0;
+    if (odd) MPI_Barrier(MPI_COMM_WORLD);                            // EXPECT mpi_order
+    if (!odd) MPI_Bcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD);          // EXPECT mpi_order
+  } else if (defect == "mpi_root") {
+    int x = 0;
+    MPI_Bcast(&x, 1, MPI_INT, odd, MPI_COMM_WORLD);  // EXPECT mpi_root
+  } else if (defect == "mpi_size") {
+    int x[2] = {};
+    MPI_Bcast(x, odd ? 2 : 1, MPI_INT, 0, MPI_COMM_WORLD);  // EXPECT mpi_size
+  } else if (defect == "mpi_truncation") {
+    int x[4] = {};
+    if (!odd) MPI_Send(x, 4, MPI_INT, other, 0, MPI_COMM_WORLD);
+    if (odd) MPI_Recv(x, 3, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);  // EXPECT mpi_truncation
+  } else if (defect == "mpi_send_send") {
+    std::vector<int> x(4096), y(4096);
+    MPI_Send(x.data(), 4096, MPI_INT, other, 0, MPI_COMM_WORLD);  // EXPECT mpi_send_send
+    MPI_Recv(y.data(), 4096, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  } else if (defect == "mpi_no_sender") {
+    int x;
+    if (odd) MPI_Recv(&x, 1, MPI_INT, other, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);  // EXPECT mpi_no_sender
+  } else if (defect == "mpi_early") {
+    cudaMemsetAsync(a, 1, 64, stream);  // EXPECT mpi_early
+    MPI_Bcast(a, 16, MPI_INT, 0, MPI_COMM_WORLD);  // EXPECT mpi_early
+  } else if (defect == "mpi_late") {
+    MPI_Finalize();
+    MPI_Barrier(MPI_COMM_WORLD);  // EXPECT mpi_late
+  }
+  CHECK(cudaStreamSynchronize(stream));
+  ncclCommDestroy(comm);
+  cudaFree(a);
+  cudaFree(b);
+  cudaStreamDestroy(stream);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,118 @@
+"""Host NCCL and MPI give what they document, and each defect is named with its kind and line."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from warploom.core.records import BuildSpec, Limits, RunSpec, Severity, Timing, Verdict
+from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, build, run
+
+PROGRAMS = Path(__file__).with_name("programs")
+DEFECTS = PROGRAMS / "host_defects.cu"
+SCHEDULES = [RunSpec(0, Timing.EAGER), RunSpec(0, Timing.LAZY), RunSpec(5, Timing.RANDOM)]
+KINDS = {
+    "wrong_size": "collective_mismatch",
+    "duplicate_device": "duplicate_device",
+    "send_send": "deadlock",
+    "send_count": "collective_mismatch",
+    "order": "collective_mismatch",
+    "count": "collective_mismatch",
+    "type": "collective_mismatch",
+    "operation": "collective_mismatch",
+    "root": "collective_mismatch",
+    "missing_rank": "deadlock",
+    "past_end": "out_of_bounds",
+    "host_buffer": "device_dereference_host",
+    "wrong_device": "launch_error",
+    "peer": "peer_out_of_range",
+    "early_read": "readback_before_sync",
+    "reuse": "data_race",
+    "destroyed": "use_after_destroy",
+    "extra_end": "group_unclosed",
+    "free_twice": "double_free",
+    "mpi_order": "mpi_mismatch",
+    "mpi_root": "mpi_mismatch",
+    "mpi_size": "mpi_mismatch",
+    "mpi_truncation": "mpi_truncation",
+    "mpi_send_send": "deadlock",
+    "mpi_no_sender": "deadlock",
+    "mpi_early": "readback_before_sync|data_race",
+    "mpi_late": "mpi_mismatch",
+}
+
+
+@cache
+def built(name: str) -> EmulatorBuild:
+    return build(BuildSpec(PROGRAMS / name))
+
+
+def emulate(name: str, schedule: RunSpec, *args: str, ranks: int = 4, **options) -> EmulatorRun:
+    limits = Limits(seconds=30)
+    return run(
+        built(name), RunOptions(run=schedule, ranks=ranks, args=args, limits=limits, **options)
+    )
+
+
+def lines_of(defect: str) -> set[int]:
+    return {
+        number
+        for number, line in enumerate(DEFECTS.read_text().splitlines(), 1)
+        if defect in line.partition("// EXPECT ")[2].split()
+    }
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
+@pytest.mark.parametrize("ranks", [1, 2, 4, 5])
+@pytest.mark.parametrize("program", ["nccl_collectives.cu", "mpi_calls.cu"])
+def test_calls_do_what_they_document(program: str, ranks: int, schedule: RunSpec):
+    outcome = emulate(program, schedule, ranks=ranks)
+    assert outcome.stdout == ""
+    assert (outcome.verdict, outcome.findings) == (Verdict.OK, ())
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_one_process_drives_all_devices(ranks: int, schedule: RunSpec):
+    outcome = emulate("nccl_single_process.cu", schedule, ranks=ranks, processes="single")
+    assert outcome.stdout == ""
+    assert (outcome.verdict, outcome.findings) == (Verdict.OK, ())
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
+def test_no_finding_without_a_defect(schedule: RunSpec):
+    assert emulate(DEFECTS.name, schedule).findings == ()
+
+
+@pytest.mark.parametrize("defect", sorted(KINDS))
+def test_defect_is_named_with_its_line(defect: str):
+    expected, lines = set(KINDS[defect].split("|")), lines_of(defect)
+    assert lines
+    for schedule in SCHEDULES:
+        outcome = emulate(DEFECTS.name, schedule, defect)
+        errors = [f for f in outcome.findings if f.severity is Severity.ERROR]
+        found = {(f.kind, f.line) for f in errors}
+        assert any(kind in expected and line in lines for kind, line in found), (schedule, errors)
+        assert {kind for kind, _ in found} <= {*expected, "exit_code"}, (schedule, errors)
+        assert all(f.hint for f in errors)
+
+
+def test_what_was_not_destroyed_is_a_warning():
+    outcome = emulate(DEFECTS.name, SCHEDULES[0], "leak")
+    assert {(f.kind, f.severity) for f in outcome.findings} == {("leak", Severity.WARNING)}
+    assert outcome.verdict is Verdict.OK
+
+
+@pytest.mark.parametrize(
+    ("defect", "words"),
+    [
+        ("send_send", ("ncclSend to rank", "no matching ncclRecv")),
+        ("missing_rank", ("ncclAllReduce", "rank 0 has not started it")),
+        ("mpi_no_sender", ("MPI_Recv", "from rank 0, tag 5")),
+        ("count", ("4 ncclInt32", "8 ncclInt32", "on rank 0")),
+    ],
+)
+def test_messages_say_who_waits_for_what(defect: str, words: tuple[str, ...]):
+    outcome = emulate(DEFECTS.name, SCHEDULES[0], defect)
+    text = " ".join(f.message for f in outcome.findings)
+    assert all(word in text for word in words), text

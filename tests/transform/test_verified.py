@@ -1,0 +1,155 @@
+"""Transformed programs judged by the emulator: against the host-driven program, adverse networks,
+the happens-before check. One build serves all ranks and LSA sizes."""
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from transform_programs import COLLECTIVES, MESSAGES, SHAPES, combined, reductions_of
+
+from warploom.core.records import Api, Timing
+from warploom.evaluate import Evaluation, Workload, evaluate
+from warploom.propose import Proposal, ProposalContext, Stage
+from warploom.propose.rules import RulesProposer
+from warploom.source import CUDAAnalyzer
+from warploom.transform import (
+    HostToDeviceTransformer,
+    PreTransformPipeline,
+    TransformConfig,
+)
+from warploom.transform.host_to_device import Task, describe
+
+ONE_BY_ONE = (Timing.LAZY, Timing.EAGER, Timing.RANDOM)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A host-driven program and its device-initiated form."""
+
+    host: Path
+    device: Path
+
+    def judged(self, ranks: int, **changes: object) -> Evaluation:
+        """Compare the two at `ranks`; every timing with one seed."""
+        settings = {"args": ("{seed}",), "ranks": ranks, "seeds": 1, **changes}
+        workload = Workload.from_program(self.host, **settings)  # type: ignore[arg-type]
+        return evaluate(self.device, workload, nvcc=False, timings=ONE_BY_ONE)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("programs")
+
+
+@pytest.fixture(scope="session")
+def pair(folder: Path):
+    @cache
+    def make(name: str, api: Api) -> Pair:
+        host = folder / f"{name}.cu"
+        host.write_text(TEXTS[name]())
+        context = ProposalContext(host.read_text(), CUDAAnalyzer(host).analyze(), api, Stage.DEVICE)
+        proposal = RulesProposer().propose(context)
+        assert proposal is not None
+        device = folder / str(api) / host.name
+        device.parent.mkdir(exist_ok=True)
+        device.write_text(proposal.text)
+        return Pair(host, device)
+
+    return make
+
+
+TEXTS = {
+    "collectives": lambda: combined(COLLECTIVES),
+    "messages": lambda: combined(MESSAGES),
+    "shapes": lambda: combined(SHAPES),
+    "half": lambda: reductions_of("ncclFloat16"),
+    "bytes": lambda: reductions_of("ncclInt8"),
+}
+
+
+def require(result: Evaluation) -> None:
+    assert result.verified, describe(result)
+    assert result.comparisons
+    assert all(c.passed and c.max_error == 0 for c in result.comparisons)
+
+
+@pytest.mark.parametrize("api", list(Api))
+@pytest.mark.parametrize("name", ["collectives", "messages", "shapes"])
+def test_same_results_on_every_network(name: str, api: Api, pair) -> None:
+    require(pair(name, api).judged(4))
+    require(pair(name, api).judged(2))
+
+
+@pytest.mark.parametrize("name", ["collectives", "messages"])
+@pytest.mark.parametrize("lsa_size", [1, 2])
+def test_gin_needs_no_shared_memory(name: str, lsa_size: int, pair) -> None:
+    require(pair(name, Api.GIN).judged(4, lsa_size=lsa_size))
+
+
+@pytest.mark.parametrize(("nccl", "api"), [("2.28.9", Api.GIN), ("2.30.7", Api.LSA)])
+def test_older_rules(nccl: str, api: Api, pair) -> None:
+    require(pair("bytes", api).judged(3, nccl=nccl))
+
+
+def test_reductions_in_many_rounds(pair) -> None:
+    require(pair("bytes", Api.GIN).judged(3, defines={"WARPLOOM_STAGING_BYTES": "48"}))
+
+
+def test_one_rank_alone(pair) -> None:
+    require(pair("collectives", Api.GIN).judged(1))
+
+
+def test_half_types_add_up_in_float(pair) -> None:
+    require(pair("half", Api.GIN).judged(4))
+
+
+def test_lsa_says_what_it_needs(pair) -> None:
+    result = pair("half", Api.LSA).judged(4, lsa_size=2)
+    assert not result.passed
+
+
+def test_the_judge_sees_a_broken_protocol(pair, folder: Path) -> None:
+    good = pair("half", Api.GIN)
+    broken = folder / "broken" / "half.cu"
+    broken.parent.mkdir()
+    wait = "  if (s.open) WARPLOOM_CUDA(cudaStreamWaitEvent(stream, s.last, 0));\n"
+    flush = "  __syncthreads();\n  gin.flush(ncclCoopCta());\n}\n"
+    text = good.device.read_text()
+    assert wait in text and flush in text
+    broken.write_text(text.replace("  gin.increaseSignalShadow(dataSignal(wire, peer), 1);\n", ""))
+    result = Pair(good.host, broken).judged(4)
+    assert not result.passed
+    assert any(m.finding.kind == "missing_wait" for m in result.findings), describe(result)
+
+
+class Careless(RulesProposer):
+    """Forgets to wait for the data."""
+
+    def propose(self, context: ProposalContext) -> Proposal | None:
+        made = super().propose(context)
+        wait = "  gin.increaseSignalShadow(dataSignal(wire, peer), 1);\n"
+        return None if made is None else replace(made, text=made.text.replace(wait, ""))
+
+
+def test_a_failure_is_diagnosed(pair, folder: Path) -> None:
+    host = pair("bytes", Api.GIN).host
+    workload = Workload.from_program(host, args=("{seed}",), ranks=2, seeds=1)
+    analysis = CUDAAnalyzer(host).analyze()
+    transformer = HostToDeviceTransformer(TransformConfig(two_stage=False, nvcc=False))
+    transformer.proposer = Careless()
+    (stage,) = transformer.transform(Task(host.read_text(), analysis, workload), Api.GIN)
+    assert not stage.passed and stage.attempts == 2
+    assert re.match(r"kernel \w+, line \d+: ", stage.diagnosis), stage.diagnosis
+
+
+def test_the_whole_pipeline(folder: Path, tmp_path: Path) -> None:
+    program = folder / "whole.cu"
+    program.write_text(TEXTS["bytes"]())
+    workload = Workload.from_program(program, args=("{seed}",), ranks=2, seeds=2)
+    config = TransformConfig(api_type="gin", nvcc=False)
+    result = PreTransformPipeline(config).run(workload, tmp_path / "out")
+    assert result.verified, result.steps
+    assert [stage.passed for stage in result.stages] == [True, True]
+    assert result.evaluation is not None and len(result.evaluation.runs) == 6
