@@ -198,11 +198,11 @@ def test_errors_in_templates_of_the_shims_name_the_users_line(programs):
 def test_ptx_is_unsupported(programs):
     code = """#include <cuda_runtime.h>
 __global__ void k(unsigned* p) {
-  asm volatile("mov.u32 %0, %%laneid;" : "=r"(*p));
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;" : "+r"(*p));
 }
 int main() { k<<<1, 1>>>(nullptr); }
 """
-    with pytest.raises(UnsupportedError, match=r"inline PTX: mov\.u32") as caught:
+    with pytest.raises(UnsupportedError, match=r"inline PTX: movmatrix") as caught:
         programs.build(code)
     assert caught.value.line == 3
 

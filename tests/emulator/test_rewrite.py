@@ -295,10 +295,10 @@ def test_include_in_a_circle_ends(tmp_path: Path):
 
 
 PTX = r"""
-__device__ unsigned lane() { unsigned r; asm volatile("mov.u32 %0, %%laneid;" : "=r"(r));
+__device__ unsigned lane() { unsigned r; asm volatile("redux.sync.add.u32 %0, 1, ~0;" : "=r"(r));
   return r; }
-template <class T> __device__ void unused(T v) { asm("membar.gl;"); }
-static __device__ void also_unused() { asm volatile("trap;"); }
+template <class T> __device__ void unused(T v) { asm("cp.async.commit_group;"); }
+static __device__ void also_unused() { asm volatile("exit;"); }
 __global__ void k(int* p) { *p = 1; asm volatile("" ::: "memory");
 #if USE
   *p = lane();
@@ -316,7 +316,7 @@ def test_ptx_fails_the_compile_with_its_text_and_line(tmp_path: Path):
         ),
     )
     assert done.returncode != 0
-    assert re.search(rf"prog\.cu:2:\d+: error: .*{MARK} inline PTX: mov\.u32 %0", done.stderr)
+    assert re.search(rf"prog\.cu:2:\d+: error: .*{MARK} inline PTX: redux\.sync\.add", done.stderr)
 
 
 def test_ptx_that_is_not_compiled_and_host_assembly_do_no_harm(tmp_path: Path):

@@ -8,7 +8,7 @@ as the C++ library spells an attribute like that.
 from warploom.emulator.tokens import Kind, TokenStream
 from warploom.source.edits import TextEdit, decode
 
-_BUILTINS = frozenset((b"threadIdx", b"blockIdx", b"blockDim", b"gridDim", b"warpSize"))
+_BUILTINS = frozenset((b"threadIdx", b"blockIdx", b"blockDim", b"gridDim"))
 _STATEMENTS = frozenset(
     b"return else do case throw co_return co_yield and or not xor new delete goto sizeof".split()
 )
@@ -29,6 +29,75 @@ def name_edits(stream: TokenStream) -> list[TextEdit]:
     for at in sorted(renamed):
         token = stream.tokens[at]
         edits.append(TextEdit(token.start, token.end, f"wl_{decode(token.text)}"))
+    return edits + architecture_edits(stream)
+
+
+def architecture_edits(stream: TokenStream) -> list[TextEdit]:
+    """Return edits of `__CUDA_ARCH__` in conditionals inside of device-only functions.
+
+    nvcc reads a program once for the host, without the macro, and once for the device. We read it
+    once: what only the device runs is compiled as for compute capability 9.0, the rest as host
+    code.
+    """
+    marked = [
+        number
+        for number, directive in enumerate(stream.directives)
+        if any(stream.tokens[at].text == b"__CUDA_ARCH__" for at in directive.tokens)
+    ]
+    if not marked:
+        return []
+    bodies = _device_bodies(stream)
+    edits: list[TextEdit] = []
+    for number in marked:
+        directive = stream.directives[number]
+        if any(start < directive.start < end for start, end in bodies):
+            edits += _architecture_known(stream, number)
+    return edits
+
+
+def _device_bodies(stream: TokenStream) -> list[tuple[int, int]]:
+    """Return the byte ranges of the bodies of functions that run only on the device."""
+    bodies: list[tuple[int, int]] = []
+    for at, token in enumerate(stream.tokens):
+        if token.text not in (b"__global__", b"__device__") or token.directive >= 0:
+            continue
+        first = at
+        while first > 0 and stream.tokens[first - 1].text not in (b";", b"{", b"}"):
+            first -= 1
+        here = at
+        while here < len(stream) and stream.tokens[here].text not in (b"{", b";", b"="):
+            if stream.tokens[here].text == b"(":
+                here = stream.closing(here) or here
+            here += 1
+        words = {stream.tokens[i].text for i in range(first, min(here, len(stream)))}
+        if b"__host__" in words or not stream.is_at(here, b"{"):
+            continue
+        closer = stream.closing(here)
+        if closer is not None:
+            bodies.append((stream.tokens[here].start, stream.tokens[closer].start))
+    return bodies
+
+
+def _architecture_known(stream: TokenStream, number: int) -> list[TextEdit]:
+    """Return the edits of one conditional: the macro is 900 there."""
+    directive = stream.directives[number]
+    name = next(at for at in directive.tokens if stream.tokens[at].text == b"__CUDA_ARCH__")
+    if directive.keyword in (b"ifdef", b"ifndef"):
+        value = "1" if directive.keyword == b"ifdef" else "0"
+        return [TextEdit(directive.start, stream.tokens[name].end, f"#if {value}")]
+    edits: list[TextEdit] = []
+    for at in directive.tokens:
+        token = stream.tokens[at]
+        if token.text != b"__CUDA_ARCH__":
+            continue
+        if stream.is_at(at - 1, b"defined"):
+            edits.append(TextEdit(stream.tokens[at - 1].start, token.end, "1"))
+        elif stream.is_at(at - 1, b"(") and stream.is_at(at - 2, b"defined"):
+            edits.append(
+                TextEdit(stream.tokens[at - 2].start, stream.tokens[at + 1].end, "1")
+            )
+        else:
+            edits.append(TextEdit(token.start, token.end, "900"))
     return edits
 
 

@@ -6,6 +6,7 @@ into a program: dead branches and unused templates do no harm.
 
 import re
 
+from warploom.emulator.ptx import UnknownInstructionError, translate
 from warploom.emulator.tokens import Kind, TokenStream, newlines
 from warploom.source.edits import TextEdit, decode
 
@@ -63,7 +64,7 @@ def refusal(what: str, tag: str) -> str:
 
 
 def asm_edits(stream: TokenStream, tag: str) -> list[TextEdit]:
-    """Return edits that refuse each inline assembly statement that holds PTX."""
+    """Return edits that turn inline PTX into C++, or refuse what has no meaning here."""
     edits: list[TextEdit] = []
     for at, token in enumerate(stream.tokens):
         if token.kind is not Kind.NAME or token.text not in _ASM:
@@ -77,9 +78,12 @@ def asm_edits(stream: TokenStream, tag: str) -> list[TextEdit]:
         template = _template_text(stream, opener + 1, closer)
         if not _PTX.search(template):
             continue
-        first = re.sub(r"\s+", " ", template.replace("\\n", " ").replace("\\t", " ")).strip()
         end = stream.tokens[closer].end
-        text = refusal(f"inline PTX: {first[:60]}", f"asm_{tag}_{at}")
+        try:
+            text = translate(stream, opener, closer)
+        except UnknownInstructionError as unknown:
+            what = re.sub(r"\s+", " ", unknown.message).strip()
+            text = refusal(f"inline PTX: {what[:60]}", f"asm_{tag}_{at}")
         kept = decode(newlines(stream.text[token.start : end]))
         edits.append(TextEdit(token.start, end, text + kept))
     return edits

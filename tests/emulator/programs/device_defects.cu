@@ -29,7 +29,7 @@ __global__ void work(float* data, int n, float* other) {
   if (i < 32) __syncthreads();  // EXPECT(SKIPPED): divergent_barrier
 #endif
 #ifdef GLOBAL_RACE
-  other[0] = data[i];  // EXPECT(GLOBAL_RACE): data_race
+  other[0] = static_cast<float>(i);  // EXPECT(GLOBAL_RACE): data_race
 #endif
 #ifdef HOST_POINTER
   data[i] += other[i];  // EXPECT(HOST_POINTER): device_dereference_host

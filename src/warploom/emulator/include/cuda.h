@@ -4,6 +4,8 @@
 
 #include "cuda_runtime.h"
 
+#define __cuda_cuda_h__
+
 typedef int CUdevice;
 struct CUctx_st;
 typedef CUctx_st* CUcontext;

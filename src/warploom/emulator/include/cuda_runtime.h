@@ -1,7 +1,20 @@
 // Stands in for CUDA's own header when a program is built for the emulator.
 #pragma once
 
+// C++20's lerp is a global function as well, which CUDA's C++17 programs define themselves.
+#if !defined(_GLIBCXX_CMATH) && !defined(_LIBCPP_CMATH)
+#define lerp warploom_lerp
+#include <math.h>
 #include <cmath>
+#undef lerp
+namespace std {
+template <class A, class B, class C>
+constexpr auto lerp(A a, B b, C t) {
+  return warploom_lerp(a, b, t);
+}
+}  // namespace std
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -10,11 +23,14 @@
 #include <ctime>
 #include <new>
 
-#include "warploom/device.h"
 // Order matters: the keywords are macros that the C++ library must not see.
+// clang-format off
+#include "warploom/device.h"
 #include "warploom/api.h"
 #include "warploom/qualifiers.h"
 #include "warploom/vector_types.h"
 #include "warploom/atomics.h"
 #include "warploom/intrinsics.h"
 #include "warploom/warp.h"
+#include "warploom/ptx.h"
+// clang-format on

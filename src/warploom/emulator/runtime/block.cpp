@@ -95,7 +95,7 @@ void Block::run() {
   if (live == 0) {
     order_block(*this);
     kernel->block_finished(this);  // deletes this block
-  } else if (!ready.empty() || next_thread < threads.size()) {
+  } else if (!ready.empty() || next_thread < threads.size() || !gatherings.empty()) {
     enqueue(this);
   } else {
     kernel->block_parked();

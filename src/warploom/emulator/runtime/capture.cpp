@@ -175,9 +175,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
   const Stream* stream = resolve_stream(handle);
   if (!status) return cuda_fail(cudaErrorInvalidValue);
-  *status = !stream->capture            ? cudaStreamCaptureStatusNone
+  *status = !stream->capture           ? cudaStreamCaptureStatusNone
             : stream->capture->invalid ? cudaStreamCaptureStatusInvalidated
-                                        : cudaStreamCaptureStatusActive;
+                                       : cudaStreamCaptureStatusActive;
   return cudaSuccess;
 }
 

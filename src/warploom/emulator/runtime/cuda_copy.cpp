@@ -23,7 +23,8 @@ struct Copy {
   std::size_t src_pitch;
   std::size_t width, height;
   const char* name;
-  std::size_t depth = 1, dst_slice = 0, src_slice = 0;  // slices of rows, and bytes from one to next
+  std::size_t depth = 1, dst_slice = 0,
+              src_slice = 0;  // slices of rows, and bytes from one to next
   std::size_t rows() const { return height * depth; }
   char* dst_row(std::size_t row) const {
     return dst + row / height * dst_slice + row % height * dst_pitch;

@@ -14,13 +14,11 @@ using namespace warploom;
 
 namespace {
 
-bool valid(int device) { return device >= 0 && device < g_config.ranks; }
-
 // Compute capability 9.0: CUDA C++ Programming Guide, "Technical Specifications".
 constexpr int kSharedPerBlock = 48 << 10, kSharedOptIn = 227 << 10, kSharedPerSm = 228 << 10;
 constexpr int kThreadsPerSm = 2048, kRegisters = 65536, kBlocksPerSm = 32;
 
-unsigned g_limits[3] = {1024, 1 << 20, 8 << 20};
+std::size_t g_limits[7] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
 
 }  // namespace
 
@@ -35,13 +33,13 @@ cudaError_t cudaGetDevice(int* device) {
 }
 
 cudaError_t cudaSetDevice(int device) {
-  if (!valid(device)) return cuda_fail(cudaErrorInvalidDevice);
+  if (!valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
   current_host().device = device;
   return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
-  if (!prop || !valid(device)) return cuda_fail(cudaErrorInvalidDevice);
+  if (!prop || !valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
   *prop = {};
   std::snprintf(prop->name, sizeof prop->name, "warploom emulated GPU %d", device);
   prop->totalGlobalMem = total_bytes();
@@ -69,95 +67,19 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
   prop->maxBlocksPerMultiProcessor = kBlocksPerSm;
   prop->reservedSharedMemPerBlock = 1024;
   prop->pciBusID = device + 1;
-  return cudaSuccess;
-}
-
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  if (!valid(device)) return cuda_fail(cudaErrorInvalidDevice);
-  switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock:
-    case cudaDevAttrMaxBlockDimX:
-    case cudaDevAttrMaxBlockDimY:
-      *value = 1024;
-      break;
-    case cudaDevAttrMaxBlockDimZ:
-      *value = 64;
-      break;
-    case cudaDevAttrMaxGridDimX:
-      *value = 0x7FFFFFFF;
-      break;
-    case cudaDevAttrMaxGridDimY:
-    case cudaDevAttrMaxGridDimZ:
-      *value = 65535;
-      break;
-    case cudaDevAttrMaxSharedMemoryPerBlock:
-      *value = kSharedPerBlock;
-      break;
-    case cudaDevAttrTotalConstantMemory:
-      *value = 64 << 10;
-      break;
-    case cudaDevAttrWarpSize:
-      *value = 32;
-      break;
-    case cudaDevAttrMaxRegistersPerBlock:
-    case cudaDevAttrMaxRegistersPerMultiprocessor:
-      *value = kRegisters;
-      break;
-    case cudaDevAttrClockRate:
-      *value = 1980000;
-      break;
-    case cudaDevAttrMultiProcessorCount:
-      *value = g_devices[static_cast<std::size_t>(device)]->sm_count;
-      break;
-    case cudaDevAttrMemoryClockRate:
-      *value = 3201000;
-      break;
-    case cudaDevAttrGlobalMemoryBusWidth:
-      *value = 6144;
-      break;
-    case cudaDevAttrL2CacheSize:
-      *value = 50 << 20;
-      break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-      *value = kThreadsPerSm;
-      break;
-    case cudaDevAttrAsyncEngineCount:
-      *value = 3;
-      break;
-    case cudaDevAttrComputeCapabilityMajor:
-      *value = 9;
-      break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      *value = kSharedPerSm;
-      break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = kSharedOptIn;
-      break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor:
-      *value = kBlocksPerSm;
-      break;
-    case cudaDevAttrComputeCapabilityMinor:
-    case cudaDevAttrIntegrated:
-    case cudaDevAttrPageableMemoryAccess:
-      *value = 0;
-      break;
-    case cudaDevAttrCanMapHostMemory:
-    case cudaDevAttrConcurrentKernels:
-    case cudaDevAttrUnifiedAddressing:
-    case cudaDevAttrManagedMemory:
-    case cudaDevAttrConcurrentManagedAccess:
-    case cudaDevAttrCooperativeLaunch:
-    case cudaDevAttrMemoryPoolsSupported:
-      *value = 1;
-      break;
-    default:
-      return cuda_fail(cudaErrorInvalidValue);
-  }
+  prop->hostNativeAtomicSupported = prop->computePreemptionSupported = 1;
+  prop->canUseHostPointerForRegisteredMem = prop->hostRegisterSupported = 1;
+  prop->globalL1CacheSupported = prop->localL1CacheSupported = prop->deviceOverlap = 1;
+  prop->textureAlignment = prop->surfaceAlignment = 512;
+  prop->texturePitchAlignment = 32;
+  prop->clockRate = 1980000;
+  prop->memoryClockRate = 3201000;
+  prop->singleToDoublePrecisionPerfRatio = 2;
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
-  if (!valid(device)) return cuda_fail(cudaErrorInvalidDevice);
+  if (!valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
   std::snprintf(id, static_cast<std::size_t>(length), "0000:%02x:00.0", device + 1);
   return cudaSuccess;
 }
@@ -175,13 +97,13 @@ cudaError_t cudaDeviceReset() {
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
-  if (limit < 0 || limit > 2) return cuda_fail(cudaErrorInvalidValue);
-  g_limits[limit] = static_cast<unsigned>(value);
+  if (limit < 0 || limit > 6) return cuda_fail(cudaErrorInvalidValue);
+  g_limits[limit] = value;
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-  if (limit < 0 || limit > 2) return cuda_fail(cudaErrorInvalidValue);
+  if (limit < 0 || limit > 6) return cuda_fail(cudaErrorInvalidValue);
   *value = g_limits[limit];
   return cudaSuccess;
 }
@@ -189,7 +111,7 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
-  if (!valid(device) || !valid(peer)) return cuda_fail(cudaErrorInvalidDevice);
+  if (!valid_device(device) || !valid_device(peer)) return cuda_fail(cudaErrorInvalidDevice);
   *can = device != peer && lsa_team_of(device) == lsa_team_of(peer);
   return cudaSuccess;
 }
@@ -197,7 +119,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
   const int device = current_host().device;
   int can = 0;
-  if (!valid(peer) || peer == device) return cuda_fail(cudaErrorInvalidDevice);
+  if (!valid_device(peer) || peer == device) return cuda_fail(cudaErrorInvalidDevice);
   cudaDeviceCanAccessPeer(&can, device, peer);
   if (!can) return cuda_fail(cudaErrorNotSupported);
   auto enabled = g_devices[static_cast<std::size_t>(device)]->peers.begin() + peer;
@@ -207,7 +129,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-  if (!valid(peer)) return cuda_fail(cudaErrorInvalidDevice);
+  if (!valid_device(peer)) return cuda_fail(cudaErrorInvalidDevice);
   const int device = current_host().device;
   auto enabled = g_devices[static_cast<std::size_t>(device)]->peers.begin() + peer;
   if (!*enabled) return cuda_fail(cudaErrorPeerAccessNotEnabled);

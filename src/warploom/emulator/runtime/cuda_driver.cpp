@@ -24,8 +24,6 @@ int device_of_context(CUcontext context) {
   return static_cast<int>(reinterpret_cast<uintptr_t>(context) - kContexts);
 }
 
-bool valid(int device) { return device >= 0 && device < g_config.ranks; }
-
 std::vector<CUcontext>& stack() { return g_stacks[&current_host()]; }
 
 CUresult result(cudaError_t error) {
@@ -92,7 +90,7 @@ CUresult cuDeviceGetCount(int* count) {
 }
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   if (!g_initialised) return CUDA_ERROR_NOT_INITIALIZED;
-  if (!valid(ordinal)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!valid_device(ordinal)) return CUDA_ERROR_INVALID_DEVICE;
   *device = ordinal;
   return CUDA_SUCCESS;
 }
@@ -112,14 +110,14 @@ CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
   return error;
 }
 CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
-  if (!valid(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   *major = 9;
   *minor = 0;
   return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  if (!valid(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   *context = context_of(device);
   return CUDA_SUCCESS;
 }
@@ -130,7 +128,7 @@ CUresult cuCtxGetCurrent(CUcontext* context) {
 }
 CUresult cuCtxSetCurrent(CUcontext context) {
   if (!context) return CUDA_SUCCESS;
-  if (!valid(device_of_context(context))) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!valid_device(device_of_context(context))) return CUDA_ERROR_INVALID_CONTEXT;
   return result(cudaSetDevice(device_of_context(context)));
 }
 CUresult cuCtxGetDevice(CUdevice* device) { return result(cudaGetDevice(device)); }
@@ -147,7 +145,7 @@ CUresult cuCtxPopCurrent(CUcontext* context) {
 }
 CUresult cuCtxSynchronize() { return result(cudaDeviceSynchronize()); }
 CUresult cuCtxCreate(CUcontext* context, unsigned, CUdevice device) {
-  if (!valid(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   *context = context_of(device);
   return cuCtxPushCurrent(*context);
 }

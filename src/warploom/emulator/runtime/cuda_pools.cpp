@@ -22,8 +22,6 @@ std::map<int, Pool*> g_current_pools, g_default_pools;
 
 Pool* pool_of(cudaMemPool_t handle) { return reinterpret_cast<Pool*>(handle); }
 
-bool valid(int device) { return device >= 0 && device < g_config.ranks; }
-
 cudaError_t default_pool(cudaMemPool_t* out, int device) {
   Pool*& pool = g_default_pools[device];
   if (!pool) pool = new Pool{device, 0, {{1, 1}, {2, 1}, {3, 1}}};
@@ -38,12 +36,12 @@ bool is_switch(cudaMemPoolAttr attribute) {
 }  // namespace
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-  if (!pool || !valid(device)) return cuda_fail(cudaErrorInvalidDevice);
+  if (!pool || !valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
   return default_pool(pool, device);
 }
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
-  if (!pool || !valid(device)) return cuda_fail(cudaErrorInvalidDevice);
+  if (!pool || !valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
   const auto found = g_current_pools.find(device);
   if (found == g_current_pools.end()) return default_pool(pool, device);
   *pool = reinterpret_cast<cudaMemPool_t>(found->second);
@@ -51,13 +49,13 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
 }
 
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-  if (!pool || !valid(device)) return cuda_fail(cudaErrorInvalidValue);
+  if (!pool || !valid_device(device)) return cuda_fail(cudaErrorInvalidValue);
   g_current_pools[device] = pool_of(pool);
   return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
-  if (!pool || !props || !valid(props->location.id)) return cuda_fail(cudaErrorInvalidValue);
+  if (!pool || !props || !valid_device(props->location.id)) return cuda_fail(cudaErrorInvalidValue);
   *pool = reinterpret_cast<cudaMemPool_t>(new Pool{props->location.id, 0, {}});
   return cudaSuccess;
 }
@@ -116,6 +114,8 @@ cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return c
 cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) {
   return cudaSuccess;
 }
+
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t, unsigned) { return cudaSuccess; }
 
 cudaError_t cudaProfilerStart() { return cudaSuccess; }
 cudaError_t cudaProfilerStop() { return cudaSuccess; }

@@ -11,14 +11,14 @@ namespace warploom {
 namespace {
 
 // Waiters at one place with one reason are one line.
-struct Group {
+struct WaitGroup {
   std::string text;
   Frames where;
   const Fiber* example = nullptr;
   int count = 0;
   bool on_device = false;
 };
-using Groups = std::map<std::string, Group>;
+using WaitGroups = std::map<std::string, WaitGroup>;
 
 std::string reason_of(const Fiber& fiber) {
   if (!fiber.reason) return "code that is ready to run";
@@ -27,9 +27,9 @@ std::string reason_of(const Fiber& fiber) {
   return text;
 }
 
-void add(Groups& groups, const Fiber& fiber, const std::string& who) {
+void add(WaitGroups& groups, const Fiber& fiber, const std::string& who) {
   const std::string text = who + " waits in " + reason_of(fiber);
-  Group& group = groups[text];
+  WaitGroup& group = groups[text];
   group.text = text;
   group.where = frames_of(fiber);
   group.example = &fiber;
@@ -37,7 +37,7 @@ void add(Groups& groups, const Fiber& fiber, const std::string& who) {
   group.count++;
 }
 
-void add_hosts(Groups& groups) {
+void add_hosts(WaitGroups& groups) {
   for (const auto& process : g_processes) {
     for (const auto& thread : process->threads) {
       if (thread->fiber->state == FiberState::Done) continue;
@@ -46,7 +46,7 @@ void add_hosts(Groups& groups) {
   }
 }
 
-void add_threads(Groups& groups) {
+void add_threads(WaitGroups& groups) {
   for (const Kernel* kernel : running_kernels()) {
     for (const auto& block : kernel->resident) {
       for (const GpuThread& thread : block->threads) {
@@ -58,7 +58,7 @@ void add_threads(Groups& groups) {
   }
 }
 
-void add_streams(Groups& groups) {
+void add_streams(WaitGroups& groups) {
   for (const auto& device : g_devices) {
     for (const Stream* stream : device->streams) {
       if (stream->queue.empty()) continue;
@@ -66,7 +66,7 @@ void add_streams(Groups& groups) {
       if (op.kind == OpKind::Kernel && op.started) continue;
       const std::string text =
           format("rank %d: a stream waits ", op.rank) + describe_stream(*stream);
-      Group& group = groups[text];
+      WaitGroup& group = groups[text];
       group.text = text;
       group.where = op.where;
       group.count++;
@@ -91,7 +91,7 @@ void report_residency() {
   }
 }
 
-std::string summary(const Groups& groups) {
+std::string summary(const WaitGroups& groups) {
   constexpr int kLines = 16;
   std::string text = "nothing can go on:";
   int line = 0;
@@ -106,7 +106,7 @@ std::string summary(const Groups& groups) {
 }  // namespace
 
 void report_deadlock() {
-  Groups groups;
+  WaitGroups groups;
   add_hosts(groups);
   add_threads(groups);
   add_streams(groups);

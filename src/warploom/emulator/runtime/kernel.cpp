@@ -83,9 +83,7 @@ int fail_launch(HostThread& host, int error) {
 
 const std::vector<Kernel*>& running_kernels() { return g_running; }
 
-Kernel::~Kernel() {
-  std::erase(g_running, this);
-}
+Kernel::~Kernel() { std::erase(g_running, this); }
 
 void Kernel::activate_blocks() {
   while (next_block < total_blocks && resident.size() < std::min(residency, window)) {

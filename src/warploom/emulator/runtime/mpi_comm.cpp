@@ -12,24 +12,24 @@ namespace {
 
 enum class Phase { Before, Running, After };
 std::map<const Process*, Phase> g_phase;
-std::map<int, std::unique_ptr<Comm>> g_comms;
+std::map<int, std::unique_ptr<Comm>> g_mpi_comms;
 std::map<int, int> g_self;  // communicator of MPI_COMM_SELF, by process
 int g_next_handle = 3;
 
 Comm& world() {
-  auto& slot = g_comms[MPI_COMM_WORLD];
+  auto& slot = g_mpi_comms[MPI_COMM_WORLD];
   if (!slot) {
     std::vector<int> ranks;
     for (const auto& process : g_processes) ranks.push_back(process->rank);
     new_comm(std::move(ranks));
   }
-  return *g_comms[MPI_COMM_WORLD];
+  return *g_mpi_comms[MPI_COMM_WORLD];
 }
 
 Comm& self_comm() {
   const int rank = current_process().rank;
   const auto it = g_self.find(rank);
-  if (it != g_self.end()) return *g_comms[it->second];
+  if (it != g_self.end()) return *g_mpi_comms[it->second];
   world();
   Comm* comm = new_comm({rank});
   g_self[rank] = comm->handle;
@@ -110,8 +110,8 @@ std::string Comm::missing(const std::vector<bool>& present) const {
 }
 
 Comm* new_comm(std::vector<int> world) {
-  const int handle = g_comms[MPI_COMM_WORLD] ? g_next_handle++ : MPI_COMM_WORLD;
-  auto& slot = g_comms[handle];
+  const int handle = g_mpi_comms[MPI_COMM_WORLD] ? g_next_handle++ : MPI_COMM_WORLD;
+  auto& slot = g_mpi_comms[handle];
   slot = std::make_unique<Comm>();
   slot->handle = handle;
   const std::size_t size = world.size();
@@ -144,7 +144,8 @@ Place enter(MPI_Comm handle, const char* what) {
   }
   world();
   Comm* comm = handle == MPI_COMM_SELF ? &self_comm() : nullptr;
-  if (const auto it = g_comms.find(handle); !comm && it != g_comms.end()) comm = it->second.get();
+  if (const auto it = g_mpi_comms.find(handle); !comm && it != g_mpi_comms.end())
+    comm = it->second.get();
   require(comm != nullptr, what, "the communicator is MPI_COMM_NULL or does not exist");
   const auto member = std::find(comm->world.begin(), comm->world.end(), current_process().rank);
   require(member != comm->world.end(), what, "the caller is not in the communicator");

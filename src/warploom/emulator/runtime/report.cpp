@@ -90,7 +90,8 @@ void open_report() { send("{\"ev\":\"begin\"}"); }
 
 bool report_finding(FindingInfo info) {
   if (!info.where.pc[0] && g_current) info.where = capture_frames();
-  if (!g_known.insert(place_key(info.kind, info.where) + (info.warning ? "?" : "")).second) return false;
+  if (!g_known.insert(place_key(info.kind, info.where) + (info.warning ? "?" : "")).second)
+    return false;
   if (g_findings >= g_config.max_findings) return false;
   g_findings++;
   const GpuThread* thread = info.host ? nullptr : current_thread();

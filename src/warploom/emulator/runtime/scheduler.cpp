@@ -15,7 +15,7 @@ namespace {
 // time-out may need many; a real deadlock never ends.
 constexpr int kIdleRounds = 256;
 
-std::deque<Runnable*> g_hosts, g_devices_ready, g_network;
+std::deque<Runnable*> g_hosts, g_devices_ready, g_ready_network;
 std::vector<Runnable*> g_any;   // everything, when the order is random
 std::vector<Fiber*> g_polling;  // parked until something changes
 uint64_t g_polled_at = 0;
@@ -47,7 +47,7 @@ Runnable* next_runnable() {
     if (!g_devices_ready.empty()) return take(g_devices_ready);
     return nullptr;
   }
-  if (!g_network.empty()) return take(g_network);
+  if (!g_ready_network.empty()) return take(g_ready_network);
   if (!g_devices_ready.empty()) return take(g_devices_ready);
   if (!g_hosts.empty()) return take(g_hosts);
   return nullptr;
@@ -107,7 +107,7 @@ void enqueue(Runnable* runnable) {
   } else if (runnable->kind == Runnable::Kind::Host) {
     g_hosts.push_back(runnable);
   } else if (runnable->kind == Runnable::Kind::Network) {
-    g_network.push_back(runnable);
+    g_ready_network.push_back(runnable);
   } else {
     g_devices_ready.push_back(runnable);
   }
@@ -181,8 +181,8 @@ void run_until_done() {
       idle = 0;
       continue;
     }
-    if (!g_network.empty()) {
-      run_one(take(g_network));
+    if (!g_ready_network.empty()) {
+      run_one(take(g_ready_network));
       note_progress();
       continue;
     }

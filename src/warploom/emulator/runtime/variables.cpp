@@ -62,8 +62,7 @@ const Variable* find_variable_slow(const void* p) {
 uintptr_t shadow_of(const void* p) {
   const Variable* variable = find_variable(p);
   if (!variable || !variable->shadowed) return 0;
-  const int slot =
-      g_config.single_process && !variable->managed ? g_active_device : variable->rank;
+  const int slot = g_config.single_process && !variable->managed ? g_active_device : variable->rank;
   return kShadowBase + static_cast<uintptr_t>(slot) * kSlot + variable->offset +
          (reinterpret_cast<uintptr_t>(p) - variable->start);
 }

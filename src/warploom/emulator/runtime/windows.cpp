@@ -86,7 +86,7 @@ ncclResult_t check_memory(ncclComm* comm, const void* buffer, std::size_t bytes)
   return ncclSuccess;
 }
 
-void pair_up(ncclComm* comm, const HostMeeting& meeting) {
+void pair_windows(ncclComm* comm, const HostMeeting& meeting) {
   auto* set = new WindowSet;
   set->clique = comm->clique;
   for (void* member : meeting.argument) {
@@ -304,7 +304,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buffer, std::size_t b
   return run_host_task({[=] {
                           *meeting = post_meeting(c, "ncclCommWindowRegister",
                                                   format("%zu bytes", bytes), window);
-                          if ((*meeting)->arrived == c->clique->size) pair_up(c, **meeting);
+                          if ((*meeting)->arrived == c->clique->size) pair_windows(c, **meeting);
                         },
                         [=]() -> ncclResult_t {
                           await_meeting(c, **meeting);

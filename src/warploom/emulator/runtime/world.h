@@ -75,6 +75,7 @@ HostThread& current_host();  // the running host thread; a GPU thread here is a 
 Process& current_process();
 // The rank shown in reports for the running fiber: MPI rank, or device in a single process.
 int current_rank();
+inline bool valid_device(int device) { return device >= 0 && device < g_config.ranks; }
 int lsa_team_of(int rank);   // ranks of one LSA team are consecutive
 void end_process(int code);  // exit() of the running host thread's process; does not return
 

@@ -103,6 +103,16 @@ void atomic_access(const void* address, unsigned bytes, bool reads, bool writes,
 // Called after an emulated atomic that changed memory: threads that poll may go on.
 void atomic_changed();
 
+// A barrier in memory that counts arrivals; its phases follow each other (cuda::barrier).
+struct PhaseBarrier {
+  unsigned expected, arrived;
+  unsigned long long phase;
+};
+void start_barrier(PhaseBarrier* barrier, unsigned expected);
+unsigned long long arrive_at(PhaseBarrier* barrier, unsigned count, Scope scope);
+void wait_at(const PhaseBarrier* barrier, unsigned long long phase, Scope scope);
+void drop_from(PhaseBarrier* barrier);
+
 void device_assert(const char* expression, const char* file, int line);
 [[noreturn]] void device_trap();
 // A call that is declared but not emulated: ends the run as unsupported.

@@ -6,12 +6,12 @@
 namespace cuda {
 
 // A size that promises an alignment of source and target.
-template <std::size_t Alignment>
+template <::std::size_t Alignment>
 struct aligned_size_t {
-  static constexpr std::size_t align = Alignment;
-  std::size_t value;
-  explicit constexpr aligned_size_t(std::size_t bytes) : value(bytes) {}
-  constexpr operator std::size_t() const { return value; }
+  static constexpr ::std::size_t align = Alignment;
+  ::std::size_t value;
+  explicit constexpr aligned_size_t(::std::size_t bytes) : value(bytes) {}
+  constexpr operator ::std::size_t() const { return value; }
 };
 
 }  // namespace cuda

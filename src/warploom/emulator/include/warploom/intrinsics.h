@@ -146,6 +146,17 @@ inline float normcdff(float v) { return 0.5f * std::erfc(-v * 0.7071067811865475
 inline double normcdf(double v) { return 0.5 * std::erfc(-v * 0.70710678118654752440); }
 inline float norm3df(float a, float b, float c) { return std::sqrt(a * a + b * b + c * c); }
 
+inline unsigned umin(unsigned a, unsigned b) { return a < b ? a : b; }
+inline unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
+inline long long llmin(long long a, long long b) { return a < b ? a : b; }
+inline long long llmax(long long a, long long b) { return a < b ? b : a; }
+inline unsigned long long ullmin(unsigned long long a, unsigned long long b) {
+  return a < b ? a : b;
+}
+inline unsigned long long ullmax(unsigned long long a, unsigned long long b) {
+  return a < b ? b : a;
+}
+
 // --- min and max in the global namespace, for mixed arithmetic types
 #define WARPLOOM_MIN_MAX(A, B, R)                                                         \
   inline constexpr R min(A a, B b) {                                                      \
@@ -208,7 +219,6 @@ void __stwt(T* p, std::type_identity_t<T> value) {
 
 // --- clocks, traps, address spaces
 inline long long clock64() { return warploom::device_clock(); }
-inline unsigned long long __globaltimer() { return warploom::global_timer(); }
 void __nanosleep(unsigned nanoseconds);
 [[noreturn]] inline void __trap() { warploom::device_trap(); }
 inline void __brkpt() {}

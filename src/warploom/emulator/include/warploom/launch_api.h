@@ -20,9 +20,23 @@ enum cudaLaunchAttributeID {
   cudaLaunchAttributeMemSyncDomain = 10,
   cudaLaunchAttributePreferredSharedMemoryCarveout = 14,
 };
+enum cudaAccessProperty {
+  cudaAccessPropertyNormal = 0,
+  cudaAccessPropertyStreaming = 1,
+  cudaAccessPropertyPersisting = 2,
+};
+struct cudaAccessPolicyWindow {
+  void* base_ptr;
+  size_t num_bytes;
+  float hitRatio;
+  cudaAccessProperty hitProp;
+  cudaAccessProperty missProp;
+};
 struct cudaLaunchAttributeValue {
   union {
     char pad[64];
+    cudaAccessPolicyWindow accessPolicyWindow;
+    int syncPolicy;
     int cooperative;
     struct {
       unsigned x, y, z;
@@ -38,6 +52,14 @@ struct cudaLaunchAttribute {
   cudaLaunchAttributeID id;
   cudaLaunchAttributeValue val;
 };
+typedef cudaLaunchAttributeID cudaStreamAttrID;
+typedef cudaLaunchAttributeValue cudaStreamAttrValue;
+#define cudaStreamAttributeAccessPolicyWindow cudaLaunchAttributeAccessPolicyWindow
+#define cudaStreamAttributeSynchronizationPolicy cudaLaunchAttributeSynchronizationPolicy
+#define cudaStreamAttributePriority cudaLaunchAttributePriority
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribute,
+                                   const cudaStreamAttrValue* value);
+
 struct cudaLaunchConfig_t {
   dim3 wl_gridDim;  // gridDim and blockDim are macros; the rewriter renames such members
   dim3 wl_blockDim;

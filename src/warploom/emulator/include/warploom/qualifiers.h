@@ -17,6 +17,12 @@
 #define __nv_pure__
 #define __device_builtin__
 
+// Programs ask by these which headers were read.
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
+#define __DRIVER_TYPES_H__
+#define __VECTOR_TYPES_H__
+
 #define CUDART_VERSION 13000
 #define CUDA_VERSION 13000
 #define __CUDACC_VER_MAJOR__ 13

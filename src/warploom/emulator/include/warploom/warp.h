@@ -93,6 +93,33 @@ inline int __any_sync(unsigned mask, int predicate) {
 inline int __all_sync(unsigned mask, int predicate) {
   return warploom::ballot(mask, !predicate) == 0;
 }
+// The forms of CUDA 8 and before: among the lanes that come together.
+inline unsigned __ballot(int predicate, int site = __builtin_LINE()) {
+  return warploom::ballot(warploom::active_mask(site), predicate);
+}
+inline int __any(int predicate, int site = __builtin_LINE()) {
+  return warploom::ballot(warploom::active_mask(site), predicate) != 0;
+}
+inline int __all(int predicate, int site = __builtin_LINE()) {
+  return warploom::ballot(warploom::active_mask(site), !predicate) == 0;
+}
+template <class T>
+T __shfl(T value, int source, int width = 32, int site = __builtin_LINE()) {
+  return __shfl_sync(warploom::active_mask(site), value, source, width);
+}
+template <class T>
+T __shfl_up(T value, unsigned delta, int width = 32, int site = __builtin_LINE()) {
+  return __shfl_up_sync(warploom::active_mask(site), value, delta, width);
+}
+template <class T>
+T __shfl_down(T value, unsigned delta, int width = 32, int site = __builtin_LINE()) {
+  return __shfl_down_sync(warploom::active_mask(site), value, delta, width);
+}
+template <class T>
+T __shfl_xor(T value, int bits, int width = 32, int site = __builtin_LINE()) {
+  return __shfl_xor_sync(warploom::active_mask(site), value, bits, width);
+}
+
 template <class T>
 WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask, T value) {
   std::uint64_t mine = 0, all[32];

@@ -1,0 +1,234 @@
+"""Inline PTX as C++: `asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(v) : "l"(p));`.
+
+A statement becomes a block: its operands as registers of the constraint's type, one C++ statement
+per instruction, then the outputs. What an instruction means is in `ptx_instructions`.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from warploom.core.errors import WarploomError
+from warploom.emulator.ptx_instructions import REGISTERS, Instruction, statement
+from warploom.emulator.tokens import Kind, TokenStream
+from warploom.source.edits import decode
+
+_CONSTRAINTS = {
+    "r": "std::uint32_t",
+    "l": "std::uint64_t",
+    "h": "std::uint16_t",
+    "f": "float",
+    "d": "double",
+    "q": "unsigned __int128",
+    "n": "std::uint64_t",
+}
+_TYPES = {
+    "pred": "bool", "b8": "std::uint8_t", "u8": "std::uint8_t", "s8": "std::int8_t",
+    "b16": "std::uint16_t", "u16": "std::uint16_t", "s16": "std::int16_t",
+    "b32": "std::uint32_t", "u32": "std::uint32_t", "s32": "std::int32_t",
+    "b64": "std::uint64_t", "u64": "std::uint64_t", "s64": "std::int64_t",
+    "f32": "float", "f64": "double", "f16x2": "std::uint32_t", "f16": "std::uint16_t",
+}  # fmt: skip
+_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "r": "\n", "v": " ", "f": " "}
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_PREDICATE = re.compile(r"@(!?)\s*([%\w$]+)\s+(.*)", re.DOTALL)
+_RANGE = re.compile(r"([%\w$]+)<(\d+)>")
+
+
+class UnknownInstructionError(WarploomError):
+    """An instruction that has no meaning here; the message is the instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One operand of an asm statement: its constraint and the C++ expression."""
+
+    constraint: str
+    expression: str
+    name: str = ""
+
+    @property
+    def register(self) -> str:
+        """The C++ type of the register that holds it."""
+        letter = self.constraint.strip("=+&")
+        if letter not in _CONSTRAINTS:
+            raise UnknownInstructionError(f'the constraint "{self.constraint}"')
+        return _CONSTRAINTS[letter]
+
+
+@dataclass(slots=True)
+class _Block:
+    """The C++ of one asm statement while it is made."""
+
+    operands: tuple[Operand, ...]
+    lines: list[str] = field(default_factory=list[str])
+    locals: dict[str, str] = field(default_factory=dict[str, str])
+
+    def reference(self, text: str) -> str:
+        """Return the C++ of one PTX operand that is no address and no vector."""
+        text = text.strip()
+        if found := re.fullmatch(r"%(\d+)", text):
+            number = int(found[1])
+            if number >= len(self.operands):
+                raise UnknownInstructionError(f"operand {text}")
+            return f"wl_a{number}"
+        if found := re.fullmatch(r"%\[(\w+)\]", text):
+            for number, operand in enumerate(self.operands):
+                if operand.name == found[1]:
+                    return f"wl_a{number}"
+        if text in self.locals:
+            return self.locals[text]
+        plain = text.removeprefix("%").removeprefix("%")
+        if text.startswith("%") and plain in REGISTERS:
+            return REGISTERS[plain]
+        if found := re.fullmatch(r"0[fF]([0-9A-Fa-f]{8})", text):
+            return f"__uint_as_float(0x{found[1]}u)"
+        if found := re.fullmatch(r"0[dD]([0-9A-Fa-f]{16})", text):
+            return f"__longlong_as_double(0x{found[1]}ll)"
+        if re.fullmatch(r"[+-]?(?:0[xX][0-9A-Fa-f]+|\d+)U?|[+-]?\d+\.\d*", text):
+            return f"({text})"
+        if text == "WARP_SZ":
+            return "32"
+        raise UnknownInstructionError(text)
+
+    def declare(self, kind: str, names: str) -> None:
+        """Enter the registers of a `.reg` line."""
+        if kind not in _TYPES:
+            raise UnknownInstructionError(f".reg .{kind}")
+        for item in names.split(","):
+            item = item.strip()
+            many = _RANGE.fullmatch(item)
+            found = [f"{many[1]}{i}" for i in range(int(many[2]))] if many else [item]
+            for name in found:
+                variable = f"wl_r{len(self.locals)}"
+                self.locals[name] = variable
+                self.lines.append(f"[[maybe_unused]] {_TYPES[kind]} {variable}{{}};")
+
+    def add(self, text: str) -> None:
+        """Translate one instruction or declaration."""
+        text = text.strip()
+        if not text:
+            return
+        if found := re.fullmatch(r"\.reg\s+\.(\w+)\s+(.*)", text, re.DOTALL):
+            self.declare(found[1], found[2])
+            return
+        guard = ""
+        if found := _PREDICATE.fullmatch(text):
+            guard = f"if ({found[1]}{self.reference(found[2])}) "
+            text = found[3].strip()
+        head, _, rest = text.partition(" ") if " " in text else (text, "", "")
+        name, *suffixes = head.replace("::", "__").split(".")
+        instruction = Instruction(name, tuple(suffixes), tuple(_split(rest)), self.reference)
+        made = statement(instruction)
+        if made is None:
+            raise UnknownInstructionError(text)
+        self.lines.append(f"{guard}{{ {made} }}")
+
+
+def _split(text: str) -> list[str]:
+    """Split operands at the commas that are in no bracket."""
+    parts: list[str] = []
+    depth = 0
+    current = ""
+    for char in text:
+        if char in "[{(":
+            depth += 1
+        elif char in ")}]":
+            depth -= 1
+        if (char == "," and depth == 0) or (char == "|" and depth == 0):
+            parts.append(current.strip())
+            current = ""
+        else:
+            current += char
+    if current.strip():
+        parts.append(current.strip())
+    return parts
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\(\r?\n|.)", lambda m: _ESCAPES.get(m[1], ""), text, flags=re.DOTALL)
+
+
+def _instructions(template: str) -> list[str]:
+    """Split a template at semicolons and at the braces of scopes."""
+    text = re.sub(r"\s+", " ", _COMMENT.sub(" ", template))
+    parts: list[str] = []
+    current = ""
+    depth = 0  # of braces and brackets inside of an instruction
+    for char in text:
+        starts = not current.strip()
+        if char == ";" and depth == 0:
+            parts.append(current)
+            current = ""
+        elif char in "{}" and starts:
+            continue  # a scope
+        else:
+            depth += (char in "{[(") - (char in "}])")
+            current += char
+    if current.strip():
+        parts.append(current)
+    return parts
+
+
+def _sections(stream: TokenStream, opener: int, closer: int) -> list[list[range]]:
+    """Return the token ranges between the colons and commas inside of an asm statement."""
+    sections: list[list[range]] = [[]]
+    begin = at = opener + 1
+    while at <= closer:
+        text = stream.tokens[at].text
+        if text in (b":", b"::", b",") or at == closer:
+            if at > begin:
+                sections[-1].append(range(begin, at))
+            if text == b":":
+                sections.append([])
+            elif text == b"::":
+                sections += [[], []]
+            begin = at + 1
+        elif text in (b"(", b"[", b"{"):
+            at = stream.closing(at) or at
+        at += 1
+    return sections
+
+
+def _operand(stream: TokenStream, tokens: range) -> Operand:
+    """Read `[name] "constraint" (expression)`."""
+    at = tokens.start
+    name = ""
+    if stream.is_at(at, b"["):
+        name = decode(stream.tokens[at + 1].text)
+        at += 3
+    if stream.kind_at(at) is not Kind.STRING or not stream.is_at(at + 1, b"("):
+        raise UnknownInstructionError("an operand")
+    constraint = decode(stream.tokens[at].text).strip('"')
+    words = [decode(stream.tokens[i].text) for i in range(at + 1, tokens.stop)]
+    return Operand(constraint, " ".join(words), name)
+
+
+def translate(stream: TokenStream, opener: int, closer: int) -> str:
+    """Return the C++ statement for the asm statement in the brackets at `opener` and `closer`.
+
+    Raises:
+        UnknownInstructionError: an instruction, register or constraint is not emulated.
+    """
+    sections = _sections(stream, opener, closer)
+    template = "".join(
+        _unescape(decode(stream.tokens[at].text).partition('"')[2].removesuffix('"'))
+        for part in sections[0]
+        for at in part
+        if stream.tokens[at].kind is Kind.STRING
+    )
+    outputs = [_operand(stream, part) for part in (sections[1] if len(sections) > 1 else [])]
+    inputs = [_operand(stream, part) for part in (sections[2] if len(sections) > 2 else [])]
+    block = _Block((*outputs, *inputs))
+    for number, operand in enumerate(block.operands):
+        value = f"::warploom::ptx::input<{operand.register}>({operand.expression})"
+        known = number >= len(outputs) or operand.constraint.startswith("+")
+        block.lines.append(
+            f"[[maybe_unused]] {operand.register} wl_a{number}{f' = {value}' if known else '{}'};"
+        )
+    for text in _instructions(template):
+        block.add(text)
+    block.lines += [
+        f"::warploom::ptx::assign({operand.expression}, wl_a{number});"
+        for number, operand in enumerate(outputs)
+    ]
+    return f"do {{ {' '.join(block.lines)} }} while (0)"

@@ -1,0 +1,35 @@
+// What inline PTX asks of the machine.
+#include "../include/cuda_runtime.h"
+#include "kernel.h"
+#include "memory.h"
+
+namespace warploom::ptx {
+
+void* shared_address(uint64_t address) {
+  const GpuThread* thread = current_thread();
+  if (address >> 32 || !thread || thread->block->slot < 0) return reinterpret_cast<void*>(address);
+  // No block's shared memory crosses a boundary of 4 GiB.
+  const uint64_t slot = kSharedBase + static_cast<uintptr_t>(thread->block->slot) * kSharedSlot;
+  return reinterpret_cast<void*>((slot & ~uint64_t{0xFFFFFFFF}) | address);
+}
+
+unsigned warp_index() {
+  const GpuThread* thread = current_thread();
+  return thread ? thread->linear / 32u : 0;
+}
+
+unsigned sm_index() {
+  const GpuThread* thread = current_thread();
+  if (!thread) return 0;
+  const Kernel& kernel = *thread->block->kernel;
+  const auto count =
+      static_cast<unsigned>(g_devices[static_cast<std::size_t>(kernel.device)]->sm_count);
+  return thread->block->number % count;
+}
+
+unsigned dynamic_shared_bytes() {
+  const GpuThread* thread = current_thread();
+  return thread ? static_cast<unsigned>(thread->block->kernel->config.shared_bytes) : 0;
+}
+
+}  // namespace warploom::ptx
