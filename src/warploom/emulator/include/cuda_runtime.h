@@ -10,11 +10,11 @@
 #include <ctime>
 #include <new>
 
-#include "warploom/device.h"
-// Order matters: the keywords are macros that the C++ library must not see.
+// After the C++ library: CUDA's keywords are macros that it must not see.
 #include "warploom/api.h"
+#include "warploom/atomics.h"
+#include "warploom/device.h"
+#include "warploom/intrinsics.h"
 #include "warploom/qualifiers.h"
 #include "warploom/vector_types.h"
-#include "warploom/atomics.h"
-#include "warploom/intrinsics.h"
 #include "warploom/warp.h"

@@ -33,7 +33,7 @@ struct Fiber {
   char* stack = nullptr;  // lowest address
   std::size_t stack_bytes = 0;
   FiberState state = FiberState::Ready;
-  bool polling = false;  // ready, but only re-reads memory until somebody changes it
+  bool polling = false;                // ready, but only re-reads memory until somebody changes it
   const WaitReason* reason = nullptr;  // lies on its stack while it waits
   std::function<void()> entry;
   GpuThread* gpu = nullptr;      // the GPU thread that it runs now, if any

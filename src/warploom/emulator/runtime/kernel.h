@@ -31,8 +31,8 @@ struct GpuThread {
   bool fenced = false;
   Clock fence_release;  // published by later relaxed atomic writes
   Scope fence_scope = Scope::Block;
-  Clock pending;                  // seen by relaxed atomic reads, acquired by the next fence
-  bool touched_memory = false;    // it did more than return early
+  Clock pending;                // seen by relaxed atomic reads, acquired by the next fence
+  bool touched_memory = false;  // it did more than return early
   uint32_t barriers_passed = 0;
   int stored_to = -1;  // device of a store to a peer that was not yet released to the system
   const char* group_call = nullptr;  // the NCCL operation whose group barrier it is in
@@ -84,7 +84,7 @@ struct Block final : Runnable {
   BarrierState barrier;  // __syncthreads
   std::map<unsigned, BarrierState> named_barriers;
   std::map<uint64_t, WarpState> warps;  // by warp and mask
-  bool saw_narrow_scope = false;  // a release whose scope did not reach one of its threads
+  bool saw_narrow_scope = false;        // a release whose scope did not reach one of its threads
   // Happens-before inside of the block.
   Clock clock;
   uint32_t time = 1, base = 1;

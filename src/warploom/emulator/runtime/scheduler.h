@@ -24,7 +24,7 @@ void run_until_done();             // returns when every host thread has ended, 
 
 // --- called on a fiber -------------------------------------------------------------------------
 void block_current(const WaitReason& reason);  // sleeps until wake()
-void yield_current();                   // goes to the end of the queue, counted as progress
+void yield_current();                          // goes to the end of the queue, counted as progress
 // As yield, for a loop that re-reads memory and makes no progress by itself. `computing`: it may as
 // well be a long computation, so it never counts as stuck; the network gets its turn all the same.
 void poll_current(bool computing = false);
