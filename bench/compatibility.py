@@ -65,10 +65,11 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         rows = [row_of(e, api, Path(name)) for e in EXAMPLES for api in ("gin", "lsa")]
+    columns = max((list(row) for row in rows), key=len)
+    rows = [{column: row.get(column, "") for column in columns} for row in rows]
     show(rows, options.json, "transforms of the examples")
     if options.write:
-        columns = list(rows[0])
-        cells = [[row.get(column, "") for column in columns] for row in rows]
+        cells = [[row[column] for column in columns] for row in rows]
         lines = [columns, ["---"] * len(columns), *cells]
         table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         (ROOT / options.write).write_text(HEADER + table + "\n")

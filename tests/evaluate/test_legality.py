@@ -354,16 +354,16 @@ def test_a_candidate_without_the_regions_is_refused() -> None:
 def test_names_that_transform_generated_stay_usable() -> None:
     made = FRAME.replace(
         "KERNELS",
-        "namespace warploom { inline int exchange(int n) { return n; } }\n" + KERNELS,
+        "namespace device_comm { inline int exchange(int n) { return n; } }\n" + KERNELS,
     )
-    trusted = Program(made.replace("PIPELINE", f"  n = warploom::exchange(n);\n{PIPELINE}"))
+    trusted = Program(made.replace("PIPELINE", f"  n = device_comm::exchange(n);\n{PIPELINE}"))
 
     def with_pipeline(text: str) -> list[str]:
         candidate = Program(made.replace("PIPELINE", f"{text}\n{PIPELINE}"))
         return [item.kind for item in refusals(candidate, trusted)]
 
     assert refusals(trusted, trusted) == []
-    assert with_pipeline("  n = warploom::exchange(n + 1);") == []
+    assert with_pipeline("  n = device_comm::exchange(n + 1);") == []
     assert with_pipeline("  n = warploom::report(n);") == ["reserved-name"]
     assert with_pipeline("  n = warploom_report(n);") == ["reserved-name"]
 

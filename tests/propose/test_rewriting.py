@@ -71,7 +71,7 @@ def own_part(text: str) -> str:
     """The program without the prelude."""
     before, _, rest = text.partition("// ---- warploom: communication layer")
     return re.sub(r"#include <(nccl_device.h|algorithm|cstdint|map|vector)>\n", "", before) + (
-        rest.partition("}  // namespace warploom\n")[2] if rest else ""
+        rest.partition("}  // namespace device_comm\n")[2] if rest else ""
     )
 
 
@@ -87,31 +87,32 @@ def squeeze(text: str) -> str:
 
 def test_only_tokens_that_must_change_do(tmp_path: Path) -> None:
     text = own_part(rewritten(tmp_path, PROGRAM))
-    opening = "  CHECK(warploom::openWindows());\n"
+    opening = "  CHECK(device_comm::openWindows());\n"
     assert text.count(opening) == 1
     changes = changed_lines(squeeze(PROGRAM), squeeze(text.replace(opening, "")))
     assert [(a.strip(), b.strip()) for a, b in changes] == [
         (
             "CHECK(ncclCommInitRank(&comm, ranks, id, rank));",
-            "CHECK(warploom::commInitRank(&comm, ranks, id, rank));",
+            "CHECK(device_comm::commInitRank(&comm, ranks, id, rank));",
         ),
         (
             "CHECK(cudaMalloc(&data, 64 * sizeof(float)));",
-            "CHECK(warploom::windowMalloc(&data, 64 * sizeof(float)));",
+            "CHECK(device_comm::windowMalloc(&data, 64 * sizeof(float)));",
         ),
         (
             "CHECK(ncclAllReduce(data, data, 64, ncclFloat, ncclSum, comm, stream));",
-            "CHECK(warploom::launchAllReduce(data, data, 64, ncclFloat, ncclSum, comm, stream));",
+            "CHECK(device_comm::launchAllReduce(data, data, 64, ncclFloat, ncclSum, comm, "
+            "stream));",
         ),
-        ("cudaFree(data);", "warploom::windowFree(data);"),
-        ("cudaFree(other);", "warploom::windowFree(other);"),
-        ("ncclCommDestroy(comm);", "warploom::commDestroy(comm);"),
+        ("cudaFree(data);", "device_comm::windowFree(data);"),
+        ("cudaFree(other);", "device_comm::windowFree(other);"),
+        ("ncclCommDestroy(comm);", "device_comm::commDestroy(comm);"),
     ]
 
 
 def test_windows_open_before_the_pipeline_begins(tmp_path: Path) -> None:
     lines = own_part(rewritten(tmp_path, PROGRAM)).splitlines()
-    at = lines.index("  CHECK(warploom::openWindows());")
+    at = lines.index("  CHECK(device_comm::openWindows());")
     assert lines[at + 1] == "  twice<<<1, 32, 0, stream>>>(data, 64);"
 
 
@@ -119,7 +120,7 @@ def test_stage_a_keeps_the_host_collective(tmp_path: Path) -> None:
     text = rewritten(tmp_path, PROGRAM, stage=Stage.WINDOWS)
     assert "CHECK(ncclAllReduce(data, data" in text
     assert "launchAllReduce" not in text
-    assert "warploom::windowMalloc(&data" in text
+    assert "device_comm::windowMalloc(&data" in text
     assert "ncclDevCommCreate" in text and "ncclCommWindowRegister" in text
 
 
@@ -139,7 +140,7 @@ def test_lsa_and_gin_use_their_own_api(tmp_path: Path) -> None:
 
 def test_every_allocation_when_asked(tmp_path: Path) -> None:
     text = rewritten(tmp_path, PROGRAM, every_allocation=True)
-    assert "warploom::windowMalloc(&other" in text
+    assert "device_comm::windowMalloc(&other" in text
 
 
 def test_windows_line_ends_stay(tmp_path: Path) -> None:
@@ -166,8 +167,8 @@ def test_calls_in_macro_bodies_and_helpers(tmp_path: Path) -> None:
     ).replace("CHECK(cudaMalloc(&data, 64 * sizeof(float)));", "data = device<float>(64);")
     text = text.replace("CHECK(ncclAllReduce(data,", "CHECK(SUM(data)); CHECK(ncclAllReduce(data,")
     result = own_part(rewritten(tmp_path, text))
-    assert "warploom::launchAllReduce(b, b, 64" in result
-    assert "warploom::windowMalloc(&p, n * sizeof(T))" in result
+    assert "device_comm::launchAllReduce(b, b, 64" in result
+    assert "device_comm::windowMalloc(&p, n * sizeof(T))" in result
     assert "CHECK(cudaMalloc(&other" in result
 
 
@@ -246,7 +247,7 @@ REFUSED = {
     ),
     "eight bits": (("64, ncclFloat, ncclSum", "64, ncclFloat8e4m3, ncclSum"), "ncclAllReduce(data",
                    "not generated"),
-    "name": (("int main", "namespace warploom {}\nint main"), "namespace w", "name warploom"),
+    "name": (("int main", "namespace device_comm {}\nint main"), "namespace d", "name device_comm"),
     "non-blocking": (
         ("  ncclComm_t comm;", "  ncclConfig_t c = NCCL_CONFIG_INITIALIZER;\n  c.blocking = 0;\n"
          "  ncclComm_t comm;"),

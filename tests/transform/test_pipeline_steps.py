@@ -146,7 +146,7 @@ def test_markers_that_are_there_stay(judge: Judge, tmp_path: Path) -> None:
     assert second.program is not None
     text = second.program.read_text()
     assert [r.name for r in Program(text).regions] == regions
-    assert "warploom::launchAlltoAll" in text
+    assert "device_comm::launchAlltoAll" in text
 
 
 def test_a_refusal_writes_nothing(judge: Judge, tmp_path: Path) -> None:

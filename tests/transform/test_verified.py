@@ -94,7 +94,7 @@ def test_older_rules(nccl: str, api: Api, pair) -> None:
 
 
 def test_reductions_in_many_rounds(pair) -> None:
-    require(pair("bytes", Api.GIN).judged(3, defines={"WARPLOOM_STAGING_BYTES": "48"}))
+    require(pair("bytes", Api.GIN).judged(3, defines={"DEVICE_COMM_STAGING_BYTES": "48"}))
 
 
 def test_one_rank_alone(pair) -> None:
@@ -114,7 +114,7 @@ def test_the_judge_sees_a_broken_protocol(pair, folder: Path) -> None:
     good = pair("half", Api.GIN)
     broken = folder / "broken" / "half.cu"
     broken.parent.mkdir()
-    wait = "  if (s.open) WARPLOOM_CUDA(cudaStreamWaitEvent(stream, s.last, 0));\n"
+    wait = "  if (s.open) DEVICE_COMM_CUDA(cudaStreamWaitEvent(stream, s.last, 0));\n"
     flush = "  __syncthreads();\n  gin.flush(ncclCoopCta());\n}\n"
     text = good.device.read_text()
     assert wait in text and flush in text

@@ -190,14 +190,6 @@ def _names(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
         before = tokens[at - 1].text if at else ""
         after = tokens[at + 1].text if at + 1 < len(tokens) else ""
         yield from _name(token, before, after, frame)
-        if token.text == "warploom" and after == "::" and at + 2 < len(tokens):
-            yield from _generated(tokens[at + 2], frame)
-
-
-def _generated(name: Token, frame: Frame) -> Iterator[Refused]:
-    """`warploom::name` may be what `transform` generated, never what the evaluator has."""
-    if name.text not in frame.known:
-        yield Refused("reserved-name", f"warploom::{name.text} is not the program's own", name.line)
 
 
 def _name(token: Token, before: str, after: str, frame: Frame) -> Iterator[Refused]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warploom.propose.rules.lexing import mask
+from warploom.propose.rules.prelude import NAMESPACE
 from warploom.source import AnalysisReport, SourceFile, TextEdit, apply_edits, parse_source
 from warploom.source.pipeline import pipeline_spans
 from warploom.source.records import CallSite
@@ -130,7 +131,7 @@ def _works(file: SourceFile, analysis: AnalysisReport, workers: frozenset[str], 
     for call in file.nodes("call_expression", within=node):
         function = call.child_by_field_name("function")
         name = file.node_text(function) if function is not None else ""
-        if name.split("<")[0].split("::")[-1] in workers or name.startswith("warploom::launch"):
+        if name.split("<")[0].split("::")[-1] in workers or name.startswith(f"{NAMESPACE}::launch"):
             return True
     return False
 

@@ -23,14 +23,12 @@ constexpr auto lerp(A a, B b, C t) {
 #include <ctime>
 #include <new>
 
-// Order matters: the keywords are macros that the C++ library must not see.
-// clang-format off
-#include "warploom/device.h"
+// After the C++ library: CUDA's keywords are macros that it must not see.
 #include "warploom/api.h"
+#include "warploom/atomics.h"
+#include "warploom/device.h"
+#include "warploom/intrinsics.h"
+#include "warploom/ptx.h"
 #include "warploom/qualifiers.h"
 #include "warploom/vector_types.h"
-#include "warploom/atomics.h"
-#include "warploom/intrinsics.h"
 #include "warploom/warp.h"
-#include "warploom/ptx.h"
-// clang-format on

@@ -12,7 +12,8 @@ from types import MappingProxyType
 from warploom.core.records import Api
 from warploom.source.regions import END, START
 
-NAMESPACE = "warploom"
+# Not `warploom`: that is the emulator's, and closed to candidates.
+NAMESPACE = "device_comm"
 
 REDUCTIONS = frozenset({"ncclAllReduce", "ncclReduceScatter", "ncclReduce"})
 MESSAGES = frozenset({"ncclSend", "ncclRecv"})
@@ -96,7 +97,7 @@ def render(spec: PreludeSpec) -> str:
     text = "".join(template(name) for name in _fragments(spec))
     for key, value in _values(spec).items():
         text = text.replace(f"@{key}@", value)
-    close = f"\n#undef WARPLOOM_CUDA\n#undef WARPLOOM_NCCL\n\n}}  // namespace {NAMESPACE}\n"
+    close = f"\n#undef DEVICE_COMM_CUDA\n#undef DEVICE_COMM_NCCL\n\n}}  // namespace {NAMESPACE}\n"
     return includes(spec) + "\n" + text + close
 
 
@@ -204,6 +205,6 @@ def _slot(spec: PreludeSpec) -> str:
     if spec.api is Api.LSA or not spec.calls & REDUCTIONS:
         return "  s.wire.slot = 0;  // no reduction needs staging"
     return (
-        "  s.wire.slot = WARPLOOM_STAGING_BYTES / s.ranks / 16 * 16;\n"
+        "  s.wire.slot = DEVICE_COMM_STAGING_BYTES / s.ranks / 16 * 16;\n"
         "  if (s.wire.slot < 16) s.wire.slot = 16;"
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from warploom.core.errors import Refusal, RefusedError
 from warploom.propose.rules.lexing import find_mentions
-from warploom.propose.rules.prelude import LAUNCHERS, REDUCTIONS, reducible_type
+from warploom.propose.rules.prelude import LAUNCHERS, NAMESPACE, REDUCTIONS, reducible_type
 from warploom.source import AnalysisReport
 from warploom.source.records import Collective
 
@@ -117,5 +117,5 @@ def _text(analysis: AnalysisReport, text: bytes) -> Iterator[Refusal]:
         rest = text[mention.end : mention.end + 8].replace(b" ", b"")
         if rest.startswith(b"=0"):
             yield Refusal("a non-blocking communicator", analysis.file, mention.line)
-    for mention in find_mentions(text, ("warploom",)):
-        yield Refusal("the name warploom is taken by the program", analysis.file, mention.line)
+    for mention in find_mentions(text, (NAMESPACE,)):
+        yield Refusal(f"the name {NAMESPACE} is taken by the program", analysis.file, mention.line)

@@ -1,6 +1,8 @@
 // CUDA's keywords, for a host compiler.
 #pragma once
 
+#include "device.h"
+
 #define __global__
 #define __device__
 #define __host__

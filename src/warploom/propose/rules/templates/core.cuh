@@ -11,7 +11,7 @@
 //
 // Communications of a communicator run one after the other, in the order of their launches, on
 // whatever streams they are: that is NCCL's own rule. Signals and mailboxes rely on it.
-namespace warploom {
+namespace device_comm {
 
 using Place = uint64_t;
 

@@ -6,8 +6,8 @@ inline ncclResult_t adopt(ncclComm_t comm) {
   if (s.comm != nullptr) {
     return fail(ncclInvalidUsage, "communicator", "this process has one already");
   }
-  WARPLOOM_NCCL(ncclCommCount(comm, &s.ranks));
-  WARPLOOM_NCCL(ncclCommUserRank(comm, &s.rank));
+  DEVICE_COMM_NCCL(ncclCommCount(comm, &s.ranks));
+  DEVICE_COMM_NCCL(ncclCommUserRank(comm, &s.rank));
   s.comm = comm;
   return ncclSuccess;
 }
@@ -26,25 +26,25 @@ inline ncclResult_t commInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId
 // Gives back all windows, and the memory that the program has freed.
 inline ncclResult_t closeWindows() {
   Session& s = session();
-  WARPLOOM_CUDA(cudaDeviceSynchronize());
-  for (ncclWindow_t window : s.windows) WARPLOOM_NCCL(ncclCommWindowDeregister(s.comm, window));
+  DEVICE_COMM_CUDA(cudaDeviceSynchronize());
+  for (ncclWindow_t window : s.windows) DEVICE_COMM_NCCL(ncclCommWindowDeregister(s.comm, window));
   s.windows.clear();
   for (auto entry = s.blocks.begin(); entry != s.blocks.end();) {
     entry->second.window = -1;
     if (!entry->second.used) {
-      WARPLOOM_NCCL(ncclMemFree(entry->first));
+      DEVICE_COMM_NCCL(ncclMemFree(entry->first));
       entry = s.blocks.erase(entry);
     } else {
       ++entry;
     }
   }
   if (s.open) {
-    WARPLOOM_NCCL(ncclDevCommDestroy(s.comm, &s.wire.dev));
-    WARPLOOM_NCCL(ncclMemFree(s.control));
-    WARPLOOM_CUDA(cudaFree(s.table));
-    WARPLOOM_CUDA(cudaFree(s.plan));
-    WARPLOOM_CUDA(cudaFreeHost(s.agreed));
-    WARPLOOM_CUDA(cudaEventDestroy(s.last));
+    DEVICE_COMM_NCCL(ncclDevCommDestroy(s.comm, &s.wire.dev));
+    DEVICE_COMM_NCCL(ncclMemFree(s.control));
+    DEVICE_COMM_CUDA(cudaFree(s.table));
+    DEVICE_COMM_CUDA(cudaFree(s.plan));
+    DEVICE_COMM_CUDA(cudaFreeHost(s.agreed));
+    DEVICE_COMM_CUDA(cudaEventDestroy(s.last));
   }
   std::map<char*, Block> blocks;
   blocks.swap(s.blocks);
@@ -55,10 +55,10 @@ inline ncclResult_t closeWindows() {
 
 // In place of ncclCommFinalize and ncclCommDestroy.
 inline ncclResult_t commFinalize(ncclComm_t comm) {
-  if (comm == session().comm) WARPLOOM_NCCL(closeWindows());
+  if (comm == session().comm) DEVICE_COMM_NCCL(closeWindows());
   return ncclCommFinalize(comm);
 }
 inline ncclResult_t commDestroy(ncclComm_t comm) {
-  if (comm != nullptr && comm == session().comm) WARPLOOM_NCCL(closeWindows());
+  if (comm != nullptr && comm == session().comm) DEVICE_COMM_NCCL(closeWindows());
   return ncclCommDestroy(comm);
 }

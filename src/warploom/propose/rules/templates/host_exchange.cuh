@@ -3,7 +3,7 @@
 // itself, `ownTo` where it belongs; null where it has nothing to keep.
 inline ncclResult_t exchange(const Exchange& x, const void* own, void* ownTo, cudaStream_t stream) {
   Session& s = session();
-  if (own != nullptr) WARPLOOM_NCCL(copyOwn(own, ownTo, x.bytes, stream));
-  if (s.ranks > 1) WARPLOOM_NCCL(launchExchangeKernel(s.wire, x, s.ranks, stream));
+  if (own != nullptr) DEVICE_COMM_NCCL(copyOwn(own, ownTo, x.bytes, stream));
+  if (s.ranks > 1) DEVICE_COMM_NCCL(launchExchangeKernel(s.wire, x, s.ranks, stream));
   return end(stream);
 }

@@ -48,19 +48,19 @@ inline ncclResult_t locate(const void* buffer, size_t bytes, const char* what, P
 inline ncclResult_t begin(ncclComm_t comm, cudaStream_t stream) {
   Session& s = session();
   if (comm != s.comm) return fail(ncclInvalidUsage, "communicator", "is not the one of this process");
-  WARPLOOM_NCCL(openWindows());
-  if (s.open) WARPLOOM_CUDA(cudaStreamWaitEvent(stream, s.last, 0));
+  DEVICE_COMM_NCCL(openWindows());
+  if (s.open) DEVICE_COMM_CUDA(cudaStreamWaitEvent(stream, s.last, 0));
   return ncclSuccess;
 }
 inline ncclResult_t end(cudaStream_t stream) {
   Session& s = session();
-  if (s.open) WARPLOOM_CUDA(cudaEventRecord(s.last, stream));
+  if (s.open) DEVICE_COMM_CUDA(cudaEventRecord(s.last, stream));
   return ncclSuccess;
 }
 
 // What a rank sends to itself does not travel.
 inline ncclResult_t copyOwn(const void* from, void* to, size_t bytes, cudaStream_t stream) {
   if (from == to || bytes == 0) return ncclSuccess;
-  WARPLOOM_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
+  DEVICE_COMM_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
   return ncclSuccess;
 }

@@ -35,19 +35,19 @@ inline ncclResult_t fail(ncclResult_t code, const char* what, const char* why) {
   return code;
 }
 
-#define WARPLOOM_CUDA(call)                                               \
+#define DEVICE_COMM_CUDA(call)                                               \
   do {                                                                    \
-    cudaError_t warploom_status = (call);                                 \
-    if (warploom_status != cudaSuccess)                                   \
-      return ::warploom::fail(ncclUnhandledCudaError, #call,              \
-                              cudaGetErrorString(warploom_status));       \
+    cudaError_t device_comm_status = (call);                                 \
+    if (device_comm_status != cudaSuccess)                                   \
+      return ::device_comm::fail(ncclUnhandledCudaError, #call,              \
+                              cudaGetErrorString(device_comm_status));       \
   } while (0)
-#define WARPLOOM_NCCL(call)                                               \
+#define DEVICE_COMM_NCCL(call)                                               \
   do {                                                                    \
-    ncclResult_t warploom_status = (call);                                \
-    if (warploom_status != ncclSuccess) {                                 \
-      return ::warploom::fail(warploom_status, #call,                     \
-                              ncclGetErrorString(warploom_status));       \
+    ncclResult_t device_comm_status = (call);                                \
+    if (device_comm_status != ncclSuccess) {                                 \
+      return ::device_comm::fail(device_comm_status, #call,                     \
+                              ncclGetErrorString(device_comm_status));       \
     }                                                                     \
   } while (0)
 

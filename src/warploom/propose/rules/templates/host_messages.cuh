@@ -35,7 +35,7 @@ inline ncclResult_t copyToSelf(const std::vector<Pending>& pending, cudaStream_t
     if (sends[i]->bytes != receives[i]->bytes) {
       return fail(ncclInvalidArgument, "group", "a send and its receive differ in size");
     }
-    WARPLOOM_NCCL(copyOwn(sends[i]->buffer, receives[i]->buffer, sends[i]->bytes, stream));
+    DEVICE_COMM_NCCL(copyOwn(sends[i]->buffer, receives[i]->buffer, sends[i]->bytes, stream));
   }
   return ncclSuccess;
 }
@@ -52,7 +52,7 @@ inline ncclResult_t sortIntoLanes(std::vector<Pending>& pending) {
   for (const Pending& p : pending) {
     if (p.peer == session().rank || p.bytes == 0) continue;
     Message message{0, p.bytes};
-    WARPLOOM_NCCL(locate(p.buffer, p.bytes, p.receives ? "Recv's buffer" : "Send's buffer",
+    DEVICE_COMM_NCCL(locate(p.buffer, p.bytes, p.receives ? "Recv's buffer" : "Send's buffer",
                          &message.place));
     bool same = !g.lanes.empty() && g.lanes.back().peer == p.peer &&
                 g.lanes.back().receives == p.receives;
@@ -72,19 +72,19 @@ inline ncclResult_t launchLanes(cudaStream_t stream) {
   size_t bytes = laneBytes + g.messages.size() * sizeof(Message);
   if (g.lanes.empty()) return ncclSuccess;
   if (bytes > s.planBytes) {
-    WARPLOOM_CUDA(cudaFree(s.plan));
+    DEVICE_COMM_CUDA(cudaFree(s.plan));
     s.planBytes = 2 * bytes;
-    WARPLOOM_CUDA(cudaMalloc(&s.plan, s.planBytes));
+    DEVICE_COMM_CUDA(cudaMalloc(&s.plan, s.planBytes));
   }
-  WARPLOOM_CUDA(cudaMemcpyAsync(s.plan, g.lanes.data(), g.lanes.size() * sizeof(Lane),
+  DEVICE_COMM_CUDA(cudaMemcpyAsync(s.plan, g.lanes.data(), g.lanes.size() * sizeof(Lane),
                                 cudaMemcpyHostToDevice, stream));
-  WARPLOOM_CUDA(cudaMemcpyAsync(s.plan + laneBytes, g.messages.data(),
+  DEVICE_COMM_CUDA(cudaMemcpyAsync(s.plan + laneBytes, g.messages.data(),
                                 g.messages.size() * sizeof(Message), cudaMemcpyHostToDevice,
                                 stream));
   messageKernel<<<static_cast<unsigned>(g.lanes.size()), @MESSAGE_THREADS@, 0, stream>>>(
       s.wire, reinterpret_cast<const Lane*>(s.plan),
       reinterpret_cast<const Message*>(s.plan + laneBytes));
-  WARPLOOM_CUDA(cudaPeekAtLastError());
+  DEVICE_COMM_CUDA(cudaPeekAtLastError());
   return ncclSuccess;
 }
 
@@ -104,19 +104,19 @@ inline ncclResult_t launchMessages() {
                  std::find(others.begin(), others.end(), p.stream) != others.end();
     if (!known) others.push_back(p.stream);
   }
-  WARPLOOM_NCCL(begin(pending[0].comm, stream));
+  DEVICE_COMM_NCCL(begin(pending[0].comm, stream));
   for (cudaStream_t other : others) {
     cudaEvent_t ready;
-    WARPLOOM_CUDA(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming));
-    WARPLOOM_CUDA(cudaEventRecord(ready, other));
-    WARPLOOM_CUDA(cudaStreamWaitEvent(stream, ready, 0));
-    WARPLOOM_CUDA(cudaEventDestroy(ready));
+    DEVICE_COMM_CUDA(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming));
+    DEVICE_COMM_CUDA(cudaEventRecord(ready, other));
+    DEVICE_COMM_CUDA(cudaStreamWaitEvent(stream, ready, 0));
+    DEVICE_COMM_CUDA(cudaEventDestroy(ready));
   }
-  WARPLOOM_NCCL(copyToSelf(pending, stream));
-  WARPLOOM_NCCL(sortIntoLanes(pending));
-  WARPLOOM_NCCL(launchLanes(stream));
-  WARPLOOM_NCCL(end(stream));
-  for (cudaStream_t other : others) WARPLOOM_CUDA(cudaStreamWaitEvent(other, session().last, 0));
+  DEVICE_COMM_NCCL(copyToSelf(pending, stream));
+  DEVICE_COMM_NCCL(sortIntoLanes(pending));
+  DEVICE_COMM_NCCL(launchLanes(stream));
+  DEVICE_COMM_NCCL(end(stream));
+  for (cudaStream_t other : others) DEVICE_COMM_CUDA(cudaStreamWaitEvent(other, session().last, 0));
   return ncclSuccess;
 }
 

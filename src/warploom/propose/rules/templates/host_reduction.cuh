@@ -19,12 +19,12 @@ inline ncclResult_t reduce(Reduction r, const void* send, size_t inputs, void* r
     return fail(ncclInvalidArgument, "reduction", "with an operator of the program's own");
   }
   if (r.total == 0) return ncclSuccess;
-  WARPLOOM_NCCL(begin(comm, stream));
+  DEVICE_COMM_NCCL(begin(comm, stream));
   if (s.ranks == 1) return copyOwn(send, recv, r.total * r.elementBytes, stream);
-  WARPLOOM_NCCL(locate(send, inputs * r.elementBytes, "the reduction's send buffer", &r.send));
+  DEVICE_COMM_NCCL(locate(send, inputs * r.elementBytes, "the reduction's send buffer", &r.send));
   if (outputs > 0) {
-    WARPLOOM_NCCL(locate(recv, outputs * r.elementBytes, "the reduction's receive buffer", &r.recv));
+    DEVICE_COMM_NCCL(locate(recv, outputs * r.elementBytes, "the reduction's receive buffer", &r.recv));
   }
-  WARPLOOM_NCCL(launchReduceKernel(s.wire, r, s.ranks, stream));
+  DEVICE_COMM_NCCL(launchReduceKernel(s.wire, r, s.ranks, stream));
   return end(stream);
 }

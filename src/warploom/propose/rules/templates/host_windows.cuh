@@ -5,7 +5,7 @@ inline ncclResult_t registerWindow(char* base, size_t bytes) {
     return fail(ncclInvalidUsage, "windows", "more than kMaxWindows buffers take part");
   }
   ncclWindow_t window = nullptr;
-  WARPLOOM_NCCL(ncclCommWindowRegister(s.comm, base, bytes, &window, NCCL_WIN_COLL_SYMMETRIC));
+  DEVICE_COMM_NCCL(ncclCommWindowRegister(s.comm, base, bytes, &window, NCCL_WIN_COLL_SYMMETRIC));
   if (window == nullptr) {
     return fail(ncclInvalidUsage, "ncclCommWindowRegister",
                 "this machine gives no symmetric memory, which the device API needs");
@@ -26,7 +26,7 @@ inline ncclResult_t createDevComm() {
   ncclDevCommRequirements needs{};  // up to NCCL 2.28
 #endif
 @REQUIREMENTS@
-  WARPLOOM_NCCL(ncclDevCommCreate(s.comm, &needs, &s.wire.dev));
+  DEVICE_COMM_NCCL(ncclDevCommCreate(s.comm, &needs, &s.wire.dev));
   return ncclSuccess;
 }
 
@@ -39,20 +39,20 @@ inline ncclResult_t openControl() {
 @SLOT@
   size_t bytes = windowBytes(s.wire.staging + s.ranks * s.wire.slot);
   void* memory = nullptr;
-  WARPLOOM_NCCL(ncclMemAlloc(&memory, bytes));
+  DEVICE_COMM_NCCL(ncclMemAlloc(&memory, bytes));
   s.control = static_cast<char*>(memory);
-  WARPLOOM_CUDA(cudaMemset(s.control, 0, s.wire.staging));
-  WARPLOOM_CUDA(cudaDeviceSynchronize());
-  WARPLOOM_NCCL(registerWindow(s.control, bytes));
-  WARPLOOM_NCCL(createDevComm());
-  WARPLOOM_CUDA(cudaMalloc(&s.table, kMaxWindows * sizeof(ncclWindow_t)));
-  WARPLOOM_CUDA(cudaMemcpy(s.table, s.windows.data(), sizeof(ncclWindow_t), cudaMemcpyHostToDevice));
+  DEVICE_COMM_CUDA(cudaMemset(s.control, 0, s.wire.staging));
+  DEVICE_COMM_CUDA(cudaDeviceSynchronize());
+  DEVICE_COMM_NCCL(registerWindow(s.control, bytes));
+  DEVICE_COMM_NCCL(createDevComm());
+  DEVICE_COMM_CUDA(cudaMalloc(&s.table, kMaxWindows * sizeof(ncclWindow_t)));
+  DEVICE_COMM_CUDA(cudaMemcpy(s.table, s.windows.data(), sizeof(ncclWindow_t), cudaMemcpyHostToDevice));
   s.wire.windows = s.table;
   void* pinned = nullptr;
-  WARPLOOM_CUDA(cudaMallocHost(&pinned, s.ranks * listBytes()));
+  DEVICE_COMM_CUDA(cudaMallocHost(&pinned, s.ranks * listBytes()));
   s.agreed = static_cast<uint64_t*>(pinned);
-  WARPLOOM_CUDA(cudaEventCreateWithFlags(&s.last, cudaEventDisableTiming));
-  WARPLOOM_CUDA(cudaEventRecord(s.last, 0));
+  DEVICE_COMM_CUDA(cudaEventCreateWithFlags(&s.last, cudaEventDisableTiming));
+  DEVICE_COMM_CUDA(cudaEventRecord(s.last, 0));
   s.open = true;
   return ncclSuccess;
 }
@@ -67,16 +67,16 @@ inline ncclResult_t gatherSizes(const std::vector<uint64_t>& mine) {
   Session& s = session();
   Place list = s.wire.list;
   char* row = s.control + s.wire.list + s.rank * listBytes();
-  WARPLOOM_CUDA(cudaStreamWaitEvent(0, s.last, 0));
-  WARPLOOM_CUDA(cudaStreamSynchronize(0));
-  WARPLOOM_CUDA(cudaMemcpy(row, mine.data(), listBytes(), cudaMemcpyHostToDevice));
+  DEVICE_COMM_CUDA(cudaStreamWaitEvent(0, s.last, 0));
+  DEVICE_COMM_CUDA(cudaStreamSynchronize(0));
+  DEVICE_COMM_CUDA(cudaMemcpy(row, mine.data(), listBytes(), cudaMemcpyHostToDevice));
   Exchange x{list + s.rank * listBytes(), list, 0, listBytes(), listBytes(), kEveryone, kEveryone};
-  WARPLOOM_NCCL(launchExchangeKernel(s.wire, x, s.ranks, 0));
+  DEVICE_COMM_NCCL(launchExchangeKernel(s.wire, x, s.ranks, 0));
   int words = s.ranks * (1 + kMaxFresh);
   auto* gathered = reinterpret_cast<const uint64_t*>(s.control + s.wire.list);
   publishList<<<1, 128, 0, 0>>>(gathered, s.agreed, words);
-  WARPLOOM_CUDA(cudaGetLastError());
-  WARPLOOM_CUDA(cudaStreamSynchronize(0));
+  DEVICE_COMM_CUDA(cudaGetLastError());
+  DEVICE_COMM_CUDA(cudaStreamSynchronize(0));
   return ncclSuccess;
 }
 
@@ -91,13 +91,13 @@ inline ncclResult_t registerAll(size_t bytes, size_t count) {
   }
   while (chosen.size() < count) {
     void* memory = nullptr;
-    WARPLOOM_NCCL(ncclMemAlloc(&memory, bytes));
+    DEVICE_COMM_NCCL(ncclMemAlloc(&memory, bytes));
     chosen.push_back(static_cast<char*>(memory));
     s.blocks[chosen.back()] = Block{bytes, false, -1};
   }
   for (char* base : chosen) {
     s.blocks[base].window = static_cast<int>(s.windows.size());
-    WARPLOOM_NCCL(registerWindow(base, bytes));
+    DEVICE_COMM_NCCL(registerWindow(base, bytes));
   }
   return ncclSuccess;
 }
@@ -109,7 +109,7 @@ inline ncclResult_t openWindows() {
   if (s.comm == nullptr) return fail(ncclInvalidUsage, "openWindows", "there is no communicator");
   if (s.ranks == 1) return ncclSuccess;
   if (!s.open) {
-    WARPLOOM_NCCL(openControl());
+    DEVICE_COMM_NCCL(openControl());
   } else if (s.fresh == 0) {
     return ncclSuccess;
   }
@@ -123,7 +123,7 @@ inline ncclResult_t openWindows() {
     return fail(ncclInvalidUsage, "openWindows", "more than kMaxFresh new buffers at a time");
   }
   mine.resize(1 + kMaxFresh);
-  WARPLOOM_NCCL(gatherSizes(mine));
+  DEVICE_COMM_NCCL(gatherSizes(mine));
   std::map<uint64_t, size_t> wanted;  // [size] = how many
   for (int rank = 0; rank < s.ranks; ++rank) {
     const uint64_t* list = s.agreed + rank * (1 + kMaxFresh);
@@ -131,8 +131,8 @@ inline ncclResult_t openWindows() {
     for (uint64_t i = 1; i <= list[0]; ++i) ++theirs[list[i]];
     for (auto& entry : theirs) wanted[entry.first] = std::max(wanted[entry.first], entry.second);
   }
-  for (auto& entry : wanted) WARPLOOM_NCCL(registerAll(entry.first, entry.second));
-  WARPLOOM_CUDA(cudaMemcpy(s.table, s.windows.data(), s.windows.size() * sizeof(ncclWindow_t),
+  for (auto& entry : wanted) DEVICE_COMM_NCCL(registerAll(entry.first, entry.second));
+  DEVICE_COMM_CUDA(cudaMemcpy(s.table, s.windows.data(), s.windows.size() * sizeof(ncclWindow_t),
                            cudaMemcpyHostToDevice));
   return ncclSuccess;
 }

@@ -4,9 +4,9 @@ inline ncclResult_t launchAllGather(const void* send, void* recv, size_t count, 
   Session& s = session();
   size_t bytes = count * bytesOf(type);
   if (bytes == 0) return ncclSuccess;
-  WARPLOOM_NCCL(begin(comm, stream));
+  DEVICE_COMM_NCCL(begin(comm, stream));
   Exchange x{0, 0, 0, bytes, bytes, kEveryone, kEveryone};
-  WARPLOOM_NCCL(locate(send, bytes, "AllGather's send buffer", &x.send));
-  WARPLOOM_NCCL(locate(recv, s.ranks * bytes, "AllGather's receive buffer", &x.recv));
+  DEVICE_COMM_NCCL(locate(send, bytes, "AllGather's send buffer", &x.send));
+  DEVICE_COMM_NCCL(locate(recv, s.ranks * bytes, "AllGather's receive buffer", &x.recv));
   return exchange(x, send, static_cast<char*>(recv) + s.rank * bytes, stream);
 }

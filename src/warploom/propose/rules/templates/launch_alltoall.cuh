@@ -4,10 +4,10 @@ inline ncclResult_t launchAlltoAll(const void* send, void* recv, size_t count, n
   Session& s = session();
   size_t bytes = count * bytesOf(type);
   if (bytes == 0) return ncclSuccess;
-  WARPLOOM_NCCL(begin(comm, stream));
+  DEVICE_COMM_NCCL(begin(comm, stream));
   Exchange x{0, 0, bytes, bytes, bytes, kEveryone, kEveryone};
-  WARPLOOM_NCCL(locate(send, s.ranks * bytes, "AlltoAll's send buffer", &x.send));
-  WARPLOOM_NCCL(locate(recv, s.ranks * bytes, "AlltoAll's receive buffer", &x.recv));
+  DEVICE_COMM_NCCL(locate(send, s.ranks * bytes, "AlltoAll's send buffer", &x.send));
+  DEVICE_COMM_NCCL(locate(recv, s.ranks * bytes, "AlltoAll's receive buffer", &x.recv));
   const char* own = static_cast<const char*>(send) + s.rank * bytes;
   return exchange(x, own, static_cast<char*>(recv) + s.rank * bytes, stream);
 }

@@ -4,10 +4,10 @@ inline ncclResult_t launchBroadcast(const void* send, void* recv, size_t count, 
   Session& s = session();
   size_t bytes = count * bytesOf(type);
   if (bytes == 0) return ncclSuccess;
-  WARPLOOM_NCCL(begin(comm, stream));
+  DEVICE_COMM_NCCL(begin(comm, stream));
   bool isRoot = s.rank == root;
   Exchange x{0, 0, 0, 0, bytes, isRoot ? kEveryone : kNobody, isRoot ? kNobody : root};
-  if (isRoot) WARPLOOM_NCCL(locate(send, bytes, "Broadcast's send buffer", &x.send));
-  if (!isRoot) WARPLOOM_NCCL(locate(recv, bytes, "Broadcast's receive buffer", &x.recv));
+  if (isRoot) DEVICE_COMM_NCCL(locate(send, bytes, "Broadcast's send buffer", &x.send));
+  if (!isRoot) DEVICE_COMM_NCCL(locate(recv, bytes, "Broadcast's receive buffer", &x.recv));
   return exchange(x, isRoot ? send : nullptr, recv, stream);
 }
