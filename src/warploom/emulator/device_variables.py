@@ -42,8 +42,7 @@ def variable_edit(stream: TokenStream, first: int, end: int, tag: str) -> TextEd
         return None
     managed = "true" if b"__managed__" in words else "false"
     text = "".join(
-        f" static const ::warploom::DeviceVariable wl_var_{tag}_{at}({name}, "
-        f'"{name}", {managed});'
+        f' static const ::warploom::DeviceVariable wl_var_{tag}_{at}({name}, "{name}", {managed});'
         for at in names
         for name in (decode(stream.tokens[at].text),)
     )

@@ -43,15 +43,10 @@ def pointer_edits(stream: TokenStream, kernels: set[bytes]) -> list[TextEdit]:
                 )
         elif stream.is_at(first - 1, b"<") and stream.is_at(last + 1, b">"):
             cast = first - 2
-            if cast >= 0 and stream.tokens[cast].text in _NAMED_CASTS:
-                if stream.is_at(last + 2, b"(") and _names_kernel(stream, last + 3, kernels):
-                    edits.append(
-                        TextEdit(
-                            stream.tokens[cast].start,
-                            stream.tokens[last + 1].end,
-                            "::warploom::kernel_pointer",
-                        )
-                    )
+            named = cast >= 0 and stream.tokens[cast].text in _NAMED_CASTS
+            if named and _names_kernel(stream, last + 3, kernels):
+                start, end = stream.tokens[cast].start, stream.tokens[last + 1].end
+                edits.append(TextEdit(start, end, "::warploom::kernel_pointer"))
     return edits
 
 

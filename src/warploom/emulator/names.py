@@ -50,9 +50,29 @@ def architecture_edits(stream: TokenStream) -> list[TextEdit]:
     edits: list[TextEdit] = []
     for number in marked:
         directive = stream.directives[number]
-        if any(start < directive.start < end for start, end in bodies):
+        if any(start < directive.start < end for start, end in bodies) or _guards_device_code(stream, number):
             edits += _architecture_known(stream, number)
     return edits
+
+
+def _guards_device_code(stream: TokenStream, number: int) -> bool:
+    """Whether functions of the device, and none of the host, lie in the conditional `number`."""
+    depth = 0
+    end = len(stream.text)
+    for directive in stream.directives[number + 1 :]:
+        if directive.keyword in (b"if", b"ifdef", b"ifndef"):
+            depth += 1
+        elif directive.keyword == b"endif":
+            if depth == 0:
+                end = directive.start
+                break
+            depth -= 1
+    words = {
+        stream.tokens[at].text
+        for at in stream.between(stream.directives[number].end, end)
+        if stream.tokens[at].directive < 0
+    }
+    return bool(words & {b"__device__", b"__global__"}) and b"__host__" not in words
 
 
 def _device_bodies(stream: TokenStream) -> list[tuple[int, int]]:
@@ -93,9 +113,7 @@ def _architecture_known(stream: TokenStream, number: int) -> list[TextEdit]:
         if stream.is_at(at - 1, b"defined"):
             edits.append(TextEdit(stream.tokens[at - 1].start, token.end, "1"))
         elif stream.is_at(at - 1, b"(") and stream.is_at(at - 2, b"defined"):
-            edits.append(
-                TextEdit(stream.tokens[at - 2].start, stream.tokens[at + 1].end, "1")
-            )
+            edits.append(TextEdit(stream.tokens[at - 2].start, stream.tokens[at + 1].end, "1"))
         else:
             edits.append(TextEdit(token.start, token.end, "900"))
     return edits

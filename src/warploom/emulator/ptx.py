@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass, field
 
 from warploom.core.errors import WarploomError
-from warploom.emulator.ptx_instructions import REGISTERS, Instruction, statement
+from warploom.emulator.ptx_instructions import statement
+from warploom.emulator.ptx_operands import REGISTERS, TYPES, Instruction
 from warploom.emulator.tokens import Kind, TokenStream
 from warploom.source.edits import decode
 
@@ -21,13 +22,7 @@ _CONSTRAINTS = {
     "q": "unsigned __int128",
     "n": "std::uint64_t",
 }
-_TYPES = {
-    "pred": "bool", "b8": "std::uint8_t", "u8": "std::uint8_t", "s8": "std::int8_t",
-    "b16": "std::uint16_t", "u16": "std::uint16_t", "s16": "std::int16_t",
-    "b32": "std::uint32_t", "u32": "std::uint32_t", "s32": "std::int32_t",
-    "b64": "std::uint64_t", "u64": "std::uint64_t", "s64": "std::int64_t",
-    "f32": "float", "f64": "double", "f16x2": "std::uint32_t", "f16": "std::uint16_t",
-}  # fmt: skip
+_TYPES = {**TYPES, "f16": "std::uint16_t", "f16x2": "std::uint32_t"}
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "r": "\n", "v": " ", "f": " "}
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PREDICATE = re.compile(r"@(!?)\s*([%\w$]+)\s+(.*)", re.DOTALL)

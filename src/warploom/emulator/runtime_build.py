@@ -140,9 +140,7 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
     units = [sources[i::_UNITS] for i in range(min(_UNITS, len(sources)))]
 
     def make(folder: Path) -> None:
-        objects = in_parallel(
-            lambda unit, cancel: _compile(compiler, unit, flags, cancel), units
-        )
+        objects = in_parallel(lambda unit, cancel: _compile(compiler, unit, flags, cancel), units)
         run_tool(
             [*compiler.command, "-rdynamic", *objects, "-o", folder / "warploom-emu", "-ldl"],
             limits=COMPILE_LIMITS,

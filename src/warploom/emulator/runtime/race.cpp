@@ -1,11 +1,11 @@
 #include "race.h"
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "equal_stores.h"
 #include "history.h"
 #include "kernel.h"
 #include "memory.h"
@@ -26,22 +26,8 @@ struct Suspect {
 };
 std::unordered_map<const GpuThread*, Suspect> g_suspects;
 
-// A store that raced with another store of the same kernel: no defect if both store the same value,
-// which is known when the store has been made.
-struct Store {
-  Record before;
-  Actor actor;
-  Clock clock;
-  const void* address;  // of its history
-  const char* memory;
-  unsigned mask;
-  uint32_t old;
-  Frames where;
-  int rank;
-  const char* kernel;
-};
-std::vector<Store> g_stores;
-uintptr_t g_shadow_distance = 0;  // from the history's addresses to the memory that is accessed
+// From the addresses of the history to the memory that is accessed: variables lie elsewhere.
+uintptr_t g_distance = 0;
 
 enum class Kind { Read, Write, AtomicRead, AtomicWrite };
 
@@ -137,15 +123,6 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
   return {"data_race", "order the two threads: a barrier, or release and acquire on a flag"};
 }
 
-bool same_value(const Store& store) {
-  uint32_t now = 0;
-  std::memcpy(&now, store.memory, sizeof now);
-  for (unsigned byte = 0; byte < 4; byte++) {
-    if ((store.mask >> byte & 1) && ((now ^ store.old) >> (8 * byte) & 0xFF)) return false;
-  }
-  return true;
-}
-
 // A race between two places is told once; it often recurs at every element.
 bool first_time(const Record& record, const Actor& actor, bool harmless) {
   static std::unordered_set<uint64_t> races, harmless_races;
@@ -157,18 +134,20 @@ bool first_time(const Record& record, const Actor& actor, bool harmless) {
       .second;
 }
 
+}  // namespace
+
 void report_race(const Record& record, bool before_writes, const Actor& actor, bool now_writes,
-                 const void* p, const Frames& where = {}, const Store* store = nullptr) {
-  if (!first_time(record, actor, store && same_value(*store))) return;
+                 const void* p, const RaceView& view) {
+  if (!first_time(record, actor, view.harmless)) return;
   const Op& before = op_of(record.op);
   const Op& now = op_of(actor.op);
   const auto [kind, hint] = classify(before, before_writes, now, now_writes, space_of(p));
-  FindingInfo info{.kind = kind, .message = "", .hint = hint, .where = where};
-  if (store) {
-    info.rank = store->rank;
-    info.kernel = store->kernel;
-    info.warning = same_value(*store);
+  FindingInfo info{.kind = kind, .message = "", .hint = hint, .where = view.where};
+  if (view.kernel) {
+    info.rank = view.rank;
+    info.kernel = view.kernel;
   }
+  info.warning = view.harmless;
   if (info.warning) {
     info.hint =
         "both store the same value, which works on today's devices; let one thread store, or use "
@@ -207,6 +186,8 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
   report_finding(std::move(info));
 }
 
+namespace {
+
 // Compare-and-swap loops begin with a plain read of what others change atomically.
 bool suspect_only(const Record& record, const Actor& actor, Kind kind) {
   return kind == Kind::Read && record.atomic() && record.op == actor.op && current_thread();
@@ -229,20 +210,6 @@ void remember_suspect(const Record& write, const Actor& actor, const void* p) {
   }
   thread->has_suspect = true;
   g_suspects[thread] = {write, actor, p, capture_frames()};
-}
-
-void remember_store(const Record& before, const Actor& actor, unsigned mask, const void* p) {
-  // The place is enough for all but the first time; frames are slow.
-  static std::unordered_set<uint64_t> known;
-  Frames where;
-  where.pc[0] = actor.pc;
-  if (known.insert(uint64_t{before.pc()} << 32 | actor.pc).second) where = capture_frames();
-  const GpuThread& thread = *current_thread();
-  const auto memory = reinterpret_cast<uintptr_t>(p) + g_shadow_distance;
-  uint32_t old = 0;
-  std::memcpy(&old, reinterpret_cast<const void*>(memory), sizeof old);
-  g_stores.push_back({before, actor, *actor.clock, p, reinterpret_cast<const char*>(memory), mask,
-                      old, where, thread.block->kernel->rank, thread.block->kernel->name});
 }
 
 void remember_read(Cell& cell, const Record& record, const Actor& actor) {
@@ -276,7 +243,7 @@ void access_cell(Cell& cell, const Actor& actor, unsigned mask, Kind kind, const
       remember_suspect(cell.write, actor, p);
     } else if (kind == Kind::Write && cell.write.op == actor.op && !cell.write.atomic() &&
                current_thread()) {
-      remember_store(cell.write, actor, mask, p);
+      remember_store(cell.write, actor, mask, p, g_distance);
     } else {
       report_race(cell.write, true, actor, writes, p);
     }
@@ -311,13 +278,13 @@ void access_granule(const Actor& actor, uintptr_t address, Kind kind) {
 
 void access_range(const Actor& actor, const void* address, std::size_t bytes, Kind kind) {
   if (!g_config.race || bytes == 0) return;
-  if (!g_stores.empty()) settle_stores();
+  if (g_stores_pending) settle_stores();
   auto start = reinterpret_cast<uintptr_t>(address);
   if (!in_arena(address)) {
     start = shadow_of(address);
     if (!start) return;
   }
-  g_shadow_distance = reinterpret_cast<uintptr_t>(address) - start;
+  g_distance = reinterpret_cast<uintptr_t>(address) - start;
   const uintptr_t end = start + bytes;
   uintptr_t word = start & ~uintptr_t{3};
   while (word < end) {
@@ -381,15 +348,6 @@ void access_atomic(const Actor& actor, const void* address, std::size_t bytes, b
   access_range(actor, address, bytes, writes ? Kind::AtomicWrite : Kind::AtomicRead);
 }
 
-void settle_stores() {
-  std::vector<Store> stores;
-  stores.swap(g_stores);
-  for (Store& store : stores) {
-    store.actor.clock = &store.clock;
-    report_race(store.before, true, store.actor, true, store.address, store.where, &store);
-  }
-}
-
 void settle_suspect(const void* address) {
   GpuThread& thread = *current_thread();
   if (!thread.has_suspect) return;
@@ -398,7 +356,7 @@ void settle_suspect(const void* address) {
   g_suspects.erase(&thread);
   const auto word = reinterpret_cast<uintptr_t>(address) & ~uintptr_t{3};
   if (reinterpret_cast<uintptr_t>(suspect.address) - word < kWidestAccess) return;
-  report_race(suspect.write, true, suspect.read, false, suspect.address, suspect.where);
+  report_race(suspect.write, true, suspect.read, false, suspect.address, {.where = suspect.where});
 }
 
 Clock release_clock() {

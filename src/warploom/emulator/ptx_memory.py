@@ -1,0 +1,163 @@
+"""PTX instructions that access memory, synchronise, or concern the warp (PTX ISA 8.x)."""
+
+from warploom.emulator.ptx_operands import ORDERS, PTX, SCOPES, Instruction
+
+_SPACES = frozenset(("global", "shared", "shared__cta", "local", "const", "param"))
+_VECTORS = frozenset(("v2", "v4"))
+_CHANGES = {
+    "add": "static_cast<T>(old + {0})", "min": "{0} < old ? {0} : old",
+    "max": "old < {0} ? {0} : old", "and": "static_cast<T>(old & {0})",
+    "or": "static_cast<T>(old | {0})", "xor": "static_cast<T>(old ^ {0})",
+    "inc": "old >= {0} ? T(0) : static_cast<T>(old + 1)",
+    "dec": "old == 0 || old > {0} ? {0} : static_cast<T>(old - 1)",
+    "exch": "{0}", "cas": "old == {0} ? {1} : old",
+}  # fmt: skip
+
+
+def _lanes(i: Instruction) -> int:
+    return 4 if i.has("v4") else 2 if i.has("v2") else 1
+
+
+def load(i: Instruction) -> str | None:
+    """`ld`: plain, or atomic where an order is named; vectors too."""
+    kind = i.type
+    if kind is None or len(i.operands) != 2 or i.others(_SPACES, ORDERS, SCOPES, _VECTORS):
+        return None
+    atomic = i.has("relaxed", "acquire", "volatile")
+    lanes = _lanes(i)
+    targets = i.elements(0) if lanes > 1 else [i.operands[0]]
+    if len(targets) != lanes:
+        return None
+    where = f"static_cast<const {kind}*>(wl_p) + "
+    lines = [f"const void* wl_p = {i.address(1)};"]
+    for n in range(lanes):
+        if atomic:
+            default = "System" if i.has("volatile") else "Device"
+            value = f"{PTX}load_atomic<{kind}>({where}{n}, {i.order()}, {i.scope(default)})"
+        else:
+            value = f"{PTX}load<{kind}>({where}{n})"
+        lines.append(f"const {kind} wl_v{n} = {value};")
+    for n, target in enumerate(targets):
+        if target != "_":
+            lines.append(f"{PTX}write({i.reference(target)}, wl_v{n});")
+    return " ".join(lines)
+
+
+def store(i: Instruction) -> str | None:
+    """`st`: plain, or atomic where an order is named; vectors too."""
+    kind = i.type
+    if kind is None or len(i.operands) != 2 or i.others(_SPACES, ORDERS, SCOPES, _VECTORS):
+        return None
+    atomic = i.has("relaxed", "release", "volatile")
+    lanes = _lanes(i)
+    sources = i.elements(1) if lanes > 1 else [i.operands[1]]
+    if len(sources) != lanes:
+        return None
+    lines = [f"void* wl_p = {i.address(0)};"]
+    for n, source in enumerate(sources):
+        value = f"{PTX}read<{kind}>({i.reference(source)})"
+        where = f"static_cast<{kind}*>(wl_p) + {n}"
+        if atomic:
+            default = "System" if i.has("volatile") else "Device"
+            lines.append(
+                f"{PTX}store_atomic<{kind}>({where}, {value}, {i.order()}, {i.scope(default)});"
+            )
+        else:
+            lines.append(f"{PTX}store<{kind}>({where}, {value});")
+    return " ".join(lines)
+
+
+def change(i: Instruction, *, result: bool) -> str | None:
+    """`atom` gives the old value, `red` does not."""
+    kind = i.type
+    names = [s for s in i.suffixes if s in _CHANGES]
+    if kind is None or len(names) != 1:
+        return None
+    if i.others(_SPACES, ORDERS, SCOPES, frozenset(names)):
+        return None
+    first = 1 if result else 0
+    arity = 2 if names[0] == "cas" else 1
+    if len(i.operands) != first + 1 + arity:
+        return None
+    values = [f"wl_v{n}" for n in range(arity)]
+    lines = [f"const {kind} {v} = {i.value(first + 1 + n, kind)};" for n, v in enumerate(values)]
+    change = _CHANGES[names[0]].format(*values)
+    lines.append(
+        f"using T = {kind}; [[maybe_unused]] const T wl_old = {PTX}change<T>({i.address(first)}, "
+        f"{i.order()}, {i.scope('Device')}, [=](T old) WARPLOOM_UNCHECKED -> T "
+        f"{{ (void)old; return {change}; }});"
+    )
+    if result:
+        lines.append(i.result("wl_old"))
+    return " ".join(lines)
+
+
+def fence(i: Instruction) -> str | None:
+    """`fence` with its order and scope."""
+    if i.has("proxy"):
+        return ";" if i.has("alias", "async") else None  # one view of memory here
+    if any(s not in ORDERS and s not in SCOPES for s in i.suffixes):
+        return None
+    return f"::warploom::fence({i.order('SeqCst')}, {i.scope('System')});"
+
+
+def membar(i: Instruction) -> str | None:
+    """The older `membar`."""
+    scope = {"cta": "Block", "gl": "Device", "sys": "System"}.get("".join(i.suffixes))
+    return scope and f"::warploom::fence(::warploom::Order::SeqCst, ::warploom::Scope::{scope});"
+
+
+def barrier(i: Instruction) -> str | None:
+    """`bar.sync` and its other spellings."""
+    if i.has("warp"):
+        return f"::warploom::warp_barrier({i.value(0, 'std::uint32_t')});"
+    if not i.has("sync") or i.has("cluster"):
+        return None
+    number = i.value(0, "std::uint32_t")
+    if len(i.operands) == 1:
+        if i.operands[0] == "0":
+            return "::__syncthreads();"
+        return f"::warploom::named_barrier({number}, 0, __LINE__);"
+    return f"::warploom::named_barrier({number}, {i.value(1, 'std::uint32_t')}, __LINE__);"
+
+
+def cvta(i: Instruction) -> str | None:
+    """`cvta`: generic addresses and those of a state space."""
+    if len(i.operands) != 2:
+        return None
+    if i.has("shared", "shared__cta") and not i.has("to"):
+        pointer = f"{PTX}shared_address({i.value(1, 'std::uint64_t')})"
+        return i.result(f"reinterpret_cast<std::uint64_t>({pointer})")
+    return i.result(i.value(1, "std::uint64_t"))
+
+
+def vote(i: Instruction) -> str | None:
+    """`vote.sync`: ballot, any and all."""
+    if i.suffixes[:1] != ("sync",) or len(i.operands) != 3 or i.operands[1].startswith("!"):
+        return None
+    call = {"ballot": "__ballot_sync", "any": "__any_sync", "all": "__all_sync"}
+    name = call.get(i.suffixes[1])
+    mask, predicate = i.value(2, "std::uint32_t"), i.reference(i.operands[1])
+    return name and i.result(f"{name}({mask}, {predicate})")
+
+
+def shuffle(i: Instruction) -> str | None:
+    """`shfl.sync`, for the operand c of the C++ forms: segments of a power of two."""
+    names = {"idx": "__shfl_sync", "up": "__shfl_up_sync", "down": "__shfl_down_sync",
+             "bfly": "__shfl_xor_sync"}  # fmt: skip
+    if i.suffixes[:1] != ("sync",) or i.suffixes[1] not in names or len(i.operands) != 5:
+        return None
+    u = "std::uint32_t"
+    width = f"static_cast<int>(32 - ({i.value(3, u)} >> 8 & 31))"
+    values = f"{i.value(4, u)}, {i.value(1, u)}, static_cast<int>({i.value(2, u)}), {width}"
+    return i.result(f"{names[i.suffixes[1]]}({values})")
+
+
+def elect(i: Instruction) -> str | None:
+    """`elect.sync d|p, mask`: the lowest lane of the mask."""
+    if i.suffixes != ("sync",) or len(i.operands) != 3:
+        return None
+    mask = i.value(2, "std::uint32_t")
+    chosen = f"{PTX}write({i.reference(i.operands[1])}, {PTX}elected(wl_m));"
+    leader = "" if i.operands[0] == "_" else i.result("static_cast<unsigned>(__ffs(wl_m) - 1)")
+    return f"const std::uint32_t wl_m = {mask}; {leader} {chosen}"

@@ -1,0 +1,136 @@
+"""Names that the shims take, casts of kernels, device variables, and `__CUDA_ARCH__`."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warploom.emulator.device_variables import find_variables, variable_edit
+from warploom.emulator.kernel_pointers import kernel_names, pointer_edits
+from warploom.emulator.names import name_edits
+from warploom.emulator.ptx import UnknownInstructionError, translate
+from warploom.emulator.tokens import tokenize
+from warploom.source.edits import apply_edits
+
+
+def renamed(text: str) -> str:
+    return apply_edits(text, name_edits(tokenize(text.encode())))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("int i = threadIdx.x;", "int i = threadIdx.x;"),
+        ("{ dim3 gridDim(n); k<<<gridDim, b>>>(); }", "{ dim3 wl_gridDim(n); k<<<wl_gridDim, b>>>(); }"),
+        ("config.blockDim = dim3(1);", "config.wl_blockDim = dim3(1);"),
+        ("void f(dim3 blockDim) { g(blockDim); } int i = blockDim.x;",
+         "void f(dim3 wl_blockDim) { g(wl_blockDim); } int i = blockDim.x;"),
+        ("{ dim3 a(1), blockDim(2); use(blockDim); }",
+         "{ dim3 a(1), wl_blockDim(2); use(wl_blockDim); }"),
+        ("{ f(a, blockDim.x); return blockDim; }", "{ f(a, blockDim.x); return blockDim; }"),
+        ("{ const int n = a * gridDim.x, m = 2 * blockDim.x; }",
+         "{ const int n = a * gridDim.x, m = 2 * blockDim.x; }"),
+        ("__noinline__ int f();", "__attribute__((noinline)) int f();"),
+        ("__attribute__((__noinline__)) int f();", "__attribute__((__noinline__)) int f();"),
+    ],
+)  # fmt: skip
+def test_only_the_programs_own_names_change(before: str, after: str):
+    assert renamed(before) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("__global__ void k() {\n#if __CUDA_ARCH__ >= 700\n#endif\n}",
+         "__global__ void k() {\n#if 900 >= 700\n#endif\n}"),
+        ("__device__ int f() {\n#ifdef __CUDA_ARCH__\n#endif\n}",
+         "__device__ int f() {\n#if 1\n#endif\n}"),
+        ("#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 600\n__device__ double g();\n#endif\n",
+         "#if !1 || 900 >= 600\n__device__ double g();\n#endif\n"),
+        ("__host__ __device__ int f() {\n#ifdef __CUDA_ARCH__\n#endif\n}",
+         "__host__ __device__ int f() {\n#ifdef __CUDA_ARCH__\n#endif\n}"),
+        ("int host() {\n#ifdef __CUDA_ARCH__\n#endif\n}",
+         "int host() {\n#ifdef __CUDA_ARCH__\n#endif\n}"),
+    ],
+)  # fmt: skip
+def test_the_architecture_is_known_where_only_the_device_runs(before: str, after: str):
+    assert renamed(before) == after
+
+
+def cast(text: str) -> str:
+    stream = tokenize(text.encode())
+    return apply_edits(text, pointer_edits(stream, kernel_names(stream)))
+
+
+def test_casts_of_kernels_and_of_nothing_else():
+    kernel = "template <class T> __global__ void __launch_bounds__(32) k(T* p) {} "
+    assert cast(kernel + "f((void*)k<int>, (void *)&p);") == (
+        kernel + "f(::warploom::KernelCast()->*k<int>, (void *)&p);"
+    )
+    assert cast(kernel + "f(reinterpret_cast<const void*>(&k<int>));") == (
+        kernel + "f(::warploom::kernel_pointer(&k<int>));"
+    )
+    assert cast("int k; f((void*)k);") == "int k; f((void*)k);"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("__device__ int a = 3, b[4] = {1, 2};", ["a", "b"]),
+        ("static __constant__ float c[3];", ["c"]),
+        ("__device__ volatile unsigned long long d;", ["d"]),
+        ("__device__ int* e;", ["e"]),
+        ("__device__ struct { int x; } f;", []),
+        ("__device__ int g(int);", []),
+        ("extern __device__ int h;", []),
+        ("__managed__ Pair i = {1, 2};", ["i"]),
+        ("__device__ int (*j)[4];", ["j"]),
+    ],
+)
+def test_declarations_of_device_variables(text: str, names: list[str]):
+    stream = tokenize(text.encode())
+    edits = [variable_edit(stream, first, end, "t") for first, end in find_variables(stream)]
+    added = "".join(edit.text for edit in edits if edit)
+    assert [name for name in names if f'"{name}"' in added] == names
+    assert added.count("DeviceVariable") == len(names)
+
+
+def ptx(code: str) -> str:
+    stream = tokenize(code.encode())
+    opener = next(at for at, token in enumerate(stream.tokens) if token.text == b"(")
+    closer = stream.closing(opener)
+    assert closer is not None
+    return translate(stream, opener, closer)
+
+
+def test_operands_by_number_and_by_name():
+    assert "write(wl_a0, " in ptx('asm("mov.u32 %0, %1;" : "=r"(x) : "r"(y));')
+    assert "read<std::uint32_t>(wl_a1)" in ptx(
+        'asm("mov.u32 %[o], %[i];" : [o] "=r"(x) : [i] "r"(y));'
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'asm("wmma.load.a.sync %0, [%1];" : "=r"(x) : "l"(p));',
+        'asm("mov.u32 %0, %%envreg7;" : "=r"(x));',
+        'asm("add.f16 %0, %1, %1;" : "=h"(x) : "h"(y));',
+        'asm("ld.global.b128 %0, [%1];" : "=q"(x) : "l"(p));',
+        'asm("mov.u32 %7, 1;" : "=r"(x));',
+        'asm("bra L; L: add.u32 %0, %0, 1;" : "+r"(x));',
+        'asm("{ .reg .b128 a; }" ::);',
+    ],
+)
+def test_what_has_no_meaning_is_told_apart(code: str):
+    with pytest.raises(UnknownInstructionError):
+        ptx(code)
+
+
+@given(st.text(alphabet='%01{}[];:.,@pradlstmov \\n"()+|_', max_size=60))
+def test_no_template_breaks_the_translation(text: str):
+    quoted = text.replace("\\", "").replace('"', "").replace("\n", " ")
+    try:
+        made = ptx(f'asm("{quoted}" : "=r"(x) : "l"(p));')
+    except UnknownInstructionError:
+        return
+    assert made.startswith("do {") and made.endswith("} while (0)")
