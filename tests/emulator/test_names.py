@@ -20,7 +20,8 @@ def renamed(text: str) -> str:
     ("before", "after"),
     [
         ("int i = threadIdx.x;", "int i = threadIdx.x;"),
-        ("{ dim3 gridDim(n); k<<<gridDim, b>>>(); }", "{ dim3 wl_gridDim(n); k<<<wl_gridDim, b>>>(); }"),
+        ("{ dim3 gridDim(n); k<<<gridDim, b>>>(); }",
+         "{ dim3 wl_gridDim(n); k<<<wl_gridDim, b>>>(); }"),
         ("config.blockDim = dim3(1);", "config.wl_blockDim = dim3(1);"),
         ("void f(dim3 blockDim) { g(blockDim); } int i = blockDim.x;",
          "void f(dim3 wl_blockDim) { g(wl_blockDim); } int i = blockDim.x;"),
@@ -68,6 +69,9 @@ def test_casts_of_kernels_and_of_nothing_else():
     )
     assert cast(kernel + "f(reinterpret_cast<const void*>(&k<int>));") == (
         kernel + "f(::warploom::kernel_pointer(&k<int>));"
+    )
+    assert cast(kernel + "p = (void const*)&k<int>;") == (
+        kernel + "p = ::warploom::KernelCast()->*&k<int>;"
     )
     assert cast("int k; f((void*)k);") == "int k; f((void*)k);"
 

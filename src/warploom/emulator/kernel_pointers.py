@@ -29,10 +29,10 @@ def pointer_edits(stream: TokenStream, kernels: set[bytes]) -> list[TextEdit]:
     """Return edits of casts of a kernel's name to a pointer to void."""
     edits: list[TextEdit] = []
     for at, token in enumerate(stream.tokens):
-        if token.text != b"void" or not stream.is_at(at + 1, b"*"):
+        last = at + 2 if stream.is_at(at + 1, b"const") else at + 1
+        if token.text != b"void" or not stream.is_at(last, b"*"):
             continue
         first = at - 1 if stream.is_at(at - 1, b"const") else at
-        last = at + 1
         if stream.is_at(last + 1, b"const"):
             last += 1
         if stream.is_at(first - 1, b"(") and stream.is_at(last + 1, b")"):

@@ -50,7 +50,8 @@ def architecture_edits(stream: TokenStream) -> list[TextEdit]:
     edits: list[TextEdit] = []
     for number in marked:
         directive = stream.directives[number]
-        if any(start < directive.start < end for start, end in bodies) or _guards_device_code(stream, number):
+        inside = any(start < directive.start < end for start, end in bodies)
+        if inside or _guards_device_code(stream, number):
             edits += _architecture_known(stream, number)
     return edits
 

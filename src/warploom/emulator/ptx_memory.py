@@ -5,11 +5,11 @@ from warploom.emulator.ptx_operands import ORDERS, PTX, SCOPES, Instruction
 _SPACES = frozenset(("global", "shared", "shared__cta", "local", "const", "param"))
 _VECTORS = frozenset(("v2", "v4"))
 _CHANGES = {
-    "add": "static_cast<T>(old + {0})", "min": "{0} < old ? {0} : old",
-    "max": "old < {0} ? {0} : old", "and": "static_cast<T>(old & {0})",
-    "or": "static_cast<T>(old | {0})", "xor": "static_cast<T>(old ^ {0})",
-    "inc": "old >= {0} ? T(0) : static_cast<T>(old + 1)",
-    "dec": "old == 0 || old > {0} ? {0} : static_cast<T>(old - 1)",
+    "add": "static_cast<wl_t>(old + {0})", "min": "{0} < old ? {0} : old",
+    "max": "old < {0} ? {0} : old", "and": "static_cast<wl_t>(old & {0})",
+    "or": "static_cast<wl_t>(old | {0})", "xor": "static_cast<wl_t>(old ^ {0})",
+    "inc": "old >= {0} ? wl_t(0) : static_cast<wl_t>(old + 1)",
+    "dec": "old == 0 || old > {0} ? {0} : static_cast<wl_t>(old - 1)",
     "exch": "{0}", "cas": "old == {0} ? {1} : old",
 }  # fmt: skip
 
@@ -83,9 +83,9 @@ def change(i: Instruction, *, result: bool) -> str | None:
     lines = [f"const {kind} {v} = {i.value(first + 1 + n, kind)};" for n, v in enumerate(values)]
     change = _CHANGES[names[0]].format(*values)
     lines.append(
-        f"using T = {kind}; [[maybe_unused]] const T wl_old = {PTX}change<T>({i.address(first)}, "
-        f"{i.order()}, {i.scope('Device')}, [=](T old) WARPLOOM_UNCHECKED -> T "
-        f"{{ (void)old; return {change}; }});"
+        f"using wl_t = {kind}; [[maybe_unused]] const wl_t wl_old = "
+        f"{PTX}change<wl_t>({i.address(first)}, {i.order()}, {i.scope('Device')}, "
+        f"[=](wl_t old) WARPLOOM_UNCHECKED -> wl_t {{ (void)old; return {change}; }});"
     )
     if result:
         lines.append(i.result("wl_old"))

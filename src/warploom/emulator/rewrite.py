@@ -71,6 +71,11 @@ def file_named(files: tuple[UserFile, ...], name: str) -> UserFile | None:
     )
 
 
+def _is_replaced(name: str) -> bool:
+    """Whether our header stands for every file of that name, even for a copy in the program."""
+    return name.startswith(("cuda", "nccl", "mpi.h", "nvtx3/", "cooperative_groups"))
+
+
 def _is_toolkit(folder: Path) -> bool:
     """Whether `folder` holds real CUDA or NCCL headers, which the shims replace."""
     return any((folder / mark).exists() for mark in _TOOLKIT_MARKS)
@@ -112,6 +117,9 @@ class _Rewriter:
 
     def _resolve(self, name: str, folder: Path, *, quoted: bool) -> Path | None:
         """Return the user's file that an include means, None for a system or shim header."""
+        beside = folder / name
+        if quoted and beside.is_file() and not _is_replaced(name) and not _is_toolkit(folder):
+            return beside  # a file of the user's that has the name of a header
         if (SHIM_DIR / name).is_file():
             return None
         for place in (folder, *self.folders) if quoted else self.folders:

@@ -35,13 +35,19 @@ bool reaches(const Published& published, Scope reader_scope) {
 bool acquires(Order order) { return order != Order::Relaxed && order != Order::Release; }
 bool releases(Order order) { return order != Order::Relaxed && order != Order::Acquire; }
 
-void observe(const Published& published, Order order, Scope scope) {
+// The guide's own example of __threadfence() counts blocks with a relaxed atomic after the fence,
+// and lets the last block read what the others wrote with no fence behind the atomic.
+bool counts_arrivals(const GpuThread& thread, bool writes) {
+  return writes && thread.fenced && thread.fence_scope != Scope::Block;
+}
+
+void observe(const Published& published, Order order, Scope scope, bool writes) {
   GpuThread* thread = current_thread();
   if (!reaches(published, scope)) {
     if (thread) thread->block->saw_narrow_scope = true;
     return;
   }
-  if (acquires(order) || !thread) {
+  if (acquires(order) || !thread || counts_arrivals(*thread, writes)) {
     acquire_clock(published.clock);
   } else {
     thread->pending.join(published.clock);
@@ -60,7 +66,7 @@ void publish(Published& published, const Clock& clock, Scope scope, bool keep) {
 void synchronize_through(uintptr_t address, bool reads, bool writes, Order order, Scope scope) {
   if (reads) {
     auto it = g_published.find(address);
-    if (it != g_published.end()) observe(it->second, order, scope);
+    if (it != g_published.end()) observe(it->second, order, scope, writes);
   }
   if (!writes) return;
   GpuThread* thread = current_thread();

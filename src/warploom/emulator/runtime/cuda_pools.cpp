@@ -91,7 +91,19 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, size_t) {
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* access,
+                                 size_t count) {
+  if (!pool || !access) return cuda_fail(cudaErrorInvalidValue);
+  const int owner = pool_of(pool)->device;
+  for (std::size_t i = 0; i < count; i++) {
+    const int device = access[i].location.id;
+    if (!valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
+    if (device == owner) continue;
+    if (lsa_team_of(device) != lsa_team_of(owner)) return cuda_fail(cudaErrorInvalidValue);
+    // Wider than the call: all memory of the owner, as peer access would.
+    g_devices[static_cast<std::size_t>(device)]->peers[static_cast<std::size_t>(owner)] =
+        access[i].flags != cudaMemAccessFlagsProtNone;
+  }
   return cudaSuccess;
 }
 

@@ -149,8 +149,8 @@ constexpr bool ncclCoopWithinWarp(ncclCoopLanes) { return true; }
 constexpr bool ncclCoopWithinWarp(ncclCoopWarpSpan) { return false; }
 constexpr bool ncclCoopWithinWarp(ncclCoopCta) { return false; }
 
-WARPLOOM_UNCHECKED inline ncclCoopLanes ncclCoopCoalesced() {
-  return ncclCoopLanes{warploom::active_mask()};
+WARPLOOM_UNCHECKED inline ncclCoopLanes ncclCoopCoalesced(int site = __builtin_LINE()) {
+  return ncclCoopLanes{warploom::active_mask(site)};
 }
 template <typename Coop>
 WARPLOOM_UNCHECKED inline ncclCoopTile<32> ncclCoopCoalesced(Coop) {
