@@ -64,6 +64,8 @@ bool in_bounds(const Copy& copy) {
 
 void move(const Copy& copy, const StreamOp& op) {
   const Actor actor = actor_of(op);
+  trace_of(op.rank, nullptr, op.where,
+           [&] { return format("%s moves %zu bytes", op.name, copy.width * copy.height); });
   for (std::size_t row = 0; row < copy.height; row++) {
     char* dst = copy.dst + row * copy.dst_pitch;
     const char* src = copy.src + row * copy.src_pitch;

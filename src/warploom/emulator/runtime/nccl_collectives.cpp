@@ -233,6 +233,7 @@ ncclResult_t submit(std::unique_ptr<Task> task) {
   }
   if (!is_transfer(task->call)) enroll(*task);
   if (in_group()) {
+    trace([&] { return format("%s, in a group", call_name(task->call)); });
     queue_in_group(std::move(task));
     return ncclSuccess;
   }

@@ -156,6 +156,7 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
     info.where = {};
     info.where.pc[0] = record.pc();
     info.rank = before.rank;
+    info.other_rank = now.rank;
     info.host = true;
     report_finding(std::move(info));
     return;
@@ -165,6 +166,7 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
   } else {
     info.other = before.frames;
   }
+  info.other_rank = before.rank;
   report_finding(std::move(info));
 }
 
