@@ -130,8 +130,9 @@ Actor actor_for(const Transfer& t, const Clock& clock) {
 }
 
 std::string transfer_text(const Gin& gin, const PutArgs& args, int peer, bool get) {
-  std::string text = format("%s of %zu bytes %s rank %d, context %u", args.name, args.bytes,
-                            get ? "from" : "to", peer, gin.context);
+  std::string text = args.name;
+  if (args.bytes) text += format(" of %zu bytes", args.bytes);
+  text += format(" %s rank %d, context %u", get ? "from" : "to", peer, gin.context);
   if (args.remote.kind != RemoteAction::None) {
     text += format(", with %s + %llu", signal_text(args.remote).c_str(),
                    static_cast<unsigned long long>(args.remote.value));
