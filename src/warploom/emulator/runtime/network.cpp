@@ -18,6 +18,11 @@ int shown_rank(const Channel& channel, int member) {
   return g_config.single_process ? comm.device : comm.process->rank;
 }
 
+std::string text_of(const Transfer& t) {
+  return format("a %s of rank %d %s rank %d", t.name, t.channel->source,
+                t.channel->get ? "from" : "to", t.channel->peer);
+}
+
 template <class Text>
 void trace_at_target(const Transfer& t, Text&& text) {
   if (!g_tracing) return;
@@ -51,8 +56,7 @@ void read_source(Transfer& t) {
 void trace_reading(const Transfer& t) {
   if (!g_tracing || t.read || !t.source) return;
   record_event_of(shown_rank(*t.channel, t.channel->source), nullptr, t.where,
-                  format("the network reads the %zu bytes of a %s of rank %d and %d", t.bytes,
-                         t.name, t.channel->source, t.channel->peer));
+                  format("the network reads the %zu bytes of ", t.bytes) + text_of(t));
 }
 
 void finish_counter(Transfer& t) {
@@ -61,7 +65,7 @@ void finish_counter(Transfer& t) {
   Counter* counter = std::exchange(t.counter, nullptr);
   counter->value++;
   trace_of(g_tracing ? shown_rank(*t.channel, t.channel->source) : 0, nullptr, t.where, [&] {
-    return format("the counter of a %s to rank %d is now %llu", t.name, t.channel->peer,
+    return format("the counter of %s is now %llu", text_of(t).c_str(),
                   static_cast<unsigned long long>(counter->value));
   });
   counter->clock.join(t.counter_clock);
@@ -72,9 +76,8 @@ void land(Transfer& t) {
   if (t.landed) return;
   if (t.destination) {
     trace_at_target(t, [&] {
-      return format("the %zu bytes of a %s of rank %d %sland on rank %d", t.bytes, t.name,
-                    t.channel->source, t.read ? "" : "are read and ",
-                    t.channel->get ? t.channel->source : t.channel->peer);
+      return format("the %zu bytes of %s %sland", t.bytes, text_of(t).c_str(),
+                    t.read ? "" : "are read and ");
     });
   }
   read_source(t);
@@ -96,9 +99,8 @@ void deliver_signal(Transfer& t) {
   Signal* signal = std::exchange(t.signal, nullptr);
   *signal->word += t.amount;
   trace_at_target(t, [&] {
-    return format("the %s signal of a %s of rank %d arrives on rank %d: + %llu, now %llu",
-                  t.strong ? "strong" : "weak", t.name, t.channel->source, t.channel->peer,
-                  static_cast<unsigned long long>(t.amount),
+    return format("the %s signal of %s arrives: + %llu, now %llu", t.strong ? "strong" : "weak",
+                  text_of(t).c_str(), static_cast<unsigned long long>(t.amount),
                   static_cast<unsigned long long>(signal->value()));
   });
   signal->clock.join(t.signal_clock);

@@ -73,7 +73,10 @@ void send(const std::string& line) {
 void send_trace(const Involved& involved) {
   for (const TraceEvent* event : events_before(involved)) {
     std::string text = event->text;
-    if (event->times > 1) text += format(" (%u times)", event->times);
+    if (event->times > 1) {
+      text += format(" (%u times%s)", event->times,
+                     event->several_threads ? ", by several threads" : "");
+    }
     std::string line = format("{\"ev\":\"trace\",\"seq\":%llu,\"rank\":%d,\"text\":",
                               static_cast<unsigned long long>(event->sequence), event->rank) +
                        quote(text);

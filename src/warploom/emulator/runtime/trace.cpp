@@ -25,18 +25,20 @@ bool g_recording = false;  // a time limit may strike in the middle
 
 bool same(uint3 a, uint3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
 bool same(const Frames& a, const Frames& b) { return std::memcmp(a.pc, b.pc, sizeof a.pc) == 0; }
-bool same(const TraceEvent& a, const TraceEvent& b) {
+bool repeats(const TraceEvent& a, const TraceEvent& b) {
   return a.kernel == b.kernel && a.in_block == b.in_block && same(a.block, b.block) &&
-         same(a.thread, b.thread) && same(a.where, b.where) && a.text == b.text;
+         same(a.where, b.where) && a.text == b.text;
 }
 
 void keep(TraceEvent event) {
   g_recording = true;
   event.sequence = ++g_events;
   Ring& ring = g_rings[event.rank];
-  if (!ring.empty() && same(ring.back(), event)) {
-    ring.back().sequence = event.sequence;
-    ring.back().times++;
+  if (!ring.empty() && repeats(ring.back(), event)) {
+    TraceEvent& last = ring.back();
+    last.sequence = event.sequence;
+    last.times++;
+    last.several_threads |= !same(last.thread, event.thread);
   } else {
     if (ring.size() == g_capacity) ring.pop_front();
     ring.push_back(std::move(event));

@@ -22,7 +22,9 @@ struct TraceEvent {
   uint3 block{}, thread{};
   Frames where;
   std::string text;
-  unsigned times = 1;  // one after the other, by the same thread at the same place
+  // The same again, at once and at the same place, is no event of its own.
+  unsigned times = 1;
+  bool several_threads = false;  // of one block; `thread` is the first
 };
 
 void start_trace(std::size_t events);  // kept for each rank; 0: off
