@@ -4,29 +4,9 @@ from pathlib import Path
 
 from warploom.cli.options import RunChoices
 from warploom.cli.output import out, paint, print_finding, print_json, print_trace, progress
-from warploom.core.errors import BadInputError
-from warploom.core.records import RunSpec, Timing, Verdict
+from warploom.core.records import Verdict
 from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.plan import Effort
-
-
-def parse_effort(text: str) -> Effort:
-    """Return the effort that `text` names; raise BadInputError for another word."""
-    try:
-        return Effort(text)
-    except ValueError:
-        raise BadInputError(f"--effort must be quick, normal or thorough, got {text!r}") from None
-
-
-def parse_replay(text: str) -> RunSpec:
-    """Turn `SEED:TIMING` into a run; raise BadInputError for anything else."""
-    seed, _, timing = text.partition(":")
-    if not (seed.isascii() and seed.isdigit()) or timing not in tuple(Timing):
-        raise BadInputError(
-            f"--replay must be SEED:TIMING such as 3:random, got {text!r}",
-            hint="the timings are eager, lazy and random",
-        )
-    return RunSpec(int(seed), Timing(timing))
+from warploom.evaluate.plan import parse_effort, parse_replay
 
 
 def run_check(
@@ -38,10 +18,8 @@ def run_check(
     as_json: bool,
 ) -> int:
     """Check one program and print the report; returns the exit code."""
-    if replay is not None and (effort is not None or choices.seeds is not None):
-        raise BadInputError("--replay makes one run: leave out --effort and --seeds")
-    kind = parse_effort(effort) if effort is not None else Effort.NORMAL
-    spec = parse_replay(replay) if replay is not None else None
+    kind = None if effort is None else parse_effort(effort)
+    spec = None if replay is None else parse_replay(replay)
     workload = choices.apply(target)
     with progress(not as_json) as on_progress:
         report = check(

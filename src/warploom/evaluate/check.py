@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import UnsupportedError
+from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import Finding, Json, RunSpec, Severity, Verdict, to_json
 from warploom.emulator import EmulatorRun, build
 from warploom.evaluate.findings import MergedFinding, merge
@@ -85,7 +85,7 @@ def check(
     include_dirs: Sequence[Path | str] = (),
     lsa_size: int | None = None,
     seeds: int | None = None,
-    effort: Effort = Effort.NORMAL,
+    effort: Effort | None = None,
     replay: RunSpec | None = None,
     nccl: str | None = None,
     args: Sequence[str] | None = None,
@@ -105,7 +105,7 @@ def check(
         lsa_size: ranks that share memory; default: all.
         seeds: seeds of the random network, whatever the effort; default: none for a quick check,
             the workload's or 3 for a normal and at least 20 for a thorough one.
-        effort: how much to run.
+        effort: how much to run; default: normal.
         replay: make only this run, with a trace of what led to each finding.
         nccl: NCCL version whose rules hold, such as "2.30.7".
         args: the program's arguments; `{seed}` is replaced by each run's seed.
@@ -113,7 +113,8 @@ def check(
         on_progress: told of each finished step.
 
     Raises:
-        BadInputError: the program or an argument is wrong.
+        BadInputError: the program or an argument is wrong, or `replay` comes with `effort` or
+            `seeds`.
         MissingToolError: there is no C++ compiler.
     """
     started = time.monotonic()
@@ -122,16 +123,21 @@ def check(
         ranks=ranks, defines=defines, include_dirs=include_dirs, args=args, lsa_size=lsa_size,
         nccl=nccl, seeds=seeds,
     )  # fmt: skip
+    if replay is None:
+        effort = effort or Effort.NORMAL
+        batches = check_plan(effort, workload.seeds, seeds)
+    elif effort is None and seeds is None:
+        batches = ((replay,),)
+    else:
+        raise BadInputError("a replay makes one run: leave out the effort and the seeds")
     facts = survey(workload)
-    batches = ((replay,),) if replay else check_plan(effort, workload.seeds, seeds)
-    made_how = None if replay else effort
     try:
         on_progress(Progress("build", 0, 1))
         program = build(workload.build_spec(facts.nccl))
         on_progress(Progress("build", 1, 1))
     except UnsupportedError as error:
         extra = _unsupported(error)
-        return _report(workload, facts, made_how, batches, [], started, 0.0, extra=extra)
+        return _report(workload, facts, effort, batches, [], started, 0.0, extra=extra)
     build_seconds = time.monotonic() - started
     trace = _TRACE if replay else 0
     options = [
@@ -139,7 +145,7 @@ def check(
         for batch in batches
     ]
     runs = run_batches(program, options, jobs=jobs, on_progress=on_progress)
-    return _report(workload, facts, made_how, batches, runs, started, build_seconds)
+    return _report(workload, facts, effort, batches, runs, started, build_seconds)
 
 
 def _unsupported(error: UnsupportedError) -> Finding:

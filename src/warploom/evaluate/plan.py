@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from warploom.core.errors import BadInputError
 from warploom.core.records import RunSpec, Timing
 
 ALL_TIMINGS = (Timing.LAZY, Timing.EAGER, Timing.RANDOM)
@@ -34,6 +35,24 @@ class Effort(StrEnum):
     QUICK = "quick"
     NORMAL = "normal"
     THOROUGH = "thorough"
+
+
+def parse_effort(text: str) -> Effort:
+    """Return the effort that `text` names; raise BadInputError for another word."""
+    if text not in tuple(Effort):
+        raise BadInputError(f"the effort must be quick, normal or thorough, got {text!r}")
+    return Effort(text)
+
+
+def parse_replay(text: str) -> RunSpec:
+    """Turn `SEED:TIMING` into a run; raise BadInputError for anything else."""
+    seed, _, timing = text.partition(":")
+    if not (seed.isascii() and seed.isdigit() and len(seed) < 20) or timing not in tuple(Timing):
+        raise BadInputError(
+            f"the run to replay must be SEED:TIMING such as 3:random, got {text!r}",
+            hint="the timings are eager, lazy and random",
+        )
+    return RunSpec(int(seed), Timing(timing))
 
 
 Batches = tuple[tuple[RunSpec, ...], ...]
