@@ -1,6 +1,7 @@
 #include "trace.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -21,7 +22,7 @@ using Ring = std::deque<TraceEvent>;
 std::map<int, Ring> g_rings;  // by rank
 std::size_t g_capacity = 0;
 uint64_t g_events = 0;
-bool g_recording = false;  // a time limit may strike in the middle
+volatile std::sig_atomic_t g_recording = 0;  // a time limit may strike in the middle
 
 bool same(uint3 a, uint3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
 bool same(const Frames& a, const Frames& b) { return std::memcmp(a.pc, b.pc, sizeof a.pc) == 0; }
@@ -31,7 +32,7 @@ bool repeats(const TraceEvent& a, const TraceEvent& b) {
 }
 
 void keep(TraceEvent event) {
-  g_recording = true;
+  g_recording = 1;
   event.sequence = ++g_events;
   Ring& ring = g_rings[event.rank];
   if (!ring.empty() && repeats(ring.back(), event)) {
@@ -43,7 +44,7 @@ void keep(TraceEvent event) {
     if (ring.size() == g_capacity) ring.pop_front();
     ring.push_back(std::move(event));
   }
-  g_recording = false;
+  g_recording = 0;
 }
 
 class Selection {
