@@ -27,6 +27,7 @@ def renamed(text: str) -> str:
          "void f(dim3 wl_blockDim) { g(wl_blockDim); } int i = blockDim.x;"),
         ("{ dim3 a(1), blockDim(2); use(blockDim); }",
          "{ dim3 a(1), wl_blockDim(2); use(wl_blockDim); }"),
+        ("f(XTILE * blockIdx.x);", "f(XTILE * blockIdx.x);"),
         ("{ f(a, blockDim.x); return blockDim; }", "{ f(a, blockDim.x); return blockDim; }"),
         ("{ const int n = a * gridDim.x, m = 2 * blockDim.x; }",
          "{ const int n = a * gridDim.x, m = 2 * blockDim.x; }"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from warploom.core.errors import BadInputError
-from warploom.core.records import Limits, RunSpec, Severity, Timing, Verdict, to_json
+from warploom.core.records import Limits, RunSpec, Severity, Timing, TraceEvent, Verdict, to_json
 from warploom.emulator import RunOptions, run, run_many
 from warploom.emulator.report import parse_report
 
@@ -42,14 +42,16 @@ def test_the_configuration_arrives(programs):
     keys = [
         "ranks", "lsa_size", "processes", "seed", "timing", "race", "readbacks", "nccl_version",
         "device_memory_mb", "max_findings", "sync_launches",
+        "trace",
     ]  # fmt: skip
     code = "".join(f'printf("%s ", fake_config("{key}"));' for key in keys)
     options = RunOptions(
         run=RunSpec(7, Timing.LAZY), ranks=8, lsa_size=2, race=False, readbacks=False,
         sync_launches=True, processes="single", device_memory_mb=99, max_findings=5,
+        trace=17,
     )  # fmt: skip
     result = ran(programs, code, options)
-    assert result.stdout == "8 2 1 7 lazy 0 0 23203 99 5 1 " and result.verdict is Verdict.OK
+    assert result.stdout == "8 2 1 7 lazy 0 0 23203 99 5 1 17 " and result.verdict is Verdict.OK
 
 
 def test_findings_have_their_place(programs):
@@ -65,6 +67,20 @@ def test_findings_have_their_place(programs):
     assert race.other is not None and (race.other.line, race.other.function) == (7, "main")
     slow = [f for f in result.findings if f.kind == "slow"]
     assert [f.severity for f in slow] == [Severity.WARNING] * 2
+
+
+def test_a_finding_has_the_trace_that_came_before_it(programs):
+    event = r"{\"ev\":\"trace\",\"seq\":%d,\"rank\":1,\"text\":\"t%d\",\"frames\":[]%s}"
+    placed = r",\"kernel\":\"k\",\"block\":[0,1,2],\"thread\":[3,4,5]"
+    code = f"""fake_signed("{event % (7, 7, "")}");
+fake_signed("{event % (9, 9, placed)}");
+fake_finding("race"); fake_finding("late");"""
+    race, late = ran(programs, code, ONE).findings
+    assert late.trace == ()
+    assert race.trace == (
+        TraceEvent(7, 1, "t7"),
+        TraceEvent(9, 1, "t9", kernel="k", block=(0, 1, 2), thread=(3, 4, 5)),
+    )
 
 
 def test_warnings_alone_are_no_defect(programs):
@@ -171,6 +187,8 @@ FORGERIES = [
     # Lines that would be wrong from anybody.
     r'fake_signed("{\"ev\":\"begin\"}");',
     r'fake_signed("{\"ev\":\"applause\"}");',
+    r'fake_signed("{\"ev\":\"trace\",\"seq\":1,\"rank\":0}");',
+    r'fake_signed("{\"ev\":\"trace\",\"seq\":1,\"rank\":0,\"text\":\"no finding follows\"}");',
     r'fake_signed("not json");',
     r'fake_signed("[]");',
     r'fake_signed("{\"ev\":\"exit\",\"rank\":\"zero\",\"code\":0}");',

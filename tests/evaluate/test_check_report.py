@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from warploom.core.errors import UnsupportedError
-from warploom.core.records import BuildSpec, Finding, Severity, Timing, Verdict
+from warploom.core.errors import BadInputError, UnsupportedError
+from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, UnsupportedUse
 from warploom.evaluate import check as check_module
 from warploom.evaluate import runs as runs_module
 from warploom.evaluate.check import CheckReport, check
+from warploom.evaluate.plan import Effort
 from warploom.toolchain.sandbox import SandboxKind
 
 PROGRAM = """\
@@ -142,3 +143,49 @@ def test_single_process_programs_are_run_as_one(
     report = checked(outcome)
     assert report.processes == "single"
     assert report.runs[0].exit_codes == (0,)
+
+
+def test_a_quick_check_makes_the_lazy_run_only(checked: Callable[..., CheckReport]) -> None:
+    report = checked(race, effort=Effort.QUICK)
+    assert [(run.seed, run.timing) for run in report.runs] == [(0, Timing.LAZY)]
+    assert (report.planned, report.verdict) == (1, Verdict.DEFECT)
+    assert report.to_json()["effort"] == "quick"
+
+
+def test_a_thorough_check_stops_after_two_batches_without_news(
+    checked: Callable[..., CheckReport],
+) -> None:
+    report = checked(race, effort=Effort.THOROUGH)
+    # lazy; eager and three seeds; two batches of lazy, eager and five seeds
+    assert (len(report.runs), report.planned) == (1 + 4 + 7 + 7, 30)
+
+
+def test_a_new_finding_keeps_a_thorough_check_going(checked: Callable[..., CheckReport]) -> None:
+    def act(options: RunOptions) -> EmulatorRun:
+        late = options.run == RunSpec(8, Timing.RANDOM)  # first of the second further batch
+        found = Finding("race", Severity.ERROR, "m", file="a.cu", line=9)
+        return outcome(options, findings=(found,) if late else ())
+
+    report = checked(act, effort=Effort.THOROUGH)
+    assert len(report.runs) == report.planned == 30
+    assert report.verdict is Verdict.DEFECT
+
+
+def test_a_replay_is_one_run_with_a_trace(checked: Callable[..., CheckReport]) -> None:
+    seen: list[RunOptions] = []
+
+    def act(options: RunOptions) -> EmulatorRun:
+        seen.append(options)
+        return race(options)
+
+    spec = RunSpec(7, Timing.RANDOM)
+    report = checked(act, replay=spec, args=["{seed}"])
+    assert [(options.run, options.args, options.trace) for options in seen] == [
+        (spec, ("7",), 4096)
+    ]
+    assert report.effort is None
+    seen.clear()
+    checked(act)
+    assert {options.trace for options in seen} == {0}
+    with pytest.raises(BadInputError, match="a replay makes one run"):
+        checked(act, replay=spec, seeds=2)

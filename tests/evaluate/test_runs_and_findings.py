@@ -4,9 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.evaluate.findings import merge
-from warploom.evaluate.plan import Progress, check_plan, counter, verify_plan, worker_count
+from warploom.evaluate.plan import (
+    Effort,
+    Progress,
+    check_plan,
+    counter,
+    parse_effort,
+    parse_replay,
+    verify_plan,
+    worker_count,
+)
 from warploom.evaluate.printed import printed_verdict
 
 
@@ -16,12 +26,48 @@ def finding(kind: str = "race", line: int | None = 3, **fields: object) -> Findi
 
 
 def test_check_runs_every_timing_even_at_one_seed() -> None:
-    assert check_plan(1) == (
-        RunSpec(0, Timing.LAZY),
-        RunSpec(0, Timing.EAGER),
-        RunSpec(0, Timing.RANDOM),
+    assert check_plan(Effort.NORMAL, 1) == (
+        (RunSpec(0, Timing.LAZY),),
+        (RunSpec(0, Timing.EAGER), RunSpec(0, Timing.RANDOM)),
     )
-    assert len(check_plan(5)) == 7
+    assert len(check_plan(Effort.NORMAL, 5)[1]) == 6
+
+
+def test_a_quick_check_is_one_lazy_run_unless_seeds_are_asked_for() -> None:
+    lazy = (RunSpec(0, Timing.LAZY),)
+    assert check_plan(Effort.QUICK, 3) == (lazy,)
+    random = (RunSpec(0, Timing.RANDOM), RunSpec(1, Timing.RANDOM))
+    assert check_plan(Effort.QUICK, 3, asked=2) == (lazy, random)
+
+
+@given(st.integers(1, 60), st.none() | st.integers(1, 60))
+def test_a_thorough_check_goes_on_where_a_normal_one_ends(seeds: int, asked: int | None) -> None:
+    normal = check_plan(Effort.NORMAL, seeds, asked)
+    thorough = check_plan(Effort.THOROUGH, seeds, asked)
+    assert thorough[0] == normal[0]
+    assert set(thorough[1]) <= set(normal[1])
+    runs = [run for batch in thorough for run in batch]
+    assert len(set(runs)) == len(runs)
+    randoms = {run.seed for run in runs if run.timing is Timing.RANDOM}
+    assert randoms == set(range(max(seeds, 20) if asked is None else asked))
+    for number, batch in enumerate(thorough[2:], 1):
+        assert batch[:2] == (RunSpec(number, Timing.LAZY), RunSpec(number, Timing.EAGER))
+        assert 1 <= len(batch[2:]) <= 5
+
+
+@given(st.integers(0, 2**63 - 1), st.sampled_from(Timing))
+def test_a_run_is_named_by_seed_and_timing(seed: int, timing: Timing) -> None:
+    assert parse_replay(f"{seed}:{timing}") == RunSpec(seed, timing)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "3", "3:", ":lazy", "-1:lazy", "3:late", "3:lazy:1", "\u0663:lazy", "9" * 5000]
+)
+def test_other_names_of_runs_are_refused(text: str) -> None:
+    with pytest.raises(BadInputError, match="must be SEED:TIMING"):
+        parse_replay(text)
+    with pytest.raises(BadInputError, match="must be quick, normal or thorough"):
+        parse_effort(text)
 
 
 @given(st.integers(1, 20))

@@ -97,7 +97,7 @@ def analyze(
     return run_analyze(file, defines or [], includes or [], as_json=as_json, for_llm=for_llm)
 
 
-@app.command(epilog="Example: warploom check program.cu --ranks 4 --seeds 5 -- --tokens 64")
+@app.command(epilog="Example: warploom check program.cu --ranks 4 --effort quick -- --tokens 64")
 def check(
     target: Target,
     program_args: ProgramArgs = None,
@@ -109,13 +109,30 @@ def check(
     nccl: Nccl = None,
     timeout: Seconds = None,
     jobs: Jobs = None,
+    effort: Annotated[
+        str | None,
+        typer.Option(
+            "--effort", metavar="EFFORT", help="quick, normal or thorough. [default: normal]"
+        ),
+    ] = None,
+    replay: Annotated[
+        str | None,
+        typer.Option(
+            "--replay",
+            metavar="SEED:TIMING",
+            help="Make this run only, such as 3:random, and show what led to each finding.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Run a program in the emulator under adverse schedules and report every defect.
 
-    Runs a lazy and an eager network once each and a random one with K seeds, all with the
-    happens-before check. Exit code 0: no defect found and the program itself succeeded; 1: a
-    defect, a failed program or a deadlock; 2: bad input; 3: not supported here.
+    Every run has the happens-before check. Effort quick: one run with a lazy network. Normal: also
+    an eager one, and a random one with 3 seeds. Thorough: then further random seeds, to 20, and
+    lazy and eager runs with other contents of fresh memory, until two batches of them show nothing
+    new. --seeds K sets the number of random seeds at any effort. Exit code 0: no defect found and
+    the program itself succeeded; 1: a defect, a failed program or a deadlock; 2: bad input; 3: not
+    supported here.
     """
     from warploom.cli.check_command import run_check
     from warploom.cli.options import RunChoices
@@ -131,7 +148,7 @@ def check(
         jobs=jobs,
         args=program_args,
     )
-    return run_check(target, choices, as_json=as_json)
+    return run_check(target, choices, effort=effort, replay=replay, as_json=as_json)
 
 
 @app.command("eval", epilog="Example: warploom eval candidate.cu examples/moe --seeds 3")

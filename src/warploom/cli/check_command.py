@@ -3,16 +3,33 @@
 from pathlib import Path
 
 from warploom.cli.options import RunChoices
-from warploom.cli.output import out, paint, print_finding, print_json, progress
+from warploom.cli.output import out, paint, print_finding, print_json, print_trace, progress
 from warploom.core.records import Verdict
 from warploom.evaluate.check import CheckReport, check
+from warploom.evaluate.plan import parse_effort, parse_replay
 
 
-def run_check(target: Path, choices: RunChoices, *, as_json: bool) -> int:
+def run_check(
+    target: Path,
+    choices: RunChoices,
+    *,
+    effort: str | None,
+    replay: str | None,
+    as_json: bool,
+) -> int:
     """Check one program and print the report; returns the exit code."""
+    kind = None if effort is None else parse_effort(effort)
+    spec = None if replay is None else parse_replay(replay)
     workload = choices.apply(target)
     with progress(not as_json) as on_progress:
-        report = check(workload, jobs=choices.jobs, on_progress=on_progress)
+        report = check(
+            workload,
+            seeds=choices.seeds,
+            effort=kind,
+            replay=spec,
+            jobs=choices.jobs,
+            on_progress=on_progress,
+        )
     if as_json:
         print_json(report.to_json())
     else:
@@ -27,7 +44,10 @@ def _print(report: CheckReport) -> None:
         if finding.timing is not None:
             first = f"first: {finding.timing} seed {finding.seed}"
             note = f"seen in {item.runs} of {len(report.runs)} runs, {first}"
+            if report.effort is not None:
+                note += f" (what led there: --replay {finding.seed}:{finding.timing})"
         print_finding(finding, note)
+        print_trace(finding.trace)
     if report.verdict == Verdict.FAILED and report.output:
         out("the end of the program's output:")
         for line in report.output.splitlines()[-12:]:
@@ -42,11 +62,13 @@ def _runs(report: CheckReport) -> str:
     shape = "one process per rank" if report.processes == "per_rank" else "one process, all devices"
     made = ", ".join(f"{run.timing}/{run.seed} {run.state}" for run in report.runs)
     skipped = report.planned - len(report.runs)
-    rest = f" ({skipped} more not made)" if skipped else ""
+    why = "not needed: the last showed nothing new" if len(report.runs) > 1 else "not made"
+    rest = f" ({skipped} more {why})" if skipped else ""
+    kind = "replay" if report.effort is None else f"{report.effort} effort"
     return (
         f"{report.ranks} ranks, {shape}, NCCL {report.nccl} rules, happens-before check on, "
         f"sandbox: {report.sandbox}\n"
-        f"runs: {made}{rest}; {report.seconds:.1f} s of which build {report.build_seconds:.1f} s"
+        f"{kind}: {made}{rest}; {report.seconds:.1f} s of which build {report.build_seconds:.1f} s"
     )
 
 

@@ -1,14 +1,14 @@
 """What commands print: JSON and results on stdout, errors and progress on stderr."""
 
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
 from warploom.core.jsontext import dumps
-from warploom.core.records import Finding, Json, Severity
+from warploom.core.records import Finding, Json, Severity, TraceEvent
 from warploom.evaluate.plan import Progress, ignore_progress
 
 _COLOURS = {"ok": typer.colors.GREEN, "error": typer.colors.RED, "warning": typer.colors.YELLOW}
@@ -61,16 +61,25 @@ def print_finding(finding: Finding, note: str = "") -> None:
         out(f"    {note}")
 
 
-def _who(finding: Finding) -> str:
+def print_trace(trace: Sequence[TraceEvent]) -> None:
+    """Print what the ranks involved did before a finding, oldest first; nothing without events."""
+    if trace:
+        out("    what led there, oldest first:")
+    for event in trace:
+        where = "" if event.file is None else f" ({short_path(event.file)}:{event.line or 1})"
+        out(f"      {event.seq:>6}  {_who(event)}: {event.text}{where}")
+
+
+def _who(item: Finding | TraceEvent) -> str:
     parts: list[str] = []
-    if finding.rank is not None:
-        parts.append(f"rank {finding.rank}")
-    if finding.kernel:
-        parts.append(f"kernel {finding.kernel}")
-    if finding.block is not None:
-        parts.append(f"block ({', '.join(map(str, finding.block))})")
-    if finding.thread is not None:
-        parts.append(f"thread ({', '.join(map(str, finding.thread))})")
+    if item.rank is not None:
+        parts.append(f"rank {item.rank}")
+    if item.kernel:
+        parts.append(f"kernel {item.kernel}")
+    if item.block is not None:
+        parts.append(f"block ({', '.join(map(str, item.block))})")
+    if item.thread is not None:
+        parts.append(f"thread ({', '.join(map(str, item.thread))})")
     return ", ".join(parts)
 
 

@@ -56,12 +56,31 @@ class SourceLocation:
 
 
 @dataclass(frozen=True, slots=True)
+class TraceEvent:
+    """Something that a rank did before a finding; `seq` counts the events of a run.
+
+    `kernel`, `block` and `thread` are None for host code, and the last two for what a stream or
+    the network did.
+    """
+
+    seq: int
+    rank: int
+    text: str
+    kernel: str | None = None
+    block: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One defect seen by a check.
 
     `block` and `thread` are (x, y, z) indices; all of `rank`, `kernel`, `block` and `thread` are
     None where they do not apply (a host finding has no kernel). `seed` and `timing` say which run
-    showed it. `other` is the second place of a race or mismatch.
+    showed it. `other` is the second place of a race or mismatch. `trace` is what the ranks involved
+    did before it, oldest first; only runs that record a trace have one.
     """
 
     kind: str
@@ -77,6 +96,7 @@ class Finding:
     other: SourceLocation | None = None
     seed: int | None = None
     timing: Timing | None = None
+    trace: tuple[TraceEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

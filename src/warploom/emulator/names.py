@@ -137,6 +137,8 @@ def _uses(stream: TokenStream, at: int) -> list[int]:
 
 def _declares(stream: TokenStream, at: int) -> bool:
     """Whether the token is the name in a declaration: `dim3 gridDim`, `dim3 a(1), gridDim(2)`."""
+    if stream.is_at(at + 1, b".") or stream.is_at(at + 1, b"->"):
+        return False
     before = at - 1
     while stream.is_at(before, b"*") or stream.is_at(before, b"&"):
         before -= 1

@@ -18,6 +18,19 @@ class ForgedReportError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class RawEvent:
+    """One event of a finding's trace."""
+
+    seq: int
+    rank: int
+    text: str
+    kernel: str | None
+    block: Index | None
+    thread: Index | None
+    frames: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RawFinding:
     """A finding as the runtime wrote it: places are offsets into the program."""
 
@@ -31,6 +44,7 @@ class RawFinding:
     thread: Index | None
     frames: tuple[int, ...]
     other_frames: tuple[int, ...]
+    trace: tuple[RawEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +79,8 @@ class Report:
     state: str | None = None
     stats: Mapping[str, float] = field(default_factory=dict[str, float])
     problem: str = ""
+    events: list[RawEvent] = field(default_factory=list[RawEvent])
+    """Of the finding whose line comes next."""
 
 
 class _Line:
@@ -125,10 +141,24 @@ class _Line:
         return {name: float(v) for name, v in value.items() if isinstance(v, int | float)}
 
 
+def _event(line: _Line) -> RawEvent:
+    return RawEvent(
+        seq=line.count("seq"),
+        rank=line.count("rank"),
+        text=line.text("text"),
+        kernel=line.text("kernel", "") or None,
+        block=line.index("block"),
+        thread=line.index("thread"),
+        frames=line.numbers("frames"),
+    )
+
+
 def _take(line: _Line, report: Report) -> None:
     """Enter a line between the two marks."""
     event = line.text("ev")
-    if event == "finding":
+    if event == "trace":
+        report.events.append(_event(line))
+    elif event == "finding":
         report.findings.append(
             RawFinding(
                 kind=line.text("kind"),
@@ -141,8 +171,10 @@ def _take(line: _Line, report: Report) -> None:
                 thread=line.index("thread"),
                 frames=line.numbers("frames"),
                 other_frames=line.numbers("other_frames"),
+                trace=tuple(report.events),
             )
         )
+        report.events.clear()
     elif event == "readback":
         report.readbacks.append(
             RawReadback(
@@ -180,6 +212,8 @@ def _read(data: bytes, nonce: str, report: Report) -> None:
             raise ForgedReportError(f"line {number} comes after the end mark")
         if (number == 1) != (event == "begin"):
             raise ForgedReportError("it must start with its begin mark, and have one only")
+        if report.events and event not in ("trace", "finding"):
+            raise ForgedReportError(f"line {number} comes between a trace and its finding")
         if event == "end":
             state = line.text("state")
             if state not in STATES:

@@ -15,12 +15,14 @@ from warploom.core.errors import BadInputError
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import Finding, Limits, RunSpec, Severity, Timing, Verdict
 from warploom.emulator.build import EmulatorBuild, version_code
-from warploom.emulator.report import RawFinding, Report, parse_report
+from warploom.emulator.locate import locate_finding, stacks_of
+from warploom.emulator.report import Report, parse_report
 from warploom.emulator.runtime_build import jobs, noted_library_folder
 from warploom.emulator.symbolize import Symbolizer
 from warploom.toolchain.sandbox import SandboxedResult, SandboxKind, run_sandboxed
 
 MAX_RANKS = 512
+MAX_TRACE = 1 << 20
 FAILURE_KINDS = frozenset(
     ("timeout", "output_limit", "memory_limit", "process_limit", "crash", "exit_code")
 )
@@ -41,7 +43,8 @@ class RunOptions:
     one process per rank, as under mpirun, or a single one that drives `ranks` devices. `race`
     switches the happens-before check, `readbacks` the recording of what the program reads back,
     `sync_launches` synchronises after every launch. `environment` is all that the program sees of
-    an environment; `device_memory_mb` is the memory of one device.
+    an environment; `device_memory_mb` is the memory of one device. `trace` is how many events of
+    each rank are kept for the findings to show (0: none); it changes nothing else.
     """
 
     run: RunSpec = field(default_factory=lambda: RunSpec(0, Timing.EAGER))
@@ -56,6 +59,7 @@ class RunOptions:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     device_memory_mb: int = 4096
     max_findings: int = 100
+    trace: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,8 @@ def check_options(options: RunOptions) -> None:
         )
     if not 0 <= options.run.seed < 1 << 63:
         raise BadInputError(f"a seed must be 0 or more and below 2^63, got {options.run.seed}")
+    if not 0 <= options.trace <= MAX_TRACE:
+        raise BadInputError(f"trace must be 0 to {MAX_TRACE} events, got {options.trace}")
     if options.limits.seconds <= 0 or options.limits.memory_mb <= 0:
         raise BadInputError(f"limits must be positive, got {options.limits}")
     if any("\0" in word for word in options.args):
@@ -147,6 +153,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "device_memory_mb": options.device_memory_mb,
         "max_findings": options.max_findings,
         "sync_launches": int(options.sync_launches),
+        "trace": options.trace,
         "time_limit": f"{options.limits.seconds:g}",
     }
     return "".join(f"{key}={value}\n" for key, value in values.items()).encode()
@@ -228,25 +235,6 @@ def _failure_findings(
     return ("deadlock" if report.state == "deadlock" else "stopped"), found
 
 
-def _finding(raw: RawFinding, symbols: Symbolizer, run: RunSpec) -> Finding:
-    place = symbols.locate(raw.frames)
-    return Finding(
-        kind=raw.kind,
-        severity=Severity.WARNING if raw.severity == "warning" else Severity.ERROR,
-        message=raw.message,
-        hint=raw.hint,
-        file=place.file if place else None,
-        line=place.line if place else None,
-        rank=raw.rank,
-        kernel=raw.kernel,
-        block=raw.block,
-        thread=raw.thread,
-        other=symbols.locate(raw.other_frames),
-        seed=run.seed,
-        timing=run.timing,
-    )
-
-
 def _readbacks(report: Report, symbols: Symbolizer, data: BinaryIO) -> tuple[Readback, ...]:
     found: list[Readback] = []
     for raw in report.readbacks:
@@ -309,11 +297,11 @@ def run(
         symbols.prepare(
             stack
             for item in (*report.findings, *report.readbacks, *report.unsupported)
-            for stack in (item.frames, getattr(item, "other_frames", ()))
+            for stack in stacks_of(item)
         )
         readbacks = _readbacks(report, symbols, data)
     state, failures = _failure_findings(process, options, report)
-    findings = [_finding(raw, symbols, options.run) for raw in report.findings]
+    findings = [locate_finding(raw, symbols, options.run) for raw in report.findings]
     unsupported = tuple(
         UnsupportedUse(
             raw.name, raw.message, place.file if place else None, place.line if place else None

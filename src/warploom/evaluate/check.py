@@ -5,25 +5,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import UnsupportedError
+from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import Finding, Json, RunSpec, Severity, Verdict, to_json
 from warploom.emulator import EmulatorRun, build
 from warploom.evaluate.findings import MergedFinding, merge
-from warploom.evaluate.plan import Progress, ProgressCallback, check_plan, ignore_progress
+from warploom.evaluate.plan import (
+    Batches,
+    Effort,
+    Progress,
+    ProgressCallback,
+    check_plan,
+    ignore_progress,
+)
 from warploom.evaluate.printed import printed_verdict
 from warploom.evaluate.runs import (
     RunRecord,
-    ended,
     findings_of,
     overall,
     record,
+    run_batches,
     run_options,
-    run_plan,
 )
 from warploom.evaluate.survey import Survey, survey
 from warploom.evaluate.workload import Workload, load_target
 
 _TAIL = 4000  # characters of the program's output that a report keeps
+_TRACE = 4096  # events of each rank that a replay keeps, of which a finding shows the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +38,13 @@ class CheckReport:
     """What `check` concluded.
 
     `printed_verdict` is what the program said of itself (PASS, FAIL or empty): recorded, not
-    believed. `planned` runs were intended; fewer `runs` were made where the first could not end.
-    `output` is the end of what the first failing run (or else the first) printed.
+    believed. `planned` runs were intended; fewer `runs` were made where the first could not end, or
+    where a thorough check found nothing new any more. `effort` is None for a replay, whose findings
+    have a trace. `output` is the end of what the first failing run (or else the first) printed.
     """
 
     verdict: Verdict
+    effort: Effort | None
     findings: tuple[MergedFinding, ...]
     runs: tuple[RunRecord, ...]
     planned: int
@@ -76,6 +85,8 @@ def check(
     include_dirs: Sequence[Path | str] = (),
     lsa_size: int | None = None,
     seeds: int | None = None,
+    effort: Effort | None = None,
+    replay: RunSpec | None = None,
     nccl: str | None = None,
     args: Sequence[str] | None = None,
     jobs: int | None = None,
@@ -83,8 +94,8 @@ def check(
 ) -> CheckReport:
     """Run a program in the emulator under several schedules and report every defect seen.
 
-    The runs are lazy and eager at seed 0 and random at `seeds` seeds, all with the happens-before
-    check. Where the first run cannot end (it crashes, or meets a limit) no other is made.
+    All runs have the happens-before check; `warploom.evaluate.plan.check_plan` says which there
+    are. Where the first cannot end (it crashes, or meets a limit) no other is made.
 
     Args:
         target: a `.cu` program with a `main`, or a workload file or folder.
@@ -92,14 +103,18 @@ def check(
         defines: macros by name, added to the workload's.
         include_dirs: further include folders.
         lsa_size: ranks that share memory; default: all.
-        seeds: seeds of the random network; default: the workload's, or 3.
+        seeds: seeds of the random network, whatever the effort; default: none for a quick check,
+            the workload's or 3 for a normal and at least 20 for a thorough one.
+        effort: how much to run; default: normal.
+        replay: make only this run, with a trace of what led to each finding.
         nccl: NCCL version whose rules hold, such as "2.30.7".
         args: the program's arguments; `{seed}` is replaced by each run's seed.
         jobs: runs at once; default: one per core.
         on_progress: told of each finished step.
 
     Raises:
-        BadInputError: the program or an argument is wrong.
+        BadInputError: the program or an argument is wrong, or `replay` comes with `effort` or
+            `seeds`.
         MissingToolError: there is no C++ compiler.
     """
     started = time.monotonic()
@@ -108,18 +123,29 @@ def check(
         ranks=ranks, defines=defines, include_dirs=include_dirs, args=args, lsa_size=lsa_size,
         nccl=nccl, seeds=seeds,
     )  # fmt: skip
+    if replay is None:
+        effort = effort or Effort.NORMAL
+        batches = check_plan(effort, workload.seeds, seeds)
+    elif effort is None and seeds is None:
+        batches = ((replay,),)
+    else:
+        raise BadInputError("a replay makes one run: leave out the effort and the seeds")
     facts = survey(workload)
-    plan = check_plan(workload.seeds)
     try:
         on_progress(Progress("build", 0, 1))
         program = build(workload.build_spec(facts.nccl))
         on_progress(Progress("build", 1, 1))
     except UnsupportedError as error:
-        return _report(workload, facts, plan, [], started, 0.0, extra=_unsupported(error))
+        extra = _unsupported(error)
+        return _report(workload, facts, effort, batches, [], started, 0.0, extra=extra)
     build_seconds = time.monotonic() - started
-    options = [run_options(workload, spec, facts.processes) for spec in plan]
-    runs = run_plan(program, options, ended, stage="run", jobs=jobs, on_progress=on_progress)
-    return _report(workload, facts, plan, runs, started, build_seconds)
+    trace = _TRACE if replay else 0
+    options = [
+        [run_options(workload, spec, facts.processes, trace=trace) for spec in batch]
+        for batch in batches
+    ]
+    runs = run_batches(program, options, jobs=jobs, on_progress=on_progress)
+    return _report(workload, facts, effort, batches, runs, started, build_seconds)
 
 
 def _unsupported(error: UnsupportedError) -> Finding:
@@ -136,16 +162,19 @@ def _unsupported(error: UnsupportedError) -> Finding:
 def _report(
     workload: Workload,
     facts: Survey,
-    plan: Sequence[RunSpec],
+    effort: Effort | None,
+    batches: Batches,
     runs: Sequence[EmulatorRun],
     started: float,
     build_seconds: float,
     extra: Finding | None = None,
 ) -> CheckReport:
+    plan = [spec for batch in batches for spec in batch]
     by_run = [[*facts.findings, *([extra] if extra else [])], *map(findings_of, runs)]
     shown = next((r for r in runs if r.verdict != Verdict.OK), runs[0] if runs else None)
     return CheckReport(
         verdict=Verdict.UNSUPPORTED if extra else overall(run.verdict for run in runs),
+        effort=effort,
         findings=merge(by_run),
         runs=tuple(record(spec, outcome) for spec, outcome in zip(plan, runs, strict=False)),
         planned=len(plan),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run, run_many
+from warploom.evaluate.findings import merge
 from warploom.evaluate.plan import ProgressCallback, counter, worker_count
 from warploom.evaluate.workload import Workload
 
@@ -25,7 +26,7 @@ class RunRecord:
 
 
 def run_options(
-    workload: Workload, spec: RunSpec, processes: str, *, race: bool = True
+    workload: Workload, spec: RunSpec, processes: str, *, race: bool = True, trace: int = 0
 ) -> RunOptions:
     """Return how to run `workload` once; `processes` is "per_rank" or "single"."""
     return RunOptions(
@@ -36,6 +37,7 @@ def run_options(
         limits=workload.limits,
         race=race,
         processes="single" if processes == "single" else "per_rank",
+        trace=trace,
     )
 
 
@@ -63,6 +65,41 @@ def run_plan(
     if len(options) == 1 or not go_on(first):
         return [first]
     return [first, *run_all(program, options[1:], jobs=jobs, on_done=finished)]
+
+
+_DRY_BATCHES = 2  # further batches without a new finding after which a check stops
+_BASE_BATCHES = 2  # batches that are always made
+
+
+def run_batches(
+    program: EmulatorBuild,
+    batches: Sequence[Sequence[RunOptions]],
+    *,
+    jobs: int | None,
+    on_progress: ProgressCallback,
+) -> list[EmulatorRun]:
+    """Run batch after batch, until two further ones show nothing new.
+
+    The first batch is one run; where the emulator cannot end it, no other is made.
+    """
+    finished = counter("run", sum(map(len, batches)), on_progress)
+    first = run(program, batches[0][0])
+    finished(first)
+    outcomes = [first]
+    if not ended(first):
+        return outcomes
+    dry = 0
+    for number, batch in enumerate(batches[1:], 1):
+        known = _distinct(outcomes)
+        outcomes += run_all(program, batch, jobs=jobs, on_done=finished)
+        dry = dry + 1 if number >= _BASE_BATCHES and _distinct(outcomes) == known else 0
+        if dry == _DRY_BATCHES:
+            break
+    return outcomes
+
+
+def _distinct(outcomes: Iterable[EmulatorRun]) -> int:
+    return len(merge(map(findings_of, outcomes)))
 
 
 def run_all(

@@ -43,7 +43,16 @@ bool somebody_skipped(const Block& block, uint32_t passed) {
   stop_run();
 }
 
+void trace_opening(const Block& block, const BarrierState& barrier) {
+  if (barrier.in_group_call > 0) return;  // the NCCL operation has an event of its own
+  const bool whole = &barrier == &block.barrier;
+  record_event_at(barrier.where,
+                  format("%s: all %u threads are here", whole ? "__syncthreads" : "a named barrier",
+                         barrier.arrived));
+}
+
 void open_barrier(Block& block, BarrierState& barrier) {
+  if (g_tracing) trace_opening(block, barrier);
   if (barrier.sites_differ && barrier.in_group_call > 0) report_partial_group(block, barrier);
   if (barrier.sites_differ) {
     report_divergence(block, barrier, "meet at different calls of __syncthreads");

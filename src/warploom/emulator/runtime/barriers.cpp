@@ -217,6 +217,11 @@ void barrier_arrive(const BarrierRef& b, Order order, uint32_t fence) {
   if (b.gin && (fence & kFencePut)) note_puts(*place.dc, b, arrival);
   member.arrivals.push_back(std::move(arrival));
   member.arrived++;
+  trace([&] {
+    return format("%s arrives at barrier %u, round %llu%s", session(b), b.index,
+                  static_cast<unsigned long long>(member.arrived),
+                  releases(order) ? "" : " (relaxed)");
+  });
   place.slot->waiters.notify_all();
 }
 

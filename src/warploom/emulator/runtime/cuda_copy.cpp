@@ -80,6 +80,8 @@ bool in_bounds(const Copy& copy) {
 void move(const Copy& copy, const StreamOp& op) {
   const Actor actor = actor_of(op);
   if (on_device_side(copy.dst) || on_device_side(copy.src)) activate_device(op.stream->device);
+  trace_of(op.rank, nullptr, op.where,
+           [&] { return format("%s moves %zu bytes", op.name, copy.width * copy.rows()); });
   for (std::size_t row = 0; row < copy.rows(); row++) {
     char* dst = copy.dst_row(row);
     const char* src = copy.src_row(row);

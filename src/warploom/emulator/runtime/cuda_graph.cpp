@@ -47,15 +47,6 @@ void Graph::sort() {
   nodes = std::move(sorted);
 }
 
-void release_object(UserObject* object, unsigned count) {
-  if (object->references > count) {
-    object->references -= count;
-    return;
-  }
-  object->references = 0;
-  if (object->destroy) std::exchange(object->destroy, nullptr)(object->pointer);
-}
-
 }  // namespace warploom
 
 using namespace warploom;
@@ -364,37 +355,4 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t handle, cudaGraphNo
   const auto found = exec->originals.find(node_of(node));
   if (found == exec->originals.end()) return cuda_fail(cudaErrorInvalidValue);
   return cuda_fail(kernel_work(*params, found->second->work));
-}
-
-cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* pointer, cudaHostFn_t destroy,
-                                 unsigned references, unsigned) {
-  if (!object || !destroy || references == 0) return cuda_fail(cudaErrorInvalidValue);
-  *object = reinterpret_cast<cudaUserObject_t>(new UserObject{pointer, destroy, references});
-  return cudaSuccess;
-}
-cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
-  reinterpret_cast<UserObject*>(object)->references += count;
-  return cudaSuccess;
-}
-cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
-  release_object(reinterpret_cast<UserObject*>(object), count);
-  return cudaSuccess;
-}
-cudaError_t cudaGraphRetainUserObject(cudaGraph_t handle, cudaUserObject_t object, unsigned count,
-                                      unsigned flags) {
-  Graph* graph = graph_of(handle);
-  if (!graph || !object) return cuda_fail(cudaErrorInvalidValue);
-  auto* kept = reinterpret_cast<UserObject*>(object);
-  graph->objects[kept] += count;
-  if (!(flags & cudaGraphUserObjectMove)) kept->references += count;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphReleaseUserObject(cudaGraph_t handle, cudaUserObject_t object,
-                                       unsigned count) {
-  Graph* graph = graph_of(handle);
-  if (!graph) return cudaErrorInvalidValue;
-  auto* kept = reinterpret_cast<UserObject*>(object);
-  graph->objects[kept] -= std::min(count, graph->objects[kept]);
-  release_object(kept, count);
-  return cudaSuccess;
 }

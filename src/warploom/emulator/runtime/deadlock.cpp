@@ -124,7 +124,8 @@ void report_deadlock() {
                     .hint = "find the operation that should have let it go on: a signal, a "
                             "barrier arrival, a matching collective on another rank",
                     .where = group.where,
-                    .rank = shown ? std::optional<int>{} : std::optional<int>{0}});
+                    .rank = shown ? std::optional<int>{} : std::optional<int>{0},
+                    .everyone = true});
     g_current = nullptr;
   }
   finish_run("deadlock");

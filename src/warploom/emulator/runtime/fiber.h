@@ -24,6 +24,7 @@ struct Frames {
 struct WaitReason {
   const char* what = "running";              // "__syncthreads", "ncclGin::waitSignal", ...
   std::function<std::string()> detail = {};  // evaluated only when reported
+  bool detail_stays_true = false;            // it also fits when the wait is over
 };
 
 enum class FiberState { Ready, Running, Blocked, Done };

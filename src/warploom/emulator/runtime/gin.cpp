@@ -129,6 +129,18 @@ Actor actor_for(const Transfer& t, const Clock& clock) {
           .pc = t.where.pc[0]};
 }
 
+std::string transfer_text(const Gin& gin, const PutArgs& args, int peer, bool get) {
+  std::string text = args.name;
+  if (args.bytes) text += format(" of %zu bytes", args.bytes);
+  text += format(" %s rank %d, context %u", get ? "from" : "to", peer, gin.context);
+  if (args.remote.kind != RemoteAction::None) {
+    text += format(", with %s + %llu", signal_text(args.remote).c_str(),
+                   static_cast<unsigned long long>(args.remote.value));
+  }
+  if (args.local.present) text += format(", with counter %u", args.local.counter);
+  return text;
+}
+
 // What a flush of a channel settles: sources were read, and gets have arrived.
 void settle(Channel& channel, uint32_t upto, Clock& clock) {
   if (upto == 0) return;
@@ -209,6 +221,7 @@ void check_remote_stores(const DevComm& dc, int peer, Scope released, const char
 void put(const Gin& gin, const PutArgs& args) {
   DevComm& dc = require_gin(gin, args.name);
   const int peer = reach_peer(dc, args.team, args.peer, args.name);
+  trace([&] { return transfer_text(gin, args, peer, false); });
   Channel& line = channel(dc, peer, gin.context, false);
   auto transfer = new_transfer(line, args.name);
   Transfer& t = *transfer;
@@ -229,6 +242,7 @@ void put(const Gin& gin, const PutArgs& args) {
 void get(const Gin& gin, const PutArgs& args) {
   DevComm& dc = require_gin(gin, args.name);
   const int peer = reach_peer(dc, args.team, args.peer, args.name);
+  trace([&] { return transfer_text(gin, args, peer, true); });
   auto transfer = new_transfer(channel(dc, peer, gin.context, true), args.name);
   const Clock clock = release_clock();
   prepare_data(dc, args, peer, *transfer, actor_for(*transfer, clock));
@@ -237,6 +251,7 @@ void get(const Gin& gin, const PutArgs& args) {
 
 void flush(const Gin& gin, Order order) {
   DevComm& dc = require_gin(gin, "ncclGin::flush");
+  trace([&] { return format("ncclGin::flush of context %u", gin.context); });
   Clock clock;
   for (Channel* line : dc.sending) {
     if (line->context == gin.context) settle(*line, line->issued, clock);
@@ -247,6 +262,7 @@ void flush(const Gin& gin, Order order) {
 void flush_async(const Gin& gin, Team team, int peer, uint64_t request[2]) {
   DevComm& dc = require_gin(gin, "ncclGin::flushAsync");
   const int world = reach_peer(dc, team, peer, "ncclGin::flushAsync");
+  trace([&] { return format("ncclGin::flushAsync to rank %d, context %u", world, gin.context); });
   const auto puts = channel(dc, world, gin.context, false).issued;
   const auto gets = channel(dc, world, gin.context, true).issued;
   request[0] = static_cast<uint64_t>(world) + 1;
@@ -263,6 +279,7 @@ void wait_request(const Gin& gin, uint64_t request[2], Order order) {
   }
   Clock clock;
   const auto peer = static_cast<int>(world);
+  trace([&] { return format("ncclGin::wait for the flush to rank %d", peer); });
   settle(channel(dc, peer, gin.context, false), static_cast<uint32_t>(request[1] >> 32), clock);
   settle(channel(dc, peer, gin.context, true), static_cast<uint32_t>(request[1]), clock);
   observe(clock, order);
@@ -272,6 +289,10 @@ uint64_t read_counter(const Gin& gin, uint32_t index, int bits, Order order) {
   DevComm& dc = require_gin(gin, "ncclGin::readCounter");
   Counter& counter = counter_of(dc, gin.context, index, "ncclGin::readCounter");
   note_poll(&counter);
+  trace([&] {
+    return format("ncclGin::readCounter: counter %u of context %u has %llu", index, gin.context,
+                  static_cast<unsigned long long>(counter.value));
+  });
   observe(counter.clock, order);
   return counter.value & (~uint64_t{0} >> (64 - bits));
 }
@@ -279,19 +300,22 @@ uint64_t read_counter(const Gin& gin, uint32_t index, int bits, Order order) {
 void wait_counter(const Gin& gin, uint32_t index, uint64_t least, int bits, Order order) {
   DevComm& dc = require_gin(gin, "ncclGin::waitCounter");
   Counter& counter = counter_of(dc, gin.context, index, "ncclGin::waitCounter");
-  counter.waiters.wait_until(
-      [&] { return at_least(counter.value, least, bits); },
-      {"ncclGin::waitCounter", [&counter, index, least, context = gin.context] {
-         return format("counter %u of context %u has %llu, needs %llu", index, context,
-                       static_cast<unsigned long long>(counter.value),
-                       static_cast<unsigned long long>(least));
-       }});
+  counter.waiters.wait_until([&] { return at_least(counter.value, least, bits); },
+                             {"ncclGin::waitCounter",
+                              [&counter, index, least, context = gin.context] {
+                                return format("counter %u of context %u has %llu, needs %llu",
+                                              index, context,
+                                              static_cast<unsigned long long>(counter.value),
+                                              static_cast<unsigned long long>(least));
+                              },
+                              true});
   observe(counter.clock, order);
 }
 
 void reset_counter(const Gin& gin, uint32_t index) {
   DevComm& dc = require_gin(gin, "ncclGin::resetCounter");
   Counter& counter = counter_of(dc, gin.context, index, "ncclGin::resetCounter");
+  trace([&] { return format("ncclGin::resetCounter of counter %u", index); });
   counter.value = 0;
   counter.clock = {};
 }

@@ -125,7 +125,8 @@ void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock, 
                     .where = signal.reset_where,
                     .other = where,
                     .rank = op_of(signal.reset.op).rank,
-                    .kernel = op_of(signal.reset.op).name});
+                    .kernel = op_of(signal.reset.op).name,
+                    .other_rank = channel.source});
     g_current = sender;
   }
   signal.issued[channel.id] = sequence;
@@ -136,6 +137,10 @@ uint64_t read_signal(const Gin& gin, const SignalName& name, int bits, Order ord
   DevComm& dc = require_gin(gin, "ncclGin::readSignal");
   Signal& signal = signal_of(dc, gin.context, name, "ncclGin::readSignal");
   note_poll(&signal);
+  trace([&] {
+    return format("ncclGin::readSignal: %s has %llu", name_text(name, gin.context).c_str(),
+                  static_cast<unsigned long long>(signal.value()));
+  });
   observe(signal.order(), order);
   return signal.value() & (~uint64_t{0} >> (64 - bits));
 }
@@ -146,12 +151,14 @@ uint64_t wait_signal(const Gin& gin, const SignalName& name, uint64_t least, int
   Signal& signal = signal_of(dc, gin.context, name, op);
   const int rank = dc.rank;
   signal.waiters.wait_until([&] { return at_least(signal.value(), least, bits); },
-                            {op, [&signal, name, least, rank, context = gin.context] {
+                            {op,
+                             [&signal, name, least, rank, context = gin.context] {
                                return format("%s on rank %d has %llu, needs %llu",
                                              name_text(name, context).c_str(), rank,
                                              static_cast<unsigned long long>(signal.value()),
                                              static_cast<unsigned long long>(least));
-                             }});
+                             },
+                             true});
   observe(signal.order(), order);
   return signal.value();
 }
@@ -159,6 +166,7 @@ uint64_t wait_signal(const Gin& gin, const SignalName& name, uint64_t least, int
 void reset_signal(const Gin& gin, const SignalName& name) {
   DevComm& dc = require_gin(gin, "ncclGin::resetSignal");
   Signal& signal = signal_of(dc, gin.context, name, "ncclGin::resetSignal");
+  trace([&] { return "ncclGin::resetSignal of " + name_text(name, gin.context); });
   const Frames where = capture_frames();
   const Actor actor = current_actor(where.pc[0]);
   Clock known = *actor.clock;

@@ -13,6 +13,7 @@
 #include "report.h"
 #include "scheduler.h"
 #include "stats.h"
+#include "trace.h"
 #include "world.h"
 #include "world_setup.h"
 
@@ -73,6 +74,8 @@ bool set_option(const std::string& key, const std::string& value) {
     c.max_findings = integer();
   } else if (key == "time_limit") {
     c.time_limit = std::strtod(value.c_str(), nullptr);
+  } else if (key == "trace") {
+    c.trace = static_cast<std::size_t>(number());
   } else {
     return false;
   }
@@ -117,6 +120,7 @@ int main(int argc, char** argv) {
   g_started = now();
   read_config();
   open_report();
+  start_trace(g_config.trace);
   create_arena(g_config.ranks, g_config.device_memory);
   if (g_config.race) create_history(g_config.ranks, g_config.device_memory);
   install_crash_handlers();

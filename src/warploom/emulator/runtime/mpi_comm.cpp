@@ -133,6 +133,7 @@ void require(bool check, const char* what, const char* rule) {
 }
 
 Place enter(MPI_Comm handle, const char* what) {
+  trace([&] { return std::string(what); });
   switch (g_phase[&current_process()]) {
     case Phase::Before:
       fail("mpi_mismatch", format("%s is called before MPI_Init", what), "call MPI_Init first");

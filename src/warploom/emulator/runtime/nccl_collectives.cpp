@@ -235,6 +235,7 @@ ncclResult_t submit(std::unique_ptr<Task> task) {
   // In a graph, each launch takes its place in the sequence.
   if (!is_transfer(task->call) && !task->stream->capture) enroll(*task);
   if (in_group()) {
+    trace([&] { return format("%s, in a group", call_name(task->call)); });
     queue_in_group(std::move(task));
     return ncclSuccess;
   }

@@ -326,6 +326,7 @@ ncclResult_t destroy_devcomm(ncclComm_t comm, void* state) {
                     .other = dc->destroyed});
     return ncclInvalidArgument;
   }
+  trace([] { return std::string("ncclDevCommDestroy"); });
   dc->live = false;
   dc->destroyed = capture_frames();
   deliver_from(*dc);

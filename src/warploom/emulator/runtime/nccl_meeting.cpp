@@ -5,6 +5,9 @@ namespace warploom::nccl {
 
 std::shared_ptr<HostMeeting> post_meeting(ncclComm* comm, const char* what, std::string details,
                                           void* argument) {
+  trace([&] {
+    return details.empty() ? std::string(what) : format("%s of %s", what, details.c_str());
+  });
   Clique& clique = *comm->clique;
   const uint64_t number = comm->meetings++;
   auto& slot = clique.meetings[number];

@@ -12,6 +12,25 @@ namespace {
 
 ChannelId g_channels = 0;
 
+// A member of the communicator, by the rank that reports show.
+int shown_rank(const Channel& channel, int member) {
+  const ncclComm& comm = *channel.set->clique->members[static_cast<std::size_t>(member)];
+  return g_config.single_process ? comm.device : comm.process->rank;
+}
+
+std::string text_of(const Transfer& t) {
+  return format("a %s of rank %d %s rank %d", t.name, t.channel->source,
+                t.channel->get ? "from" : "to", t.channel->peer);
+}
+
+template <class Text>
+void trace_at_target(const Transfer& t, Text&& text) {
+  if (!g_tracing) return;
+  const Channel& channel = *t.channel;
+  record_event_of(shown_rank(channel, channel.get ? channel.source : channel.peer), nullptr,
+                  t.where, text());
+}
+
 bool memory_alive(const Transfer& t, const void* p, const char* side) {
   const Allocation* allocation = find_allocation(p);
   if (allocation && allocation->live) return true;
@@ -34,16 +53,33 @@ void read_source(Transfer& t) {
   }
 }
 
+void trace_reading(const Transfer& t) {
+  if (!g_tracing || t.read || !t.source) return;
+  record_event_of(shown_rank(*t.channel, t.channel->source), nullptr, t.where,
+                  format("the network reads the %zu bytes of ", t.bytes) + text_of(t));
+}
+
 void finish_counter(Transfer& t) {
+  trace_reading(t);
   read_source(t);
   Counter* counter = std::exchange(t.counter, nullptr);
   counter->value++;
+  trace_of(g_tracing ? shown_rank(*t.channel, t.channel->source) : 0, nullptr, t.where, [&] {
+    return format("the counter of %s is now %llu", text_of(t).c_str(),
+                  static_cast<unsigned long long>(counter->value));
+  });
   counter->clock.join(t.counter_clock);
   counter->waiters.notify_all();
 }
 
 void land(Transfer& t) {
   if (t.landed) return;
+  if (t.destination) {
+    trace_at_target(t, [&] {
+      return format("the %zu bytes of %s %sland", t.bytes, text_of(t).c_str(),
+                    t.read ? "" : "are read and ");
+    });
+  }
   read_source(t);
   t.landed = true;
   if (t.destination && !t.staged.empty() && memory_alive(t, t.destination, "destination")) {
@@ -62,6 +98,11 @@ void deliver_signal(Transfer& t) {
   land(t);
   Signal* signal = std::exchange(t.signal, nullptr);
   *signal->word += t.amount;
+  trace_at_target(t, [&] {
+    return format("the %s signal of %s arrives: + %llu, now %llu", t.strong ? "strong" : "weak",
+                  text_of(t).c_str(), static_cast<unsigned long long>(t.amount),
+                  static_cast<unsigned long long>(signal->value()));
+  });
   signal->clock.join(t.signal_clock);
   signal->settled.push_back({t.channel->id, t.sequence, t.strong});
   signal->waiters.notify_all();
@@ -134,6 +175,7 @@ class Network final : public Runnable {
         drawn < told_.size() ? take(told_, drawn) : take(plain_, drawn - told_.size());
     switch (random_below(4)) {
       case 0:
+        trace_reading(*t);
         read_source(*t);
         break;
       case 1:
@@ -201,7 +243,9 @@ void send(std::shared_ptr<Transfer> transfer) {
 
 void read_sources(Channel& channel, uint32_t upto) {
   for (auto& t : channel.pending) {
-    if (t->sequence <= upto) read_source(*t);
+    if (t->sequence > upto) continue;
+    trace_reading(*t);
+    read_source(*t);
   }
 }
 

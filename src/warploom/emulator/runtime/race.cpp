@@ -1,7 +1,6 @@
 #include "race.h"
 
 #include <algorithm>
-#include <deque>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -30,10 +29,6 @@ std::unordered_map<const GpuThread*, Suspect> g_suspects;
 uintptr_t g_distance = 0;
 
 enum class Kind { Read, Write, AtomicRead, AtomicWrite };
-
-// deque: `op_of` references stay valid.
-std::deque<Op> g_ops(1);
-AgentId g_agents = 0;
 
 bool ordered_in_block(const Record& record, const Actor& actor) {
   if (record.thread() == actor.thread || record.time() < actor.base) return true;
@@ -174,6 +169,7 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
     info.where = {};
     info.where.pc[0] = record.pc();
     info.rank = before.rank;
+    info.other_rank = now.rank;
     info.host = true;
     report_finding(std::move(info));
     return;
@@ -183,6 +179,7 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
   } else {
     info.other = before.frames;
   }
+  info.other_rank = before.rank;
   report_finding(std::move(info));
 }
 
@@ -306,13 +303,6 @@ const Clock& effective_clock(const GpuThread& thread) {
 }
 
 }  // namespace
-
-OpId new_op(const Op& op) {
-  g_ops.push_back(op);
-  return static_cast<OpId>(g_ops.size() - 1);
-}
-const Op& op_of(OpId id) { return g_ops[id]; }
-AgentId new_agent() { return g_agents++; }
 
 Actor current_actor(uint32_t pc) {
   if (GpuThread* thread = current_thread()) {

@@ -11,6 +11,7 @@
 
 #include "kernel.h"
 #include "stats.h"
+#include "trace.h"
 #include "world.h"
 
 namespace warploom {
@@ -68,6 +69,25 @@ void send(const std::string& line) {
   write_all(kReportFd, whole.data(), whole.size());
 }
 
+// The events that led to a finding; they belong to the finding that follows.
+void send_trace(const Involved& involved) {
+  for (const TraceEvent* event : events_before(involved)) {
+    std::string text = event->text;
+    if (event->times > 1) {
+      text += format(" (%u times%s)", event->times,
+                     event->several_threads ? ", by several threads" : "");
+    }
+    std::string line = format("{\"ev\":\"trace\",\"seq\":%llu,\"rank\":%d,\"text\":",
+                              static_cast<unsigned long long>(event->sequence), event->rank) +
+                       quote(text);
+    if (event->kernel) line += ",\"kernel\":" + quote(event->kernel);
+    if (event->in_block) {
+      line += ",\"block\":" + index_json(event->block) + ",\"thread\":" + index_json(event->thread);
+    }
+    send(line + ",\"frames\":" + frames_json(event->where) + "}");
+  }
+}
+
 std::string place_key(const char* kind, const Frames& where) {
   return std::string(kind) + std::string(reinterpret_cast<const char*>(where.pc), sizeof where.pc);
 }
@@ -99,11 +119,8 @@ bool report_finding(FindingInfo info) {
   std::string line = "{\"ev\":\"finding\",\"kind\":" + quote(info.kind) + ",\"severity\":\"" +
                      (info.warning ? "warning" : "error") +
                      "\",\"message\":" + quote(info.message) + ",\"hint\":" + quote(info.hint);
-  if (info.rank) {
-    line += ",\"rank\":" + std::to_string(*info.rank);
-  } else if (g_current) {
-    line += ",\"rank\":" + std::to_string(current_rank());
-  }
+  if (!info.rank && g_current) info.rank = current_rank();
+  if (info.rank) line += ",\"rank\":" + std::to_string(*info.rank);
   if (kernel) line += ",\"kernel\":" + quote(kernel);
   if (thread) {
     line += ",\"block\":" + index_json(thread->block->index) +
@@ -111,6 +128,7 @@ bool report_finding(FindingInfo info) {
   }
   line += ",\"frames\":" + frames_json(info.where) +
           ",\"other_frames\":" + frames_json(info.other) + "}";
+  if (g_tracing) send_trace({info.rank, info.other_rank, info.everyone, info.other});
   send(line);
   return true;
 }

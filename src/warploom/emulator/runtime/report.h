@@ -20,6 +20,9 @@ struct FindingInfo {
   std::optional<int> rank{};     // empty: the running fiber's
   const char* kernel = nullptr;  // empty: the running fiber's
   bool host = false;             // host code did it, whatever runs now
+  // For the trace: the second party, if it is known to be one rank, and whether all take part.
+  std::optional<int> other_rank{};
+  bool everyone = false;
 };
 
 void open_report();

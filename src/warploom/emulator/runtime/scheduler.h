@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fiber.h"
+#include "trace.h"
 
 namespace warploom {
 
@@ -39,7 +40,12 @@ class WaitQueue {
  public:
   template <class Predicate>
   void wait_until(Predicate&& satisfied, const WaitReason& reason) {
-    while (!satisfied()) sleep(reason);
+    bool slept = false;
+    for (; !satisfied(); slept = true) {
+      if (g_tracing && !slept) trace_wait(reason, WaitStep::Begins);
+      sleep(reason);
+    }
+    if (g_tracing) trace_wait(reason, slept ? WaitStep::Ends : WaitStep::WasOver);
   }
   void notify_all();
   bool empty() const { return waiting_.empty(); }

@@ -1,5 +1,7 @@
 #include "stream.h"
 
+#include <algorithm>
+
 #include "graph.h"
 #include "report.h"
 #include "stats.h"
@@ -11,6 +13,21 @@ const StreamOp* g_active_op = nullptr;
 namespace {
 
 uint64_t g_sequence = 0;
+
+std::string stream_text(const Stream& stream) {
+  if (stream.legacy) return "the default stream";
+  const auto& streams = g_devices[static_cast<std::size_t>(stream.device)]->streams;
+  return format("stream %td", std::ranges::find(streams, &stream) - streams.begin());
+}
+
+std::string op_text(const StreamOp& op) {
+  return op.kind == OpKind::Kernel ? format("kernel %s", op.name) : std::string(op.name);
+}
+
+void trace_op(const StreamOp& op, const char* what) {
+  trace_of(op.rank, op.kind == OpKind::Kernel ? op.name : nullptr, op.where,
+           [&] { return op_text(op) + what + stream_text(*op.stream); });
+}
 
 // Streams of one device wait for each other only through the default stream.
 bool must_wait_for(const Stream& stream, const Stream& other, uint64_t sequence) {
@@ -52,6 +69,7 @@ void start(Stream& stream, StreamOp& op) {
                   .name = op.name,
                   .frames = op.where});
   note_progress();
+  trace_op(op, " starts on ");
   g_active_op = &op;
   op.start(op);
   g_active_op = nullptr;
@@ -76,6 +94,7 @@ void Stream::run() {
 
 void complete(StreamOp& op) {
   Stream& stream = *op.stream;
+  trace_op(op, " ends on ");
   op.done = true;
   op.clock.advance(stream.agent, stream.time);
   stream.clock = op.clock;
@@ -123,6 +142,7 @@ std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
     capture_node(stream, std::move(work));
     return op;
   }
+  trace([&] { return op_text(*op) + " is queued on " + stream_text(*stream); });
   stream->queue.push_back(op);
   enqueue(stream);
   return op;
@@ -130,6 +150,7 @@ std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
 
 void enqueue_op(Stream* stream, const std::shared_ptr<StreamOp>& op) {
   op->sequence = ++g_sequence;
+  trace([&] { return op_text(*op) + " is queued on " + stream_text(*stream); });
   stream->queue.push_back(op);
   enqueue(stream);
 }

@@ -31,6 +31,7 @@ struct Config {
   std::size_t device_memory = std::size_t{4} << 30;
   int max_findings = 100;
   double time_limit = 0;  // seconds of real time; 0: none
+  std::size_t trace = 0;  // events kept for each rank; 0: none
 };
 extern Config g_config;
 

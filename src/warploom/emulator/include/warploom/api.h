@@ -141,6 +141,10 @@ cudaError_t cudaMalloc(T** pointer, size_t bytes) {
   return warploom::allocate(reinterpret_cast<void**>(pointer), bytes);
 }
 template <class T>
+cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned flags) {
+  return cudaHostGetDevicePointer(reinterpret_cast<void**>(device), host, flags);
+}
+template <class T>
 cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height) {
   return warploom::allocate_pitch(reinterpret_cast<void**>(pointer), pitch, width, height);
 }

@@ -1,0 +1,51 @@
+"""`check --effort` and `check --replay` on a planted defect."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from warploom.cli import main
+
+PROGRAM = Path(__file__).parents[1] / "corpus" / "programs" / "gin_alltoall.cu"
+CHECK = ["check", str(PROGRAM), "-D", "DEFECT_FLUSH_ONLY"]
+
+
+def test_a_quick_check_says_how_to_replay(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*CHECK, "--effort", "quick"]) == 1
+    text = capsys.readouterr().out
+    assert "[missing_wait]" in text
+    assert "seen in 1 of 1 runs, first: lazy seed 0 (what led there: --replay 0:lazy)" in text
+    assert "quick effort: lazy/0 stopped;" in text
+    assert "oldest first" not in text
+
+
+def test_a_replay_shows_the_put_and_the_flush_and_no_wait(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([*CHECK, "--effort", "quick", "--json"]) == 1
+    plain = json.loads(capsys.readouterr().out)
+    assert main([*CHECK, "--replay", "0:lazy", "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert (plain["effort"], data["effort"]) == ("quick", None)
+    for finding, again in zip(plain["findings"], data["findings"], strict=True):
+        assert finding == {**again, "trace": []}
+    found = next(item for item in data["findings"] if item["kind"] == "missing_wait")
+    lines = PROGRAM.read_text().splitlines()
+    puts = [e for e in found["trace"] if e["text"].startswith("ncclGin::put of 128 bytes to rank")]
+    flushes = [e for e in found["trace"] if e["text"] == "ncclGin::flush of context 0"]
+    assert {event["line"] for event in puts} == {found["other"]["line"]}
+    assert {event["rank"] for event in puts} == {found["rank"]}
+    assert puts[0]["file"] == str(PROGRAM)
+    assert puts[0]["kernel"] == "all_to_all"
+    assert "gin.flush" in lines[flushes[0]["line"] - 1]
+    assert max(event["seq"] for event in puts) < flushes[0]["seq"]
+    assert not any("waitSignal" in event["text"] for event in found["trace"])
+
+
+def test_a_replay_is_printed_below_its_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*CHECK, "--replay", "2:random"]) == 1
+    text = capsys.readouterr().out
+    assert "what led there, oldest first:" in text
+    assert "kernel all_to_all starts on stream" in text
+    assert "replay: random/2 stopped;" in text
