@@ -289,8 +289,12 @@ def test_unconditional_headers_are_known(tmp_path: Path):
 
 def test_a_header_of_the_users_own_beside_the_program_comes_first(tmp_path: Path):
     (tmp_path / "vector_types.h").write_text("constexpr int mine = 4;\n")
+    (tmp_path / "cuda_runtime.h").write_text("#error a copy of the real one\n")
     code = '#include "cuda_runtime.h"\n#include "vector_types.h"\nint main() { return mine; }\n'
-    assert compiled(tmp_path, rewritten(tmp_path, code)).returncode == 0
+    overlay = rewritten(tmp_path, code)
+    text = overlay.texts[overlay.units[0]].decode()
+    assert '#include "cuda_runtime.h"' in text
+    assert '#include "u1_vector_types.h"' in text
 
 
 def test_include_in_a_circle_ends(tmp_path: Path):
