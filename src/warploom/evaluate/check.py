@@ -123,13 +123,7 @@ def check(
         ranks=ranks, defines=defines, include_dirs=include_dirs, args=args, lsa_size=lsa_size,
         nccl=nccl, seeds=seeds,
     )  # fmt: skip
-    if replay is None:
-        effort = effort or Effort.NORMAL
-        batches = check_plan(effort, workload.seeds, seeds)
-    elif effort is None and seeds is None:
-        batches = ((replay,),)
-    else:
-        raise BadInputError("a replay makes one run: leave out the effort and the seeds")
+    effort, batches = _planned(workload, effort, seeds, replay)
     facts = survey(workload)
     try:
         on_progress(Progress("build", 0, 1))
@@ -146,6 +140,18 @@ def check(
     ]
     runs = run_batches(program, options, jobs=jobs, on_progress=on_progress)
     return _report(workload, facts, effort, batches, runs, started, build_seconds)
+
+
+def _planned(
+    workload: Workload, effort: Effort | None, seeds: int | None, replay: RunSpec | None
+) -> tuple[Effort | None, Batches]:
+    """Return the effort, None for a replay, and the runs."""
+    if replay is None:
+        effort = effort or Effort.NORMAL
+        return effort, check_plan(effort, workload.seeds, seeds)
+    if effort is None and seeds is None:
+        return None, ((replay,),)
+    raise BadInputError("a replay makes one run: leave out the effort and the seeds")
 
 
 def _unsupported(error: UnsupportedError) -> Finding:
