@@ -108,7 +108,7 @@ void atomic_access(const void* address, unsigned bytes, bool reads, bool writes,
     thread->touched_memory = true;
     if (reads && writes) settle_suspect(address);
   }
-  const bool known = check_access(address, bytes, writes, 0);
+  const bool known = check_access(address, bytes, writes);
   if (writes && !reads) note_progress();
   if (!g_config.race) return;
   if (known) {

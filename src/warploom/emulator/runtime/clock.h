@@ -67,7 +67,6 @@ class Clock {
   bool covers_block(OpId op, uint32_t block, uint16_t thread, uint32_t time) const;
   bool covers_landing(ChannelId channel, uint32_t sequence) const;
   bool covers_reading(ChannelId channel, uint32_t sequence) const;
-  bool same_as(const Clock& other) const { return data_ == other.data_; }
 
  private:
   ClockData& writable();

@@ -24,7 +24,7 @@ void unshadowed_access(const void* p, std::size_t bytes, bool write) {
     return;
   }
   if (in_gpu_stack(p)) return;
-  check_access(p, bytes, write, 0);
+  check_access(p, bytes, write);
 }
 
 inline void on_access(const void* p, std::size_t bytes, bool write, const void* return_address) {
@@ -37,7 +37,7 @@ inline void on_access(const void* p, std::size_t bytes, bool write, const void* 
   g_stats.accesses++;
   if (write) note_progress();
   if (GpuThread* thread = g_current->gpu) thread->touched_memory = true;
-  if (!check_access(p, bytes, write, 0) || !g_config.race) return;
+  if (!check_access(p, bytes, write) || !g_config.race) return;
   const Actor actor = current_actor(program_offset(return_address));
   if (write) {
     access_write(actor, p, bytes);

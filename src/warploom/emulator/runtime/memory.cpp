@@ -349,7 +349,7 @@ std::size_t free_bytes(int device) {
 
 std::size_t total_bytes() { return g_device_arenas.front().capacity; }
 
-bool check_access(const void* p, std::size_t bytes, bool write, uint32_t) {
+bool check_access(const void* p, std::size_t bytes, bool write) {
   if (!in_arena(p)) {
     if (const Variable* variable = find_variable(p)) {
       return check_variable(*variable, p, bytes, write);

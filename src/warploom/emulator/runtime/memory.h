@@ -57,7 +57,7 @@ uint32_t poison_word();
 
 // Bounds, lifetime and reachability of an access by the running fiber (host or GPU thread); a
 // violation becomes a finding. False: nothing more can be said of this access.
-bool check_access(const void* p, std::size_t bytes, bool write, uint32_t pc);
+bool check_access(const void* p, std::size_t bytes, bool write);
 // The same for a copy, collective or put on behalf of `rank`; `what` names the call.
 bool check_range(const void* p, std::size_t bytes, const char* what, const Frames& where);
 

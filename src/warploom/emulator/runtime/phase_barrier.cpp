@@ -16,7 +16,7 @@ struct Phase {
 };
 std::map<const PhaseBarrier*, Phase> g_phases;
 
-void check(const PhaseBarrier* barrier) { check_access(barrier, sizeof(PhaseBarrier), true, 0); }
+void check(const PhaseBarrier* barrier) { check_access(barrier, sizeof(PhaseBarrier), true); }
 
 void open(PhaseBarrier& barrier, Phase& phase) {
   barrier.arrived = 0;
