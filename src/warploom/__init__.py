@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from warploom.evaluate.workload import Workload
     from warploom.source import AnalysisReport, CUDAAnalyzer
     from warploom.source.markers import insert_evolve_markers
+    from warploom.source.patches import PatchResult, apply_diff_patch, apply_full_patch
     from warploom.source.regions import Program
     from warploom.transform import (
         HostToDeviceTransformer,
@@ -29,11 +30,14 @@ __all__ = [
     "Evaluation",
     "Finding",
     "HostToDeviceTransformer",
+    "PatchResult",
     "PipelineStepResult",
     "PreTransformPipeline",
     "Program",
     "TransformConfig",
     "Workload",
+    "apply_diff_patch",
+    "apply_full_patch",
     "check",
     "evaluate",
     "insert_evolve_markers",
@@ -46,11 +50,14 @@ _HOMES = {
     "Evaluation": "warploom.evaluate.evaluation",
     "Finding": "warploom.core.records",
     "HostToDeviceTransformer": "warploom.transform",
+    "PatchResult": "warploom.source.patches",
     "PipelineStepResult": "warploom.transform",
     "PreTransformPipeline": "warploom.transform",
     "Program": "warploom.source.regions",
     "TransformConfig": "warploom.transform",
     "Workload": "warploom.evaluate.workload",
+    "apply_diff_patch": "warploom.source.patches",
+    "apply_full_patch": "warploom.source.patches",
     "check": "warploom.evaluate.check",
     "insert_evolve_markers": "warploom.source.markers",
 }

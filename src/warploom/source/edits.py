@@ -54,11 +54,21 @@ def apply_edits(text: str | bytes, edits: Iterable[TextEdit]) -> str:
     return decode(b"".join(parts))
 
 
+def split_lines(text: str) -> list[str]:
+    """Return the lines of `text` with their newlines; only a newline ends a line.
+
+    `str.splitlines` also splits at form feeds and other separators, which compilers do not.
+    """
+    lines = text.split("\n")
+    last = lines.pop()
+    return [*(f"{line}\n" for line in lines), *([last] if last else [])]
+
+
 def unified_diff(before: str, after: str, *, name: str = "program.cu", context: int = 3) -> str:
     """Return the unified difference of two texts; an empty string when they are equal."""
     lines = difflib.unified_diff(
-        before.splitlines(keepends=True),
-        after.splitlines(keepends=True),
+        split_lines(before),
+        split_lines(after),
         f"a/{name}",
         f"b/{name}",
         n=context,
