@@ -3,18 +3,24 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from warploom.cli.options import parse_defines
+from warploom.cli.options import RunChoices, parse_defines
 from warploom.cli.output import out, print_json
 from warploom.core.records import to_json
-from warploom.evaluate.survey import analyze_program
+from warploom.evaluate.survey import analyze_program, nccl_version, survey
+from warploom.evaluate.workload import load_target
+from warploom.propose.design_space import DesignSpace, design_space
 from warploom.source import AnalysisReport
 
 
 def run_analyze(
-    file: Path, defines: Sequence[str], includes: Sequence[Path], *, as_json: bool, for_llm: bool
+    target: Path, defines: Sequence[str], includes: Sequence[Path], *, as_json: bool, for_llm: bool
 ) -> int:
-    """Analyze one file and print what was found; returns the exit code."""
-    report = analyze_program(file, parse_defines(defines), includes)
+    """Analyze a file or a workload's program and print what was found; returns the exit code."""
+    macros = parse_defines(defines)
+    if target.is_dir() or target.suffix == ".toml":
+        workload = load_target(target).with_overrides(defines=macros, include_dirs=includes)
+        target, macros, includes = workload.program, workload.defines, workload.include_dirs
+    report = analyze_program(target, macros, includes)
     if as_json:
         print_json(to_json(report))
     elif for_llm:
@@ -22,6 +28,35 @@ def run_analyze(
     else:
         _print(report)
     return 0
+
+
+def run_design_space(target: Path, choices: RunChoices, *, as_json: bool) -> int:
+    """Print what is open to choose for each host collective; returns the exit code."""
+    workload = choices.apply(target)
+    space = design_space(
+        survey(workload).reports,
+        ranks=workload.ranks,
+        lsa_size=workload.lsa_size,
+        nccl=nccl_version(workload),
+        apis=workload.api,
+    )
+    if as_json:
+        print_json(space.to_json())
+    else:
+        _print_space(space)
+    return 0
+
+
+def _print_space(space: DesignSpace) -> None:
+    out(f"{space.ranks} ranks, {space.lsa_size} of them share memory, NCCL {space.nccl} rules")
+    if not space.collectives:
+        out("no host collective: there is nothing to choose")
+    for call in space.collectives:
+        out(f"\n{call.file}:{call.line}: {call.name}")
+        for dimension, choices in call.choices.items():
+            for choice in choices:
+                mark = "  " if choice.allowed else "x "
+                out(f"  {dimension:<11} {mark}{choice.value:<14} {choice.reason}")
 
 
 def _print(report: AnalysisReport) -> None:

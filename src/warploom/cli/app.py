@@ -83,18 +83,34 @@ def _root(  # pyright: ignore[reportUnusedFunction]
 
 @app.command(epilog="Example: warploom analyze examples/moe/moe.cu --json")
 def analyze(
-    file: File,
+    target: Target,
     defines: Defines = None,
     includes: Includes = None,
+    ranks: Ranks = None,
+    lsa_size: LsaSize = None,
+    nccl: Nccl = None,
     as_json: AsJson = False,
     for_llm: Annotated[
         bool, typer.Option("--llm", help="Print compact text for a language model.")
     ] = False,
+    space: Annotated[
+        bool,
+        typer.Option(
+            "--design-space", help="Print what is open to choose for each host collective instead."
+        ),
+    ] = False,
 ) -> int:
     """Say what a program communicates, allocates, launches and waits for, line by line."""
-    from warploom.cli.analyze_command import run_analyze
+    from warploom.cli.analyze_command import run_analyze, run_design_space
+    from warploom.cli.options import RunChoices
 
-    return run_analyze(file, defines or [], includes or [], as_json=as_json, for_llm=for_llm)
+    if space:
+        choices = RunChoices.parse(
+            ranks=ranks, defines=defines, includes=includes, lsa_size=lsa_size, seeds=None,
+            nccl=nccl,
+        )  # fmt: skip
+        return run_design_space(target, choices, as_json=as_json)
+    return run_analyze(target, defines or [], includes or [], as_json=as_json, for_llm=for_llm)
 
 
 @app.command(epilog="Example: warploom check program.cu --ranks 4 --effort quick -- --tokens 64")
@@ -263,3 +279,15 @@ def init(
     from warploom.cli.init_command import run_init
 
     return run_init(folder)
+
+
+@app.command(epilog="Example: claude mcp add warploom -- warploom mcp")
+def mcp(
+    skill: Annotated[
+        bool, typer.Option("--skill", help="Print the SKILL.md for coding agents and end.")
+    ] = False,
+) -> int:
+    """Serve warploom's commands as tools to a coding agent (MCP, on standard input and output)."""
+    from warploom.cli.mcp_command import run_mcp
+
+    return run_mcp(skill=skill)

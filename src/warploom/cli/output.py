@@ -1,5 +1,7 @@
 """What commands print: JSON and results on stdout, errors and progress on stderr."""
 
+import json
+import os
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -91,9 +93,20 @@ def short_path(path: Path | str) -> str:
         return str(path)
 
 
+def _say_step(step: Progress) -> None:
+    say(json.dumps({"progress": {"stage": step.stage, "done": step.done, "total": step.total}}))
+
+
 @contextmanager
 def progress(enabled: bool = True) -> Generator[Callable[[Progress], None]]:
-    """Show bars on stderr while the body runs, where stderr is a terminal; else show nothing."""
+    """Show bars on stderr while the body runs, where stderr is a terminal; else show nothing.
+
+    With `WARPLOOM_PROGRESS=json` in the environment each step is a line of JSON on stderr instead:
+    `{"progress": {"stage": ..., "done": ..., "total": ...}}`.
+    """
+    if os.environ.get("WARPLOOM_PROGRESS") == "json":
+        yield _say_step
+        return
     if not enabled or not sys.stderr.isatty():
         yield ignore_progress
         return

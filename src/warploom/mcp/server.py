@@ -1,0 +1,215 @@
+"""The MCP server: analyze, design_space, check, evaluate, transform and doctor as tools."""
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Literal
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import Field
+
+from warploom.core.records import Json
+from warploom.mcp.commands import CommandResult, run_command
+
+SKILL = Path(__file__).with_name("SKILL.md")
+
+_MAX_FINDINGS = 20  # of a result: an agent mends the first ones and checks again
+_READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+_WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+
+Target = Annotated[
+    str, Field(description="Path of a CUDA program with a main, or of a workload file or folder.")
+]
+Program = Annotated[str, Field(description="Path of a CUDA program.")]
+Ranks = Annotated[
+    int | None, Field(description="Number of ranks; default: the workload's, or 4.", ge=1, le=256)
+]
+Defines = Annotated[dict[str, str] | None, Field(description="Macros: name to value.")]
+Includes = Annotated[list[str] | None, Field(description="Further include folders.")]
+LsaSize = Annotated[
+    int | None, Field(description="Ranks that share memory (an LSA team); default: all.", ge=1)
+]
+Nccl = Annotated[str | None, Field(description="NCCL version whose rules hold, such as 2.30.7.")]
+Arguments = Annotated[list[str] | None, Field(description="Arguments of the program.")]
+
+server = MCPServer(
+    "warploom",
+    title="warploom",
+    description="Checks, transforms and judges CUDA programs that communicate through NCCL.",
+    instructions=SKILL.read_text(encoding="utf-8"),
+    version=version("warploom"),
+    log_level="WARNING",
+)
+
+
+@server.tool(annotations=_READS)
+async def analyze(
+    program: Program, context: Context, defines: Defines = None, include_dirs: Includes = None
+) -> CallToolResult:
+    """Say what a program communicates, allocates, launches and waits for, line by line.
+
+    Reads the source only; runs nothing. Use it first on an unknown program.
+    """
+    words = ["analyze", program, *_shape(defines, include_dirs)]
+    return _answered(await _run(words, context))
+
+
+@server.tool(annotations=_READS)
+async def design_space(
+    target: Target,
+    context: Context,
+    ranks: Ranks = None,
+    defines: Defines = None,
+    include_dirs: Includes = None,
+    lsa_size: LsaSize = None,
+    nccl: Nccl = None,
+) -> CallToolResult:
+    """List what is open to choose for each host collective, and what is ruled out and why.
+
+    Dimensions: backend (GIN, LSA), placement, sync scope, issuer, chunk size. Runs nothing.
+    """
+    words = ["analyze", target, "--design-space", *_shape(defines, include_dirs)]
+    return _answered(await _run([*words, *_options(ranks, lsa_size, nccl)], context))
+
+
+@server.tool(annotations=_READS)
+async def check(
+    target: Target,
+    context: Context,
+    ranks: Ranks = None,
+    defines: Defines = None,
+    include_dirs: Includes = None,
+    lsa_size: LsaSize = None,
+    nccl: Nccl = None,
+    effort: Annotated[
+        Literal["quick", "normal", "thorough"],
+        Field(description="quick: one run; normal: all timings and 3 seeds; thorough: until dry."),
+    ] = "normal",
+    replay: Annotated[
+        str | None,
+        Field(description="SEED:TIMING of a finding: make this run only, with what led to it."),
+    ] = None,
+    arguments: Arguments = None,
+) -> CallToolResult:
+    """Run a program in the emulator under adverse schedules and report every defect.
+
+    Finds missing waits, races, wrong windows, deadlocks and the like, with line, rank, kernel and
+    thread; no GPU is needed. `verdict` "ok" means that nothing was found and the program succeeded.
+    """
+    words = ["check", target, *_shape(defines, include_dirs), *_options(ranks, lsa_size, nccl)]
+    words += ["--replay", replay] if replay else ["--effort", effort]
+    words += ["--", *arguments] if arguments else []
+    return _answered(await _run(words, context))
+
+
+@server.tool(annotations=_READS)
+async def evaluate(
+    candidate: Annotated[str, Field(description="Path of the program to judge.")],
+    target: Annotated[
+        str, Field(description="The trusted program, or the workload that names it.")
+    ],
+    context: Context,
+    ranks: Ranks = None,
+    defines: Defines = None,
+    include_dirs: Includes = None,
+    lsa_size: LsaSize = None,
+    nccl: Nccl = None,
+    level: Annotated[
+        int, Field(description="How far: 0 legality, 1 build, 2 verify.", ge=0, le=2)
+    ] = 2,
+) -> CallToolResult:
+    """Judge a candidate against a trusted program: legality, build, same results on every rank.
+
+    Only mutable regions (EVOLVE-BLOCK) may differ where the trusted program has them. What the
+    candidate prints is recorded and not believed. `passed` is the verdict.
+    """
+    words = ["eval", candidate, target, "--level", str(level), *_shape(defines, include_dirs)]
+    return _answered(await _run([*words, *_options(ranks, lsa_size, nccl)], context))
+
+
+@server.tool(annotations=_WRITES)
+async def transform(
+    target: Target,
+    output_dir: Annotated[
+        str, Field(description="Folder for the program, its diff and report.json.")
+    ],
+    context: Context,
+    api: Annotated[
+        Literal["gin", "lsa", "auto"], Field(description="Which part of the NCCL device API.")
+    ] = "auto",
+    ranks: Ranks = None,
+    defines: Defines = None,
+    include_dirs: Includes = None,
+    lsa_size: LsaSize = None,
+    nccl: Nccl = None,
+) -> CallToolResult:
+    """Make a host-driven NCCL program device-initiated by rules, and prove that it is the same.
+
+    Writes to `output_dir` only. A program beyond the rules is refused with every reason and line.
+    """
+    words = ["transform", target, "--api", api, "--out", output_dir]
+    words += [*_shape(defines, include_dirs), *_options(ranks, lsa_size, nccl)]
+    return _answered(await _run(words, context))
+
+
+@server.tool(annotations=_READS)
+async def doctor(context: Context) -> CallToolResult:
+    """Say what this machine has and lacks: compiler, nvcc, NCCL headers, GPUs, sandbox."""
+    return _answer((await _run(["doctor"], context)).data)
+
+
+def serve() -> None:
+    """Serve on standard input and output until the client goes away."""
+    server.run("stdio")
+
+
+async def _run(words: list[str], context: Context) -> CommandResult:
+    async def relay(done: int, total: int, stage: str) -> None:
+        await context.report_progress(done, total, stage)
+
+    return await run_command(words, relay)
+
+
+def _shape(defines: Defines, include_dirs: Includes) -> list[str]:
+    words = [word for name, value in (defines or {}).items() for word in ("-D", f"{name}={value}")]
+    return words + [word for folder in include_dirs or () for word in ("-I", folder)]
+
+
+def _options(ranks: int | None, lsa_size: int | None, nccl: str | None) -> list[str]:
+    given = (("--ranks", ranks), ("--lsa-size", lsa_size), ("--nccl", nccl))
+    return [word for name, value in given if value is not None for word in (name, str(value))]
+
+
+def _answered(result: CommandResult) -> CallToolResult:
+    """Return what a command printed, its findings cut to the first ones; raise its error."""
+    if "error" in result.data or not result.data:
+        raise ToolError(_error(result))
+    data = result.data
+    findings = data.get("findings")
+    if isinstance(findings, list) and len(findings) > _MAX_FINDINGS:
+        data = {**data, "findings": findings[:_MAX_FINDINGS], "findings_in_all": len(findings)}
+    return _answer(data)
+
+
+def _answer(data: dict[str, Json]) -> CallToolResult:
+    text = json.dumps(data, separators=(",", ":"))
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=data)
+
+
+def _error(result: CommandResult) -> str:
+    error = result.data.get("error")
+    if not isinstance(error, dict):
+        return f"warploom ended with exit code {result.exit_code}: {result.said}".strip()
+    where = f"{error.get('file')}:{error.get('line') or 1}: " if error.get("file") else ""
+    refusals = error.get("refusals")
+    lines = [f"{where}{error.get('message')}"]
+    lines += [
+        f"{item.get('file')}:{item.get('line')}: {item.get('reason')}"
+        for item in (refusals if isinstance(refusals, list) else [])
+        if isinstance(item, dict)
+    ]
+    if error.get("hint"):
+        lines.append(f"hint: {error.get('hint')}")
+    return "\n".join(lines)
