@@ -2,13 +2,16 @@
 
 import importlib
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from warploom.core.errors import MissingToolError
 from warploom.core.records import BuildSpec
 from warploom.emulator import EmulatorBuild, build
 from warploom.toolchain.compilers import find_compiler
+from warploom.toolchain.nvcc import compile_gate
 
 FAKE = Path(__file__).with_name("fake")
 
@@ -61,3 +64,17 @@ class Programs:
 def programs(fake_runtime: Path, tmp_path: Path) -> Programs:
     """A folder for programs, and the fake runtime in place."""
     return Programs(tmp_path, fake_runtime)
+
+
+@pytest.fixture
+def real_headers() -> Callable[[Path, str], None]:
+    """Compile a program with nvcc and the real headers of an NCCL version; skip without them."""
+
+    def compile_there(program: Path, version: str) -> None:
+        try:
+            result = compile_gate(BuildSpec(program), version, all_back_ends=False)
+        except MissingToolError as error:
+            pytest.skip(error.message)
+        assert result.ok, result.log[-2000:]
+
+    return compile_there

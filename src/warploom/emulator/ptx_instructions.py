@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from warploom.emulator import ptx_arithmetic as compute
 from warploom.emulator import ptx_memory as memory
+from warploom.emulator.ptx_multimem import multimem
 from warploom.emulator.ptx_operands import Instruction
 
 
@@ -43,6 +44,7 @@ _SPECIAL: dict[str, Callable[[Instruction], str | None]] = {
     "vote": memory.vote,
     "shfl": memory.shuffle,
     "elect": memory.elect,
+    "multimem": multimem,
     "activemask": lambda i: i.result("__activemask()"),
     "nanosleep": lambda i: f"::__nanosleep({i.value(0, 'std::uint32_t')});",
     "trap": lambda _: "::__trap();",

@@ -1,6 +1,7 @@
 // Barriers across ranks (LSA, GIN and both), and the barriers of groups of threads.
 #include "gin.h"
 #include "kernel.h"
+#include "multimem.h"
 
 namespace warploom::nccl {
 
@@ -190,6 +191,7 @@ void open_barrier(const BarrierRef& b) {
   const DevComm& dc = device_comm(b);
   check_index(dc, b);
   check_reach(dc, b);
+  if (b.multimem) check_multimem_barrier(dc, b.multimem_base, session(b));
 }
 
 void close_barrier(const BarrierRef& b) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernel.h"
+#include "multimem.h"
 #include "race.h"
 #include "report.h"
 #include "variables.h"
@@ -230,6 +231,7 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
     case Space::Shared:
       return check_shared(p, bytes, write, thread);
     case Space::None: {
+      if (nccl::in_multimem(p)) nccl::refuse_plain_access(p, write);
       if (in_gpu_stack(p) || is_closure(p) || program_owns(p) || registered(p)) return false;
       report_finding(
           {.kind = "device_dereference_host",
@@ -242,14 +244,13 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
       break;
   }
   Allocation* allocation = find_allocation(p);
-  const char* what = verb(write);
   if (!allocation ||
       reinterpret_cast<uintptr_t>(p) + bytes > allocation->start + allocation->bytes) {
-    report_bounds(p, bytes, what, {});
+    report_bounds(p, bytes, verb(write), {});
     return false;
   }
   if (!allocation->live) {
-    report_freed(*allocation, bytes, what, {});
+    report_freed(*allocation, bytes, verb(write), {});
     return false;
   }
   const int device = thread.block->kernel->device;
@@ -258,7 +259,7 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
         {.kind = "peer_not_in_lsa_team",
          .message = format("rank %d %ss memory of rank %d, which it cannot reach by loads and "
                            "stores",
-                           device, what, allocation->device),
+                           device, verb(write), allocation->device),
          .hint = "only ranks of one LSA team share memory; use GIN puts for the others"});
     return false;
   }

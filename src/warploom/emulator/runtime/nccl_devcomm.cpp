@@ -6,6 +6,8 @@
 #include <unordered_set>
 
 #include "memory.h"
+#include "multimem.h"
+#include "nccl_requirements.h"
 #include "network.h"
 
 namespace warploom::nccl {
@@ -25,63 +27,6 @@ std::unordered_set<const void*> g_states;
 
 std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
-}
-
-bool asks_for_gin(const DevCommRequest& r) {
-  bool asked = r.signals > 0 || r.counters > 0 || r.barriers > 0 || r.rail_barriers > 0 ||
-               r.world_barriers > 0;
-  for (auto* resource = r.resources; resource; resource = resource->next) {
-    asked |= resource->signals > 0 || resource->counters > 0;
-  }
-  return asked;
-}
-
-// Which connections the version makes of a request.
-Connection connection_of(const DevCommRequest& r, int lsa_teams) {
-  if (r.gin_force) return Connection::Full;
-  const int version = g_config.nccl_version;
-  if (version < 22900) {
-    const bool gin = lsa_teams > 1 || r.counters > 0 || r.signals > 0;
-    return gin ? Connection::Full : Connection::None;
-  }
-  if (version < 22907 && r.connection == Connection::None && asks_for_gin(r)) {
-    return Connection::Full;
-  }
-  return r.connection;
-}
-
-ncclResult_t check_request(ncclComm* comm, const DevCommRequest& r, Connection connection) {
-  if (!r.initialised) {
-    report_finding(
-        {.kind = "requirements_initializer",
-         .message = "ncclDevCommCreate: the requirements were not initialised with "
-                    "NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER",
-         .hint = "write: ncclDevCommRequirements reqs = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;"});
-    return set_error(comm, ncclInvalidUsage, "requirements are not initialised");
-  }
-  if (r.lsa_multimem || r.team_multimem) no_multimem("ncclDevCommRequirements::lsaMultimem");
-  if (g_config.nccl_version >= 22907 && connection == Connection::None && asks_for_gin(r)) {
-    report_finding({.kind = "gin_not_enabled",
-                    .message = "ncclDevCommCreate: GIN signals, counters or barriers are asked "
-                               "for, but ginConnectionType is NCCL_GIN_CONNECTION_NONE",
-                    .hint = "set ginConnectionType = NCCL_GIN_CONNECTION_FULL (or RAIL)"});
-    return set_error(comm, ncclInvalidArgument, "GIN resources without GIN connections");
-  }
-  if (r.world_barriers > 0 && connection == Connection::Rail) {
-    return set_error(comm, ncclInvalidArgument, "a world barrier needs full GIN connections");
-  }
-  return ncclSuccess;
-}
-
-int contexts_of(const DevCommRequest& r) {
-  if (g_config.nccl_version < 22900) return r.contexts > 0 ? std::min(r.contexts, 4) : 4;
-  return std::max(r.contexts, 1);
-}
-
-std::string describe(const DevCommRequest& r) {
-  return format("signals %d, counters %d, contexts %d, barriers %d/%d/%d/%d, connection %d",
-                r.signals, r.counters, r.contexts, r.barriers, r.lsa_barriers, r.rail_barriers,
-                r.world_barriers, static_cast<int>(r.connection));
 }
 
 // Hands out the resources of one rank, in an order that is the same on all ranks.
@@ -224,6 +169,7 @@ ncclResult_t query_properties(ncclComm_t comm, Properties* properties) {
   properties->device = c->device;
   properties->lsa_teams = c->clique->size / c->clique->lsa_size;
   properties->hash = c->clique->id;
+  properties->multimem = multimem_supported(*c->clique);
   return ncclSuccess;
 }
 
@@ -254,6 +200,22 @@ bool allocate_resources(DevComm& dc, const Layout& layout) {
   dc.resources->internal = true;
   dc.shadows = reinterpret_cast<uint64_t*>(static_cast<char*>(memory) + layout.bytes());
   return true;
+}
+
+ncclResult_t add_multimem(const DevComm& dc, const DevCommRequest& request, DevCommInfo& info) {
+  Clique& clique = *dc.set->clique;
+  bool made = true;
+  if (request.lsa_multimem) {
+    info.lsa_multimem = lsa_multimem_base(clique, dc.rank);
+    made &= info.lsa_multimem != nullptr;
+  }
+  for (TeamRequest* t = request.teams; t; t = t->next) {
+    void* base = multimem_base(clique, dc.rank - t->team.rank * t->team.stride, t->team.ranks,
+                               t->team.stride);
+    if (t->base) *t->base = base;
+    made &= base != nullptr;
+  }
+  return made ? ncclSuccess : set_error(dc.comm, ncclSystemError, "too many multimem teams");
 }
 
 void describe(const DevComm& dc, DevCommInfo& info) {
@@ -298,6 +260,7 @@ ncclResult_t create_devcomm(ncclComm_t comm, const DevCommRequest& request, DevC
   dc->signals.resize(static_cast<std::size_t>(dc->set->contexts));
   dc->counters.resize(static_cast<std::size_t>(dc->set->contexts));
   if (!allocate_resources(*dc, layout)) return ncclUnhandledCudaError;
+  if (const ncclResult_t made = add_multimem(*dc, request, *info); made != ncclSuccess) return made;
   g_devcomms.push_back(dc);
   g_states.insert(dc);
   describe(*dc, *info);

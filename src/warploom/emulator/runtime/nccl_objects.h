@@ -82,6 +82,9 @@ struct Clique {
   std::map<std::pair<int, int>, std::deque<Task*>> sends, receives;  // by sender and receiver
   // Who registered what, in order, to find windows that were paired wrongly.
   std::vector<std::vector<std::string>> registrations;
+  // Windows by their place among multimem addresses (multimem.h).
+  std::map<std::size_t, WindowSet*> multimem;
+  std::size_t multimem_top = 0;
 
   std::string missing(const std::vector<bool>& present) const;  // ranks, in words
 };
@@ -89,6 +92,7 @@ struct Clique {
 struct WindowSet {
   Clique* clique = nullptr;
   std::vector<ncclWindow_t> members;
+  std::size_t multimem_offset = 0;  // 0: nobody has asked for it
 };
 
 // --- helpers that every part uses ---------------------------------------------------------------

@@ -202,12 +202,6 @@ void* window_pointer(ncclWindow_t window, std::size_t offset, Team team, int pee
                     format("team member %d", peer));
 }
 
-void no_multimem(const char* name) {
-  stop_unsupported(name,
-                   "multimem is not emulated; ncclCommQueryProperties says so "
-                   "(multimemSupport is false)");
-}
-
 ncclResult_t host_pointer(ncclWindow_t window, std::size_t offset, bool lsa, int peer, void** out) {
   if (!out || !is_window(window) || !window->live) return ncclInvalidArgument;
   const int team = window->set->clique->lsa_size;

@@ -20,7 +20,8 @@ struct ncclBarrierSession {
                                         bool multimem = false)
       : coop(coop) {
     const ncclDevComm& comm = gin.comm;
-    inner.emplace(coop, comm, warploom::nccl::lsa_team(comm), comm.warploom_lsa, index, multimem);
+    inner.emplace(coop, comm, warploom::nccl::lsa_team(comm), comm.warploom_lsa, index, multimem,
+                  comm.lsaMultimem);
     outer.emplace(coop, gin, warploom::nccl::rail_team(comm), comm.warploom_rail, index);
     world = {comm.warploom_state,
              warploom::nccl::BarrierKind::HybridWorld,
@@ -29,13 +30,16 @@ struct ncclBarrierSession {
              index,
              true,
              gin.contextId,
-             false};
+             false,
+             false,
+             nullptr};
     if (this->coop.thread_rank() == 0) warploom::nccl::open_barrier(*world);
   }
   WARPLOOM_UNCHECKED ncclBarrierSession(Coop coop, ncclTeamTagLsa, const ncclDevComm& comm,
                                         uint32_t index, bool multimem = false)
       : coop(coop) {
-    inner.emplace(coop, comm, warploom::nccl::lsa_team(comm), comm.warploom_lsa, index, multimem);
+    inner.emplace(coop, comm, warploom::nccl::lsa_team(comm), comm.warploom_lsa, index, multimem,
+                  comm.lsaMultimem);
   }
   WARPLOOM_UNCHECKED ncclBarrierSession(Coop coop, ncclTeamTagRail, ncclGin gin, uint32_t index)
       : coop(coop) {

@@ -173,12 +173,15 @@ WARPLOOM_UNCHECKED inline void* ncclGetPeerPointer(ncclWindow_t w, size_t offset
                                                    int peer) {
   return warploom::nccl::window_pointer(w, offset, warploom::nccl::team_of(tm), peer);
 }
-WARPLOOM_UNCHECKED inline void* ncclGetMultimemPointer(ncclWindow_t, size_t, ncclMultimemHandle) {
-  warploom::nccl::no_multimem("ncclGetMultimemPointer");
+WARPLOOM_UNCHECKED inline void* ncclGetMultimemPointer(ncclWindow_t window, size_t offset,
+                                                       ncclMultimemHandle handle) {
+  return warploom::nccl::multimem_pointer(window, offset, handle.mcBasePtr,
+                                          "ncclGetMultimemPointer");
 }
-WARPLOOM_UNCHECKED inline void* ncclGetLsaMultimemPointer(ncclWindow_t, size_t,
-                                                          const ncclDevComm&) {
-  warploom::nccl::no_multimem("ncclGetLsaMultimemPointer");
+WARPLOOM_UNCHECKED inline void* ncclGetLsaMultimemPointer(ncclWindow_t window, size_t offset,
+                                                          const ncclDevComm& comm) {
+  return warploom::nccl::multimem_pointer(window, offset, comm.lsaMultimem.mcBasePtr,
+                                          "ncclGetLsaMultimemPointer");
 }
 
 template <typename Coop>
@@ -200,12 +203,12 @@ WARPLOOM_UNCHECKED inline void* ncclGetResourceBufferPeerPointer(const ncclDevCo
                                                                  ncclTeam team, int peer) {
   return ncclGetPeerPointer(comm.resourceWindow, size_t{h} * 128, team, peer);
 }
-WARPLOOM_UNCHECKED inline void* ncclGetResourceBufferMultimemPointer(const ncclDevComm&,
-                                                                     ncclDevResourceHandle,
-                                                                     ncclMultimemHandle) {
-  warploom::nccl::no_multimem("ncclGetResourceBufferMultimemPointer");
+WARPLOOM_UNCHECKED inline void* ncclGetResourceBufferMultimemPointer(const ncclDevComm& comm,
+                                                                     ncclDevResourceHandle h,
+                                                                     ncclMultimemHandle handle) {
+  return ncclGetMultimemPointer(comm.resourceWindow, size_t{h} * 128, handle);
 }
-WARPLOOM_UNCHECKED inline void* ncclGetResourceBufferLsaMultimemPointer(const ncclDevComm&,
-                                                                        ncclDevResourceHandle) {
-  warploom::nccl::no_multimem("ncclGetResourceBufferLsaMultimemPointer");
+WARPLOOM_UNCHECKED inline void* ncclGetResourceBufferLsaMultimemPointer(const ncclDevComm& comm,
+                                                                        ncclDevResourceHandle h) {
+  return ncclGetLsaMultimemPointer(comm.resourceWindow, size_t{h} * 128, comm);
 }

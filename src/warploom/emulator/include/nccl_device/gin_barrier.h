@@ -90,7 +90,9 @@ struct ncclGinBarrierSession {
             index,
             true,
             context,
-            all} {
+            all,
+            false,
+            nullptr} {
     if (this->coop.thread_rank() == 0) warploom::nccl::open_barrier(ref);
   }
   Coop coop;

@@ -144,7 +144,8 @@ typedef struct ncclCommProperties {
 namespace warploom::nccl {
 
 WARPLOOM_UNCHECKED inline DevCommRequest request_of(const ncclDevCommRequirements_t& reqs,
-                                                    std::vector<ResourceRequest>& resources) {
+                                                    std::vector<ResourceRequest>& resources,
+                                                    std::vector<TeamRequest>& teams) {
   DevCommRequest request;
   for (auto* r = reqs.resourceRequirementsList; r; r = r->next) {
     resources.push_back({r->bufferSize, r->bufferAlign, r->outBufferHandle, r->ginSignalCount,
@@ -152,7 +153,13 @@ WARPLOOM_UNCHECKED inline DevCommRequest request_of(const ncclDevCommRequirement
   }
   for (std::size_t i = 0; i + 1 < resources.size(); i++) resources[i].next = &resources[i + 1];
   request.resources = resources.empty() ? nullptr : resources.data();
-  for (auto* t = reqs.teamRequirementsList; t; t = t->next) request.team_multimem |= t->multimem;
+  for (auto* t = reqs.teamRequirementsList; t; t = t->next) {
+    if (!t->multimem) continue;
+    void** base = t->outMultimemHandle ? &t->outMultimemHandle->mcBasePtr : nullptr;
+    teams.push_back({team_of(t->team), base, nullptr});
+  }
+  for (std::size_t i = 0; i + 1 < teams.size(); i++) teams[i].next = &teams[i + 1];
+  request.teams = teams.empty() ? nullptr : teams.data();
   request.lsa_multimem = reqs.lsaMultimem;
   request.gin_force = reqs.ginForceEnable;
   request.barriers = reqs.barrierCount;
@@ -209,6 +216,7 @@ WARPLOOM_UNCHECKED inline void fill(ncclDevComm& out, const DevCommInfo& info) {
   out.nRanks_rcp32 = ~0u / static_cast<uint32_t>(info.ranks);
   out.lsaSize_rcp32 = ~0u / static_cast<uint32_t>(info.lsa_size);
   out.resourceWindow = info.resources;
+  out.lsaMultimem.mcBasePtr = info.lsa_multimem;
   out.ginSignalCount = info.signals;
   out.ginCounterCount = info.counters;
   out.ginSignalShadows = info.shadows;
@@ -251,7 +259,8 @@ WARPLOOM_UNCHECKED inline ncclResult_t ncclDevCommCreate(ncclComm_t comm,
                                                          ncclDevComm_t* outDevComm) {
   if (!reqs || !outDevComm) return ncclInvalidArgument;
   std::vector<warploom::nccl::ResourceRequest> resources;
-  const auto request = warploom::nccl::request_of(*reqs, resources);
+  std::vector<warploom::nccl::TeamRequest> teams;
+  const auto request = warploom::nccl::request_of(*reqs, resources, teams);
   warploom::nccl::DevCommInfo info;
   const ncclResult_t result = warploom::nccl::create_devcomm(comm, request, &info);
   if (result == ncclSuccess) warploom::nccl::fill(*outDevComm, info);
@@ -276,7 +285,7 @@ WARPLOOM_UNCHECKED inline ncclResult_t ncclCommQueryProperties(ncclComm_t comm,
   props->nRanks = found.ranks;
   props->cudaDev = props->nvmlDev = found.device;
   props->deviceApiSupport = true;
-  props->multimemSupport = false;
+  props->multimemSupport = found.multimem;
   props->ginType = props->railedGinType = NCCL_GIN_TYPE_PROXY;
   props->nLsaTeams = found.lsa_teams;
   props->hostRmaSupport = false;
@@ -297,6 +306,17 @@ WARPLOOM_UNCHECKED inline ncclResult_t ncclGetLsaDevicePointer(ncclWindow_t wind
 WARPLOOM_UNCHECKED inline ncclResult_t ncclGetPeerDevicePointer(ncclWindow_t window, size_t offset,
                                                                 int peer, void** outPtr) {
   return warploom::nccl::host_pointer(window, offset, false, peer, outPtr);
+}
+WARPLOOM_UNCHECKED inline ncclResult_t ncclGetLsaMultimemDevicePointer(ncclWindow_t window,
+                                                                       size_t offset,
+                                                                       void** outPtr) {
+  return warploom::nccl::host_multimem_pointer(window, offset, true, nullptr, outPtr);
+}
+WARPLOOM_UNCHECKED inline ncclResult_t ncclGetMultimemDevicePointer(ncclWindow_t window,
+                                                                    size_t offset,
+                                                                    ncclMultimemHandle_t multimem,
+                                                                    void** outPtr) {
+  return warploom::nccl::host_multimem_pointer(window, offset, false, multimem.mcBasePtr, outPtr);
 }
 #endif
 

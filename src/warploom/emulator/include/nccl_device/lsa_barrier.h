@@ -7,14 +7,15 @@ template <typename Coop>
 struct ncclLsaBarrierSession {
   WARPLOOM_UNCHECKED ncclLsaBarrierSession(Coop coop, const ncclDevComm& comm, ncclTeam team,
                                            ncclLsaBarrierHandle handle, uint32_t index,
-                                           bool multimem = false, ncclMultimemHandle = {})
+                                           bool multimem = false,
+                                           ncclMultimemHandle multimemHandle = {})
       : coop(coop), ref(reference(comm, team, handle, index)) {
-    open(multimem);
+    open(multimem, multimemHandle);
   }
   WARPLOOM_UNCHECKED ncclLsaBarrierSession(Coop coop, const ncclDevComm& comm, ncclTeamTagLsa,
                                            uint32_t index, bool multimem = false)
       : coop(coop), ref(reference(comm, warploom::nccl::lsa_team(comm), comm.lsaBarrier, index)) {
-    open(multimem);
+    open(multimem, comm.lsaMultimem);
   }
   WARPLOOM_UNCHECKED ~ncclLsaBarrierSession() {
     if (coop.thread_rank() == 0) warploom::nccl::close_barrier(ref);
@@ -47,10 +48,13 @@ struct ncclLsaBarrierSession {
             index,
             false,
             0,
-            false};
+            false,
+            false,
+            nullptr};
   }
-  WARPLOOM_UNCHECKED void open(bool multimem) {
-    if (multimem) warploom::nccl::no_multimem("ncclLsaBarrierSession with multimem");
+  WARPLOOM_UNCHECKED void open(bool multimem, ncclMultimemHandle handle) {
+    ref.multimem = multimem;
+    ref.multimem_base = handle.mcBasePtr;
     if (coop.thread_rank() == 0) warploom::nccl::open_barrier(ref);
   }
   WARPLOOM_UNCHECKED void wait_as(const char* op, cuda::memory_order order) {

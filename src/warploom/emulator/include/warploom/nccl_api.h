@@ -19,11 +19,21 @@ struct ResourceRequest {
   ResourceRequest* next = nullptr;
 };
 
+struct Team {
+  int ranks, rank, stride;
+};
+// A team whose memory is to be reached by multimem.
+struct TeamRequest {
+  Team team{1, 0, 1};
+  void** base = nullptr;  // of the handle to fill; may be missing
+  TeamRequest* next = nullptr;
+};
+
 enum class Connection { Unspecified, None, Full, Rail, Stride };
 
 struct DevCommRequest {
   bool initialised = true;  // by the initializer macro, where the version has one
-  bool lsa_multimem = false, team_multimem = false, gin_force = false;
+  bool lsa_multimem = false, gin_force = false;
   int barriers = 0, lsa_barriers = 0, rail_barriers = 0, world_barriers = 0;
   int contexts = 0, signals = 0, counters = 0;
   int lla2a_blocks = 0, lla2a_slots = 0;
@@ -31,6 +41,7 @@ struct DevCommRequest {
   Connection connection = Connection::Unspecified;
   int stride = 1;
   ResourceRequest* resources = nullptr;
+  TeamRequest* teams = nullptr;
 };
 
 struct BarrierInfo {
@@ -46,6 +57,7 @@ struct DevCommInfo {
   int context_stride = 1;
   ncclWindow_t resources = nullptr;
   uint64_t* shadows = nullptr;
+  void* lsa_multimem = nullptr;
   BarrierInfo lsa, rail, world, hybrid_lsa, hybrid_rail, hybrid_world;
 };
 
@@ -54,6 +66,7 @@ ncclResult_t destroy_devcomm(ncclComm_t comm, void* state);
 
 struct Properties {
   bool initialised = true;
+  bool multimem = false;
   int rank = 0, ranks = 0, device = 0, lsa_teams = 0;
   uint64_t hash = 0;
 };
@@ -61,9 +74,6 @@ ncclResult_t query_properties(ncclComm_t comm, Properties* properties);
 // Ranks, own rank and LSA size of a communicator (all 0 if it is not valid).
 void describe_comm(ncclComm_t comm, int* ranks, int* rank, int* lsa_size);
 
-struct Team {
-  int ranks, rank, stride;
-};
 // Remembers that the barrier whose handle starts at `slot` is for `team`.
 void declare_barrier(uint32_t* slot, Team team, int count, bool gin);
 ncclResult_t host_pointer(ncclWindow_t window, std::size_t offset, bool lsa, int peer, void** out);
@@ -73,7 +83,10 @@ ncclResult_t host_pointer(ncclWindow_t window, std::size_t offset, bool lsa, int
 enum class Reach { Local, Lsa, World };
 void* window_pointer(ncclWindow_t window, std::size_t offset, Reach reach, int peer);
 void* window_pointer(ncclWindow_t window, std::size_t offset, Team team, int peer);
-[[noreturn]] void no_multimem(const char* name);
+// `base` is what a multimem handle holds.
+void* multimem_pointer(ncclWindow_t window, std::size_t offset, const void* base, const char* what);
+ncclResult_t host_multimem_pointer(ncclWindow_t window, std::size_t offset, bool lsa, void* base,
+                                   void** out);
 ncclWindow_t find_window(void* state, const void* pointer);
 
 // --- device: groups of threads -----------------------------------------------------------------
@@ -155,6 +168,8 @@ struct BarrierRef {
   bool gin;  // over the network: belongs to a context
   uint32_t context;
   bool all_contexts;  // of the fence
+  bool multimem = false;
+  const void* multimem_base = nullptr;
 };
 void open_barrier(const BarrierRef& barrier);   // checks; by one thread of the group
 void close_barrier(const BarrierRef& barrier);  // the session ends

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "intrinsics.h"
+#include "multimem.h"
 #include "warp.h"
 
 namespace warploom::ptx {
