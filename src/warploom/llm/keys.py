@@ -1,0 +1,92 @@
+"""API keys: from the environment or a `.env` file, and out of everything that we write."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from warploom.core.errors import BadInputError
+from warploom.llm.backend import Delivery
+
+_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$")
+_SECRET = re.compile(r"(_KEY|TOKEN|SECRET|PASSWORD)$")
+_SHORTEST = 8  # a shorter value is no key, and would blot out ordinary words
+
+
+class Keys:
+    """Named values for providers; the environment goes before the file.
+
+    Nothing is put into `os.environ`, so that no program that we start inherits a key from `.env`.
+    """
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = dict(values)
+        secret = {v for name, v in values.items() if _SECRET.search(name) and len(v) >= _SHORTEST}
+        self._secrets = sorted(secret, key=len, reverse=True)
+
+    @classmethod
+    def load(cls, dotenv: Path | None = None) -> Self:
+        """Read the environment and `dotenv` (`.env` in the current folder, where there is one).
+
+        Raises:
+            BadInputError: a line of the file is not `NAME=value`.
+        """
+        path = dotenv or Path(".env")
+        values = _read(path) if dotenv is not None or path.is_file() else {}
+        return cls({**values, **os.environ})
+
+    def get(self, name: str) -> str | None:
+        """Return the value of a name, or None where it is missing or empty."""
+        return self._values.get(name, "").strip() or None
+
+    def redact(self, text: str) -> str:
+        """Return `text` with every known key replaced by `[key]`."""
+        for secret in self._secrets:
+            if secret in text:
+                text = text.replace(secret, "[key]")
+        return text
+
+    def redact_delivery(self, delivery: Delivery) -> Delivery:
+        """Return what a provider sent, with every known key replaced."""
+        if not self._secrets:
+            return delivery
+        calls = tuple(
+            replace(call, arguments=self.redact(call.arguments)) for call in delivery.tool_calls
+        )
+        raw = json.dumps(delivery.raw)
+        clean = self.redact(raw)
+        return replace(
+            delivery,
+            text=self.redact(delivery.text),
+            output=None if delivery.output is None else self.redact(delivery.output),
+            tool_calls=calls,
+            raw=delivery.raw if clean == raw else json.loads(clean),
+        )
+
+    def __repr__(self) -> str:
+        return f"Keys({len(self._secrets)} secrets)"
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"cannot be read: {error}", file=str(path)) from None
+    values: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = _LINE.match(line)
+        if match is None:
+            raise BadInputError("a line must be NAME=value", file=str(path), line=number)
+        values[match[1]] = _unquoted(match[2])
+    return values
+
+
+def _unquoted(text: str) -> str:
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    return text.split(" #", 1)[0].rstrip()
