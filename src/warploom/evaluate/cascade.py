@@ -9,7 +9,7 @@ It is one function of plain records: it needs no database and no model, and can 
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,6 +39,12 @@ from warploom.evaluate.printed import printed_verdict
 from warploom.evaluate.reference import Reference, reference_for
 from warploom.evaluate.runs import record
 from warploom.evaluate.survey import Survey, nccl_version, survey
+from warploom.evaluate.transform_rule import (
+    TransformRule,
+    call_findings,
+    text_findings,
+    traffic_findings,
+)
 from warploom.evaluate.verify import Verification, verify
 from warploom.evaluate.workload import Workload, check_seeds, load_target, require_file
 from warploom.source.regions import Program
@@ -61,6 +67,7 @@ def evaluate(
     *,
     level: int = 2,
     frame: Program | None = None,
+    rule: TransformRule | None = None,
     reference: Path | None = None,
     nccl: str | None = None,
     nvcc: bool = True,
@@ -78,6 +85,7 @@ def evaluate(
         frame: the trusted program whose frame the candidate must keep. Default: the workload's
             program if it has mutable regions; without any, the candidate's whole text is taken
             and level 0 has nothing to hold it to, which the evaluation says.
+        rule: what else holds for a candidate that rewrites the whole program.
         reference: the program that says what is right; default: the workload's.
         nccl: NCCL version whose rules hold; default: the workload's, or the newest at hand.
         nvcc: whether to compile with nvcc too, where it is found.
@@ -96,7 +104,7 @@ def evaluate(
     count = task.seeds if seeds is None else seeds
     check_seeds(count)
     with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
-        judge = _Judge(task, trusted_task, nccl, nvcc, jobs, on_progress, Path(folder))
+        judge = _Judge(task, trusted_task, rule, nccl, nvcc, jobs, on_progress, Path(folder))
         plan = verify_plan(count, timings)
         parts, path = judge.cascade(candidate, frame, level, plan)
     return judge.evaluation(parts, path, plan, time.monotonic() - started)
@@ -109,6 +117,7 @@ class _Judge:
         self,
         task: Workload,
         trusted: Workload,
+        rule: TransformRule | None,
         nccl: str | None,
         nvcc: bool,
         jobs: int | None,
@@ -117,6 +126,7 @@ class _Judge:
     ) -> None:
         self.task = task
         self.trusted = trusted
+        self.rule = rule
         self.nccl = nccl or nccl_version(task)
         self.nvcc = nvcc
         self.jobs = jobs
@@ -162,6 +172,9 @@ class _Judge:
         given = None if isinstance(candidate, Program) else require_file(Path(candidate))
         program = candidate if isinstance(candidate, Program) else read_program(Path(candidate))
         trusted = frame or _frame_of(self.task)
+        if trusted is None and self.rule is not None:
+            path = given or self._write(program)
+            return _Parts(0, (tuple(self._transform_findings(program, path)),)), path
         if trusted is None:
             note = Finding(
                 kind="no-frame",
@@ -176,6 +189,20 @@ class _Judge:
         if legality.program is None or (given and legality.program.text == program.text):
             return parts, given or self._write(program)
         return parts, self._write(legality.program)
+
+    def _transform_findings(self, program: Program, path: Path) -> Iterator[Finding]:
+        """Judge the text of a program that was rewritten as a whole."""
+        rule, name = self.rule, str(program.path)
+        assert rule is not None
+        yield from text_findings(program, read_program(self.task.program), rule, name)
+        try:
+            reports = survey(self.task, nccl=self.nccl, program=path).reports
+        except BadInputError as error:
+            yield Finding(
+                "build", Severity.ERROR, error.message, error.hint, error.file, error.line
+            )
+            return
+        yield from call_findings(reports, rule, name)
 
     def _write(self, program: Program, name: str = "") -> Path:
         path = self.folder / (name or self.task.program.name)
@@ -211,9 +238,12 @@ class _Judge:
         return _add(parts, 1, refused, record), None if refused else (program, facts)
 
     def _forbidden_imports(self, program: EmulatorBuild) -> list[Finding]:
-        if self.frame is None:
+        trusted_text = self.frame
+        if trusted_text is None and self.rule is not None and self.rule.untrusted:
+            trusted_text = read_program(self.task.program)
+        if trusted_text is None:
             return []
-        path = self._write(self.frame, f"trusted-{self.task.program.name}")
+        path = self._write(trusted_text, f"trusted-{self.task.program.name}")
         trusted = build(self.task.build_spec(self.nccl, path))
         return import_findings(program.imports, trusted.imports, str(program.spec.program))
 
@@ -252,9 +282,11 @@ class _Judge:
         result = verify(
             program, facts, reference, plan, jobs=self.jobs, on_progress=self.on_progress
         )
-        return replace(
-            parts, level=2, findings=(*parts.findings, *result.findings), verification=result
+        traffic = (
+            traffic_findings(result.outcomes, reference.traffic, self.rule) if self.rule else []
         )
+        found = (*parts.findings, *result.findings, *traffic)
+        return replace(parts, level=2, findings=found, verification=result)
 
     def _named(self, finding: Finding) -> Finding:
         """Return the finding with the candidate's own name in place of our copy's."""

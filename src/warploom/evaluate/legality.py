@@ -8,7 +8,7 @@ What the trusted program itself does in its regions is allowed there.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity
@@ -63,13 +63,17 @@ def check_legality(candidate: Program, trusted: Program, name: str = "candidate.
     return Legality(program, tuple(findings))
 
 
-def refusals(program: Program, trusted: Program) -> list[Refused]:
+def refusals(program: Program, trusted: Program, *, own_functions: bool = False) -> list[Refused]:
     """Return what the regions of `program` hold that is refused, in order of lines.
 
     A refusal that the trusted program's regions earn too, for the same line of text, is inherited
-    and not told.
+    and not told. With `own_functions` the program may call its own function by a name that the
+    system uses too (`send`): whether it meant the system's shows among the imports of its build.
     """
     frame = _frame_of(trusted)
+    if own_functions:
+        own = frozenset(_functions(scan(program.text).tokens))
+        frame = replace(frame, functions=frame.functions | own)
     inherited = Counter(_signature(item, trusted) for item in _refusals(trusted, frame, trusted))
     fresh: list[Refused] = []
     for item in sorted(_refusals(program, frame, trusted), key=lambda item: item.line):

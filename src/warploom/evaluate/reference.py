@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from warploom.core.errors import BadInputError
@@ -13,21 +13,26 @@ from warploom.evaluate.outputs import Key, Sample, label, select
 from warploom.evaluate.plan import ProgressCallback, counter
 from warploom.evaluate.runs import findings_of, run_all, run_options
 from warploom.evaluate.survey import Survey, survey
+from warploom.evaluate.transform_rule import Traffic
 from warploom.evaluate.workload import Workload
 from warploom.toolchain.cache import cache_root, cached_folder
 
-_FORMAT = "1"
+_FORMAT = "2"
 Samples = Mapping[Key, Sample]
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What the trusted program says is right: its read-backs for each input seed."""
+    """What the trusted program says is right: its read-backs for each input seed.
+
+    `traffic` is how its data went from rank to rank, for each seed.
+    """
 
     workload: Workload
     facts: Survey
     build: EmulatorBuild
     samples: Mapping[int, Samples]
+    traffic: Mapping[int, Traffic]
 
 
 def reference_for(
@@ -52,15 +57,25 @@ def reference_for(
     missing = [seed for seed in seeds if not _folder(keys[seed]).is_dir()]
     fresh = _run(program, workload, facts, missing, jobs, on_progress)
     samples: dict[int, Samples] = {}
+    traffic: dict[int, Traffic] = {}
     for seed in seeds:
         found = fresh.get(seed)
         if found is not None:
             _store(keys[seed], found)
         else:
             found = _load(_folder(keys[seed]))
-        samples[seed] = select(found, workload.outputs)
+        samples[seed] = select(found.samples, workload.outputs)
+        traffic[seed] = found.traffic
     _require_outputs(workload, samples)
-    return Reference(workload, facts, program, samples)
+    return Reference(workload, facts, program, samples, traffic)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """One run: its read-backs and its traffic."""
+
+    samples: tuple[Sample, ...]
+    traffic: Traffic
 
 
 def recheck(reference: Reference, seed: int) -> Samples:
@@ -81,7 +96,7 @@ def _run(
     seeds: Sequence[int],
     jobs: int | None,
     on_progress: ProgressCallback,
-) -> dict[int, tuple[Sample, ...]]:
+) -> dict[int, _Kept]:
     if not seeds:
         return {}
     options = [
@@ -93,7 +108,7 @@ def _run(
     for seed, outcome in zip(seeds, outcomes, strict=True):
         _require_success(workload, outcome, seed)
     return {
-        seed: label(outcome.readbacks, facts.sites)
+        seed: _Kept(label(outcome.readbacks, facts.sites), Traffic.of(outcome.stats))
         for seed, outcome in zip(seeds, outcomes, strict=True)
     }
 
@@ -149,7 +164,7 @@ def _folder(key: str) -> Path:
     return cache_root() / "reference" / key
 
 
-def _store(key: str, samples: Sequence[Sample]) -> None:
+def _store(key: str, kept: _Kept) -> None:
     def write(folder: Path) -> None:
         index = [
             {
@@ -161,15 +176,16 @@ def _store(key: str, samples: Sequence[Sample]) -> None:
                 "file": s.file,
                 "line": s.line,
             }
-            for s in samples
+            for s in kept.samples
         ]
         (folder / "index.json").write_text(json.dumps(index))
-        (folder / "data.bin").write_bytes(b"".join(s.data for s in samples))
+        (folder / "traffic.json").write_text(json.dumps(astuple(kept.traffic)))
+        (folder / "data.bin").write_bytes(b"".join(s.data for s in kept.samples))
 
     cached_folder("reference", key, write)
 
 
-def _load(folder: Path) -> tuple[Sample, ...]:
+def _load(folder: Path) -> _Kept:
     data = memoryview((folder / "data.bin").read_bytes())
     samples: list[Sample] = []
     at = 0
@@ -178,4 +194,5 @@ def _load(folder: Path) -> tuple[Sample, ...]:
         blob = bytes(data[at : at + item["bytes"]])
         at += item["bytes"]
         samples.append(Sample(key, item["dtype"], blob, item["file"], item["line"]))
-    return tuple(samples)
+    traffic = Traffic(*json.loads((folder / "traffic.json").read_text()))
+    return _Kept(tuple(samples), traffic)

@@ -8,6 +8,7 @@
 #include "host_copies.h"
 #include "memory.h"
 #include "report.h"
+#include "stats.h"
 #include "stream.h"
 #include "variables.h"
 
@@ -88,6 +89,11 @@ void move(const Copy& copy, const StreamOp& op) {
     access_read(actor, src, copy.width);
     access_write(actor, dst, copy.width);
     std::memmove(dst, src, copy.width);
+    if (space_of(src) == Space::Device && space_of(dst) == Space::Device) {
+      if (device_of(src) != device_of(dst)) g_stats.copied_bytes += copy.width;
+    } else {
+      g_stats.staged_bytes += copy.width;
+    }
     if (on_device_side(src) && !on_device_side(dst)) {
       report_readback(op.rank, dst, copy.width, src, op.where);
     }

@@ -12,6 +12,7 @@
 #include "multimem.h"
 #include "race.h"
 #include "report.h"
+#include "stats.h"
 #include "variables.h"
 #include "world.h"
 
@@ -263,8 +264,9 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
          .hint = "only ranks of one LSA team share memory; use GIN puts for the others"});
     return false;
   }
-  if (write && allocation->device >= 0 && allocation->device != device) {
-    thread.stored_to = allocation->device;
+  if (allocation->device >= 0 && allocation->device != device) {
+    g_stats.peer_bytes += bytes;
+    if (write) thread.stored_to = allocation->device;
   }
   return true;
 }

@@ -7,6 +7,7 @@
 #include "host_copies.h"
 #include "memory.h"
 #include "mpi_objects.h"
+#include "stats.h"
 
 namespace warploom::mpi {
 
@@ -229,6 +230,7 @@ void write_buffer(void* p, const char* data, std::size_t bytes, const char* what
   } else if (host_copies_pending()) {
     check_host_copies(p, bytes, true);
   }
+  g_stats.mpi_bytes += bytes;
   std::memcpy(p, data, bytes);
   note_progress();
 }

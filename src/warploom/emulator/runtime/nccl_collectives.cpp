@@ -6,6 +6,7 @@
 #include "graph.h"
 #include "memory.h"
 #include "nccl_group.h"
+#include "stats.h"
 
 namespace warploom::nccl {
 
@@ -247,6 +248,24 @@ ncclResult_t submit(std::unique_ptr<Task> task) {
 
 namespace {
 
+// What a rank cannot do without of the other ranks' data.
+std::size_t foreign_bytes(const Task& t) {
+  const int rank = t.comm->rank;
+  if (t.comm->clique->size == 1) return 0;
+  switch (t.call) {
+    case Call::AllGather:
+    case Call::AlltoAll:
+    case Call::Gather:
+      return t.recv_bytes() - std::min(t.recv_bytes(), t.bytes());
+    case Call::Broadcast:
+    case Call::Scatter:
+    case Call::Recv:
+      return t.root == rank ? 0 : t.recv_bytes();
+    default:
+      return t.recv_bytes();
+  }
+}
+
 const char* batch_name(const std::vector<std::unique_ptr<Task>>& tasks) {
   return tasks.size() > 1 ? "a group of NCCL calls" : call_name(tasks.front()->call);
 }
@@ -265,6 +284,8 @@ StartFunction start_of(const std::shared_ptr<Batch>& batch, const std::shared_pt
     for (auto& task : batch->tasks) {
       task->started = true;
       check_buffers(*task);
+      g_stats.host_calls++;
+      g_stats.host_bytes += foreign_bytes(*task);
     }
     // The last start may complete the batch and drop it from its stream.
     const std::shared_ptr<Batch> keep = batch;

@@ -230,6 +230,7 @@ void send(std::shared_ptr<Transfer> transfer) {
   Transfer& t = *transfer;
   Channel& channel = *t.channel;
   g_stats.puts++;
+  if (channel.source != channel.peer) g_stats.put_bytes += t.bytes;
   channel.pending.push_back(transfer);
   if (g_config.timing == NetTiming::Eager) {
     land(t);
