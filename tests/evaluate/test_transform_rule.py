@@ -34,13 +34,13 @@ int main(int argc, char** argv) {
   MPI_Bcast(&id, sizeof(id), MPI_BYTE, 0, MPI_COMM_WORLD);
   ncclComm_t comm;
   ncclCommInitRank(&comm, ranks, id, rank);
-  const int n = 1024;
+  const int n = 8192;
   float *mine, *all;
   cudaStream_t stream;
   cudaStreamCreate(&stream);
   cudaMalloc(&mine, n * sizeof(float));
   cudaMalloc(&all, n * ranks * sizeof(float));
-  fill<<<4, 256, 0, stream>>>(mine, n, seed, rank);
+  fill<<<32, 256, 0, stream>>>(mine, n, seed, rank);
   ncclAllGather(mine, all, n, ncclFloat, comm, stream);
   cudaStreamSynchronize(stream);
   std::vector<float> result(n * ranks);
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
 """
 CALL = "  ncclAllGather(mine, all, n, ncclFloat, comm, stream);\n"
 RECOMPUTE = (
-    "  for (int r = 0; r < ranks; ++r) fill<<<4, 256, 0, stream>>>(all + r * n, n, seed, r);\n"
+    "  for (int r = 0; r < ranks; ++r) fill<<<32, 256, 0, stream>>>(all + r * n, n, seed, r);\n"
 )
 BY_POINTER = (
     "  decltype(&ncclAllGather) gather = &ncclAllGather;\n"
@@ -173,7 +173,7 @@ def test_a_token_is_not_communication(workload: Workload, tmp_path: Path) -> Non
     result = judged(text.replace(call, small + "\n" + RECOMPUTE), workload, tmp_path)
     assert kinds(result) == {"no-device-communication"}
     (finding,) = [i.finding for i in result.findings if i.finding.severity == "error"]
-    assert "kernels moved" in finding.message and "delivered 8192 before" in finding.message
+    assert "kernels moved" in finding.message and "delivered 65536 before" in finding.message
 
 
 def test_without_the_rule_results_are_all_that_counts(workload: Workload, tmp_path: Path) -> None:
