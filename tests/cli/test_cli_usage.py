@@ -50,6 +50,7 @@ def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
         (["check", "x.cu", "--replay", "3"], "must be SEED:TIMING such as 3:random, got '3'"),
         (["check", str(EXAMPLES / "moe"), "--replay", "3:lazy", "--seeds", "2"], "leave out the"),
         (["check", "/nowhere/x.cu"], "no such file"),
+        (["check", "x.cu", "/nowhere/y.cu"], "no such file among the program's sources"),
         (["analyze", "/nowhere/x.cu"], "must exist"),
         (["transform", "/nowhere/x.cu"], "no such file"),
         (["transform", "/nowhere/x.cu", "--api", "ib"], "no such file"),

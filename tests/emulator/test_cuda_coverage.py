@@ -14,7 +14,10 @@ from warploom.toolchain.compilers import find_compiler
 
 PROGRAMS = Path(__file__).with_name("programs")
 SCHEDULES = [RunSpec(0, Timing.EAGER), RunSpec(0, Timing.LAZY), RunSpec(3, Timing.RANDOM)]
-PLANTED = ["cooperative", "graphs", "variables", "ptx"]
+PLANTED = [
+    *("cooperative", "graphs", "variables", "ptx"),
+    *("device_heap", "graph_memory", "pipelines"),
+]
 CORRECT = {"launch_forms": 1, "device_values": 2, "graph_collectives": 2, "helpers": 1}
 CASES = [
     (name, match[1], match[2], number)

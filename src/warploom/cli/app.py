@@ -1,7 +1,7 @@
 """The commands and their options. Each imports what it needs when it runs: start-up stays quick."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -56,10 +56,12 @@ Seconds = Annotated[
     typer.Option("--timeout", metavar="S", help="Seconds for each run. [default: 60]"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-ProgramArgs = Annotated[
-    list[str] | None,
+Sources = Annotated[
+    list[Path] | None,
     typer.Argument(
-        metavar="[-- PROGRAM ARGS]", help="Arguments of the program.", show_default=False
+        metavar="[SOURCE]... [-- ARGS]",
+        help="Further .cu, .cpp or .c files of the program, and after -- its arguments.",
+        show_default=False,
     ),
 ]
 
@@ -113,10 +115,13 @@ def analyze(
     return run_analyze(target, defines or [], includes or [], as_json=as_json, for_llm=for_llm)
 
 
-@app.command(epilog="Example: warploom check program.cu --ranks 4 --effort quick -- --tokens 64")
+@app.command(
+    epilog="Example: warploom check main.cu kernels.cu -I include --effort quick -- --tokens 64",
+)
 def check(
+    context: typer.Context,
     target: Target,
-    program_args: ProgramArgs = None,
+    sources: Sources = None,
     ranks: Ranks = None,
     defines: Defines = None,
     includes: Includes = None,
@@ -162,7 +167,8 @@ def check(
         nccl=nccl,
         timeout=timeout,
         jobs=jobs,
-        args=program_args,
+        sources=sources,
+        args=cast("list[str] | None", context.obj),
     )
     return run_check(target, choices, effort=effort, replay=replay, as_json=as_json)
 

@@ -18,6 +18,7 @@ class RunChoices:
     """What the command line says about a run; None leaves the workload's value."""
 
     ranks: int | None
+    sources: tuple[Path, ...]
     defines: dict[str, str]
     include_dirs: tuple[Path, ...]
     lsa_size: int | None
@@ -39,12 +40,13 @@ class RunChoices:
         nccl: str | None,
         timeout: float | None = None,
         jobs: int | None = None,
+        sources: Sequence[Path] | None = None,
         args: Sequence[str] | None = None,
     ) -> Self:
         """Check the options of one command.
 
         Raises:
-            BadInputError: a macro, version or job count breaks its rule.
+            BadInputError: a macro, version or job count breaks its rule, or a source is missing.
         """
         if nccl is not None and not _VERSION.match(nccl):
             raise BadInputError(f"--nccl must be a version such as 2.30.7, got {nccl!r}")
@@ -52,8 +54,16 @@ class RunChoices:
             raise BadInputError(f"--timeout must be above 0 and at most 86400, got {timeout:g}")
         if jobs is not None and jobs < 1:
             raise BadInputError(f"--jobs must be at least 1, got {jobs}")
+        for source in sources or ():
+            if not source.is_file():
+                raise BadInputError(
+                    "no such file among the program's sources",
+                    file=str(source),
+                    hint="arguments of the program come after --",
+                )
         return cls(
             ranks=ranks,
+            sources=tuple(sources or ()),
             defines=parse_defines(defines or ()),
             include_dirs=tuple(includes or ()),
             lsa_size=lsa_size,
@@ -68,6 +78,7 @@ class RunChoices:
         """Load the workload at `target` and apply these choices to it."""
         return load_target(target).with_overrides(
             ranks=self.ranks,
+            sources=self.sources,
             defines=self.defines,
             include_dirs=self.include_dirs,
             args=self.args,

@@ -18,13 +18,16 @@ _USAGE_ERROR = cast(
 )
 
 _INTERRUPTED = 130
+_RUN_A_PROGRAM = ("check",)  # commands whose line ends with `-- ARGS` of a program
 
 
 def run_cli(arguments: list[str]) -> int:
     """Run one command; returns its exit code and never raises for bad input."""
-    as_json = "--json" in _before_dashes(arguments)
+    ours, theirs = _at_dashes(arguments)
+    as_json = "--json" in ours
     try:
-        code = app(args=arguments, prog_name="warploom", standalone_mode=False)
+        given = ours if arguments[:1] and arguments[0] in _RUN_A_PROGRAM else arguments
+        code = app(args=given, obj=theirs, prog_name="warploom", standalone_mode=False)
         sys.stdout.flush()
     except _USAGE_ERROR as error:
         return _usage(error, as_json)
@@ -44,8 +47,10 @@ def run_cli(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _before_dashes(arguments: list[str]) -> list[str]:
-    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+def _at_dashes(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Return what stands before the first `--` and what stands after it."""
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    return arguments[:at], arguments[at + 1 :]
 
 
 def _usage(error: Exception, as_json: bool) -> int:

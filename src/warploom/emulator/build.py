@@ -46,6 +46,16 @@ _LINK_CHECKS = (
     "-Wl,--warn-unresolved-symbols",
     "-Wl,--no-demangle",
 )
+# What device code takes from the device's heap goes through the runtime: see device_heap.cpp.
+_WRAPPED = tuple(
+    f"-Wl,--wrap={name}"
+    for name in (
+        "malloc", "free", "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t",
+        "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm",
+        "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t",
+        "_ZdaPvmSt11align_val_t",
+    )
+)  # fmt: skip
 _NO_MAIN = re.compile(r"hidden symbol[:`' ]+main\b")
 _CUDA_SUFFIXES = (".cu", ".cuh")
 _DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
@@ -242,10 +252,10 @@ class _Builder:
 
     def _link(self, objects: Sequence[Path], library: Path, work: Path) -> None:
         # The linker of zig takes few options; what is missing is read from its output instead.
-        checks = () if self.compiler.is_zig else _LINK_CHECKS
+        options = () if self.compiler.is_zig else (*_LINK_CHECKS, *_WRAPPED)
         result = run_compiler(
             self.compiler,
-            ["-shared", self._entry(), *objects, "-o", library, "-Wl,-Bsymbolic", *checks],
+            ["-shared", self._entry(), *objects, "-o", library, "-Wl,-Bsymbolic", *options],
             work,
         )
         undefined = dict(undefined_symbols(result.log))

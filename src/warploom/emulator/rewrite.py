@@ -227,6 +227,7 @@ def _read(path: Path, *, is_program: bool) -> bytes:
         raise SourceError(
             f"the source file must be readable, got: {error.strerror}", file=str(path)
         ) from None
+    data = data.removeprefix(b"\xef\xbb\xbf")  # a byte order mark would follow our #line
     if is_program and not data.strip():
         raise SourceError("a program must have text, but the file is empty", file=str(path))
     if b"\0" in data:

@@ -44,7 +44,8 @@ class RunOptions:
     switches the happens-before check, `readbacks` the recording of what the program reads back,
     `sync_launches` synchronises after every launch. `environment` is all that the program sees of
     an environment; `device_memory_mb` is the memory of one device. `trace` is how many events of
-    each rank are kept for the findings to show (0: none); it changes nothing else.
+    each rank are kept for the findings to show (0: none); it changes nothing else. Files of
+    `folder` can be read as if the program had been started there.
     """
 
     run: RunSpec = field(default_factory=lambda: RunSpec(0, Timing.EAGER))
@@ -60,6 +61,7 @@ class RunOptions:
     device_memory_mb: int = 4096
     max_findings: int = 100
     trace: int = 0
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +266,7 @@ def _execute(
             [build.runtime, build.library, *options.args],
             limits=options.limits,
             readable=readable,
+            beside=options.folder,
             environment=environment,
             channels=[_REPORT],
             descriptors={_CONFIG: reader, _READBACKS: data.fileno()},

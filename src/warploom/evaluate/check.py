@@ -81,6 +81,7 @@ def check(
     target: Workload | Path | str,
     *,
     ranks: int | None = None,
+    sources: Sequence[Path | str] = (),
     defines: Mapping[str, str] | None = None,
     include_dirs: Sequence[Path | str] = (),
     lsa_size: int | None = None,
@@ -100,6 +101,7 @@ def check(
     Args:
         target: a `.cu` program with a `main`, or a workload file or folder.
         ranks: number of ranks; default: the workload's, or 4.
+        sources: further files of the program, added to the workload's.
         defines: macros by name, added to the workload's.
         include_dirs: further include folders.
         lsa_size: ranks that share memory; default: all.
@@ -120,8 +122,8 @@ def check(
     started = time.monotonic()
     workload = target if isinstance(target, Workload) else load_target(target)
     workload = workload.with_overrides(
-        ranks=ranks, defines=defines, include_dirs=include_dirs, args=args, lsa_size=lsa_size,
-        nccl=nccl, seeds=seeds,
+        ranks=ranks, sources=sources, defines=defines, include_dirs=include_dirs, args=args,
+        lsa_size=lsa_size, nccl=nccl, seeds=seeds,
     )  # fmt: skip
     effort, batches = _planned(workload, effort, seeds, replay)
     facts = survey(workload)
@@ -135,7 +137,10 @@ def check(
     build_seconds = time.monotonic() - started
     trace = _TRACE if replay else 0
     options = [
-        [run_options(workload, spec, facts.processes, trace=trace) for spec in batch]
+        [
+            run_options(workload, spec, facts.processes, trace=trace, folder=workload.root)
+            for spec in batch
+        ]
         for batch in batches
     ]
     runs = run_batches(program, options, jobs=jobs, on_progress=on_progress)

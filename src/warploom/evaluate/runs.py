@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run, run_many
@@ -26,9 +27,18 @@ class RunRecord:
 
 
 def run_options(
-    workload: Workload, spec: RunSpec, processes: str, *, race: bool = True, trace: int = 0
+    workload: Workload,
+    spec: RunSpec,
+    processes: str,
+    *,
+    race: bool = True,
+    trace: int = 0,
+    folder: Path | None = None,
 ) -> RunOptions:
-    """Return how to run `workload` once; `processes` is "per_rank" or "single"."""
+    """Return how to run `workload` once; `processes` is "per_rank" or "single".
+
+    Files of `folder` can be read by their plain names.
+    """
     return RunOptions(
         ranks=workload.ranks,
         lsa_size=workload.lsa_size,
@@ -38,6 +48,7 @@ def run_options(
         race=race,
         processes="single" if processes == "single" else "per_rank",
         trace=trace,
+        folder=folder,
     )
 
 

@@ -1,5 +1,6 @@
 """What the evaluator must know of a program before it runs it, from the analyzer."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,7 @@ def survey(workload: Workload, *, nccl: str | None = None, program: Path | None 
     """
     spec = workload.build_spec(nccl or nccl_version(workload), program)
     reports = analyze_spec(spec)
-    _require_program(spec.program, reports)
+    _require_program(spec, reports)
     return Survey(
         reports=reports,
         sites=readback_sites(reports),
@@ -81,16 +82,22 @@ def readback_sites(reports: tuple[AnalysisReport, ...]) -> tuple[Site, ...]:
     return tuple(sorted(sites, key=lambda site: (site.file, site.first, site.last)))
 
 
-def _require_program(program: Path, reports: tuple[AnalysisReport, ...]) -> None:
-    name = str(program)
-    if not any(is_cuda(report) for report in reports):
+def _require_program(spec: BuildSpec, reports: tuple[AnalysisReport, ...]) -> None:
+    name = str(spec.program)
+    files = (spec.program, *spec.sources)
+    if not any(is_cuda(report) for report in reports) and not any(map(_asks_devices, files)):
         raise not_cuda(name)
     if all(report.main is None for report in reports):
         raise SourceError(
             "a program must define main, but no source of this one does",
             file=name,
-            hint="pass the file with main, and name further files in a workload's `sources`",
+            hint="pass the file with main; further files of the program come after it",
         )
+
+
+def _asks_devices(file: Path) -> bool:
+    """Whether a file calls the runtime for what the analyzer has no record of: properties."""
+    return re.search(rb"\bcuda[A-Z]\w*[ \t]*\(", file.read_bytes()) is not None
 
 
 def analyze_program(

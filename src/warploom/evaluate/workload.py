@@ -169,6 +169,7 @@ class Workload:
         self,
         *,
         ranks: int | None = None,
+        sources: Sequence[Path | str] = (),
         defines: Mapping[str, str] | None = None,
         include_dirs: Sequence[Path | str] = (),
         args: Sequence[str] | None = None,
@@ -177,10 +178,14 @@ class Workload:
         seeds: int | None = None,
         seconds: float | None = None,
     ) -> "Workload":
-        """Return a copy with what the command line changes; None leaves a value as it is."""
+        """Return a copy with what the command line changes; None leaves a value as it is.
+
+        `sources`, `defines` and `include_dirs` come in addition.
+        """
         return replace(
             self,
             ranks=self.ranks if ranks is None else ranks,
+            sources=(*self.sources, *(require_file(Path(source)) for source in sources)),
             defines={**self.defines, **(defines or {})},
             include_dirs=(*self.include_dirs, *(require_dir(Path(d)) for d in include_dirs)),
             args=self.args if args is None else tuple(args),

@@ -18,6 +18,8 @@ _FILE_MB = 4096
 _SHELL_SIGNAL_BASE = 128
 _LAST_SIGNAL = 64
 _WORK = "/tmp/work"  # noqa: S108 - inside of the sandbox, on its own file system
+_BESIDE = "/tmp/beside"  # noqa: S108 - what `beside` is called inside of the sandbox
+_MAX_LINKS = 1000
 _HIDDEN = ("/home", "/root", "/run", "/var/tmp", "/mnt", "/media")  # noqa: S108
 
 
@@ -51,7 +53,11 @@ class SandboxedResult:
 
 
 def _wrap(
-    sandbox: Sandbox, command: Sequence[str], readable: Sequence[Path], memory_mb: int
+    sandbox: Sandbox,
+    command: Sequence[str],
+    readable: Sequence[Path],
+    memory_mb: int,
+    beside: Path | None = None,
 ) -> list[str]:
     """Return the bubblewrap command line around `command`."""
 
@@ -74,7 +80,18 @@ def _wrap(
         wrapped += empty(path, 1)
     for path in readable:
         wrapped += ["--ro-bind", str(path), str(path)]
-    return [*wrapped, "--dir", _WORK, "--chdir", _WORK, "--", *command]
+    wrapped += ["--dir", _WORK]
+    if beside is not None:
+        wrapped += ["--ro-bind", str(beside), _BESIDE]
+        for path in _entries(beside):
+            wrapped += ["--symlink", f"{_BESIDE}/{path.name}", f"{_WORK}/{path.name}"]
+    return [*wrapped, "--chdir", _WORK, "--", *command]
+
+
+def _entries(folder: Path) -> list[Path]:
+    """Return what a program finds in its working directory of `folder`: not all of a huge one."""
+    entries = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    return entries[:_MAX_LINKS]
 
 
 @functools.cache
@@ -113,6 +130,7 @@ def run_sandboxed(
     *,
     limits: Limits,
     readable: Sequence[Path] = (),
+    beside: Path | None = None,
     environment: Mapping[str, str] | None = None,
     channels: Sequence[int] = (),
     descriptors: Mapping[int, int] | None = None,
@@ -126,6 +144,8 @@ def run_sandboxed(
         limits: wall time, memory and output.
         readable: files and folders that it may read although they lie in a hidden place, such as
             the user's home.
+        beside: a folder whose files it can read by their plain names, as if it had been started
+            there; what it writes is thrown away all the same.
         environment: its whole environment beside PATH, HOME, TMPDIR and LC_ALL.
         channels: as for `run_process`.
         descriptors: as for `run_process`.
@@ -145,8 +165,10 @@ def run_sandboxed(
     )
     if chosen.kind is SandboxKind.BUBBLEWRAP:
         env = {**base, "HOME": _WORK, "TMPDIR": "/tmp", **(environment or {})}  # noqa: S108
-        result = run(_wrap(chosen, words, readable, limits.memory_mb), environment=env)
+        result = run(_wrap(chosen, words, readable, limits.memory_mb, beside), environment=env)
         return SandboxedResult(_decode_signal(result), chosen.kind)
     with tempfile.TemporaryDirectory(prefix="warploom-run-", ignore_cleanup_errors=True) as folder:
         env = {**base, "HOME": folder, "TMPDIR": folder, **(environment or {})}
+        for path in _entries(beside) if beside is not None else ():
+            (Path(folder) / path.name).symlink_to(path)
         return SandboxedResult(run(words, environment=env, folder=Path(folder)), chosen.kind)

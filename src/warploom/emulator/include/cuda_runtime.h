@@ -15,6 +15,7 @@ constexpr auto lerp(A a, B b, C t) {
 }  // namespace std
 #endif
 
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

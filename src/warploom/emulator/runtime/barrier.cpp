@@ -134,6 +134,12 @@ void named_barrier(unsigned id, unsigned threads, int site) {
   arrive(block, block.named_barriers[id], threads ? threads : block.live, site, "a named barrier");
 }
 
+void* part_memory(unsigned part, std::size_t bytes) {
+  std::vector<char>& memory = thread_or_stop().block->part_memory[part];
+  if (memory.size() < bytes) memory.resize(bytes);
+  return memory.data();
+}
+
 void barrier_after_exit(Block& block) {
   BarrierState& barrier = block.barrier;
   barrier.expected = block.live;

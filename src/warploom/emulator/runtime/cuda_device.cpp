@@ -4,6 +4,7 @@
 
 #include "../include/cuda_runtime.h"
 #include "cuda_error.h"
+#include "device_heap.h"
 #include "memory.h"
 #include "report.h"
 #include "stream.h"
@@ -22,6 +23,8 @@ std::size_t g_limits[7] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
 
 }  // namespace
 
+std::size_t warploom::heap_limit() { return g_limits[cudaLimitMallocHeapSize]; }
+
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = g_config.ranks;
   return cudaSuccess;
@@ -37,6 +40,35 @@ cudaError_t cudaSetDevice(int device) {
   current_host().device = device;
   return cudaSuccess;
 }
+
+namespace {
+
+template <std::size_t N>
+void set(int (&to)[N], const int (&from)[N]) {
+  std::memcpy(to, from, sizeof to);
+}
+
+void texture_limits(cudaDeviceProp& prop) {
+  constexpr int k128 = 131072, k64 = 65536, k32 = 32768, k16 = 16384;
+  prop.maxTexture1D = k128, prop.maxTexture1DMipmap = k32, prop.maxTexture1DLinear = 1 << 28;
+  set(prop.maxTexture2D, {k128, k64});
+  set(prop.maxTexture2DMipmap, {k32, k32});
+  set(prop.maxTexture2DLinear, {k128, 65000, 2097120});
+  set(prop.maxTexture2DGather, {k32, k32});
+  set(prop.maxTexture3D, {k16, k16, k16});
+  set(prop.maxTexture3DAlt, {8192, 8192, k32});
+  set(prop.maxTexture1DLayered, {k32, 2048});
+  set(prop.maxTexture2DLayered, {k32, k32, 2048});
+  set(prop.maxTextureCubemapLayered, {k32, 2046});
+  set(prop.maxSurface2D, {k128, k64});
+  set(prop.maxSurface3D, {k16, k16, k16});
+  set(prop.maxSurface1DLayered, {k32, 2048});
+  set(prop.maxSurface2DLayered, {k32, k32, 2048});
+  set(prop.maxSurfaceCubemapLayered, {k32, 2046});
+  prop.maxSurface1D = prop.maxTextureCubemap = prop.maxSurfaceCubemap = k32;
+}
+
+}  // namespace
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
   if (!prop || !valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
@@ -72,6 +104,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
   prop->globalL1CacheSupported = prop->localL1CacheSupported = prop->deviceOverlap = 1;
   prop->textureAlignment = prop->surfaceAlignment = 512;
   prop->texturePitchAlignment = 32;
+  texture_limits(*prop);
   prop->clockRate = 1980000;
   prop->memoryClockRate = 3201000;
   prop->singleToDoublePrecisionPerfRatio = 2;

@@ -73,29 +73,6 @@ GraphExec* exec_of(cudaGraphExec_t handle) {
 
 GraphNode* node_of(cudaGraphNode_t handle) { return reinterpret_cast<GraphNode*>(handle); }
 
-// Adds `work` behind the nodes in `before`.
-cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t handle, const cudaGraphNode_t* before,
-                     std::size_t count, NodeWork work) {
-  Graph* graph = graph_of(handle);
-  if (!graph || !out || (count && !before)) return cuda_fail(cudaErrorInvalidValue);
-  std::vector<GraphNode*> dependencies;
-  for (std::size_t i = 0; i < count; i++) {
-    GraphNode* node = node_of(before[i]);
-    if (!node || node->graph != graph) return cuda_fail(cudaErrorInvalidValue);
-    dependencies.push_back(node);
-  }
-  *out = reinterpret_cast<cudaGraphNode_t>(graph->add(std::move(work), std::move(dependencies)));
-  return cudaSuccess;
-}
-
-NodeWork empty_work() {
-  NodeWork work;
-  work.where = capture_frames();
-  work.device = current_host().device;
-  work.rank = current_rank();
-  return work;
-}
-
 cudaError_t copy_handles(const std::vector<GraphNode*>& found, cudaGraphNode_t* nodes,
                          size_t* count) {
   if (!count) return cuda_fail(cudaErrorInvalidValue);
@@ -129,6 +106,32 @@ cudaGraphExecUpdateResult compare(const Graph& a, const Graph& b) {
 }
 
 }  // namespace
+
+namespace warploom {
+
+cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t handle, const cudaGraphNode_t* before,
+                     std::size_t count, NodeWork work) {
+  Graph* graph = graph_of(handle);
+  if (!graph || !out || (count && !before)) return cuda_fail(cudaErrorInvalidValue);
+  std::vector<GraphNode*> dependencies;
+  for (std::size_t i = 0; i < count; i++) {
+    GraphNode* node = node_of(before[i]);
+    if (!node || node->graph != graph) return cuda_fail(cudaErrorInvalidValue);
+    dependencies.push_back(node);
+  }
+  *out = reinterpret_cast<cudaGraphNode_t>(graph->add(std::move(work), std::move(dependencies)));
+  return cudaSuccess;
+}
+
+NodeWork empty_work() {
+  NodeWork work;
+  work.where = capture_frames();
+  work.device = current_host().device;
+  work.rank = current_rank();
+  return work;
+}
+
+}  // namespace warploom
 
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned) {
   if (!graph) return cuda_fail(cudaErrorInvalidValue);

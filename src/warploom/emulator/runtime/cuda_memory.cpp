@@ -76,8 +76,12 @@ cudaError_t allocate_managed(void** pointer, std::size_t bytes) {
 
 cudaError_t allocate_async(void** pointer, std::size_t bytes, cudaStream_t stream) {
   if (!pointer) return cuda_fail(cudaErrorInvalidValue);
-  const Stream* target = resolve_stream(stream);
-  return give(pointer, allocate_device(target->device, bytes, AllocKind::Async, capture_frames()));
+  Stream* target = resolve_stream(stream);
+  void* memory = allocate_device(target->device, bytes, AllocKind::Async, capture_frames());
+  if (memory && target->capture) {
+    push_op(target, OpKind::Copy, "cudaMallocAsync", allocation_start(memory));
+  }
+  return give(pointer, memory);
 }
 
 }  // namespace warploom
@@ -87,7 +91,8 @@ cudaError_t cudaFree(void* pointer) {
   if (unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   Allocation* allocation = nullptr;
   if (const cudaError_t error = find_to_free(pointer, "cudaFree", &allocation)) return error;
-  if (host_kind(allocation->kind) || allocation->kind == AllocKind::NcclMemAlloc) {
+  if (host_kind(allocation->kind) || allocation->kind == AllocKind::NcclMemAlloc ||
+      allocation->kind == AllocKind::Heap) {
     return cuda_fail(cudaErrorInvalidValue);
   }
   // cudaFree waits for the device, as all known drivers do.
@@ -112,11 +117,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   if (const cudaError_t error = find_to_free(pointer, "cudaFreeAsync", &allocation)) return error;
   Stream* target = resolve_stream(stream);
   if (target->capture) {
-    // The next launch of the graph gets the same addresses again, so they stay.
-    push_op(target, OpKind::Copy, "cudaFreeAsync", [allocation](StreamOp& op) {
-      access_write(actor_of(op), reinterpret_cast<void*>(allocation->start), allocation->bytes);
-      complete(op);
-    });
+    push_op(target, OpKind::Copy, "cudaFreeAsync", free_start(pointer));
     return cudaSuccess;
   }
   push_op(target, OpKind::Copy, "cudaFreeAsync", [allocation](StreamOp& op) {

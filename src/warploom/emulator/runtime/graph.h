@@ -96,6 +96,11 @@ void release_chains(GraphExec& exec);
 // A whole graph as the work of one node.
 NodeWork child_graph_work(const Graph& child);
 
+// Adds `work` behind the nodes in `before`.
+cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t handle, const cudaGraphNode_t* before,
+                     std::size_t count, NodeWork work);
+NodeWork empty_work();  // of the running host thread's device and rank
+
 // Work of the single operations, where an explicit node asks for it.
 cudaError_t kernel_work(const cudaKernelNodeParams& params, NodeWork& work);
 cudaError_t copy_work(const cudaMemcpy3DParms& params, NodeWork& work);
@@ -103,5 +108,8 @@ cudaError_t copy_work(void* dst, const void* src, std::size_t bytes, cudaMemcpyK
                       NodeWork& work);
 cudaError_t memset_work(const cudaMemsetParams& params, NodeWork& work);
 NodeWork host_work(cudaHostFn_t function, void* data);
+// A graph's own memory: live from its allocation node to its free node, at each launch.
+StartFunction allocation_start(void* pointer);
+StartFunction free_start(void* pointer);
 
 }  // namespace warploom

@@ -94,8 +94,9 @@ struct Block final : Runnable {
   BarrierState grid_barrier;  // grid.sync(), before the other blocks have come
   std::vector<Gathering> gatherings;
   std::map<unsigned, BarrierState> named_barriers;
-  std::map<uint64_t, WarpState> warps;  // by warp and mask
-  bool saw_narrow_scope = false;        // a release whose scope did not reach one of its threads
+  std::map<unsigned, std::vector<char>> part_memory;  // of tiles of several warps
+  std::map<uint64_t, WarpState> warps;                // by warp and mask
+  bool saw_narrow_scope = false;  // a release whose scope did not reach one of its threads
   // Happens-before inside of the block.
   Clock clock;
   uint32_t time = 1, base = 1;

@@ -21,6 +21,7 @@ namespace warploom {
 namespace {
 
 constexpr std::size_t kAlignment = 512;          // of cudaMalloc
+constexpr std::size_t kHeapAlignment = 16;       // of malloc in device code
 constexpr std::size_t kGuard = 512;              // unmapped-looking gap behind each allocation
 constexpr std::size_t kNcclAlignment = 2 << 20;  // ncclMemAlloc hands out whole 2 MiB granules
 constexpr std::size_t kReleasePages = 64 << 10;  // give freed pages back above this size
@@ -40,14 +41,6 @@ struct CacheEntry {
   Allocation* allocation = nullptr;
 };
 CacheEntry g_cache[256];
-
-std::map<uintptr_t, std::size_t> g_registered;  // by cudaHostRegister
-
-bool registered(const void* p) {
-  const auto address = reinterpret_cast<uintptr_t>(p);
-  auto it = g_registered.upper_bound(address);
-  return it != g_registered.begin() && address < std::prev(it)->first + std::prev(it)->second;
-}
 
 CacheEntry& cache_of(uintptr_t p) { return g_cache[(p >> 12) & 255]; }
 
@@ -87,8 +80,10 @@ uintptr_t reuse_freed(Arena& arena, std::size_t span) {
 void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
                   const Frames& where) {
   if (bytes == 0 || bytes > arena.capacity - arena.used) return nullptr;
-  const std::size_t align = kind == AllocKind::NcclMemAlloc ? kNcclAlignment : kAlignment;
-  const std::size_t span = (bytes + kGuard + kAlignment - 1) / kAlignment * kAlignment;
+  const bool heap = kind == AllocKind::Heap;
+  const std::size_t step = heap ? kHeapAlignment : kAlignment;
+  const std::size_t align = kind == AllocKind::NcclMemAlloc ? kNcclAlignment : step;
+  const std::size_t span = (bytes + (heap ? kHeapAlignment : kGuard) + step - 1) / step * step;
   uintptr_t start = (arena.top + align - 1) / align * align;
   if (start + span <= arena.end) {
     arena.top = start + span;
@@ -233,7 +228,7 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
       return check_shared(p, bytes, write, thread);
     case Space::None: {
       if (nccl::in_multimem(p)) nccl::refuse_plain_access(p, write);
-      if (in_gpu_stack(p) || is_closure(p) || program_owns(p) || registered(p)) return false;
+      if (in_gpu_stack(p) || is_closure(p) || program_owns(p) || is_registered(p)) return false;
       report_finding(
           {.kind = "device_dereference_host",
            .message = format("device code %ss ordinary host memory at %p", verb(write), p),
@@ -283,14 +278,6 @@ Space space_of(const void* p) {
 
 int device_of(const void* p) {
   return static_cast<int>((reinterpret_cast<uintptr_t>(p) - kArenaBase) / kDeviceStride);
-}
-
-void register_host(const void* p, std::size_t bytes) {
-  g_registered[reinterpret_cast<uintptr_t>(p)] = bytes;
-}
-
-bool unregister_host(const void* p) {
-  return g_registered.erase(reinterpret_cast<uintptr_t>(p)) != 0;
 }
 
 void create_arena(int devices, std::size_t device_bytes) {
@@ -343,6 +330,15 @@ void release(Allocation* allocation, const Frames& where) {
     const uintptr_t last = (allocation->start + allocation->bytes) & ~uintptr_t{4095};
     madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
   }
+}
+
+bool revive(Allocation* allocation) {
+  Arena& arena = *arena_of(reinterpret_cast<void*>(allocation->start));
+  if (allocation->live || allocation->bytes > arena.capacity - arena.used) return allocation->live;
+  allocation->live = true;
+  arena.used += allocation->bytes;
+  poison(allocation->start, allocation->bytes);
+  return true;
 }
 
 std::size_t free_bytes(int device) {

@@ -9,7 +9,15 @@
 namespace warploom {
 
 enum class Space : uint8_t { None, Device, Shared, Pinned };
-enum class AllocKind : uint8_t { CudaMalloc, NcclMemAlloc, Async, Pinned, Managed, Shared };
+enum class AllocKind : uint8_t {
+  CudaMalloc,
+  NcclMemAlloc,
+  Async,
+  Heap,  // malloc and new in device code
+  Pinned,
+  Managed,
+  Shared,
+};
 
 struct Allocation {
   uintptr_t start = 0;
@@ -43,6 +51,7 @@ bool is_closure(const void* p);
 // Host memory that cudaHostRegister made reachable for devices.
 void register_host(const void* p, std::size_t bytes);
 bool unregister_host(const void* p);
+bool is_registered(const void* p);
 
 void create_arena(int devices, std::size_t device_bytes);
 // nullptr when the device has not that much memory left. Fresh memory is poisoned.
@@ -51,6 +60,8 @@ void* allocate_pinned(std::size_t bytes, AllocKind kind, const Frames& where);
 // The live or freed allocation that holds `p` (or was the last to hold it), or nullptr.
 Allocation* find_allocation(const void* p);
 void release(Allocation* allocation, const Frames& where);
+// Makes what was released live again at its addresses; false where the memory is used up.
+bool revive(Allocation* allocation);
 std::size_t free_bytes(int device);
 std::size_t total_bytes();
 uint32_t poison_word();

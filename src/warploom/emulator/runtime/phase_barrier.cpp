@@ -1,4 +1,5 @@
 // Barriers that lie in the program's memory (cuda::barrier).
+#include <deque>
 #include <map>
 
 #include "kernel.h"
@@ -10,8 +11,11 @@ namespace warploom {
 
 namespace {
 
+constexpr std::size_t kPhasesKept = 4;
+
 struct Phase {
-  Clock arriving, complete;  // what the arrivals of this phase, and of those before it, released
+  Clock arriving;               // what the arrivals of the open phase released
+  std::deque<Clock> completed;  // of the last phases, newest last, each with all before it
   std::vector<Fiber*> waiting;
 };
 std::map<const PhaseBarrier*, Phase> g_phases;
@@ -21,7 +25,9 @@ void check(const PhaseBarrier* barrier) { check_access(barrier, sizeof(PhaseBarr
 void open(PhaseBarrier& barrier, Phase& phase) {
   barrier.arrived = 0;
   barrier.phase++;
-  phase.complete.join(phase.arriving);
+  if (!phase.completed.empty()) phase.arriving.join(phase.completed.back());
+  phase.completed.push_back(std::move(phase.arriving));
+  if (phase.completed.size() > kPhasesKept) phase.completed.pop_front();
   phase.arriving = {};
   note_progress();
   wake_all(phase.waiting);
@@ -57,7 +63,10 @@ void wait_at(const PhaseBarrier* barrier, unsigned long long token, Scope) {
     phase.waiting.push_back(g_current);
     block_current(reason);
   }
-  acquire_clock(phase.complete);
+  // Who comes late knows what the phase meant, not what later ones did.
+  const auto later = static_cast<std::size_t>(barrier->phase - token - 1);
+  const std::size_t kept = phase.completed.size();
+  if (kept > 0) acquire_clock(phase.completed[later < kept ? kept - 1 - later : 0]);
 }
 
 void drop_from(PhaseBarrier* barrier) {

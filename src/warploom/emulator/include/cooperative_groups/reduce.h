@@ -22,4 +22,10 @@ Value reduce(const lane_group& group, Value value, Operator&& combine) {
   return result;
 }
 
+template <unsigned Size, class Parent, class Value, class Operator>
+Value reduce(const thread_block_tile<Size, Parent, false>& group, Value value, Operator&& combine,
+             int site = __builtin_LINE()) {
+  return group.combined(value, combine, site);
+}
+
 }  // namespace cooperative_groups

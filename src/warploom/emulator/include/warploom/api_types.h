@@ -90,6 +90,14 @@ struct cudaDeviceProp {
   size_t textureAlignment;
   size_t texturePitchAlignment;
   size_t surfaceAlignment;
+  // Limits of textures and surfaces, which are not emulated themselves
+  int maxTexture1D, maxTexture1DMipmap, maxTexture1DLinear;
+  int maxTexture2D[2], maxTexture2DMipmap[2], maxTexture2DLinear[3], maxTexture2DGather[2];
+  int maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap;
+  int maxTexture1DLayered[2], maxTexture2DLayered[3], maxTextureCubemapLayered[2];
+  int maxSurface1D, maxSurface2D[2], maxSurface3D[3];
+  int maxSurface1DLayered[2], maxSurface2DLayered[3], maxSurfaceCubemap;
+  int maxSurfaceCubemapLayered[2];
   // What CUDA 13 dropped
   int clockRate;
   int memoryClockRate;

@@ -96,6 +96,15 @@ class thread_block : public thread_group {
   }
 };
 inline thread_block this_thread_block() { return thread_block(); }
+// What CUDA wants for tiles of several warps; ours need nothing of it.
+template <unsigned MaxBlockSize = 1024>
+struct block_tile_memory {
+  unsigned long long reserved[MaxBlockSize / 32];
+};
+template <unsigned MaxBlockSize>
+thread_block this_thread_block(block_tile_memory<MaxBlockSize>&) {
+  return thread_block();
+}
 
 class grid_group : public thread_group {
  public:
@@ -226,18 +235,60 @@ class thread_block_tile<Size, Parent, true> : public lane_group {
   }
 };
 
-// A tile of several warps: it can meet, and nothing else of it is emulated.
+// A tile of several warps exchanges values through memory.
 template <unsigned Size, class Parent>
 class thread_block_tile<Size, Parent, false> : public thread_group {
   static_assert((Size & (Size - 1)) == 0, "the size of a tile is a power of two");
 
  public:
-  explicit thread_block_tile(unsigned) : thread_group(details::Shape::Part, 0, Size) {}
+  explicit thread_block_tile(unsigned parent)
+      : thread_group(details::Shape::Part, 0, Size), parent_(parent) {}
   static constexpr unsigned num_threads() { return Size; }
   static constexpr unsigned size() { return Size; }
   unsigned thread_rank() const { return details::linear_thread() % Size; }
-  unsigned meta_group_rank() const { return details::linear_thread() / Size; }
-  unsigned meta_group_size() const { return (details::block_threads() + Size - 1) / Size; }
+  unsigned meta_group_rank() const { return details::linear_thread() % parent_ / Size; }
+  unsigned meta_group_size() const { return (parent_ + Size - 1) / Size; }
+  template <class T>
+  T shfl(T value, int rank, int site = __builtin_LINE()) const {
+    return exchange(
+        value, [rank](const T* all) WARPLOOM_UNCHECKED { return all[unsigned(rank) % Size]; },
+        site);
+  }
+  int any(int predicate, int site = __builtin_LINE()) const {
+    return combined(predicate != 0, [](int a, int b) { return a | b; }, site);
+  }
+  int all(int predicate, int site = __builtin_LINE()) const {
+    return combined(predicate != 0, [](int a, int b) { return a & b; }, site);
+  }
+  // Ours: what `read` makes of the values of all members.
+  template <class T, class Read>
+  WARPLOOM_UNCHECKED T exchange(T value, Read&& read, int site) const {
+    auto* all = static_cast<T*>(warploom::part_memory(part(), Size * sizeof(T)));
+    std::memcpy(all + thread_rank(), &value, sizeof(T));
+    sync(site);
+    const T result = read(all);
+    sync(site);
+    return result;
+  }
+  // Ours: the values of all members, combined in order of rank.
+  template <class T, class Operator>
+  T combined(T value, Operator&& combine, int site) const {
+    return exchange(
+        value,
+        [&combine](const T* all) WARPLOOM_UNCHECKED {
+          T result = all[0];
+          for (unsigned rank = 1; rank < Size; rank++) {
+            const T next = all[rank];  // the operator may take references
+            result = combine(result, next);
+          }
+          return result;
+        },
+        site);
+  }
+
+ private:
+  unsigned part() const { return kFirstPart + Size * 64 + details::linear_thread() / Size; }
+  unsigned parent_;
 };
 
 template <unsigned Size>

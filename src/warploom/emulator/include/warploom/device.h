@@ -82,6 +82,8 @@ enum class BarrierVote { None, Count, And, Or };
 // `site` is the line of the call: threads that meet at different lines have diverged.
 int block_barrier(BarrierVote vote, int predicate, int site);
 void named_barrier(unsigned id, unsigned threads, int site);
+// Memory that the threads of one part of the block share: what they exchange between barriers.
+void* part_memory(unsigned part, std::size_t bytes);
 void warp_barrier(unsigned mask);
 // Every lane of `mask` gives a value and gets the one of `source` (its own if not in the mask).
 std::uint64_t warp_exchange(unsigned mask, std::uint64_t value, unsigned source);
