@@ -51,8 +51,7 @@ void fake_unsupported(const char* name) {
 }
 void fake_end(const char* state) {
   fflush(stdout);
-  send(std::string("{\"ev\":\"end\",\"state\":\"") + state +
-       "\",\"stats\":{\"switches\":3}}");
+  send(std::string("{\"ev\":\"end\",\"state\":\"") + state + "\",\"stats\":{\"switches\":3}}");
   _exit(0);
 }
 void fake_raw(const char* line) { write_line(line); }  // as a program would forge it
@@ -72,16 +71,16 @@ int MPI_Init(int*, char***) { return 0; }
   void name() {}
 HOOK(__tsan_init)
 HOOK(__tsan_func_entry)
-HOOK(__tsan_func_exit) HOOK(__tsan_vptr_update) HOOK(__tsan_vptr_read) HOOK(__tsan_read_range)
-    HOOK(__tsan_write_range)
+HOOK(__tsan_func_exit)
+HOOK(__tsan_vptr_update) HOOK(__tsan_vptr_read) HOOK(__tsan_read_range) HOOK(__tsan_write_range)
 #define SIZED(n)                                                                               \
   HOOK(__tsan_read##n)                                                                         \
   HOOK(__tsan_write##n)                                                                        \
-  HOOK(__tsan_unaligned_read##n) HOOK(__tsan_unaligned_write##n) HOOK(__tsan_volatile_read##n) \
-      HOOK(__tsan_volatile_write##n) HOOK(__tsan_unaligned_volatile_read##n)                   \
-          HOOK(__tsan_unaligned_volatile_write##n) HOOK(__tsan_read_write##n)                  \
-              HOOK(__tsan_unaligned_read_write##n)
-        SIZED(1) SIZED(2) SIZED(4) SIZED(8) SIZED(16)
+  HOOK(__tsan_unaligned_read##n)                                                               \
+  HOOK(__tsan_unaligned_write##n) HOOK(__tsan_volatile_read##n) HOOK(__tsan_volatile_write##n) \
+      HOOK(__tsan_unaligned_volatile_read##n) HOOK(__tsan_unaligned_volatile_write##n)         \
+          HOOK(__tsan_read_write##n) HOOK(__tsan_unaligned_read_write##n)
+    SIZED(1) SIZED(2) SIZED(4) SIZED(8) SIZED(16)
 }
 
 // What clang calls beside.
