@@ -67,20 +67,29 @@ int cudaMalloc(void** p, size_t n) { return (*p = malloc(n)) == nullptr; }
 int ncclCommCount(void*, int* n) { return *n = 1, 0; }
 int MPI_Init(int*, char***) { return 0; }
 
-#define HOOK(name) \
-  void name() {}
+// The macros bring their own semicolons, which clang-format cannot know.
+// clang-format off
+#define HOOK(name) void name() {}
 HOOK(__tsan_init)
 HOOK(__tsan_func_entry)
 HOOK(__tsan_func_exit)
-HOOK(__tsan_vptr_update) HOOK(__tsan_vptr_read) HOOK(__tsan_read_range) HOOK(__tsan_write_range)
-#define SIZED(n)                                                                               \
-  HOOK(__tsan_read##n)                                                                         \
-  HOOK(__tsan_write##n)                                                                        \
-  HOOK(__tsan_unaligned_read##n)                                                               \
-  HOOK(__tsan_unaligned_write##n) HOOK(__tsan_volatile_read##n) HOOK(__tsan_volatile_write##n) \
-      HOOK(__tsan_unaligned_volatile_read##n) HOOK(__tsan_unaligned_volatile_write##n)         \
-          HOOK(__tsan_read_write##n) HOOK(__tsan_unaligned_read_write##n)
-    SIZED(1) SIZED(2) SIZED(4) SIZED(8) SIZED(16)
+HOOK(__tsan_vptr_update)
+HOOK(__tsan_vptr_read)
+HOOK(__tsan_read_range)
+HOOK(__tsan_write_range)
+#define SIZED(n)                          \
+  HOOK(__tsan_read##n)                    \
+  HOOK(__tsan_write##n)                   \
+  HOOK(__tsan_unaligned_read##n)          \
+  HOOK(__tsan_unaligned_write##n)         \
+  HOOK(__tsan_volatile_read##n)           \
+  HOOK(__tsan_volatile_write##n)          \
+  HOOK(__tsan_unaligned_volatile_read##n) \
+  HOOK(__tsan_unaligned_volatile_write##n) \
+  HOOK(__tsan_read_write##n)              \
+  HOOK(__tsan_unaligned_read_write##n)
+SIZED(1) SIZED(2) SIZED(4) SIZED(8) SIZED(16)
+// clang-format on
 }
 
 // What clang calls beside.
