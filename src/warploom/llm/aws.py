@@ -46,6 +46,12 @@ def bedrock_client(name: ModelName, keys: Keys, settings: LLMSettings) -> Any:
         ) from None
 
 
+def bedrock_errors() -> tuple[type[Exception], type[Exception]]:
+    """Return boto3's base error, and the one for missing keys."""
+    found = import_module("botocore.exceptions")
+    return found.BotoCoreError, found.NoCredentialsError
+
+
 def _bearer_session(token: str) -> Any:
     session = import_module("botocore.session").Session()
     frozen = import_module("botocore.tokens").FrozenAuthToken(token)

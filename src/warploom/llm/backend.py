@@ -71,7 +71,7 @@ class Repair:
     text: str
 
 
-Turn: TypeAlias = "Said | Delivery | Results | Repair"
+Turn: TypeAlias = Said | Delivery | Results | Repair
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Backend(Protocol):
 
     @property
     def name(self) -> str:
-        """The model string, such as `anthropic:claude-sonnet-4-5`."""
+        """The model string, such as `anthropic:claude-sonnet-5-5`."""
         ...
 
     async def send(self, exchange: Exchange) -> Delivery:

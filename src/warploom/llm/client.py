@@ -54,7 +54,7 @@ class _Talk:
 class LLMClient:
     """Asks language models; records, costs and caps every call.
 
-    `models` are model strings such as `anthropic:claude-sonnet-4-5` (docs/providers), or objects
+    `models` are model strings such as `anthropic:claude-sonnet-5-5` (docs/providers), or objects
     that answer (`warploom.testing.scripted`); `choice` picks one for each call. `records_dir` is a
     folder of the run: a call that it holds is served from there, so that a repeated run pays for
     nothing twice. With `replay_only` nothing is ever sent and no key is needed.
@@ -82,15 +82,19 @@ class LLMClient:
         self._ledger = Ledger(budget)
         if not replay_only:
             self._recorder.open()
-        self._ledger.restore(*self._recorder.spent())
-        self._sender = Sender(
-            models,
-            choice or RoundRobin(),
-            self._settings,
-            self._keys,
-            self._ledger,
-            self._recorder,
-        )
+        try:
+            self._ledger.restore(*self._recorder.spent())
+            self._sender = Sender(
+                models,
+                choice or RoundRobin(),
+                self._settings,
+                self._keys,
+                self._ledger,
+                self._recorder,
+            )
+        except BadInputError:
+            self._recorder.close()
+            raise
         self._busy: set[str] = set()
         self._runner: asyncio.Runner | None = None
 

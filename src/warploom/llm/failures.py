@@ -101,6 +101,20 @@ def from_nonsense(error: Exception, model: str) -> AttemptError:
     return AttemptError(LLMServerError(problem, hint=hint), again=True, maybe_billed=True)
 
 
+def from_connection(error: Exception, model: str) -> AttemptError:
+    """Return the failure of a call that broke within the SDK or on the network."""
+    large = _too_large(error)
+    if large is not None:
+        return AttemptError(_beyond_limit(large, model), again=False, maybe_billed=True)
+    said = f"{type(error).__name__}: {_short(str(error))}"
+    return AttemptError(_unreachable(model, said), again=True, maybe_billed=True)
+
+
+def from_missing_key(error: Exception, model: str) -> AttemptError:
+    """Return the failure of a call for which the SDK found no key."""
+    return AttemptError(_key_error(model, _short(str(error))), again=False)
+
+
 def from_usage(error: UserError, model: str) -> AttemptError:
     """Return the failure of a request that the model cannot take at all."""
     problem = f"{model} cannot take the request: {_short(str(error))}"

@@ -10,7 +10,7 @@ from pydantic_ai.models import Model
 from warploom.core.errors import MissingToolError
 from warploom.llm.errors import LLMKeyError
 from warploom.llm.keys import Keys
-from warploom.llm.limits import http_client
+from warploom.llm.limits import ReplyTooLargeError, http_client
 from warploom.llm.names import ModelName
 from warploom.llm.records import LLMSettings
 
@@ -20,11 +20,15 @@ class Opened:
     """A model of an SDK, and how to close it.
 
     `takes_timeout` says that the SDK takes a time-out and a number of retries for each request.
+    `failures` are what it raises when a call breaks in a way that pydantic-ai does not sort, and
+    `keyless` what it raises when it finds no key.
     """
 
     model: Model
     close: Callable[[], Awaitable[None]]
     takes_timeout: bool = True
+    failures: tuple[type[Exception], ...] = ()
+    keyless: tuple[type[Exception], ...] = ()
 
 
 def open_sdk(name: ModelName, keys: Keys, settings: LLMSettings) -> Opened:
@@ -41,6 +45,7 @@ def open_sdk(name: ModelName, keys: Keys, settings: LLMSettings) -> Opened:
         http = http_client(settings.reply_bytes, settings.timeout_s)
         make = _MAKERS.get(name.provider.prefix, _openai_compatible)
         model = make(_Wanted(name, key, keys, http))
+        failures = _sdk_errors(name.provider.prefix)
     except ImportError as error:
         raise MissingToolError(
             f"{name.provider.title} needs the package {error.name or error}",
@@ -51,7 +56,8 @@ def open_sdk(name: ModelName, keys: Keys, settings: LLMSettings) -> Opened:
             f"{name.text} cannot be used: {keys.redact(str(error))}",
             hint=f"see docs/providers/{name.provider.page}.md",
         ) from None
-    return Opened(model, http.aclose, takes_timeout=name.provider.prefix != "gemini")
+    takes_timeout = name.provider.prefix != "gemini"
+    return Opened(model, http.aclose, takes_timeout=takes_timeout, failures=failures)
 
 
 def find_key(name: ModelName, keys: Keys) -> str:
@@ -169,7 +175,7 @@ def _bedrock(name: ModelName, keys: Keys, settings: LLMSettings) -> Opened:
     from pydantic_ai.models.bedrock import BedrockConverseModel
     from pydantic_ai.providers.bedrock import BedrockProvider
 
-    from warploom.llm.aws import bedrock_client
+    from warploom.llm.aws import bedrock_client, bedrock_errors
 
     client = bedrock_client(name, keys, settings)
     model = BedrockConverseModel(name.model, provider=BedrockProvider(bedrock_client=client))
@@ -177,7 +183,19 @@ def _bedrock(name: ModelName, keys: Keys, settings: LLMSettings) -> Opened:
     async def close() -> None:
         client.close()
 
-    return Opened(model, close, takes_timeout=False)
+    failure, keyless = bedrock_errors()
+    return Opened(model, close, takes_timeout=False, failures=(failure,), keyless=(keyless,))
+
+
+def _sdk_errors(prefix: str) -> tuple[type[Exception], ...]:
+    """Return what the SDK behind a prefix raises."""
+    if prefix == "gemini":
+        from google.genai.errors import APIError as SdkError
+    elif prefix == "anthropic":
+        from anthropic import AnthropicError as SdkError
+    else:
+        from openai import OpenAIError as SdkError
+    return (SdkError, httpx2.HTTPError, ReplyTooLargeError)
 
 
 _MAKERS = {

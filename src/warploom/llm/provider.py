@@ -24,7 +24,14 @@ from pydantic_ai.tools import ToolDefinition
 
 from warploom.core.records import Json
 from warploom.llm.backend import Delivery, Exchange, Repair, Results, Said, ToolCall, Turn
-from warploom.llm.failures import from_api, from_nonsense, from_unexpected, from_usage
+from warploom.llm.failures import (
+    from_api,
+    from_connection,
+    from_missing_key,
+    from_nonsense,
+    from_unexpected,
+    from_usage,
+)
 from warploom.llm.keys import Keys
 from warploom.llm.names import parse_model
 from warploom.llm.open import Opened, open_sdk
@@ -57,6 +64,10 @@ class ProviderModel:
             raise from_unexpected(error, self._name) from error
         except UserError as error:
             raise from_usage(error, self._name) from error
+        except self._opened.keyless as error:
+            raise from_missing_key(error, self._name) from error
+        except self._opened.failures as error:
+            raise from_connection(error, self._name) from error
         except _NONSENSE as error:  # what the SDKs raise for a reply of another shape
             raise from_nonsense(error, self._name) from error
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+from warploom.core.errors import MissingToolError
 from warploom.core.ids import digest
 from warploom.llm.backend import AttemptError, Backend, Delivery, Exchange
 from warploom.llm.choice import ChoiceFile, ModelChoice
@@ -19,12 +20,12 @@ from warploom.llm.errors import (
     LLMServerError,
     LLMTimeoutError,
 )
-from warploom.llm.estimate import estimate_call
+from warploom.llm.estimate import estimate_call, prompt_bound
 from warploom.llm.keys import Keys
 from warploom.llm.ledger import Ledger
 from warploom.llm.prices import Prices
 from warploom.llm.recorder import Call, Failure, Recorder
-from warploom.llm.records import LLMRequest, LLMSettings
+from warploom.llm.records import LLMRequest, LLMSettings, Usage
 from warploom.llm.render import prompt_text, sent_json
 
 _PASSING = (LLMOverloadedError, LLMTimeoutError, LLMServerError)
@@ -142,7 +143,7 @@ class Sender:
         try:
             note = self._recorder.intend(call_id, estimate)
             began, started = datetime.now(UTC), time.monotonic()
-            delivery = await self._within(backend, exchange)
+            delivery = _counted(await self._within(backend, exchange), exchange)
             call = self._made(
                 backend.name, request, delivery, call_id,
                 latency=time.monotonic() - started, began=began, note=note.name, failures=failures,
@@ -230,12 +231,25 @@ class Sender:
         await asyncio.sleep(wait)
 
 
+def _counted(delivery: Delivery, exchange: Exchange) -> Delivery:
+    """Return the reply with counts of tokens: bounds of them, where the server sent none."""
+    if delivery.usage.total:
+        return delivery
+    sent = delivery.text + (delivery.output or "")
+    sent += "".join(call.name + call.arguments for call in delivery.tool_calls)
+    return replace(delivery, usage=Usage(prompt_bound(exchange), len(sent.encode())))
+
+
 def _final(error: LLMError, keys: Keys, attempts: int) -> LLMError:
     times = f" (after {attempts} attempts)" if attempts > 1 else ""
     return type(error)(keys.redact(error.message) + times, hint=error.hint)
 
 
 def _open(name: str, keys: Keys, settings: LLMSettings) -> Backend:
-    from warploom.llm.provider import open_model  # loads the provider's SDK, only to really send
-
+    try:  # loads the provider's SDK, only to really send
+        from warploom.llm.provider import open_model
+    except ModuleNotFoundError as error:
+        raise MissingToolError(
+            f"calling {name} needs the package {error.name}", hint="pip install 'warploom[llm]'"
+        ) from None
     return open_model(name, keys, settings)

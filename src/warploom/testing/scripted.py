@@ -32,7 +32,7 @@ class Slow:
     seconds: float
 
 
-Step: TypeAlias = "str | BaseModel | Delivery | Overloaded | Slow | LLMError"
+Step: TypeAlias = str | BaseModel | Delivery | Overloaded | Slow | LLMError
 
 
 @dataclass(slots=True)
