@@ -67,12 +67,13 @@ def programs(fake_runtime: Path, tmp_path: Path) -> Programs:
 
 
 @pytest.fixture
-def real_headers() -> Callable[[Path, str], None]:
+def real_headers() -> Callable[..., None]:
     """Compile a program with nvcc and the real headers of an NCCL version; skip without them."""
 
-    def compile_there(program: Path, version: str) -> None:
+    def compile_there(program: Path, version: str, **defines: str) -> None:
         try:
-            result = compile_gate(BuildSpec(program), version, all_back_ends=False)
+            spec = BuildSpec(program, defines=defines)
+            result = compile_gate(spec, version, all_back_ends=False)
         except MissingToolError as error:
             pytest.skip(error.message)
         assert result.ok, result.log[-2000:]

@@ -14,7 +14,8 @@ KINDS = {
     "no_entry": {"data_race"},
     "device_scope": {"scope_too_narrow"},
     "uncounted": {"source_reuse"},
-    "unflushed": {"missing_wait", "window_deregistered"},  # it may still be on its way at the end
+    # It may still be on its way at the end.
+    "unflushed": {"missing_wait", "window_deregistered", "window_use_after_free"},
 }
 
 

@@ -11,7 +11,7 @@ from warploom.emulator import EmulatorBuild, RunOptions, build, run
 from warploom.emulator.ptx_instructions import statement
 from warploom.emulator.ptx_operands import Instruction
 
-RealHeaders = Callable[[Path, str], None]
+RealHeaders = Callable[..., None]
 PROGRAM = Path(__file__).with_name("programs") / "nccl_multimem.cu"
 KINDS = {"no_entry": "data_race", "plain": "multimem_address", "not_asked": "multimem_not_enabled"}
 

@@ -227,7 +227,8 @@ void barrier_arrive(const BarrierRef& b, Order order, uint32_t fence) {
   place.slot->waiters.notify_all();
 }
 
-void barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* op) {
+bool barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* op,
+                  uint64_t cycles) {
   Place place = place_of(b);
   DevComm& dc = *place.dc;
   BarrierSlot& slot = *place.slot;
@@ -238,13 +239,15 @@ void barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* 
     }
     return true;
   };
-  slot.waiters.wait_until(complete, {op, [&slot, round, &dc, b] {
-                                       return format(
-                                           "barrier %u on rank %d: rank %s has not "
-                                           "arrived",
-                                           b.index, dc.rank,
-                                           late_members(slot, round, dc, b).c_str());
-                                     }});
+  const WaitReason reason{op, [&slot, round, &dc, b] {
+                            return format("barrier %u on rank %d: rank %s has not arrived", b.index,
+                                          dc.rank, late_members(slot, round, dc, b).c_str());
+                          }};
+  if (cycles == kForever) {
+    slot.waiters.wait_until(complete, reason);
+  } else if (!slot.waiters.wait_or_expire(complete, reason, cycles)) {
+    return false;
+  }
   Clock clock = joined_clock(slot, round);
   for (std::size_t m = 0; m < slot.members.size(); m++) {
     BarrierSlot::Member& member = slot.members[m];
@@ -262,6 +265,7 @@ void barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* 
   drop_old(slot);
   observe(clock, order);
   if (b.gin && (fence & kFenceGet)) flush({b.state, b.context}, order);
+  return true;
 }
 
 // --- groups of threads ---------------------------------------------------------------------------

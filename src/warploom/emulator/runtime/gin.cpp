@@ -297,19 +297,25 @@ uint64_t read_counter(const Gin& gin, uint32_t index, int bits, Order order) {
   return counter.value & (~uint64_t{0} >> (64 - bits));
 }
 
-void wait_counter(const Gin& gin, uint32_t index, uint64_t least, int bits, Order order) {
+bool wait_counter(const Gin& gin, uint32_t index, uint64_t least, int bits, Order order,
+                  uint64_t cycles) {
   DevComm& dc = require_gin(gin, "ncclGin::waitCounter");
   Counter& counter = counter_of(dc, gin.context, index, "ncclGin::waitCounter");
-  counter.waiters.wait_until([&] { return at_least(counter.value, least, bits); },
-                             {"ncclGin::waitCounter",
-                              [&counter, index, least, context = gin.context] {
-                                return format("counter %u of context %u has %llu, needs %llu",
-                                              index, context,
-                                              static_cast<unsigned long long>(counter.value),
-                                              static_cast<unsigned long long>(least));
-                              },
-                              true});
+  const auto complete = [&] { return at_least(counter.value, least, bits); };
+  const WaitReason reason{"ncclGin::waitCounter",
+                          [&counter, index, least, context = gin.context] {
+                            return format("counter %u of context %u has %llu, needs %llu", index,
+                                          context, static_cast<unsigned long long>(counter.value),
+                                          static_cast<unsigned long long>(least));
+                          },
+                          true};
+  if (cycles == kForever) {
+    counter.waiters.wait_until(complete, reason);
+  } else if (!counter.waiters.wait_or_expire(complete, reason, cycles)) {
+    return false;
+  }
   observe(counter.clock, order);
+  return true;
 }
 
 void reset_counter(const Gin& gin, uint32_t index) {

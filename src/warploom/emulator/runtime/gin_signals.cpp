@@ -145,22 +145,43 @@ uint64_t read_signal(const Gin& gin, const SignalName& name, int bits, Order ord
   return signal.value() & (~uint64_t{0} >> (64 - bits));
 }
 
+namespace {
+
+WaitReason signal_reason(const Signal& signal, const SignalName& name, uint64_t least, int rank,
+                         uint32_t context, const char* op) {
+  return {op,
+          [&signal, name, least, rank, context] {
+            return format("%s on rank %d has %llu, needs %llu", name_text(name, context).c_str(),
+                          rank, static_cast<unsigned long long>(signal.value()),
+                          static_cast<unsigned long long>(least));
+          },
+          true};
+}
+
+}  // namespace
+
 uint64_t wait_signal(const Gin& gin, const SignalName& name, uint64_t least, int bits, Order order,
                      const char* op) {
   DevComm& dc = require_gin(gin, op);
   Signal& signal = signal_of(dc, gin.context, name, op);
-  const int rank = dc.rank;
   signal.waiters.wait_until([&] { return at_least(signal.value(), least, bits); },
-                            {op,
-                             [&signal, name, least, rank, context = gin.context] {
-                               return format("%s on rank %d has %llu, needs %llu",
-                                             name_text(name, context).c_str(), rank,
-                                             static_cast<unsigned long long>(signal.value()),
-                                             static_cast<unsigned long long>(least));
-                             },
-                             true});
+                            signal_reason(signal, name, least, dc.rank, gin.context, op));
   observe(signal.order(), order);
   return signal.value();
+}
+
+bool wait_signal_for(const Gin& gin, const SignalName& name, uint64_t least, int bits, Order order,
+                     uint64_t cycles) {
+  constexpr const char* kName = "ncclGin::waitSignal";
+  DevComm& dc = require_gin(gin, kName);
+  Signal& signal = signal_of(dc, gin.context, name, kName);
+  if (!signal.waiters.wait_or_expire(
+          [&] { return at_least(signal.value(), least, bits); },
+          signal_reason(signal, name, least, dc.rank, gin.context, kName), cycles)) {
+    return false;
+  }
+  observe(signal.order(), order);
+  return true;
 }
 
 void reset_signal(const Gin& gin, const SignalName& name) {

@@ -93,7 +93,7 @@ void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
   }
   arena.used += bytes;
   Allocation& entry = arena.allocations[start];
-  entry = {start, bytes, kind, device, true, 0, where, {}};
+  entry = {start, bytes, kind, device, true, 0, 0, where, {}};
   poison(start, bytes);
   forget_history(reinterpret_cast<void*>(start), bytes);
   return reinterpret_cast<void*>(start);
@@ -201,7 +201,7 @@ bool program_owns(const void* p) {
 // May the running GPU thread touch memory of another device?
 bool reachable(const Allocation& allocation, int from) {
   if (allocation.device < 0 || allocation.device == from) return true;
-  if (allocation.windows > 0 && lsa_team_of(allocation.device) == lsa_team_of(from)) return true;
+  if (allocation.shared > 0 && lsa_team_of(allocation.device) == lsa_team_of(from)) return true;
   const auto& peers = g_devices[static_cast<std::size_t>(from)]->peers;
   return peers[static_cast<std::size_t>(allocation.device)];
 }

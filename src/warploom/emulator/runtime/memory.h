@@ -25,7 +25,8 @@ struct Allocation {
   AllocKind kind = AllocKind::CudaMalloc;
   int device = -1;  // owner; -1 for pinned memory
   bool live = true;
-  int windows = 0;  // registered NCCL windows that lie in it
+  int windows = 0;  // NCCL windows that its owner has registered on it
+  int shared = 0;   // of these, and of former ones, those that some rank has still registered
   Frames allocated, freed;
 };
 

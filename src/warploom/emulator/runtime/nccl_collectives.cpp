@@ -14,6 +14,13 @@ namespace {
 
 bool is_transfer(Call call) { return call == Call::Send || call == Call::Recv; }
 
+bool is_one_sided(Call call) {
+  return call == Call::PutSignal || call == Call::Signal || call == Call::WaitSignal;
+}
+
+// Takes a place in the order of the communicator's collectives.
+bool is_collective(Call call) { return !is_transfer(call) && !is_one_sided(call); }
+
 bool has_root(Call call) {
   return call == Call::Broadcast || call == Call::Reduce || call == Call::Gather ||
          call == Call::Scatter;
@@ -145,8 +152,9 @@ void check_overlap(const Task& t) {
 
 const char* call_name(Call call) {
   static const char* const kNames[] = {
-      "ncclAllReduce", "ncclBroadcast", "ncclReduce",  "ncclAllGather", "ncclReduceScatter",
-      "ncclAlltoAll",  "ncclGather",    "ncclScatter", "ncclSend",      "ncclRecv"};
+      "ncclAllReduce", "ncclBroadcast", "ncclReduce",    "ncclAllGather", "ncclReduceScatter",
+      "ncclAlltoAll",  "ncclGather",    "ncclScatter",   "ncclSend",      "ncclRecv",
+      "ncclPutSignal", "ncclSignal",    "ncclWaitSignal"};
   return kNames[static_cast<int>(call)];
 }
 
@@ -155,6 +163,8 @@ std::size_t Task::send_bytes() const {
   const bool is_root = comm->rank == root;
   switch (call) {
     case Call::Recv:
+    case Call::Signal:
+    case Call::WaitSignal:
       return 0;
     case Call::Broadcast:
       return is_root ? bytes() : 0;
@@ -173,6 +183,9 @@ std::size_t Task::recv_bytes() const {
   const bool is_root = comm->rank == root;
   switch (call) {
     case Call::Send:
+    case Call::PutSignal:  // writes the peer's memory, not this rank's
+    case Call::Signal:
+    case Call::WaitSignal:
       return 0;
     case Call::Reduce:
       return is_root ? bytes() : 0;
@@ -198,6 +211,10 @@ std::string Batch::waiting() const {
     if (!task->batch) continue;  // done
     const Clique& clique = *task->comm->clique;
     if (!text.empty()) text += "; ";
+    if (is_one_sided(task->call)) {
+      text += waiting_signals(*task);
+      continue;
+    }
     if (is_transfer(task->call)) {
       text += format("%s %s rank %d, which has no matching %s", call_name(task->call),
                      task->call == Call::Send ? "to" : "from", task->root,
@@ -219,7 +236,11 @@ ncclResult_t submit(std::unique_ptr<Task> task) {
   if (!comm) return ncclInvalidArgument;
   if (!comm->ready) return set_error(comm, ncclInvalidArgument, "the communicator is not ready");
   const ncclResult_t valid = check_arguments(*task);
-  if (valid != ncclSuccess) return valid;
+  return valid == ncclSuccess ? issue(std::move(task)) : valid;
+}
+
+ncclResult_t issue(std::unique_ptr<Task> task) {
+  ncclComm* comm = task->comm;
   task->where = capture_frames();
   check_pointer(*task, task->send, task->send_bytes(), "send");
   check_pointer(*task, task->recv, task->recv_bytes(), "receive");
@@ -234,7 +255,7 @@ ncclResult_t submit(std::unique_ptr<Task> task) {
     return ncclUnhandledCudaError;
   }
   // In a graph, each launch takes its place in the sequence.
-  if (!is_transfer(task->call) && !task->stream->capture) enroll(*task);
+  if (is_collective(task->call) && !task->stream->capture) enroll(*task);
   if (in_group()) {
     trace([&] { return format("%s, in a group", call_name(task->call)); });
     queue_in_group(std::move(task));
@@ -290,7 +311,9 @@ StartFunction start_of(const std::shared_ptr<Batch>& batch, const std::shared_pt
     // The last start may complete the batch and drop it from its stream.
     const std::shared_ptr<Batch> keep = batch;
     for (auto& task : keep->tasks) {
-      if (is_transfer(task->call)) {
+      if (is_one_sided(task->call)) {
+        start_one_sided(*task);
+      } else if (is_transfer(task->call)) {
         start_transfer(*task);
       } else {
         start_collective(*task);
@@ -312,7 +335,7 @@ void capture_batch(const std::shared_ptr<Batch>& model) {
     auto batch = std::make_shared<Batch>();
     for (const auto& task : model->tasks) {
       batch->tasks.push_back(std::make_unique<Task>(*task));
-      if (!is_transfer(task->call)) enroll(*batch->tasks.back());
+      if (is_collective(task->call)) enroll(*batch->tasks.back());
     }
     return start_of(batch, op);
   };

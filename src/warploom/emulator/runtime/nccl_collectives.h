@@ -19,10 +19,27 @@ enum class Call : uint8_t {
   Scatter,
   Send,
   Recv,
+  PutSignal,
+  Signal,
+  WaitSignal,
 };
 const char* call_name(Call call);
 
 struct Batch;
+
+// One descriptor of ncclWaitSignal.
+struct Expected {
+  int peer = 0, signal = 0, context = 0;
+  uint64_t count = 0;
+  Inbox* inbox = nullptr;  // from the start on
+  uint64_t upto = 0;
+};
+struct OneSided {
+  ncclWindow_t window = nullptr;
+  std::size_t offset = 0;
+  int signal = 0, context = 0;
+  std::vector<Expected> expected;
+};
 
 // One call on one rank.
 struct Task {
@@ -36,6 +53,7 @@ struct Task {
   int root = -1;  // or the peer of Send and Recv
   cudaStream_t handle = nullptr;
   Stream* stream = nullptr;
+  OneSided one_sided{};
   Frames where;
   uint64_t sequence = 0;
   Batch* batch = nullptr;
@@ -60,12 +78,16 @@ struct CollectiveMeeting {
 
 // Checks a call's arguments and issues it, or queues it in the open group.
 ncclResult_t submit(std::unique_ptr<Task> task);
+// Issues a call whose arguments are right: on its stream, or in the open group.
+ncclResult_t issue(std::unique_ptr<Task> task);
 // Puts tasks of one stream and communicator on their stream.
 void launch(std::vector<std::unique_ptr<Task>> tasks);
 void task_done(Task& task);
 
 void start_collective(Task& task);
 void start_transfer(Task& task);  // Send or Recv
+void start_one_sided(Task& task);
+std::string waiting_signals(const Task& task);  // what an ncclWaitSignal still lacks
 void check_buffers(const Task& task);
 
 }  // namespace warploom::nccl

@@ -143,10 +143,37 @@ bool config_valid(const ncclConfig_t* config) {
   return false;
 }
 
+void configure(ncclComm* comm, const ncclConfig_t* config) {
+  if (!config) return;
+  const auto has = [&](const int& field) {
+    const auto end = reinterpret_cast<const char*>(&field + 1);
+    return end <= reinterpret_cast<const char*>(config) + config->size &&
+           field != NCCL_CONFIG_UNDEF_INT;
+  };
+  if (has(config->numRmaCtx)) comm->rma_contexts = config->numRmaCtx;
+  if (has(config->numRmaSig)) comm->rma_signals = config->numRmaSig;
+}
+
+ncclUniqueId grow_id(const ncclComm& parent) {
+  ncclUniqueId id{};
+  std::snprintf(id.internal, sizeof id.internal, "warploom-grow-%llu-%llu",
+                static_cast<unsigned long long>(parent.clique->id),
+                static_cast<unsigned long long>(parent.grows));
+  return id;
+}
+
 namespace {
 
-ncclResult_t init_rank(ncclComm_t* out, int ranks, const std::string& key, int rank, int device,
-                       bool blocking, const char* what) {
+bool is_blocking(const ncclConfig_t* config) {
+  const auto* head = reinterpret_cast<const ConfigHead*>(config);
+  return !head || head->blocking != 0;
+}
+
+}  // namespace
+
+ncclResult_t init_rank(ncclComm_t* out, int ranks, const ncclUniqueId& id, int rank, int device,
+                       const ncclConfig_t* config, const char* what) {
+  const std::string key = key_of(id);
   if (!out) return ncclInvalidArgument;
   *out = nullptr;
   if (ranks < 1 || rank < 0 || rank >= ranks) return ncclInvalidArgument;
@@ -176,9 +203,10 @@ ncclResult_t init_rank(ncclComm_t* out, int ranks, const std::string& key, int r
                   "communicator is made"});
   }
   auto* comm = new ncclComm;
+  configure(comm, config);
   *out = comm;
   const auto post = [=] { join_clique(clique, rank, device, comm); };
-  if (!blocking && !in_group()) {
+  if (!is_blocking(config) && !in_group()) {
     post();
     return comm->ready ? ncclSuccess : ncclInProgress;
   }
@@ -188,10 +216,7 @@ ncclResult_t init_rank(ncclComm_t* out, int ranks, const std::string& key, int r
                         }});
 }
 
-bool is_blocking(const ncclConfig_t* config) {
-  const auto* head = reinterpret_cast<const ConfigHead*>(config);
-  return !head || head->blocking != 0;
-}
+namespace {
 
 // Waits until everything that was issued on the communicator has ended.
 void drain(ncclComm* comm, const char* what) {
@@ -224,20 +249,19 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId id, int rank) {
-  return init_rank(comm, nranks, key_of(id), rank, current_host().device, true, "ncclCommInitRank");
+  return init_rank(comm, nranks, id, rank, current_host().device, nullptr, "ncclCommInitRank");
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
   if (!config_valid(config)) return ncclInvalidArgument;
-  return init_rank(comm, nranks, key_of(id), rank, current_host().device, is_blocking(config),
-                   "ncclCommInitRankConfig");
+  return init_rank(comm, nranks, id, rank, current_host().device, config, "ncclCommInitRankConfig");
 }
 
 ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int nranks, int rank, int nid,
                                       ncclUniqueId* ids, ncclConfig_t* config) {
   if (!config_valid(config) || nid < 1 || !ids) return ncclInvalidArgument;
-  return init_rank(comm, nranks, key_of(ids[0]), rank, current_host().device, is_blocking(config),
+  return init_rank(comm, nranks, ids[0], rank, current_host().device, config,
                    "ncclCommInitRankScalable");
 }
 

@@ -33,9 +33,11 @@ struct ncclComm {
   warploom::Process* process = nullptr;
   bool ready = false, finalized = false, destroyed = false;
   warploom::Frames created, ended;
-  uint64_t meetings = 0;     // host-side collective calls made
-  uint64_t collectives = 0;  // data collectives issued
-  int pending = 0;           // operations issued and not complete
+  uint64_t meetings = 0;                  // host-side collective calls made
+  uint64_t collectives = 0;               // data collectives issued
+  int pending = 0;                        // operations issued and not complete
+  int rma_contexts = 1, rma_signals = 1;  // of one-sided calls
+  uint64_t shrinks = 0, grows = 0;        // made of it
   warploom::WaitQueue idle;
   std::string last_error;
 };
@@ -67,6 +69,14 @@ struct HostMeeting {
   WaitQueue done;
 };
 
+// Signals of one-sided host calls, from one rank to another, by context and number.
+struct Inbox {
+  std::deque<Clock> arrived;  // not consumed
+  uint64_t dropped = 0;       // consumed
+  uint64_t awaited = 0;       // by all waits so far
+  Clock order;                // of all that were consumed
+};
+
 // All ranks of a communicator.
 struct Clique {
   uint64_t id = 0;
@@ -80,6 +90,8 @@ struct Clique {
   std::map<uint64_t, std::shared_ptr<HostMeeting>> meetings;
   std::map<uint64_t, std::shared_ptr<CollectiveMeeting>> collectives;
   std::map<std::pair<int, int>, std::deque<Task*>> sends, receives;  // by sender and receiver
+  std::map<std::tuple<int, int, int, int>, Inbox> inboxes;  // sender, receiver, context, signal
+  std::vector<Task*> waiting_signals;
   // Who registered what, in order, to find windows that were paired wrongly.
   std::vector<std::vector<std::string>> registrations;
   // Windows by their place among multimem addresses (multimem.h).
@@ -117,6 +129,13 @@ void await_meeting(ncclComm* comm, HostMeeting& meeting);
 int compute_lsa_size(const std::vector<ncclComm*>& members);
 ncclComm* join_clique(Clique* clique, int rank, int device, ncclComm* comm);
 Clique* new_clique(int size);
+// Joins, or waits to join, the communicator that `id` names.
+ncclResult_t init_rank(ncclComm_t* out, int ranks, const ncclUniqueId& id, int rank, int device,
+                       const ncclConfig_t* config, const char* what);
+// The id of the next communicator that grows out of this one.
+ncclUniqueId grow_id(const ncclComm& parent);
+// Takes over what a configuration (which may be missing) says of the communicator.
+void configure(ncclComm* comm, const ncclConfig_t* config);
 void wait_until_joined(ncclComm* comm, const char* what);
 
 const std::vector<ncclComm*>& all_comms();

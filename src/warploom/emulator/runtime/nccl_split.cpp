@@ -63,7 +63,12 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* out,
                         },
                         [=]() -> ncclResult_t {
                           await_meeting(parent, **meeting);
-                          if (mine->child) mine->child->process = &current_process();
+                          if (mine->child) {
+                            mine->child->process = &current_process();
+                            mine->child->rma_contexts = parent->rma_contexts;
+                            mine->child->rma_signals = parent->rma_signals;
+                            configure(mine->child, config);
+                          }
                           return ncclSuccess;
                         }});
 }

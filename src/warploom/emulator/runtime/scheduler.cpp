@@ -1,5 +1,7 @@
 #include "scheduler.h"
 
+#include <algorithm>
+
 #include <deque>
 
 #include "kernel.h"
@@ -162,6 +164,30 @@ void WaitQueue::sleep(const WaitReason& reason) {
   block_current(reason);
 }
 
+std::vector<WaitQueue::TimedWait*> WaitQueue::timed_;
+
+void WaitQueue::sleep_timed(TimedWait& timed, const WaitReason& reason) {
+  timed.fiber = g_current;
+  timed_.push_back(&timed);
+  sleep(reason);
+  std::erase(timed_, &timed);
+}
+
+// Ends one wait that has a time-out. False: there is none.
+bool expire_wait() {
+  auto& timed = WaitQueue::timed_;
+  const auto next = std::min_element(timed.begin(), timed.end(),
+                                     [](auto* a, auto* b) { return a->cycles < b->cycles; });
+  if (next == timed.end()) return false;
+  WaitQueue::TimedWait& over = **next;
+  timed.erase(next);
+  over.expired = true;
+  std::erase(over.queue->waiting_, over.fiber);
+  note_progress();
+  wake(over.fiber);
+  return true;
+}
+
 void WaitQueue::notify_all() {
   note_progress();
   wake_all(waiting_);
@@ -189,6 +215,10 @@ void run_until_done() {
     if (g_computing && release_pollers()) continue;
     // Every poller looks again a number of times: it may count its own rounds.
     if (++idle < kIdleRounds && release_pollers()) continue;
+    if (expire_wait()) {
+      idle = 0;
+      continue;
+    }
     report_deadlock();
   }
 }

@@ -47,11 +47,31 @@ class WaitQueue {
     }
     if (g_tracing) trace_wait(reason, slept ? WaitStep::Ends : WaitStep::WasOver);
   }
+  // The same, but gives up (false) when nothing else can go on: then the time is over. Of several
+  // such waits the shortest goes first.
+  template <class Predicate>
+  bool wait_or_expire(Predicate&& satisfied, const WaitReason& reason, uint64_t cycles) {
+    TimedWait timed{this, nullptr, cycles};
+    while (!satisfied()) {
+      if (timed.expired) return false;
+      sleep_timed(timed, reason);
+    }
+    return true;
+  }
   void notify_all();
   bool empty() const { return waiting_.empty(); }
 
  private:
+  friend bool expire_wait();
+  struct TimedWait {
+    WaitQueue* queue;
+    Fiber* fiber;
+    uint64_t cycles;
+    bool expired = false;
+  };
+  static std::vector<TimedWait*> timed_;
   void sleep(const WaitReason& reason);
+  void sleep_timed(TimedWait& timed, const WaitReason& reason);
   std::vector<Fiber*> waiting_;
 };
 

@@ -111,7 +111,9 @@ ncclWindow_t make_window(ncclComm* comm, WindowSet* set, void* base, std::size_t
   window->registered = capture_frames();
   g_windows.push_back(window);
   g_known_windows.insert(window);
-  find_allocation(base)->windows++;
+  Allocation* allocation = find_allocation(base);
+  allocation->windows++;
+  allocation->shared++;
   return window;
 }
 
@@ -200,6 +202,15 @@ void* window_pointer(ncclWindow_t window, std::size_t offset, Team team, int pee
   const bool member = peer >= 0 && peer < team.ranks;
   return pointer_to(window, offset, member ? rank : -1, "ncclGetPeerPointer",
                     format("team member %d", peer));
+}
+
+void check_slot(int line, int lines, const char* call) {
+  if (line >= 0 && line < lines) return;
+  fail({.kind = "out_of_bounds",
+        .message = format("%s uses slot %d of %d", call, line, lines),
+        .hint =
+            "ask for more with ncclLLA2ACreateRequirement: ncclLLA2ACalcSlots says how many, and "
+            "maxElts of the session must be the same"});
 }
 
 ncclResult_t host_pointer(ncclWindow_t window, std::size_t offset, bool lsa, int peer, void** out) {
@@ -317,17 +328,21 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
                     .other = window->deregistered});
     return ncclInvalidArgument;
   }
-  const Frames where = capture_frames();
-  check_quiet(window, where);
-  auto meeting = std::make_shared<std::shared_ptr<HostMeeting>>();
-  return run_host_task({[=] { *meeting = post_meeting(c, "ncclCommWindowDeregister", "", window); },
-                        [=]() -> ncclResult_t {
-                          await_meeting(c, **meeting);
-                          window->live = false;
-                          window->deregistered = where;
-                          if (Allocation* a = find_allocation(window->base)) a->windows--;
-                          return ncclSuccess;
-                        }});
+  // It is local: peers keep what they have mapped until they deregister, too.
+  trace([] { return std::string("ncclCommWindowDeregister"); });
+  window->deregistered = capture_frames();
+  check_quiet(window, window->deregistered);
+  window->live = false;
+  if (Allocation* a = find_allocation(window->base)) a->windows--;
+  const auto& members = window->set->members;
+  if (std::any_of(members.begin(), members.end(), [](ncclWindow_t m) { return m->live; })) {
+    return ncclSuccess;
+  }
+  for (ncclWindow_t member : members) {
+    Allocation* a = find_allocation(member->base);
+    if (a && a->shared > 0) a->shared--;
+  }
+  return ncclSuccess;
 }
 
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void** out) {

@@ -71,6 +71,20 @@ struct ncclBarrierSession {
     api::sync_group(coop, kName);
   }
 
+#if WARPLOOM_NCCL_VERSION >= 23000
+  WARPLOOM_UNCHECKED ncclResult_t sync(Coop, cuda::memory_order order, ncclGinFenceLevel fence,
+                                       uint64_t timeoutCycles) {
+    ncclResult_t result = ncclSuccess;
+    if (world) {
+      return warploom::nccl::sync_for(coop, *world, order, warploom::nccl::fence_bits(fence),
+                                      timeoutCycles, "ncclBarrierSession::sync");
+    }
+    if (inner) result = inner->sync(coop, order, timeoutCycles);
+    if (outer && result == ncclSuccess) result = outer->sync(coop, order, fence, timeoutCycles);
+    return result;
+  }
+#endif
+
  private:
   Coop coop;
   std::optional<ncclLsaBarrierSession<Coop>> inner;

@@ -244,3 +244,14 @@ WARPLOOM_UNCHECKED inline T ncclCoopBcast(ncclCoopCta coop, T value, int root,
   std::memcpy(&out, &slots.slot[0], sizeof(T));
   return out;
 }
+
+#if WARPLOOM_NCCL_VERSION >= 23000
+namespace warploom::nccl {
+// What a wait with a time-out returns to the whole group.
+template <class Coop>
+WARPLOOM_UNCHECKED ncclResult_t result_of(Coop& coop, bool done, const char* op) {
+  sync_group(coop, op);
+  return ncclCoopBcast(coop, done, 0) ? ncclSuccess : ncclTimeout;
+}
+}  // namespace warploom::nccl
+#endif

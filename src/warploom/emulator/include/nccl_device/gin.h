@@ -186,6 +186,47 @@ struct ncclGin_BackendMask {
     api::sync_group(coop, "ncclGin::flush");
   }
 
+#if WARPLOOM_NCCL_VERSION >= 23100
+  // A flush and the wait for one end at once here: no time-out can pass.
+  template <typename Coop, typename DescriptorSmem = ncclGin_None>
+  WARPLOOM_UNCHECKED ncclResult_t flush(Coop coop, cuda::memory_order ord,
+                                        DescriptorSmem descriptor, uint64_t) const {
+    flush(coop, ord, descriptor);
+    return ncclSuccess;
+  }
+  template <typename Coop = ncclCoopThread, typename DescriptorSmem = ncclGin_None>
+  WARPLOOM_UNCHECKED ncclResult_t wait(ncclGinRequest_t& request, Coop coop,
+                                       DescriptorSmem descriptor, cuda::memory_order ord,
+                                       uint64_t) const {
+    wait(request, coop, descriptor, ord);
+    return ncclSuccess;
+  }
+  template <typename Coop>
+  WARPLOOM_UNCHECKED ncclResult_t waitCounter(Coop coop, ncclGinCounter_t counter, uint64_t least,
+                                              int bits, cuda::memory_order ord,
+                                              uint64_t timeoutCycles) const {
+    namespace api = warploom::nccl;
+    api::sync_group(coop, "ncclGin::waitCounter");
+    bool done = true;
+    if (coop.thread_rank() == 0) {
+      done = api::wait_counter(handle(), counter, least, bits, api::order_of(ord), timeoutCycles);
+    }
+    return api::result_of(coop, done, "ncclGin::waitCounter");
+  }
+  template <typename Coop>
+  WARPLOOM_UNCHECKED ncclResult_t waitSignal(Coop coop, ncclGinSignal_t signal, uint64_t least,
+                                             int bits, cuda::memory_order ord,
+                                             uint64_t timeoutCycles) const {
+    return wait_for(coop, {signal, nullptr, 0}, least, bits, ord, timeoutCycles);
+  }
+  template <typename Coop>
+  WARPLOOM_UNCHECKED ncclResult_t waitSignal(Coop coop, ncclWindow_t signalWindow,
+                                             size_t signalOffset, uint64_t least, int bits,
+                                             cuda::memory_order ord, uint64_t timeoutCycles) const {
+    return wait_for(coop, {0, signalWindow, signalOffset}, least, bits, ord, timeoutCycles);
+  }
+#endif
+
   WARPLOOM_UNCHECKED uint64_t
   readCounter(ncclGinCounter_t counter, int bits = 56,
               cuda::memory_order ord = cuda::memory_order_acquire) const {
@@ -300,6 +341,20 @@ struct ncclGin_BackendMask {
     if (coop.thread_rank() == 0) warploom::nccl::put(handle(), args);
     warploom::nccl::sync_group(coop, args.name);
   }
+#if WARPLOOM_NCCL_VERSION >= 23100
+  template <class Coop>
+  WARPLOOM_UNCHECKED ncclResult_t wait_for(Coop& coop, const warploom::nccl::SignalName& name,
+                                           uint64_t least, int bits, cuda::memory_order ord,
+                                           uint64_t cycles) const {
+    namespace api = warploom::nccl;
+    api::sync_group(coop, "ncclGin::waitSignal");
+    bool done = true;
+    if (coop.thread_rank() == 0) {
+      done = api::wait_signal_for(handle(), name, least, bits, api::order_of(ord), cycles);
+    }
+    return api::result_of(coop, done, "ncclGin::waitSignal");
+  }
+#endif
   template <class Coop>
   WARPLOOM_UNCHECKED void wait_for(Coop& coop, const warploom::nccl::SignalName& name,
                                    uint64_t least, int bits, cuda::memory_order ord,

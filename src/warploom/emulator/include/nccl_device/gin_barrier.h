@@ -26,6 +26,20 @@ namespace warploom::nccl {
 WARPLOOM_UNCHECKED inline uint32_t fence_bits(ncclGinFenceLevel fence) {
   return static_cast<uint32_t>(fence);
 }
+#if WARPLOOM_NCCL_VERSION >= 23000
+template <class Coop>
+WARPLOOM_UNCHECKED ncclResult_t sync_for(Coop& coop, const BarrierRef& ref,
+                                         ::cuda::memory_order order, uint32_t fence,
+                                         uint64_t cycles, const char* op) {
+  sync_group(coop, op);
+  bool done = true;
+  if (coop.thread_rank() == 0) {
+    barrier_arrive(ref, order_of(order), fence);
+    done = barrier_wait(ref, order_of(order), fence, op, cycles);
+  }
+  return result_of(coop, done, op);
+}
+#endif
 }  // namespace warploom::nccl
 
 template <typename Coop>
@@ -77,6 +91,13 @@ struct ncclGinBarrierSession {
     }
     api::sync_group(coop, kName);
   }
+#if WARPLOOM_NCCL_VERSION >= 23000
+  WARPLOOM_UNCHECKED ncclResult_t sync(Coop, cuda::memory_order order, ncclGinFenceLevel fence,
+                                       uint64_t timeoutCycles) {
+    return warploom::nccl::sync_for(coop, ref, order, warploom::nccl::fence_bits(fence),
+                                    timeoutCycles, "ncclGinBarrierSession::sync");
+  }
+#endif
 
  private:
   WARPLOOM_UNCHECKED ncclGinBarrierSession(Coop coop, const ncclDevComm& comm, uint32_t context,

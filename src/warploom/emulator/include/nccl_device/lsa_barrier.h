@@ -35,6 +35,16 @@ struct ncclLsaBarrierSession {
     arrive(group, order);
     wait_as("ncclLsaBarrierSession::sync", order);
   }
+#if WARPLOOM_NCCL_VERSION >= 23000
+  WARPLOOM_UNCHECKED ncclResult_t wait(Coop, cuda::memory_order order, uint64_t timeoutCycles) {
+    return wait_for("ncclLsaBarrierSession::wait", order, timeoutCycles);
+  }
+  WARPLOOM_UNCHECKED ncclResult_t sync(Coop group, cuda::memory_order order,
+                                       uint64_t timeoutCycles) {
+    arrive(group, order);
+    return wait_for("ncclLsaBarrierSession::sync", order, timeoutCycles);
+  }
+#endif
 
  private:
   WARPLOOM_UNCHECKED static warploom::nccl::BarrierRef reference(const ncclDevComm& comm,
@@ -62,6 +72,15 @@ struct ncclLsaBarrierSession {
     if (coop.thread_rank() == 0) api::barrier_wait(ref, api::order_of(order), 0, op);
     api::sync_group(coop, op);
   }
+#if WARPLOOM_NCCL_VERSION >= 23000
+  WARPLOOM_UNCHECKED ncclResult_t wait_for(const char* op, cuda::memory_order order,
+                                           uint64_t cycles) {
+    namespace api = warploom::nccl;
+    bool done = true;
+    if (coop.thread_rank() == 0) done = api::barrier_wait(ref, api::order_of(order), 0, op, cycles);
+    return api::result_of(coop, done, op);
+  }
+#endif
   Coop coop;
   warploom::nccl::BarrierRef ref;
 };

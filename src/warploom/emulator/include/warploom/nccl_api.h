@@ -104,6 +104,9 @@ struct Gin {
 };
 void check_context(const Gin& gin);
 
+// A wait without an end.
+constexpr uint64_t kForever = ~uint64_t{0};
+
 enum class Strength : uint8_t { Legacy, Strong, Weak };
 struct RemoteAction {
   enum Kind : uint8_t { None, Indexed, Address } kind = None;
@@ -146,13 +149,18 @@ uint64_t read_signal(const Gin& gin, const SignalName& name, int bits, Order ord
 // Returns the value that ended the wait.
 uint64_t wait_signal(const Gin& gin, const SignalName& name, uint64_t least, int bits, Order order,
                      const char* op);
+// False: the time was over.
+bool wait_signal_for(const Gin& gin, const SignalName& name, uint64_t least, int bits, Order order,
+                     uint64_t cycles);
 void reset_signal(const Gin& gin, const SignalName& name);
 uint64_t* shadow_pointer(const Gin& gin, uint32_t signal);
 uint64_t read_shadow(const Gin& gin, uint32_t signal);
 void write_shadow(const Gin& gin, uint32_t signal, uint64_t value);
 void increase_shadow(const Gin& gin, uint32_t signal, uint64_t delta);
 uint64_t read_counter(const Gin& gin, uint32_t counter, int bits, Order order);
-void wait_counter(const Gin& gin, uint32_t counter, uint64_t least, int bits, Order order);
+// False: the time was over.
+bool wait_counter(const Gin& gin, uint32_t counter, uint64_t least, int bits, Order order,
+                  uint64_t cycles = kForever);
 void reset_counter(const Gin& gin, uint32_t counter);
 
 // --- device: barriers --------------------------------------------------------------------------
@@ -174,6 +182,10 @@ struct BarrierRef {
 void open_barrier(const BarrierRef& barrier);   // checks; by one thread of the group
 void close_barrier(const BarrierRef& barrier);  // the session ends
 void barrier_arrive(const BarrierRef& barrier, Order order, uint32_t fence);
-void barrier_wait(const BarrierRef& barrier, Order order, uint32_t fence, const char* op);
+// False: the time was over.
+bool barrier_wait(const BarrierRef& barrier, Order order, uint32_t fence, const char* op,
+                  uint64_t cycles = kForever);
+// The line of a low-latency buffer that a session uses must be one of `lines`.
+void check_slot(int line, int lines, const char* call);
 
 }  // namespace warploom::nccl
