@@ -16,7 +16,7 @@ PROGRAMS = Path(__file__).with_name("programs")
 SCHEDULES = [RunSpec(0, Timing.EAGER), RunSpec(0, Timing.LAZY), RunSpec(3, Timing.RANDOM)]
 PLANTED = [
     *("cooperative", "graphs", "variables", "ptx"),
-    *("device_heap", "graph_memory", "pipelines"),
+    *("device_heap", "graph_memory", "pipelines", "intrinsics"),
 ]
 CORRECT = {"launch_forms": 1, "device_values": 2, "graph_collectives": 2, "helpers": 1}
 CASES = [

@@ -157,7 +157,7 @@ def read_shared(stream: TokenStream, at: int) -> SharedDeclaration | None:
         (f"wl_sh_{join[word]}" if i in indices else "") + word
         for i, word in ((i, decode(stream.tokens[i].text)) for i in kept)
     ]
-    types = f"typedef {' '.join(words)};"
+    types = f"typedef {_spaced(stream, kept, words)};"
     if not dynamic:
         aligned = "".join(f"{alignment} " for alignment in alignments)
         types += "".join(f" struct {aligned}wl_tag_{join[name]}{name} {{}};" for name in names)
@@ -165,6 +165,15 @@ def read_shared(stream: TokenStream, at: int) -> SharedDeclaration | None:
     last = stream.tokens[end].end if stream.is_at(end, b";") else stream.tokens[end - 1].end
     start = stream.tokens[first].start
     return SharedDeclaration(start, last, tuple(names), dynamic, types, variables)
+
+
+def _spaced(stream: TokenStream, kept: list[int], words: list[str]) -> str:
+    """Join `words`, which stand for the tokens `kept`; `<<` stays one operator."""
+    text = words[0]
+    for before, at, word in zip(kept[:-1], kept[1:], words[1:], strict=True):
+        touching = at == before + 1 and stream.tokens[before].end == stream.tokens[at].start
+        text += word if touching else f" {word}"
+    return text
 
 
 def shared_variable(name: str, dynamic: bool, join: str = "") -> str:

@@ -29,6 +29,7 @@ constexpr auto lerp(A a, B b, C t) {
 #include "warploom/atomics.h"
 #include "warploom/device.h"
 #include "warploom/intrinsics.h"
+#include "warploom/nv_atomic.h"
 #include "warploom/ptx.h"
 #include "warploom/qualifiers.h"
 #include "warploom/vector_types.h"

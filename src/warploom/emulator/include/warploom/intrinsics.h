@@ -6,36 +6,17 @@
 #include <cstdlib>
 
 #include "qualifiers.h"
+#include "rounding.h"
+#include "simd_intrinsics.h"
 #include "vector_types.h"
 
-namespace warploom {
-template <class To, class From>
-WARPLOOM_UNCHECKED inline To bits_as(From value) {
-  static_assert(sizeof(To) == sizeof(From));
-  To out;
-  std::memcpy(&out, &value, sizeof out);
-  return out;
-}
-}  // namespace warploom
-
-// --- reinterpretation and conversion
+// --- reinterpretation; conversions are in rounding.h
 inline int __float_as_int(float v) { return warploom::bits_as<int>(v); }
 inline unsigned __float_as_uint(float v) { return warploom::bits_as<unsigned>(v); }
 inline float __int_as_float(int v) { return warploom::bits_as<float>(v); }
 inline float __uint_as_float(unsigned v) { return warploom::bits_as<float>(v); }
 inline long long __double_as_longlong(double v) { return warploom::bits_as<long long>(v); }
 inline double __longlong_as_double(long long v) { return warploom::bits_as<double>(v); }
-inline int __float2int_rn(float v) { return static_cast<int>(std::nearbyint(v)); }
-inline int __float2int_rz(float v) { return static_cast<int>(v); }
-inline int __float2int_rd(float v) { return static_cast<int>(std::floor(v)); }
-inline int __float2int_ru(float v) { return static_cast<int>(std::ceil(v)); }
-inline unsigned __float2uint_rn(float v) { return static_cast<unsigned>(std::nearbyint(v)); }
-inline unsigned __float2uint_rz(float v) { return static_cast<unsigned>(v); }
-inline unsigned __float2uint_rd(float v) { return static_cast<unsigned>(std::floor(v)); }
-inline float __int2float_rn(int v) { return static_cast<float>(v); }
-inline float __uint2float_rn(unsigned v) { return static_cast<float>(v); }
-inline float __double2float_rn(double v) { return static_cast<float>(v); }
-inline int __double2int_rn(double v) { return static_cast<int>(std::nearbyint(v)); }
 
 // --- integers
 inline int __popc(unsigned v) { return __builtin_popcount(v); }
@@ -89,6 +70,13 @@ inline int __sad(int a, int b, unsigned c) {
                                  : static_cast<unsigned>(b) - static_cast<unsigned>(a)) +
                           c);
 }
+inline int __hadd(int a, int b) { return static_cast<int>((static_cast<long long>(a) + b) >> 1); }
+inline int __rhadd(int a, int b) {
+  return static_cast<int>((static_cast<long long>(a) + b + 1) >> 1);
+}
+inline unsigned __urhadd(unsigned a, unsigned b) {
+  return static_cast<unsigned>((static_cast<unsigned long long>(a) + b + 1) >> 1);
+}
 inline unsigned __uhadd(unsigned a, unsigned b) {
   return static_cast<unsigned>((static_cast<unsigned long long>(a) + b) >> 1);
 }
@@ -97,6 +85,16 @@ inline int __dp4a(int a, int b, int c) {
     c += static_cast<signed char>(a >> (8 * i)) * static_cast<signed char>(b >> (8 * i));
   }
   return c;
+}
+inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
+  for (int i = 0; i < 4; i++) c += (a >> (8 * i) & 0xFFu) * (b >> (8 * i) & 0xFFu);
+  return c;
+}
+inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift) {
+  return shift >= 32 ? low : __funnelshift_l(low, high, shift);
+}
+inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
+  return shift >= 32 ? high : __funnelshift_r(low, high, shift);
 }
 // The n-th set bit from `base`, upwards for a positive and downwards for a negative offset.
 inline unsigned __fns(unsigned mask, unsigned base, int offset) {
@@ -110,17 +108,6 @@ inline unsigned __fns(unsigned mask, unsigned base, int offset) {
 }
 
 // --- floating point
-inline float __fadd_rn(float a, float b) { return a + b; }
-inline float __fsub_rn(float a, float b) { return a - b; }
-inline float __fmul_rn(float a, float b) { return a * b; }
-inline float __fdiv_rn(float a, float b) { return a / b; }
-inline float __fsqrt_rn(float a) { return std::sqrt(a); }
-inline float __frcp_rn(float a) { return 1.0f / a; }
-inline float __frsqrt_rn(float a) { return 1.0f / std::sqrt(a); }
-inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
-inline double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
-inline double __dadd_rn(double a, double b) { return a + b; }
-inline double __dmul_rn(double a, double b) { return a * b; }
 inline float __fdividef(float a, float b) { return a / b; }
 inline float fdividef(float a, float b) { return a / b; }
 inline float __expf(float v) { return std::exp(v); }
@@ -145,6 +132,19 @@ inline double cospi(double v) { return std::cos(v * 3.14159265358979323846); }
 inline float normcdff(float v) { return 0.5f * std::erfc(-v * 0.70710678118654752440f); }
 inline double normcdf(double v) { return 0.5 * std::erfc(-v * 0.70710678118654752440); }
 inline float norm3df(float a, float b, float c) { return std::sqrt(a * a + b * b + c * c); }
+inline double norm3d(double a, double b, double c) { return std::sqrt(a * a + b * b + c * c); }
+inline float norm4df(float a, float b, float c, float d) { return std::hypot(norm3df(a, b, c), d); }
+inline double norm4d(double a, double b, double c, double d) {
+  return std::hypot(norm3d(a, b, c), d);
+}
+inline float rnorm3df(float a, float b, float c) { return 1.0f / norm3df(a, b, c); }
+inline double rnorm3d(double a, double b, double c) { return 1.0 / norm3d(a, b, c); }
+inline float rnorm4df(float a, float b, float c, float d) { return 1.0f / norm4df(a, b, c, d); }
+inline float rhypotf(float a, float b) { return 1.0f / std::hypot(a, b); }
+inline double rhypot(double a, double b) { return 1.0 / std::hypot(a, b); }
+inline double rcbrt(double v) { return 1.0 / std::cbrt(v); }
+inline void sincospif(float v, float* s, float* c) { *s = sinpif(v), *c = cospif(v); }
+inline void sincospi(double v, double* s, double* c) { *s = sinpi(v), *c = cospi(v); }
 
 inline unsigned umin(unsigned a, unsigned b) { return a < b ? a : b; }
 inline unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
