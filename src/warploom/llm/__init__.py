@@ -5,11 +5,13 @@ without the extra `warploom[llm]`.
 """
 
 from warploom.llm.client import LLMClient
+from warploom.llm.embed import EmbeddingClient
 from warploom.llm.errors import LLMError
 from warploom.llm.records import Budget, LLMReply, LLMRequest, LLMSettings, Price, Tool, Usage
 
 __all__ = [
     "Budget",
+    "EmbeddingClient",
     "LLMClient",
     "LLMError",
     "LLMReply",

@@ -101,6 +101,24 @@ def from_nonsense(error: Exception, model: str) -> AttemptError:
     return AttemptError(LLMServerError(problem, hint=hint), again=True, maybe_billed=True)
 
 
+def from_status(status: int, body: str, retry_after: float | None, model: str) -> AttemptError:
+    """Return the failure of a plain HTTP request by its status."""
+    said = f"HTTP {status}: {_short(body)}"
+    if status in (401, 403):
+        return AttemptError(_key_error(model, said), again=False)
+    if status == 404:
+        return AttemptError(_model_error(model, said), again=False)
+    if status in (408, 429, 503, 529):
+        return AttemptError(_overloaded(model, said), again=True, retry_after=retry_after)
+    if status >= 500:
+        problem = f"the server of {model} failed: {said}"
+        server = LLMServerError(problem, hint="try later, or use another model")
+        return AttemptError(server, again=True, retry_after=retry_after)
+    hint = "the provider's words say which part of the request it does not take"
+    refused = LLMRequestError(f"{model} refuses the request: {said}", hint=hint)
+    return AttemptError(refused, again=False)
+
+
 def from_connection(error: Exception, model: str) -> AttemptError:
     """Return the failure of a call that broke within the SDK or on the network."""
     large = _too_large(error)

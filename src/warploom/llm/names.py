@@ -13,6 +13,7 @@ class Provider:
 
     `settings` are other names that it needs. `prices` is its id in genai-prices, or empty. `page`
     is its page in docs/providers. `key_needed` is False for servers that often run without one.
+    `chats` and `embeds` say what it is used for.
     """
 
     prefix: str
@@ -24,6 +25,9 @@ class Provider:
     key_needed: bool = True
     url: str = ""
     url_needed: bool = False
+    chats: bool = True
+    embeds: bool = False
+    embeds_url: str = ""
 
 
 PROVIDERS = {
@@ -33,9 +37,12 @@ PROVIDERS = {
         Provider(
             "bedrock", "AWS Bedrock",
             ("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
-            "bedrock", "aws", ("AWS_REGION",), key_needed=False,
+            "bedrock", "aws", ("AWS_REGION",), key_needed=False, embeds=True,
         ),
-        Provider("openai", "OpenAI (Responses)", ("OPENAI_API_KEY",), "openai", "openai"),
+        Provider(
+            "openai", "OpenAI (Responses)", ("OPENAI_API_KEY",), "openai", "openai", embeds=True,
+            embeds_url="https://api.openai.com/v1",
+        ),
         Provider("openai-chat", "OpenAI (chat)", ("OPENAI_API_KEY",), "openai", "openai"),
         Provider(
             "azure", "Azure OpenAI", ("AZURE_OPENAI_API_KEY",), "azure", "azure",
@@ -43,6 +50,7 @@ PROVIDERS = {
         ),
         Provider(
             "gemini", "Google Gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini", "google",
+            embeds=True,
         ),
         Provider(
             "deepseek", "DeepSeek", ("DEEPSEEK_API_KEY",), "deepseek", "deepseek",
@@ -54,11 +62,15 @@ PROVIDERS = {
         ),
         Provider(
             "openai-compatible", "OpenAI-compatible server", ("OPENAI_COMPATIBLE_API_KEY",),
-            "openai-compatible", key_needed=False, url_needed=True,
+            "openai-compatible", key_needed=False, url_needed=True, embeds=True,
         ),
         Provider(
             "ollama", "Ollama", ("OLLAMA_API_KEY",), "openai-compatible",
-            key_needed=False, url="http://localhost:11434/v1",
+            key_needed=False, url="http://localhost:11434/v1", embeds=True,
+        ),
+        Provider(
+            "voyage", "Voyage (embeddings)", ("VOYAGE_API_KEY",), "voyage", "voyageai",
+            url="https://api.voyageai.com/v1", chats=False, embeds=True,
         ),
     )
 }  # fmt: skip

@@ -8,7 +8,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model
 
 from warploom.core.errors import MissingToolError
-from warploom.llm.errors import LLMKeyError
+from warploom.llm.errors import LLMKeyError, LLMModelError
 from warploom.llm.keys import Keys
 from warploom.llm.limits import ReplyTooLargeError, http_client
 from warploom.llm.names import ModelName
@@ -35,9 +35,15 @@ def open_sdk(name: ModelName, keys: Keys, settings: LLMSettings) -> Opened:
     """Return the model of `name`; nothing is sent.
 
     Raises:
+        LLMModelError: the provider has embeddings only.
         LLMKeyError: the provider needs a key or setting, and there is none.
         MissingToolError: its SDK is not installed.
     """
+    if not name.provider.chats:
+        raise LLMModelError(
+            f"{name.provider.title} answers no questions, got {name.text}",
+            hint="use it for embeddings only",
+        )
     key = find_key(name, keys)
     try:
         if name.provider.prefix == "bedrock":

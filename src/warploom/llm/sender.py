@@ -3,10 +3,11 @@
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 from warploom.core.errors import MissingToolError
@@ -28,6 +29,7 @@ from warploom.llm.recorder import Call, Failure, Recorder
 from warploom.llm.records import LLMRequest, LLMSettings, Usage
 from warploom.llm.render import prompt_text, sent_json
 
+Opener: TypeAlias = Callable[[str, Keys, LLMSettings], Backend]
 _PASSING = (LLMOverloadedError, LLMTimeoutError, LLMServerError)
 
 
@@ -50,6 +52,7 @@ class Sender:
         keys: Keys,
         ledger: Ledger,
         recorder: Recorder,
+        opener: Opener | None = None,
     ) -> None:
         self._given = {model.name: model for model in models if not isinstance(model, str)}
         self.names = tuple(m if isinstance(m, str) else m.name for m in models)
@@ -58,6 +61,7 @@ class Sender:
         self._keys = keys
         self._ledger = ledger
         self._recorder = recorder
+        self._open = opener or _open_chat
         self._prices = Prices(settings.prices)
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Connections] = (
             WeakKeyDictionary()
@@ -100,7 +104,7 @@ class Sender:
         here = self._connections()
         if name not in here.backends:
             given = self._given.get(name)
-            here.backends[name] = given or _open(name, self._keys, self._settings)
+            here.backends[name] = given or self._open(name, self._keys, self._settings)
         return here.backends[name]
 
     async def _attempts(
@@ -237,7 +241,8 @@ def _counted(delivery: Delivery, exchange: Exchange) -> Delivery:
         return delivery
     sent = delivery.text + (delivery.output or "")
     sent += "".join(call.name + call.arguments for call in delivery.tool_calls)
-    return replace(delivery, usage=Usage(prompt_bound(exchange), len(sent.encode())))
+    output = min(len(sent.encode()), exchange.max_output_tokens)
+    return replace(delivery, usage=Usage(prompt_bound(exchange), output))
 
 
 def _final(error: LLMError, keys: Keys, attempts: int) -> LLMError:
@@ -245,11 +250,16 @@ def _final(error: LLMError, keys: Keys, attempts: int) -> LLMError:
     return type(error)(keys.redact(error.message) + times, hint=error.hint)
 
 
-def _open(name: str, keys: Keys, settings: LLMSettings) -> Backend:
+def missing_package(name: str, error: ModuleNotFoundError) -> MissingToolError:
+    """Return the error of a call that needs the extra."""
+    return MissingToolError(
+        f"calling {name} needs the package {error.name}", hint="pip install 'warploom[llm]'"
+    )
+
+
+def _open_chat(name: str, keys: Keys, settings: LLMSettings) -> Backend:
     try:  # loads the provider's SDK, only to really send
         from warploom.llm.provider import open_model
     except ModuleNotFoundError as error:
-        raise MissingToolError(
-            f"calling {name} needs the package {error.name}", hint="pip install 'warploom[llm]'"
-        ) from None
+        raise missing_package(name, error) from None
     return open_model(name, keys, settings)

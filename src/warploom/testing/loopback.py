@@ -35,6 +35,7 @@ from warploom.testing.wire import (
     answer,
 )
 from warploom.testing.wire_anthropic import Messages
+from warploom.testing.wire_embeddings import Embeddings, GeminiEmbeddings, TitanEmbeddings
 from warploom.testing.wire_openai import Chat, Responses
 from warploom.testing.wire_others import Converse, Gemini
 
@@ -51,6 +52,13 @@ MODELS = {
     "openai-compatible": "qwen3-coder",
     "ollama": "qwen3-coder",
 }
+EMBEDDERS = {
+    "openai": "text-embedding-3-small",
+    "gemini": "gemini-embedding-001",
+    "bedrock": "amazon.titan-embed-text-v2:0",
+    "voyage": "voyage-3",
+    "openai-compatible": "nomic-embed-text",
+}
 _AWS_ID = "AKIALOOPBACK00000000"
 _ROOTS = {"anthropic": "", "bedrock": "", "gemini": "", "azure": ""}
 
@@ -66,7 +74,7 @@ class LoopbackServer:
         self,
         script: Iterable[Step] | Callable[[Asked], Step],
         *,
-        models: Iterable[str] = tuple(MODELS.values()),
+        models: Iterable[str] = (*MODELS.values(), *EMBEDDERS.values()),
     ) -> None:
         self.asked: list[Asked] = []
         self.delivered: list[Counts] = []
@@ -87,6 +95,11 @@ class LoopbackServer:
         """Return a model string of a provider that is answered from here."""
         root = _ROOTS.get(prefix, "/v1")
         return f"{prefix}:{MODELS[prefix]}@{self.address}{root}"
+
+    def embedder(self, prefix: str) -> str:
+        """Return a model string for embeddings that is answered from here."""
+        root = _ROOTS.get(prefix, "/v1")
+        return f"{prefix}:{EMBEDDERS[prefix]}@{self.address}{root}"
 
     def keys(self, key: str = KEY) -> Keys:
         """Return keys for all providers."""
@@ -197,7 +210,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(wire, ready)
         else:
             body = json.dumps(wire.whole(ready)).encode()
-            self._send(200, body, "application/json")
+            told = str(ready.counts.input)
+            counted = isinstance(wire, TitanEmbeddings)  # whose counts are in a header
+            headers = {"x-amzn-bedrock-input-token-count": told} if counted else {}
+            self._send(200, body, "application/json", headers)
         owner.deliver(ready.counts)
 
     def _fail(
@@ -283,6 +299,12 @@ def _route(path: str, body: JsonObject) -> tuple[Wire | None, str]:
         return Gemini(), steps[-1].rpartition(":")[0]
     if steps[0] == "model" and steps[-1] == "converse":
         return Converse(), steps[1]
+    if path.endswith("/embeddings"):
+        return Embeddings(), model
+    if steps[-1].endswith(":batchEmbedContents"):
+        return GeminiEmbeddings(), steps[-1].rpartition(":")[0]
+    if steps[0] == "model" and steps[-1] == "invoke":
+        return TitanEmbeddings(), steps[1]
     return None, model
 
 
