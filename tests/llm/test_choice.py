@@ -27,11 +27,11 @@ def test_round_robin_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_weights_are_kept_and_repeat(tmp_path: Path) -> None:
     choice = Weighted({"a": 3, "b": 1}, seed=7)
-    first = picks(choice, 2000, tmp_path / "1.json")
+    first = picks(choice, 400, tmp_path / "1.json")
     counts = Counter(first)
-    assert set(counts) == {"a", "b"} and 2.5 < counts["a"] / counts["b"] < 3.6
-    assert picks(choice, 2000, tmp_path / "2.json") == first
-    assert picks(Weighted({"a": 3, "b": 1}, seed=8), 2000, tmp_path / "3.json") != first
+    assert set(counts) == {"a", "b"} and 2.2 < counts["a"] / counts["b"] < 4.2
+    assert picks(choice, 400, tmp_path / "2.json") == first
+    assert picks(Weighted({"a": 3, "b": 1}, seed=8), 400, tmp_path / "3.json") != first
 
 
 @pytest.mark.parametrize("weights", [{}, {"a": 0}, {"a": -1, "b": 2}, {"a": float("nan")}])
@@ -61,7 +61,7 @@ def test_the_bandit_finds_the_model_that_improves(tmp_path: Path) -> None:
         dict.fromkeys(["weak", "strong", "mean"], 1.0),
     )
     counts = play(choice, gains, costs, tmp_path / "s.json")
-    assert counts["strong"] > 200 and min(counts.values()) >= 5  # the others are still tried
+    assert counts["strong"] > 250 and min(counts.values()) >= 5  # the others are still tried
 
 
 def test_the_bandit_minds_the_cost(tmp_path: Path) -> None:

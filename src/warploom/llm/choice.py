@@ -17,13 +17,14 @@ from warploom.core.jsontext import write_json
 class Arm:
     """What is known of one model.
 
-    `picks` were made, `rewards` (each 0 or more) came back for `rewarded` of them, and `cost_usd`
-    was paid for those.
+    `picks` were made; for `rewarded` of them a reward came back. `gain` adds up the rewards (each
+    0 or more), `best` is the largest, and `cost_usd` what was paid for them.
     """
 
     picks: int = 0
     rewarded: int = 0
     gain: float = 0.0
+    best: float = 0.0
     cost_usd: float = 0.0
 
 
@@ -82,12 +83,13 @@ class AsymmetricUCB:
     """The model with the best upper confidence bound on gain, net of what it costs.
 
     UCB1 of Auer, Cesa-Bianchi, Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem"
-    (Machine Learning 47, 2002): mean + c * sqrt(2 ln N / n), for gains scaled to [0, 1].
-    Asymmetric, as in Lange et al., "ShinkaEvolve" (arXiv:2509.19349): only improvements are
-    rewarded, since a search keeps its best and one good candidate pays for many bad ones; a
-    failure adds 0 and not less. `cost_weight` w in [0, 1] mixes in the gain per dollar, scaled to
-    [0, 1] too: the index's mean is (1 - w) * gain + w * gain per dollar, after the budgeted bandits
-    of Ding et al., "Multi-Armed Bandit with Budget Constraint and Variable Costs" (AAAI 2013).
+    (Machine Learning 47, 2002): mean + c * sqrt(2 ln N / n), for gains in [0, 1]; here in units of
+    the largest gain seen. Asymmetric, as in Lange et al., "ShinkaEvolve" (arXiv:2509.19349): only
+    improvements are rewarded, since a search keeps its best and one good candidate pays for many
+    bad ones; a failure adds 0 and not less. `cost_weight` w in [0, 1] discounts a model's mean gain
+    by what it costs: times (1 - w) + w * (the cheapest model's mean cost / its mean cost), so that
+    w = 1 ranks by gain per dollar, as budgeted bandits do (Ding et al., "Multi-Armed Bandit with
+    Budget Constraint and Variable Costs", AAAI 2013).
     A pick in flight counts as tried (gain 0) until its reward arrives, so concurrent picks spread.
     """
 
@@ -107,14 +109,16 @@ class AsymmetricUCB:
         for model, arm in zip(models, arms, strict=True):
             if arm.picks == 0:
                 return model
-        gains = _scaled([arm.gain / arm.picks for arm in arms])
-        thrift = _scaled([_per_dollar(arm) for arm in arms])
         total = sum(arm.picks for arm in arms)
+        best = max(arm.best for arm in arms) or 1.0
+        costs = [_mean_cost(arm) for arm in arms]
         index = [
-            (1 - self.cost_weight) * gain
-            + self.cost_weight * per_dollar
+            arm.gain
+            / arm.picks
+            / best
+            * (1 - self.cost_weight + self.cost_weight * min(costs) / cost)
             + self.exploration * math.sqrt(2 * math.log(total) / arm.picks)
-            for arm, gain, per_dollar in zip(arms, gains, thrift, strict=True)
+            for arm, cost in zip(arms, costs, strict=True)
         ]
         return models[index.index(max(index))]
 
@@ -139,15 +143,16 @@ class ChoiceFile:
         """Add what came of a call, once; a `gain` below 0 counts as 0.
 
         Raises:
-            BadInputError: `gain` is not a number.
+            BadInputError: `gain` is not a finite number.
         """
-        if math.isnan(gain):
-            raise BadInputError(f"a gain must be a number, got {gain} for {call_id}")
+        if not gain < math.inf:
+            raise BadInputError(f"a gain must be a finite number, got {gain} for {call_id}")
         if call_id in self._state.done:
             return
         arm = self._state.arms.setdefault(model, Arm(picks=1))
         arm.rewarded += 1
         arm.gain += max(gain, 0.0)
+        arm.best = max(arm.best, gain)
         arm.cost_usd += cost_usd or 0.0
         self._state.done.add(call_id)
         self._save()
@@ -156,14 +161,9 @@ class ChoiceFile:
         write_json(self._path, {"arms": self._state.arms, "done": sorted(self._state.done)})
 
 
-def _per_dollar(arm: Arm) -> float:
-    """Gain for a dollar; a model that costs nothing counts a millionth of a dollar a call."""
-    return arm.gain / max(arm.cost_usd, 1e-6 * max(arm.rewarded, 1))
-
-
-def _scaled(values: Sequence[float]) -> list[float]:
-    top = max(values)
-    return [value / top if top > 0 else 0.0 for value in values]
+def _mean_cost(arm: Arm) -> float:
+    """Dollars for a call; a free model counts a millionth, so that ratios stay finite."""
+    return max(arm.cost_usd / max(arm.rewarded, 1), 1e-6)
 
 
 def _load(path: Path) -> ChoiceState:

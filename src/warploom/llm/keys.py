@@ -10,9 +10,11 @@ from typing import Self
 
 from warploom.core.errors import BadInputError
 from warploom.llm.backend import Delivery
+from warploom.llm.names import PROVIDERS
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$")
 _SECRET = re.compile(r"(_KEY|TOKEN|SECRET|PASSWORD)$")
+_OURS = re.compile("|".join(name for item in PROVIDERS.values() for name in item.keys))
 _SHORTEST = 8  # a shorter value is no key, and would blot out ordinary words
 
 
@@ -32,7 +34,8 @@ class Keys:
         """Read the environment and `dotenv` (`.env` in the current folder, where there is one).
 
         Raises:
-            BadInputError: a line of the file is not `NAME=value`.
+            BadInputError: the file cannot be read, or a line that names a provider's key is not
+                `NAME=value`. Other lines that are not are somebody else's.
         """
         path = dotenv or Path(".env")
         values = _read(path) if dotenv is not None or path.is_file() else {}
@@ -80,6 +83,8 @@ def _read(path: Path) -> dict[str, str]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         match = _LINE.match(line)
+        if match is None and not _OURS.search(line):
+            continue
         if match is None:
             raise BadInputError("a line must be NAME=value", file=str(path), line=number)
         values[match[1]] = _unquoted(match[2])
