@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from warploom.evaluate.check import CheckReport, check
     from warploom.evaluate.evaluation import Evaluation
     from warploom.evaluate.workload import Workload
+    from warploom.llm import EmbeddingClient, LLMClient
     from warploom.source import AnalysisReport, CUDAAnalyzer
     from warploom.source.markers import insert_evolve_markers
     from warploom.source.patches import PatchResult, apply_diff_patch, apply_full_patch
@@ -27,9 +28,11 @@ __all__ = [
     "AnalysisReport",
     "CUDAAnalyzer",
     "CheckReport",
+    "EmbeddingClient",
     "Evaluation",
     "Finding",
     "HostToDeviceTransformer",
+    "LLMClient",
     "PatchResult",
     "PipelineStepResult",
     "PreTransformPipeline",
@@ -47,9 +50,11 @@ _HOMES = {
     "AnalysisReport": "warploom.source",
     "CUDAAnalyzer": "warploom.source",
     "CheckReport": "warploom.evaluate.check",
+    "EmbeddingClient": "warploom.llm",
     "Evaluation": "warploom.evaluate.evaluation",
     "Finding": "warploom.core.records",
     "HostToDeviceTransformer": "warploom.transform",
+    "LLMClient": "warploom.llm",
     "PatchResult": "warploom.source.patches",
     "PipelineStepResult": "warploom.transform",
     "PreTransformPipeline": "warploom.transform",

@@ -2,6 +2,8 @@
 
 from warploom.cli.output import out, paint, print_json, say
 from warploom.core.records import to_json
+from warploom.llm.keys import Keys
+from warploom.llm.status import ModelsReport, ProviderState, examine_models
 from warploom.toolchain.doctor import DoctorReport, ToolState, examine
 from warploom.toolchain.nccl import fetch_nccl
 
@@ -13,13 +15,14 @@ def run_doctor(fetch: str | None, *, as_json: bool) -> int:
     if fetch is not None:
         headers = fetch_nccl(fetch)
         say(f"NCCL {headers.version}: headers in {headers.include}")
-    report = examine()
+    report, models = examine(), examine_models(Keys.load())
     if as_json:
         data = to_json(report)
         assert isinstance(data, dict)
-        print_json({**data, "ok": report.ok})
+        print_json({**data, "models": to_json(models), "ok": report.ok})
     else:
         _print(report)
+        _print_models(models)
     return 0 if report.ok else 3
 
 
@@ -44,3 +47,24 @@ def _print_tool(tool: ToolState) -> None:
     out(f"{word}  {tool.name}, needed for {tool.needed_for}")
     if tool.cure:
         out(f"         {tool.cure}")
+
+
+def _print_models(report: ModelsReport) -> None:
+    table = report.price_table
+    prices = f"prices of genai-prices {table}" if table else "pip install 'warploom[llm]'"
+    out(f"language models, for --proposer llm ({prices}; nothing was sent):")
+    for state in report.providers:
+        _print_provider(state)
+
+
+def _print_provider(state: ProviderState) -> None:
+    word = paint("ok", "ok") if state.ready else "--"
+    if state.package is not None:
+        told = f"needs the package {state.package}"
+    elif state.key is not None:
+        told = f"key in {state.key}"
+    else:
+        names = " or ".join(state.keys)
+        told = f"no key: set {names}" if state.key_needed else f"no {names}, which may be right"
+    prices = f", {state.prices} prices" if state.prices else ", give a price or a cap in tokens"
+    out(f"  {word}  {state.prefix}: {told}{prices if state.package is None else ''}")

@@ -133,7 +133,9 @@ class ChoiceFile:
         self._state = _load(path)
 
     def pick(self, call_id: str) -> str:
-        """Return a model for a call, and save that it was picked."""
+        """Return a model for a call, and save that it was picked; one model needs no choice."""
+        if len(self._models) == 1:
+            return self._models[0]
         model = self._choice.pick(self._models, self._state, call_id)
         self._state.arms.setdefault(model, Arm()).picks += 1
         self._save()
