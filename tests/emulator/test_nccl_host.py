@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from warploom.core.errors import BadInputError
 from warploom.core.records import BuildSpec, Limits, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, build, run
 
@@ -34,6 +35,12 @@ KINDS = {
     "mpi_order": "mpi_mismatch",
     "mpi_root": "mpi_mismatch",
     "mpi_size": "mpi_mismatch",
+    "mpi_type": "mpi_mismatch",
+    "mpi_gather_type": "mpi_mismatch",
+    "mpi_count": "mpi_mismatch",
+    "mpi_operation": "mpi_mismatch",
+    "mpi_message_type": "mpi_mismatch",
+    "mpi_scatter_truncation": "mpi_truncation",
     "mpi_truncation": "mpi_truncation",
     "mpi_send_send": "deadlock",
     "mpi_no_sender": "deadlock",
@@ -116,3 +123,16 @@ def test_messages_say_who_waits_for_what(defect: str, words: tuple[str, ...]):
     outcome = emulate(DEFECTS.name, SCHEDULES[0], defect)
     text = " ".join(f.message for f in outcome.findings)
     assert all(word in text for word in words), text
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_several_devices_per_process(processes: int):
+    outcome = emulate("several_devices.cu", SCHEDULES[-1], ranks=2 * processes, processes=processes)
+    assert outcome.stdout == ""
+    assert (outcome.verdict, outcome.findings) == (Verdict.OK, ())
+    assert sorted(outcome.exit_codes) == list(range(processes))
+
+
+def test_processes_must_share_the_devices_out():
+    with pytest.raises(BadInputError, match="divide the number of devices"):
+        emulate("several_devices.cu", SCHEDULES[0], ranks=4, processes=3)

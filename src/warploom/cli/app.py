@@ -144,6 +144,14 @@ def check(
             help="Make this run only, such as 3:random, and show what led to each finding.",
         ),
     ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            "--processes",
+            metavar="N",
+            help="Processes that share the ranks' devices out. [default: one per rank, or one]",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Run a program in the emulator under adverse schedules and report every defect.
@@ -170,7 +178,9 @@ def check(
         sources=sources,
         args=cast("list[str] | None", context.obj),
     )
-    return run_check(target, choices, effort=effort, replay=replay, as_json=as_json)
+    return run_check(
+        target, choices, effort=effort, replay=replay, processes=processes, as_json=as_json
+    )
 
 
 @app.command("eval", epilog="Example: warploom eval candidate.cu examples/moe --seeds 3")

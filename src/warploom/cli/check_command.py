@@ -15,6 +15,7 @@ def run_check(
     *,
     effort: str | None,
     replay: str | None,
+    processes: int | None,
     as_json: bool,
 ) -> int:
     """Check one program and print the report; returns the exit code."""
@@ -27,6 +28,7 @@ def run_check(
             seeds=choices.seeds,
             effort=kind,
             replay=spec,
+            processes=processes,
             jobs=choices.jobs,
             on_progress=on_progress,
         )
@@ -59,7 +61,8 @@ def _print(report: CheckReport) -> None:
 
 
 def _runs(report: CheckReport) -> str:
-    shape = "one process per rank" if report.processes == "per_rank" else "one process, all devices"
+    shapes = {"per_rank": "one process per rank", "single": "one process, all devices"}
+    shape = shapes.get(report.processes, f"{report.processes} processes")
     made = ", ".join(f"{run.timing}/{run.seed} {run.state}" for run in report.runs)
     skipped = report.planned - len(report.runs)
     why = "not needed: the last showed nothing new" if len(report.runs) > 1 else "not made"

@@ -40,7 +40,8 @@ class RunOptions:
     """One emulated job.
 
     `lsa_size` is how many consecutive ranks reach each other's memory (None: all). `processes`:
-    one process per rank, as under mpirun, or a single one that drives `ranks` devices. `race`
+    one process per rank, as under mpirun, a single one that drives `ranks` devices, or a number of
+    them that share the devices out evenly. `race`
     switches the happens-before check, `readbacks` the recording of what the program reads back,
     `sync_launches` synchronises after every launch. `environment` is all that the program sees of
     an environment; `device_memory_mb` is the memory of one device. `trace` is how many events of
@@ -56,12 +57,19 @@ class RunOptions:
     race: bool = True
     readbacks: bool = True
     sync_launches: bool = False
-    processes: Literal["per_rank", "single"] = "per_rank"
+    processes: Literal["per_rank", "single"] | int = "per_rank"
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     device_memory_mb: int = 4096
     max_findings: int = 100
     trace: int = 0
     folder: Path | None = None
+
+    @property
+    def process_count(self) -> int:
+        """How many processes the job has; each prints, exits and has its own MPI rank."""
+        if isinstance(self.processes, int):
+            return self.processes
+        return self.ranks if self.processes == "per_rank" else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +139,14 @@ def check_options(options: RunOptions) -> None:
             f"the LSA team's size must be 1 to the number of ranks ({options.ranks}), "
             f"got {options.lsa_size}"
         )
+    count = options.process_count
+    if not 1 <= count <= options.ranks or options.ranks % count:
+        raise BadInputError(
+            f"the number of processes must divide the number of devices ({options.ranks}), "
+            f"got {count}",
+            hint="--ranks counts devices: 4 processes with 2 devices each are --ranks 8 "
+            "--processes 4",
+        )
     if not 0 <= options.run.seed < 1 << 63:
         raise BadInputError(f"a seed must be 0 or more and below 2^63, got {options.run.seed}")
     if not 0 <= options.trace <= MAX_TRACE:
@@ -146,7 +162,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "nonce": nonce,
         "ranks": options.ranks,
         "lsa_size": options.lsa_size or options.ranks,
-        "processes": int(options.processes == "single"),
+        "processes": 0 if options.processes == "per_rank" else options.process_count,
         "seed": options.run.seed,
         "timing": options.run.timing,
         "race": int(options.race),
@@ -224,7 +240,7 @@ def _failure_findings(
         for rank, code in sorted(report.exit_codes.items())
         if code != 0
     ]
-    expected = range(options.ranks if options.processes == "per_rank" else 1)
+    expected = range(options.process_count)
     if report.state == "finished":
         found += [
             finding("crash", f"rank {rank} never ended", rank=rank)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warploom.core.errors import BadInputError, UnsupportedError
@@ -85,6 +85,7 @@ def check(
     defines: Mapping[str, str] | None = None,
     include_dirs: Sequence[Path | str] = (),
     lsa_size: int | None = None,
+    processes: int | None = None,
     seeds: int | None = None,
     effort: Effort | None = None,
     replay: RunSpec | None = None,
@@ -105,6 +106,8 @@ def check(
         defines: macros by name, added to the workload's.
         include_dirs: further include folders.
         lsa_size: ranks that share memory; default: all.
+        processes: processes that share the ranks' devices out evenly; default: one for each rank,
+            or a single one where the program drives all devices.
         seeds: seeds of the random network, whatever the effort; default: none for a quick check,
             the workload's or 3 for a normal and at least 20 for a thorough one.
         effort: how much to run; default: normal.
@@ -127,6 +130,8 @@ def check(
     )  # fmt: skip
     effort, batches = _planned(workload, effort, seeds, replay)
     facts = survey(workload)
+    if processes is not None:
+        facts = replace(facts, processes=str(processes))
     try:
         on_progress(Progress("build", 0, 1))
         program = build(workload.build_spec(facts.nccl))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run, run_many
@@ -35,7 +36,7 @@ def run_options(
     trace: int = 0,
     folder: Path | None = None,
 ) -> RunOptions:
-    """Return how to run `workload` once; `processes` is "per_rank" or "single".
+    """Return how to run `workload` once; `processes` is "per_rank", "single" or a number.
 
     Files of `folder` can be read by their plain names.
     """
@@ -46,10 +47,16 @@ def run_options(
         args=workload.args_for(spec.seed),
         limits=workload.limits,
         race=race,
-        processes="single" if processes == "single" else "per_rank",
+        processes=_processes(processes),
         trace=trace,
         folder=folder,
     )
+
+
+def _processes(text: str) -> Literal["per_rank", "single"] | int:
+    if text.isdecimal():
+        return int(text)
+    return "single" if text == "single" else "per_rank"
 
 
 def ended(outcome: EmulatorRun) -> bool:
@@ -159,8 +166,7 @@ def record(spec: RunSpec, outcome: EmulatorRun) -> RunRecord:
 
 
 def _exit_codes(outcome: EmulatorRun) -> tuple[int | None, ...]:
-    processes = outcome.options.ranks if outcome.options.processes == "per_rank" else 1
-    return tuple(outcome.exit_codes.get(rank) for rank in range(processes))
+    return tuple(outcome.exit_codes.get(rank) for rank in range(outcome.options.process_count))
 
 
 _WORST_FIRST = (Verdict.UNSUPPORTED, Verdict.DEADLOCK, Verdict.DEFECT, Verdict.FAILED)

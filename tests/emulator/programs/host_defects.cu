@@ -104,6 +104,28 @@ int main(int argc, char** argv) {
   } else if (defect == "mpi_size") {
     int x[2] = {};
     MPI_Bcast(x, odd ? 2 : 1, MPI_INT, 0, MPI_COMM_WORLD);  // EXPECT mpi_size
+  } else if (defect == "mpi_type") {
+    float x = 0;
+    MPI_Bcast(&x, 1, odd ? MPI_INT : MPI_FLOAT, 0, MPI_COMM_WORLD);  // EXPECT mpi_type
+  } else if (defect == "mpi_gather_type") {
+    double x = 0;
+    std::vector<double> all(64);
+    const MPI_Datatype type = odd ? MPI_FLOAT : MPI_DOUBLE;
+    MPI_Gather(&x, 1 + odd, type, all.data(), 1, type, 0, MPI_COMM_WORLD);  // EXPECT mpi_gather_type
+  } else if (defect == "mpi_count") {
+    int x[2] = {}, y[2];
+    MPI_Allreduce(x, y, 1 + odd, MPI_INT, MPI_SUM, MPI_COMM_WORLD);  // EXPECT mpi_count
+  } else if (defect == "mpi_operation") {
+    int x = 0, y;
+    MPI_Reduce(&x, &y, 1, MPI_INT, odd ? MPI_MAX : MPI_SUM, 0, MPI_COMM_WORLD);  // EXPECT mpi_operation
+  } else if (defect == "mpi_message_type") {
+    int x = 0;
+    if (!odd) MPI_Send(&x, 1, MPI_INT, other, 0, MPI_COMM_WORLD);
+    if (odd) MPI_Recv(&x, 1, MPI_FLOAT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);  // EXPECT mpi_message_type
+  } else if (defect == "mpi_scatter_truncation") {
+    std::vector<int> all(64);
+    int x[2];
+    MPI_Scatter(all.data(), 2, MPI_INT, x, 1, MPI_INT, 0, MPI_COMM_WORLD);  // EXPECT mpi_scatter_truncation
   } else if (defect == "mpi_truncation") {
     int x[4] = {};
     if (!odd) MPI_Send(x, 4, MPI_INT, other, 0, MPI_COMM_WORLD);

@@ -55,7 +55,8 @@ bool set_option(const std::string& key, const std::string& value) {
   } else if (key == "lsa_size") {
     c.lsa_size = integer();
   } else if (key == "processes") {
-    c.single_process = integer() == 1;
+    c.processes = integer();
+    c.single_process = c.processes == 1;
   } else if (key == "seed") {
     c.seed = static_cast<uint64_t>(number());
   } else if (key == "timing") {

@@ -33,8 +33,8 @@ void store_block(void* recv, const Blocks& layout, int rank, const Bytes& part, 
 }
 
 int gather(const void* send, std::size_t bytes, void* recv, const Blocks& layout, int root,
-           MPI_Comm comm, const char* what) {
-  const Place place = enter(comm, what);
+           MPI_Comm comm, MPI_Datatype type, const char* what) {
+  const Place place = enter(comm, what, type);
   check_root(place, root, what);
   const bool is_root = place.rank == root;
   const bool in_place = send == MPI_IN_PLACE;
@@ -53,8 +53,8 @@ int gather(const void* send, std::size_t bytes, void* recv, const Blocks& layout
 }
 
 int scatter(const void* send, const Blocks& layout, void* recv, std::size_t bytes, int root,
-            MPI_Comm comm, const char* what) {
-  const Place place = enter(comm, what);
+            MPI_Comm comm, MPI_Datatype type, const char* what) {
+  const Place place = enter(comm, what, type);
   check_root(place, root, what);
   Bytes data;
   std::vector<std::size_t> ends;
@@ -89,8 +89,8 @@ int scatter(const void* send, const Blocks& layout, void* recv, std::size_t byte
 }
 
 int all_to_all(const void* send, const Blocks& out, void* recv, const Blocks& in, MPI_Comm comm,
-               const std::string& details, const char* what) {
-  const Place place = enter(comm, what);
+               MPI_Datatype type, const std::string& details, const char* what) {
+  const Place place = enter(comm, what, type);
   const int ranks = place.comm->size();
   const bool in_place = send == MPI_IN_PLACE;
   const Blocks& layout = in_place ? in : out;
@@ -139,7 +139,7 @@ int MPI_Allgatherv(const void* send, int sendcount, MPI_Datatype sendtype, void*
                    const int* counts, const int* displacements, MPI_Datatype recvtype,
                    MPI_Comm comm) {
   constexpr const char* kName = "MPI_Allgatherv";
-  const Place place = enter(comm, kName);
+  const Place place = enter(comm, kName, recvtype);
   const Blocks layout = uneven(counts, displacements, recvtype, kName);
   const bool in_place = send == MPI_IN_PLACE;
   auto meeting = post(
@@ -159,7 +159,7 @@ int MPI_Gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
   const bool is_root = enter(comm, "MPI_Gather").rank == root;
   return gather(send, in_place ? 0 : extent(sendcount, sendtype, "MPI_Gather"), recv,
                 is_root ? even(recvcount, recvtype, "MPI_Gather") : Blocks{}, root, comm,
-                "MPI_Gather");
+                is_root ? recvtype : sendtype, "MPI_Gather");
 }
 int MPI_Gatherv(const void* send, int sendcount, MPI_Datatype sendtype, void* recv,
                 const int* counts, const int* displacements, MPI_Datatype recvtype, int root,
@@ -168,7 +168,7 @@ int MPI_Gatherv(const void* send, int sendcount, MPI_Datatype sendtype, void* re
   const bool is_root = enter(comm, "MPI_Gatherv").rank == root;
   return gather(send, in_place ? 0 : extent(sendcount, sendtype, "MPI_Gatherv"), recv,
                 is_root ? uneven(counts, displacements, recvtype, "MPI_Gatherv") : Blocks{}, root,
-                comm, "MPI_Gatherv");
+                comm, is_root ? recvtype : sendtype, "MPI_Gatherv");
 }
 
 int MPI_Scatter(const void* send, int sendcount, MPI_Datatype sendtype, void* recv, int recvcount,
@@ -176,7 +176,7 @@ int MPI_Scatter(const void* send, int sendcount, MPI_Datatype sendtype, void* re
   const bool is_root = enter(comm, "MPI_Scatter").rank == root;
   const std::size_t bytes = recv == MPI_IN_PLACE ? 0 : extent(recvcount, recvtype, "MPI_Scatter");
   return scatter(send, is_root ? even(sendcount, sendtype, "MPI_Scatter") : Blocks{}, recv, bytes,
-                 root, comm, "MPI_Scatter");
+                 root, comm, is_root ? sendtype : recvtype, "MPI_Scatter");
 }
 int MPI_Scatterv(const void* send, const int* counts, const int* displacements,
                  MPI_Datatype sendtype, void* recv, int recvcount, MPI_Datatype recvtype, int root,
@@ -184,14 +184,14 @@ int MPI_Scatterv(const void* send, const int* counts, const int* displacements,
   const bool is_root = enter(comm, "MPI_Scatterv").rank == root;
   const std::size_t bytes = recv == MPI_IN_PLACE ? 0 : extent(recvcount, recvtype, "MPI_Scatterv");
   return scatter(send, is_root ? uneven(counts, displacements, sendtype, "MPI_Scatterv") : Blocks{},
-                 recv, bytes, root, comm, "MPI_Scatterv");
+                 recv, bytes, root, comm, is_root ? sendtype : recvtype, "MPI_Scatterv");
 }
 
 int MPI_Alltoall(const void* send, int sendcount, MPI_Datatype sendtype, void* recv, int recvcount,
                  MPI_Datatype recvtype, MPI_Comm comm) {
   const Blocks in = even(recvcount, recvtype, "MPI_Alltoall");
   const Blocks out = send == MPI_IN_PLACE ? in : even(sendcount, sendtype, "MPI_Alltoall");
-  return all_to_all(send, out, recv, in, comm, format("%zu bytes to each", out.bytes(0)),
+  return all_to_all(send, out, recv, in, comm, recvtype, format("%zu bytes to each", out.bytes(0)),
                     "MPI_Alltoall");
 }
 int MPI_Alltoallv(const void* send, const int* sendcounts, const int* senddispls,
@@ -200,7 +200,7 @@ int MPI_Alltoallv(const void* send, const int* sendcounts, const int* senddispls
   const Blocks in = uneven(recvcounts, recvdispls, recvtype, "MPI_Alltoallv");
   const Blocks out =
       send == MPI_IN_PLACE ? in : uneven(sendcounts, senddispls, sendtype, "MPI_Alltoallv");
-  return all_to_all(send, out, recv, in, comm, "", "MPI_Alltoallv");
+  return all_to_all(send, out, recv, in, comm, recvtype, "", "MPI_Alltoallv");
 }
 
 }  // extern "C"

@@ -42,7 +42,7 @@ int run(const Place& place, std::shared_ptr<Meeting> meeting, std::vector<int> n
 
 int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
               MPI_Request* request, const char* what) {
-  const Place place = enter(comm, what);
+  const Place place = enter(comm, what, type);
   check_root(place, root, what);
   const std::size_t bytes = extent(count, type, what);
   const bool is_root = place.rank == root;
@@ -74,7 +74,7 @@ int all_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_O
 
 int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* recv, int recvcount,
                MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request, const char* what) {
-  const Place place = enter(comm, what);
+  const Place place = enter(comm, what, recvtype);
   const std::size_t block = extent(recvcount, recvtype, what);
   const auto mine = static_cast<std::size_t>(place.rank) * block;
   const bool in_place = send == MPI_IN_PLACE;

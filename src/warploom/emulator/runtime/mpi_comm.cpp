@@ -132,7 +132,7 @@ void require(bool check, const char* what, const char* rule) {
   if (!check) fail("mpi_mismatch", format("%s: %s", what, rule), "correct the argument");
 }
 
-Place enter(MPI_Comm handle, const char* what) {
+Place enter(MPI_Comm handle, const char* what, MPI_Datatype type) {
   trace([&] { return std::string(what); });
   switch (g_phase[&current_process()]) {
     case Phase::Before:
@@ -152,7 +152,7 @@ Place enter(MPI_Comm handle, const char* what) {
   require(member != comm->world.end(), what, "the caller is not in the communicator");
   const auto rank = static_cast<int>(member - comm->world.begin());
   require(!comm->freed[static_cast<std::size_t>(rank)], what, "the communicator was freed");
-  return {comm, rank};
+  return {comm, rank, type};
 }
 
 }  // namespace warploom::mpi

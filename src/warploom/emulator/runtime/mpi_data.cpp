@@ -59,6 +59,7 @@ constexpr int kBuiltIn = static_cast<int>(std::size(kTypes));
 struct Derived {
   std::size_t bytes;
   bool freed;
+  MPI_Datatype base;
 };
 std::vector<Derived> g_derived;
 
@@ -155,6 +156,15 @@ const char* type_name(MPI_Datatype type) {
   return type >= 0 && type < kBuiltIn ? kTypes[type].name : "a derived type";
 }
 
+std::string elements_of(MPI_Datatype type) {
+  while (type >= kBuiltIn) type = g_derived[static_cast<std::size_t>(type - kBuiltIn)].base;
+  if (type == MPI_DATATYPE_NULL || type == MPI_BYTE) return "";
+  if (type >= MPI_FLOAT_INT) return type_name(type);
+  const bool floating = type == MPI_FLOAT || type == MPI_DOUBLE || type == MPI_LONG_DOUBLE;
+  return format("%s of %zu bytes", floating ? "floating-point numbers" : "integers",
+                type_bytes(type, "a data type"));
+}
+
 const char* op_name(MPI_Op op) {
   static const char* const kNames[] = {
       "MPI_OP_NULL", "MPI_MAX", "MPI_MIN",  "MPI_SUM",  "MPI_PROD",   "MPI_LAND",  "MPI_BAND",
@@ -245,7 +255,7 @@ extern "C" {
 int MPI_Type_contiguous(int count, MPI_Datatype base, MPI_Datatype* out) {
   require(count >= 0 && out, "MPI_Type_contiguous", "the count must not be negative");
   g_derived.push_back(
-      {static_cast<std::size_t>(count) * type_bytes(base, "MPI_Type_contiguous"), false});
+      {static_cast<std::size_t>(count) * type_bytes(base, "MPI_Type_contiguous"), false, base});
   *out = kBuiltIn + static_cast<int>(g_derived.size()) - 1;
   return MPI_SUCCESS;
 }

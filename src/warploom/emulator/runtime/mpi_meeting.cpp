@@ -43,6 +43,14 @@ std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string 
          "operation",
          meeting->where);
   }
+  const std::string elements = elements_of(place.type);
+  if (meeting->elements.empty()) meeting->elements = elements;
+  if (!elements.empty() && meeting->elements != elements) {
+    fail("mpi_mismatch",
+         format("%s: rank %d moves %s, another one %s", what, place.rank, elements.c_str(),
+                meeting->elements.c_str()),
+         "name the same data type on every rank", meeting->where);
+  }
   meeting->present[rank] = true;
   meeting->data[rank] = std::move(data);
   meeting->clocks[rank] = release_clock();

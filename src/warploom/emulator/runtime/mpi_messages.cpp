@@ -35,6 +35,7 @@ std::shared_ptr<Message> post_send(const Place& place, Bytes data, int destinati
   message->destination = destination;
   message->tag = tag;
   message->data = std::move(data);
+  message->elements = elements_of(place.type);
   message->clock = release_clock();
   message->where = capture_frames();
   auto& posted = comm.posted[static_cast<std::size_t>(destination)];
@@ -57,6 +58,7 @@ std::shared_ptr<Receive> post_receive(const Place& place, std::size_t capacity, 
   receive->source = source;
   receive->tag = tag;
   receive->capacity = capacity;
+  receive->elements = elements_of(place.type);
   receive->where = capture_frames();
   auto& arrived = comm.arrived[static_cast<std::size_t>(place.rank)];
   for (auto it = arrived.begin(); it != arrived.end(); ++it) {
@@ -108,13 +110,20 @@ void take(Receive& receive, void* buffer, MPI_Status* status, const char* what) 
                 message.data.size(), message.source, message.tag, receive.capacity),
          "make the receive count at least as large as what is sent", message.where);
   }
+  if (!message.data.empty() && !message.elements.empty() && !receive.elements.empty() &&
+      message.elements != receive.elements) {
+    fail("mpi_mismatch",
+         format("%s: rank %d sends %s (tag %d), and the receive is for %s", what, message.source,
+                message.elements.c_str(), message.tag, receive.elements.c_str()),
+         "name the same data type on both sides", message.where);
+  }
   write_buffer(buffer, message.data.data(), message.data.size(), what);
   fill_status(status, message.source, message.tag, message.data.size());
 }
 
 int send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
          bool synchronous, const char* what) {
-  const Place place = enter(comm, what);
+  const Place place = enter(comm, what, type);
   check_peer(place, destination, false, what);
   if (destination == MPI_PROC_NULL) return MPI_SUCCESS;
   const std::size_t bytes = extent(count, type, what);
@@ -197,7 +206,7 @@ int MPI_Ssend(const void* buffer, int count, MPI_Datatype type, int dest, int ta
 int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
              MPI_Status* status) {
   constexpr const char* kName = "MPI_Recv";
-  const Place place = enter(comm, kName);
+  const Place place = enter(comm, kName, type);
   check_peer(place, source, true, kName);
   if (source == MPI_PROC_NULL) {
     fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
@@ -211,7 +220,7 @@ int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MP
 
 int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  const Place place = enter(comm, "MPI_Isend");
+  const Place place = enter(comm, "MPI_Isend", type);
   check_peer(place, dest, false, "MPI_Isend");
   *request = dest == MPI_PROC_NULL
                  ? finished_request()
@@ -221,7 +230,7 @@ int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int dest, int ta
 
 int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  const Place place = enter(comm, "MPI_Irecv");
+  const Place place = enter(comm, "MPI_Irecv", type);
   check_peer(place, source, true, "MPI_Irecv");
   *request = source == MPI_PROC_NULL
                  ? finished_request()

@@ -20,6 +20,7 @@ using Bytes = std::vector<char>;
 // One collective call of a communicator: what each rank brought, and who was there.
 struct Meeting {
   std::string what, details;
+  std::string elements;  // what the first to say so moves
   Frames where;
   int first_rank = 0;
   std::vector<bool> present;
@@ -33,6 +34,7 @@ struct Meeting {
 struct Message {
   int source = 0, destination = 0, tag = 0;
   Bytes data;
+  std::string elements;
   Clock clock;
   Frames where;
   bool matched = false;
@@ -43,6 +45,7 @@ struct Message {
 struct Receive {
   int source = MPI_ANY_SOURCE, tag = MPI_ANY_TAG;
   std::size_t capacity = 0;
+  std::string elements;
   Frames where;
   std::shared_ptr<Message> message;  // once matched
   WaitQueue changed;
@@ -65,8 +68,9 @@ struct Comm {
 struct Place {
   Comm* comm;
   int rank;
+  MPI_Datatype type = MPI_DATATYPE_NULL;  // of what the call moves
 };
-Place enter(MPI_Comm handle, const char* what);
+Place enter(MPI_Comm handle, const char* what, MPI_Datatype type = MPI_DATATYPE_NULL);
 Comm* new_comm(std::vector<int> world);
 
 [[noreturn]] void fail(const char* kind, std::string message, const char* hint,
@@ -76,6 +80,8 @@ void require(bool check, const char* what, const char* rule);
 
 std::size_t type_bytes(MPI_Datatype type, const char* what);
 const char* type_name(MPI_Datatype type);
+// The elements of a type in words, where both sides must agree; empty for bytes, which fit all.
+std::string elements_of(MPI_Datatype type);
 
 // Copies between the program's memory and ours, host or device memory alike.
 Bytes read_buffer(const void* p, std::size_t bytes, const char* what);

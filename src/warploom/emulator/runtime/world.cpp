@@ -119,7 +119,7 @@ void create_world(const char* path, int argc, char** argv) {
     device->peers.assign(static_cast<std::size_t>(g_config.ranks), false);
     g_devices.push_back(std::move(device));
   }
-  const int processes = g_config.single_process ? 1 : g_config.ranks;
+  const int processes = g_config.processes > 0 ? g_config.processes : g_config.ranks;
   for (int rank = 0; rank < processes; rank++) {
     g_processes.push_back(std::make_unique<Process>());
     Process& process = *g_processes.back();

@@ -22,6 +22,7 @@ struct Config {
   int ranks = 4;
   int lsa_size = 4;
   bool single_process = false;
+  int processes = 0;  // that share the devices; 0: one for each
   uint64_t seed = 0;
   NetTiming timing = NetTiming::Eager;
   bool race = true;
