@@ -1,7 +1,7 @@
 """The step that every way of improving a program shares: propose, judge, record."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,18 @@ class Attempt:
         return self.evaluation.passed
 
 
+def attempt_folder(folder: Path, number: int) -> Path:
+    """Return where the attempt of this number is kept in a run's folder."""
+    return folder / f"attempt-{number:03d}"
+
+
+def keep_texts(folder: Path, files: Mapping[str, str]) -> None:
+    """Write each text of `files` into `folder`, by name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
 def attempt(
     number: int,
     origin: str,
@@ -40,6 +52,7 @@ def attempt(
     folder: Path,
     *,
     file_name: str = "candidate.cu",
+    files: Mapping[str, str] | None = None,
 ) -> Attempt:
     """Ask for a candidate, keep its text, judge it and keep the evaluation.
 
@@ -50,16 +63,16 @@ def attempt(
         judge: evaluates the program at a path.
         folder: the run's folder; the attempt is kept below it, in `attempt-<number>`.
         file_name: what the candidate's file is called.
+        files: further texts to keep beside it, by name.
 
     The candidate's text is on disk before it is judged, so that an attempt which does not end
     can be looked at. Errors of `propose` and `judge` pass through.
     """
     started = time.monotonic()
     text = propose()
-    place = folder / f"attempt-{number:03d}"
-    place.mkdir(parents=True, exist_ok=True)
+    place = attempt_folder(folder, number)
+    keep_texts(place, {file_name: text, **(files or {})})
     path = place / file_name
-    path.write_bytes(text.encode("utf-8", "surrogateescape"))
     evaluation = judge(path)
     seconds = time.monotonic() - started
     content: dict[str, Json] = {

@@ -51,7 +51,8 @@ def test_apis_that_cannot_be() -> None:
         ("max_iterations", 0, "at least 1"),
         ("stage_b_iterations", -1, "got -1"),
         ("timings", (), "at least one"),
-        ("proposer", "oracle", "one of rules"),
+        ("proposer", "oracle", "one of auto, rules, llm"),
+        ("proposer", "llm", "needs a model"),
     ],
 )
 def test_rules_are_told(field: str, value: object, message: str) -> None:

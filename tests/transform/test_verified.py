@@ -19,7 +19,8 @@ from warploom.transform import (
     PreTransformPipeline,
     TransformConfig,
 )
-from warploom.transform.host_to_device import Task, describe
+from warploom.transform.host_to_device import Task
+from warploom.transform.trials import describe
 
 ONE_BY_ONE = (Timing.LAZY, Timing.EAGER, Timing.RANDOM)
 

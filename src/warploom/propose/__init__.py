@@ -1,5 +1,5 @@
 """Proposers: given what is known of a program, they propose another one."""
 
-from warploom.propose.protocol import Proposal, ProposalContext, Proposer, Stage
+from warploom.propose.protocol import Proposal, ProposalContext, Proposer, Stage, Trial
 
-__all__ = ["Proposal", "ProposalContext", "Proposer", "Stage"]
+__all__ = ["Proposal", "ProposalContext", "Proposer", "Stage", "Trial"]

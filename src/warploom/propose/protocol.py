@@ -1,6 +1,7 @@
 """What a proposer is: a function from a frozen context to a frozen proposal."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -21,12 +22,31 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """An attempt that failed, as the next one is told of it.
+
+    `number` counts from 1 within its stage; `text` is the program, or "" where none came. `failure`
+    says in a few lines why, `report` holds the evaluation's findings raw ("" where nothing was
+    judged), `diagnosis` what a rerun with a synchronisation after each launch said, `words` what a
+    reader of the report says.
+    """
+
+    number: int
+    text: str
+    failure: str
+    report: str = ""
+    diagnosis: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ProposalContext:
     """What a proposer gets to know.
 
-    `text` and `analysis` are the host-driven program. `attempt` counts from 1 within the stage;
-    `feedback` holds what the evaluation said of the attempts before, newest last. `markers` asks
-    for evolve markers around what the proposer adds: `text` has its own then.
+    `text` and `analysis` are the host-driven program; `base` is the verified program of the stage
+    before, or "". `attempt` counts from 1 within the stage; `trials` are the attempts before,
+    oldest first. `markers` asks for evolve markers around what the proposer adds: `text` has its
+    own then.
     """
 
     text: str
@@ -34,8 +54,9 @@ class ProposalContext:
     api: Api
     stage: Stage
     attempt: int = 1
-    feedback: tuple[str, ...] = ()
+    trials: tuple[Trial, ...] = ()
     markers: bool = False
+    base: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +64,9 @@ class Proposal:
     """A proposed program.
 
     `summary` says in one sentence what was done, `notes` what a reader should know besides.
-    `cost` is what the proposal cost in US dollars.
+    `cost` is what the proposal cost in US dollars. A `problem` says why there is no program (`text`
+    is "" then): the attempt has failed, and the next one is told. `files` are texts to be kept with
+    the attempt, by name, such as prompt and reply.
     """
 
     text: str
@@ -51,6 +74,8 @@ class Proposal:
     summary: str
     notes: tuple[str, ...] = ()
     cost: float = 0.0
+    problem: str = ""
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Proposer(Protocol):

@@ -8,10 +8,10 @@ from warploom.core.errors import BadInputError
 from warploom.core.records import Api, Timing
 from warploom.evaluate.plan import ALL_TIMINGS
 from warploom.evaluate.workload import Workload
-from warploom.propose import Proposer
-from warploom.propose.rules import RulesProposer
+from warploom.propose.llm import ModelOptions
 
 AUTO = "auto"
+PROPOSERS = (AUTO, "rules", "llm")
 API_TYPES = (*(str(api) for api in Api), AUTO)
 
 
@@ -31,7 +31,9 @@ class TransformConfig:
         warmup: whether to add a warm-up round to a program that times itself without one.
         diagnostic_rerun: run a candidate that failed again, with a synchronisation after each
             launch, to name the kernel that failed.
-        proposer: who proposes; only `rules` exists so far.
+        proposer: who proposes: `rules`; `llm`, a language model; or `auto`: the rules, and where
+            they refuse or fail a model, if `model` names one.
+        model: which models propose, and what they may cost; None: no model takes part.
         ranks: number of ranks; None: the workload's.
         defines: macros by name, added to the workload's.
         include_dirs: further include folders.
@@ -52,7 +54,8 @@ class TransformConfig:
     evolve_markers: bool = True
     warmup: bool = True
     diagnostic_rerun: bool = True
-    proposer: str = "rules"
+    proposer: str = AUTO
+    model: ModelOptions | None = None
     ranks: int | None = None
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
     include_dirs: tuple[Path, ...] = ()
@@ -73,7 +76,15 @@ class TransformConfig:
                 raise BadInputError(f"{name} must be at least 1, got {getattr(self, name)}")
         if not self.timings:
             raise BadInputError("timings must name at least one network timing, got none")
-        make_proposer(self.proposer)
+        if self.proposer not in PROPOSERS:
+            raise BadInputError(
+                f"proposer must be one of {', '.join(PROPOSERS)}, got {self.proposer!r}"
+            )
+        if self.proposer == "llm" and self.model is None:
+            raise BadInputError(
+                "the proposer llm needs a model, but none is named",
+                hint="name one, such as --model anthropic:claude-sonnet-4-5, or set WARPLOOM_MODEL",
+            )
 
     def applied_to(self, workload: Workload) -> Workload:
         """Return the workload with what this configuration changes."""
@@ -85,20 +96,6 @@ class TransformConfig:
             nccl=self.nccl,
             seeds=self.seeds,
         )
-
-
-_PROPOSERS = {"rules": RulesProposer}
-
-
-def make_proposer(name: str) -> Proposer:
-    """Return the proposer of this name.
-
-    Raises:
-        BadInputError: there is none; lists those that there are.
-    """
-    if name not in _PROPOSERS:
-        raise BadInputError(f"proposer must be one of {', '.join(_PROPOSERS)}, got {name!r}")
-    return _PROPOSERS[name]()
 
 
 def choose_api(api_type: str, workload: Workload) -> tuple[Api, str]:

@@ -1,23 +1,31 @@
 """Replaces the host's communication by the device's, in stages that are each verified."""
 
-import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from warploom.attempt import attempt
-from warploom.core.records import Api, Severity, Timing
+from warploom.attempt import attempt, attempt_folder, keep_texts
+from warploom.core.records import Api, Timing
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.plan import ProgressCallback, ignore_progress
+from warploom.evaluate.plan import Progress, ProgressCallback, ignore_progress
+from warploom.evaluate.transform_rule import TransformRule
 from warploom.evaluate.workload import Workload
-from warploom.propose import Proposal, ProposalContext, Stage
+from warploom.propose import Proposal, ProposalContext, Proposer, Stage, Trial
 from warploom.source import AnalysisReport
-from warploom.transform.config import TransformConfig, make_proposer
+from warploom.transform.config import TransformConfig
 from warploom.transform.diagnosis import diagnose
+from warploom.transform.proposers import open_proposer
 from warploom.transform.records import StageResult
+from warploom.transform.trials import trial_of
 
+RULES = "rules"
+"""The origin of proposals that our own rules made."""
+
+_FOLDERS = {Stage.WINDOWS: "stage-a", Stage.DEVICE: "stage-b"}
 _STAGE_A_TIMINGS = (Timing.LAZY, Timing.RANDOM)  # the host collectives make the traffic
 
 
@@ -35,13 +43,23 @@ class Task:
 
 
 class HostToDeviceTransformer:
-    """Proposes and judges until a stage passes or nothing is left to try."""
+    """Proposes and judges until a stage passes or nothing is left to try.
+
+    `run_dir` is where attempts and calls are kept; with None they are gone at the end. `proposer`
+    takes the place of the configuration's.
+    """
 
     def __init__(
-        self, config: TransformConfig, on_progress: ProgressCallback = ignore_progress
+        self,
+        config: TransformConfig,
+        on_progress: ProgressCallback = ignore_progress,
+        *,
+        run_dir: Path | None = None,
+        proposer: Proposer | None = None,
     ) -> None:
         self.config = config
-        self.proposer = make_proposer(config.proposer)
+        self.run_dir = run_dir
+        self.proposer = proposer
         self.on_progress = on_progress
 
     def transform(self, task: Task, api: Api) -> tuple[StageResult, ...]:
@@ -50,41 +68,72 @@ class HostToDeviceTransformer:
         Raises:
             RefusedError: the program is beyond the proposer.
             BadInputError: the program fails before it is changed.
+            LLMError: a model was needed and could not be had; what was paid for is in `run_dir`.
         """
         stages = (Stage.WINDOWS, Stage.DEVICE) if self.config.two_stage else (Stage.DEVICE,)
         results: list[StageResult] = []
-        for stage in stages:
-            results.append(self.run_stage(task, api, stage))
-            if not results[-1].passed:
-                break
+        with self._opened(task) as (proposer, folder):
+            for stage in stages:
+                base = results[-1].text if results else ""
+                results.append(self._run_stage(_Stage(task, api, stage, base, folder), proposer))
+                if not results[-1].passed:
+                    break
         return tuple(results)
 
-    def run_stage(self, task: Task, api: Api, stage: Stage) -> StageResult:
+    @contextmanager
+    def _opened(self, task: Task) -> Generator[tuple[Proposer, Path]]:
+        """Yield the proposer and the folder of the run."""
+        with TemporaryDirectory(prefix="warploom-stage-") as temporary:
+            folder = self.run_dir or Path(temporary)
+            if self.proposer is not None:
+                yield self.proposer, folder
+                return
+            with open_proposer(self.config, task.workload, folder) as proposer:
+                yield proposer, folder
+
+    def _run_stage(self, work: "_Stage", proposer: Proposer) -> StageResult:
         """Propose and judge one stage, up to its budget of attempts."""
         started = time.monotonic()
-        feedback: list[str] = []
+        trials: list[Trial] = []
         made: StageResult | None = None
-        with tempfile.TemporaryDirectory(prefix="warploom-stage-") as folder:
-            for number in range(1, self._budget(stage) + 1):
-                context = ProposalContext(
-                    task.text, task.analysis, api, stage, number, tuple(feedback)
-                )
-                proposal = self.proposer.propose(context)
-                if proposal is None:
-                    break
-                made = self._judge(task, stage, number, proposal, Path(folder), made)
-                if made.passed or made.evaluation is None:
-                    break
-                feedback.append(describe(made.evaluation))
+        budget = self._budget(work.stage)
+        for number in range(1, budget + 1):
+            self.on_progress(Progress(f"{work.stage}: attempt", number, budget))
+            context = ProposalContext(
+                work.task.text, work.task.analysis, work.api, work.stage, number, tuple(trials),
+                base=work.base,
+            )  # fmt: skip
+            proposal = proposer.propose(context)
+            if proposal is None:
+                break
+            made = self._judge(work, number, proposal, made)
+            if made.passed:
+                break
+            trials.append(trial_of(made))
         assert made is not None, "a proposer refuses or proposes something at its first attempt"
         return replace(made, seconds=time.monotonic() - started)
 
-    def evaluate(self, candidate: Path, task: Task, stage: Stage = Stage.DEVICE) -> Evaluation:
-        """Judge a program at a path as the stage asks: the last one in full."""
+    def evaluate(
+        self,
+        candidate: Path,
+        task: Task,
+        stage: Stage = Stage.DEVICE,
+        *,
+        api: Api | None = None,
+        trusted: bool = True,
+    ) -> Evaluation:
+        """Judge a program at a path as the stage asks: the last one in full.
+
+        With `api`, the last stage must communicate by it from the device. The text of a program
+        that is not `trusted` (no rule made it) is judged as well.
+        """
         last = stage is Stage.DEVICE
+        demanded = api if last else None
+        rule = None if demanded is None and trusted else TransformRule(demanded, not trusted)
         return evaluate(
             candidate,
             task.workload,
+            rule=rule,
             nccl=self.config.nccl,
             nvcc=self.config.nvcc and last,
             seeds=self.config.seeds if last else 1,
@@ -101,50 +150,51 @@ class HostToDeviceTransformer:
         return self.config.stage_b_iterations
 
     def _judge(
-        self,
-        task: Task,
-        stage: Stage,
-        number: int,
-        proposal: Proposal,
-        folder: Path,
-        before: StageResult | None,
+        self, work: "_Stage", number: int, proposal: Proposal, before: StageResult | None
     ) -> StageResult:
+        folder = work.folder / _FOLDERS[work.stage]
+        result = StageResult(
+            stage=work.stage,
+            passed=False,
+            attempts=number,
+            text=proposal.text,
+            evaluation=None,
+            summary=proposal.summary,
+            notes=proposal.notes,
+            cost=proposal.cost + (before.cost if before else 0.0),
+            origin=proposal.origin,
+            problem=proposal.problem,
+        )
+        if proposal.problem:
+            keep_texts(
+                attempt_folder(folder, number), {**proposal.files, "problem.txt": proposal.problem}
+            )
+            return result
+        name = work.task.workload.program.name
+        trusted = proposal.origin == RULES
         made = attempt(
             number,
             proposal.origin,
             lambda: proposal.text,
-            lambda path: self.evaluate(path, task, stage),
+            lambda path: self.evaluate(path, work.task, work.stage, api=work.api, trusted=trusted),
             folder,
-            file_name=task.workload.program.name,
+            file_name=name,
+            files=proposal.files,
         )
         diagnosis = ""
         if not made.passed and self.config.diagnostic_rerun:
-            path = made.folder / task.workload.program.name
-            diagnosis = diagnose(made.evaluation, path, task.workload, self.config)
-        return StageResult(
-            stage=stage,
-            passed=made.passed,
-            attempts=number,
-            text=proposal.text,
-            evaluation=made.evaluation,
-            summary=proposal.summary,
-            notes=proposal.notes,
-            diagnosis=diagnosis,
-            cost=proposal.cost + (before.cost if before else 0.0),
-        )
+            diagnosis = diagnose(
+                made.evaluation, made.folder / name, work.task.workload, self.config
+            )
+        return replace(result, passed=made.passed, evaluation=made.evaluation, diagnosis=diagnosis)
 
 
-def describe(evaluation: Evaluation) -> str:
-    """Say in a few lines why an evaluation failed."""
-    errors = [m.finding for m in evaluation.findings if m.finding.severity is Severity.ERROR]
-    lines = [f"{e.kind} at line {e.line or '?'}: {e.message}" for e in errors[:5]]
-    lines += [f"output {c.buffer} differs" for c in evaluation.comparisons if not c.passed][:5]
-    return "\n".join(lines) or _exits(evaluation)
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """One stage of a task: `base` is the text of the stage before, `folder` the run's."""
 
-
-def _exits(evaluation: Evaluation) -> str:
-    runs: Sequence[str] = [
-        f"{run.timing}/{run.seed}: {run.verdict} ({run.state}, exit codes {list(run.exit_codes)})"
-        for run in evaluation.runs
-    ]
-    return "; ".join(runs[:3]) or "no run was made"
+    task: Task
+    api: Api
+    stage: Stage
+    base: str
+    folder: Path

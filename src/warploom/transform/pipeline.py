@@ -19,9 +19,10 @@ from warploom.source import AnalysisReport, CUDAAnalyzer
 from warploom.source.markers import insert_evolve_markers
 from warploom.source.regions import Program, strip_markers
 from warploom.transform.config import TransformConfig, choose_api
-from warploom.transform.host_to_device import HostToDeviceTransformer, Task, describe
+from warploom.transform.host_to_device import RULES, HostToDeviceTransformer, Task
 from warploom.transform.outputs import Written, write_outputs
 from warploom.transform.records import PipelineResult, PipelineStepResult, StageResult, StepStatus
+from warploom.transform.trials import describe
 from warploom.transform.warmup import add_warmup
 
 STEPS = ("analyze", "host_to_device", "evolve_markers", "warmup")
@@ -41,6 +42,11 @@ class _Run:
     evaluation: Evaluation | None = None
     stages: tuple[StageResult, ...] = ()
     steps: list[PipelineStepResult] = field(default_factory=list[PipelineStepResult])
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the text is the user's own, or was made by rules alone."""
+        return all(stage.origin == RULES for stage in self.stages)
 
     @property
     def failed(self) -> bool:
@@ -71,18 +77,31 @@ class PreTransformPipeline:
         self.on_progress = on_progress
         self.transformer = HostToDeviceTransformer(self.config, on_progress)
 
-    def run(self, source_path: Path | str | Workload, output_dir: Path | str) -> PipelineResult:
+    def run(
+        self,
+        source_path: Path | str | Workload,
+        output_dir: Path | str,
+        *,
+        run_dir: Path | str | None = None,
+    ) -> PipelineResult:
         """Transform the program or workload at `source_path` and write to `output_dir`.
 
-        Nothing is written before the outcome is known, and a refusal writes nothing.
+        Nothing is written to `output_dir` before the outcome is known; a refusal writes nothing.
+        Where a model may take part, attempts and paid calls are kept in `run_dir`. A run with the
+        same `run_dir` goes on where an earlier one ended, and pays for nothing twice. Default for
+        it: `output_dir` with `.run` behind its name, or `.run-2` and so on where that is taken.
 
         Raises:
             BadInputError: the input is wrong, does not communicate, or fails before it is changed.
             RefusedError: the program is beyond the rules; names every reason and line.
             UnsupportedError: the program uses what the emulator has not.
             MissingToolError: there is no C++ compiler.
+            LLMError: a model was needed and could not be had, or a cap stands before the next call.
         """
         started = time.monotonic()
+        if self.config.model is not None:
+            kept = Path(run_dir) if run_dir else free_run_dir(Path(output_dir))
+            self.transformer.run_dir = kept
         given = source_path if isinstance(source_path, Workload) else load_target(source_path)
         workload = self.config.applied_to(given)
         api, reason = choose_api(self.config.api_type, workload)
@@ -93,7 +112,7 @@ class PreTransformPipeline:
             self._step(run, "evolve_markers", self._evolve_markers)
             self._step(run, "warmup", self._warmup)
             self._prove(run)
-            result = _result(run, started)
+            result = _result(run, started, self.transformer.run_dir)
             return write_outputs(
                 result, Written(run.original, run.text, workload.program.name), Path(output_dir)
             )
@@ -158,7 +177,7 @@ class PreTransformPipeline:
         cost = sum(stage.cost for stage in run.stages)
         if last.passed:
             return _Done(StepStatus.DONE, details, cost=cost)
-        error = describe(last.evaluation) if last.evaluation else "no program was proposed"
+        error = describe(last.evaluation) if last.evaluation else last.problem
         return _Done(StepStatus.FAILED, details, f"stage {last.stage}: {error}", cost)
 
     def _evolve_markers(self, run: _Run) -> _Done:
@@ -180,6 +199,9 @@ class PreTransformPipeline:
         """Return the program with markers; the host-driven text says best what the pipeline is."""
         task, api = run.task, run.api
         assert task is not None and api is not None
+        if run.stages and not run.trusted:  # not the rules' text: mark it as it is
+            path = _write(run.folder / "to-mark" / run.workload.program.name, run.text)
+            return insert_evolve_markers(run.text, _analysis(path, run.workload))
         text = insert_evolve_markers(task.text, task.analysis)
         if not run.stages:
             return text
@@ -198,7 +220,10 @@ class PreTransformPipeline:
         found = add_warmup(run.text, _analysis(path, run.workload), task.analysis)
         if found.text is None:
             return _skipped(found.reason)
-        evaluation = self.transformer.evaluate(_write(path, found.text), task)
+        api = run.api if run.stages else None
+        evaluation = self.transformer.evaluate(
+            _write(path, found.text), task, api=api, trusted=run.trusted
+        )
         if not evaluation.passed:
             return _skipped(f"a second round changes the results: {describe(evaluation)}")
         run.text, run.evaluation = found.text, evaluation
@@ -273,7 +298,17 @@ def _require_good(baseline: CheckReport) -> None:
     )
 
 
-def _result(run: _Run, started: float) -> PipelineResult:
+def free_run_dir(output_dir: Path) -> Path:
+    """Return the folder for a new run beside its output: one that does not exist yet."""
+    place = output_dir.resolve()
+    names = (f"{place.name}.run", *(f"{place.name}.run-{n}" for n in range(2, 10_000)))
+    found = next((p for name in names if not (p := place.with_name(name)).exists()), None)
+    if found is None:
+        raise BadInputError("too many runs are kept beside it", file=str(place))
+    return found
+
+
+def _result(run: _Run, started: float, run_dir: Path | None) -> PipelineResult:
     verified = not run.failed and run.evaluation is not None and run.evaluation.verified
     return PipelineResult(
         verified=verified,
@@ -292,4 +327,5 @@ def _result(run: _Run, started: float) -> PipelineResult:
         removed_lines=0,
         cost=sum(step.cost for step in run.steps),
         seconds=time.monotonic() - started,
+        run=run_dir,
     )

@@ -41,7 +41,8 @@ class StageResult:
 
     `attempts` were made; `evaluation` is the last one's. `text` is the last proposal, verified
     only if `passed`. `diagnosis` is what a rerun with a synchronisation after each launch said of
-    the last attempt that failed, "" where none was made.
+    the last attempt that failed, "" where none was made. `origin` is who proposed the last text;
+    `problem` says why the last attempt brought no program, "" where it did.
     """
 
     stage: Stage
@@ -54,6 +55,8 @@ class StageResult:
     diagnosis: str = ""
     cost: float = 0.0
     seconds: float = 0.0
+    origin: str = "rules"
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ class PipelineResult:
 
     `verified` says that the text in `program` passed the evaluation `evaluation`; only then is
     `program` set. `unverified` is where a candidate that failed was put aside. `collectives` are
-    those of the source program. `seconds` is wall time.
+    those of the source program. `seconds` is wall time. `run` is the folder of the run, where
+    every attempt is kept, None where the rules alone proposed.
     """
 
     verified: bool
@@ -81,6 +85,7 @@ class PipelineResult:
     removed_lines: int
     cost: float
     seconds: float
+    run: Path | None = None
 
     @property
     def exit_code(self) -> int:
@@ -110,6 +115,7 @@ class PipelineResult:
             "removed_lines": self.removed_lines,
             "cost": self.cost,
             "seconds": self.seconds,
+            "run": to_json(self.run),
         }
 
 
@@ -122,6 +128,8 @@ def _stage(stage: StageResult) -> Json:
         "summary": stage.summary,
         "notes": list(stage.notes),
         "diagnosis": stage.diagnosis,
+        "origin": stage.origin,
+        "problem": stage.problem,
         "cost": stage.cost,
         "seconds": stage.seconds,
         "evaluation": None if evaluation is None else evaluation.to_json(),
