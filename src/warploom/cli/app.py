@@ -219,7 +219,14 @@ def eval_command(
 
 @app.command(epilog="Example: warploom transform examples/moe --api gin --out moe-gin")
 def transform(
-    target: Target,
+    target: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE|WORKLOAD",
+            help="A CUDA program with a main, or a workload file or folder.",
+            show_default=False,
+        ),
+    ] = None,
     api: Annotated[str, typer.Option("--api", metavar="API", help="gin, lsa or auto.")] = "auto",
     folder: Annotated[
         Path | None,
@@ -241,32 +248,76 @@ def transform(
     ] = False,
     no_markers: Annotated[bool, typer.Option("--no-markers", help="No evolve markers.")] = False,
     no_warmup: Annotated[bool, typer.Option("--no-warmup", help="No warm-up round.")] = False,
+    proposer: Annotated[
+        str,
+        typer.Option(
+            "--proposer", metavar="WHO", help="rules, llm, or auto: rules first, then a model."
+        ),
+    ] = "auto",
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="Who rewrites, such as anthropic:NAME; in turn if many.",
+        ),
+    ] = None,
+    judge_model: Annotated[
+        str | None,
+        typer.Option("--judge-model", metavar="MODEL", help="Who explains failures. [--model]"),
+    ] = None,
+    no_judge: Annotated[
+        bool, typer.Option("--no-judge", help="Show findings without an explanation of a model.")
+    ] = False,
+    max_cost: Annotated[
+        float | None, typer.Option("--max-cost", metavar="USD", help="Dollars for models, at most.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", metavar="N", help="Tokens in and out, at most.")
+    ] = None,
+    max_requests: Annotated[
+        int | None, typer.Option("--max-requests", metavar="N", help="Calls of models, at most.")
+    ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option("--max-seconds", metavar="S", help="Seconds for the run.")
+    ] = None,
+    price: Annotated[
+        str | None,
+        typer.Option("--price", metavar="IN,OUT", help="Dollars per million tokens, if unknown."),
+    ] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Let replies be streamed.")] = False,
+    attempts: Annotated[
+        int | None,
+        typer.Option("--attempts", metavar="N", help="Per stage. [A 5, B 10; one stage 5]"),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option("--resume", metavar="RUN", help="Go on with a run; pays for nothing twice."),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Make a host-driven program device-initiated, and prove that it still does the same.
 
-    Writes the program, a diff and report.json. A program beyond the rules is refused with every
-    reason and line, and nothing is written. Exit code 0: transformed and verified; 1: not
-    verified; 2: bad input or refused; 3: not supported here.
+    Writes the program, a diff and report.json. The rules need no model; with --model (or
+    WARPLOOM_MODEL) a language model takes over where they refuse, and what it writes is judged by
+    the same evaluator. Without one, a program beyond the rules is refused with every reason and
+    line, and nothing is written. Exit code 0: transformed and verified; 1: not verified, or a cap
+    was reached; 2: bad input or refused; 3: not supported here, or a provider fails.
     """
-    from warploom.cli.options import RunChoices
+    from warploom.cli.transform_ask import TransformAsk
     from warploom.cli.transform_command import run_transform
 
-    choices = RunChoices.parse(
-        ranks=ranks, defines=defines, includes=includes, lsa_size=lsa_size, seeds=seeds, nccl=nccl,
-        timeout=timeout, jobs=jobs,
+    ask = TransformAsk(
+        target=None if target is None else str(target), out=None if folder is None else str(folder),
+        api=api, ranks=ranks, defines=tuple(defines or ()),
+        includes=tuple(map(str, includes or ())), lsa_size=lsa_size, seeds=seeds, nccl=nccl,
+        timeout=timeout, jobs=jobs, one_stage=one_stage, no_nvcc=no_nvcc, no_markers=no_markers,
+        no_warmup=no_warmup, proposer=proposer, models=tuple(models or ()),
+        judge_model=judge_model, no_judge=no_judge, max_cost=max_cost, max_tokens=max_tokens,
+        max_requests=max_requests, max_seconds=max_seconds, price=price, stream=stream,
+        attempts=attempts, as_json=as_json,
     )  # fmt: skip
-    return run_transform(
-        target,
-        choices,
-        folder,
-        api=api,
-        two_stage=not one_stage,
-        nvcc=not no_nvcc,
-        markers=not no_markers,
-        warmup=not no_warmup,
-        as_json=as_json,
-    )
+    return run_transform(ask, resume)
 
 
 @app.command(epilog="Example: warploom doctor --fetch-nccl 2.30.7")

@@ -1,53 +1,62 @@
 """`warploom transform`: the summary that fits one screen."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
-from warploom.cli.options import RunChoices
-from warploom.cli.output import out, paint, print_finding, print_json, progress, short_path
+from warploom.cli.output import out, paint, print_finding, print_json, progress, say, short_path
+from warploom.cli.transform_ask import RUN_FILE, TransformAsk
+from warploom.core.errors import WarploomError
 from warploom.core.records import Severity
 from warploom.evaluate.evaluation import Evaluation
-from warploom.transform import (
-    PipelineResult,
-    PreTransformPipeline,
-    StageResult,
-    StepStatus,
-    TransformConfig,
-)
+from warploom.llm import LLMError
+from warploom.llm.ledger import Spent
+from warploom.transform import PipelineResult, PreTransformPipeline, StageResult, StepStatus
+from warploom.transform.pipeline import free_run_dir
 
 _MAX_FINDINGS = 5
 
 
-def run_transform(
-    target: Path,
-    choices: RunChoices,
-    folder: Path | None,
-    *,
-    api: str,
-    two_stage: bool,
-    nvcc: bool,
-    markers: bool,
-    warmup: bool,
-    as_json: bool,
-) -> int:
-    """Transform one program, print what was proved; returns the exit code."""
-    workload = choices.apply(target)
-    config = TransformConfig(
-        api_type=api,
-        two_stage=two_stage,
-        nvcc=nvcc,
-        evolve_markers=markers,
-        warmup=warmup,
-        jobs=choices.jobs,
-    )
-    place = folder or Path(f"{workload.name}-device")
-    with progress(not as_json) as on_progress:
-        result = PreTransformPipeline(config, on_progress).run(workload, place)
-    if as_json:
+def run_transform(ask: TransformAsk, resume: Path | None) -> int:
+    """Transform one program, print what was proved; returns the exit code.
+
+    With `resume` the run in that folder goes on: what it has paid for is not paid for again.
+    """
+    asked = TransformAsk.resumed(resume, ask) if resume else ask.with_models_of(os.environ)
+    workload, config = asked.workload(), asked.config()
+    place = Path(asked.out or f"{workload.name}-device")
+    run = resume
+    if run is None and config.model is not None:
+        run = free_run_dir(place)
+        replace(asked, out=str(place)).save(run, workload.program)
+    try:
+        with progress(not asked.as_json) as on_progress:
+            result = PreTransformPipeline(config, on_progress).run(workload, place, run_dir=run)
+    except (WarploomError, KeyboardInterrupt) as error:
+        _tell_how_to_resume(run, error)
+        raise
+    if asked.as_json:
         print_json(result.to_json())
     else:
         _print(result)
     return result.exit_code
+
+
+def _tell_how_to_resume(run: Path | None, error: WarploomError | KeyboardInterrupt) -> None:
+    """Say how to go on; a run that holds nothing yet is removed."""
+    if run is None:
+        return
+    if [path.name for path in run.iterdir()] == [RUN_FILE]:
+        (run / RUN_FILE).unlink()
+        run.rmdir()
+    elif isinstance(error, LLMError):
+        error.hint = "; ".join(part for part in (error.hint, _resume(run)) if part)
+    else:
+        say(_resume(run))
+
+
+def _resume(run: Path) -> str:
+    return f"what was paid for is kept, go on with: warploom transform --resume {short_path(run)}"
 
 
 def _print(result: PipelineResult) -> None:
@@ -62,14 +71,34 @@ def _print(result: PipelineResult) -> None:
         word = paint(str(step.status), colour)
         out(f"{step.name:<15} {word} {step.seconds:6.1f} s  {reason}".rstrip())
     for stage in result.stages:
-        out(f"  stage {stage.stage}: {stage.summary}")
+        tries = f" ({stage.attempts} attempts)" if stage.attempts > 1 else ""
+        out(f"  stage {stage.stage}: {stage.summary}{tries}")
+        if stage.problem:
+            out(f"    no program: {stage.problem}")
         for note in stage.notes:
             out(f"    note: {note}")
     if result.evaluation is not None:
         _print_proof(result.evaluation)
     if not result.verified:
         _print_failure(result)
+    if result.spent is not None and result.spent.requests:
+        _print_spent(result.spent)
     _print_outputs(result)
+
+
+def _print_spent(spent: Spent) -> None:
+    """Say what models were paid, in this process and in those that it goes on from."""
+    usage = spent.usage
+    cached = f" ({usage.cached} cached)" if usage.cached else ""
+    out(
+        f"models: {spent.requests} calls, {usage.input} tokens in{cached}, {usage.output} out, "
+        f"${spent.dollars:.4f}"
+    )
+    if spent.uncertain_requests:
+        out(
+            f"  and {spent.uncertain_requests} calls without a reply, which may have cost up to "
+            f"${spent.uncertain_dollars:.4f}"
+        )
 
 
 def _print_proof(evaluation: Evaluation) -> None:
@@ -125,6 +154,6 @@ def _print_outputs(result: PipelineResult) -> None:
         out(f"{paint('not verified', 'error')}: {result.seconds:.1f} s")
         if result.unverified is not None:
             out(f"  rejected {short_path(result.unverified)}")
-    for name, path in (("diff", result.diff), ("report", result.report)):
+    for name, path in (("diff", result.diff), ("report", result.report), ("run", result.run)):
         if path is not None:
             out(f"  {name:<8} {short_path(path)}")

@@ -12,6 +12,7 @@ from warploom.evaluate.check import CheckReport, check
 from warploom.evaluate.evaluation import Evaluation
 from warploom.evaluate.plan import ProgressCallback, ignore_progress
 from warploom.evaluate.workload import Workload, load_target
+from warploom.llm.recorder import Recorder
 from warploom.propose import Stage
 from warploom.propose.rules import RewritePlan, rewrite
 from warploom.propose.rules.refusals import refuse
@@ -21,6 +22,7 @@ from warploom.source.regions import Program, strip_markers
 from warploom.transform.config import TransformConfig, choose_api
 from warploom.transform.host_to_device import RULES, HostToDeviceTransformer, Task
 from warploom.transform.outputs import Written, write_outputs
+from warploom.transform.proposers import CALLS
 from warploom.transform.records import PipelineResult, PipelineStepResult, StageResult, StepStatus
 from warploom.transform.trials import describe
 from warploom.transform.warmup import add_warmup
@@ -328,4 +330,5 @@ def _result(run: _Run, started: float, run_dir: Path | None) -> PipelineResult:
         cost=sum(step.cost for step in run.steps),
         seconds=time.monotonic() - started,
         run=run_dir,
+        spent=None if run_dir is None else Recorder(run_dir / CALLS).spent()[0],
     )

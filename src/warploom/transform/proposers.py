@@ -12,6 +12,9 @@ from warploom.propose.llm import Facts, LLMProposer, ModelOptions
 from warploom.propose.rules import RulesProposer
 from warploom.transform.config import TransformConfig
 
+CALLS = "calls"
+"""The folder of a run that holds what models were asked and said."""
+
 _MORE = "a language model may take over: --model PROVIDER:NAME (docs/transform.md)"
 
 MakeModel = Callable[[tuple[str, ...]], LLMProposer]
@@ -66,7 +69,7 @@ def open_proposer(config: TransformConfig, workload: Workload, folder: Path) -> 
 
     def make_model(refusals: tuple[str, ...]) -> LLMProposer:
         assert options is not None
-        return LLMProposer(options, facts_of(config, workload, refusals), folder / "calls")
+        return LLMProposer(options, facts_of(config, workload, refusals), folder / CALLS)
 
     if config.proposer == "rules":
         yield RulesProposer()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from warploom.core.records import Api, Json, to_json
 from warploom.evaluate.evaluation import Evaluation
+from warploom.llm.ledger import Spent
 from warploom.propose import Stage
 from warploom.source.records import Collective
 
@@ -66,7 +67,8 @@ class PipelineResult:
     `verified` says that the text in `program` passed the evaluation `evaluation`; only then is
     `program` set. `unverified` is where a candidate that failed was put aside. `collectives` are
     those of the source program. `seconds` is wall time. `run` is the folder of the run, where
-    every attempt is kept, None where the rules alone proposed.
+    every attempt is kept, None where the rules alone proposed; `spent` is what models cost, in
+    earlier processes of the run too.
     """
 
     verified: bool
@@ -86,6 +88,7 @@ class PipelineResult:
     cost: float
     seconds: float
     run: Path | None = None
+    spent: Spent | None = None
 
     @property
     def exit_code(self) -> int:
@@ -116,7 +119,18 @@ class PipelineResult:
             "cost": self.cost,
             "seconds": self.seconds,
             "run": to_json(self.run),
+            "models": None if self.spent is None else _spent(self.spent),
         }
+
+
+def _spent(spent: Spent) -> Json:
+    return {
+        "requests": spent.requests,
+        "usage": to_json(spent.usage),
+        "dollars": str(spent.dollars),
+        "uncertain_requests": spent.uncertain_requests,
+        "uncertain_dollars": str(spent.uncertain_dollars),
+    }
 
 
 def _stage(stage: StageResult) -> Json:

@@ -1,16 +1,15 @@
 """What an evaluation says, for the next attempt: in a few lines, and raw."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from warploom.core.records import Finding, Severity
 from warploom.evaluate.evaluation import Evaluation
 from warploom.propose import Trial
+from warploom.propose.llm.prompts import without_folders
 from warploom.transform.records import StageResult
 
 _SHOWN = 12  # findings of the raw report
-_PATH = re.compile(r"(?:/[\w.+-]+)+/(?=[\w.+-]+\.(?:cu|cuh|h|cpp|so)\b)")
 
 
 def describe(evaluation: Evaluation) -> str:
@@ -54,11 +53,6 @@ def raw_report(evaluation: Evaluation) -> str:
         codes = ", ".join(map(str, run.exit_codes))
         lines.append(f"run {run.timing}/{run.seed}: {run.verdict}, {run.state}, exits {codes}")
     return without_folders("\n".join(lines) + "\n")
-
-
-def without_folders(text: str) -> str:
-    """Return `text` with the folders taken out of the paths of source files."""
-    return _PATH.sub("", text)
 
 
 def _finding(finding: Finding, runs: int) -> list[str]:

@@ -7,7 +7,7 @@ from importlib.resources import files
 from warploom.core.errors import BadInputError
 from warploom.core.records import Api
 from warploom.propose.llm.nccl_api import device_api
-from warploom.propose.llm.prompts import quoted, section
+from warploom.propose.llm.prompts import quoted, section, without_folders
 from warploom.propose.protocol import ProposalContext, Trial
 
 BYTES_PER_TOKEN = 3
@@ -78,7 +78,7 @@ def facts_text(context: ProposalContext, facts: Facts, tokens: int) -> str:
     most = min(int(tokens * BYTES_PER_TOKEN * _API_SHARE), max(0, budget.left))
     api = device_api(facts.nccl, context.api, most_bytes=most)
     parts.append(budget.take(f"The API: declarations of {api.origin}", quoted("API", api.text)))
-    analysis = quoted("ANALYSIS", context.analysis.format_for_llm())
+    analysis = quoted("ANALYSIS", without_folders(context.analysis.format_for_llm()))
     parts.append(budget.take("What an analysis says of the host-driven program", analysis))
     parts.append(budget.take("A program that does it right", reference(context.api)))
     if budget.dropped:

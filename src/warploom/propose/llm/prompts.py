@@ -19,6 +19,7 @@ NAMES = (
 )  # fmt: skip
 """Every template: what each is for is its own first lines."""
 
+_PATH = re.compile(r"(?:/[\w.+-]+)+/(?=[\w.+-]+\.(?:cu|cuh|h|cpp|so)\b)")
 _FIELD = re.compile(r"\$(?:\{)?([a-z_]+)")
 
 
@@ -57,6 +58,14 @@ def quoted(what: str, text: str) -> str:
     mark = f"{what} {digest((what, text))[:12]}"
     body = text if text.endswith("\n") else f"{text}\n"
     return f"<<<<BEGIN {mark}>>>>\n{body}<<<<END {mark}>>>>"
+
+
+def without_folders(text: str) -> str:
+    """Return `text` with the folders taken out of the paths of source files.
+
+    They say nothing to a model, and differ between runs: a repeated run must ask the same.
+    """
+    return _PATH.sub("", text)
 
 
 def section(title: str, body: str) -> str:
