@@ -1,0 +1,283 @@
+"""An outside agent over ACP, the Agent Client Protocol: Claude Code, Codex, Gemini CLI and others.
+
+We are the client: we start the agent's process, hand it the task and warploom's own tools (as an
+MCP server), answer its requests for files, and end it.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+from acp import PROTOCOL_VERSION, connect_to_agent, text_block
+from acp.exceptions import RequestError
+from acp.interfaces import Client
+from acp.schema import (
+    AgentMessageChunk,
+    AllowedOutcome,
+    ClientCapabilities,
+    DeniedOutcome,
+    FileSystemCapabilities,
+    McpServerStdio,
+    PermissionOption,
+    ReadTextFileResponse,
+    RequestPermissionResponse,
+    TextContentBlock,
+    ToolCallStart,
+    ToolCallUpdate,
+    UsageUpdate,
+    WriteTextFileResponse,
+)
+from pydantic import BaseModel
+
+from warploom.propose.agent.session import (
+    AgentLimits,
+    AgentReport,
+    AgentTask,
+    Ended,
+)
+from warploom.toolchain.confine import confine
+
+_LINE_BYTES = 16 << 20  # the longest message that an agent may send
+_FILE_BYTES = 4 << 20
+_SUMMARY = 600
+_GRACE = 5.0  # seconds an agent has to end when its time is up
+_LOGIN = RequestError.auth_required().code
+_START = 60.0  # seconds an agent has to answer its first two requests
+
+
+@dataclass(frozen=True, slots=True)
+class AcpAgent:
+    """Starts an agent that speaks ACP on standard input and output.
+
+    Attributes:
+        command: program and arguments, such as ("gemini", "--acp").
+        variables: names of our environment variables that the agent gets.
+        clean: no state or variables of known agents (for tests).
+    """
+
+    command: tuple[str, ...]
+    variables: tuple[str, ...] = ()
+    clean: bool = False
+
+    @classmethod
+    def parse(cls, text: str, variables: tuple[str, ...] = ()) -> "AcpAgent":
+        """Read a command as a shell would split it.
+
+        Raises:
+            BadInputError: it is empty, or its quotes do not match.
+        """
+        return cls(split_command(text), variables)
+
+    @property
+    def name(self) -> str:
+        """What the origin of its proposals is called."""
+        return f"acp:{Path(self.command[0]).name}"
+
+    def work(self, task: AgentTask) -> AgentReport:
+        """Let the agent work in the workspace, to its end or a limit."""
+        return asyncio.run(self._work(task))
+
+    async def _work(self, task: AgentTask) -> AgentReport:
+        started = time.monotonic()
+        held = confine(
+            self.command, task.workspace.folder, variables=self.variables, clean=self.clean
+        )
+        with (
+            (task.log / "session.jsonl").open("w", encoding="utf-8") as log,
+            (task.log / "stderr.txt").open("wb") as errors,
+        ):
+            process = await asyncio.create_subprocess_exec(
+                *held.command, stdin=PIPE, stdout=PIPE, stderr=errors, limit=_LINE_BYTES,
+                cwd=task.workspace.folder, env=held.environment, start_new_session=True,
+            )  # fmt: skip
+            desk = _Desk(task.workspace.folder, task.limits, log)
+            try:
+                ended, notes = await self._talk(process, desk, task)
+            finally:
+                await _end(process)
+        seconds = time.monotonic() - started
+        said = desk.said.strip()[-_SUMMARY:]
+        return AgentReport(ended, said, desk.steps, desk.cost, seconds, notes)
+
+    async def _talk(
+        self, process: Process, desk: "_Desk", task: AgentTask
+    ) -> tuple[Ended, tuple[str, ...]]:
+        """Hold the conversation; return why it ended."""
+        assert process.stdin is not None and process.stdout is not None
+        connection = connect_to_agent(cast("Client", desk), process.stdin, process.stdout)
+        over = asyncio.create_task(desk.over.wait())
+        gone = asyncio.create_task(process.wait())
+        talk = asyncio.create_task(_session(connection, task))
+        try:
+            await asyncio.wait(
+                {talk, over, gone}, timeout=task.limits.seconds,
+                return_when=asyncio.FIRST_COMPLETED,
+            )  # fmt: skip
+            if desk.over.is_set():
+                return desk.reason, (f"ended by us: {desk.reason}",)
+            if talk.done():
+                return _outcome(talk)
+            if gone.done():
+                return Ended.FAILED, (f"the agent ended with exit code {process.returncode}",)
+            return Ended.TIME, (f"ended after {task.limits.seconds:.0f} s, its limit",)
+        finally:
+            for waiting in (over, gone, talk):
+                waiting.cancel()
+            await asyncio.gather(over, gone, talk, return_exceptions=True)
+            with contextlib.suppress(ConnectionError, RequestError):
+                await connection.close()
+
+
+async def _session(connection: Any, task: AgentTask) -> str:
+    """Introduce ourselves, open a session with our tools, ask, and return the stop reason."""
+    async with asyncio.timeout(_START):
+        await connection.initialize(
+            protocol_version=PROTOCOL_VERSION,
+            client_capabilities=ClientCapabilities(
+                fs=FileSystemCapabilities(read_text_file=True, write_text_file=True)
+            ),
+        )
+        tools = McpServerStdio(
+            name="warploom", command=sys.executable, args=["-m", "warploom.cli", "mcp"], env=[]
+        )
+        session = await connection.new_session(cwd=str(task.workspace.folder), mcp_servers=[tools])
+    reply = await connection.prompt(
+        session_id=session.session_id, prompt=[text_block(task.instruction)]
+    )
+    return str(reply.stop_reason)
+
+
+def _outcome(talk: "asyncio.Task[str]") -> tuple[Ended, tuple[str, ...]]:
+    error = talk.exception()
+    if isinstance(error, RequestError):
+        cure = (
+            " (log in to the agent first)"
+            if error.code == RequestError.auth_required().code
+            else ""
+        )
+        return Ended.FAILED, (f"the agent answered with an error: {error}{cure}",)
+    if isinstance(error, TimeoutError):
+        return Ended.FAILED, (
+            f"the agent did not answer within {_START:.0f} s: does it speak ACP?",
+        )
+    if isinstance(error, ConnectionError):
+        return Ended.FAILED, ("the agent closed the connection",)
+    if error is not None:
+        raise error
+    reason = talk.result()
+    return (Ended.DONE, ()) if reason == "end_turn" else (Ended.FAILED, (f"it stopped: {reason}",))
+
+
+async def _end(process: Process) -> None:
+    """End the agent and all that it started."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, sign)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE):
+                await process.wait()
+            break
+    with contextlib.suppress(ProcessLookupError):  # what outlived its parent
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@dataclass(slots=True)
+class _Desk:
+    """Answers the agent's requests, and notes what it does; the methods' names are ACP's."""
+
+    folder: Path
+    limits: AgentLimits
+    log: TextIO
+    steps: int = 0
+    cost: float | None = None
+    said: str = ""
+    reason: Ended = Ended.DONE
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def session_update(self, session_id: str, update: BaseModel, **_: object) -> None:
+        """Note an update; past a limit, end the session."""
+        del session_id
+        self._note(update)
+        if isinstance(update, ToolCallStart):
+            self.steps += 1
+            if self.steps > self.limits.steps:
+                self._stop(Ended.STEPS)
+        elif isinstance(update, UsageUpdate) and update.cost and update.cost.currency == "USD":
+            self.cost = update.cost.amount
+            if self.limits.dollars is not None and self.cost > self.limits.dollars:
+                self._stop(Ended.COST)
+        elif isinstance(update, AgentMessageChunk) and isinstance(update.content, TextContentBlock):
+            self.said = (self.said + update.content.text)[-1 << 16 :]
+
+    async def request_permission(
+        self,
+        session_id: str,
+        tool_call: ToolCallUpdate,
+        options: list[PermissionOption],
+        **_: object,
+    ) -> RequestPermissionResponse:
+        """Allow once: the agent is confined to its copy, and what it leaves is judged."""
+        del session_id
+        self._note(tool_call)
+        for kind in ("allow_once", "allow_always"):
+            for option in options:
+                if option.kind == kind:
+                    return RequestPermissionResponse(
+                        outcome=AllowedOutcome(outcome="selected", option_id=option.option_id)
+                    )
+        return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+
+    async def read_text_file(
+        self,
+        session_id: str,
+        path: str,
+        line: int | None = None,
+        limit: int | None = None,
+        **_: object,
+    ) -> ReadTextFileResponse:
+        """Return a file of the workspace, or a range of its lines."""
+        del session_id
+        file = self._inside(path)
+        if not file.is_file():
+            raise RequestError.resource_not_found(path)
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+        first = max(0, (line or 1) - 1)
+        return ReadTextFileResponse(content="".join(lines[first:][: limit or len(lines)]))
+
+    async def write_text_file(
+        self, session_id: str, path: str, content: str, **_: object
+    ) -> WriteTextFileResponse:
+        """Write a file of the workspace."""
+        del session_id
+        file = self._inside(path)
+        if len(content) > _FILE_BYTES:
+            raise RequestError.invalid_params(
+                {"reason": f"a file holds at most {_FILE_BYTES} bytes"}
+            )
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+        return WriteTextFileResponse()
+
+    def _inside(self, path: str) -> Path:
+        """Return the file, links followed; refuse what lies outside of the workspace."""
+        file = (self.folder / path).resolve()
+        if not file.is_relative_to(self.folder.resolve()):
+            raise RequestError.invalid_params({"reason": f"{path} is outside of {self.folder}"})
+        return file
+
+    def _stop(self, reason: Ended) -> None:
+        self.reason = reason
+        self.over.set()
+
+    def _note(self, item: BaseModel) -> None:
+        data = item.model_dump(mode="json", by_alias=True, exclude_none=True)
+        self.log.write(json.dumps(data) + "\n")
+        self.log.flush()
