@@ -42,6 +42,7 @@ from warploom.propose.agent.session import (
     AgentReport,
     AgentTask,
     Ended,
+    split_command,
 )
 from warploom.toolchain.confine import confine
 
@@ -123,10 +124,13 @@ class AcpAgent:
             )  # fmt: skip
             if desk.over.is_set():
                 return desk.reason, (f"ended by us: {desk.reason}",)
+            if talk.done() and isinstance(talk.exception(), ConnectionError):
+                await asyncio.wait({gone}, timeout=_GRACE)
+            if gone.done() and not (talk.done() and talk.exception() is None):
+                last = _last_line(task.log / "stderr.txt")
+                return Ended.FAILED, (f"it ended with exit code {process.returncode}: {last}",)
             if talk.done():
                 return _outcome(talk)
-            if gone.done():
-                return Ended.FAILED, (f"the agent ended with exit code {process.returncode}",)
             return Ended.TIME, (f"ended after {task.limits.seconds:.0f} s, its limit",)
         finally:
             for waiting in (over, gone, talk):
@@ -174,6 +178,11 @@ def _outcome(talk: "asyncio.Task[str]") -> tuple[Ended, tuple[str, ...]]:
         raise error
     reason = talk.result()
     return (Ended.DONE, ()) if reason == "end_turn" else (Ended.FAILED, (f"it stopped: {reason}",))
+
+
+def _last_line(file: Path) -> str:
+    lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1][:200] if lines else "it said nothing"
 
 
 async def _end(process: Process) -> None:

@@ -72,7 +72,7 @@ class OwnAgent:
             key=f"agent/{task.key}",
             max_output_tokens=self.max_output_tokens,
             tools=tuple(meter.counted(tool) for tool in self.bench(task.workspace).tools()),
-            max_turns=task.limits.steps,
+            max_turns=task.limits.steps + 1,  # tools are counted by the meter
             timeout_s=task.limits.seconds,
         )
         ended, said, notes = Ended.DONE, "", ()
@@ -81,8 +81,7 @@ class OwnAgent:
         except _LimitError as error:
             ended, notes = error.ended, (error.message,)
         except _ENDS as error:
-            at_limit = isinstance(error, LLMOutputError) and meter.taken >= task.limits.steps
-            ended, notes = (Ended.STEPS if at_limit else Ended.FAILED), (error.message,)
+            ended, notes = Ended.FAILED, (error.message,)
         (task.log / "reply.txt").write_text(said, encoding="utf-8")
         spent = float(self.client.spent.dollars - before)
         seconds = time.monotonic() - started
@@ -111,6 +110,8 @@ class _Meter:
 
     def _require_room(self) -> None:
         limits = self.limits
+        if self.taken > limits.steps:
+            raise _LimitError(Ended.STEPS, f"ended after {limits.steps} tool calls, its limit")
         if time.monotonic() - self.started > limits.seconds:
             raise _LimitError(Ended.TIME, f"ended after {limits.seconds:.0f} s, its limit")
         spent = float(self.client.spent.dollars - self.before)

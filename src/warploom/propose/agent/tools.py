@@ -15,7 +15,8 @@ from warploom.evaluate.check import check
 from warploom.evaluate.evaluation import Evaluation
 from warploom.evaluate.plan import Effort
 from warploom.evaluate.workload import Workload
-from warploom.llm import Tool, tool
+from warploom.llm import Tool
+from warploom.llm.records import tool
 from warploom.propose.agent.workspace import Workspace
 from warploom.source import CUDAAnalyzer
 from warploom.source.patches import apply_diff_patch
