@@ -154,7 +154,7 @@ def test_steps_are_limited_and_the_work_so_far_is_kept(tmp_path: Path) -> None:
     script = [asks("edit_program", patch=EDIT), *[asks("list_files") for _ in range(40)]]
     proposal, _ = propose(script, tmp_path, AgentLimits(steps=4))
     assert "// changed by the agent" in proposal.text
-    assert any("step_limit" in note for note in proposal.notes)
+    assert any("step_limit" in note for note in proposal.notes), proposal.notes
 
 
 def test_time_is_limited(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ class OwnAgent:
             key=f"agent/{task.key}",
             max_output_tokens=self.max_output_tokens,
             tools=tuple(meter.counted(tool) for tool in self.bench(task.workspace).tools()),
-            max_turns=task.limits.steps + 1,  # tools are counted by the meter
+            max_turns=task.limits.steps + 2,  # the meter counts tools, and stops first
             timeout_s=task.limits.seconds,
         )
         ended, said, notes = Ended.DONE, "", ()
