@@ -1,0 +1,7 @@
+// Prints without end.
+#include <cuda_runtime.h>
+#include <cstdio>
+int main() {
+  cudaFree(nullptr);
+  for (;;) puts("Verification: PASS");
+}
