@@ -12,7 +12,7 @@ import pytest
 from warploom.core.errors import BadInputError, MissingToolError, ToolFailedError
 from warploom.core.records import Api
 from warploom.evaluate.workload import Workload
-from warploom.propose import ProposalContext, Stage
+from warploom.propose import ProposalContext, Stage, Trial
 from warploom.propose.agent import AgentLimits, AgentProposer
 from warploom.propose.agent.command import CommandAgent
 from warploom.propose.agent.session import Agent
@@ -30,7 +30,7 @@ def context(workload: Workload, *feedback: str) -> ProposalContext:
         CUDAAnalyzer(workload.program).analyze(),
         Api.LSA,
         Stage.DEVICE,
-        feedback=feedback,
+        trials=tuple(Trial(n, "", text, text) for n, text in enumerate(feedback, 1)),
     )
 
 

@@ -13,10 +13,9 @@ from warploom.llm import Budget, LLMClient, Usage
 from warploom.llm.backend import Delivery, Exchange, Results, ToolCall
 from warploom.llm.errors import LLMBudgetError
 from warploom.propose import Proposal, ProposalContext, Stage
-from warploom.propose.agent import AgentLimits, AgentProposer
+from warploom.propose.agent import AgentLimits, AgentProposer, AgentTask
 from warploom.propose.agent.own import OwnAgent
 from warploom.propose.agent.tools import Bench
-from warploom.propose.agent.workspace import Workspace
 from warploom.source import CUDAAnalyzer
 from warploom.testing.scripted import ScriptedModel
 
@@ -40,9 +39,9 @@ def propose(
     """Let the agent work by a script; return what it proposes, and the model."""
     model = ScriptedModel(script)
 
-    def bench(space: Workspace) -> Bench:
+    def bench(task: AgentTask) -> Bench:
         return Bench(
-            space, WORKLOAD, lambda path, level: evaluate(path, WORKLOAD, level=level), INCLUDE
+            task.workspace, WORKLOAD, lambda path, level: evaluate(path, WORKLOAD, level=level), INCLUDE
         )
 
     with LLMClient([model], Budget(tokens=1_000_000), folder / "llm") as client:
@@ -135,7 +134,7 @@ def test_a_session_cut_off_pays_for_nothing_twice(tmp_path: Path) -> None:
         pytest.raises(CutOffError),
         LLMClient([model], Budget(tokens=1_000_000), tmp_path / "llm") as client,
     ):
-        agent = OwnAgent(client, lambda space: Bench(space, WORKLOAD, evaluate_none, INCLUDE))
+        agent = OwnAgent(client, lambda task: Bench(task.workspace, WORKLOAD, evaluate_none, INCLUDE))
         AgentProposer(agent, WORKLOAD, "2.32.3", tmp_path, AgentLimits(steps=20)).propose(
             ProposalContext(TEXT, CUDAAnalyzer(WORKLOAD.program).analyze(), Api.LSA, Stage.DEVICE)
         )
@@ -169,7 +168,7 @@ def test_the_runs_budget_ends_the_run(tmp_path: Path) -> None:
         LLMClient([model], Budget(tokens=10), tmp_path / "llm") as client,
         pytest.raises(LLMBudgetError),
     ):
-        agent = OwnAgent(client, lambda space: Bench(space, WORKLOAD, evaluate_none, INCLUDE))
+        agent = OwnAgent(client, lambda task: Bench(task.workspace, WORKLOAD, evaluate_none, INCLUDE))
         AgentProposer(agent, WORKLOAD, "2.32.3", tmp_path).propose(
             ProposalContext(TEXT, CUDAAnalyzer(WORKLOAD.program).analyze(), Api.LSA, Stage.DEVICE)
         )

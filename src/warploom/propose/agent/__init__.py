@@ -4,7 +4,17 @@ Each works on a copy of the workload, under limits; only the program that it lea
 judged like any other candidate.
 """
 
+from warploom.propose.agent.options import AgentOptions, outside_agent
 from warploom.propose.agent.proposer import AgentProposer
 from warploom.propose.agent.session import Agent, AgentLimits, AgentReport, AgentTask, Ended
 
-__all__ = ["Agent", "AgentLimits", "AgentProposer", "AgentReport", "AgentTask", "Ended"]
+__all__ = [
+    "Agent",
+    "AgentLimits",
+    "AgentOptions",
+    "AgentProposer",
+    "AgentReport",
+    "AgentTask",
+    "Ended",
+    "outside_agent",
+]

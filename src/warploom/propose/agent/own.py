@@ -19,7 +19,6 @@ from warploom.llm.errors import (
 )
 from warploom.propose.agent.session import AgentLimits, AgentReport, AgentTask, Ended
 from warploom.propose.agent.tools import Bench
-from warploom.propose.agent.workspace import Workspace
 
 SYSTEM = Path(__file__).with_name("system.md")
 _SUMMARY = 600
@@ -42,12 +41,12 @@ class OwnAgent:
 
     Attributes:
         client: asks the model; its budget and records are the run's.
-        bench: makes the tools for a workspace.
+        bench: makes the tools for a session.
         max_output_tokens: of one reply.
     """
 
     client: LLMClient
-    bench: Callable[[Workspace], Bench]
+    bench: Callable[[AgentTask], Bench]
     max_output_tokens: int = 16_384
 
     @property
@@ -71,7 +70,7 @@ class OwnAgent:
             prompt=task.instruction,
             key=f"agent/{task.key}",
             max_output_tokens=self.max_output_tokens,
-            tools=tuple(meter.counted(tool) for tool in self.bench(task.workspace).tools()),
+            tools=tuple(meter.counted(tool) for tool in self.bench(task).tools()),
             max_turns=task.limits.steps + 2,  # the meter counts tools, and stops first
             timeout_s=task.limits.seconds,
         )

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import Template
 from typing import TypedDict, cast
@@ -11,6 +11,7 @@ from warploom.core.errors import ToolFailedError
 from warploom.core.jsontext import write_json
 from warploom.core.records import to_json
 from warploom.evaluate.workload import Workload
+from warploom.llm.errors import LLMBudgetError
 from warploom.propose.agent.session import Agent, AgentLimits, AgentReport, AgentTask, Ended
 from warploom.propose.agent.workspace import AgentLeftNothingError, Workspace, make_workspace
 from warploom.propose.protocol import Proposal, ProposalContext, Stage
@@ -46,7 +47,7 @@ class AgentProposer:
         workload: what is copied; its program is replaced by the context's text.
         nccl: NCCL version whose rules hold.
         folder: of the run; each session has its own below it.
-        limits: of one session.
+        limits: of one session; its dollars are those of all sessions together.
     """
 
     agent: Agent
@@ -66,12 +67,13 @@ class AgentProposer:
         Raises:
             MissingToolError: the agent is not on this machine.
             ToolFailedError: it failed, and changed nothing.
+            LLMBudgetError: the sessions before have used up the dollars.
         """
         key = f"{context.stage}-{context.attempt}"
         place = self.folder / f"agent-{key}"
         if not (place / "session.json").is_file():
             self._hold(context, key, place)
-        kept = cast("_Kept", json.loads((place / "session.json").read_text(encoding="utf-8")))
+        kept = _read(place / "session.json")
         return Proposal(
             text=(place / self.workload.program.name).read_bytes().decode(),
             origin=self.name,
@@ -84,10 +86,13 @@ class AgentProposer:
         """Hold a session and keep what came of it; `session.json` is written last."""
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        space = make_workspace(self.workload, context.text, place / "work")
+        limits = self._limits()
+        space = make_workspace(self.workload, _shown(context), place / "work")
         instruction = self.instruction(context)
         (place / "task.md").write_text(instruction, encoding="utf-8")
-        report = self.agent.work(AgentTask(key, instruction, space, self.limits, place))
+        report = self.agent.work(
+            AgentTask(key, context.api, context.stage, instruction, space, limits, place)
+        )
         if report.ended is Ended.FAILED and not space.changed:
             raise ToolFailedError(
                 f"{self.name} must work on its copy, but failed and changed nothing: "
@@ -98,12 +103,28 @@ class AgentProposer:
         (place / self.workload.program.name).write_bytes(text.encode())
         write_json(place / "session.json", _with_notes(report, notes))
 
+    def _limits(self) -> AgentLimits:
+        """Return the session's limits: the dollars that the run has left.
+
+        Raises:
+            LLMBudgetError: none are left.
+        """
+        if self.limits.dollars is None:
+            return self.limits
+        spent = sum(_read(file)["cost"] or 0.0 for file in self.folder.glob("*/session.json"))
+        left = self.limits.dollars - spent
+        if left <= 0 < spent:
+            raise LLMBudgetError(
+                f"agents have cost ${spent:.2f}, and the cap is ${self.limits.dollars:.2f}",
+                hint="raise --max-cost",
+            )
+        return replace(self.limits, dollars=left)
+
     def instruction(self, context: ProposalContext) -> str:
         """Return the task in words."""
         workload = self.workload
         team = workload.ranks if workload.lsa_size is None else workload.lsa_size
         calls = [f"- line {c.line}: {c.name}" for c in context.analysis.collectives]
-        feedback = "".join(f"\n{item}\n" for item in context.feedback)
         options = f" --lsa-size {team} --nccl {self.nccl}"
         options += "".join(f" -D {name}={value}" for name, value in workload.defines.items())
         return Template(TASK.read_text(encoding="utf-8")).substitute(
@@ -114,9 +135,29 @@ class AgentProposer:
             nccl=self.nccl,
             stage=_STAGES[context.stage],
             calls="\n".join(calls),
-            feedback=f"\nEarlier versions failed:\n{feedback}" if feedback else "",
+            feedback=_told(context),
             options=options,
         )
+
+
+def _read(file: Path) -> _Kept:
+    return cast("_Kept", json.loads(file.read_text(encoding="utf-8")))
+
+
+def _shown(context: ProposalContext) -> str:
+    """Return the text to go on with: the last attempt's, the last stage's, or the original."""
+    last = next((trial.text for trial in reversed(context.trials) if trial.text), "")
+    return last or context.base or context.text
+
+
+def _told(context: ProposalContext) -> str:
+    """Return what the evaluator said of the last attempt."""
+    if not context.trials:
+        return ""
+    last = context.trials[-1]
+    report = last.report or last.failure
+    said = f"\nThe program is as attempt {last.number} left it. The evaluator said of it:\n\n"
+    return f"{said}```\n{report.rstrip()}\n```\n" + (f"\n{last.diagnosis}\n" if last.diagnosis else "")
 
 
 def _taken(space: Workspace) -> tuple[str, tuple[str, ...]]:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Protocol
 
 from warploom.core.errors import BadInputError
+from warploom.core.records import Api
 from warploom.propose.agent.workspace import Workspace
+from warploom.propose.protocol import Stage
 
 
 def split_command(text: str) -> tuple[str, ...]:
@@ -60,11 +62,13 @@ class AgentLimits:
 class AgentTask:
     """What an agent is asked to do.
 
-    `key` names the session within its run, such as "device/1". `log` is the folder for the
-    session's transcript.
+    `key` names the session within its run, such as "device-1"; `api` and `stage` say what the
+    program is judged by. `log` is the folder for the session's transcript.
     """
 
     key: str
+    api: Api
+    stage: Stage
     instruction: str
     workspace: Workspace
     limits: AgentLimits

@@ -69,9 +69,8 @@ def make_workspace(workload: Workload, text: str, folder: Path) -> Workspace:
     Raises:
         BadInputError: the workload's folder is too large to copy.
     """
-    root, program = workload.root, workload.program
-    inside = program.is_relative_to(root) and (root / "workload.toml").is_file()
-    if inside:
+    root, program = workload.root, own_file(workload)
+    if program.is_relative_to(root) and (root / "workload.toml").is_file():
         _require_small(root)
         shutil.copytree(root, folder, ignore=_LEFT_OUT, symlinks=True, dirs_exist_ok=True)
         copy = folder / program.relative_to(root)
@@ -83,6 +82,13 @@ def make_workspace(workload: Workload, text: str, folder: Path) -> Workspace:
     copy.unlink(missing_ok=True)
     copy.write_bytes(text.encode("utf-8", "surrogateescape"))
     return Workspace(folder, copy, text)
+
+
+def own_file(workload: Workload) -> Path:
+    """Return the user's file, where the workload's program is a copy of it elsewhere."""
+    name = workload.program.name
+    places = (workload.program, *(folder / name for folder in reversed(workload.include_dirs)))
+    return next((p for p in places if p.is_relative_to(workload.root) and p.is_file()), places[0])
 
 
 def _require_small(root: Path) -> None:
