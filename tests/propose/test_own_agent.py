@@ -8,6 +8,7 @@ import pytest
 
 from warploom.core.records import Api
 from warploom.evaluate.cascade import evaluate
+from warploom.evaluate.evaluation import Evaluation
 from warploom.evaluate.workload import Workload
 from warploom.llm import Budget, LLMClient, Usage
 from warploom.llm.backend import Delivery, Exchange, Results, ToolCall
@@ -39,9 +40,15 @@ def propose(
     """Let the agent work by a script; return what it proposes, and the model."""
     model = ScriptedModel(script)
 
+    def judge(path: Path, level: int) -> Evaluation:
+        return evaluate(path, WORKLOAD, level=level)
+
     def bench(task: AgentTask) -> Bench:
         return Bench(
-            task.workspace, WORKLOAD, lambda path, level: evaluate(path, WORKLOAD, level=level), INCLUDE
+            task.workspace,
+            WORKLOAD,
+            lambda path, level: evaluate(path, WORKLOAD, level=level),
+            INCLUDE,
         )
 
     with LLMClient([model], Budget(tokens=1_000_000), folder / "llm") as client:
@@ -134,7 +141,7 @@ def test_a_session_cut_off_pays_for_nothing_twice(tmp_path: Path) -> None:
         pytest.raises(CutOffError),
         LLMClient([model], Budget(tokens=1_000_000), tmp_path / "llm") as client,
     ):
-        agent = OwnAgent(client, lambda task: Bench(task.workspace, WORKLOAD, evaluate_none, INCLUDE))
+        agent = OwnAgent(client, unjudged)
         AgentProposer(agent, WORKLOAD, "2.32.3", tmp_path, AgentLimits(steps=20)).propose(
             ProposalContext(TEXT, CUDAAnalyzer(WORKLOAD.program).analyze(), Api.LSA, Stage.DEVICE)
         )
@@ -144,9 +151,13 @@ def test_a_session_cut_off_pays_for_nothing_twice(tmp_path: Path) -> None:
     assert proposal.summary == "Done."
 
 
-def evaluate_none(path: Path, level: int) -> None:
-    """No script of these tests evaluates."""
-    raise AssertionError(f"{path} was to be evaluated at level {level}")
+def unjudged(task: AgentTask) -> Bench:
+    """Return tools of which none may evaluate."""
+
+    def judge(path: Path, level: int) -> Evaluation:
+        raise AssertionError(f"{path} was to be evaluated at level {level}")
+
+    return Bench(task.workspace, WORKLOAD, judge, INCLUDE)
 
 
 def test_steps_are_limited_and_the_work_so_far_is_kept(tmp_path: Path) -> None:
@@ -168,7 +179,7 @@ def test_the_runs_budget_ends_the_run(tmp_path: Path) -> None:
         LLMClient([model], Budget(tokens=10), tmp_path / "llm") as client,
         pytest.raises(LLMBudgetError),
     ):
-        agent = OwnAgent(client, lambda task: Bench(task.workspace, WORKLOAD, evaluate_none, INCLUDE))
+        agent = OwnAgent(client, unjudged)
         AgentProposer(agent, WORKLOAD, "2.32.3", tmp_path).propose(
             ProposalContext(TEXT, CUDAAnalyzer(WORKLOAD.program).analyze(), Api.LSA, Stage.DEVICE)
         )

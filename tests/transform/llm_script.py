@@ -8,6 +8,7 @@ from warploom.core.records import Api
 from warploom.propose import ProposalContext, Stage
 from warploom.propose.rules import RulesProposer
 from warploom.source import CUDAAnalyzer
+from warploom.source.patches import apply_diff_patch
 
 PROGRAM = r"""#include <cuda_runtime.h>
 #include <mpi.h>
@@ -77,6 +78,21 @@ def right(stage: Stage = Stage.DEVICE) -> str:
     made = RulesProposer().propose(ProposalContext(PROGRAM, analysis, Api.GIN, stage))
     assert made is not None
     return made.text.replace("int main(", "// Communicates from the device.\nint main(")
+
+
+def versions() -> list[str]:
+    """The programs that `replies` come to, one after the other."""
+    first, *edits, last = replies()
+    texts = [_unfenced(first)]
+    for reply in edits:
+        made = apply_diff_patch(texts[-1], reply, free=True)
+        assert made.applied, made.error
+        texts.append(made.text)
+    return [*texts, _unfenced(last)]
+
+
+def _unfenced(reply: str) -> str:
+    return reply.split("```cuda\n")[1].rsplit("```", 1)[0]
 
 
 def fenced(text: str) -> str:

@@ -251,7 +251,7 @@ def transform(
     proposer: Annotated[
         str,
         typer.Option(
-            "--proposer", metavar="WHO", help="rules, llm, or auto: rules first, then a model."
+            "--proposer", metavar="WHO", help="rules, llm, agent, or auto: rules, then a model."
         ),
     ] = "auto",
     models: Annotated[
@@ -269,6 +269,24 @@ def transform(
     no_judge: Annotated[
         bool, typer.Option("--no-judge", help="Show findings without an explanation of a model.")
     ] = False,
+    agent: Annotated[
+        str,
+        typer.Option(
+            "--agent", metavar="AGENT", help="own, acp:COMMAND or command:TEMPLATE (docs/agents)."
+        ),
+    ] = "own",
+    agent_seconds: Annotated[
+        float | None,
+        typer.Option("--agent-seconds", metavar="S", help="Seconds for one session. [1800]"),
+    ] = None,
+    agent_steps: Annotated[
+        int | None,
+        typer.Option("--agent-steps", metavar="N", help="Tool calls in one session. [60]"),
+    ] = None,
+    agent_env: Annotated[
+        list[str] | None,
+        typer.Option("--agent-env", metavar="NAME", help="Pass this variable to the agent."),
+    ] = None,
     max_cost: Annotated[
         float | None, typer.Option("--max-cost", metavar="USD", help="Dollars for models, at most.")
     ] = None,
@@ -313,9 +331,10 @@ def transform(
         includes=tuple(map(str, includes or ())), lsa_size=lsa_size, seeds=seeds, nccl=nccl,
         timeout=timeout, jobs=jobs, one_stage=one_stage, no_nvcc=no_nvcc, no_markers=no_markers,
         no_warmup=no_warmup, proposer=proposer, models=tuple(models or ()),
-        judge_model=judge_model, no_judge=no_judge, max_cost=max_cost, max_tokens=max_tokens,
-        max_requests=max_requests, max_seconds=max_seconds, price=price, stream=stream,
-        attempts=attempts, as_json=as_json,
+        judge_model=judge_model, no_judge=no_judge, agent=agent, agent_seconds=agent_seconds,
+        agent_steps=agent_steps, agent_env=tuple(agent_env or ()), max_cost=max_cost,
+        max_tokens=max_tokens, max_requests=max_requests, max_seconds=max_seconds, price=price,
+        stream=stream, attempts=attempts, as_json=as_json,
     )  # fmt: skip
     return run_transform(ask, resume)
 

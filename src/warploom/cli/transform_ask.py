@@ -18,6 +18,7 @@ from warploom.core.jsontext import write_json
 from warploom.core.records import Json
 from warploom.evaluate.workload import Workload
 from warploom.llm import Budget, LLMSettings, Price
+from warploom.propose.agent import OWN, AgentLimits, AgentOptions
 from warploom.propose.llm import ModelOptions
 from warploom.transform import TransformConfig
 
@@ -51,6 +52,10 @@ class TransformAsk:
     models: tuple[str, ...] = ()
     judge_model: str | None = None
     no_judge: bool = False
+    agent: str = OWN
+    agent_seconds: float | None = None
+    agent_steps: int | None = None
+    agent_env: tuple[str, ...] = ()
     max_cost: float | None = None
     max_tokens: int | None = None
     max_requests: int | None = None
@@ -89,12 +94,13 @@ class TransformAsk:
         """Return the configuration; raise BadInputError where an option breaks a rule."""
         config = TransformConfig(
             api_type=self.api,
-            two_stage=not self.one_stage,
+            two_stage=not self.one_stage and self.proposer != "agent",
             nvcc=not self.no_nvcc,
             evolve_markers=not self.no_markers,
             warmup=not self.no_warmup,
             proposer=self.proposer,
             model=self._model_options() if self.models else None,
+            agent=self._agent_options(),
             jobs=self.jobs,
         )
         tries = self.attempts
@@ -103,6 +109,15 @@ class TransformAsk:
         return replace(
             config, max_iterations=tries, stage_a_iterations=tries, stage_b_iterations=tries
         )
+
+    def _agent_options(self) -> AgentOptions:
+        usual = AgentLimits()
+        limits = AgentLimits(
+            usual.seconds if self.agent_seconds is None else self.agent_seconds,
+            usual.steps if self.agent_steps is None else self.agent_steps,
+            self.max_cost,
+        )
+        return AgentOptions(self.agent, limits, self.agent_env)
 
     def _model_options(self) -> ModelOptions:
         judges = (self.judge_model,) if self.judge_model else ()

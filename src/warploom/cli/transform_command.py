@@ -26,7 +26,7 @@ def run_transform(ask: TransformAsk, resume: Path | None) -> int:
     workload, config = asked.workload(), asked.config()
     place = Path(asked.out or f"{workload.name}-device")
     run = resume
-    if run is None and config.model is not None:
+    if run is None and config.keeps_run:
         run = free_run_dir(place)
         replace(asked, out=str(place)).save(run, workload.program)
     try:

@@ -8,10 +8,11 @@ from warploom.core.errors import BadInputError
 from warploom.core.records import Api, Timing
 from warploom.evaluate.plan import ALL_TIMINGS
 from warploom.evaluate.workload import Workload
+from warploom.propose.agent import OWN, AgentOptions
 from warploom.propose.llm import ModelOptions
 
 AUTO = "auto"
-PROPOSERS = (AUTO, "rules", "llm")
+PROPOSERS = (AUTO, "rules", "llm", "agent")
 API_TYPES = (*(str(api) for api in Api), AUTO)
 
 
@@ -31,9 +32,10 @@ class TransformConfig:
         warmup: whether to add a warm-up round to a program that times itself without one.
         diagnostic_rerun: run a candidate that failed again, with a synchronisation after each
             launch, to name the kernel that failed.
-        proposer: who proposes: `rules`; `llm`, a language model; or `auto`: the rules, and where
-            they refuse or fail a model, if `model` names one.
+        proposer: who proposes: `rules`; `llm`, a language model; `agent`, a coding agent; or
+            `auto`: the rules, and where they refuse or fail a model, if `model` names one.
         model: which models propose, and what they may cost; None: no model takes part.
+        agent: which coding agent proposes, and within which limits.
         ranks: number of ranks; None: the workload's.
         defines: macros by name, added to the workload's.
         include_dirs: further include folders.
@@ -56,6 +58,7 @@ class TransformConfig:
     diagnostic_rerun: bool = True
     proposer: str = AUTO
     model: ModelOptions | None = None
+    agent: AgentOptions = field(default_factory=AgentOptions)
     ranks: int | None = None
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
     include_dirs: tuple[Path, ...] = ()
@@ -80,11 +83,22 @@ class TransformConfig:
             raise BadInputError(
                 f"proposer must be one of {', '.join(PROPOSERS)}, got {self.proposer!r}"
             )
-        if self.proposer == "llm" and self.model is None:
+        if self.needs_model and self.model is None:
+            who = "the proposer llm" if self.proposer == "llm" else "warploom's own agent"
             raise BadInputError(
-                "the proposer llm needs a model, but none is named",
+                f"{who} needs a model, but none is named",
                 hint="name one, such as --model anthropic:claude-sonnet-4-5, or set WARPLOOM_MODEL",
             )
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether nothing can be proposed without a model."""
+        return self.proposer == "llm" or (self.proposer == "agent" and self.agent.agent == OWN)
+
+    @property
+    def keeps_run(self) -> bool:
+        """Whether something may have to be paid for, so that the run's folder is kept."""
+        return self.model is not None or self.proposer == "agent"
 
     def applied_to(self, workload: Workload) -> Workload:
         """Return the workload with what this configuration changes."""

@@ -89,9 +89,10 @@ class PreTransformPipeline:
         """Transform the program or workload at `source_path` and write to `output_dir`.
 
         Nothing is written to `output_dir` before the outcome is known; a refusal writes nothing.
-        Where a model may take part, attempts and paid calls are kept in `run_dir`. A run with the
-        same `run_dir` goes on where an earlier one ended, and pays for nothing twice. Default for
-        it: `output_dir` with `.run` behind its name, or `.run-2` and so on where that is taken.
+        Where a model or an agent may take part, attempts and paid calls are kept in `run_dir`. A
+        run with the same `run_dir` goes on where an earlier one ended, and pays for nothing twice.
+        Default: `output_dir` with `.run` behind its name, or `.run-2` and so on where that is
+        taken.
 
         Raises:
             BadInputError: the input is wrong, does not communicate, or fails before it is changed.
@@ -101,7 +102,7 @@ class PreTransformPipeline:
             LLMError: a model was needed and could not be had, or a cap stands before the next call.
         """
         started = time.monotonic()
-        if self.config.model is not None:
+        if self.config.keeps_run:
             kept = Path(run_dir) if run_dir else free_run_dir(Path(output_dir))
             self.transformer.run_dir = kept
         given = source_path if isinstance(source_path, Workload) else load_target(source_path)

@@ -10,6 +10,7 @@ from warploom.evaluate.workload import Workload
 from warploom.propose import Proposal, ProposalContext, Proposer
 from warploom.propose.llm import Facts, LLMProposer, ModelOptions
 from warploom.propose.rules import RulesProposer
+from warploom.transform.agents import open_agent
 from warploom.transform.config import TransformConfig
 
 CALLS = "calls"
@@ -76,6 +77,9 @@ def open_proposer(config: TransformConfig, workload: Workload, folder: Path) -> 
     elif config.proposer == "llm":
         with make_model(()) as model:
             yield model
+    elif config.proposer == "agent":
+        with open_agent(config, workload, folder, folder / CALLS) as agent:
+            yield agent
     else:
         auto = AutoProposer(make_model if options is not None else None)
         try:

@@ -157,7 +157,9 @@ def _told(context: ProposalContext) -> str:
     last = context.trials[-1]
     report = last.report or last.failure
     said = f"\nThe program is as attempt {last.number} left it. The evaluator said of it:\n\n"
-    return f"{said}```\n{report.rstrip()}\n```\n" + (f"\n{last.diagnosis}\n" if last.diagnosis else "")
+    return f"{said}```\n{report.rstrip()}\n```\n" + (
+        f"\n{last.diagnosis}\n" if last.diagnosis else ""
+    )
 
 
 def _taken(space: Workspace) -> tuple[str, tuple[str, ...]]:

@@ -1,0 +1,63 @@
+"""Opens the coding agent that a configuration asks for."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import warploom.emulator
+from warploom.core.errors import MissingToolError
+from warploom.evaluate.cascade import evaluate
+from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluate.survey import nccl_version
+from warploom.evaluate.transform_rule import TransformRule
+from warploom.evaluate.workload import Workload
+from warploom.llm import LLMClient
+from warploom.propose import Stage
+from warploom.propose.agent import OWN, AgentProposer, AgentTask, outside_agent
+from warploom.propose.agent.own import OwnAgent
+from warploom.propose.agent.tools import Bench
+from warploom.toolchain.nccl import get_nccl
+from warploom.transform.config import TransformConfig
+
+SESSIONS = "agents"
+"""The folder of a run that holds the sessions of agents."""
+
+
+@contextmanager
+def open_agent(
+    config: TransformConfig, workload: Workload, folder: Path, calls: Path
+) -> Generator[AgentProposer]:
+    """Yield the agent's proposer; its sessions are kept in `folder`/agents.
+
+    The calls of warploom's own agent are recorded in `calls`.
+    """
+    nccl = config.nccl or nccl_version(workload)
+    options = config.agent
+    place = folder / SESSIONS
+    if options.agent != OWN:
+        yield AgentProposer(outside_agent(options), workload, nccl, place, options.limits)
+        return
+    model = config.model
+    assert model is not None, "the configuration has checked this"
+
+    def bench(task: AgentTask) -> Bench:
+        def judge(program: Path, level: int) -> Evaluation:
+            api = task.api if task.stage is Stage.DEVICE else None
+            return evaluate(
+                program, workload, level=level, rule=TransformRule(api, True), nccl=nccl,
+                nvcc=config.nvcc, seeds=config.seeds, timings=config.timings, jobs=config.jobs,
+            )  # fmt: skip
+
+        return Bench(task.workspace, workload, judge, _headers(nccl))
+
+    with LLMClient(model.models, model.budget, calls, settings=model.settings) as client:
+        agent = OwnAgent(client, bench, model.max_output_tokens)
+        yield AgentProposer(agent, workload, nccl, place, options.limits)
+
+
+def _headers(nccl: str) -> Path:
+    """Return the NCCL headers of this version, or the emulator's where they are not at hand."""
+    try:
+        return get_nccl(nccl).include
+    except MissingToolError:
+        return Path(warploom.emulator.__file__).parent / "include"
