@@ -81,6 +81,13 @@ def test_a_wait_beyond_the_limit_is_not_waited(tmp_path: Path) -> None:
     assert isinstance(error, LLMOverloadedError) and len(server.asked) == 1
 
 
+def test_no_credit_left_is_not_repeated(tmp_path: Path) -> None:
+    with LoopbackServer([Status(429, "You are out of credit", "insufficient_quota"), OK]) as server:
+        error, _ = ask(server, "openai", tmp_path)
+    assert isinstance(error, LLMOverloadedError) and "add credit" in error.hint
+    assert len(server.asked) == 1
+
+
 def test_an_overload_within_a_stream_is_retried(tmp_path: Path) -> None:
     with LoopbackServer([Status(529, in_stream=True), OK]) as server:
         reply, _ = ask(server, "anthropic", tmp_path, settings={"stream": True})

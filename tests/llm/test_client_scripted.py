@@ -192,3 +192,43 @@ def test_two_processes_cannot_share_a_folder(tmp_path: Path) -> None:
         with pytest.raises(BadInputError, match="another process"):
             LLMClient([ScriptedModel([])], ENOUGH, tmp_path)
         LLMClient([ScriptedModel([])], ENOUGH, tmp_path, replay_only=True)
+
+
+def test_a_blocking_call_within_an_event_loop_says_so(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with LLMClient([ScriptedModel([])], ENOUGH, tmp_path) as client:
+            with pytest.raises(BadInputError, match="within an event loop"):
+                client.ask_blocking(request())
+
+    asyncio.run(run())
+
+
+def test_a_tool_that_refuses_its_input_tells_the_model(tmp_path: Path) -> None:
+    async def read(arguments: Path_) -> str:
+        raise BadInputError(f"no such file: {arguments.path}")
+
+    call = ToolCall("1", "look", '{"path": "gone"}')
+    model = ScriptedModel([Delivery("", Usage(1, 1), "tool_call", tool_calls=(call,)), "I see"])
+    ask(tmp_path, model, request(tools=(tool("look", "Reads.", Path_, read),)))
+    shown = model.exchanges[1].turns[-1]
+    assert isinstance(shown, Results) and shown.results[0].text == "error: no such file: gone"
+    results = next(tmp_path.glob("*/results.json"))
+    results.write_text("[1")
+    with pytest.raises(BadInputError, match="not the results of tools"):
+        ask(tmp_path, ScriptedModel([]), request(tools=(tool("look", "Reads.", Path_, read),)))
+
+
+def test_a_call_that_was_cut_off_is_asked_of_the_same_model(tmp_path: Path) -> None:
+    def models(first: object) -> list[ScriptedModel]:
+        return [ScriptedModel([first, "more"], name="a"), ScriptedModel(["other"], name="b")]
+
+    async def cut(client: LLMClient) -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await client.ask(request())
+
+    with LLMClient(models(Slow("x", 30)), ENOUGH, tmp_path) as client:
+        client._loop().run(cut(client))
+    with LLMClient(models("back"), ENOUGH, tmp_path) as client:
+        assert client.ask_blocking(request()).model == "a"
+        assert client.ask_blocking(request(key="next")).model == "b"

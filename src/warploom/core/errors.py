@@ -7,7 +7,8 @@ WarploomError
 │   └── RefusedError     a program that the rules cannot transform
 ├── UnsupportedError     something is not emulated or supported exit code 3
 ├── MissingToolError     a compiler, header or package is absent exit code 3
-└── ToolFailedError      a tool that we ran broke unexpectedly  exit code 3
+├── ToolFailedError      a tool that we ran broke unexpectedly  exit code 3
+└── LLMError             a language model; see llm/errors.py
 
 Messages state the rule and the value: what must hold, and what was got.
 """

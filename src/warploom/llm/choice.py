@@ -30,9 +30,14 @@ class Arm:
 
 @dataclass(slots=True)
 class ChoiceState:
-    """All that a choice knows; saved after each change. `done` are the calls rewarded already."""
+    """All that a choice knows; saved after each change.
+
+    `chosen` says who was picked for each call, so that a call that was cut off is asked of the same
+    model again; `done` are the calls rewarded already.
+    """
 
     arms: dict[str, Arm] = field(default_factory=dict[str, Arm])
+    chosen: dict[str, str] = field(default_factory=dict[str, str])
     done: set[str] = field(default_factory=set[str])
 
     @property
@@ -136,8 +141,12 @@ class ChoiceFile:
         """Return a model for a call, and save that it was picked; one model needs no choice."""
         if len(self._models) == 1:
             return self._models[0]
+        before = self._state.chosen.get(call_id)
+        if before in self._models:
+            return before
         model = self._choice.pick(self._models, self._state, call_id)
         self._state.arms.setdefault(model, Arm()).picks += 1
+        self._state.chosen[call_id] = model
         self._save()
         return model
 
@@ -160,7 +169,9 @@ class ChoiceFile:
         self._save()
 
     def _save(self) -> None:
-        write_json(self._path, {"arms": self._state.arms, "done": sorted(self._state.done)})
+        state = self._state
+        done = sorted(state.done)
+        write_json(self._path, {"arms": state.arms, "chosen": state.chosen, "done": done})
 
 
 def _mean_cost(arm: Arm) -> float:
@@ -174,7 +185,7 @@ def _load(path: Path) -> ChoiceState:
     try:
         data = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
         arms = {name: Arm(**arm) for name, arm in data["arms"].items()}
-        return ChoiceState(arms, set(data["done"]))
+        return ChoiceState(arms, dict(data["chosen"]), set(data["done"]))
     except (ValueError, KeyError, TypeError) as error:
         raise BadInputError(
             f"not the state of a choice of models: {error}",

@@ -92,7 +92,7 @@ class LLMClient:
                 self._ledger,
                 self._recorder,
             )
-        except BadInputError:
+        except BadInputError:  # a changed record or state
             self._recorder.close()
             raise
         self._busy: set[str] = set()
@@ -130,7 +130,16 @@ class LLMClient:
             self._busy.discard(clean.key)
 
     def ask_blocking(self, request: LLMRequest) -> LLMReply:
-        """Do what `ask` does, and wait for it; for code without an event loop."""
+        """Do what `ask` does, and wait for it; for code without an event loop.
+
+        Raises:
+            LLMError: as `ask`.
+            BadInputError: called from within an event loop.
+        """
+        if _in_event_loop():
+            raise BadInputError(
+                "ask_blocking was called from within an event loop", hint="await ask(...) there"
+            )
         return self._loop().run(self.ask(request))
 
     def reward(self, reply: LLMReply, gain: float) -> None:
@@ -268,6 +277,14 @@ class LLMClient:
             )
 
 
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 async def _run_tool(tool: Tool | None, wanted: ToolCall, known: Mapping[str, Tool]) -> str:
     if tool is None:
         return f"error: there is no tool {wanted.name!r}; there are {', '.join(known) or 'none'}"
@@ -275,7 +292,10 @@ async def _run_tool(tool: Tool | None, wanted: ToolCall, known: Mapping[str, Too
         values = tool.arguments.model_validate_json(wanted.arguments or "{}")
     except ValidationError as error:
         return f"error: the arguments do not fit: {error.errors(include_url=False)[:5]}"
-    return await tool.run(values)
+    try:
+        return await tool.run(values)
+    except BadInputError as error:  # the model's input, so it is told
+        return f"error: {error}"
 
 
 def _check_finish(call: Call, request: LLMRequest) -> None:

@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.llm.backend import Backend, Exchange, Said
 from warploom.llm.choice import RoundRobin
@@ -57,7 +58,11 @@ class EmbeddingClient:
         self._ledger = Ledger(budget or Budget())
         if not replay_only:
             self._recorder.open()
-        self._ledger.restore(*self._recorder.spent())
+        try:
+            self._ledger.restore(*self._recorder.spent())
+        except BadInputError:
+            self._recorder.close()
+            raise
         self._sender = Sender(
             [model],
             RoundRobin(),

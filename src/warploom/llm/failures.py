@@ -128,6 +128,13 @@ def from_connection(error: Exception, model: str) -> AttemptError:
     return AttemptError(_unreachable(model, said), again=True, maybe_billed=True)
 
 
+def from_broken_reply(model: str) -> AttemptError:
+    """Return the failure of a reply that the provider ended with an error."""
+    problem = f"{model} ended its reply with an error"
+    server = LLMServerError(problem, hint="try later, or use another model")
+    return AttemptError(server, again=True, maybe_billed=True)
+
+
 def from_missing_key(error: Exception, model: str) -> AttemptError:
     """Return the failure of a call for which the SDK found no key."""
     return AttemptError(_key_error(model, _short(str(error))), again=False)

@@ -26,6 +26,7 @@ from warploom.core.records import Json
 from warploom.llm.backend import Delivery, Exchange, Repair, Results, Said, ToolCall, Turn
 from warploom.llm.failures import (
     from_api,
+    from_broken_reply,
     from_connection,
     from_missing_key,
     from_nonsense,
@@ -56,8 +57,7 @@ class ProviderModel:
     async def send(self, exchange: Exchange) -> Delivery:
         """Send once; see `Backend.send`."""
         try:
-            response = await self._respond(exchange)
-            return _delivery(response)
+            delivery = _delivery(await self._respond(exchange))
         except ModelAPIError as error:
             raise from_api(error, self._name) from error
         except UnexpectedModelBehavior as error:
@@ -70,6 +70,9 @@ class ProviderModel:
             raise from_connection(error, self._name) from error
         except _NONSENSE as error:  # what the SDKs raise for a reply of another shape
             raise from_nonsense(error, self._name) from error
+        if delivery.finish == "error":
+            raise from_broken_reply(self._name)
+        return delivery
 
     async def close(self) -> None:
         """Close connections."""

@@ -135,7 +135,11 @@ class Recorder:
         path = self.folder / call_id / _RESULTS
         if not path.is_file():
             return None
-        return tuple(ToolResult(**item) for item in json.loads(path.read_text(encoding="utf-8")))
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            return tuple(ToolResult(**item) for item in told)
+        except (ValueError, TypeError) as error:
+            raise _changed(path, "the results of tools", error) from None
 
     def intend(self, call_id: str, estimate: Estimate) -> Path:
         """Note that a call is about to be sent; returns the note, to be removed when it ended."""
@@ -195,11 +199,15 @@ def _read(path: Path) -> Call:
             failures=tuple(Failure(**item) for item in data["failures"]),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise BadInputError(
-            f"not a recorded call: {error}",
-            file=str(path),
-            hint="the file was changed; delete its folder to pay for the call again",
-        ) from None
+        raise _changed(path, "a recorded call", error) from None
+
+
+def _changed(path: Path, what: str, error: Exception) -> BadInputError:
+    return BadInputError(
+        f"not {what}: {error}",
+        file=str(path),
+        hint="the file was changed; delete its folder to pay for the call again",
+    )
 
 
 def _read_note(note: Path) -> Estimate:
