@@ -99,7 +99,8 @@ def test_a_wrong_key(prefix: str, tmp_path: Path) -> None:
     wrong = "sk-wrong-0123456789abcdef"
     with LoopbackServer([OK]) as server:
         error, spent = ask(server, prefix, tmp_path, keys=server.keys(wrong))
-    assert isinstance(error, LLMKeyError) and error.exit_code == 3 and wrong not in str(error)
+    assert isinstance(error, LLMKeyError) and error.exit_code == 3
+    assert "[key]" in str(error) and wrong not in str(error)
     assert parse_model(server.model(prefix)).provider.keys[0] in error.hint
     assert server.asked == [] and spent.requests == spent.uncertain_requests == 0
 

@@ -224,12 +224,13 @@ class Sender:
         wait *= random.Random(digest((call_id, str(attempt)))).uniform(0.75, 1.25)  # noqa: S311
         if failure.retry_after is not None:
             if failure.retry_after > settings.retry_after_max_s:
-                raise failure.error
+                raise _final(failure.error, self._keys, attempt)
             wait = max(wait, failure.retry_after)
         if wait >= self._ledger.seconds_left():
             raise LLMBudgetError(
                 f"the next attempt is due in {wait:.1f} s, after the cap of "
-                f"{self._ledger.budget.seconds} seconds: {failure.error.message}",
+                f"{self._ledger.budget.seconds} seconds: "
+                f"{self._keys.redact(failure.error.message)}",
                 hint="raise the cap and resume: what was paid for is kept",
             )
         await asyncio.sleep(wait)

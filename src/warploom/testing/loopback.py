@@ -149,7 +149,8 @@ class LoopbackServer:
         with self._lock:
             asked = Asked(len(self.asked) + 1, path, model, body, told)
             if not _authorized(told):
-                return asked, Status(401, "Incorrect API key provided")
+                given = " ".join(sorted(_given(told)))  # told back, as some servers do
+                return asked, Status(401, f"Incorrect API key provided: {given}")
             if model not in self._models:
                 return asked, Status(404, f"The model `{model}` does not exist")
             self.asked.append(asked)
@@ -308,14 +309,15 @@ def _route(path: str, body: JsonObject) -> tuple[Wire | None, str]:
     return None, model
 
 
+def _given(headers: dict[str, str]) -> set[str]:
+    """Return the keys of a request, wherever a provider's SDK puts them."""
+    bearer = headers.get("authorization", "").removeprefix("Bearer ")
+    named = (headers.get(name, "") for name in ("x-api-key", "api-key", "x-goog-api-key"))
+    return {key for key in (bearer, *named) if key}
+
+
 def _authorized(headers: dict[str, str]) -> bool:
-    given = {
-        headers.get("x-api-key", ""),
-        headers.get("api-key", ""),
-        headers.get("x-goog-api-key", ""),
-        headers.get("authorization", "").removeprefix("Bearer "),
-    }
-    return KEY in given or f"Credential={_AWS_ID}/" in headers.get("authorization", "")
+    return KEY in _given(headers) or f"Credential={_AWS_ID}/" in headers.get("authorization", "")
 
 
 def _tools(body: JsonObject) -> tuple[str, ...]:
