@@ -260,7 +260,6 @@ def test_an_interrupt_leaves_the_call_counted(tmp_path: Path) -> None:
         ("gpt-5", "PREFIX:MODEL"),
         ("opnai:gpt-5", "did you mean openai:"),
         ("openai:", "no model"),
-        ("openai-compatible:qwen", "address of the server"),
         ("openai:gpt-5@http://", "names no host"),
         ("openai:gpt-5@http://me:secret@host/v1", "must not hold a name or password"),
     ],
@@ -269,6 +268,18 @@ def test_model_strings_that_are_wrong(text: str, told: str) -> None:
     with pytest.raises(LLMModelError) as caught:
         parse_model(text)
     assert told in str(caught.value) and "secret" not in str(caught.value)
+
+
+def test_a_server_of_ones_own_needs_an_address(tmp_path: Path) -> None:
+    with pytest.raises(LLMModelError, match="address of the server") as caught:
+        LLMClient(["openai-compatible:qwen"], Budget(), tmp_path, keys=Keys({}))
+    assert "OPENAI_COMPATIBLE_BASE_URL" in caught.value.hint
+    with LoopbackServer([OK]) as server:
+        keys = Keys({"OLLAMA_BASE_URL": f"{server.address}/v1/", "OLLAMA_API_KEY": KEY})
+        reply, _ = ask(server, "openai", tmp_path, model="ollama:qwen3-coder", keys=keys)
+    assert reply.text == "fine"
+    with pytest.raises(LLMModelError, match="PREFIX:MODEL"):
+        LLMClient(["gpt-5"], Budget(), tmp_path / "b", keys=Keys({}))
 
 
 def test_a_model_without_a_price_needs_one_or_a_cap_in_tokens(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ class ChoiceFile:
         """Return a model for a call, and save that it was picked; one model needs no choice."""
         if len(self._models) == 1:
             return self._models[0]
-        before = self._state.chosen.get(call_id)
+        before = self._state.chosen.get(call_id, "")
         if before in self._models:
             return before
         model = self._choice.pick(self._models, self._state, call_id)

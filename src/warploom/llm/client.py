@@ -34,6 +34,7 @@ from warploom.llm.errors import (
 )
 from warploom.llm.keys import Keys
 from warploom.llm.ledger import Ledger, Spent
+from warploom.llm.names import parse_model
 from warploom.llm.recorder import Call, Recorder, call_name
 from warploom.llm.records import Budget, LLMReply, LLMRequest, LLMSettings, Tool, Usage
 from warploom.llm.sender import Sender
@@ -60,6 +61,10 @@ class LLMClient:
     nothing twice. With `replay_only` nothing is ever sent and no key is needed.
 
     Use it in `async with` or `with`, or call `close` at the end. `ask` may be called concurrently.
+
+    Raises:
+        LLMModelError: a model string is malformed, or the address of its server is missing.
+        BadInputError: another process uses the folder, or its records were changed.
     """
 
     def __init__(
@@ -78,6 +83,9 @@ class LLMClient:
         self._keys = keys or Keys.load()
         self._settings = settings or LLMSettings()
         self._replay_only = replay_only
+        for model in (*models, *self._settings.fallbacks):
+            if isinstance(model, str) and not replay_only:
+                self._keys.address(parse_model(model))
         self._recorder = Recorder(records_dir)
         self._ledger = Ledger(budget)
         if not replay_only:

@@ -99,10 +99,11 @@ def open_embedder(name: str, keys: Keys, settings: LLMSettings) -> Embedder:
     key = find_key(wanted, keys)
     if wanted.provider.prefix == "bedrock":
         return _bedrock(name, wanted, keys, settings)
+    url = keys.address(wanted) or wanted.provider.embeds_url
     http = http_client(settings.reply_bytes, settings.timeout_s)
     if wanted.provider.prefix == "gemini":
         return _gemini(name, wanted, key, http)
-    return Embedder(name, _Plain(name, wanted, key, http), http.aclose, ())
+    return Embedder(name, _Plain(name, wanted, url, key, http), http.aclose, ())
 
 
 def _asks(model: EmbeddingModel) -> _Ask:
@@ -142,12 +143,13 @@ def _bedrock(name: str, wanted: ModelName, keys: Keys, settings: LLMSettings) ->
 class _Plain:
     """`POST .../embeddings`, as OpenAI, Voyage and compatible servers take it; needs no SDK."""
 
-    def __init__(self, name: str, wanted: ModelName, key: str, http: httpx2.AsyncClient) -> None:
+    def __init__(
+        self, name: str, wanted: ModelName, url: str, key: str, http: httpx2.AsyncClient
+    ) -> None:
         self._name = name
-        provider = wanted.provider
-        self._url = f"{wanted.url or provider.embeds_url or provider.url}/embeddings"
+        self._url = f"{url}/embeddings"
         self._body: dict[str, Any] = {"model": wanted.model}
-        if provider.prefix == "voyage":
+        if wanted.provider.prefix == "voyage":
             self._body["input_type"] = "document"
         self._headers = {"authorization": f"Bearer {key}"}
         self._http = http

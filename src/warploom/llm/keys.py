@@ -10,7 +10,8 @@ from typing import Self
 
 from warploom.core.errors import BadInputError
 from warploom.llm.backend import Delivery
-from warploom.llm.names import PROVIDERS
+from warploom.llm.errors import LLMModelError
+from warploom.llm.names import PROVIDERS, ModelName, checked_url
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$")
 _SECRET = re.compile(r"(_KEY|TOKEN|SECRET|PASSWORD)$")
@@ -44,6 +45,26 @@ class Keys:
     def get(self, name: str) -> str | None:
         """Return the value of a name, or None where it is missing or empty."""
         return self._values.get(name, "").strip() or None
+
+    def address(self, name: ModelName) -> str | None:
+        """Return where to reach a model, or None for the provider's own address in its SDK.
+
+        The model string's address goes first, then a setting such as `OLLAMA_BASE_URL`.
+
+        Raises:
+            LLMModelError: the provider has no address of its own, and none is given.
+        """
+        provider = name.provider
+        setting = next((item for item in provider.settings if item.endswith("_BASE_URL")), "")
+        given = self.get(setting) if name.url is None else None
+        if given is not None:
+            return checked_url(given, setting)
+        if name.url is None and provider.url_needed:
+            raise LLMModelError(
+                f"{provider.prefix} needs the address of the server, got {name.text!r}",
+                hint=f"write {name.text}@http://localhost:8000/v1, or set {setting}",
+            )
+        return name.url or provider.url or None
 
     def redact(self, text: str) -> str:
         """Return `text` with every known key replaced by `[key]`."""

@@ -62,11 +62,13 @@ PROVIDERS = {
         ),
         Provider(
             "openai-compatible", "OpenAI-compatible server", ("OPENAI_COMPATIBLE_API_KEY",),
-            "openai-compatible", key_needed=False, url_needed=True, embeds=True,
+            "openai-compatible", settings=("OPENAI_COMPATIBLE_BASE_URL",), key_needed=False,
+            url_needed=True, embeds=True,
         ),
         Provider(
             "ollama", "Ollama", ("OLLAMA_API_KEY",), "openai-compatible",
-            key_needed=False, url="http://localhost:11434/v1", embeds=True,
+            settings=("OLLAMA_BASE_URL",), key_needed=False, embeds=True,
+            url="http://localhost:11434/v1",
         ),
         Provider(
             "voyage", "Voyage (embeddings)", ("VOYAGE_API_KEY",), "voyage", "voyageai",
@@ -110,18 +112,18 @@ def parse_model(text: str) -> ModelName:
     for mark in _URL_MARKS:
         if mark in rest:
             model, _, tail = rest.partition(mark)
-            url = _checked(mark[1:] + tail, text)
+            url = checked_url(mark[1:] + tail, text)
     if not model.strip():
         raise LLMModelError(f"a model must be PREFIX:MODEL, got no model in {text!r}")
-    if url is None and provider.url_needed:
-        raise LLMModelError(
-            f"{prefix} needs the address of the server, got {text!r}",
-            hint=f"write {prefix}:{model}@http://localhost:8000/v1",
-        )
     return ModelName(provider, model.strip(), url)
 
 
-def _checked(url: str, text: str) -> str:
+def checked_url(url: str, text: str) -> str:
+    """Return an address without a trailing slash; `text` is where it stood.
+
+    Raises:
+        LLMModelError: it names no host, or holds a name or password.
+    """
     parts = urlsplit(url)
     if not parts.hostname:
         raise LLMModelError(f"the address in {text!r} names no host")

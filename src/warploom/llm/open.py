@@ -127,7 +127,7 @@ def _openai_compatible(wanted: _Wanted) -> Model:
 
     provider = OpenAICompatibleProvider(
         wanted.name.provider.prefix,
-        base_url=wanted.name.url or wanted.name.provider.url,
+        base_url=wanted.keys.address(wanted.name) or "",
         api_key=wanted.key,
         http_client=wanted.http,
     )
