@@ -28,6 +28,7 @@ _SPECIAL: dict[str, Callable[[Instruction], str | None]] = {
     "st": memory.store,
     "atom": lambda i: memory.change(i, result=True),
     "red": lambda i: memory.change(i, result=False),
+    "cp": memory.copy_async,
     "fence": memory.fence,
     "membar": memory.membar,
     "bar": memory.barrier,

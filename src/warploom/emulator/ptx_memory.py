@@ -92,6 +92,28 @@ def change(i: Instruction, *, result: bool) -> str | None:
     return " ".join(lines)
 
 
+def copy_async(i: Instruction) -> str | None:
+    """`cp.async` from global to shared memory, its groups and their waits.
+
+    The copy is made at once, so that a group is complete when it is committed.
+    """
+    if i.suffixes in (("async", "commit_group"), ("async", "wait_all")):
+        return ";"
+    if i.suffixes == ("async", "wait_group") and len(i.operands) == 1:
+        return ";"
+    named = [s for s in i.suffixes[1:] if not s.startswith("L2__")]
+    if i.suffixes[:1] != ("async",) or len(named) != 3 or named[0] not in ("ca", "cg"):
+        return None
+    if named[1] not in ("shared", "shared__cta") or named[2] != "global":
+        return None
+    if not 3 <= len(i.operands) <= 4 or i.has("L2__cache_hint"):
+        return None
+    u = "std::uint32_t"
+    kept = i.value(3 if len(i.operands) == 4 else 2, u)
+    target, source = i.address(0, "shared"), i.address(1, "generic")
+    return f"{PTX}copy_async({target}, {source}, {i.value(2, u)}, {kept});"
+
+
 def fence(i: Instruction) -> str | None:
     """`fence` with its order and scope."""
     if i.has("proxy"):

@@ -88,15 +88,18 @@ class Instruction:
             return f"(void)({value});"
         return f"{PTX}write({self.reference(self.operands[index])}, {value});"
 
-    def address(self, index: int) -> str:
-        """Return the pointer that the operand `[register+offset]` means."""
+    def address(self, index: int, space: str | None = None) -> str:
+        """Return the pointer that the operand `[register+offset]` means.
+
+        `space` is "shared" or "generic"; by default the suffixes say.
+        """
         found = re.fullmatch(r"\[\s*([^+\]]+?)\s*(?:\+\s*(-?\w+)\s*)?\]", self.operands[index])
         if found is None:
-            return f"{PTX}generic_address({self.value(index, 'std::uint64_t')})"
+            return f"{PTX}{space or 'generic'}_address({self.value(index, 'std::uint64_t')})"
         base = f"{PTX}read<std::uint64_t>({self.reference(found[1])})"
         offset = f" + ({found[2]})" if found[2] else ""
         kind = "shared" if self.has("shared", "shared__cta") else "generic"
-        return f"{PTX}{kind}_address({base}{offset})"
+        return f"{PTX}{space or kind}_address({base}{offset})"
 
     def order(self, default: str = "Relaxed") -> str:
         """Return the memory order that the suffixes name."""

@@ -1,5 +1,10 @@
 // Conversions and arithmetic by rounding, SIMD intrinsics, the compiler's atomics, complex numbers.
 #include <cuComplex.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#if __has_include(<omp.h>)
+#include <omp.h>
+#endif
 
 #include <climits>
 #include <cmath>
@@ -59,6 +64,16 @@ __global__ void simd() {
   DEVICE_EXPECT(__funnelshift_lc(1, 2, 40) == 1 && __funnelshift_rc(1, 2, 40) == 2);
 }
 
+__global__ void halves() {
+  const __half2 a = __floats2half2_rn(1, 4), b = __floats2half2_rn(2, 4);
+  const __half2 more = __hgt2(b, a), root = h2sqrt(__lowhigh2highlow(a));
+  DEVICE_EXPECT(__low2float(more) == 1 && __high2float(more) == 0 && !__hbgt2(b, a));
+  DEVICE_EXPECT(__low2float(root) == 2 && __high2float(root) == 1 && __hbge2(b, a));
+  const __nv_bfloat162 c = {__float2bfloat16(8), __float2bfloat16(2)};
+  const __nv_bfloat162 exponent = h2log2(__high2bfloat162(c));
+  DEVICE_EXPECT(float(exponent.x) == 1 && __hbeq2(exponent, __lows2bfloat162(exponent, exponent)));
+}
+
 // Shifts in the size of a shared array keep their meaning.
 template <class T>
 __global__ void shifted(T* out) {
@@ -110,6 +125,7 @@ int main() {
   data = flag + 32;
   conversions<<<1, 1>>>();
   simd<<<1, 1>>>();
+  halves<<<1, 1>>>();
   complex_numbers<<<1, 1>>>();
   shifted<<<1, 36>>>(reinterpret_cast<short*>(data + 1));
   hand_over<<<2, 1>>>(flag, data);
@@ -119,6 +135,14 @@ int main() {
   CUDA(cudaMemcpy(&sum, flag + 1, sizeof sum, cudaMemcpyDeviceToHost));
   CUDA(cudaMemcpy(&most, flag + 2, sizeof most, cudaMemcpyDeviceToHost));
   EXPECT(sum == 32 && most == 63);
+#if __has_include(<omp.h>)
+  // Pragmas are not read: one thread, which OpenMP allows.
+  int team = 0;
+  omp_set_num_threads(4);
+#pragma omp parallel reduction(+ : team)
+  team += omp_get_num_threads() + omp_get_thread_num();
+  EXPECT(team == 1 && omp_get_wtime() >= 0);
+#endif
   int wrong = 0;
   CUDA(cudaMemcpyFromSymbol(&wrong, failed, sizeof wrong));
   EXPECT(wrong == 0);

@@ -63,10 +63,9 @@ __global__ void compute(int* bad) {
       : "r"(t));
   wrong += chosen != (t >= 32 ? 42 : 1);
   uint32_t leader, elected;
-  asm volatile(
-      "{ .reg .pred q; elect.sync %0|q, %2; selp.u32 %1, 1, 0, q; }"
-      : "=r"(leader), "=r"(elected)
-      : "r"(0xFFFFFFFFu));
+  asm volatile("{ .reg .pred q; elect.sync %0|q, %2; selp.u32 %1, 1, 0, q; }"
+               : "=r"(leader), "=r"(elected)
+               : "r"(0xFFFFFFFFu));
   wrong += leader != 0 || elected != (t % 32 == 0);
   uint32_t other;
   asm volatile("shfl.sync.bfly.b32 %0, %1, 1, 0x1f, 0xffffffff;" : "=r"(other) : "r"(t));
@@ -92,6 +91,24 @@ __global__ void vectors(const int4* in, int4* out) {
 }
 
 // Block 1 waits for what block 0 releases.
+// Sixteen bytes for each thread into shared memory, of which the last thread gets only eight.
+__global__ void staged(const int* in, int* out) {
+  __shared__ __align__(16) int stage[64];
+  const uint32_t t = threadIdx.x;
+  const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(&stage[4 * t]));
+  const int kept = t == 15 ? 8 : 16;
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], %2, %3;\n" ::"r"(to),
+               "l"(in + 4 * t), "n"(16) "r"(kept));
+  asm volatile("cp.async.commit_group;\n" ::);
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(0));
+#ifndef NO_BARRIER
+  __syncthreads();
+#endif
+  for (int i = 0; i < 4; i++) {
+    out[4 * t + i] = stage[4 * (15 - t) + i];  // EXPECT(NO_BARRIER): shared_memory_race
+  }
+}
+
 __global__ void handshake(int* data, int* flag, int* sum) {
   if (blockIdx.x == 0) {
     data[threadIdx.x] = 5;
@@ -119,7 +136,10 @@ __global__ void fenced(int* data, int* flag, int* sum) {
     *data = 7;
     asm volatile("fence.acq_rel.gpu;" ::: "memory");
     int old;
-    asm volatile("atom.relaxed.gpu.global.exch.b32 %0, [%1], 1;" : "=r"(old) : "l"(flag) : "memory");
+    asm volatile("atom.relaxed.gpu.global.exch.b32 %0, [%1], 1;"
+                 : "=r"(old)
+                 : "l"(flag)
+                 : "memory");
   } else {
     int seen = 0;
     do {
@@ -142,6 +162,12 @@ int main() {
   vectors<<<1, 32>>>(reinterpret_cast<int4*>(p), reinterpret_cast<int4*>(p + 128));
   CUDA(cudaMemcpy(host, p, sizeof host, cudaMemcpyDeviceToHost));
   EXPECT(host[128] == 3 && host[131] == 0 && host[255] == 124);
+  staged<<<1, 16>>>(p + 4, p + 128);
+  CUDA(cudaMemcpy(host, p, sizeof host, cudaMemcpyDeviceToHost));
+#ifndef NO_BARRIER
+  EXPECT(host[128] == 64 && host[129] == 65 && host[130] == 0 && host[131] == 0);
+  EXPECT(host[132] == 60 && host[191] == 7);
+#endif
   CUDA(cudaMemset(p, 0, sizeof host));
   handshake<<<2, 32>>>(p, p + 64, p + 65);
   fenced<<<2, 1>>>(p + 128, p + 129, p + 130);

@@ -3,6 +3,7 @@
 
 #include "cuda_runtime.h"
 #include "warploom/float_bits.h"
+#include "warploom/packed_halves.h"
 
 struct __attribute__((aligned(2))) __nv_bfloat16 {
   std::uint16_t bits;
@@ -193,3 +194,9 @@ inline __nv_bfloat16 hlog10(__nv_bfloat16 a) { return __nv_bfloat16(std::log10(f
 inline __nv_bfloat16 hrsqrt(__nv_bfloat16 a) { return __nv_bfloat16(1.0f / std::sqrt(float(a))); }
 inline __nv_bfloat16 hrcp(__nv_bfloat16 a) { return __nv_bfloat16(1.0f / float(a)); }
 inline __nv_bfloat16 hrint(__nv_bfloat16 a) { return __nv_bfloat16(std::nearbyint(float(a))); }
+
+WARPLOOM_PACKED(__nv_bfloat16, __nv_bfloat162)
+inline __nv_bfloat162 __low2bfloat162(__nv_bfloat162 a) { return {a.x, a.x}; }
+inline __nv_bfloat162 __high2bfloat162(__nv_bfloat162 a) { return {a.y, a.y}; }
+inline __nv_bfloat162 __lows2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x, b.x}; }
+inline __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.y, b.y}; }

@@ -3,6 +3,7 @@
 
 #include "cuda_runtime.h"
 #include "warploom/float_bits.h"
+#include "warploom/packed_halves.h"
 
 struct __attribute__((aligned(2))) __half {
   std::uint16_t bits;
@@ -147,3 +148,9 @@ inline __half hlog10(__half a) { return __half(std::log10(float(a))); }
 inline __half hrsqrt(__half a) { return __half(1.0f / std::sqrt(float(a))); }
 inline __half hrcp(__half a) { return __half(1.0f / float(a)); }
 inline __half hrint(__half a) { return __half(std::nearbyint(float(a))); }
+
+WARPLOOM_PACKED(__half, __half2)
+inline __half2 __low2half2(__half2 a) { return {a.x, a.x}; }
+inline __half2 __high2half2(__half2 a) { return {a.y, a.y}; }
+inline __half2 __lows2half2(__half2 a, __half2 b) { return {a.x, b.x}; }
+inline __half2 __highs2half2(__half2 a, __half2 b) { return {a.y, b.y}; }

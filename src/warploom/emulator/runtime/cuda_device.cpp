@@ -91,6 +91,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
   prop->asyncEngineCount = 3;
   prop->memoryBusWidth = 6144;
   prop->l2CacheSize = 50 << 20;
+  prop->persistingL2CacheMaxSize = 32 << 20;
+  prop->accessPolicyMaxWindowSize = 128 << 20;
   prop->maxThreadsPerMultiProcessor = kThreadsPerSm;
   prop->streamPrioritiesSupported = prop->managedMemory = prop->concurrentManagedAccess = 1;
   prop->sharedMemPerMultiprocessor = kSharedPerSm;

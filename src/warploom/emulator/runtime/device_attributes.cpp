@@ -64,7 +64,7 @@ const std::map<int, int>& attributes() {
       {cudaDevAttrPageableMemoryAccessUsesHostPageTables, 0},
       {cudaDevAttrDirectManagedMemAccessFromHost, 0},
       {cudaDevAttrMaxBlocksPerMultiprocessor, 32},
-      {cudaDevAttrMaxPersistingL2CacheSize, 0},
+      {cudaDevAttrMaxPersistingL2CacheSize, 32 << 20},
       {cudaDevAttrMaxAccessPolicyWindowSize, 0},
       {cudaDevAttrReservedSharedMemoryPerBlock, 1024},
       {cudaDevAttrHostRegisterReadOnlySupported, 0},

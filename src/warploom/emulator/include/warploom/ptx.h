@@ -1,6 +1,7 @@
 // The inline PTX that is emulated: what the rewriter turns instructions into.
 #pragma once
 
+#include "group_copy.h"
 #include "intrinsics.h"
 #include "multimem.h"
 #include "warp.h"
@@ -70,6 +71,12 @@ T load(const void* p) {
 template <class T>
 void store(void* p, T value) {
   *static_cast<T*>(p) = value;
+}
+// Of `bytes`, the first `kept` come from the source, and the rest becomes zero.
+inline void copy_async(void* to, const void* from, unsigned bytes, unsigned kept) {
+  if (kept > bytes) kept = bytes;
+  group_copy(0, 1, to, from, kept);
+  for (unsigned i = kept; i < bytes; i++) static_cast<char*>(to)[i] = 0;
 }
 template <class T>
 WARPLOOM_UNCHECKED T load_atomic(const void* p, Order order, Scope scope) {
