@@ -21,6 +21,7 @@ from warploom.transform.diagnosis import diagnose
 from warploom.transform.proposers import open_proposer
 from warploom.transform.records import StageResult
 from warploom.transform.trials import trial_of
+from warploom.transform.verdicts import FailedAttempt, keep_failure, load_failure, verdict_key
 
 RULES = "rules"
 """The origin of proposals that our own rules made."""
@@ -170,6 +171,20 @@ class HostToDeviceTransformer:
                 attempt_folder(folder, number), {**proposal.files, "problem.txt": proposal.problem}
             )
             return result
+        about = f"{work.stage} {work.api} {proposal.origin}"
+        key = verdict_key(proposal.text, work.task.workload, self.config, about)
+        known = load_failure(attempt_folder(folder, number), key)
+        if known is not None:
+            return replace(result, evaluation=known.evaluation, diagnosis=known.diagnosis)
+        evaluation, diagnosis = self._judge_anew(work, number, proposal, folder)
+        if not evaluation.passed:
+            kept = FailedAttempt(key, evaluation, diagnosis)
+            keep_failure(attempt_folder(folder, number), kept)
+        return replace(result, passed=evaluation.passed, evaluation=evaluation, diagnosis=diagnosis)
+
+    def _judge_anew(
+        self, work: "_Stage", number: int, proposal: Proposal, folder: Path
+    ) -> tuple[Evaluation, str]:
         name = work.task.workload.program.name
         trusted = proposal.origin == RULES
         made = attempt(
@@ -183,10 +198,9 @@ class HostToDeviceTransformer:
         )
         diagnosis = ""
         if not made.passed and self.config.diagnostic_rerun:
-            diagnosis = diagnose(
-                made.evaluation, made.folder / name, work.task.workload, self.config
-            )
-        return replace(result, passed=made.passed, evaluation=made.evaluation, diagnosis=diagnosis)
+            path = made.folder / name
+            diagnosis = diagnose(made.evaluation, path, work.task.workload, self.config)
+        return made.evaluation, diagnosis
 
 
 @dataclass(frozen=True, slots=True)
