@@ -55,6 +55,14 @@ Seconds = Annotated[
     float | None,
     typer.Option("--timeout", metavar="S", help="Seconds for each run. [default: 60]"),
 ]
+Backend = Annotated[
+    str,
+    typer.Option(
+        "--backend",
+        metavar="BACKEND",
+        help="emulator, or cuda: this machine's GPUs, with nvcc, NCCL and compute-sanitizer.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Sources = Annotated[
     list[Path] | None,
@@ -152,6 +160,7 @@ def check(
             help="Processes that share the ranks' devices out. [default: one per rank, or one]",
         ),
     ] = None,
+    backend: Backend = "emulator",
     as_json: AsJson = False,
 ) -> int:
     """Run a program in the emulator under adverse schedules and report every defect.
@@ -159,11 +168,14 @@ def check(
     Every run has the happens-before check. Effort quick: one run with a lazy network. Normal: also
     an eager one, and a random one with 3 seeds. Thorough: then further random seeds, to 20, and
     lazy and eager runs with other contents of fresh memory, until two batches of them show nothing
-    new. --seeds K sets the number of random seeds at any effort. Exit code 0: no defect found and
+    new. --seeds K sets the number of random seeds at any effort. With --backend cuda the program
+    runs on this machine's GPUs instead: 1, 3 or 10 times, and under compute-sanitizer's tools, its
+    read-backs compared with the emulator's. Exit code 0: no defect found and
     the program itself succeeded; 1: a defect, a failed program or a deadlock; 2: bad input; 3: not
     supported here.
     """
     from warploom.cli.check_command import run_check
+    from warploom.cli.hardware_command import is_cuda, run_check_on_gpus
     from warploom.cli.options import RunChoices
 
     choices = RunChoices.parse(
@@ -178,6 +190,10 @@ def check(
         sources=sources,
         args=cast("list[str] | None", context.obj),
     )
+    if is_cuda(backend):
+        return run_check_on_gpus(
+            target, choices, effort=effort, replay=replay, processes=processes, as_json=as_json
+        )
     return run_check(
         target, choices, effort=effort, replay=replay, processes=processes, as_json=as_json
     )
@@ -198,10 +214,12 @@ def eval_command(
     level: Annotated[
         int, typer.Option("--level", min=0, max=2, help="0 legality, 1 build, 2 verify.")
     ] = 2,
+    backend: Backend = "emulator",
     as_json: AsJson = False,
 ) -> int:
     """Judge a candidate against a trusted program: legality, build, verification."""
     from warploom.cli.eval_command import run_eval
+    from warploom.cli.hardware_command import is_cuda, run_eval_on_gpus
     from warploom.cli.options import RunChoices
 
     choices = RunChoices.parse(
@@ -214,6 +232,8 @@ def eval_command(
         timeout=timeout,
         jobs=jobs,
     )
+    if is_cuda(backend):
+        return run_eval_on_gpus(candidate, target, choices, level=level, as_json=as_json)
     return run_eval(candidate, target, choices, level=level, as_json=as_json)
 
 

@@ -34,7 +34,7 @@ def print_evaluation(result: Evaluation) -> None:
     for build in result.builds:
         out(f"build: {_build(build)}")
     for comparison in result.comparisons:
-        out(f"output: {_comparison(comparison)}")
+        out(f"output: {describe_comparison(comparison)}")
     if result.runs:
         made = ", ".join(f"{run.timing}/{run.seed} {run.verdict}" for run in result.runs)
         skipped = result.planned - len(result.runs)
@@ -57,7 +57,8 @@ def _build(build: BuildRecord) -> str:
     return f"{build.tool} {word} ({source})"
 
 
-def _comparison(item: OutputComparison) -> str:
+def describe_comparison(item: OutputComparison) -> str:
+    """Return one line about how an output fared."""
     word = "matches" if item.passed else f"differs in {item.failed}"
     atol = "by magnitude" if item.atol is None else f"{item.atol:g}"
     tolerance = (

@@ -110,6 +110,39 @@ def evaluate(
     return judge.evaluation(parts, path, plan, time.monotonic() - started)
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A candidate after levels 0 and 1: `path` is the text to build, its frame spliced back.
+
+    `frame` is "kept" where the candidate contributed its regions only, else "free".
+    """
+
+    findings: tuple[tuple[Finding, ...], ...]
+    passed: bool
+    path: Path
+    frame: str
+
+
+def prepare(
+    candidate: Path,
+    task: Workload,
+    folder: Path,
+    *,
+    level: int,
+    jobs: int | None,
+    on_progress: ProgressCallback,
+) -> Prepared:
+    """Judge a candidate's legality and, at level 1, its emulator build, for another backend.
+
+    Its text is written to `folder` where it is not taken as it is.
+    """
+    judge = _Judge(task, task, None, None, False, jobs, on_progress, folder)
+    parts, path = judge.cascade(candidate, None, level, ())
+    findings = tuple(tuple(map(judge.named, group)) for group in parts.findings)
+    frame = "kept" if judge.frame is not None else "free"
+    return Prepared(findings, not _serious(parts), path, frame)
+
+
 class _Judge:
     """Runs the levels for one candidate."""
 
@@ -288,7 +321,7 @@ class _Judge:
         found = (*parts.findings, *result.findings, *traffic)
         return replace(parts, level=2, findings=found, verification=result)
 
-    def _named(self, finding: Finding) -> Finding:
+    def named(self, finding: Finding) -> Finding:
         """Return the finding with the candidate's own name in place of our copy's."""
         name = self.written.get(finding.file or "")
         return finding if name is None else replace(finding, file=name)
@@ -303,7 +336,7 @@ class _Judge:
         return Evaluation(
             level_reached=parts.level,
             passed=passed,
-            findings=merge(map(self._named, group) for group in parts.findings),
+            findings=merge(map(self.named, group) for group in parts.findings),
             comparisons=result.comparisons if result else (),
             printed_verdict=printed_verdict(outcomes[0].stdout) if outcomes else "",
             runs=tuple(record(spec, run) for spec, run in zip(plan, outcomes, strict=False)),

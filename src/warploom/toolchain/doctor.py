@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.errors import MissingToolError
-from warploom.core.process import available_memory_mb, run_process
-from warploom.core.records import Limits
+from warploom.core.process import available_memory_mb
 from warploom.toolchain.cache import cache_root, cache_sizes
 from warploom.toolchain.compilers import find_compiler
+from warploom.toolchain.gpu import find_gpus
+from warploom.toolchain.mpi import find_mpi
 from warploom.toolchain.nccl import NcclHeaders, find_nccl
-from warploom.toolchain.nvcc import find_mpi_include, find_nvcc
+from warploom.toolchain.nvcc import find_mpi_include, find_nvcc, find_sanitizer
 from warploom.toolchain.sandbox import SandboxKind, find_sandbox
 
 _PACKAGES = (
     "warploom", "numpy", "pydantic", "rich", "tree-sitter", "tree-sitter-cuda", "typer", "ziglang",
     "nvidia-nccl-cu13", "cuda-toolkit",
 )  # fmt: skip
-_QUICK = Limits(seconds=20.0, memory_mb=2048, output_mb=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,21 @@ def _mpi() -> ToolState:
     return ToolState("mpi.h", str(folder), need)
 
 
-def _gpus() -> tuple[str, ...]:
-    if shutil.which("nvidia-smi") is None:
-        return ()
-    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
-    result = run_process(query, limits=_QUICK)
-    return tuple(result.stdout.decode(errors="replace").splitlines()) if result.ok else ()
+def _launcher() -> ToolState:
+    need = "running MPI programs on GPUs (--backend cuda)"
+    try:
+        mpi = find_mpi()
+    except MissingToolError as error:
+        return ToolState("mpirun", None, need, error.hint)
+    return ToolState("mpirun", f"{mpi.launcher} ({mpi.kind})", need)
+
+
+def _sanitizer() -> ToolState:
+    need = "memory and race checks on GPUs (--backend cuda)"
+    try:
+        return ToolState("compute-sanitizer", str(find_sanitizer()), need)
+    except MissingToolError as error:
+        return ToolState("compute-sanitizer", None, need, error.hint)
 
 
 def _packages() -> dict[str, str | None]:
@@ -130,9 +139,9 @@ def examine() -> DoctorReport:
         platform=platform.platform(),
         processors=len(os.sched_getaffinity(0)),
         memory_mb=available_memory_mb(),
-        tools=(_compiler(), _symbolizer(), _sandbox(), _nvcc(), _mpi()),
+        tools=(_compiler(), _symbolizer(), _sandbox(), _nvcc(), _mpi(), _launcher(), _sanitizer()),
         nccl=find_nccl(),
-        gpus=_gpus(),
+        gpus=tuple(gpu.describe() for gpu in find_gpus()),
         packages=_packages(),
         cache=str(root),
         cache_bytes=cache_sizes(root),

@@ -118,6 +118,25 @@ def get_nccl(version: str | None = None) -> NcclHeaders:
     )
 
 
+def nccl_library(headers: NcclHeaders) -> Path:
+    """Return the `libnccl.so.2` that belongs to `headers`.
+
+    Raises:
+        MissingToolError: it is not beside them, nor where the system keeps libraries.
+    """
+    home = headers.include.parent
+    places = [home / "lib", home / "lib64", *home.glob("lib/*-linux-gnu")]
+    for folder in places:
+        if (folder / "libnccl.so.2").exists():
+            return folder / "libnccl.so.2"
+    raise MissingToolError(
+        f"programs need the library of NCCL {headers.version} to run, but beside its headers "
+        f"({headers.include}) there is no libnccl.so.2",
+        hint=f"pip install '{_PACKAGE}=={headers.version}', or name the folder of another version "
+        "in WARPLOOM_NCCL_HOME and the version with --nccl",
+    )
+
+
 def _unpack_headers(wheel: Path, folder: Path) -> None:
     """Unpack only `nvidia/nccl/include` of `wheel` into `folder/include`."""
     prefix = "nvidia/nccl/include/"

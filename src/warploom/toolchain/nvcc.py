@@ -115,6 +115,26 @@ def find_nvcc() -> Nvcc:
 
 
 @functools.cache
+def find_sanitizer() -> Path:
+    """Return compute-sanitizer: of PATH, or beside nvcc.
+
+    Raises:
+        MissingToolError: it is not there.
+    """
+    found = shutil.which("compute-sanitizer")
+    try:
+        beside = find_nvcc().path.resolve().parent / "compute-sanitizer"
+    except MissingToolError:
+        beside = Path("/usr/local/cuda/bin/compute-sanitizer")
+    if found is None and not beside.is_file():
+        raise MissingToolError(
+            "compute-sanitizer is needed to check memory on a GPU, but is not found",
+            hint="it is part of the CUDA toolkit; add its bin folder to PATH",
+        )
+    return Path(found) if found else beside
+
+
+@functools.cache
 def find_mpi_include() -> Path:
     """Return the folder of the system's mpi.h, or of our stub, which is enough to compile."""
     folders: list[str] = []

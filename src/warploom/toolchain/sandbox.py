@@ -52,11 +52,25 @@ class SandboxedResult:
     kind: SandboxKind
 
 
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What a program that uses GPUs needs beyond an ordinary one.
+
+    `writable` folders are shared with it, `devices` are device files and folders of them, and
+    `shared_mb` is the size of its /dev/shm, MiB.
+    """
+
+    writable: tuple[Path, ...] = ()
+    devices: tuple[Path, ...] = ()
+    shared_mb: int = 64
+
+
 def _wrap(
     sandbox: Sandbox,
     command: Sequence[str],
     readable: Sequence[Path],
     memory_mb: int,
+    extras: Extras,
     beside: Path | None = None,
 ) -> list[str]:
     """Return the bubblewrap command line around `command`."""
@@ -73,13 +87,16 @@ def _wrap(
     wrapped = [
         sandbox.program, "--unshare-all", "--die-with-parent", "--cap-drop", "ALL",
         "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
-        *empty("/dev/shm", 64),  # noqa: S108
+        *(part for path in extras.devices for part in ("--dev-bind", str(path), str(path))),
+        *empty("/dev/shm", extras.shared_mb),  # noqa: S108
         *empty("/tmp", max(64, memory_mb // 4)),  # noqa: S108
     ]  # fmt: skip
     for path in sorted(hidden - {"/", "/tmp"}):  # noqa: S108
         wrapped += empty(path, 1)
     for path in readable:
         wrapped += ["--ro-bind", str(path), str(path)]
+    for path in extras.writable:
+        wrapped += ["--bind", str(path), str(path)]
     wrapped += ["--dir", _WORK]
     if beside is not None:
         wrapped += ["--ro-bind", str(beside), _BESIDE]
@@ -107,10 +124,10 @@ def find_sandbox() -> Sandbox:
         return Sandbox(SandboxKind.LIMITS, reason="bubblewrap (bwrap) is not installed")
     limits = Limits(seconds=10, memory_mb=512, output_mb=1)
     sandbox = Sandbox(SandboxKind.BUBBLEWRAP, program, sized=True)
-    result = run_process(_wrap(sandbox, ["true"], (), 256), limits=limits)
+    result = run_process(_wrap(sandbox, ["true"], (), 256, Extras()), limits=limits)
     if not result.ok and "--size" in result.log:
         sandbox = dataclasses.replace(sandbox, sized=False)
-        result = run_process(_wrap(sandbox, ["true"], (), 256), limits=limits)
+        result = run_process(_wrap(sandbox, ["true"], (), 256, Extras()), limits=limits)
     if result.ok:
         return sandbox
     first = (result.log.strip().splitlines() or ["it failed without a word"])[0]
@@ -136,6 +153,7 @@ def run_sandboxed(
     descriptors: Mapping[int, int] | None = None,
     cancel: threading.Event | None = None,
     sandbox: Sandbox | None = None,
+    extras: Extras = Extras(),
 ) -> SandboxedResult:
     """Run `command` confined, in an empty working directory that is thrown away.
 
@@ -151,6 +169,7 @@ def run_sandboxed(
         descriptors: as for `run_process`.
         cancel: as for `run_process`.
         sandbox: instead of what `find_sandbox` found.
+        extras: folders, devices and shared memory that a program with GPUs needs.
     """
     chosen = sandbox or find_sandbox()
     words = [str(part) for part in command]
@@ -165,7 +184,8 @@ def run_sandboxed(
     )
     if chosen.kind is SandboxKind.BUBBLEWRAP:
         env = {**base, "HOME": _WORK, "TMPDIR": "/tmp", **(environment or {})}  # noqa: S108
-        result = run(_wrap(chosen, words, readable, limits.memory_mb, beside), environment=env)
+        wrapped = _wrap(chosen, words, readable, limits.memory_mb, extras, beside)
+        result = run(wrapped, environment=env)
         return SandboxedResult(_decode_signal(result), chosen.kind)
     with tempfile.TemporaryDirectory(prefix="warploom-run-", ignore_cleanup_errors=True) as folder:
         env = {**base, "HOME": folder, "TMPDIR": folder, **(environment or {})}

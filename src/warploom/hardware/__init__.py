@@ -1,0 +1,29 @@
+"""Runs programs on real GPUs: build with nvcc, launch, read-backs, times, compute-sanitizer."""
+
+from warploom.hardware.build import HardwareBuild, build_executable
+from warploom.hardware.run import (
+    HardwareOptions,
+    HardwareRun,
+    Interval,
+    Readback,
+    Setup,
+    find_setup,
+    run_hardware,
+    run_tools,
+)
+from warploom.hardware.sanitizer import TOOLS, SanitizerReport
+
+__all__ = [
+    "TOOLS",
+    "HardwareBuild",
+    "HardwareOptions",
+    "HardwareRun",
+    "Interval",
+    "Readback",
+    "SanitizerReport",
+    "Setup",
+    "build_executable",
+    "find_setup",
+    "run_hardware",
+    "run_tools",
+]

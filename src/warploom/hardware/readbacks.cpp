@@ -1,0 +1,218 @@
+// Stands before the CUDA runtime in a program on real GPUs and notes what it reads back: every
+// device-to-host copy, with its bytes as they were when the copy was over, and every interval that
+// the program times with events or MPI_Wtime.
+//
+// $WARPLOOM_READBACKS names a folder; each process appends to its own RANK.index and RANK.data.
+// Lines of the index: `R SEQUENCE RANK FRAME OFFSET BYTES` (a copy) and `T SEQUENCE RANK FRAME MS`
+// (an interval), FRAME being the caller's offset in the program. Nothing is kept in memory, so that
+// what a program did before it hung is still told. Declares what it needs of CUDA itself: it is
+// built with the host compiler alone.
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+
+namespace {
+
+constexpr int kDeviceToHost = 2, kDefault = 4;
+constexpr int kUnregistered = 0, kHost = 1, kDevice = 2;
+
+struct Attributes {  // cudaPointerAttributes
+  int type, device;
+  void *device_pointer, *host_pointer;
+  long reserved[8];
+};
+
+template <typename Function>
+Function* next(const char* name) {
+  void* found = dlsym(RTLD_NEXT, name);
+  if (found == nullptr) {
+    fprintf(stderr, "warploom: the CUDA or MPI library has no %s\n", name);
+    _exit(1);
+  }
+  return reinterpret_cast<Function*>(found);
+}
+
+int environment(const char* name) {
+  const char* text = getenv(name);
+  return text == nullptr ? -1 : atoi(text);
+}
+
+int process_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+    int rank = environment(name);
+    if (rank >= 0) return rank;
+  }
+  return 0;
+}
+
+// The rank that a copy belongs to: the process's, or the device where one process drives all.
+int current_rank() {
+  static const int rank = process_rank();
+  static const bool single = environment("WARPLOOM_ONE_PROCESS") == 1;
+  if (!single) return rank;
+  static auto* get_device = next<int(int*)>("cudaGetDevice");
+  int device = 0;
+  get_device(&device);
+  return device;
+}
+
+uintptr_t program_base() {
+  static uintptr_t base = [] {
+    uintptr_t found = 0;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, size_t, void* to) {
+          *static_cast<uintptr_t*>(to) = info->dlpi_addr;
+          return 1;  // the first is the program itself
+        },
+        &found);
+    return found;
+  }();
+  return base;
+}
+
+class Log {
+ public:
+  Log() {
+    const char* folder = getenv("WARPLOOM_READBACKS");
+    if (folder == nullptr) return;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%d.index", folder, process_rank());
+    index_ = fopen(path, "w");
+    snprintf(path, sizeof path, "%s/%d.data", folder, process_rank());
+    data_ = fopen(path, "w");
+  }
+
+  long take_sequence() { return __atomic_fetch_add(&sequence_, 1, __ATOMIC_RELAXED); }
+
+  void copy(long sequence, int rank, const void* caller, const void* bytes, size_t count) {
+    if (index_ == nullptr || data_ == nullptr) return;
+    pthread_mutex_lock(&mutex_);
+    size_t written = fwrite(bytes, 1, count, data_);
+    fflush(data_);
+    fprintf(index_, "R %ld %d %lu %zu %zu\n", sequence, rank, offset_of(caller), at_, written);
+    fflush(index_);
+    at_ += written;
+    pthread_mutex_unlock(&mutex_);
+  }
+
+  void interval(const void* caller, double milliseconds) {
+    if (index_ == nullptr) return;
+    int rank = current_rank();
+    pthread_mutex_lock(&mutex_);
+    fprintf(index_, "T %ld %d %lu %.9g\n", take_sequence(), rank, offset_of(caller), milliseconds);
+    fflush(index_);
+    pthread_mutex_unlock(&mutex_);
+  }
+
+ private:
+  static unsigned long offset_of(const void* caller) {
+    return reinterpret_cast<uintptr_t>(caller) - program_base() - 1;  // inside of the call
+  }
+
+  FILE* index_ = nullptr;
+  FILE* data_ = nullptr;
+  size_t at_ = 0;
+  long sequence_ = 0;
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+Log& log_file() {
+  static Log* log = new Log;  // never destroyed: callbacks may come late
+  return *log;
+}
+
+bool reads_back(const void* to, const void* from, int kind) {
+  if (kind == kDeviceToHost) return true;
+  if (kind != kDefault) return false;
+  static auto* ask = next<int(Attributes*, const void*)>("cudaPointerGetAttributes");
+  Attributes target{}, source{};
+  if (ask(&target, to) != 0 || ask(&source, from) != 0) return false;
+  return source.type == kDevice && (target.type == kHost || target.type == kUnregistered);
+}
+
+struct Pending {
+  long sequence;
+  int rank;
+  const void* caller;
+  const void* to;
+  size_t bytes;
+};
+
+// Runs on the stream after the copy. A captured one runs at each launch of its graph, so it stays.
+void arrived(void* data) {
+  auto* pending = static_cast<Pending*>(data);
+  log_file().copy(pending->sequence, pending->rank, pending->caller, pending->to, pending->bytes);
+}
+
+void note_later(void* stream, const void* caller, const void* to, size_t bytes) {
+  static auto* callback = next<int(void*, void (*)(void*), void*)>("cudaLaunchHostFunc");
+  auto* pending = new Pending{log_file().take_sequence(), current_rank(), caller, to, bytes};
+  callback(stream, arrived, pending);
+}
+
+}  // namespace
+
+extern "C" {
+
+int cudaMemcpy(void* to, const void* from, size_t bytes, int kind) {
+  static auto* real = next<int(void*, const void*, size_t, int)>("cudaMemcpy");
+  int status = real(to, from, bytes, kind);
+  if (status == 0 && reads_back(to, from, kind)) {
+    log_file().copy(log_file().take_sequence(), current_rank(), __builtin_return_address(0), to,
+                    bytes);
+  }
+  return status;
+}
+
+int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int kind, void* stream) {
+  static auto* real = next<int(void*, const void*, size_t, int, void*)>("cudaMemcpyAsync");
+  int status = real(to, from, bytes, kind, stream);
+  if (status == 0 && reads_back(to, from, kind)) {
+    note_later(stream, __builtin_return_address(0), to, bytes);
+  }
+  return status;
+}
+
+int cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, int kind) {
+  static auto* real = next<int(void*, const void*, size_t, size_t, int)>("cudaMemcpyFromSymbol");
+  int status = real(to, symbol, bytes, offset, kind);
+  if (status == 0 && kind == kDeviceToHost) {
+    log_file().copy(log_file().take_sequence(), current_rank(), __builtin_return_address(0), to,
+                    bytes);
+  }
+  return status;
+}
+
+int cudaEventElapsedTime(float* milliseconds, void* begin, void* end) {
+  static auto* real = next<int(float*, void*, void*)>("cudaEventElapsedTime");
+  int status = real(milliseconds, begin, end);
+  if (status == 0) log_file().interval(__builtin_return_address(0), *milliseconds);
+  return status;
+}
+
+// Under this name in programs that were built with CUDA 12.8 and 12.9.
+int cudaEventElapsedTime_v2(float* milliseconds, void* begin, void* end) {
+  static auto* real = next<int(float*, void*, void*)>("cudaEventElapsedTime_v2");
+  int status = real(milliseconds, begin, end);
+  if (status == 0) log_file().interval(__builtin_return_address(0), *milliseconds);
+  return status;
+}
+
+// Programs read this clock twice around what they time: calls count in pairs, thread by thread.
+double MPI_Wtime() {
+  static auto* real = next<double()>("MPI_Wtime");
+  thread_local double begin = 0;
+  thread_local bool open = false;
+  double now = real();
+  if (open) log_file().interval(__builtin_return_address(0), (now - begin) * 1e3);
+  begin = now;
+  open = !open;
+  return now;
+}
+}

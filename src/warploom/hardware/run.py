@@ -1,0 +1,326 @@
+"""Launches a program on real GPUs, confined, and collects what it did."""
+
+import os
+import re
+import signal
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from warploom.core.errors import MissingToolError, UnsupportedError
+from warploom.core.ids import digest
+from warploom.core.process import ProcessResult, run_tool
+from warploom.core.records import Finding, Limits, Severity, SourceLocation
+from warploom.hardware.build import HardwareBuild
+from warploom.hardware.places import places_of
+from warploom.hardware.sanitizer import SanitizerReport, findings_in
+from warploom.toolchain.cache import cached_folder
+from warploom.toolchain.compilers import find_compiler
+from warploom.toolchain.gpu import Gpu, gpu_devices, require_gpus
+from warploom.toolchain.mpi import Mpi, find_mpi
+from warploom.toolchain.nccl import NcclHeaders, get_nccl, nccl_library, version_key
+from warploom.toolchain.nvcc import find_sanitizer
+from warploom.toolchain.sandbox import Extras, run_sandboxed
+
+_SHIM = Path(__file__).with_name("readbacks.cpp")
+_PASSED = ("NCCL_", "CUDA_", "OMPI_", "OPAL_", "PMIX_", "PRTE_", "UCX_", "NVIDIA_", "HYDRA_")
+_RANK_MEMORY_MB = 4096  # host memory of one rank's CUDA context, NCCL and MPI, generously
+_MANY_RANKS = (2, 30)  # the first NCCL that lets ranks share a GPU
+_SANITIZER_FACTOR = 4.0  # how much longer a run may take under compute-sanitizer
+# NCCL's words on what went wrong; that it has no RMA over sockets is said in every run.
+_WARNING = re.compile(r"NCCL WARN (?!RMA/Socket)(.*)")
+_PLACED = re.compile(r"\.(?:cu|cuh|cpp|cc|c|h|hpp)[:(]\d+")  # a line that names a source line
+_NO_GIN = re.compile(r"requested GIN but not all ranks|GIN (?:is )?not (?:supported|available)")
+
+
+@dataclass(frozen=True, slots=True)
+class Readback:
+    """One device-to-host copy: `data` as it was when the copy was over; line from 1."""
+
+    rank: int
+    seq: int
+    data: bytes
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A time that the program took, with events or MPI_Wtime, in milliseconds; measured."""
+
+    rank: int
+    seq: int
+    milliseconds: float
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a real run needs, all found: `shared` says that ranks share GPUs."""
+
+    gpus: tuple[Gpu, ...]
+    nccl: NcclHeaders
+    mpi: Mpi | None
+    ranks: int
+    shared: bool
+
+    @property
+    def arch(self) -> str:
+        """The architecture to build for."""
+        return self.gpus[0].arch
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareOptions:
+    """How to run once: the program's arguments, its limits, and a compute-sanitizer tool or ""."""
+
+    args: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    tool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareRun:
+    """What one run on GPUs did.
+
+    `state` is "finished", "timeout", "crashed", "unsupported" or a limit's name. `sanitizer` is
+    there for runs under a tool, which have neither read-backs nor intervals.
+    """
+
+    state: str
+    exit_code: int | None
+    findings: tuple[Finding, ...]
+    readbacks: tuple[Readback, ...]
+    intervals: tuple[Interval, ...]
+    sanitizer: SanitizerReport | None
+    output: str
+    seconds: float
+    sandbox: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether it came to its end with exit code 0."""
+        return self.state == "finished" and self.exit_code == 0
+
+
+def find_setup(ranks: int, processes: str, *, uses_mpi: bool, nccl: str | None) -> Setup:
+    """Find all that a run of `ranks` ranks needs.
+
+    Args:
+        ranks: number of ranks.
+        processes: "per_rank", or "single" where one process drives all devices.
+        uses_mpi: whether the program calls MPI.
+        nccl: NCCL version, or None for the newest whose library is here.
+
+    Raises:
+        MissingToolError: GPUs, NCCL's library or MPI are missing, or the GPUs are too few.
+        UnsupportedError: the program starts its ranks in a way that we cannot.
+    """
+    gpus = require_gpus()
+    headers = get_nccl(nccl)
+    nccl_library(headers)
+    if processes == "per_rank" and not uses_mpi:
+        raise UnsupportedError(
+            "a program of one process per rank must use MPI to be launched on GPUs, but it does "
+            "not (it takes NCCL's unique id from a file)",
+            hint="check it in the emulator, which starts such ranks: leave out --backend cuda",
+        )
+    shared = ranks > len(gpus)
+    if shared and processes == "single":
+        raise MissingToolError(
+            f"{ranks} ranks in one process need as many GPUs, but here are {len(gpus)}",
+            hint=f"--ranks {len(gpus)}",
+        )
+    if shared and version_key(headers.version)[:2] < _MANY_RANKS:
+        raise MissingToolError(
+            f"{ranks} ranks need as many GPUs, but here are {len(gpus)}, and NCCL "
+            f"{headers.version} cannot put several ranks on one GPU",
+            hint=f"--ranks {len(gpus)}, or install NCCL 2.30 or newer",
+        )
+    return Setup(gpus, headers, find_mpi() if uses_mpi else None, ranks, shared)
+
+
+def launch_command(
+    build: HardwareBuild, setup: Setup, options: HardwareOptions, folder: Path, shim: Path | None
+) -> list[str]:
+    """Return the command line: the launcher, what stands before the program, the program."""
+    command = setup.mpi.command(setup.ranks) if setup.mpi else []
+    if options.tool:
+        rank = f"%q{{{setup.mpi.rank_variable}}}" if setup.mpi else "0"
+        command += [
+            str(find_sanitizer()), "--tool", options.tool, "--show-backtrace", "yes",
+            "--print-limit", "200", "--log-file", str(folder / f"{options.tool}.{rank}"),
+            *(["--leak-check", "full"] if options.tool == "memcheck" else []),
+        ]  # fmt: skip
+    elif shim is not None:
+        command += ["/usr/bin/env", f"LD_PRELOAD={shim}"]
+    return [*command, str(build.program), *options.args]
+
+
+def launch_environment(setup: Setup, folder: Path) -> dict[str, str]:
+    """Return the environment of a run: what libraries need, and nothing that may be secret."""
+    passed = {k: v for k, v in os.environ.items() if k.startswith(_PASSED)}
+    libraries = [str(nccl_library(setup.nccl).parent)]
+    libraries += filter(None, [os.environ.get("LD_LIBRARY_PATH")])
+    return {
+        "NCCL_DEBUG": "WARN",
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        **passed,
+        **({} if setup.mpi else {"WARPLOOM_ONE_PROCESS": "1"}),
+        **({"NCCL_MULTI_RANK_GPU_ENABLE": "1"} if setup.shared else {}),
+        "PATH": os.environ.get("PATH", os.defpath),
+        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+        "WARPLOOM_READBACKS": str(folder),
+    }
+
+
+def build_shim() -> Path:
+    """Build the library that notes read-backs; cached.
+
+    Raises:
+        MissingToolError: there is no C++ compiler.
+    """
+    compiler = find_compiler()
+    text = _SHIM.read_bytes()
+
+    def make(folder: Path) -> None:
+        command = [*compiler.command, "-std=c++20", "-O2", "-fPIC", "-shared", str(_SHIM)]
+        run_tool([*command, "-o", folder / "readbacks.so"], limits=Limits(seconds=120.0))
+
+    folder, _ = cached_folder("hardware-shim", digest([compiler.identity, text]), make)
+    return folder / "readbacks.so"
+
+
+def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -> HardwareRun:
+    """Run once, in the sandbox, and collect read-backs, times or a sanitizer's report.
+
+    Raises:
+        MissingToolError: compute-sanitizer or a C++ compiler is missing.
+    """
+    shim = None if options.tool else build_shim()
+    factor = _SANITIZER_FACTOR if options.tool else 1.0
+    limits = replace(
+        options.limits,
+        seconds=options.limits.seconds * factor,
+        memory_mb=options.limits.memory_mb + setup.ranks * _RANK_MEMORY_MB,
+    )
+    readable = [build.program.parent, nccl_library(setup.nccl).parent]
+    readable += [shim.parent] if shim else []
+    readable += [setup.mpi.launcher.parent.parent] if setup.mpi else []
+    with tempfile.TemporaryDirectory(prefix="warploom-gpu-") as name:
+        folder = Path(name)
+        result = run_sandboxed(
+            launch_command(build, setup, options, folder, shim),
+            limits=limits,
+            beside=build.spec.program.absolute().parent,
+            readable=[path for path in readable if path != Path("/usr")],
+            environment=launch_environment(setup, folder),
+            extras=Extras((folder,), gpu_devices(), shared_mb=1024 * setup.ranks),
+        )
+        readbacks, intervals = read_log(folder, build)
+        report = _sanitizer(folder, build, options, result.process) if options.tool else None
+    state, findings = judge(result.process, options)
+    return HardwareRun(
+        state, result.process.exit_code, findings, readbacks, intervals, report,
+        result.process.log, result.process.seconds, str(result.kind),
+    )  # fmt: skip
+
+
+def run_tools(
+    build: HardwareBuild, setup: Setup, options: HardwareOptions, tools: Sequence[str]
+) -> tuple[HardwareRun, ...]:
+    """Run once under each of compute-sanitizer's `tools`, side by side: they take no times."""
+    with ThreadPoolExecutor(max_workers=max(1, len(tools))) as pool:
+        runs = pool.map(lambda t: run_hardware(build, setup, replace(options, tool=t)), tools)
+        return tuple(runs)
+
+
+def judge(process: ProcessResult, options: HardwareOptions) -> tuple[str, tuple[Finding, ...]]:
+    """Return how a run ended, and a finding where that was not well."""
+    log = process.log
+    said = _WARNING.findall(log)
+    own = [line for line in log.splitlines() if "NCCL WARN" not in line]
+    placed = [line.strip() for line in own if _PLACED.search(line)]
+    hint = " | ".join((placed[:1] + said[:1]) or own[-3:])
+    if process.stopped is not None:
+        kind = "timeout" if process.stopped == "timeout" else str(process.stopped)
+        words = f"the program must end within {options.limits.seconds:g} s on the GPU, but did not"
+        if kind != "timeout":
+            words = f"the program was ended: {kind}"
+        return kind, (Finding(kind, Severity.ERROR, words, hint),)
+    code = process.exit_code
+    if code != 0 and _NO_GIN.search(log):
+        words = "NCCL offers no GIN between these GPUs, which the program asks for"
+        cure = f"GIN needs a network card that NCCL can use; NCCL says: {hint}"
+        return "unsupported", (Finding("unsupported", Severity.ERROR, words, cure),)
+    # A launcher says 128 + signal of a process that died of one.
+    died = process.signal or (code - 128 if code is not None and 128 < code < 160 else None)
+    if died:
+        words = f"the program died of {signal.Signals(died).name} on the GPU machine"
+        return "crashed", (Finding("crash", Severity.ERROR, words, hint),)
+    if code != 0:
+        words = f"the program ended with exit code {code} on the GPU"
+        return "finished", (Finding("exit_code", Severity.ERROR, words, hint),)
+    return "finished", ()
+
+
+def read_log(
+    folder: Path, build: HardwareBuild
+) -> tuple[tuple[Readback, ...], tuple[Interval, ...]]:
+    """Read what our library wrote. A torn last line, of a program that was ended, is left out."""
+    lines: list[tuple[Path, list[str]]] = []
+    for index in sorted(folder.glob("*.index")):
+        for text in index.read_text(errors="replace").splitlines():
+            words = text.split()
+            if len(words) == {"R": 6, "T": 5}.get(words[0] if words else "", -1):
+                lines.append((index.with_suffix(".data"), words))
+    places = places_of(build, (int(words[3]) for _, words in lines))
+    readbacks: list[Readback] = []
+    intervals: list[Interval] = []
+    for data, words in lines:
+        seq, rank, frame = int(words[1]), int(words[2]), int(words[3])
+        place = places.get(frame)
+        where = (place.file, place.line) if place else (None, None)
+        if words[0] == "T":
+            intervals.append(Interval(rank, seq, float(words[4]), *where))
+        else:
+            with data.open("rb") as file:
+                file.seek(int(words[4]))
+                readbacks.append(Readback(rank, seq, file.read(int(words[5])), *where))
+    order = sorted(readbacks, key=lambda item: (item.rank, item.seq))
+    return tuple(order), tuple(sorted(intervals, key=lambda item: (item.rank, item.seq)))
+
+
+def _sanitizer(
+    folder: Path, build: HardwareBuild, options: HardwareOptions, process: ProcessResult
+) -> SanitizerReport:
+    found: list[Finding] = []
+    foreign = 0
+    complete = True
+    logs = sorted(folder.glob(f"{options.tool}.*"))
+    for path in logs:
+        rank = path.suffix.removeprefix(".")
+        text = path.read_text(errors="replace")
+        some, others, whole = findings_in(
+            options.tool, text, int(rank) if rank.isdigit() else None, build.user_file,
+            lambda offset: _host_line(build, offset),
+        )  # fmt: skip
+        found += some
+        foreign += others
+        complete = complete and whole
+    note = ""
+    if not logs:
+        note = "it wrote no report: " + " | ".join(process.log.strip().splitlines()[-2:])
+    elif not found and (process.stopped or process.exit_code != 0):
+        note = "the program does not run under it to its end"
+    return SanitizerReport(
+        options.tool, tuple(found), foreign, complete and bool(logs), process.seconds, note
+    )
+
+
+def _host_line(build: HardwareBuild, offset: int) -> SourceLocation | None:
+    return places_of(build, [offset]).get(offset)
