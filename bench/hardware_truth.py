@@ -1,37 +1,47 @@
 """Compare the emulator's verdicts with real GPUs': the corpus, its defects, and single-GPU ones.
 
-    python bench/hardware_truth.py run OUT.json [--jobs N] [--deadline S]     # on a GPU machine
-    python bench/hardware_truth.py table RESULTS.json > docs/hardware-table.md
+    python bench/hardware_truth.py run OUT.json [--jobs N] [--deadline S] [--tools memcheck,...]
+    python bench/hardware_truth.py table RESULTS.json [RESULTS.json ...]
 
-`run` checks every entry twice: `warploom check` (emulator, normal effort) and `warploom check
---backend cuda` (three plain runs, and one under each tool of compute-sanitizer). Entries whose LSA
-team is smaller than the machine's cannot be set up on one host and are left out; those that need
-GIN are run once each, correct form only, and say what NCCL says. Nothing is judged here: the JSON
-holds both reports' verdicts, findings and states, and `table` prints them side by side.
+`run`, on a GPU machine, checks every entry twice: as `warploom check` does (emulator, normal
+effort), and as `warploom check --backend cuda` does (three plain runs; then compute-sanitizer's
+`--tools`, all by default). Entries whose LSA team is smaller than the machine's cannot be set up on
+one host and are left out; those that need GIN are tried in their correct form. `--after FILE` skips
+what FILE has already. Nothing is judged here: the JSON holds both reports' verdicts, findings and
+states, and `table` prints them side by side; of an entry in several files the last counts. Too many
+`--jobs` on one machine slow the programs down until they seem to hang.
 """
 
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from warploom.core.errors import WarploomError
+from warploom.core.records import Limits
+from warploom.evaluate.check import check
+from warploom.evaluate.hardware_check import check_hardware
+from warploom.evaluate.workload import Workload
+from warploom.hardware import TOOLS
 from warploom.testing.corpus import PROGRAMS
 from warploom.testing.corpus_files import read_corpus
 from warploom.toolchain.gpu import find_gpus
 
+NO_GIN = "not run: no GIN between these GPUs"
 SINGLE = Path(__file__).parent / "hardware" / "defects.cu"
 SINGLE_DEFECTS = (
     "none", "past_end", "shared_past_end", "race", "unset", "divergent", "masked", "misaligned",
     "host_pointer", "bad_launch", "use_after_free", "double_free",
 )  # fmt: skip
-TIMEOUT = "20"  # seconds of a plain run
+SECONDS = 15.0  # of a plain run; one takes three where nothing hangs
 
 
 @dataclass(frozen=True)
@@ -43,8 +53,9 @@ class Job:
     defect: str
     kinds: str
     ranks: int
-    options: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
+    nccl: str | None = None
+    defines: tuple[tuple[str, str], ...] = ()
 
 
 def jobs() -> Iterator[Job]:
@@ -60,30 +71,46 @@ def jobs() -> Iterator[Job]:
             continue
         if gin and setting.ranks != 2:
             continue
-        options = ["--nccl", setting.nccl]
-        for name, value in entry.defines.items():
-            options += ["-D", f"{name}={value}" if value else name]
         yield Job(
             entry.name, entry.program, entry.defect, "|".join(entry.kinds), setting.ranks,
-            tuple(options),
+            nccl=setting.nccl, defines=tuple(sorted(entry.defines.items())),
         )  # fmt: skip
 
 
-def check(job: Job, gpus: str, *more: str) -> dict[str, Any]:
-    """Run `warploom check` as a user would and return its JSON report, or the error in it."""
-    args = ["--", *job.args] if job.args else []
-    command = [
-        sys.executable, "-m", "warploom.cli", "check", str(job.program), "--ranks", str(job.ranks),
-        *job.options, "--json", *more, *args,
-    ]  # fmt: skip
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": gpus}
+def one(text: str) -> int:
+    """Check one entry in this process, as the JSON in `text` says, and print its report."""
+    asked = json.loads(text)
+    workload = Workload.from_program(
+        asked["program"], ranks=asked["ranks"], args=asked["args"], nccl=asked["nccl"],
+        defines=dict(asked["defines"]), limits=Limits(seconds=SECONDS),
+    )  # fmt: skip
+    try:
+        report = (
+            check(workload)
+            if asked["tools"] is None
+            else check_hardware(workload, tools=asked["tools"])
+        )
+    except WarploomError as error:
+        sys.stdout.write(json.dumps({"error": {"message": error.message}}))
+        return error.exit_code
+    sys.stdout.write(json.dumps(report.to_json()))
+    return report.exit_code
+
+
+def report_of(job: Job, gpus: str, tools: Sequence[str] | None) -> dict[str, Any]:
+    """Check one entry in a process of its own: in the emulator, or on `gpus` with `tools`."""
+    asked = {
+        "program": str(job.program), "ranks": job.ranks, "args": job.args, "nccl": job.nccl,
+        "defines": job.defines, "tools": tools,
+    }  # fmt: skip
     done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=400, check=False
-    )
+        [sys.executable, __file__, "one", json.dumps(asked)], capture_output=True, text=True,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": gpus}, timeout=400, check=False,
+    )  # fmt: skip
     try:
         return json.loads(done.stdout)
     except ValueError:
-        return {"error": {"message": (done.stdout + done.stderr)[-500:], "exit_code": None}}
+        return {"error": {"message": (done.stdout + done.stderr)[-500:]}}
 
 
 def brief(report: dict[str, Any]) -> dict[str, Any]:
@@ -99,14 +126,16 @@ def brief(report: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "findings": findings, "output": report["output"][-400:]}
 
 
-def run(out: Path, workers: int, deadline: float) -> int:
-    """Check all entries, several at a time, and write the results as they come."""
+def run(
+    out: Path, workers: int, deadline: float, tools: Sequence[str], known: Collection[str]
+) -> int:
+    """Check all entries but the `known` ones, several at a time; write results as they come."""
     started = time.monotonic()
     gpus = find_gpus()
     pairs = [f"{i},{i + 1}" for i in range(0, len(gpus) - 1, 2)] or ["0"]
     results: list[dict[str, Any]] = []
 
-    def one(item: tuple[int, Job]) -> None:
+    def both(item: tuple[int, Job]) -> None:
         number, job = item
         row: dict[str, Any] = {
             "name": job.name, "defect": job.defect, "expected": job.kinds, "ranks": job.ranks,
@@ -117,8 +146,8 @@ def run(out: Path, workers: int, deadline: float) -> int:
             some = pairs[number % len(pairs)]
             where = ",".join(str(g.index) for g in gpus) if job.ranks > 2 else some
             where = where.split(",")[0] if job.ranks == 1 else where
-            row["emulator"] = brief(check(job, where))
-            row["hardware"] = brief(check(job, where, "--backend", "cuda", "--timeout", TIMEOUT))
+            row["hardware"] = brief(report_of(job, where, tools))
+            row["emulator"] = brief(report_of(job, where, None))
         results.append(row)
         document = {"gpus": [gpu.describe() for gpu in gpus], "entries": results}
         out.write_text(json.dumps(document, indent=1))
@@ -128,11 +157,14 @@ def run(out: Path, workers: int, deadline: float) -> int:
         )
 
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(one, enumerate(jobs())))
+        list(pool.map(both, enumerate(job for job in jobs() if job.name not in known)))
     return 0
 
 
-TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the entries of a results file that were checked both ways."""
+    entries = json.loads(path.read_text())["entries"]
+    return [row for row in entries if "emulator" in row]
 
 
 def said_by_hardware(report: dict[str, Any]) -> str:
@@ -148,19 +180,25 @@ def said_by_hardware(report: dict[str, Any]) -> str:
         )
         if kinds:
             words.append(f"{tool}: {', '.join(kinds)}")
-    direct = {f["kind"] for f in errors if not f["message"].startswith("compute-sanitizer")}
+    own = [f for f in errors if not f["message"].startswith("compute-sanitizer")]
+    direct = {f["kind"] for f in own}
     for kind, text in (
         ("timeout", "hang"), ("crash", "crash"), ("wrong-result", "wrong values"),
-        ("unsupported", "not run: no GIN between these GPUs"),
+        ("unsupported", NO_GIN),
     ):  # fmt: skip
         if kind in direct:
             words.insert(0, text)
     failed = [run for run in plain if run["state"] == "finished" and run["exit_code"]]
     if "exit_code" in direct and failed:
-        own = "FAIL" in report["output"]
-        what = "its own check fails" if own else "an API call fails"
-        words.insert(0, f"{what} ({len(failed)} of {len(plain)} runs)")
-    return "; ".join(words) or "clean"
+        hint = next(f["hint"] for f in own if f["kind"] == "exit_code")
+        if "GIN not supported" in hint:
+            return NO_GIN
+        called = re.search(r": (?:CUDA|NCCL|MPI): |MPI_ERR|MPI_ABORT", hint + report["output"])
+        what = "a call fails" if called else "its own check fails"
+        words.insert(0, f"{what} in {len(failed)} of {len(plain)} runs")
+    tried = {run["tool"] for run in report["runs"]} - {""}
+    mark = "" if tried or "hang" in words or NO_GIN in words else " †"
+    return ("; ".join(words) or "clean") + mark
 
 
 def said_by_emulator(report: dict[str, Any]) -> str:
@@ -173,39 +211,48 @@ def said_by_emulator(report: dict[str, Any]) -> str:
     return f"{report['verdict']}: {', '.join(dict.fromkeys(kinds[:3]))}"
 
 
-def table(path: Path) -> int:
-    """Print the table of a results file, and how often the two agree."""
-    document = json.loads(path.read_text())
-    rows = sorted(document["entries"], key=lambda row: (bool(row["defect"]), row["name"]))
-    rows = [row for row in rows if "emulator" in row]
+def table(paths: Sequence[Path]) -> int:
+    """Print the table of results files, and how often the two agree."""
+    entries = {row["name"]: row for path in paths for row in read(path)}
+    rows = sorted(entries.values(), key=lambda row: (bool(row["defect"]), row["name"]))
     count: dict[tuple[bool, bool, bool], int] = {}
     print("| program | planted | ranks | emulator | GPU |\n|---|---|---|---|---|")
     for row in rows:
         emulator, hardware = said_by_emulator(row["emulator"]), said_by_hardware(row["hardware"])
         program = row["name"].split(":")[0].split("@")[0].split(" ")[0]
-        print(f"| {program} | {row['defect'] or '-'} | {row['ranks']} | {emulator} | {hardware} |")
+        version = row["name"].partition("+")[2]
+        ranks = f"{row['ranks']}, NCCL {version}" if version else row["ranks"]
+        print(f"| {program} | {row['defect'] or '-'} | {ranks} | {emulator} | {hardware} |")
         if not hardware.startswith("not run"):
-            key = (bool(row["defect"]), emulator == "clean", hardware == "clean")
+            clean = hardware.removesuffix(" †") == "clean"
+            key = (bool(row["defect"]), emulator == "clean", clean)
             count[key] = count.get(key, 0) + 1
     print()
     for (defect, emulator, hardware), number in sorted(count.items()):
-        kind = "planted defects" if defect else "correct programs"
+        kind = "planted defects" if defect else "correct entries"
         words = "the emulator finds nothing" if emulator else "the emulator finds it"
-        print(f"- {number} {kind}: {words}, the GPU {'shows nothing' if hardware else 'shows it'}")
+        found = "shows nothing" if hardware else "shows it"
+        print(f"- {number} {kind}: {words}, the GPU {found}")
     return 0
 
 
 def main() -> int:
     """Run or print, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("action", choices=("run", "table"))
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--jobs", type=int, default=8)
+    parser.add_argument("action", choices=("run", "table", "one"))
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--deadline", type=float, default=3600.0, help="seconds")
+    parser.add_argument("--tools", default=",".join(TOOLS), help="compute-sanitizer's, by comma")
+    parser.add_argument("--after", type=Path, help="results whose entries are not checked again")
     options = parser.parse_args()
+    if options.action == "one":
+        return one(options.files[0])
     if options.action == "table":
-        return table(options.file)
-    return run(options.file, options.jobs, options.deadline)
+        return table([Path(name) for name in options.files])
+    known = {row["name"] for row in read(options.after)} if options.after else set()
+    tools = [tool for tool in options.tools.split(",") if tool]
+    return run(Path(options.files[0]), options.jobs, options.deadline, tools, known)
 
 
 if __name__ == "__main__":

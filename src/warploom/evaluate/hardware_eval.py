@@ -99,6 +99,7 @@ def evaluate_hardware(
     workload: Workload | Path | str,
     *,
     level: int = 2,
+    tools: Sequence[str] = TOOLS,
     jobs: int | None = None,
     on_progress: ProgressCallback = ignore_progress,
 ) -> HardwareEvaluation:
@@ -106,7 +107,7 @@ def evaluate_hardware(
 
     Levels 0 and 1 are those of the emulator's evaluation, and nvcc's build for the GPU. Level 2
     runs the trusted program and the candidate in turns, `REPEATS` times for each of the workload's
-    seeds, compares all read-backs, and runs the candidate under compute-sanitizer.
+    seeds, compares all read-backs, and runs the candidate under compute-sanitizer's `tools`.
 
     Raises:
         BadInputError: the workload is wrong, or its trusted program fails on the GPUs.
@@ -118,12 +119,13 @@ def evaluate_hardware(
     facts = survey(task)
     uses_mpi = any(report.setup.uses_mpi for report in facts.reports)
     setup = find_setup(task.ranks, facts.processes, uses_mpi=uses_mpi, nccl=task.nccl)
-    find_sanitizer()
+    if tools and level >= 2:
+        find_sanitizer()
     with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
         legal = prepare(
             candidate, task, Path(folder), level=min(level, 1), jobs=jobs, on_progress=on_progress
         )
-        judge = _Judge(task, facts, setup, legal, candidate, started, on_progress)
+        judge = _Judge(task, facts, setup, legal, candidate, tools, started, on_progress)
         return judge.run(level)
 
 
@@ -137,6 +139,7 @@ class _Judge:
         setup: Setup,
         legal: Prepared,
         candidate: Path,
+        tools: Sequence[str],
         started: float,
         on_progress: ProgressCallback,
     ) -> None:
@@ -145,6 +148,7 @@ class _Judge:
         self.setup = setup
         self.legal = legal
         self.candidate = candidate
+        self.tools = tools
         self.started = started
         self.on_progress = on_progress
         self.findings: list[Sequence[Finding]] = [*legal.findings]
@@ -190,7 +194,7 @@ class _Judge:
     def _tools(self, program: HardwareBuild) -> tuple[HardwareRun, ...]:
         self.on_progress(Progress("compute-sanitizer", 0, 1))
         option = HardwareOptions(self.task.args_for(0), self.task.limits)
-        return run_tools(program, self.setup, option, TOOLS)
+        return run_tools(program, self.setup, option, self.tools)
 
     def _compare(self, pairs: Sequence[_Pair]) -> tuple[OutputComparison, ...]:
         outputs = self.task.outputs

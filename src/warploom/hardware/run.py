@@ -234,9 +234,12 @@ def run_tools(
     build: HardwareBuild, setup: Setup, options: HardwareOptions, tools: Sequence[str]
 ) -> tuple[HardwareRun, ...]:
     """Run once under each of compute-sanitizer's `tools`, side by side: they take no times."""
+
+    def under(tool: str) -> HardwareRun:
+        return run_hardware(build, setup, replace(options, tool=tool))
+
     with ThreadPoolExecutor(max_workers=max(1, len(tools))) as pool:
-        runs = pool.map(lambda t: run_hardware(build, setup, replace(options, tool=t)), tools)
-        return tuple(runs)
+        return tuple(pool.map(under, tools))
 
 
 def judge(process: ProcessResult, options: HardwareOptions) -> tuple[str, tuple[Finding, ...]]:

@@ -1,0 +1,63 @@
+"""Judge transforms of the examples on real GPUs, beside their originals.
+
+    python bench/hardware_examples.py MADE OUT.json [--ranks N] [--tools memcheck,...]
+
+MADE holds NAME-lsa/NAME.cu for each example, as `warploom transform examples/NAME --api lsa --out
+MADE/NAME-lsa` writes them. Each is judged as `warploom eval --backend cuda` does, with the inputs
+of seed 0; the builds come first, side by side, and then one job at a time, so that times mean
+something. OUT.json gets the evaluations.
+"""
+
+import argparse
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from common import EXAMPLES
+
+from warploom.core.errors import WarploomError
+from warploom.evaluate.hardware_eval import evaluate_hardware
+from warploom.evaluate.workload import Workload
+
+
+def main() -> int:
+    """Judge all and return the exit code: 0 where all passed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("made", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--tools", default="", help="compute-sanitizer's, by comma")
+    options = parser.parse_args()
+    tools = [tool for tool in options.tools.split(",") if tool]
+    tasks = {
+        folder.name: Workload.from_file(folder).with_overrides(ranks=options.ranks, seeds=1)
+        for folder in EXAMPLES
+    }
+    programs = {name: options.made / f"{name}-lsa" / f"{name}.cu" for name in tasks}
+
+    def judge(name: str, level: int) -> dict[str, Any]:
+        try:
+            return evaluate_hardware(
+                programs[name], tasks[name], level=level, tools=tools
+            ).to_json()
+        except WarploomError as error:
+            return {"passed": False, "error": str(error)}
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda name: judge(name, 1), tasks))
+    results: dict[str, Any] = {}
+    for name in tasks:
+        results[name] = found = judge(name, 2)
+        options.out.write_text(json.dumps(results, indent=1))
+        print(
+            f"{name}: {'passed' if found['passed'] else 'failed'}, LSA {found.get('time_ms')} ms, "
+            f"host {found.get('baseline_ms')} ms, {found.get('speedup')}x {found.get('error', '')}",
+            flush=True,
+        )
+    return 0 if all(found["passed"] for found in results.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
