@@ -137,7 +137,8 @@ def check_hardware(
     )
     on_progress(Progress("build", 1, 1))
     expected = _expected(workload, facts, jobs, on_progress)
-    options = [HardwareOptions(workload.args_for(_SEED), workload.limits)] * _PLAIN_RUNS[effort]
+    how = HardwareOptions(workload.args_for(_SEED), workload.limits, folder=workload.root)
+    options = [how] * _PLAIN_RUNS[effort]
     runs: list[HardwareRun] = []
     for option in options:
         on_progress(Progress("gpu", len(runs), len(options)))
@@ -146,7 +147,7 @@ def check_hardware(
             break
     if all(run.state not in _NO_MORE for run in runs):
         on_progress(Progress("compute-sanitizer", 0, 1))
-        runs += run_tools(program, setup, options[0], tools)
+        runs += run_tools(program, setup, how, tools)
     return _report(workload, facts, setup, effort, expected, runs, started, program.seconds)
 
 

@@ -177,11 +177,15 @@ class _Judge:
         spec = self.task.build_spec(self.setup.nccl.version, path)
         return build_executable(spec, self.setup.arch, self.setup.nccl, self.setup.mpi)
 
+    def _options(self, seed: int) -> HardwareOptions:
+        args = self.task.args_for(seed)
+        return HardwareOptions(args, self.task.limits, folder=self.task.root)
+
     def _pairs(self, trusted: HardwareBuild, program: HardwareBuild) -> tuple[_Pair, ...]:
         pairs: list[_Pair] = []
         total = self.task.seeds * REPEATS
         for seed in range(self.task.seeds):
-            option = HardwareOptions(self.task.args_for(seed), self.task.limits)
+            option = self._options(seed)
             for _ in range(REPEATS):
                 self.on_progress(Progress("gpu", len(pairs), total))
                 first = run_hardware(trusted, self.setup, option)
@@ -193,8 +197,7 @@ class _Judge:
 
     def _tools(self, program: HardwareBuild) -> tuple[HardwareRun, ...]:
         self.on_progress(Progress("compute-sanitizer", 0, 1))
-        option = HardwareOptions(self.task.args_for(0), self.task.limits)
-        return run_tools(program, self.setup, option, self.tools)
+        return run_tools(program, self.setup, self._options(0), self.tools)
 
     def _compare(self, pairs: Sequence[_Pair]) -> tuple[OutputComparison, ...]:
         outputs = self.task.outputs

@@ -75,11 +75,15 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class HardwareOptions:
-    """How to run once: the program's arguments, its limits, and a compute-sanitizer tool or ""."""
+    """How to run once: the program's arguments, its limits, and a compute-sanitizer tool or "".
+
+    `folder` holds the files that it finds by plain name, where there are any.
+    """
 
     args: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     tool: str = ""
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +220,7 @@ def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -
         result = run_sandboxed(
             launch_command(build, setup, options, folder, shim),
             limits=limits,
-            beside=build.spec.program.absolute().parent,
+            beside=options.folder,
             readable=[path for path in readable if path != Path("/usr")],
             environment=launch_environment(setup, folder),
             extras=Extras((folder,), gpu_devices(), shared_mb=1024 * setup.ranks),
