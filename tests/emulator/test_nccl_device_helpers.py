@@ -46,7 +46,11 @@ def test_older_versions(version: str):
 
 @pytest.mark.parametrize(
     ("defect", "kind", "text"),
-    [("slots", "out_of_bounds", "slot 32 of 32"), ("no_entry", "data_race", "cudaMemcpy")],
+    [
+        ("slots", "out_of_bounds", "slot 32 of 32"),
+        ("no_entry", "data_race", "cudaMemcpy"),
+        ("not_waited", "source_reuse", "ncclGin::put"),
+    ],
 )
 def test_a_defect_is_named(defect: str, kind: str, text: str):
     errors = [f for f in emulate(defect).findings if f.severity is Severity.ERROR]

@@ -61,6 +61,28 @@ __global__ void reduce_and_copy(ncclDevComm dev, ncclWindow_t window, float* out
 }
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 30, 0)
+// A flush that is waited for later: then the source may be written, and a get has arrived.
+__global__ void flush_later(ncclDevComm dev, ncclWindow_t window, int* out, bool waited) {
+  const ncclTeam world = ncclTeamWorld(dev);
+  const int next = (world.rank + 1) % world.nRanks;
+  ncclGin gin(dev, 0);
+  int* mine = static_cast<int*>(ncclGetLocalPointer(window, 0));
+  mine[0] = 10 * world.rank;
+  gin.put(world, next, window, 64, window, 0, sizeof(int), ncclGin_WeakSignalInc{1});
+  ncclGinRequest_t put, get;
+  gin.flushAsync(world, next, &put);
+  if (waited) gin.wait(put);
+  mine[0] = -1;  // EXPECT not_waited
+  gin.waitSignal(ncclCoopThread(), 1, 1);
+  ncclGinBarrier(ncclCoopThread(), gin, ncclTeamTagWorld(), 0);
+  gin.get(world, next, window, 64, window, 128, sizeof(int));
+  gin.flushAsync(world, next, &get);
+  gin.wait(get);
+  out[0] = mine[16];
+  out[1] = mine[32];
+  ncclGinBarrier(ncclCoopThread(), gin, ncclTeamTagWorld(), 0);
+}
+
 // Nobody signals, and rank 0 comes to no barrier: the waits end all the same.
 __global__ void give_up(ncclDevComm dev, int* results) {
   ncclCoopCta cta;
@@ -95,7 +117,10 @@ void create(Setup& s, int slots) {
   reqs.lsaBarrierCount = 2;
   reqs.lsaMultimem = s.lsa > 1;
   reqs.ginConnectionType = NCCL_GIN_CONNECTION_FULL;
-  reqs.ginSignalCount = 1;
+  reqs.ginSignalCount = 2;
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 30, 0)
+  reqs.worldGinBarrierCount = 1;
+#endif
   ncclDevResourceRequirements resource;
   EXPECT(ncclLLA2ACreateRequirement(1, slots, &s.lines, &resource) == ncclSuccess);
   resource.next = nullptr;
@@ -135,6 +160,16 @@ void check_loops(const Setup& s, bool entry) {
 }
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 30, 0)
+void check_flush(const Setup& s, bool waited) {
+  int *out, host[2];
+  cudaMalloc(&out, sizeof host);
+  MPI_Barrier(MPI_COMM_WORLD);  // the peers are done with the window
+  flush_later<<<1, 1>>>(s.dev, s.window, out, waited);
+  cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+  EXPECT(host[0] == 10 * ((s.rank + s.ranks - 1) % s.ranks) && host[1] == 10 * s.rank);
+  cudaFree(out);
+}
+
 void check_time_outs(const Setup& s) {
   int *out, host[3];
   cudaMalloc(&out, sizeof host);
@@ -169,6 +204,7 @@ int main(int argc, char** argv) {
   check_low_latency(s, elements);
   check_loops(s, defect != "no_entry");
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 30, 0)
+  check_flush(s, defect != "not_waited");
   if (defect.empty()) check_time_outs(s);
 #endif
   cudaDeviceSynchronize();

@@ -2,6 +2,7 @@
 // The first argument takes one rule away.
 #include <mpi.h>
 #include <nccl.h>
+#include <nccl_device.h>
 
 #include <string>
 #include <vector>
@@ -116,6 +117,11 @@ void resize(const Setup& s) {
   if (small) EXPECT(ncclCommDestroy(small) == ncclSuccess);
 }
 
+void supported(const Setup& s) {
+  ncclCommProperties_t props = NCCL_COMM_PROPERTIES_INITIALIZER;
+  EXPECT(ncclCommQueryProperties(s.comm, &props) == ncclSuccess && props.hostRmaSupport);
+}
+
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 31, 0)
 void configured(const Setup& s) {
   ncclCollConfig_t config = NCCL_COLLCONFIG_INITIALIZER;
@@ -156,6 +162,7 @@ int main(int argc, char** argv) {
   all_to_all(s, defect);
   token(s, 2, defect == "wait_twice");
   if (defect.empty()) {
+    supported(s);
     resize(s);
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 31, 0)
     configured(s);

@@ -170,6 +170,7 @@ ncclResult_t query_properties(ncclComm_t comm, Properties* properties) {
   properties->lsa_teams = c->clique->size / c->clique->lsa_size;
   properties->hash = c->clique->id;
   properties->multimem = multimem_supported(*c->clique);
+  properties->one_sided = c->rma_contexts > 0;
   return ncclSuccess;
 }
 

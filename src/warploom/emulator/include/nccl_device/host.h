@@ -136,6 +136,12 @@ typedef struct ncclCommProperties {
   ncclGinConnectionType_t ginConnectionType;
   bool ginSupport[64];
 #endif
+#if WARPLOOM_NCCL_VERSION >= 23200
+  size_t devCommRuntimeVersionSize;
+  bool cftSupport;
+  bool cftMulticastSupport;
+  bool cftCountedSupport;
+#endif
 } ncclCommProperties_t;
 #define NCCL_COMM_PROPERTIES_INITIALIZER \
   {sizeof(ncclCommProperties_t), NCCL_API_MAGIC, NCCL_VERSION_CODE}
@@ -288,13 +294,17 @@ WARPLOOM_UNCHECKED inline ncclResult_t ncclCommQueryProperties(ncclComm_t comm,
   props->multimemSupport = found.multimem;
   props->ginType = props->railedGinType = NCCL_GIN_TYPE_PROXY;
   props->nLsaTeams = found.lsa_teams;
-  props->hostRmaSupport = false;
+  props->hostRmaSupport = found.one_sided;
 #if WARPLOOM_NCCL_VERSION >= 23100
   props->commHash = found.hash;
   props->ginMinStride = 1;
   props->ginConnectionType = NCCL_GIN_CONNECTION_FULL;
   for (bool& supported : props->ginSupport) supported = false;
   props->ginSupport[NCCL_GIN_TYPE_PROXY] = true;
+#endif
+#if WARPLOOM_NCCL_VERSION >= 23200
+  props->devCommRuntimeVersionSize = sizeof(ncclDevComm);
+  props->cftSupport = props->cftMulticastSupport = props->cftCountedSupport = false;
 #endif
   return ncclSuccess;
 }

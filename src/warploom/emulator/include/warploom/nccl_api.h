@@ -66,7 +66,7 @@ ncclResult_t destroy_devcomm(ncclComm_t comm, void* state);
 
 struct Properties {
   bool initialised = true;
-  bool multimem = false;
+  bool multimem = false, one_sided = false;
   int rank = 0, ranks = 0, device = 0, lsa_teams = 0;
   uint64_t hash = 0;
 };
