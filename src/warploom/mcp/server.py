@@ -149,7 +149,7 @@ async def transform(
 
     Writes to `output_dir` only. A program beyond the rules is refused with every reason and line.
     """
-    words = ["transform", target, "--api", api, "--out", output_dir]
+    words = ["transform", target, "--api", api, "--out", output_dir, "--proposer", "rules"]
     words += [*_shape(defines, include_dirs), *_options(ranks, lsa_size, nccl)]
     return _answered(await _run(words, context))
 
