@@ -30,6 +30,13 @@ int cudaMemcpyAsync(void* to, const void* from, unsigned long bytes, int, void*)
   copy_to = to, copy_from = from, copy_bytes = bytes;
   return 0;
 }
+int cudaStreamIsCapturing(void* stream, int* status) { return *status = stream != nullptr, 0; }
+int cudaMemcpy2D(void* to, unsigned long to_pitch, const void* from, unsigned long from_pitch,
+                 unsigned long width, unsigned long height, int) {
+  for (unsigned long row = 0; row < height; ++row)
+    memcpy((char*)to + row * to_pitch, (const char*)from + row * from_pitch, width);
+  return 0;
+}
 int cudaLaunchHostFunc(void*, void (*function)(void*), void* data) {
   late = function, argument = data;
   return 0;
@@ -45,9 +52,10 @@ double MPI_Wtime() { static double now = 1; return now *= 2; }
 }
 """
 PROGRAM = r"""
-extern "C" {
+typedef unsigned long N; extern "C" {
 int cudaMemcpy(void*, const void*, unsigned long, int);
 int cudaMemcpyAsync(void*, const void*, unsigned long, int, void*);
+int cudaMemcpy2D(void*, N, const void*, N, N, N, int);
 int cudaStreamSynchronize(void*);
 int cudaEventElapsedTime(float*, void*, void*);
 double MPI_Wtime();
@@ -55,14 +63,16 @@ double MPI_Wtime();
 int main() {
   int device[2] = {7, 8}, host[2] = {0, 0};
   cudaMemcpy(device, host, 0, 1);
-  cudaMemcpyAsync(host, device, 8, 2, nullptr);  // line 11
+  cudaMemcpyAsync(host, device, 8, 2, nullptr);  // line 12
   int early = host[0];
   cudaStreamSynchronize(nullptr);
-  cudaMemcpy(host + 1, device, 4, 2);  // line 14
+  cudaMemcpy(host + 1, device, 4, 2);  // line 15
   float ms;
-  cudaEventElapsedTime(&ms, nullptr, nullptr);  // line 16
+  cudaEventElapsedTime(&ms, nullptr, nullptr);  // line 17
   MPI_Wtime();
   MPI_Wtime();
+  cudaMemcpyAsync(host, device, 8, 2, device);  // into a graph that is being captured
+  cudaMemcpy2D(host, 4, device, 4, 2, 2, 2);  // line 21
   return early;
 }
 """
@@ -104,8 +114,10 @@ def test_copies_and_times_are_noted_with_rank_line_and_bytes(
     assert done.returncode == 0  # the asynchronous copy had not happened when it was queued
     readbacks, intervals = read_log(folder, build)
     assert [(r.rank, r.line, r.data) for r in readbacks] == [
-        (rank, 11, b"\x07\0\0\0\x08\0\0\0"),
-        (rank, 14, b"\x07\0\0\0"),
+        (rank, 12, b"\x07\0\0\0\x08\0\0\0"),
+        (rank, 15, b"\x07\0\0\0"),
+        (rank, 21, b"\x07\0"),
+        (rank, 21, b"\x08\0"),
     ]
     assert [(i.rank, i.milliseconds) for i in intervals] == [(rank, 2.5), (rank, 2000.0)]
-    assert intervals[0].line == 16
+    assert intervals[0].line == 17

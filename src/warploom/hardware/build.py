@@ -1,6 +1,7 @@
 """Builds an executable with nvcc for the GPU that is here."""
 
 import os
+import re
 import tempfile
 import time
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from warploom.toolchain.mpi import Mpi
 from warploom.toolchain.nccl import NcclHeaders, headers_digest, nccl_library
 from warploom.toolchain.nvcc import find_nvcc, parse_nvcc_errors, user_contents
 
+_OPENMP = re.compile(rb"^[ \t]*#[ \t]*(?:pragma[ \t]+omp\b|include[ \t]*<omp\.h>)", re.MULTILINE)
 _LIMITS = Limits(seconds=900.0, memory_mb=16384, output_mb=16)
 
 
@@ -53,6 +55,7 @@ def nvcc_command(
     """
     base = spec.program.absolute().parent
     library = nccl_library(nccl).parent
+    threads = any(_OPENMP.search(text) for text in user_contents(spec).values())
     defines = [f"-D{n}={v}" if v else f"-D{n}" for n, v in sorted(spec.defines.items())]
     users = [f"-I{os.path.relpath(d.absolute(), base)}" for d in spec.include_dirs]
     sources = [os.path.relpath(p.absolute(), base) for p in (spec.program, *spec.sources)]
@@ -62,6 +65,7 @@ def nvcc_command(
         *(mpi.compile_flags if mpi else ()), "-x", "cu", *sources, "-o", str(output),
         f"-L{library}", "-l:libnccl.so.2", "-Xlinker", f"-rpath={library}",
         *(mpi.link_flags if mpi else ()), "-lpthread",
+        *(["-Xcompiler", "-fopenmp"] if threads else []),
     ]  # fmt: skip
 
 

@@ -144,13 +144,22 @@ struct Pending {
   size_t bytes;
 };
 
-// Runs on the stream after the copy. A captured one runs at each launch of its graph, so it stays.
+// Runs on the stream after the copy.
 void arrived(void* data) {
   auto* pending = static_cast<Pending*>(data);
   log_file().copy(pending->sequence, pending->rank, pending->caller, pending->to, pending->bytes);
+  delete pending;
+}
+
+// A callback in a captured stream would become a node of the program's graph: it is left as it is.
+bool capturing(void* stream) {
+  static auto* ask = next<int(void*, int*)>("cudaStreamIsCapturing");
+  int status = 0;
+  return ask(stream, &status) != 0 || status != 0;
 }
 
 void note_later(void* stream, const void* caller, const void* to, size_t bytes) {
+  if (capturing(stream)) return;
   static auto* callback = next<int(void*, void (*)(void*), void*)>("cudaLaunchHostFunc");
   auto* pending = new Pending{log_file().take_sequence(), current_rank(), caller, to, bytes};
   callback(stream, arrived, pending);
@@ -175,6 +184,21 @@ int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int kind, void* st
   int status = real(to, from, bytes, kind, stream);
   if (status == 0 && reads_back(to, from, kind)) {
     note_later(stream, __builtin_return_address(0), to, bytes);
+  }
+  return status;
+}
+
+// Each row counts as a copy of its own, as in the emulator.
+int cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                 size_t height, int kind) {
+  static auto* real =
+      next<int(void*, size_t, const void*, size_t, size_t, size_t, int)>("cudaMemcpy2D");
+  int status = real(to, to_pitch, from, from_pitch, width, height, kind);
+  if (status == 0 && reads_back(to, from, kind)) {
+    for (size_t row = 0; row < height; ++row) {
+      log_file().copy(log_file().take_sequence(), current_rank(), __builtin_return_address(0),
+                      static_cast<char*>(to) + row * to_pitch, width);
+    }
   }
   return status;
 }
