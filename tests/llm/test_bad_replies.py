@@ -155,12 +155,12 @@ def test_a_refusal(prefix: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("prefix", "stream"), EACH)
 def test_a_provider_that_hangs(prefix: str, stream: bool, tmp_path: Path) -> None:
-    with LoopbackServer([Hang(), OK]) as server:
+    with LoopbackServer(lambda asked: Hang() if asked.number == 1 else OK) as server:
         reply, spent = ask(
-            server, prefix, tmp_path, timeout_s=1.5, settings={"stream": stream, "attempts": 2}
+            server, prefix, tmp_path, timeout_s=1.5, settings={"stream": stream, "attempts": 5}
         )
-    assert reply.text == "fine"
-    assert spent.uncertain_requests == 1 and spent.requests == 1  # the first may be billed
+    assert reply.text == "fine" and spent.requests == 1
+    assert spent.uncertain_requests == len(server.asked) - 1 >= 1  # what hung may be billed
 
 
 def test_a_provider_that_always_hangs(tmp_path: Path) -> None:
@@ -243,11 +243,16 @@ def test_fallbacks_answer_when_the_first_does_not(tmp_path: Path) -> None:
 
 def test_an_interrupt_leaves_the_call_counted(tmp_path: Path) -> None:
     with LoopbackServer([Hang()]) as server:
-        ready = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT))
+
+        def interrupt() -> None:
+            while not server.asked:
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
         with LLMClient(
             [server.model("openai")], Budget(tokens=100_000), tmp_path, keys=server.keys()
         ) as client:
-            ready.start()
+            threading.Thread(target=interrupt, daemon=True).start()
             with pytest.raises(KeyboardInterrupt):
                 client.ask_blocking(LLMRequest("rewrite", "s", "p", "k"))
             assert client.spent.uncertain_requests == 1
