@@ -205,9 +205,7 @@ class LLMClient:
             _check_finish(call, request)
             if delivery.tool_calls:
                 _check_turns(talk, call)
-                replayed = talk.fresh < len(talk.calls)
-                results = await self._run_tools(call, request.tools, replayed=replayed)
-                talk.turns += [delivery, results]
+                talk.turns += [delivery, await self._run_tools(call, request.tools)]
             elif not (delivery.text.strip() or delivery.output):
                 self._count_empty(talk, call)
             elif request.output is None:
@@ -242,13 +240,14 @@ class LLMClient:
         talk.fresh += 1
         return await self._sender.send(request, exchange, call_id)
 
-    async def _run_tools(self, call: Call, tools: Sequence[Tool], *, replayed: bool) -> Results:
+    async def _run_tools(self, call: Call, tools: Sequence[Tool]) -> Results:
+        """Run what a reply asks for; after a replayed one, only what has effects."""
         known = {tool.name: tool for tool in tools}
         kept = self._recorder.load_results(call.call_id)
         results: list[ToolResult] = []
         for wanted in call.delivery.tool_calls:
             tool = known.get(wanted.name)
-            if kept is None or (tool is not None and tool.effects and replayed):
+            if kept is None or (tool is not None and tool.effects):
                 text = self._keys.redact(await _run_tool(tool, wanted, known))
                 results.append(ToolResult(wanted.id, wanted.name, text))
         if kept is not None:
