@@ -23,6 +23,7 @@ def run_doctor(fetch: str | None, *, as_json: bool) -> int:
     else:
         _print(report)
         _print_models(models)
+        _print_agents(report)
     return 0 if report.ok else 3
 
 
@@ -55,6 +56,13 @@ def _print_models(report: ModelsReport) -> None:
     out(f"language models, for --proposer llm ({prices}; nothing was sent):")
     for state in report.providers:
         _print_provider(state)
+
+
+def _print_agents(report: DoctorReport) -> None:
+    here = [f"{name} ({path})" for name, path in report.agents.items() if path]
+    rest = [name for name, path in report.agents.items() if not path]
+    out(f"coding agents, for --proposer agent: own, {', '.join(here) or 'no other'}")
+    out(f"  not here: {', '.join(rest) or 'none'}; docs/agents says how to set them up")
 
 
 def _print_provider(state: ProviderState) -> None:

@@ -36,6 +36,15 @@ KNOWN_AGENTS: Mapping[str, KnownAgent] = {
 """By the beginning of the name of any word of the command: `claude-code-acp` is a `claude`."""
 
 
+PROGRAMS = ("claude", "codex", "gemini", "opencode", "claude-agent-acp", "codex-acp", "npx")
+"""Programs that are agents, speak ACP for one, or fetch one that does (docs/agents)."""
+
+
+def find_agents() -> dict[str, str | None]:
+    """Return where the programs of known agents are, None for those that are not here."""
+    return {name: shutil.which(name) for name in PROGRAMS}
+
+
 @dataclass(frozen=True, slots=True)
 class Confinement:
     """A command line that is confined, its environment, and how strongly it is held."""

@@ -13,6 +13,7 @@ from warploom.core.errors import MissingToolError
 from warploom.core.process import available_memory_mb
 from warploom.toolchain.cache import cache_root, cache_sizes
 from warploom.toolchain.compilers import find_compiler
+from warploom.toolchain.confine import find_agents
 from warploom.toolchain.gpu import find_gpus
 from warploom.toolchain.mpi import find_mpi
 from warploom.toolchain.nccl import NcclHeaders, find_nccl
@@ -41,7 +42,7 @@ class ToolState:
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """Everything found on the machine."""
+    """Everything found on the machine; `agents` maps programs of coding agents to their paths."""
 
     python: str
     platform: str
@@ -53,6 +54,7 @@ class DoctorReport:
     packages: Mapping[str, str | None]
     cache: str
     cache_bytes: Mapping[str, int]
+    agents: Mapping[str, str | None]
 
     @property
     def ok(self) -> bool:
@@ -145,4 +147,5 @@ def examine() -> DoctorReport:
         packages=_packages(),
         cache=str(root),
         cache_bytes=cache_sizes(root),
+        agents=find_agents(),
     )
