@@ -82,6 +82,13 @@ def test_a_program_that_does_not_fit_is_refused() -> None:
         facts_text(context(), FACTS, 1024)
 
 
+def test_a_program_of_other_bytes_is_refused() -> None:
+    text = "int a;\n// caf\udce9\n"
+    with pytest.raises(BadInputError, match="must be UTF-8") as refusal:
+        facts_text(context(text), FACTS, 8_000)
+    assert refusal.value.line == 2
+
+
 def test_trials_are_told_newest_in_full() -> None:
     trials = [
         Trial(1, "int a;", "no build"),

@@ -74,6 +74,7 @@ def test_programs_are_found(reply: str) -> None:
     [
         ("", "is empty"),
         ("  \n", "is empty"),
+        ("int \ud800;", "half a character"),
         ("I would first allocate windows, and then call the kernel.", "it is prose"),
         ("x" * (MOST_BYTES + 1), "at most"),
         ("```cuda\n" + NEW, "truncated"),

@@ -60,18 +60,19 @@ def facts_text(context: ProposalContext, facts: Facts, tokens: int) -> str:
     declarations, the analysis, a reference program; what does not fit is left out and named.
 
     Raises:
-        BadInputError: not even the program fits.
+        BadInputError: not even the program fits, or it is not UTF-8.
     """
     budget = _Budget(tokens * BYTES_PER_TOKEN)
     program = context.base or context.text
-    if len(program.encode("utf-8", "surrogateescape")) > budget.left:
+    size = _size(program, context.analysis.file)
+    if size > budget.left:
         raise BadInputError(
             f"the program has {len(program)} characters, which does not fit into {tokens} tokens",
             hint="raise the tokens of a prompt, or split the program",
         )
     shown = budget.take("The program", quoted("PROGRAM", program), must=True)
     if context.trials and context.trials[-1].text:  # it is shown too, in trial_text
-        budget.left -= len(context.trials[-1].text.encode("utf-8", "surrogateescape"))
+        budget.left -= len(context.trials[-1].text.encode())
     parts = [budget.take("Where it runs", _machine(facts), must=True)]
     parts.append(budget.take("Chosen already", _directives(facts)))
     parts.append(budget.take("Why rules could not do it", _listed(facts.refusals)))
@@ -84,6 +85,19 @@ def facts_text(context: ProposalContext, facts: Facts, tokens: int) -> str:
     if budget.dropped:
         parts.append(f"(Left out for length: {', '.join(budget.dropped)}.)\n\n")
     return "".join(parts) + shown
+
+
+def _size(program: str, file: str) -> int:
+    """Return the bytes of a program; raise BadInputError where a model could not be shown it."""
+    try:
+        return len(program.encode())
+    except UnicodeEncodeError as error:
+        raise BadInputError(
+            "a program for a language model must be UTF-8, but holds other bytes",
+            file=file,
+            line=program.count("\n", 0, error.start) + 1,
+            hint="convert it, or use --proposer rules",
+        ) from None
 
 
 def reference(api: Api) -> str:

@@ -56,9 +56,12 @@ def read_reply(reply: str, base: Program, *, free: bool) -> Reading:
         base: the program that it was shown last; edits are made in this one.
         free: whether a program without mutable regions may be changed everywhere.
     """
-    size = len(reply.encode("utf-8", "surrogateescape"))
     if not reply.strip():
         return Reading(problem="the reply is empty")
+    try:
+        size = len(reply.encode())
+    except UnicodeEncodeError:
+        return Reading(problem="the reply is no text: it holds half a character")
     if size > MOST_BYTES:
         return Reading(problem=f"the reply has {size} bytes, and at most {MOST_BYTES} are read")
     if _EDIT.search(reply):
@@ -149,7 +152,7 @@ def _names_a_file(block: _Block) -> bool:
 
 
 def _accepted(text: str, base: Program, *, free: bool) -> Reading:
-    size, most = len(text.encode("utf-8", "surrogateescape")), len(base.text) + _MOST_GROWTH
+    size, most = len(text.encode()), len(base.text) + _MOST_GROWTH
     if size > most:
         return Reading(problem=f"the program has {size} bytes, and {most} are the most")
     elided = _elision(text, base.text)
