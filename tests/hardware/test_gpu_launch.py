@@ -11,7 +11,13 @@ from warploom.core.errors import MissingToolError, UnsupportedError
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
 from warploom.hardware import HardwareBuild, HardwareOptions, Setup, run
-from warploom.hardware.run import find_setup, judge, launch_command, launch_environment
+from warploom.hardware.run import (
+    find_setup,
+    judge,
+    launch_command,
+    launch_environment,
+    read_log,
+)
 from warploom.toolchain import gpu, mpi, nccl
 from warploom.toolchain.gpu import parse_gpus
 from warploom.toolchain.mpi import Mpi, nvcc_flags
@@ -139,6 +145,29 @@ def test_without_nvidia_smi_the_cure_is_told(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(MissingToolError, match="needs a GPU") as told:
         gpu.require_gpus()
     assert told.value.exit_code == 3 and "emulator" in told.value.hint
+
+
+def test_gpus_of_two_kinds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    mixed = parse_gpus(SMI.replace("1, NVIDIA H200, 9.0", "1, NVIDIA A100, 8.0"))
+    monkeypatch.setattr(gpu, "find_gpus", lambda: mixed)
+    with pytest.raises(MissingToolError, match="sm_80, sm_90") as told:
+        gpu.require_gpus()
+    assert "CUDA_VISIBLE_DEVICES" in told.value.hint
+
+
+def test_what_a_hostile_program_leaves_is_not_followed(
+    tmp_path: Path, built: HardwareBuild
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"secret")
+    folder = tmp_path / "log"
+    folder.mkdir()
+    (folder / "0.data").symlink_to(secret)
+    (folder / "0.index").write_text("R 0 0 0 0 6\n")
+    os.mkfifo(folder / "1.index")
+    (folder / "2.index").write_text("R x y z\nT 0 0 0 never\nR 1 2\n\n")
+    (folder / "2.data").write_bytes(b"")
+    assert read_log(folder, built) == ((), ())
 
 
 def test_without_mpi_the_cure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

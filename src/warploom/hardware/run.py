@@ -31,6 +31,9 @@ _MANY_RANKS = (2, 30)  # the first NCCL that lets ranks share a GPU
 _SANITIZER_FACTOR = 4.0  # how much longer a run may take under compute-sanitizer
 # NCCL's words on what went wrong; that it has no RMA over sockets is said in every run.
 _WARNING = re.compile(r"NCCL WARN (?!RMA/Socket)(.*)")
+_NOTED = re.compile(
+    r"R \d{1,18}(?: \d{1,18}){4}|T \d{1,18}(?: \d{1,18}){2} \d{1,18}(?:\.\d{1,18})?(?:e[+-]\d{1,3})?"
+)
 _PLACED = re.compile(r"\.(?:cu|cuh|cpp|cc|c|h|hpp)[:(]\d+")  # a line that names a source line
 _NO_GIN = re.compile(r"requested GIN but not all ranks|GIN (?:is )?not (?:supported|available)")
 
@@ -267,7 +270,9 @@ def judge(process: ProcessResult, options: HardwareOptions) -> tuple[str, tuple[
     # A launcher says 128 + signal of a process that died of one.
     died = process.signal or (code - 128 if code is not None and 128 < code < 160 else None)
     if died:
-        words = f"the program died of {signal.Signals(died).name} on the GPU machine"
+        known = died in {int(item) for item in signal.Signals}
+        name = signal.Signals(died).name if known else f"signal {died}"
+        words = f"the program died of {name} on the GPU machine"
         return "crashed", (Finding("crash", Severity.ERROR, words, hint),)
     if code != 0:
         words = f"the program ended with exit code {code} on the GPU"
@@ -275,27 +280,34 @@ def judge(process: ProcessResult, options: HardwareOptions) -> tuple[str, tuple[
     return "finished", ()
 
 
+def _plain_files(folder: Path, pattern: str) -> list[Path]:
+    """Return files that the program left: no links, pipes or folders, which it could plant."""
+    return sorted(p for p in folder.glob(pattern) if p.is_file() and not p.is_symlink())
+
+
 def read_log(
     folder: Path, build: HardwareBuild
 ) -> tuple[tuple[Readback, ...], tuple[Interval, ...]]:
     """Read what our library wrote. A torn last line, of a program that was ended, is left out."""
-    lines: list[tuple[Path, list[str]]] = []
-    for index in sorted(folder.glob("*.index")):
-        for text in index.read_text(errors="replace").splitlines():
-            words = text.split()
-            if len(words) == {"R": 6, "T": 5}.get(words[0] if words else "", -1):
-                lines.append((index.with_suffix(".data"), words))
+    data = {path.stem: path for path in _plain_files(folder, "*.data")}
+    lines = [
+        (data[index.stem], text.split())
+        for index in _plain_files(folder, "*.index")
+        if index.stem in data
+        for text in index.read_text(errors="replace").splitlines()
+        if _NOTED.fullmatch(text)
+    ]
     places = places_of(build, (int(words[3]) for _, words in lines))
     readbacks: list[Readback] = []
     intervals: list[Interval] = []
-    for data, words in lines:
+    for path, words in lines:
         seq, rank, frame = int(words[1]), int(words[2]), int(words[3])
         place = places.get(frame)
         where = (place.file, place.line) if place else (None, None)
         if words[0] == "T":
             intervals.append(Interval(rank, seq, float(words[4]), *where))
         else:
-            with data.open("rb") as file:
+            with path.open("rb") as file:
                 file.seek(int(words[4]))
                 readbacks.append(Readback(rank, seq, file.read(int(words[5])), *where))
     order = sorted(readbacks, key=lambda item: (item.rank, item.seq))
@@ -308,7 +320,7 @@ def _sanitizer(
     found: list[Finding] = []
     foreign = 0
     complete = True
-    logs = sorted(folder.glob(f"{options.tool}.*"))
+    logs = _plain_files(folder, f"{options.tool}.*")
     for path in logs:
         rank = path.suffix.removeprefix(".")
         text = path.read_text(errors="replace")
@@ -322,7 +334,7 @@ def _sanitizer(
     note = ""
     if not logs:
         note = "it wrote no report: " + " | ".join(process.log.strip().splitlines()[-2:])
-    elif not found and (process.stopped or process.exit_code != 0):
+    elif not found and (process.stopped or process.exit_code != 0 or not complete):
         note = "the program does not run under it to its end"
     return SanitizerReport(
         options.tool, tuple(found), foreign, complete and bool(logs), process.seconds, note

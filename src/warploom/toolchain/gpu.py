@@ -62,15 +62,21 @@ def find_gpus() -> tuple[Gpu, ...]:
 
 
 def require_gpus() -> tuple[Gpu, ...]:
-    """Return the GPUs; all must be of one architecture.
+    """Return the GPUs, which one build must serve.
 
     Raises:
-        MissingToolError: there is none.
+        MissingToolError: there is none, or they are of several architectures.
     """
     gpus = find_gpus()
     if not gpus:
         how = "nvidia-smi is not found" if shutil.which("nvidia-smi") is None else "it shows none"
         raise MissingToolError(f"the cuda backend needs a GPU, but {how}", hint=_CURE)
+    kinds = sorted({gpu.arch for gpu in gpus})
+    if len(kinds) > 1:
+        raise MissingToolError(
+            f"the GPUs must be of one architecture, but here are {', '.join(kinds)}",
+            hint="choose some of them by index in CUDA_VISIBLE_DEVICES",
+        )
     return gpus
 
 
