@@ -32,7 +32,8 @@ _SANITIZER_FACTOR = 4.0  # how much longer a run may take under compute-sanitize
 # NCCL's words on what went wrong; that it has no RMA over sockets is said in every run.
 _WARNING = re.compile(r"NCCL WARN (?!RMA/Socket)(.*)")
 _NOTED = re.compile(
-    r"R \d{1,18}(?: \d{1,18}){4}|T \d{1,18}(?: \d{1,18}){2} \d{1,18}(?:\.\d{1,18})?(?:e[+-]\d{1,3})?"
+    r"R \d{1,18}(?: \d{1,18}){4}"
+    r"|T \d{1,18}(?: \d{1,18}){2} \d{1,18}(?:\.\d{1,18})?(?:e[+-]\d{1,3})?"
 )
 _PLACED = re.compile(r"\.(?:cu|cuh|cpp|cc|c|h|hpp)[:(]\d+")  # a line that names a source line
 _NO_GIN = re.compile(r"requested GIN but not all ranks|GIN (?:is )?not (?:supported|available)")
