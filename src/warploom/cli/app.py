@@ -212,14 +212,41 @@ def eval_command(
     timeout: Seconds = None,
     jobs: Jobs = None,
     level: Annotated[
-        int, typer.Option("--level", min=0, max=2, help="0 legality, 1 build, 2 verify.")
-    ] = 2,
+        int | None,
+        typer.Option(
+            "--level",
+            min=0,
+            max=4,
+            help="0 legality, 1 build, 2 verify, 3 benchmark, 4 score. [default: 2, or 4 with "
+            "--topology or --timeline]",
+            show_default=False,
+        ),
+    ] = None,
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            "--topology",
+            metavar="NAME|FILE",
+            help="Model the time on this machine: a profile (doctor names them) or a TOML file. "
+            "[default: h200-8]",
+        ),
+    ] = None,
+    timeline: Annotated[
+        Path | None,
+        typer.Option(
+            "--timeline", metavar="FILE", help="Write what ran when, as JSON for Perfetto."
+        ),
+    ] = None,
     backend: Backend = "emulator",
     as_json: AsJson = False,
 ) -> int:
-    """Judge a candidate against a trusted program: legality, build, verification."""
+    """Judge a candidate against a trusted program: legality, build, verification, time.
+
+    The time is modelled on a topology, for verified candidates only; the score is
+    10000 / (1 + milliseconds). docs/time-model.md says what the model knows.
+    """
     from warploom.cli.eval_command import run_eval
-    from warploom.cli.hardware_command import is_cuda, run_eval_on_gpus
+    from warploom.cli.hardware_command import is_cuda, refuse_model, run_eval_on_gpus
     from warploom.cli.options import RunChoices
 
     choices = RunChoices.parse(
@@ -233,8 +260,19 @@ def eval_command(
         jobs=jobs,
     )
     if is_cuda(backend):
-        return run_eval_on_gpus(candidate, target, choices, level=level, as_json=as_json)
-    return run_eval(candidate, target, choices, level=level, as_json=as_json)
+        refuse_model(topology, timeline)
+        return run_eval_on_gpus(
+            candidate, target, choices, level=min(2 if level is None else level, 2), as_json=as_json
+        )
+    return run_eval(
+        candidate,
+        target,
+        choices,
+        level=level,
+        topology=topology,
+        timeline=timeline,
+        as_json=as_json,
+    )
 
 
 @app.command(epilog="Example: warploom transform examples/moe --api gin --out moe-gin")
@@ -367,11 +405,21 @@ def doctor(
             "--fetch-nccl", metavar="VERSION", help="Download the NCCL headers of this version."
         ),
     ] = None,
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            "--topology",
+            metavar="NAME|FILE",
+            help="Print the numbers of a topology profile and their sources instead.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Say what this machine has and lacks, and how to get it."""
-    from warploom.cli.doctor_command import run_doctor
+    from warploom.cli.doctor_command import run_doctor, show_topology
 
+    if topology is not None:
+        return show_topology(topology, as_json=as_json)
     return run_doctor(fetch, as_json=as_json)
 
 

@@ -2,6 +2,7 @@
 
 from warploom.cli.output import out, paint, print_json, say
 from warploom.core.records import to_json
+from warploom.emulator.topology import find_topology, topology_names
 from warploom.llm.keys import Keys
 from warploom.llm.status import ModelsReport, ProviderState, examine_models
 from warploom.toolchain.doctor import DoctorReport, ToolState, examine
@@ -27,6 +28,18 @@ def run_doctor(fetch: str | None, *, as_json: bool) -> int:
     return 0 if report.ok else 3
 
 
+def show_topology(name: str, *, as_json: bool) -> int:
+    """Print the numbers of a topology profile, with the source of each."""
+    topology = find_topology(name)
+    if as_json:
+        print_json(to_json(topology))
+        return 0
+    out(f"{topology.name}: {topology.description}")
+    for key, value in topology.values.items():
+        out(f"{key:24} {value:>10g}  {topology.sources[key]}")
+    return 0
+
+
 def _print(report: DoctorReport) -> None:
     out(f"Python {report.python}, {report.platform}")
     out(f"{report.processors} processors, {report.memory_mb} MiB of memory free")
@@ -37,6 +50,7 @@ def _print(report: DoctorReport) -> None:
     out(f"GPUs: {'; '.join(report.gpus) or 'none (none is needed)'}")
     size = sum(report.cache_bytes.values()) / _MIB
     out(f"cache: {report.cache} ({size:.0f} MiB)")
+    out(f"topologies for modelled time: {', '.join(topology_names())}")
     out("packages: " + ", ".join(f"{n} {v}" for n, v in report.packages.items() if v))
 
 

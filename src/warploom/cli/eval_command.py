@@ -1,22 +1,54 @@
 """`warploom eval`, and how an evaluation is printed."""
 
+import json
 from pathlib import Path
 
 from warploom.cli.options import RunChoices
 from warploom.cli.output import out, paint, print_finding, print_json, progress
+from warploom.core.errors import BadInputError
+from warploom.emulator.topology import DEFAULT_TOPOLOGY, find_topology
 from warploom.evaluate.cascade import evaluate
-from warploom.evaluate.evaluation import LEVELS, BuildRecord, Evaluation, OutputComparison
+from warploom.evaluate.evaluation import (
+    BENCHMARK,
+    LEVELS,
+    SCORE,
+    VERIFY,
+    BuildRecord,
+    Evaluation,
+    OutputComparison,
+)
+from warploom.evaluate.modelled import Benchmark
 
 
 def run_eval(
-    candidate: Path, target: Path, choices: RunChoices, *, level: int, as_json: bool
+    candidate: Path,
+    target: Path,
+    choices: RunChoices,
+    *,
+    level: int | None,
+    topology: str | None,
+    timeline: Path | None,
+    as_json: bool,
 ) -> int:
     """Judge one candidate and print the evaluation; returns the exit code."""
     workload = choices.apply(target)
+    timed = topology is not None or timeline is not None
+    machine = find_topology(topology or DEFAULT_TOPOLOGY)
+    if level is None:
+        level = SCORE if timed else VERIFY
+    elif level < BENCHMARK and timed:
+        raise BadInputError(f"--topology and --timeline need level 3 or 4, got level {level}")
     with progress(not as_json) as on_progress:
         result = evaluate(
-            candidate, workload, level=level, jobs=choices.jobs, on_progress=on_progress
+            candidate,
+            workload,
+            level=level,
+            jobs=choices.jobs,
+            topology=machine,
+            on_progress=on_progress,
         )
+    if timeline is not None and result.benchmark is not None:
+        write_timeline(timeline, result.benchmark)
     if as_json:
         print_json(result.to_json())
     else:
@@ -42,11 +74,47 @@ def print_evaluation(result: Evaluation) -> None:
         out(f"runs: {made}{rest}, happens-before check on, sandbox: {result.sandbox}")
         said = result.printed_verdict or "nothing"
         out(f"the program said of itself: {said} (recorded, not believed)")
+    if result.benchmark is not None:
+        _print_time(result, result.benchmark)
     word = paint("passed", "ok") if result.passed else paint("failed", "error")
     out(
         f"{word} at level {result.level_reached} ({LEVELS[result.level_reached]}), "
         f"{result.seconds:.1f} s"
     )
+
+
+def write_timeline(path: Path, benchmark: Benchmark) -> None:
+    """Write the timeline in Chrome's trace format.
+
+    Raises:
+        BadInputError: the file cannot be written.
+    """
+    try:
+        path.write_text(json.dumps(benchmark.timeline.chrome_trace()) + "\n")
+    except OSError as error:
+        raise BadInputError(f"cannot be written: {error.strerror}", file=str(path)) from None
+
+
+def _print_time(result: Evaluation, benchmark: Benchmark) -> None:
+    metrics = result.metrics
+    out(f"time: {metrics['time_ms']:.4f} ms modelled on {benchmark.topology}, the whole run")
+    if "baseline_ms" in metrics:
+        out(
+            f"baseline: {metrics['baseline_ms']:.4f} ms modelled, {result.reference.name}; "
+            f"{metrics['speedup']:.2f} times as fast"
+        )
+    parts = ("compute", "exposed", "waiting", "host")
+    words = ("compute", "exposed communication", "waiting for other ranks", "device idle")
+    told = [f"{word} {metrics[f'{part}_ms']:.4f}" for part, word in zip(parts, words, strict=True)]
+    out(f"slowest rank (ms): {', '.join(told)}")
+    for region in benchmark.timeline.regions:
+        place = f"{Path(region.file).name}:{region.line}" if region.file else "somewhere"
+        out(
+            f"timed region {place}: {region.median_ms:.4f} ms modelled, maximum over ranks"
+            f"{f', median of {len(region.times)}' if len(region.times) > 1 else ''}"
+        )
+    if result.score is not None:
+        out(f"score: {result.score:.2f} = 10000 / (1 + ms)")
 
 
 def _build(build: BuildRecord) -> str:

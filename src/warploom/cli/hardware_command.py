@@ -37,6 +37,14 @@ def _refuse(choices: RunChoices, replay: str | None = None, processes: int | Non
         )
 
 
+def refuse_model(topology: str | None, timeline: Path | None) -> None:
+    """Refuse to model time where it is measured."""
+    if topology is not None or timeline is not None:
+        raise BadInputError(
+            "--topology and --timeline model time in the emulator: on GPUs it is measured"
+        )
+
+
 def run_check_on_gpus(
     target: Path,
     choices: RunChoices,

@@ -122,6 +122,7 @@ class BuildSpec:
 
     `program` and `sources` are `.cu`, `.cpp` or `.c` files; `defines` maps macro names to values
     (an empty value is `-DNAME`); `nccl` is the NCCL version whose rules hold, such as "2.30.7".
+    `timed`: device code also counts its arithmetic, for modelled time.
     """
 
     program: Path
@@ -129,6 +130,7 @@ class BuildSpec:
     include_dirs: tuple[Path, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
     nccl: str = "2.32.3"
+    timed: bool = False
 
 
 def to_json(value: object) -> Json:

@@ -12,6 +12,8 @@ from warploom.emulator.run import (
     run,
     run_many,
 )
+from warploom.emulator.timeline import Region, Timeline
+from warploom.emulator.topology import Topology, find_topology, topology_names
 
 __all__ = [
     "FAILURE_KINDS",
@@ -21,9 +23,14 @@ __all__ = [
     "EmulatorRun",
     "NotEmulatedError",
     "Readback",
+    "Region",
     "RunOptions",
+    "Timeline",
+    "Topology",
     "UnsupportedUse",
     "build",
+    "find_topology",
     "run",
     "run_many",
+    "topology_names",
 ]

@@ -3,11 +3,19 @@
 from collections.abc import Iterator
 
 from warploom.core.records import Finding, RunSpec, Severity, TraceEvent
-from warploom.emulator.report import RawEvent, RawFinding, RawReadback, RawUnsupported
+from warploom.emulator.report import (
+    RawEvent,
+    RawFinding,
+    RawInterval,
+    RawReadback,
+    RawUnsupported,
+)
 from warploom.emulator.symbolize import Symbolizer
 
 
-def stacks_of(item: RawFinding | RawReadback | RawUnsupported) -> Iterator[tuple[int, ...]]:
+def stacks_of(
+    item: RawFinding | RawReadback | RawUnsupported | RawInterval,
+) -> Iterator[tuple[int, ...]]:
     """Return every stack of `item` that needs a place."""
     yield item.frames
     if isinstance(item, RawFinding):

@@ -68,6 +68,29 @@ class RawUnsupported:
     frames: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class RawSpan:
+    """Something that took modelled time: nanoseconds, on lane 0 (the host) or that of a stream."""
+
+    kind: str
+    rank: int
+    lane: int
+    name: str
+    start: float
+    end: float
+    waited: float
+    communicated: float
+
+
+@dataclass(frozen=True, slots=True)
+class RawInterval:
+    """What `cudaEventElapsedTime` gave a rank, in nanoseconds of modelled time."""
+
+    rank: int
+    nanoseconds: float
+    frames: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class Report:
     """Everything that a report says. `problem` is why it cannot be believed, empty if it can."""
@@ -81,6 +104,11 @@ class Report:
     problem: str = ""
     events: list[RawEvent] = field(default_factory=list[RawEvent])
     """Of the finding whose line comes next."""
+    spans: list[RawSpan] = field(default_factory=list[RawSpan])
+    intervals: list[RawInterval] = field(default_factory=list[RawInterval])
+    clocks: dict[int, float] = field(default_factory=dict[int, float])
+    """When each process ended, in nanoseconds of modelled time."""
+    spans_dropped: int = 0
 
 
 class _Line:
@@ -116,6 +144,12 @@ class _Line:
         if value is None or value < 0:
             raise self._wrong(name)
         return value
+
+    def real(self, name: str) -> float:
+        value = self.values.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+            raise self._wrong(name)
+        return float(value)
 
     def numbers(self, name: str) -> tuple[int, ...]:
         value = self.values.get(name, [])
@@ -153,9 +187,39 @@ def _event(line: _Line) -> RawEvent:
     )
 
 
+def _take_time(line: _Line, event: str, report: Report) -> bool:
+    """Enter a line of a timed run; false if it is another."""
+    if event == "span":
+        report.spans.append(
+            RawSpan(
+                kind=line.text("kind"),
+                rank=line.count("rank"),
+                lane=line.count("lane"),
+                name=line.text("name"),
+                start=line.real("start"),
+                end=line.real("end"),
+                waited=line.real("waited"),
+                communicated=line.real("communicated"),
+            )
+        )
+    elif event == "interval":
+        report.intervals.append(
+            RawInterval(line.count("rank"), line.real("ns"), line.numbers("frames"))
+        )
+    elif event == "clock":
+        report.clocks[line.count("rank")] = line.real("ns")
+    elif event == "dropped":
+        report.spans_dropped = line.count("spans")
+    else:
+        return False
+    return True
+
+
 def _take(line: _Line, report: Report) -> None:
     """Enter a line between the two marks."""
     event = line.text("ev")
+    if _take_time(line, event, report):
+        return
     if event == "trace":
         report.events.append(_event(line))
     elif event == "finding":

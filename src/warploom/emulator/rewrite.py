@@ -18,6 +18,7 @@ from warploom.core.records import BuildSpec
 from warploom.emulator.device_variables import find_variables, variable_edit
 from warploom.emulator.kernel_pointers import kernel_names, pointer_edits
 from warploom.emulator.launches import find_launches, launch_edits
+from warploom.emulator.metering import metering_edits
 from warploom.emulator.names import name_edits
 from warploom.emulator.shared_memory import SharedDeclaration, read_shared, shared_variable
 from warploom.emulator.tokens import Directive, Kind, TokenStream, tokenize
@@ -164,7 +165,7 @@ class _Rewriter:
         ]
         variables = find_variables(stream)
         tree = None
-        if launches or shared or variables or self.outer_shared:
+        if launches or shared or variables or self.outer_shared or self.spec.timed:
             tree = _parse(stream.text, file, self.spec.defines)
         self.kernels |= kernel_names(stream)
         edits = asm_edits(stream, tag)
@@ -186,6 +187,8 @@ class _Rewriter:
                 self.outer_shared.update(dict.fromkeys(declaration.names, declaration.dynamic))
         if tree is not None and self.outer_shared:
             edits += self._outer_variables(stream, tree, shared)
+        if tree is not None and self.spec.timed:
+            edits += _outside(metering_edits(tree), edits)
         return edits
 
     def _outer_variables(
@@ -215,6 +218,11 @@ class _Rewriter:
                 inside = body.start_byte + 1
                 edits.append(TextEdit(inside, inside, " ".join(["", *statements])))
         return edits
+
+
+def _outside(insertions: list[TextEdit], edits: list[TextEdit]) -> list[TextEdit]:
+    """Return the insertions that lie in no text which another edit replaces."""
+    return [item for item in insertions if not any(e.start < item.start < e.end for e in edits)]
 
 
 def _read(path: Path, *, is_program: bool) -> bytes:

@@ -19,6 +19,8 @@ from warploom.emulator.locate import locate_finding, stacks_of
 from warploom.emulator.report import Report, parse_report
 from warploom.emulator.runtime_build import jobs, noted_library_folder
 from warploom.emulator.symbolize import Symbolizer
+from warploom.emulator.timeline import Timeline, timeline_of
+from warploom.emulator.topology import Topology, check_fit
 from warploom.toolchain.sandbox import SandboxedResult, SandboxKind, run_sandboxed
 
 MAX_RANKS = 512
@@ -46,7 +48,8 @@ class RunOptions:
     `sync_launches` synchronises after every launch. `environment` is all that the program sees of
     an environment; `device_memory_mb` is the memory of one device. `trace` is how many events of
     each rank are kept for the findings to show (0: none); it changes nothing else. Files of
-    `folder` can be read as if the program had been started there.
+    `folder` can be read as if the program had been started there. With a `machine` the run models
+    time on it: its schedule follows that time instead of the timing.
     """
 
     run: RunSpec = field(default_factory=lambda: RunSpec(0, Timing.EAGER))
@@ -63,6 +66,7 @@ class RunOptions:
     max_findings: int = 100
     trace: int = 0
     folder: Path | None = None
+    machine: Topology | None = None
 
     @property
     def process_count(self) -> int:
@@ -114,6 +118,7 @@ class EmulatorRun:
     seconds: float
     memory_mb: int
     sandbox: SandboxKind
+    timeline: Timeline | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -149,6 +154,8 @@ def check_options(options: RunOptions) -> None:
         )
     if not 0 <= options.run.seed < 1 << 63:
         raise BadInputError(f"a seed must be 0 or more and below 2^63, got {options.run.seed}")
+    if options.machine is not None:
+        check_fit(options.machine, options.ranks, options.lsa_size)
     if not 0 <= options.trace <= MAX_TRACE:
         raise BadInputError(f"trace must be 0 to {MAX_TRACE} events, got {options.trace}")
     if options.limits.seconds <= 0 or options.limits.memory_mb <= 0:
@@ -174,6 +181,9 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "trace": options.trace,
         "time_limit": f"{options.limits.seconds:g}",
     }
+    if options.machine is not None:
+        values["timed"] = 1
+        values |= {f"machine.{name}": f"{v!r}" for name, v in options.machine.values.items()}
     return "".join(f"{key}={value}\n" for key, value in values.items()).encode()
 
 
@@ -315,7 +325,12 @@ def run(
         symbols = Symbolizer(build)
         symbols.prepare(
             stack
-            for item in (*report.findings, *report.readbacks, *report.unsupported)
+            for item in (
+                *report.findings,
+                *report.readbacks,
+                *report.unsupported,
+                *report.intervals,
+            )
             for stack in stacks_of(item)
         )
         readbacks = _readbacks(report, symbols, data)
@@ -341,6 +356,7 @@ def run(
         seconds=process.seconds,
         memory_mb=process.memory_mb,
         sandbox=result.kind,
+        timeline=timeline_of(report, symbols) if options.machine is not None else None,
     )
 
 

@@ -2,7 +2,9 @@
 
 0. legality: the candidate contributes its mutable regions only, and these hold nothing forbidden;
 1. build: for the emulator, and with nvcc against the real headers where they are at hand;
-2. verify: differential against the reference, seeds x timings, each with the happens-before check.
+2. verify: differential against the reference, seeds x timings, each with the happens-before check;
+3. benchmark: modelled time on a topology, of runs whose outputs are compared as well;
+4. score: 10000 / (1 + milliseconds).
 
 It is one function of plain records: it needs no database and no model, and can run anywhere.
 """
@@ -23,11 +25,15 @@ from warploom.core.errors import (
     WarploomError,
 )
 from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing
-from warploom.emulator import EmulatorBuild, build
-from warploom.evaluate.evaluation import BuildRecord, Evaluation
+from warploom.emulator import EmulatorBuild, Topology, build, find_topology
+from warploom.emulator.topology import DEFAULT_TOPOLOGY, check_fit
+from warploom.evaluate.benchmark import benchmark
+from warploom.evaluate.evaluation import BENCHMARK, BuildRecord, Evaluation
 from warploom.evaluate.findings import merge
+from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
 from warploom.evaluate.legality import check_legality
+from warploom.evaluate.modelled import Benchmark
 from warploom.evaluate.plan import (
     ALL_TIMINGS,
     Progress,
@@ -36,6 +42,7 @@ from warploom.evaluate.plan import (
     verify_plan,
 )
 from warploom.evaluate.printed import printed_verdict
+from warploom.evaluate.reading import frame_of, read_program
 from warploom.evaluate.reference import Reference, reference_for
 from warploom.evaluate.runs import record
 from warploom.evaluate.survey import Survey, nccl_version, survey
@@ -59,6 +66,7 @@ class _Parts:
     findings: tuple[tuple[Finding, ...], ...] = ()
     builds: tuple[BuildRecord, ...] = ()
     verification: Verification | None = None
+    benchmark: Benchmark | None = None
 
 
 def evaluate(
@@ -74,6 +82,7 @@ def evaluate(
     seeds: int | None = None,
     timings: Sequence[Timing] = ALL_TIMINGS,
     jobs: int | None = None,
+    topology: Topology | None = None,
     on_progress: ProgressCallback = ignore_progress,
 ) -> Evaluation:
     """Judge a candidate.
@@ -81,7 +90,7 @@ def evaluate(
     Args:
         candidate: the proposed program, or the path of its text.
         workload: what it is to do, or the path of that.
-        level: the last level to run: 0 legality, 1 build, 2 verify.
+        level: the last level to run: 0 legality, 1 build, 2 verify, 3 benchmark, 4 score.
         frame: the trusted program whose frame the candidate must keep. Default: the workload's
             program if it has mutable regions; without any, the candidate's whole text is taken
             and level 0 has nothing to hold it to, which the evaluation says.
@@ -92,10 +101,12 @@ def evaluate(
         seeds: input seeds 0 to `seeds` - 1; default: the workload's.
         timings: network timings, each run with every seed.
         jobs: runs at once; default: one per core.
+        topology: the machine whose time levels 3 and 4 model; default: the packaged h200-8.
         on_progress: told of each finished step.
 
     Raises:
-        BadInputError: the workload is wrong, or its trusted program fails.
+        BadInputError: the workload is wrong, its trusted program fails, or its ranks do not fit
+            the topology.
         MissingToolError: there is no C++ compiler.
     """
     started = time.monotonic()
@@ -103,8 +114,14 @@ def evaluate(
     trusted_task = replace(task, program=require_file(reference)) if reference else task
     count = task.seeds if seeds is None else seeds
     check_seeds(count)
+    machine = None
+    if level >= BENCHMARK:
+        machine = topology or find_topology(DEFAULT_TOPOLOGY)
+        check_fit(machine, task.ranks, task.lsa_size)
     with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
-        judge = _Judge(task, trusted_task, rule, nccl, nvcc, jobs, on_progress, Path(folder))
+        judge = _Judge(
+            task, trusted_task, rule, nccl, nvcc, jobs, on_progress, Path(folder), machine
+        )
         plan = verify_plan(count, timings)
         parts, path = judge.cascade(candidate, frame, level, plan)
     return judge.evaluation(parts, path, plan, time.monotonic() - started)
@@ -156,7 +173,9 @@ class _Judge:
         jobs: int | None,
         on_progress: ProgressCallback,
         folder: Path,
+        topology: Topology | None = None,
     ) -> None:
+        self.topology = topology
         self.task = task
         self.trusted = trusted
         self.rule = rule
@@ -196,6 +215,8 @@ class _Judge:
             gate = pool.submit(self._gate, spec) if self.nvcc else None
             if reference is not None:
                 parts = self._verify(parts, *built, reference, plan)
+                if self.topology is not None and _verified(parts):
+                    parts = self._benchmark(parts, spec, built[1], reference, plan, level)
             return self._with_gate(parts, gate, path), path
 
     def _legality(
@@ -204,7 +225,7 @@ class _Judge:
         """Level 0; returns the path of the text to build."""
         given = None if isinstance(candidate, Program) else require_file(Path(candidate))
         program = candidate if isinstance(candidate, Program) else read_program(Path(candidate))
-        trusted = frame or _frame_of(self.task)
+        trusted = frame or frame_of(self.task)
         if trusted is None and self.rule is not None:
             path = given or self._write(program)
             return _Parts(0, (tuple(self._transform_findings(program, path)),)), path
@@ -297,12 +318,14 @@ class _Judge:
             record = BuildRecord("nvcc", None, note=result.message)
             return replace(parts, builds=(*parts.builds, record))
         if isinstance(result, WarploomError):
-            finding = Finding("nvcc", Severity.ERROR, result.message, result.hint, result.file)
-            return replace(_add(parts, 1, [finding], BuildRecord("nvcc", ok=False)), level=1)
-        record = BuildRecord("nvcc", result.ok, result.seconds, result.cached)
-        if result.ok:
+            found = [Finding("nvcc", Severity.ERROR, result.message, result.hint, result.file)]
+            record = BuildRecord("nvcc", ok=False)
+        else:
+            found = [] if result.ok else nvcc_findings(result, path)
+            record = BuildRecord("nvcc", result.ok, result.seconds, result.cached)
+        if not found:
             return replace(parts, builds=(*parts.builds, record))
-        return replace(_add(parts, 1, nvcc_findings(result, path), record), level=1)
+        return replace(_add(parts, 1, found, record), benchmark=None)
 
     def _verify(
         self,
@@ -321,6 +344,25 @@ class _Judge:
         found = (*parts.findings, *result.findings, *traffic)
         return replace(parts, level=2, findings=found, verification=result)
 
+    def _benchmark(
+        self,
+        parts: _Parts,
+        spec: BuildSpec,
+        facts: Survey,
+        reference: Reference,
+        plan: Sequence[RunSpec],
+        level: int,
+    ) -> _Parts:
+        """Levels 3 and 4: modelled time, of the candidate and of the trusted program."""
+        assert self.topology is not None
+        timed, wrong = benchmark(
+            spec, self.trusted.build_spec(self.nccl), facts, reference, plan, self.topology,
+            jobs=self.jobs, on_progress=self.on_progress,
+        )  # fmt: skip
+        reached = level if timed else BENCHMARK
+        findings = (*parts.findings, wrong)
+        return replace(parts, level=reached, findings=findings, benchmark=timed)
+
     def named(self, finding: Finding) -> Finding:
         """Return the finding with the candidate's own name in place of our copy's."""
         name = self.written.get(finding.file or "")
@@ -333,6 +375,7 @@ class _Judge:
         result = parts.verification
         outcomes = result.outcomes if result else ()
         passed = not _serious(parts) and (result is None or result.passed)
+        timed = parts.benchmark.renamed(self.written) if parts.benchmark else None
         return Evaluation(
             level_reached=parts.level,
             passed=passed,
@@ -342,7 +385,7 @@ class _Judge:
             runs=tuple(record(spec, run) for spec, run in zip(plan, outcomes, strict=False)),
             builds=parts.builds,
             seconds=seconds,
-            time_source="none",
+            time_source="modelled" if timed else "none",
             frame="free" if self.frame is None else "kept",
             nccl=self.nccl,
             ranks=self.task.ranks,
@@ -351,40 +394,12 @@ class _Judge:
             sandbox=outcomes[0].sandbox if outcomes else "",
             program=Path(self.written.get(str(path), str(path))),
             reference=self.trusted.program,
+            benchmark=timed,
         )
 
 
-def _frame_of(task: Workload) -> Program | None:
-    program = read_program(task.program)
-    return program if program.regions else None
-
-
-def read_program(path: Path) -> Program:
-    """Read a program's text, byte for byte.
-
-    Raises:
-        SourceError: it cannot be read, or is binary.
-        BadInputError: its markers are wrong.
-    """
-    try:
-        data = require_file(path).read_bytes()
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror}", file=str(path)) from None
-    if b"\0" in data:
-        raise SourceError("is not text: it holds a zero byte", file=str(path))
-    program = Program(data.decode("utf-8", "surrogateescape"), path)
-    _ = program.regions  # tells wrong markers now
-    return program
-
-
-def nvcc_findings(result: NvccResult, path: Path) -> list[Finding]:
-    """Return nvcc's errors as findings; its whole log where it names no line."""
-    found = [
-        Finding("nvcc", Severity.ERROR, item.message, file=item.file, line=item.line)
-        for item in result.errors
-    ]
-    log = result.log.strip()[-2000:]
-    return found or [Finding("nvcc", Severity.ERROR, log, file=str(path))]
+def _verified(parts: _Parts) -> bool:
+    return bool(parts.verification and parts.verification.passed) and not _serious(parts)
 
 
 def _serious(parts: _Parts) -> bool:

@@ -1,16 +1,21 @@
 """The record of what the cascade said of a candidate."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.records import Json, to_json
 from warploom.evaluate.differential import Difference, Worst
 from warploom.evaluate.findings import MergedFinding
+from warploom.evaluate.modelled import Benchmark
 from warploom.evaluate.runs import RunRecord
 from warploom.evaluate.workload import Output
 
-LEVELS = ("legality", "build", "verify")
+LEVELS = ("legality", "build", "verify", "benchmark", "score")
+VERIFY = 2
+"""The level up to which a candidate must pass to be verified."""
+BENCHMARK, SCORE = 3, 4
+"""The levels that model the time, and turn it into a score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +60,12 @@ class OutputComparison:
 class Evaluation:
     """What the cascade said of a candidate.
 
-    `level_reached` is the last level that was run (0 legality, 1 build, 2 verify); `passed` says
+    `level_reached` is the last level that was run (0 legality, 1 build, 2 verify, 3 benchmark,
+    4 score); `passed` says
     that it and all before it passed. `printed_verdict` and the runs' exit codes are the program's
     own words: a printed PASS means nothing, a non-zero exit code fails. `frame` is "kept" where
     the candidate contributed its regions only, "free" where its whole text was taken.
-    `time_source` is "none": these levels measure no time.
+    `time_source` is "modelled" where `benchmark` holds the emulator's modelled time, else "none".
     """
 
     level_reached: int
@@ -79,6 +85,20 @@ class Evaluation:
     sandbox: str
     program: Path
     reference: Path
+    benchmark: Benchmark | None = None
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """Time in milliseconds, its parts, and from level 4 on the score; empty without a time."""
+        found = dict(self.benchmark.metrics) if self.benchmark else {}
+        if self.level_reached < SCORE:
+            found.pop("score", None)
+        return found
+
+    @property
+    def score(self) -> float | None:
+        """10000 / (1 + milliseconds), None below level 4."""
+        return self.metrics.get("score")
 
     @property
     def exit_code(self) -> int:
@@ -88,11 +108,12 @@ class Evaluation:
     @property
     def verified(self) -> bool:
         """Whether the candidate passed all levels up to verification."""
-        return self.passed and self.level_reached == len(LEVELS) - 1
+        return self.passed and self.level_reached >= VERIFY
 
     def to_json(self) -> dict[str, Json]:
         """Return the evaluation as plain JSON values; `findings` are flat objects."""
-        names = [name for name in self.__slots__ if name not in ("findings", "comparisons")]
+        special = ("findings", "comparisons", "benchmark")
+        names = [name for name in self.__slots__ if name not in special]
         data = to_json({name: getattr(self, name) for name in names})
         assert isinstance(data, dict)
         comparisons: list[Json] = []
@@ -101,7 +122,14 @@ class Evaluation:
             assert isinstance(fields, dict)
             comparisons.append({**fields, "passed": item.passed})
         findings: list[Json] = [item.to_json() for item in self.findings]
-        return {**data, "findings": findings, "comparisons": comparisons}
+        timed = self.benchmark.to_json() if self.benchmark else None
+        return {
+            **data,
+            "findings": findings,
+            "comparisons": comparisons,
+            "metrics": to_json(self.metrics),
+            "benchmark": timed,
+        }
 
 
 def summarize(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
-from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run, run_many
+from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, Topology, run, run_many
 from warploom.evaluate.findings import merge
 from warploom.evaluate.plan import ProgressCallback, counter, worker_count
 from warploom.evaluate.workload import Workload
@@ -35,6 +35,7 @@ def run_options(
     race: bool = True,
     trace: int = 0,
     folder: Path | None = None,
+    machine: Topology | None = None,
 ) -> RunOptions:
     """Return how to run `workload` once; `processes` is "per_rank", "single" or a number.
 
@@ -50,6 +51,7 @@ def run_options(
         processes=_processes(processes),
         trace=trace,
         folder=folder,
+        machine=machine,
     )
 
 

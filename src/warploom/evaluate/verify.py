@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Verdict
-from warploom.emulator import FAILURE_KINDS, EmulatorBuild, EmulatorRun
+from warploom.emulator import FAILURE_KINDS, EmulatorBuild, EmulatorRun, Topology
 from warploom.evaluate.differential import Difference, compare, weak_outputs
 from warploom.evaluate.evaluation import OutputComparison, summarize
 from warploom.evaluate.outputs import Key, Sample, label, output_of, select
@@ -35,19 +35,27 @@ def verify(
     *,
     jobs: int | None,
     on_progress: ProgressCallback,
+    machine: Topology | None = None,
 ) -> Verification:
     """Run `program` to `plan` and compare each run with the reference of its seed.
 
-    Where the first run is not good, no other is made.
+    Where the first run is not good, no other is made. With a `machine` the runs model time on it,
+    without the happens-before check.
     """
-    options = [run_options(reference.workload, spec, facts.processes) for spec in plan]
+    options = [
+        run_options(
+            reference.workload, spec, facts.processes, race=machine is None, machine=machine
+        )
+        for spec in plan
+    ]
+    stage = "verify" if machine is None else "benchmark"
 
     def good_so_far(first: EmulatorRun) -> bool:
         found = _compare(first, facts, reference, plan[0].seed)
         return first.verdict == Verdict.OK and not any(item.problem for item in found)
 
     outcomes = run_plan(
-        program, options, good_so_far, stage="verify", jobs=jobs, on_progress=on_progress
+        program, options, good_so_far, stage=stage, jobs=jobs, on_progress=on_progress
     )
     differences: list[Difference] = []
     findings: list[tuple[Finding, ...]] = []

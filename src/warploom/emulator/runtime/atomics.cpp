@@ -7,6 +7,7 @@
 #include "race.h"
 #include "report.h"
 #include "stats.h"
+#include "timing.h"
 
 namespace warploom {
 
@@ -86,6 +87,9 @@ void synchronize_through(uintptr_t address, bool reads, bool writes, Order order
 
 void fence(Order order, Scope scope) {
   GpuThread* thread = current_thread();
+  if (g_timed && thread && scope != Scope::Block) {
+    advance(scope == Scope::System ? g_machine.system_fence_ns : g_machine.fence_ns);
+  }
   if (!thread || !g_config.race) return;
   if (acquires(order)) {
     acquire_clock(thread->pending);
@@ -105,6 +109,7 @@ void atomic_access(const void* address, unsigned bytes, bool reads, bool writes,
   if (reads) note_poll(address);
   g_stats.accesses++;
   if (GpuThread* thread = current_thread()) {
+    if (g_timed) meter_atomic(address, bytes, reads, writes);
     thread->touched_memory = true;
     if (reads && writes) settle_suspect(address);
   }

@@ -1,6 +1,7 @@
 // Block barriers: __syncthreads and its voting forms, and named barriers.
 #include "kernel.h"
 #include "report.h"
+#include "timing.h"
 
 namespace warploom {
 
@@ -68,6 +69,12 @@ void open_barrier(Block& block, BarrierState& barrier) {
   // A named barrier of a part of the block orders the others as well here: too much order hides
   // races between the parts, but raises no false alarm.
   order_block(block);
+  if (g_timed && &barrier == &block.barrier) {
+    meet_block(block, barrier.waiting);
+  } else if (g_timed) {
+    meet_threads(barrier.waiting,
+                 block_barrier_ns(static_cast<unsigned>(barrier.waiting.size() + 1)));
+  }
   note_progress();
   wake_all(barrier.waiting);
 }

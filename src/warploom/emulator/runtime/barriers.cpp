@@ -1,7 +1,10 @@
 // Barriers across ranks (LSA, GIN and both), and the barriers of groups of threads.
 #include "gin.h"
 #include "kernel.h"
+#include "meter.h"
 #include "multimem.h"
+#include "timing.h"
+#include "transport_time.h"
 
 namespace warploom::nccl {
 
@@ -188,6 +191,7 @@ const Clock& joined_clock(BarrierSlot& slot, uint64_t round) {
 }  // namespace
 
 void open_barrier(const BarrierRef& b) {
+  advance(g_machine.device_handle_ns);
   const DevComm& dc = device_comm(b);
   check_index(dc, b);
   check_reach(dc, b);
@@ -206,6 +210,8 @@ void close_barrier(const BarrierRef& b) {
 }
 
 void barrier_arrive(const BarrierRef& b, Order order, uint32_t fence) {
+  settle_work();
+  take_turn();
   Place place = place_of(b);
   BarrierSlot::Member& member = place.slot->members[place.member];
   check_owner(member, b);
@@ -248,6 +254,7 @@ bool barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* 
   } else if (!slot.waiters.wait_or_expire(complete, reason, cycles)) {
     return false;
   }
+  pass_barrier(b.gin, b.team.ranks);
   Clock clock = joined_clock(slot, round);
   for (std::size_t m = 0; m < slot.members.size(); m++) {
     BarrierSlot::Member& member = slot.members[m];
@@ -257,6 +264,7 @@ bool barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* 
     for (const auto& [key, upto] : arrival.puts) {
       if (key.first != static_cast<int>(place.member)) continue;
       Channel& line = channel(sender, dc.rank, key.second, false);
+      reach(line.landed_by, 0);
       land(line, upto);
       clock.channel_landed(line.id, upto);
     }

@@ -6,6 +6,7 @@
 #include "report.h"
 #include "shared_memory.h"
 #include "stats.h"
+#include "timing.h"
 #include "variables.h"
 
 namespace warploom {
@@ -42,6 +43,7 @@ void Block::work() {
     self->gpu = &thread;
     thread.fiber = self;
     g_stats.threads++;
+    if (g_timed) begin_thread(*this);
     kernel->body.invoke(kernel->body.closure);
     check_stack(thread, *self);
     finish_thread(thread);
@@ -52,6 +54,7 @@ void Block::work() {
 void Block::finish_thread(GpuThread& thread) {
   settle_suspect(nullptr);
   settle_stores();
+  if (g_timed) end_thread(*this);
   thread.finished = true;
   thread.fiber = nullptr;
   live--;

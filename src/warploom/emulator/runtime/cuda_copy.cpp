@@ -10,6 +10,8 @@
 #include "report.h"
 #include "stats.h"
 #include "stream.h"
+#include "stream_time.h"
+#include "timing.h"
 #include "variables.h"
 
 using namespace warploom;
@@ -78,8 +80,9 @@ bool in_bounds(const Copy& copy) {
   return ok;
 }
 
-void move(const Copy& copy, const StreamOp& op) {
+void move(const Copy& copy, StreamOp& op) {
   const Actor actor = actor_of(op);
+  if (g_timed) price_copy(op, copy.dst, copy.src, copy.width * copy.rows());
   if (on_device_side(copy.dst) || on_device_side(copy.src)) activate_device(op.stream->device);
   trace_of(op.rank, nullptr, op.where,
            [&] { return format("%s moves %zu bytes", op.name, copy.width * copy.rows()); });
@@ -219,6 +222,7 @@ cudaError_t set(void* pointer, std::size_t pitch, int value, std::size_t width, 
       access_write(actor_of(op), start + row * pitch, width);
       std::memset(start + row * pitch, value, width);
     }
+    if (g_timed) price_memset(op, start, width * height);
     complete(op);
   });
   return cudaSuccess;
@@ -293,6 +297,9 @@ struct Fill {
 
 StartFunction start_of(const Fill& fill) {
   return [fill](StreamOp& op) {
+    if (g_timed) {
+      price_memset(op, fill.start, fill.width * fill.element * fill.height * fill.slices);
+    }
     for (std::size_t row = 0; row < fill.height * fill.slices; row++) {
       char* at = fill.start + row / fill.height * fill.slice + row % fill.height * fill.pitch;
       access_write(actor_of(op), at, fill.width * fill.element);

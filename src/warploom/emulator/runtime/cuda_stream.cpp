@@ -4,6 +4,9 @@
 #include "graph.h"
 #include "report.h"
 #include "stream.h"
+#include "stream_time.h"
+#include "timeline.h"
+#include "timing.h"
 #include "virtual_time.h"
 #include "world_setup.h"
 
@@ -41,7 +44,7 @@ void finish_record(Event& event, uint64_t number, const StreamOp& op) {
   event.completed = std::max(event.completed, number);
   event.clock = op.clock;
   event.clock.advance(op.stream->agent, op.stream->time);
-  event.time_ms = virtual_ns() * 1e-6;
+  event.time = g_timed ? op.begins : virtual_ns();
   event.waiters.notify_all();
   std::vector<std::shared_ptr<StreamOp>> waiting;
   waiting.swap(event.waiting);
@@ -114,6 +117,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
     poll_current();
     return cudaErrorNotReady;
   }
+  if (!done_by_now(stream->free_at)) return cudaErrorNotReady;
   acquire_clock(stream->clock);
   return cudaSuccess;
 }
@@ -147,6 +151,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
       return;
     }
     self.clock.join(event->clock);
+    self.ends = event->time + g_machine.event_wait_ns;
     complete(self);
   };
   return cudaSuccess;
@@ -201,6 +206,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   const uint64_t number = ++event->recorded;
   event->stream = stream;
   push_op(stream, OpKind::Copy, "cudaEventRecord", [event, number](StreamOp& op) {
+    op.ends = op.begins + g_machine.event_ns;
     finish_record(*event, number, op);
     complete(op);
   });
@@ -222,6 +228,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
       [=] { return event->completed >= number; },
       {"cudaEventSynchronize",
        [=] { return event->stream ? describe_stream(*event->stream) : std::string(); }});
+  reach(event->time);
+  advance(g_machine.host_sync_ns);
   acquire_clock(event->clock);
   return cudaSuccess;
 }
@@ -234,6 +242,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
     poll_current();
     return cudaErrorNotReady;
   }
+  if (!done_by_now(event->time)) return cudaErrorNotReady;
   acquire_clock(event->clock);
   return cudaSuccess;
 }
@@ -247,6 +256,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   if (first->completed < first->recorded || last->completed < last->recorded) {
     return cudaErrorNotReady;
   }
-  *milliseconds = static_cast<float>(last->time_ms - first->time_ms);
+  *milliseconds = static_cast<float>((last->time - first->time) * 1e-6);
+  add_interval(*milliseconds);
   return cudaSuccess;
 }

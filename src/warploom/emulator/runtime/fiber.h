@@ -44,6 +44,13 @@ struct Fiber {
   uint32_t budget = 0;           // accesses left before it yields
   const void* polled = nullptr;  // last address that it read as a poll
   void* exceptions[2] = {};      // the C++ library's per-thread exception state
+  // Modelled time (timing.h), and how much of it the fiber waited or was communicating.
+  double time = 0, waited = 0, communicated = 0;
+  double polling_since = 0, polling_until = 0;
+  double loading = 0;  // the longest latency of loads whose values nobody has used yet
+  uint64_t polled_at = 0;
+  uint64_t operations = 0;  // in this segment of its block (meter.h)
+  uint32_t segment = 0;
 };
 
 extern Fiber* g_current;  // the running fiber; nullptr in the scheduler

@@ -4,6 +4,7 @@
 #include "kernel.h"
 #include "memory.h"
 #include "polling.h"
+#include "transport_time.h"
 
 namespace warploom::nccl {
 
@@ -144,6 +145,7 @@ std::string transfer_text(const Gin& gin, const PutArgs& args, int peer, bool ge
 // What a flush of a channel settles: sources were read, and gets have arrived.
 void settle(Channel& channel, uint32_t upto, Clock& clock) {
   if (upto == 0) return;
+  await_settled(channel);
   if (channel.get) {
     land(channel, upto);
     clock.channel_landed(channel.id, upto);

@@ -4,6 +4,7 @@
 
 #include "graph.h"
 #include "report.h"
+#include "timing.h"
 
 namespace warploom {
 
@@ -43,6 +44,7 @@ struct Run : std::enable_shared_from_this<Run> {
   GraphExec* exec = nullptr;
 
   void begin(Node& node) {
+    node.op->begins = std::max(node.op->begins, time_now());
     node.op->clock.join(node.clock);
     // The node keeps what runs; the copy outlives the node if that was the last one.
     const StartFunction start = node.start;

@@ -1,6 +1,7 @@
 // grid.sync(): a barrier of all blocks of a cooperative launch.
 #include "kernel.h"
 #include "report.h"
+#include "timing.h"
 
 namespace warploom {
 
@@ -10,6 +11,7 @@ namespace {
 void open_grid(Kernel& kernel) {
   kernel.at_grid_barrier = 0;
   kernel.grid_generation++;
+  if (g_timed) meet_grid(kernel);
   note_progress();
   for (auto& block : kernel.resident) {
     block->clock.join(kernel.grid_clock);

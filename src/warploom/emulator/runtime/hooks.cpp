@@ -8,6 +8,7 @@
 #include "race.h"
 #include "report.h"
 #include "stats.h"
+#include "timing.h"
 #include "variables.h"
 
 namespace warploom {
@@ -36,7 +37,10 @@ inline void on_access(const void* p, std::size_t bytes, bool write, const void* 
   }
   g_stats.accesses++;
   if (write) note_progress();
-  if (GpuThread* thread = g_current->gpu) thread->touched_memory = true;
+  if (GpuThread* thread = g_current->gpu) {
+    thread->touched_memory = true;
+    if (g_timed) meter_access(p, bytes, write);
+  }
   if (!check_access(p, bytes, write) || !g_config.race) return;
   const Actor actor = current_actor(program_offset(return_address));
   if (write) {

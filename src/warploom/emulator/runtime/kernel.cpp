@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "report.h"
 #include "stats.h"
+#include "timing.h"
 #include "world_setup.h"
 
 namespace warploom {
@@ -88,6 +89,7 @@ Kernel::~Kernel() { std::erase(g_running, this); }
 void Kernel::activate_blocks() {
   while (next_block < total_blocks && resident.size() < std::min(residency, window)) {
     resident.push_back(make_block(*this, next_block++));
+    if (g_timed) begin_block(*resident.back());
     enqueue(resident.back().get());
   }
 }
@@ -103,12 +105,14 @@ void Kernel::block_finished(Block* block) {
   // The end of a kernel acquires what relaxed reads have seen.
   for (const GpuThread& thread : block->threads) op->clock.join(thread.pending);
   finished_blocks++;
+  if (g_timed) end_block(*block);
   auto same = [block](const auto& entry) { return entry.get() == block; };
   std::erase_if(resident, same);
   if (finished_blocks < total_blocks) {
     activate_blocks();
     return;
   }
+  if (g_timed) end_kernel(*this);
   complete(*op);
 }
 
@@ -126,6 +130,7 @@ void start_kernel(const std::shared_ptr<Kernel>& kernel, StreamOp& op) {
   kernel->op = &op;
   kernel->before = op.clock;
   kernel->rank = op.rank;
+  if (g_timed) begin_kernel(*kernel);
   g_running.push_back(kernel.get());
   op.waiting_for = [k = kernel.get()] {
     return format("%llu of %llu blocks have ended",

@@ -10,6 +10,7 @@
 
 #include "../include/warploom/device.h"
 #include "clock.h"
+#include "meter.h"
 #include "race.h"
 #include "scheduler.h"
 #include "stream.h"
@@ -102,6 +103,7 @@ struct Block final : Runnable {
   uint32_t time = 1, base = 1;
   std::vector<uint32_t> warp_base;
   std::vector<GpuThread*> with_own_clock;
+  std::unique_ptr<BlockMeter> meter;  // in timed runs
 
  private:
   bool start_worker();
@@ -132,6 +134,8 @@ struct Kernel {
   uint64_t at_grid_barrier = 0;  // blocks
   uint64_t grid_generation = 0;
   Clock grid_clock;
+  std::unique_ptr<KernelMeter> meter;  // in timed runs
+  double start_time = 0;
 };
 
 // The running GPU thread; nullptr on the host.

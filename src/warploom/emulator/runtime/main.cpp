@@ -1,4 +1,5 @@
 // warploom-emu PROGRAM.so [ARGS...]: runs one emulated job. See docs/architecture.md.
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include "report.h"
 #include "scheduler.h"
 #include "stats.h"
+#include "timing.h"
 #include "trace.h"
 #include "world.h"
 #include "world_setup.h"
@@ -26,7 +28,7 @@ double g_started = 0;
 
 double now() {
   timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);  // not the program's modelled clock
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
@@ -77,6 +79,10 @@ bool set_option(const std::string& key, const std::string& value) {
     c.time_limit = std::strtod(value.c_str(), nullptr);
   } else if (key == "trace") {
     c.trace = static_cast<std::size_t>(number());
+  } else if (key == "timed") {
+    g_timed = integer() != 0;
+  } else if (key.starts_with("machine.")) {
+    return set_machine(key.substr(8), std::strtod(value.c_str(), nullptr));
   } else {
     return false;
   }

@@ -4,6 +4,7 @@
 
 #include "memory.h"
 #include "mpi_objects.h"
+#include "timing.h"
 #include "virtual_time.h"
 
 namespace warploom::mpi {
@@ -133,6 +134,7 @@ void require(bool check, const char* what, const char* rule) {
 }
 
 Place enter(MPI_Comm handle, const char* what, MPI_Datatype type) {
+  host_call(g_machine.host_call_ns);
   trace([&] { return std::string(what); });
   switch (g_phase[&current_process()]) {
     case Phase::Before:

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "mpi_objects.h"
+#include "timing.h"
+#include "transport_time.h"
 
 namespace warploom::mpi {
 
@@ -81,6 +83,8 @@ void await(const Place& place, Meeting& meeting, const std::vector<int>& needs) 
                                 return format("rank %s has not called it",
                                               comm->missing(meeting.present).c_str());
                               }});
+  const std::size_t first = meeting.data.empty() ? 0 : meeting.data.front().size();
+  if (g_timed) advance_communicating(mpi_meeting_ns(comm->size(), first));
   acquire_from(meeting, needs);
 }
 

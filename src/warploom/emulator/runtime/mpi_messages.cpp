@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "mpi_objects.h"
+#include "timing.h"
+#include "transport_time.h"
 
 namespace warploom::mpi {
 
@@ -37,6 +39,12 @@ std::shared_ptr<Message> post_send(const Place& place, Bytes data, int destinati
   message->data = std::move(data);
   message->elements = elements_of(place.type);
   message->clock = release_clock();
+  if (g_timed) {
+    const auto world_rank = [&](int rank) { return comm.world[static_cast<std::size_t>(rank)]; };
+    message->sent = time_now();
+    message->arrives = time_now() + mpi_message_ns(world_rank(place.rank), world_rank(destination),
+                                                   message->data.size());
+  }
   message->where = capture_frames();
   auto& posted = comm.posted[static_cast<std::size_t>(destination)];
   for (auto it = posted.begin(); it != posted.end(); ++it) {
@@ -103,6 +111,7 @@ void fill_status(MPI_Status* status, int source, int tag, std::size_t bytes) {
 
 void take(Receive& receive, void* buffer, MPI_Status* status, const char* what) {
   Message& message = *receive.message;
+  reach(message.arrives, message.sent);
   acquire_clock(message.clock);
   if (message.data.size() > receive.capacity) {
     fail("mpi_truncation",

@@ -38,6 +38,7 @@ struct Message {
   Clock clock;
   Frames where;
   bool matched = false;
+  double sent = 0, arrives = 0;  // modelled time
   WaitQueue changed;
 };
 

@@ -7,6 +7,9 @@
 #include "memory.h"
 #include "nccl_group.h"
 #include "stats.h"
+#include "stream_time.h"
+#include "timeline.h"
+#include "timing.h"
 
 namespace warploom::nccl {
 
@@ -360,6 +363,12 @@ void task_done(Task& task) {
   ncclComm* comm = task.comm;
   // The operation owns the batch through its closure: this breaks the cycle.
   const std::shared_ptr<StreamOp> op = std::move(batch->op);
+  if (g_timed) {
+    const double waited = batch->together - op->begins;
+    const double ends = end_of(*op);
+    add_span({SpanKind::Collective, op->rank, op->stream, op->name, op->begins, ends, waited,
+              ends - batch->together});
+  }
   complete(*op);
   comm->pending--;
   comm->idle.notify_all();

@@ -68,6 +68,9 @@ struct Batch {
   std::shared_ptr<StreamOp> op;
   std::vector<std::unique_ptr<Task>> tasks;
   std::size_t remaining = 0;
+  // Modelled time: when all ranks were there, and what Send and Recv of the batch move.
+  double together = 0, near_out = 0, near_in = 0, far_out = 0, far_in = 0;
+  int peers_out = 0, peers_in = 0;
   std::string waiting() const;
 };
 

@@ -1,5 +1,7 @@
 // Device communicators: what was asked for becomes signals, counters, barriers and buffers.
 #include "nccl_devcomm.h"
+#include "meter.h"
+#include "timing.h"
 
 #include <algorithm>
 #include <cstring>
@@ -320,6 +322,8 @@ DevComm& alive(void* state, const char* what) {
 }
 
 DevComm& require_gin(const Gin& gin, const char* what) {
+  settle_work();
+  take_turn();
   DevComm& dc = alive(gin.state, what);
   if (!dc.set->gin) {
     fail({.kind = "gin_not_enabled",

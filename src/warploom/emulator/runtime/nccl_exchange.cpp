@@ -4,6 +4,8 @@
 
 #include "memory.h"
 #include "nccl_collectives.h"
+#include "timing.h"
+#include "transport_time.h"
 
 namespace warploom::nccl {
 
@@ -154,6 +156,7 @@ void exchange(const Members& members) {
     }
   }
   join_clocks(members);
+  if (g_timed) price_collective(members);
   note_progress();
   for (Task* task : members) task_done(*task);
 }
@@ -179,6 +182,7 @@ void transfer(Task& send, Task& receive) {
     std::memmove(receive.recv, send.send, send.bytes());
   }
   to.clock.join(from.clock);
+  if (g_timed) price_pair(send, receive);
   note_progress();
   task_done(send);
   task_done(receive);

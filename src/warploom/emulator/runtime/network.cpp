@@ -5,6 +5,8 @@
 
 #include "memory.h"
 #include "stats.h"
+#include "timing.h"
+#include "transport_time.h"
 
 namespace warploom::nccl {
 
@@ -196,6 +198,18 @@ class Network final : public Runnable {
 };
 Network g_network;
 
+// Everything of a transfer happens when it arrives, and so in the order of arrival.
+void send_timed(std::shared_ptr<Transfer> transfer) {
+  const Journey journey = price_transfer(*transfer);
+  at_time(journey.arrives, [transfer, journey] {
+    const AtTime arrival(journey.arrives, journey.departs);
+    land(*transfer);
+    if (transfer->counter) finish_counter(*transfer);
+    if (transfer->signal) deliver_signal(*transfer);
+    remove_finished(*transfer->channel);
+  });
+}
+
 }  // namespace
 
 OpId Channel::operation_at(const Frames& where, const char* name) {
@@ -232,6 +246,7 @@ void send(std::shared_ptr<Transfer> transfer) {
   g_stats.puts++;
   if (channel.source != channel.peer) g_stats.put_bytes += t.bytes;
   channel.pending.push_back(transfer);
+  if (g_timed) return send_timed(std::move(transfer));
   if (g_config.timing == NetTiming::Eager) {
     land(t);
     if (t.counter) finish_counter(t);

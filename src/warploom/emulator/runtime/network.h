@@ -47,6 +47,8 @@ struct Channel {
   uint32_t context = 0;
   bool get = false;
   uint32_t issued = 0;
+  // Modelled times: when all that was issued has left its source, and landed.
+  double settled_by = 0, landed_by = 0;
   std::deque<std::shared_ptr<Transfer>> pending;
   std::map<std::string, OpId> operations;  // one for each place that issues
   OpId operation_at(const Frames& where, const char* name);

@@ -11,6 +11,7 @@
 
 #include "kernel.h"
 #include "stats.h"
+#include "timeline.h"
 #include "trace.h"
 #include "world.h"
 
@@ -35,30 +36,6 @@ void write_all(int fd, const char* data, std::size_t bytes) {
     data += written;
     bytes -= static_cast<std::size_t>(written);
   }
-}
-
-std::string quote(const std::string& text) {
-  std::string out = "\"";
-  for (const unsigned char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += static_cast<char>(c);
-    } else if (c < 0x20) {
-      out += format("\\u%04x", c);
-    } else {
-      out += static_cast<char>(c);
-    }
-  }
-  return out + '"';
-}
-
-std::string frames_json(const Frames& frames) {
-  std::string out = "[";
-  for (int i = 0; i < Frames::kMax && frames.pc[i]; i++) {
-    if (i) out += ',';
-    out += std::to_string(frames.pc[i]);
-  }
-  return out + "]";
 }
 
 std::string index_json(uint3 v) { return format("[%u,%u,%u]", v.x, v.y, v.z); }
@@ -93,6 +70,32 @@ std::string place_key(const char* kind, const Frames& where) {
 }
 
 }  // namespace
+
+std::string quote(const std::string& text) {
+  std::string out = "\"";
+  for (const unsigned char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += static_cast<char>(c);
+    } else if (c < 0x20) {
+      out += format("\\u%04x", c);
+    } else {
+      out += static_cast<char>(c);
+    }
+  }
+  return out + '"';
+}
+
+std::string frames_json(const Frames& frames) {
+  std::string out = "[";
+  for (int i = 0; i < Frames::kMax && frames.pc[i]; i++) {
+    if (i) out += ',';
+    out += std::to_string(frames.pc[i]);
+  }
+  return out + "]";
+}
+
+void send_line(const std::string& json) { send(json); }
 
 std::string format(const char* pattern, ...) {
   va_list args, copy;
@@ -155,6 +158,7 @@ void report_exit(int rank, int code) {
 void finish_run(const char* state) {
   std::fflush(stdout);
   std::fflush(stderr);
+  report_timeline();
   const Stats& s = g_stats;
   send(
       format("{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"

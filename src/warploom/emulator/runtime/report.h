@@ -43,6 +43,11 @@ Frames frames_of(const Fiber& fiber);
 Frames walk_frames(const Fiber& fiber, const void* frame_pointer, const void* pc);
 uint32_t program_offset(const void* return_address);  // 0 if it is not in the program
 
+// For other parts of the report: one signed line, and JSON of a string and of frames.
+void send_line(const std::string& json);
+std::string quote(const std::string& text);
+std::string frames_json(const Frames& frames);
+
 std::string format(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
 
 }  // namespace warploom

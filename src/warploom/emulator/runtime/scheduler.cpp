@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "kernel.h"
+#include "timing.h"
 #include "world.h"
 
 namespace warploom {
@@ -34,6 +35,7 @@ Runnable* take(std::deque<Runnable*>& queue) {
 }
 
 Runnable* next_runnable() {
+  if (g_timed) return timed_next();
   if (random_schedule()) {
     if (g_any.empty()) return nullptr;
     std::size_t i = random_below(g_any.size());
@@ -104,7 +106,9 @@ bool random_schedule() { return g_config.timing == NetTiming::Random; }
 void enqueue(Runnable* runnable) {
   if (runnable->queued) return;
   runnable->queued = true;
-  if (random_schedule()) {
+  if (g_timed) {
+    timed_enqueue(runnable);
+  } else if (random_schedule()) {
     g_any.push_back(runnable);
   } else if (runnable->kind == Runnable::Kind::Host) {
     g_hosts.push_back(runnable);
@@ -118,6 +122,7 @@ void enqueue(Runnable* runnable) {
 void wake(Fiber* fiber) {
   if (fiber->state == FiberState::Done) return;
   fiber->state = FiberState::Ready;
+  if (g_timed && timed_wake(fiber)) return;
   if (fiber->host) {
     enqueue(fiber->host);
   } else {
@@ -149,6 +154,7 @@ void yield_current() {
 void poll_current(bool computing) {
   Fiber* self = g_current;
   if (!self) return;
+  if (g_timed && timed_poll()) return;
   self->state = FiberState::Blocked;
   self->polling = true;
   static const WaitReason kPolling{"a loop that polls memory", {}};

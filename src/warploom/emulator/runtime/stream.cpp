@@ -1,10 +1,13 @@
 #include "stream.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "graph.h"
 #include "report.h"
 #include "stats.h"
+#include "stream_time.h"
+#include "timing.h"
 
 namespace warploom {
 
@@ -59,6 +62,7 @@ void join_default_stream_order(Stream& stream) {
 
 void start(Stream& stream, StreamOp& op) {
   op.started = true;
+  if (g_timed) begin_operation(op);
   join_default_stream_order(stream);
   op.clock = stream.clock;
   op.clock.join(op.issued);
@@ -82,6 +86,7 @@ void Stream::run() {
     const std::shared_ptr<StreamOp> op = queue.front();
     if (!op->started) {
       if (!can_start(*this, *op)) return;
+      if (g_timed && next_start(*this) > time_now()) return enqueue(this);
       start(*this, *op);
     }
     if (!op->done) return;
@@ -94,6 +99,11 @@ void Stream::run() {
 
 void complete(StreamOp& op) {
   Stream& stream = *op.stream;
+  std::optional<AtTime> at_its_end;
+  if (g_timed) {
+    op.ends = stream.free_at = end_of(op);
+    at_its_end.emplace(op.ends, op.ends);
+  }
   trace_op(op, " ends on ");
   op.done = true;
   op.clock.advance(stream.agent, stream.time);
@@ -121,7 +131,9 @@ Stream* resolve_stream(cudaStream_t handle) {
 
 std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
                                   std::function<void(StreamOp&)> start) {
+  host_call(host_cost(kind, name));
   auto op = std::make_shared<StreamOp>();
+  op->issued_at = time_now();
   op->kind = kind;
   op->name = name;
   op->where = capture_frames();
@@ -150,14 +162,19 @@ std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
 
 void enqueue_op(Stream* stream, const std::shared_ptr<StreamOp>& op) {
   op->sequence = ++g_sequence;
+  // A graph's nodes are on the device already: they start without the host.
+  op->issued_at = time_now() - g_machine.launch_ns;
+  op->in_graph = true;
   trace([&] { return op_text(*op) + " is queued on " + stream_text(*stream); });
   stream->queue.push_back(op);
   enqueue(stream);
 }
 
 void synchronize(Stream* stream, const char* what) {
+  take_turn();
   stream->idle.wait_until([stream] { return stream->queue.empty(); },
                           {what, [stream] { return describe_stream(*stream); }});
+  await_stream(*stream);
   acquire_clock(stream->clock);
 }
 

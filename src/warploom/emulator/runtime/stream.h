@@ -24,11 +24,13 @@ struct GraphNode;  // graph.h
 // operation ends when somebody calls complete(op), at once or later.
 struct StreamOp {
   OpKind kind = OpKind::Copy;
-  const char* name = "";  // must outlive the run
-  Frames where;           // the call that queued it
-  Clock issued;           // what the issuing host thread had ordered
-  uint64_t sequence = 0;  // order of issue
-  int rank = 0;           // shown in reports
+  const char* name = "";                       // must outlive the run
+  Frames where;                                // the call that queued it
+  Clock issued;                                // what the issuing host thread had ordered
+  uint64_t sequence = 0;                       // order of issue
+  int rank = 0;                                // shown in reports
+  double issued_at = 0, begins = 0, ends = 0;  // modelled time
+  bool in_graph = false;
   Stream* stream = nullptr;
   OpId op = 0;  // set at start
   Clock clock;  // what is ordered before it; at completion also what it made ordered
@@ -51,8 +53,9 @@ struct Stream final : Runnable {
   bool destroyed = false;
   int priority = 0;
   AgentId agent = 0;
-  uint32_t time = 0;  // operations started
-  Clock clock;        // ordered before the next operation
+  uint32_t time = 0;   // operations started
+  Clock clock;         // ordered before the next operation
+  double free_at = 0;  // modelled time at which its last operation ends
   std::deque<std::shared_ptr<StreamOp>> queue;
   WaitQueue idle;              // notified whenever an operation ends
   Capture* capture = nullptr;  // what it gets becomes nodes of a graph
@@ -65,7 +68,7 @@ struct Event {
   Clock clock;
   bool timing = true;
   bool destroyed = false;
-  double time_ms = 0;
+  double time = 0;  // modelled, of the last record that has ended
   Stream* stream = nullptr;
   std::vector<std::shared_ptr<StreamOp>> waiting;
   WaitQueue waiters;

@@ -3,6 +3,7 @@
 
 #include "kernel.h"
 #include "report.h"
+#include "timing.h"
 
 namespace warploom {
 
@@ -27,6 +28,7 @@ void open_warp(WarpState& state) {
   std::copy(std::begin(state.value), std::end(state.value), std::begin(state.out));
   state.arrived = 0;
   state.generation++;
+  if (g_timed) meet_threads(state.waiting, g_machine.warp_op_ns);
   note_progress();
   wake_all(state.waiting);
 }

@@ -16,6 +16,7 @@
 #include "report.h"
 #include "stats.h"
 #include "stream.h"
+#include "timing.h"
 #include "world_setup.h"
 
 namespace warploom {
@@ -114,6 +115,7 @@ void create_world(const char* path, int argc, char** argv) {
   for (int i = 0; i < g_config.ranks; i++) {
     auto device = std::make_unique<Device>();
     device->id = i;
+    if (g_timed) device->sm_count = static_cast<int>(g_machine.sm_count);
     device->legacy = make_default_stream(i);
     device->streams.push_back(device->legacy);
     device->peers.assign(static_cast<std::size_t>(g_config.ranks), false);

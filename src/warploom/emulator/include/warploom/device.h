@@ -120,6 +120,8 @@ void device_assert(const char* expression, const char* file, int line);
 // A call that is declared but not emulated: ends the run as unsupported.
 [[noreturn]] void unsupported(const char* name, const char* why);
 long long device_clock();
+// The arithmetic of a piece of device code; the rewriter puts this there in timed builds.
+void count_operations(unsigned operations);
 unsigned long long global_timer();
 bool on_device();
 

@@ -1,0 +1,181 @@
+"""Counts the arithmetic of device code: edits that tell the runtime what each block of text does.
+
+The access hooks see loads and stores only. In a timed build each compound statement of device code
+begins with a call that says how many operations its own text holds, as lanes of a multiprocessor
+count them; nested blocks and loop bodies have calls of their own. What a compiler would fold away
+is counted all the same, both branches of `?:` are, and macros are not looked into.
+"""
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from warploom.source.edits import TextEdit
+from warploom.source.syntax import SourceFile
+
+_CALL = "warploom::count_operations"
+_DIVISION = 11
+"""Slots of a division or remainder."""
+_SLOTS = {
+    **dict.fromkeys(("__expf", "__logf", "__sinf", "__cosf", "rsqrtf", "__fdividef"), 7),
+    **dict.fromkeys(("expf", "exp2f", "logf", "log2f", "log10f", "tanhf"), 8),
+    "sqrtf": 11,
+    **dict.fromkeys(("sinf", "cosf", "tanf", "erff", "cbrtf", "__powf"), 23),
+    **dict.fromkeys(("powf", "fmodf", "tgammaf", "lgammaf"), 40),
+    **dict.fromkeys(("sqrt", "rsqrt", "exp", "log", "sin", "cos", "tan", "tanh", "erf"), 48),
+    "pow": 96,
+}
+"""Slots of math functions, a multiplication being 1. Division, expf, sqrtf and sinf are measured on
+an H200 (bench/hardware/device.cu: 219 Gop/s of a multiplication and addition on each
+multiprocessor, 20, 26, 20 and 9.6 of these); the others are estimates by their kind."""
+
+_ONE = frozenset(
+    ("fmaf", "fma", "fminf", "fmaxf", "min", "max", "fabsf", "__fmaf_rn", "__hfma", "__hfma2",
+     "__hadd", "__hmul", "__hadd2", "__hmul2", "__float2half", "__half2float", "__popc", "__clz",
+     "__ffs", "__umulhi", "__float2int_rn", "roundf", "floorf", "ceilf", "truncf")
+)  # fmt: skip
+_FREE = frozenset(("=", "&&", "||", ","))
+
+
+def metering_edits(tree: SourceFile) -> list[TextEdit]:
+    """Return the insertions that count the operations of every device function of `tree`."""
+    edits: list[TextEdit] = []
+    for function in tree.nodes("function_definition"):
+        body = function.child_by_field_name("body")
+        if body is None or body.type != "compound_statement" or not _runs_on_device(tree, function):
+            continue
+        _Meter(tree, edits).block(body)
+    return edits
+
+
+def _runs_on_device(tree: SourceFile, function: Node) -> bool:
+    body = function.child_by_field_name("body")
+    words = set(re.findall(r"\w+", tree.slice(function.start_byte, _end(body, function))))
+    parent = function.parent
+    if parent is not None and parent.type == "template_declaration":
+        words |= set(re.findall(r"\w+", tree.slice(parent.start_byte, function.start_byte)))
+    # A constant expression may hold no such call.
+    return bool(words & {"__global__", "__device__"}) and not words & {"constexpr", "consteval"}
+
+
+def _end(body: Node | None, function: Node) -> int:
+    return body.start_byte if body is not None else function.end_byte
+
+
+class _Meter:
+    """Walks one function; each block's own operations become one call at its start."""
+
+    def __init__(self, tree: SourceFile, edits: list[TextEdit]) -> None:
+        self.tree = tree
+        self.edits = edits
+
+    def block(self, node: Node, extra: int = 0) -> None:
+        """Count a compound statement that may run any number of times."""
+        count = extra + sum(self.weigh(child) for child in node.named_children)
+        if count:
+            self._insert(node.start_byte + 1, f" {_CALL}({count}u);")
+
+    def _insert(self, offset: int, text: str) -> None:
+        self.edits.append(TextEdit(offset, offset, text))
+
+    def weigh(self, node: Node) -> int:
+        """Return the operations of `node` that run each time the block around it does."""
+        match node.type:
+            case "compound_statement":
+                self.block(node)
+                return 0
+            case "for_statement":
+                return self._for(node)
+            case "while_statement" | "do_statement" | "for_range_loop":
+                return self._loop(node)
+            case "switch_statement":
+                return self._switch(node)
+            case "lambda_expression":
+                body = node.child_by_field_name("body")
+                if body is not None and body.type == "compound_statement":
+                    self.block(body)
+                return 0
+            case "sizeof_expression" | "decltype" | "static_assert_declaration" | "asm_statement":
+                return 0
+            case _:
+                return self._own(node) + sum(self.weigh(child) for child in _parts(node))
+
+    def _for(self, node: Node) -> int:
+        body, update = node.child_by_field_name("body"), node.child_by_field_name("update")
+        each = sum(
+            self.weigh(part)
+            for part in (node.child_by_field_name("condition"), update)
+            if part is not None
+        )
+        each = (each + 1) // 2  # compilers unroll, and fold half of what only counts
+        first = node.child_by_field_name("initializer")
+        once = self.weigh(first) if first is not None else 0
+        if body is None:
+            return once
+        if body.type == "compound_statement":
+            self.block(body, max(each, 1))
+            return once
+        each += self.weigh(body)
+        if each and update is not None:
+            self._insert(update.end_byte, f", {_CALL}({each}u)")
+            return once
+        return once + each
+
+    def _loop(self, node: Node) -> int:
+        body = node.child_by_field_name("body")
+        rest = [child for child in node.named_children if child != body]
+        each = sum(self.weigh(part) for part in rest)
+        if body is not None and body.type == "compound_statement":
+            self.block(body, max(each, 1))
+            return 0
+        return each + (self.weigh(body) if body is not None else 0)
+
+    def _switch(self, node: Node) -> int:
+        condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
+        count = self.weigh(condition) if condition is not None else 0
+        if body is None:
+            return count
+        # Nothing at the start of the body runs: one case of it does.
+        cases = [child for child in body.named_children if child.type == "case_statement"]
+        inside = sum(self.weigh(child) for child in body.named_children)
+        return count + (inside // len(cases) if cases else inside)
+
+    def _own(self, node: Node) -> int:
+        match node.type:
+            case "binary_expression" | "assignment_expression":
+                return self._operator(node)
+            case "update_expression" | "subscript_expression":
+                return 1
+            case "call_expression":
+                name = node.child_by_field_name("function")
+                text = self.tree.node_text(name) if name is not None else ""
+                text = text.removeprefix("std::").removeprefix("::")
+                return 1 if text in _ONE else _SLOTS.get(text, 0)
+            case _:
+                return 0
+
+    def _operator(self, node: Node) -> int:
+        sign = node.child_by_field_name("operator")
+        text = self.tree.node_text(sign) if sign is not None else "="
+        if text in _FREE:
+            return 0
+        if text in ("/", "%", "/=", "%="):
+            return _DIVISION
+        fused = text in ("+", "-", "+=", "-=") and any(
+            self._is_product(part) for part in node.named_children
+        )
+        return 0 if fused else 1
+
+    def _is_product(self, node: Node) -> bool:
+        while node.type == "parenthesized_expression" and node.named_child_count == 1:
+            node = node.named_children[0]
+        sign = node.child_by_field_name("operator") if node.type == "binary_expression" else None
+        return sign is not None and self.tree.node_text(sign) == "*"
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    """Return the parts of `node` that are evaluated: array bounds and types are not."""
+    for child in node.named_children:
+        if child.type not in ("template_argument_list", "array_declarator", "comment"):
+            yield child

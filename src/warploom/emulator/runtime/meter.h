@@ -1,0 +1,81 @@
+// What the work of a kernel costs: each block has its share of the device, and each thread its own
+// latencies. Only timed runs come here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <queue>
+#include <vector>
+
+namespace warploom {
+
+struct Block;
+struct Fiber;
+struct Kernel;
+
+// What a block uses up of the device between two barriers, in nanoseconds of its share. Stores
+// leave a multiprocessor one after another and hold up the loads behind them, so their time adds to
+// that of the threads; of the rest the longest counts.
+struct Usage {
+  double issue = 0, l1 = 0, l2 = 0, stores = 0, dram = 0, link = 0, host_link = 0;
+  double longest() const;
+};
+
+// Sectors that a block has touched. Its threads run one after another here, so that what lanes do
+// together on a device lies far apart: it must hold all that the block touches, not just a cache's
+// worth.
+struct SectorSet {
+  static constexpr unsigned kBits = 16;
+  std::vector<uint64_t> tags = std::vector<uint64_t>(std::size_t{1} << kBits);
+  uint64_t owner = 0;  // above the bits of a sector: one owner's tags mean nothing to the next
+};
+
+struct BlockMeter {
+  double start = 0, end = 0;
+  double segment_start = 0;  // since the last barrier of all threads
+  uint32_t segment = 0;
+  Usage used;
+  // Nanoseconds for each lane's operation and for each byte, with this block's share.
+  Usage price;
+  double waited = 0, communicated = 0;  // on the path that ended last
+  uint64_t warp_operations[32] = {};    // of the longest lane, in this segment
+  SectorSet* read = nullptr;            // the L1 cache: what other lanes have loaded as well
+  SectorSet* written = nullptr;         // stores that are combined with those of other lanes
+};
+
+struct KernelMeter {
+  double start = 0, end = 0;
+  double waited = 0, communicated = 0;
+  unsigned resident = 0;  // blocks that the device holds at once
+  double fraction = 0;    // of the device that they take
+  double others = 0;      // what kernels take that run at the same time
+  std::priority_queue<double, std::vector<double>, std::greater<>> slots;  // when each is free
+  struct Hot {
+    uintptr_t address;
+    uint32_t count;
+  };
+  std::vector<Hot> atomics;  // how often one address was changed
+  uint32_t hottest = 0;
+};
+
+void begin_kernel(Kernel& kernel);
+void begin_block(Block& block);
+void begin_thread(Block& block);
+void end_thread(Block& block);
+void end_block(Block& block);
+void end_kernel(Kernel& kernel);
+
+// Threads that waited for each other go on together, with the running one.
+void meet_block(Block& block, const std::vector<Fiber*>& waiting);
+void meet_threads(const std::vector<Fiber*>& waiting, double cost);
+void meet_grid(Kernel& kernel);
+double block_barrier_ns(unsigned threads);
+
+// The running GPU thread touches memory, or does arithmetic.
+void meter_access(const void* address, std::size_t bytes, bool write);
+void meter_atomic(const void* address, unsigned bytes, bool reads, bool writes);
+// The values that were loaded are needed now, and the running thread is no earlier than what its
+// block has used up allows.
+void settle_work();
+
+}  // namespace warploom

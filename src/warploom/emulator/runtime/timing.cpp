@@ -1,0 +1,209 @@
+#include "timing.h"
+
+#include <algorithm>
+#include <cstring>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "kernel.h"
+#include "scheduler.h"
+#include "stream_time.h"
+#include "world.h"
+
+namespace warploom {
+
+bool g_timed = false;
+Machine g_machine;
+
+bool set_machine(const std::string& name, double value) {
+#define X(field)             \
+  if (name == #field) {      \
+    g_machine.field = value; \
+    return true;             \
+  }
+  WARPLOOM_MACHINE(X)
+#undef X
+  return false;
+}
+
+namespace {
+
+struct Entry {
+  double time;
+  uint64_t sequence;
+  Runnable* runnable;
+  Fiber* fiber;
+  int event;  // index into g_timed_events, or -1
+  bool polls;
+};
+struct Later {
+  bool operator()(const Entry& a, const Entry& b) const {
+    return a.time != b.time ? a.time > b.time : a.sequence > b.sequence;
+  }
+};
+
+std::priority_queue<Entry, std::vector<Entry>, Later> g_timed_queue;
+std::vector<std::function<void()>> g_timed_events;
+std::vector<int> g_timed_free;
+uint64_t g_timed_queued = 0;
+int g_polls = 0;  // entries of g_timed_queue that only poll
+double g_now = 0;
+// Since when what happens now was on its way; a wait before that was for the other side.
+double g_began = 0;
+
+void push(double time, Runnable* runnable, Fiber* fiber, int event = -1, bool polls = false) {
+  g_timed_queue.push({time, ++g_timed_queued, runnable, fiber, event, polls});
+  if (polls) g_polls++;
+}
+
+double key_of(const Runnable& runnable) {
+  switch (runnable.kind) {
+    case Runnable::Kind::Host:
+      return static_cast<const HostThread&>(runnable).fiber->time;
+    case Runnable::Kind::Block: {
+      const Block& block = static_cast<const Block&>(runnable);
+      return block.ready.empty() && block.meter ? std::max(block.meter->start, time_now())
+                                                : time_now();
+    }
+    case Runnable::Kind::Stream:
+      return std::max(time_now(), next_start(static_cast<const Stream&>(runnable)));
+    default:
+      return time_now();
+  }
+}
+
+// A block that has not started may be earlier than all that is queued.
+bool blocks_to_start(const Fiber& self) {
+  if (!self.block) return false;
+  const Kernel& kernel = *self.block->kernel;
+  return kernel.next_block < kernel.total_blocks && kernel.resident.size() < kernel.residency &&
+         kernel.next_block < kernel.residency && kernel.start_time < self.time;
+}
+
+void sleep_until_turn(bool polls) {
+  static const WaitReason kTurn{"its turn in modelled time", {}};
+  Fiber* self = g_current;
+  self->state = FiberState::Blocked;
+  self->reason = &kTurn;
+  push(self->time, nullptr, self, -1, polls);
+  switch_to_scheduler();
+  self->reason = nullptr;
+}
+
+}  // namespace
+
+double time_now() { return g_current ? g_current->time : g_now; }
+
+void advance(double nanoseconds) {
+  if (g_timed && g_current) g_current->time += nanoseconds;
+}
+
+void advance_communicating(double nanoseconds) {
+  if (!g_timed || !g_current) return;
+  g_current->time += nanoseconds;
+  g_current->communicated += nanoseconds;
+}
+
+void reach(double time) { reach(time, time); }
+
+static void reach(Fiber& fiber, double time, double began) {
+  const double gap = time - fiber.time;
+  if (gap <= 0) return;
+  const double moving = std::clamp(time - began, 0.0, gap);
+  fiber.communicated += moving;
+  fiber.waited += gap - moving;
+  fiber.time = time;
+}
+
+void reach(double time, double began) {
+  if (g_timed && g_current) reach(*g_current, time, began);
+}
+
+void take_turn() {
+  if (!g_timed || !g_current) return;
+  while ((!g_timed_queue.empty() && g_timed_queue.top().time < g_current->time) ||
+         blocks_to_start(*g_current)) {
+    sleep_until_turn(false);
+  }
+}
+
+void host_call(double nanoseconds) {
+  if (!g_timed || !g_current || !g_current->host) return;
+  take_turn();
+  g_current->time += nanoseconds;
+}
+
+bool timed_poll() {
+  Fiber* self = g_current;
+  const bool alone = static_cast<int>(g_timed_queue.size()) == g_polls;
+  // When only others that poll are left and nothing has changed, the old rules find the deadlock.
+  if (alone && self->polled_at == g_progress + 1) return false;
+  self->polled_at = g_progress + 1;
+  // A long wait is looked at more rarely: a fiftieth of it is close enough.
+  if (self->time - self->polling_until > 10 * g_machine.poll_ns) self->polling_since = self->time;
+  const double step = std::max(g_machine.poll_ns, (self->time - self->polling_since) * 0.02);
+  self->time += step;
+  self->waited += step;
+  self->polling_until = self->time;
+  sleep_until_turn(true);
+  return true;
+}
+
+AtTime::AtTime(double time, double began)
+    : time_(g_now), began_(g_began), fiber_(std::exchange(g_current, nullptr)) {
+  g_now = std::max(time, fiber_ ? fiber_->time : g_now);
+  g_began = began;
+}
+AtTime::~AtTime() {
+  g_now = time_;
+  g_began = began_;
+  g_current = fiber_;
+}
+
+void at_time(double time, std::function<void()> event) {
+  int index = static_cast<int>(g_timed_events.size());
+  if (g_timed_free.empty()) {
+    g_timed_events.push_back(std::move(event));
+  } else {
+    index = g_timed_free.back();
+    g_timed_free.pop_back();
+    g_timed_events[static_cast<std::size_t>(index)] = std::move(event);
+  }
+  push(time, nullptr, nullptr, index);
+}
+
+void timed_enqueue(Runnable* runnable) { push(key_of(*runnable), runnable, nullptr); }
+
+Runnable* timed_next() {
+  while (!g_timed_queue.empty()) {
+    const Entry next = g_timed_queue.top();
+    g_timed_queue.pop();
+    if (next.polls) g_polls--;
+    g_now = g_began = next.time;
+    if (next.event >= 0) {
+      const auto index = static_cast<std::size_t>(next.event);
+      const std::function<void()> event = std::move(g_timed_events[index]);
+      g_timed_free.push_back(next.event);
+      event();
+      continue;
+    }
+    if (next.runnable) return next.runnable;
+    Fiber* fiber = next.fiber;
+    if (fiber->state == FiberState::Done) continue;
+    fiber->state = FiberState::Ready;
+    if (fiber->host) return fiber->host;
+    fiber->block->ready.push_back(fiber);
+    if (!fiber->block->queued) return fiber->block;
+  }
+  return nullptr;
+}
+
+bool timed_wake(Fiber* fiber) {
+  if (!g_current || g_current != fiber) reach(*fiber, time_now(), g_current ? time_now() : g_began);
+  if (fiber->time <= time_now()) return false;
+  push(fiber->time, nullptr, fiber);
+  return true;
+}
+
+}  // namespace warploom

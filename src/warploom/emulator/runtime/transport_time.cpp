@@ -1,0 +1,188 @@
+#include "transport_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "kernel.h"
+#include "meter.h"
+#include "timeline.h"
+#include "timing.h"
+
+namespace warploom {
+
+namespace {
+
+bool same_node(int a, int b) {
+  const auto size = static_cast<int>(g_machine.gpus_per_node);
+  return a / size == b / size;
+}
+
+int nodes_of(int ranks) { return static_cast<int>(std::ceil(ranks / g_machine.gpus_per_node)); }
+
+}  // namespace
+
+double mpi_message_ns(int from, int to, std::size_t bytes) {
+  const Machine& m = g_machine;
+  const double latency = same_node(from, to) ? m.mpi_latency_ns : m.mpi_net_latency_ns;
+  return latency + static_cast<double>(bytes) / m.mpi_gbs;
+}
+
+// A tree within nodes, and one among them.
+double mpi_meeting_ns(int ranks, std::size_t bytes) {
+  const Machine& m = g_machine;
+  const int nodes = nodes_of(ranks);
+  const double inside = std::ceil(std::log2(std::min<double>(ranks, m.gpus_per_node)));
+  const double among = std::ceil(std::log2(nodes));
+  return inside * m.mpi_latency_ns + among * m.mpi_net_latency_ns +
+         static_cast<double>(bytes) / m.mpi_gbs;
+}
+
+}  // namespace warploom
+
+namespace warploom::nccl {
+
+namespace {
+
+struct Nic {
+  double out = 0, in = 0;  // when each way is free
+};
+std::map<int, Nic> g_nics;  // by device
+
+int device_of_member(const Channel& channel, int rank) {
+  return channel.set->clique->members[static_cast<std::size_t>(rank)]->device;
+}
+
+// An algorithm and protocol of NCCL: start, hops and bandwidth (src/graph/tuning.cc).
+struct Way {
+  double start, hop, net_hop, gbs;
+};
+
+double ring(const Way& way, int ranks, int nodes, int rounds, double bytes) {
+  const int net_hops = rounds * (nodes - 1);
+  const int hops = rounds * (ranks - 1) - net_hops;
+  return way.start + hops * way.hop + net_hops * way.net_hop + bytes / way.gbs;
+}
+
+// Up and down a chain inside of each node, and a tree among nodes.
+double tree(const Way& way, int ranks, int nodes, double bytes) {
+  const double hops = std::max(0, ranks / nodes - 1) * way.hop + std::log2(nodes) * way.net_hop;
+  return way.start + 2 * hops + bytes / way.gbs;
+}
+
+// `bytes`: what crosses each link. The tuner takes the fastest, and so do we.
+double tuned(int ranks, int rounds, double bytes, bool reduces_to_all) {
+  const Machine& m = g_machine;
+  const int nodes = nodes_of(ranks);
+  const double gbs =
+      nodes > 1 ? std::min(m.nccl_ring_gbs, m.nic_gbs * m.gpus_per_node) : m.nccl_ring_gbs;
+  const Way ways[] = {
+      {m.nccl_ll_ns, m.nccl_ll_hop_ns, m.nccl_ll_net_hop_ns, std::min(m.nccl_ll_gbs, gbs * 0.5)},
+      {m.nccl_ll128_ns, m.nccl_ll128_hop_ns, m.nccl_ll128_net_hop_ns, gbs * 0.92},
+      {m.nccl_simple_ns, m.nccl_simple_hop_ns, m.nccl_simple_net_hop_ns, gbs}};
+  double best = ring(ways[0], ranks, nodes, rounds, bytes);
+  for (const Way& way : ways) {
+    best = std::min(best, ring(way, ranks, nodes, rounds, bytes));
+    if (reduces_to_all) best = std::min(best, tree(way, ranks, nodes, bytes));
+  }
+  if (reduces_to_all && nodes == 1 && m.nccl_nvls_gbs > 0) {
+    best = std::min(best, m.nccl_nvls_ns + bytes / m.nccl_nvls_gbs);
+  }
+  return best;
+}
+
+// Every rank sends a block to every other one, or the root does, or gets them.
+double pairwise(int ranks, double block) {
+  const Machine& m = g_machine;
+  const double near = std::min<double>(ranks, m.gpus_per_node) - 1, far = ranks - 1 - near;
+  return m.nccl_p2p_base_ns + (ranks - 1) * m.nccl_p2p_peer_ns +
+         std::max(near * block / m.nccl_p2p_gbs, far * block / m.nic_gbs);
+}
+
+double duration(const Task& task) {
+  const int ranks = task.comm->clique->size;
+  const auto block = static_cast<double>(task.bytes());
+  if (ranks == 1) return g_machine.kernel_gap_ns + block / g_machine.dram_gbs;
+  const double part = block * (ranks - 1) / ranks;
+  switch (task.call) {
+    case Call::AllReduce:
+      return tuned(ranks, 2, 2 * part, true);
+    case Call::AllGather:
+    case Call::ReduceScatter:
+      return tuned(ranks, 1, block * (ranks - 1), false);
+    case Call::Broadcast:
+    case Call::Reduce:
+      return tuned(ranks, 1, block, false);
+    default:
+      return pairwise(ranks, block);
+  }
+}
+
+void settle_at(Task& task, double everyone, double ends) {
+  Batch& batch = *task.batch;
+  batch.together = std::max(batch.together, everyone);
+  batch.op->ends = std::max(batch.op->ends, ends);
+}
+
+}  // namespace
+
+Journey price_transfer(Transfer& t) {
+  const Machine& m = g_machine;
+  Channel& channel = *t.channel;
+  advance_communicating(m.gin_put_ns);
+  Nic& from = g_nics[device_of_member(channel, channel.get ? channel.peer : channel.source)];
+  Nic& to = g_nics[device_of_member(channel, channel.get ? channel.source : channel.peer)];
+  const double moving = static_cast<double>(t.bytes) / m.nic_gbs;
+  const double asked = time_now() + (channel.get ? m.gin_latency_ns : 0);
+  const double departs = std::max(asked, from.out);
+  from.out = departs + std::max(m.gin_message_ns, moving);
+  const double lands = std::max(departs + m.gin_latency_ns, to.in) + moving;
+  to.in = lands;
+  channel.settled_by =
+      std::max(channel.settled_by, channel.get ? lands : from.out + m.gin_flush_ns);
+  channel.landed_by = std::max(channel.landed_by, lands);
+  return {time_now(), lands};
+}
+
+void await_settled(const Channel& channel) {
+  if (g_timed) reach(channel.settled_by, 0);
+}
+
+void pass_barrier(bool gin, int ranks) {
+  const Machine& m = g_machine;
+  const GpuThread* thread = current_thread();
+  const double blocks = thread ? static_cast<double>(thread->block->kernel->total_blocks) : 1;
+  advance_communicating(gin ? m.gin_barrier_ns
+                            : m.lsa_barrier_ns + (ranks - 1) * m.lsa_barrier_peer_ns +
+                                  (1 - 1.0 / blocks) * m.lsa_barrier_blocks_ns);
+}
+
+void price_collective(const std::vector<Task*>& members) {
+  double everyone = 0;
+  for (const Task* task : members) everyone = std::max(everyone, task->batch->op->begins);
+  const double ends = everyone + duration(*members[0]);
+  for (Task* task : members) settle_at(*task, everyone, ends);
+}
+
+void price_pair(Task& send, Task& receive) {
+  const Machine& m = g_machine;
+  const double both = std::max(send.batch->op->begins, receive.batch->op->begins);
+  const bool near = same_node(send.comm->device, receive.comm->device);
+  const auto bytes = static_cast<double>(send.bytes());
+  for (Task* task : {&send, &receive}) {
+    Batch& batch = *task->batch;
+    const bool out = task == &send;
+    if (send.comm != receive.comm) {
+      (out ? batch.peers_out : batch.peers_in)++;
+      (near ? (out ? batch.near_out : batch.near_in) : (out ? batch.far_out : batch.far_in)) +=
+          bytes;
+    }
+    const double most = std::max({batch.near_out / m.nccl_p2p_gbs, batch.near_in / m.nccl_p2p_gbs,
+                                  batch.far_out / m.nic_gbs, batch.far_in / m.nic_gbs});
+    const int peers = std::max(batch.peers_out, batch.peers_in);
+    batch.together = std::max(batch.together, both);
+    settle_at(*task, both, batch.together + m.nccl_p2p_base_ns + peers * m.nccl_p2p_peer_ns + most);
+  }
+}
+
+}  // namespace warploom::nccl

@@ -1,0 +1,88 @@
+"""Levels 3 and 4: how long a verified candidate takes, and the score of that time.
+
+On the emulator the time is modelled (docs/time-model.md), so it is the same in every repetition:
+one run for each input is enough, and the baseline needs no interleaving. The outputs of the timed
+runs are compared with the reference like those of verification: a program that does less work when
+it is timed fails.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
+
+from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing, Verdict
+from warploom.emulator import Topology, build, run
+from warploom.evaluate.modelled import Benchmark
+from warploom.evaluate.plan import ProgressCallback
+from warploom.evaluate.reference import Reference
+from warploom.evaluate.runs import run_options
+from warploom.evaluate.survey import Survey
+from warploom.evaluate.verify import verify
+from warploom.evaluate.workload import Workload
+
+
+def timed_plan(plan: Sequence[RunSpec], args: Sequence[str]) -> tuple[RunSpec, ...]:
+    """Return the runs to time: each input once, where the seed changes the input."""
+    seeds = sorted({spec.seed for spec in plan})
+    if not any("{seed}" in arg for arg in args):
+        seeds = seeds[:1]
+    return tuple(RunSpec(seed, Timing.EAGER) for seed in seeds)
+
+
+def benchmark(
+    spec: BuildSpec,
+    trusted: BuildSpec,
+    facts: Survey,
+    reference: Reference,
+    plan: Sequence[RunSpec],
+    topology: Topology,
+    *,
+    jobs: int | None,
+    on_progress: ProgressCallback,
+) -> tuple[Benchmark | None, tuple[Finding, ...]]:
+    """Time a verified program on `topology`, and the `trusted` one as its baseline.
+
+    Returns:
+        The benchmark (None where a timed run was not good), and what is wrong with the timed runs.
+
+    Raises:
+        BadInputError: the ranks do not fit the topology.
+    """
+    runs = timed_plan(plan, reference.workload.args)
+    result = verify(
+        build(replace(spec, timed=True)),
+        facts,
+        reference,
+        runs,
+        jobs=jobs,
+        on_progress=on_progress,
+        machine=topology,
+    )
+    wrong = tuple(
+        finding
+        for group in result.findings
+        for finding in group
+        if finding.severity is Severity.ERROR
+    )
+    timelines = [run.timeline for run in result.outcomes if run.timeline is not None]
+    if not result.passed or len(timelines) != len(runs):
+        return None, wrong
+    times = tuple(timeline.total_ms for timeline in timelines)
+    before = _baseline(trusted, facts, reference.workload, runs, topology)
+    return Benchmark(topology.name, times, timelines[0], before), ()
+
+
+def _baseline(
+    spec: BuildSpec, facts: Survey, workload: Workload, plan: Sequence[RunSpec], topology: Topology
+) -> float | None:
+    """Return the modelled milliseconds of the trusted program, None if it does not run well."""
+    program = build(replace(spec, timed=True))
+    times: list[float] = []
+    for one in plan:
+        outcome = run(
+            program, run_options(workload, one, facts.processes, race=False, machine=topology)
+        )
+        if outcome.verdict is not Verdict.OK or outcome.timeline is None:
+            return None
+        times.append(outcome.timeline.total_ms)
+    return median(times)

@@ -1,0 +1,78 @@
+"""The record of a modelled time, and its score."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from statistics import median
+
+from warploom.core.records import Json, to_json
+from warploom.emulator import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """The modelled time of a candidate, in milliseconds.
+
+    `times` holds one for each input seed, each the maximum over the ranks of a run in which all
+    start together; `time_ms` is their median. `timeline` is that of the first seed.
+    `baseline_ms` is the trusted program's time, None where it was not asked for.
+    """
+
+    topology: str
+    times: tuple[float, ...]
+    timeline: Timeline
+    baseline_ms: float | None = None
+
+    @property
+    def time_ms(self) -> float:
+        """The median over the input seeds."""
+        return median(self.times)
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """Time, score, and where the time of the slowest rank went (milliseconds)."""
+        found = {"time_ms": self.time_ms, "score": score_of(self.time_ms)}
+        parts = self.timeline.breakdown()
+        if parts:
+            slowest = max(parts, key=lambda p: (self.timeline.ends.get(p.rank, 0.0), -p.rank))
+            found |= {
+                "compute_ms": slowest.compute,
+                "exposed_ms": slowest.exposed,
+                "waiting_ms": slowest.waiting,
+                "host_ms": slowest.host,
+            }
+        if self.baseline_ms is not None:
+            found |= {"baseline_ms": self.baseline_ms, "speedup": self.baseline_ms / self.time_ms}
+        return found
+
+    def renamed(self, names: Mapping[str, str]) -> "Benchmark":
+        """Return it with the regions' files called what `names` says."""
+        regions = tuple(
+            replace(region, file=names.get(region.file or "", region.file))
+            for region in self.timeline.regions
+        )
+        return replace(self, timeline=replace(self.timeline, regions=regions))
+
+    def to_json(self) -> dict[str, Json]:
+        """Return all but the timeline's spans as plain JSON values."""
+        regions = [
+            {**_object(to_json(region)), "median_ms": region.median_ms}
+            for region in self.timeline.regions
+        ]
+        return {
+            "topology": self.topology,
+            "time_source": "modelled",
+            "times_ms": list(self.times),
+            "metrics": to_json(self.metrics),
+            "ranks": [to_json(part) for part in self.timeline.breakdown()],
+            "regions": to_json(regions),
+        }
+
+
+def _object(value: Json) -> dict[str, Json]:
+    assert isinstance(value, dict)
+    return value
+
+
+def score_of(time_ms: float) -> float:
+    """Return the score of a time in milliseconds: 10000 / (1 + time)."""
+    return 10000.0 / (1.0 + time_ms)

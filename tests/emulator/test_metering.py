@@ -1,0 +1,77 @@
+"""What a timed build counts: the operations of device code, block by block."""
+
+from pathlib import Path
+
+import pytest
+
+from warploom.emulator.metering import metering_edits
+from warploom.source.edits import apply_edits
+from warploom.source.syntax import parse_source
+
+CALL = "warploom::count_operations"
+
+
+def metered(text: str) -> str:
+    tree = parse_source(text.encode(), Path("k.cu"), {})
+    return apply_edits(text, metering_edits(tree))
+
+
+def kernel(body: str) -> str:
+    return metered("__global__ void k(float* x, int n, float f) { " + body + " }")
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("f = f + 1;", 1),
+        ("f = f * 2 + 1;", 1),  # one multiplication with addition
+        ("f += f * 2;", 1),
+        ("f = f * 2 * 3;", 2),
+        ("f = f / 2;", 11),
+        ("x[n] = f;", 1),
+        ("n++;", 1),
+        ("f = expf(f) + 1;", 9),
+        ("f = std::sqrt(f);", 48),
+        ("f = mine(f);", 0),
+        ("if (n > 1 && f < 2) f = f + 1;", 3),
+        ("f = sizeof(x[n + 1]);", 0),
+    ],
+)
+def test_operations_of_a_body(body: str, count: int):
+    text = kernel(body)
+    expected = f"{{ {CALL}({count}u); " if count else "{ "
+    assert expected + body in text.replace("{  ", "{ ")
+    assert text.count(CALL) == (1 if count else 0)
+
+
+def test_a_loop_counts_in_its_body():
+    text = kernel("for (int i = 0; i < n; i++) { f = f + x[i]; }")
+    assert f"{{ {CALL}(3u); f = f + x[i]; }}" in text
+
+
+def test_a_loop_without_braces_counts_in_its_step():
+    text = kernel("for (int i = 0; i < n; i++) f = f + x[i];")
+    assert f"i++, {CALL}(3u)) f = f + x[i];" in text
+
+
+def test_branches_with_braces_count_for_themselves():
+    text = kernel("if (n) { f = f + 1; } else { f = f * f * f; }")
+    assert f"{{ {CALL}(1u); f = f + 1; }}" in text
+    assert f"{{ {CALL}(2u); f = f * f * f; }}" in text
+
+
+def test_a_switch_counts_one_of_its_cases():
+    text = kernel("switch (n) { case 0: f = f + 1; break; case 1: f = f * f * f * f; break; }")
+    assert f"{CALL}(2u)" in text and text.count(CALL) == 1
+
+
+def test_host_code_and_constant_expressions_are_left_alone():
+    assert CALL not in metered("void host(float f) { f = f + 1; }")
+    assert CALL not in metered("__device__ constexpr int two() { return 1 + 1; }")
+    assert CALL not in metered("template <int N> __device__ constexpr int two() { return N + 1; }")
+    assert CALL in metered("template <int N> __device__ int two() { return N + 1; }")
+
+
+def test_lines_stay_where_they_are():
+    text = "__global__ void k(float* x) {\n  for (int i = 0; i < 3; i++)\n    x[i] += 1;\n}\n"
+    assert metered(text).count("\n") == text.count("\n")
