@@ -18,6 +18,12 @@ def test_the_wheel_holds_the_package_and_its_data(tmp_path: Path) -> None:
         for path in package.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert inside == expected
-    for needed in ("emulator/runtime/main.cpp", "emulator/include/nccl.h", "py.typed"):
+    pages = {f"warploom/findings/{path.name}" for path in (ROOT / "docs/findings").glob("*.md")}
+    assert inside == expected | pages
+    for needed in (
+        "emulator/runtime/main.cpp",
+        "emulator/include/nccl.h",
+        "findings/missing_wait.md",
+        "py.typed",
+    ):
         assert f"warploom/{needed}" in inside

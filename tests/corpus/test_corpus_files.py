@@ -1,13 +1,16 @@
 """The corpus comments: what they mean, and what is refused."""
 
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
-from warploom.core.errors import BadInputError
+from warploom.core.errors import BadInputError, ToolFailedError
 from warploom.core.records import Finding, Severity, SourceLocation, Verdict
 from warploom.evaluate.findings import MergedFinding
 from warploom.testing import corpus
+from warploom.testing.checkers import CommandChecker
 from warploom.testing.corpus_files import Setting, read_corpus, read_program
 
 PROGRAM = """\
@@ -125,3 +128,30 @@ def test_warnings_count_as_false_alarms() -> None:
     assert not corpus.is_clean(Report())  # type: ignore[arg-type]
     Report.findings = ()
     assert corpus.is_clean(Report())  # type: ignore[arg-type]
+
+
+FAKE = """\
+import json, sys
+finding = {"kind": "missing_wait", "severity": "error", "file": sys.argv[1], "line": 11}
+print(json.dumps({"verdict": "defect", "findings": [finding], "arguments": sys.argv[2:]}))
+"""
+
+
+def test_another_checker_is_judged_alike(tmp_path: Path) -> None:
+    entries = read_program(write(tmp_path, PROGRAM))
+    script = tmp_path / "fake.py"
+    script.write_text(FAKE)
+    checker = CommandChecker(f"{sys.executable} {script}")
+    clean, defect, other = entries[0], entries[3], entries[4]
+    assert corpus.run_entry(defect, checker).good
+    assert not corpus.run_entry(other, checker).good
+    outcome = corpus.run_entry(clean, checker)
+    assert not outcome.good
+    assert outcome.got == ("missing_wait sample.cu:11",)
+
+
+@pytest.mark.parametrize("text", ["no json", '{"verdict": "ok"}', '{"verdict": "fine"}', "[]"])
+def test_a_checker_that_prints_something_else_is_refused(tmp_path: Path, text: str) -> None:
+    (entry, *_) = read_program(write(tmp_path, PROGRAM))
+    with pytest.raises(ToolFailedError, match="must print the JSON"):
+        CommandChecker(f"{sys.executable} -c {shlex.quote(f'print({text!r})')}")(entry)

@@ -191,7 +191,8 @@ def test_unchecked_calls_are_counted_once(tmp_path: Path) -> None:
     place.write_text(
         "#define CHECK(x) if ((x) != cudaSuccess) exit(1)\n"
         "int main() {\n  float* d;\n  cudaMalloc(&d, 4);\n  CHECK(cudaMemset(d, 0, 4));\n"
-        "  cudaError_t e = cudaFree(d);\n  ncclCommDestroy(c);\n}\n"
+        "  cudaError_t e = cudaFree(d);\n  cudaDeviceSynchronize();\n  ncclCommDestroy(c);\n"
+        "  cudaFree(d);\n}\n"
     )
     (warning,) = CUDAAnalyzer(place).analyze().warnings
     assert warning.kind == "unchecked_errors" and warning.line == 4
@@ -202,3 +203,30 @@ def test_parts_without_main_are_not_judged(tmp_path: Path) -> None:
     place = tmp_path / "p.cu"
     place.write_text("void f(float* d) { ncclBcast(d, 1, ncclInt, 0, c, s); }\n")
     assert [w.kind for w in CUDAAnalyzer(place).analyze().warnings] == ["unchecked_errors"]
+
+
+def test_a_launch_by_function_has_a_status_of_its_own(tmp_path: Path) -> None:
+    place = tmp_path / "p.cu"
+    body = "__global__ void k() {}\nint main() {\n  void* a[1];\n  %s;\n}\n"
+    call = "cudaLaunchKernel((void*)k, 1, 1, a, 0, 0)"
+    place.write_text(body % f"if ({call}) return 1")
+    assert CUDAAnalyzer(place).analyze().warnings == ()
+    place.write_text(body % call)
+    (warning,) = CUDAAnalyzer(place).analyze().warnings
+    assert warning.kind == "unchecked_errors" and warning.line == 4
+
+
+def test_values_that_a_loop_appends_differ(tmp_path: Path) -> None:
+    place = tmp_path / "p.cu"
+    text = (
+        "#include <vector>\nint main() {\n  std::vector<int> h;\n"
+        "  for (int i = 0; i < 9; i++) h.push_back(%s);\n  int* d;\n  int s = 7;\n"
+        "  if (cudaMalloc(&d, 36)) return 1;\n"
+        "  if (cudaMemcpy(d, h.data(), 36, cudaMemcpyHostToDevice)) return 1;\n"
+        "  if (ncclAllReduce(d, d, 9, ncclInt, ncclSum, c, 0)) return 1;\n"
+        "  if (cudaMemcpy(h.data(), d, 36, cudaMemcpyDeviceToHost)) return 1;\n}\n"
+    )
+    place.write_text(text % "i * 3")
+    assert "constant_inputs" not in {w.kind for w in CUDAAnalyzer(place).analyze().warnings}
+    place.write_text(text % "s")
+    assert "constant_inputs" in {w.kind for w in CUDAAnalyzer(place).analyze().warnings}

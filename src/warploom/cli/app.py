@@ -397,6 +397,20 @@ def transform(
     return run_transform(ask, resume)
 
 
+@app.command(epilog="Example: warploom explain missing_wait")
+def explain(
+    kind: Annotated[
+        str | None,
+        typer.Argument(help="A kind of finding. [default: list all]", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Say what a kind of finding means: a program that shows it, the report, the cure."""
+    from warploom.cli.explain_command import run_explain
+
+    return run_explain(kind, as_json=as_json)
+
+
 @app.command(epilog="Example: warploom doctor --fetch-nccl 2.30.7")
 def doctor(
     fetch: Annotated[

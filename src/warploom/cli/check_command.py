@@ -4,8 +4,9 @@ from pathlib import Path
 
 from warploom.cli.options import RunChoices
 from warploom.cli.output import out, paint, print_finding, print_json, print_trace, progress
-from warploom.core.records import Verdict
+from warploom.core.records import Severity, Verdict
 from warploom.evaluate.check import CheckReport, check
+from warploom.evaluate.findings import MergedFinding
 from warploom.evaluate.plan import parse_effort, parse_replay
 
 
@@ -54,10 +55,17 @@ def _print(report: CheckReport) -> None:
         out("the end of the program's output:")
         for line in report.output.splitlines()[-12:]:
             out(f"    | {line}")
+    kinds = list(dict.fromkeys(item.finding.kind for item in report.findings if _is_error(item)))
+    if kinds:
+        out("what it means, and the cure: " + ", ".join(f"warploom explain {k}" for k in kinds[:3]))
     if report.runs:
         out(_runs(report))
     colour = "ok" if report.verdict == Verdict.OK else "error"
     out(f"{report.program.name}: {paint(str(report.verdict), colour)}{_why(report)}")
+
+
+def _is_error(item: MergedFinding) -> bool:
+    return item.finding.severity == Severity.ERROR
 
 
 def _runs(report: CheckReport) -> str:

@@ -48,19 +48,31 @@ def print_error(
 
 def print_finding(finding: Finding, note: str = "") -> None:
     """Print a finding as a compiler would, with who and where below it."""
-    colour = "error" if finding.severity == Severity.ERROR else "warning"
-    where = "" if finding.file is None else f"{short_path(finding.file)}:{finding.line or 1}: "
-    out(f"{where}{paint(f'{finding.severity}:', colour)} {finding.message} [{finding.kind}]")
-    who = _who(finding)
-    if who:
-        out(f"    at {who}")
-    if finding.other is not None:
-        inside = f" in {finding.other.function}" if finding.other.function else ""
-        out(f"    other side: {short_path(finding.other.file)}:{finding.other.line}{inside}")
-    if finding.hint:
-        out(f"    hint: {finding.hint}")
+    for line in finding_lines(finding, paint):
+        out(line)
     if note:
         out(f"    {note}")
+
+
+def finding_lines(
+    finding: Finding, painter: Callable[[str, str], str] = lambda text, _: text
+) -> list[str]:
+    """Return the lines of a finding; `painter` may colour the severity."""
+    colour = "error" if finding.severity == Severity.ERROR else "warning"
+    where = "" if finding.file is None else f"{short_path(finding.file)}:{finding.line or 1}: "
+    painted = painter(f"{finding.severity}:", colour)
+    lines = [f"{where}{painted} {finding.message} [{finding.kind}]"]
+    who = _who(finding)
+    if who:
+        lines.append(f"    at {who}")
+    if finding.other is not None:
+        inside = f" in {finding.other.function}" if finding.other.function else ""
+        lines.append(
+            f"    other side: {short_path(finding.other.file)}:{finding.other.line}{inside}"
+        )
+    if finding.hint:
+        lines.append(f"    hint: {finding.hint}")
+    return lines
 
 
 def print_trace(trace: Sequence[TraceEvent]) -> None:

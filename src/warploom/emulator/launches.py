@@ -117,6 +117,19 @@ def _null_arguments(stream: TokenStream, opener: int) -> list[TextEdit]:
     return edits
 
 
+def _has_braced_argument(stream: TokenStream, opener: int) -> bool:
+    """Tell whether an argument is a bare `{...}`, which has no type of its own."""
+    closer = stream.closing(opener)
+    at = opener + 1
+    while closer is not None and at < closer:
+        text = stream.tokens[at].text
+        if text == b"{" and stream.tokens[at - 1].text in (b"(", b","):
+            return True
+        nested = stream.closing(at) if text in (b"(", b"[", b"{") else None
+        at = (nested if nested is not None else at) + 1
+    return False
+
+
 def find_launches(stream: TokenStream) -> list[int]:
     """Return the index of the first `<` of every launch."""
     found: list[int] = []
@@ -148,9 +161,9 @@ def launch_edits(stream: TokenStream, at: int, guard: str = "") -> list[TextEdit
     opening = stream.tokens[at]
     config = decode(stream.text[opening.start + 3 : stream.tokens[end].start])
     kept = decode(newlines(stream.text[start : opening.start]))
-    call = (
-        f"{kept}::warploom::launch({shown}, ::warploom::LaunchConfig({config}), "
-        f"[=](auto... wl_args) {{ {guard}{kernel}(wl_args...); }})"
-    )
+    braced = not guard and _has_braced_argument(stream, end + 3)
+    function = kernel if braced else f"[=](auto... wl_args) {{ {guard}{kernel}(wl_args...); }}"
+    name = "launch_typed" if braced else "launch"
+    call = f"{kept}::warploom::{name}({shown}, ::warploom::LaunchConfig({config}), {function})"
     edit = TextEdit(start, stream.tokens[end + 2].end, call)
     return [edit, *_null_arguments(stream, end + 3)]

@@ -19,6 +19,8 @@ LANGUAGE = Language(tree_sitter_cuda.language())
 _ATTRIBUTES = re.compile(
     rb"\b(?:__cluster_dims__|__align__|__block_size__|__maxnreg__|alignas|__attribute__|"
     rb"__declspec)\s*(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))"
+    rb"|\b(?:CUDART_CB|CUDARTAPI|CUDA_CB|CUDAAPI)\b"
+    rb"|(?<=\benum)\s*:\s*[\w:]+(?=\s*\{)"
 )
 _LONE_MACRO = re.compile(rb"\s*[A-Z][A-Z0-9_]+(?:\([^()\n]*\))?\s*")
 _LEADING_MACRO = re.compile(rb"[ \t]*([A-Z][A-Z0-9_]{2,})[ \t]+[A-Za-z_]\w*[ \t*&]+[A-Za-z_]")

@@ -1,6 +1,6 @@
 """Runs `check` on the corpus and says what it found, missed, and accused wrongly.
 
-    python -m warploom.testing.corpus [FOLDER] [--only TEXT] [--seeds K] [--json]
+    python -m warploom.testing.corpus [FOLDER] [--only TEXT] [--seeds K] [--checker CMD] [--json]
 
 Exit 0: every defect was found with the right kind and line, and no correct program was accused.
 """
@@ -16,14 +16,15 @@ from rich.console import Console
 from rich.table import Table
 
 from warploom.core.errors import WarploomError
-from warploom.core.records import Json, Limits, Severity, Verdict
-from warploom.evaluate.check import CheckReport, check
+from warploom.core.records import Json, Severity, Verdict
 from warploom.evaluate.findings import MergedFinding
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.plan import Effort
+from warploom.testing.checkers import Checker, CommandChecker, Judgement, OwnChecker
 from warploom.testing.corpus_files import Entry, read_corpus
 
 PROGRAMS = Path(__file__).parents[3] / "tests" / "corpus" / "programs"
-LIMITS = Limits(seconds=60.0, memory_mb=8192, output_mb=4)
+# What a report says of a program without accusing it.
+NOTES = frozenset({"no-communication"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +58,13 @@ class Outcome:
         }
 
 
-def run_entry(entry: Entry, seeds: int = 3) -> Outcome:
-    """Check one entry with random networks at `seeds` seeds and judge the report.
+def run_entry(entry: Entry, checker: Checker | None = None) -> Outcome:
+    """Let a checker (default: our own) judge one entry, and compare with what is expected.
 
     Raises:
         WarploomError: the program cannot be built or run.
     """
-    workload = Workload.from_program(
-        entry.program,
-        ranks=entry.setting.ranks,
-        lsa_size=entry.setting.lsa_size,
-        nccl=entry.setting.nccl,
-        defines=entry.defines,
-        seeds=seeds,
-        limits=LIMITS,
-    )
-    report = check(workload)
+    report = (checker or OwnChecker())(entry)
     return Outcome(
         entry=entry,
         good=is_found(entry, report) if entry.defect else is_clean(report),
@@ -82,12 +74,28 @@ def run_entry(entry: Entry, seeds: int = 3) -> Outcome:
     )
 
 
-def is_clean(report: CheckReport) -> bool:
+def run_decisive(entry: Entry) -> Outcome:
+    """Judge one entry by the schedules that decide, for a test that must be quick.
+
+    A defect has the lazy run, and all of normal effort only where that does not show it; a correct
+    program has the lazy run and one random one.
+
+    Raises:
+        WarploomError: the program cannot be built or run.
+    """
+    seeds = None if entry.defect else 1
+    outcome = run_entry(entry, OwnChecker(seeds, Effort.QUICK))
+    return run_entry(entry) if entry.defect and not outcome.good else outcome
+
+
+def is_clean(report: Judgement) -> bool:
     """Whether nothing at all was found, warnings included, and the program succeeded."""
-    return report.verdict == Verdict.OK and not report.findings
+    return report.verdict == Verdict.OK and all(
+        item.finding.kind in NOTES for item in report.findings
+    )
 
 
-def is_found(entry: Entry, report: CheckReport) -> bool:
+def is_found(entry: Entry, report: Judgement) -> bool:
     """Whether an error of an expected kind names an expected line of the program."""
     return report.verdict not in (Verdict.OK, Verdict.UNSUPPORTED) and any(
         item.finding.severity == Severity.ERROR and _matches(entry, item)
@@ -116,13 +124,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", nargs="?", type=Path, default=PROGRAMS)
     parser.add_argument("--only", default="", help="run entries whose name holds this text")
     parser.add_argument("--seeds", type=int, default=3, help="seeds of the random network")
+    parser.add_argument(
+        "--checker",
+        metavar="CMD",
+        help="judge with this command, which takes the arguments of `warploom check` and prints "
+        "its JSON, instead",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
+    checker = CommandChecker(options.checker) if options.checker else OwnChecker(options.seeds)
     outcomes: list[Outcome] = []
     try:
         entries = [e for e in read_corpus(options.folder) if options.only in e.name]
         for entry in entries:
-            outcomes.append(_outcome(entry, options.seeds))
+            outcomes.append(_outcome(entry, checker))
             if not options.json:
                 _tell(outcomes[-1])
     except WarploomError as error:
@@ -137,10 +152,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if outcomes and all(outcome.good for outcome in outcomes) else 1
 
 
-def _outcome(entry: Entry, seeds: int) -> Outcome:
+def _outcome(entry: Entry, checker: Checker) -> Outcome:
     """Like `run_entry`, but a program that cannot be run is one bad outcome, not the end."""
     try:
-        return run_entry(entry, seeds)
+        return run_entry(entry, checker)
     except WarploomError as error:
         return Outcome(entry, False, "not run", (str(error).splitlines()[0],), 0.0)
 

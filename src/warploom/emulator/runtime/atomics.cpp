@@ -6,6 +6,7 @@
 #include "polling.h"
 #include "race.h"
 #include "report.h"
+#include "scheduler.h"
 #include "stats.h"
 #include "timing.h"
 
@@ -45,7 +46,7 @@ bool counts_arrivals(const GpuThread& thread, bool writes) {
 void observe(const Published& published, Order order, Scope scope, bool writes) {
   GpuThread* thread = current_thread();
   if (!reaches(published, scope)) {
-    if (thread) thread->block->saw_narrow_scope = true;
+    (thread ? thread->block->saw_narrow_scope : current_host().saw_narrow_scope) = true;
     return;
   }
   if (acquires(order) || !thread || counts_arrivals(*thread, writes)) {
@@ -64,6 +65,27 @@ void publish(Published& published, const Clock& clock, Scope scope, bool keep) {
   published.device = thread ? thread->block->kernel->device : -1;
 }
 
+struct Fenced {
+  bool any = false;
+  Clock clock{};
+  Scope scope = Scope::System;
+};
+
+// What a relaxed write of this thread publishes: its own fence, and those of the block's other
+// threads before the last barrier unless its own came after that.
+Fenced fenced_by(const GpuThread& thread) {
+  const Block& block = *thread.block;
+  Fenced fenced;
+  if (thread.fenced) fenced = {true, thread.fence_release, thread.fence_scope};
+  const bool own_is_newer = thread.fenced && thread.fence_interval == block.base;
+  if (block.fenced && !own_is_newer) {
+    fenced.clock.join(block.fence_release);
+    fenced.scope = std::min(fenced.scope, block.fence_scope);
+    fenced.any = true;
+  }
+  return fenced;
+}
+
 void synchronize_through(uintptr_t address, bool reads, bool writes, Order order, Scope scope) {
   if (reads) {
     auto it = g_published.find(address);
@@ -73,14 +95,23 @@ void synchronize_through(uintptr_t address, bool reads, bool writes, Order order
   GpuThread* thread = current_thread();
   if (releases(order) || !thread) {
     publish(g_published[address], release_clock(), scope, reads);
-  } else if (thread->fenced) {
-    publish(g_published[address], thread->fence_release, std::min(scope, thread->fence_scope),
-            reads);
+  } else if (const Fenced fenced = fenced_by(*thread); fenced.any) {
+    publish(g_published[address], fenced.clock, std::min(scope, fenced.scope), reads);
   } else if (!reads) {
     // A plain relaxed store ends the release sequence; a read-modify-write continues it.
     auto it = g_published.find(address);
     if (it != g_published.end()) g_published.erase(it);
   }
+}
+
+// Between an atomic and what follows, or a store and the flag behind it, others may run: what goes
+// wrong then is no data race where all of it is atomic or volatile. The host comes back to its turn
+// soon, and a kernel takes many to get somewhere.
+void let_others_come() {
+  GpuThread* thread = current_thread();
+  if (!random_schedule() || random_below(thread ? 8 : 4) != 0) return;
+  if (thread) thread->block->gives_way = true;
+  for (auto turns = thread ? 1 : 1 + random_below(32); turns > 0; turns--) yield_current();
 }
 
 }  // namespace
@@ -98,6 +129,10 @@ void fence(Order order, Scope scope) {
   if (releases(order)) {
     thread->fence_release = release_clock();
     thread->fence_scope = scope;
+    if (!thread->fenced || thread->fence_interval != thread->block->base) {
+      thread->block->with_fence.push_back(thread);
+    }
+    thread->fence_interval = thread->block->base;
     thread->fenced = true;
     if (scope == Scope::System) thread->stored_to = -1;
   }
@@ -106,6 +141,7 @@ void fence(Order order, Scope scope) {
 void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
                    Scope scope) {
   if (!g_current) return;
+  let_others_come();
   if (reads) note_poll(address);
   g_stats.accesses++;
   if (GpuThread* thread = current_thread()) {

@@ -222,6 +222,7 @@ void barrier_arrive(const BarrierRef& b, Order order, uint32_t fence) {
   } else {
     arrival.clock = fenced_clock();
   }
+  if (const GpuThread* self = current_thread()) arrival.before = self->block->kernel->before;
   if (b.gin && (fence & kFencePut)) note_puts(*place.dc, b, arrival);
   member.arrivals.push_back(std::move(arrival));
   member.arrived++;
@@ -260,6 +261,7 @@ bool barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* 
     BarrierSlot::Member& member = slot.members[m];
     if (member.arrived < round || round <= member.dropped) continue;
     const BarrierSlot::Arrival& arrival = arrival_of(member, round);
+    if (!acquires(order)) acquire_clock(arrival.before);
     DevComm& sender = *dc.set->members[static_cast<std::size_t>(world_rank(dc, b, m))];
     for (const auto& [key, upto] : arrival.puts) {
       if (key.first != static_cast<int>(place.member)) continue;

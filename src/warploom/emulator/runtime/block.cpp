@@ -92,9 +92,9 @@ void Block::run() {
       if (fiber->state == FiberState::Done) destroy_fiber(fiber);
     }
     // Another block, stream or message may come between, in any order.
-    if (live && random_schedule() && random_below(4) == 0) break;
+    if (live && random_schedule() && (gives_way || random_below(4) == 0)) break;
   }
-  queued = false;
+  queued = gives_way = false;
   if (live == 0) {
     order_block(*this);
     kernel->block_finished(this);  // deletes this block
@@ -105,7 +105,22 @@ void Block::run() {
   }
 }
 
+// A thread that fences, meets the others at a barrier, and a flag that one of them stores then: the
+// fences are sequentially consistent, so who sees the flag and fences sees what each fence covers.
+static void share_fences(Block& block) {
+  if (block.with_fence.empty()) return;
+  block.fenced = true;
+  block.fence_release = {};
+  block.fence_scope = Scope::System;
+  for (const GpuThread* thread : block.with_fence) {
+    block.fence_release.join(thread->fence_release);
+    block.fence_scope = std::min(block.fence_scope, thread->fence_scope);
+  }
+  block.with_fence.clear();
+}
+
 void order_block(Block& block) {
+  share_fences(block);
   for (GpuThread* thread : block.with_own_clock) {
     block.clock.join(thread->own);
     thread->own = {};

@@ -26,18 +26,10 @@ Stream* make_stream(unsigned flags, int priority) {
 
 Event* event_of(cudaEvent_t handle) { return reinterpret_cast<Event*>(handle); }
 
-bool report_destroyed(bool destroyed, const char* what) {
-  if (!destroyed) return false;
-  report_finding({.kind = "use_after_destroy",
-                  .message = format("a %s is used after it was destroyed", what),
-                  .hint = "destroy it after its last use"});
-  return true;
-}
-
 // The stream behind a handle, or nullptr after a report.
 Stream* usable(cudaStream_t handle) {
   Stream* stream = resolve_stream(handle);
-  return report_destroyed(stream->destroyed, "stream") ? nullptr : stream;
+  return stream->destroyed ? nullptr : stream;
 }
 
 void finish_record(Event& event, uint64_t number, const StreamOp& op) {

@@ -32,6 +32,7 @@ struct GpuThread {
   bool fenced = false;
   Clock fence_release;  // published by later relaxed atomic writes
   Scope fence_scope = Scope::Block;
+  uint32_t fence_interval = 0;  // barrier interval of the block in which that was
   Clock pending;                // seen by relaxed atomic reads, acquired by the next fence
   bool touched_memory = false;  // it did more than return early
   uint32_t barriers_passed = 0;
@@ -97,6 +98,7 @@ struct Block final : Runnable {
   std::map<unsigned, BarrierState> named_barriers;
   std::map<unsigned, std::vector<char>> part_memory;  // of tiles of several warps
   std::map<uint64_t, WarpState> warps;                // by warp and mask
+  bool gives_way = false;         // a thread of it was preempted: others come first
   bool saw_narrow_scope = false;  // a release whose scope did not reach one of its threads
   // Happens-before inside of the block.
   Clock clock;
@@ -104,6 +106,11 @@ struct Block final : Runnable {
   std::vector<uint32_t> warp_base;
   std::vector<GpuThread*> with_own_clock;
   std::unique_ptr<BlockMeter> meter;  // in timed runs
+  // Threads that fenced since the last barrier; what they published, from the barrier on.
+  std::vector<GpuThread*> with_fence;
+  bool fenced = false;
+  Clock fence_release;
+  Scope fence_scope = Scope::System;
 
  private:
   bool start_worker();

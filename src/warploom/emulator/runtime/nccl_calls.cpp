@@ -17,7 +17,12 @@ bool resolve_op(ReduceOp& op, ncclRedOp_t number) {
   }
   if (custom >= static_cast<int>(g_custom_ops.size())) return false;
   op = g_custom_ops[static_cast<std::size_t>(custom)];
-  return true;
+  if (!op.destroyed) return true;
+  report_finding(
+      {.kind = "use_after_destroy",
+       .message = "a reduction is used after ncclRedOpDestroy",
+       .hint = "destroy the operation after the last collective that is called with it"});
+  return false;
 }
 
 std::unique_ptr<Task> make_task(Call call, const void* send, void* recv, std::size_t count,
@@ -123,7 +128,9 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataTyp
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
   if (!usable(comm, "ncclRedOpDestroy")) return ncclInvalidArgument;
   ReduceOp known;
-  return op >= ncclNumOps && resolve_op(known, op) ? ncclSuccess : ncclInvalidArgument;
+  if (op < ncclNumOps || !resolve_op(known, op)) return ncclInvalidArgument;
+  g_custom_ops[static_cast<std::size_t>(op - ncclNumOps)].destroyed = true;
+  return ncclSuccess;
 }
 
 }  // extern "C"

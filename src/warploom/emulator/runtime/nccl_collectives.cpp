@@ -238,6 +238,14 @@ ncclResult_t submit(std::unique_ptr<Task> task) {
   ncclComm* comm = usable(task->comm, call_name(task->call));
   if (!comm) return ncclInvalidArgument;
   if (!comm->ready) return set_error(comm, ncclInvalidArgument, "the communicator is not ready");
+  if (comm->finalized) {
+    report_finding({.kind = "use_after_destroy",
+                    .message = format("%s is called with a communicator that was finalized",
+                                      call_name(task->call)),
+                    .hint = "finalize a communicator after its last operation",
+                    .other = comm->ended});
+    return set_error(comm, ncclInvalidUsage, "the communicator is finalized");
+  }
   const ncclResult_t valid = check_arguments(*task);
   return valid == ncclSuccess ? issue(std::move(task)) : valid;
 }

@@ -30,6 +30,15 @@ bool device_taken(const Clique& clique, int device) {
                      [&](const ncclComm* member) { return member && member->device == device; });
 }
 
+void report_duplicate(const char* what, int rank, int device) {
+  report_finding({.kind = "duplicate_device",
+                  .message = format("%s: rank %d uses device %d, which another rank of the "
+                                    "communicator uses already",
+                                    what, rank, device),
+                  .hint = "give each rank a device of its own: cudaSetDevice before the "
+                          "communicator is made, or the list of ncclCommInitAll"});
+}
+
 }  // namespace
 
 std::string Clique::missing(const std::vector<bool>& present) const {
@@ -195,12 +204,8 @@ ncclResult_t init_rank(ncclComm_t* out, int ranks, const ncclUniqueId& id, int r
           .other = clique->members[static_cast<std::size_t>(rank)]->created});
   }
   if (device_taken(*clique, device)) {
-    fail({.kind = "duplicate_device",
-          .message = format("%s: rank %d uses device %d, which another rank of the "
-                            "communicator uses already",
-                            what, rank, device),
-          .hint = "call cudaSetDevice with a different device on each rank, before the "
-                  "communicator is made"});
+    report_duplicate(what, rank, device);
+    stop_run();
   }
   auto* comm = new ncclComm;
   configure(comm, config);
@@ -271,8 +276,10 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
   Clique* clique = new_clique(count);
   for (int i = 0; i < count; i++) {
     const int device = devices ? devices[i] : i;
-    if (device < 0 || device >= available || device_taken(*clique, device)) {
-      return ncclInvalidArgument;
+    if (device < 0 || device >= available) return ncclInvalidArgument;
+    if (device_taken(*clique, device)) {
+      report_duplicate("ncclCommInitAll", i, device);
+      return ncclInvalidUsage;
     }
     comms[i] = join_clique(clique, i, device, new ncclComm);
   }
@@ -284,6 +291,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   if (!c) return ncclInvalidArgument;
   if (c->finalized) return set_error(c, ncclInvalidUsage, "the communicator is finalized already");
   c->finalized = true;
+  c->ended = capture_frames();
   drain(c, "ncclCommFinalize");
   return ncclSuccess;
 }

@@ -293,6 +293,7 @@ ncclResult_t destroy_devcomm(ncclComm_t comm, void* state) {
     return ncclInvalidArgument;
   }
   trace([] { return std::string("ncclDevCommDestroy"); });
+  check_flushed(*dc);
   dc->live = false;
   dc->destroyed = capture_frames();
   deliver_from(*dc);

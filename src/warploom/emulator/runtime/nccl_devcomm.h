@@ -55,6 +55,7 @@ struct BarrierDefinition {
 struct BarrierSlot {
   struct Arrival {
     Clock clock;
+    Clock before;  // what was done when the kernel began, which no order has to publish
     std::map<std::pair<int, uint32_t>, uint32_t> puts;  // by member and context: puts to settle
   };
   struct Member {

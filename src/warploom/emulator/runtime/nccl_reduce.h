@@ -15,6 +15,7 @@ struct ReduceOp {
   bool scaled = false;
   unsigned char scalar[8] = {};
   const void* device_scalar = nullptr;  // read when the collective runs
+  bool destroyed = false;
 };
 
 std::size_t type_bytes(ncclDataType_t type);

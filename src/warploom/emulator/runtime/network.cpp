@@ -283,6 +283,21 @@ void deliver_from(DevComm& dc) {
   }
 }
 
+void check_flushed(const DevComm& dc) {
+  for (const Channel* channel : dc.sending) {
+    for (const auto& t : channel->pending) {
+      if (t->read) continue;
+      report_finding({.kind = "use_after_destroy",
+                      .message = format("rank %d destroys its device communicator while a %s to "
+                                        "rank %d may not have left: nothing flushed it",
+                                        dc.rank, t->name, channel->peer),
+                      .hint = "flush the context at the end of the kernel, after its last put or "
+                              "signal",
+                      .other = t->where});
+    }
+  }
+}
+
 void check_quiet(ncclWindow_t window, const Frames& where) {
   for (DevComm* dc : all_devcomms()) {
     if (dc->set->clique != window->set->clique) continue;

@@ -16,6 +16,8 @@ void check_window(ncclWindow_t window, const char* what);
 char* member_pointer(ncclWindow_t window, int rank, std::size_t offset);
 // A window that is about to go must have no transfer on its way.
 void check_quiet(ncclWindow_t window, const Frames& where);
+// And what a device communicator sent must have left before it goes.
+void check_flushed(const DevComm& dc);
 
 // One put, get or signal.
 struct Transfer {

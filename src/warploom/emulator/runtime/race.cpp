@@ -148,7 +148,9 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
         "both store the same value, which works on today's devices; let one thread store, or use "
         "an atomic";
   }
-  if (GpuThread* thread = current_thread(); thread && thread->block->saw_narrow_scope) {
+  const GpuThread* thread = current_thread();
+  const bool host_runs = !thread && now.kind == OpKind::Host;
+  if (thread ? thread->block->saw_narrow_scope : host_runs && current_host().saw_narrow_scope) {
     info.kind = "scope_too_narrow";
     info.hint =
         "widen the scope of the fence or atomic: device scope between blocks, system scope "

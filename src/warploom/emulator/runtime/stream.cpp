@@ -126,7 +126,17 @@ Stream* resolve_stream(cudaStream_t handle) {
   if (value <= 2) {
     return g_devices[static_cast<std::size_t>(current_host().device)]->legacy;
   }
-  return reinterpret_cast<Stream*>(handle);
+  auto* stream = reinterpret_cast<Stream*>(handle);
+  report_destroyed(stream->destroyed, "stream");
+  return stream;
+}
+
+bool report_destroyed(bool destroyed, const char* what) {
+  if (!destroyed) return false;
+  report_finding({.kind = "use_after_destroy",
+                  .message = format("a %s is used after it was destroyed", what),
+                  .hint = "destroy it after its last use"});
+  return true;
 }
 
 std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,

@@ -79,7 +79,8 @@ struct Event {
 };
 
 // nullptr, cudaStreamLegacy and cudaStreamPerThread are resolved for the running host thread.
-Stream* resolve_stream(cudaStream_t handle);
+Stream* resolve_stream(cudaStream_t handle);  // reports one that was destroyed
+bool report_destroyed(bool destroyed, const char* what);
 // Queues an operation from the running host thread; its clock is released into the operation. On a
 // stream in capture it becomes a node instead, and `start` is called at each launch of the graph.
 std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,

@@ -50,6 +50,7 @@ struct HostThread final : Runnable {
   int last_error = 0;    // of the CUDA runtime, for cudaGetLastError
   Frames error_where{};  // and where it arose
   bool error_seen = true;
+  bool saw_narrow_scope = false;  // a release whose scope did not reach the host
 };
 
 // One emulated process: its own copy of the program's globals.

@@ -4,6 +4,7 @@ Positions and signatures are facts from `nccl.h` (2.28.9 to 2.32.3), `cuda_runti
 MPI standard.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -245,3 +246,6 @@ NO_STATUS = frozenset(
     }
 )  # fmt: skip
 """Calls of the CUDA and NCCL name spaces that report no status worth checking."""
+
+TEARDOWN = re.compile(r"(?:cuda|nccl)\w*(?:Free|Destroy|Deregister|Unregister|Reset)\w*")
+"""Calls that give something back: results that were read before cannot depend on their status."""

@@ -216,7 +216,10 @@ class InputChecks:
         if owner is not None:
             mine = self.dependences.slot(owner)
             if mine == (variable, "") and name in ("push_back", "emplace_back"):
-                return bool(listed) and not self._value_varies(listed[0], None)
+                value = listed[0] if listed else None
+                if value is None or _changes_in_loop(value, node):
+                    return False
+                return not self._value_varies(value, None)
             if mine == (variable, "") and name == "assign":
                 return len(listed) == 2 and not self._value_varies(listed[1], None)
         touching = [at for at, n in enumerate(listed) if self.dependences.slot(n) == (variable, "")]
@@ -264,6 +267,32 @@ class InputChecks:
         if any(True for _ in _below(value, "update_expression")):
             return True
         return self.dependences.reaches([value], {(v, "") for v in chosen})
+
+
+def _changes_in_loop(value: Node, call: Node) -> bool:
+    """Tell whether a value names a variable that a loop around the call changes."""
+    names = {text_of(n) for n in _below(value, "identifier")}
+    outer = call.parent
+    while outer is not None and outer.type != "function_definition":
+        if outer.type in ("for_statement", "while_statement", "do_statement"):
+            changed = {
+                text_of(n)
+                for kind in ("update_expression", "assignment_expression")
+                for change in _below(outer, kind)
+                for n in _below(
+                    child(change, "argument") or child(change, "left") or change, "identifier"
+                )
+            }
+            if names & changed:
+                return True
+        elif outer.type == "for_range_loop":
+            declared = child(outer, "declarator")
+            if declared is not None and names & {
+                text_of(n) for n in _below(declared, "identifier")
+            }:
+                return True
+        outer = outer.parent
+    return False
 
 
 def _allocates(node: Node) -> bool:

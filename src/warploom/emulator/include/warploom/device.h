@@ -59,6 +59,17 @@ template <class Kernel>
 Launch<Kernel> launch(const char* name, const LaunchConfig& config, Kernel kernel) {
   return {name, config, kernel};
 }
+// For arguments in braces, which take the types of the kernel's parameters.
+template <class... Parameters>
+struct TypedLaunch {
+  Launch<void (*)(Parameters...)> untyped;
+  int operator()(Parameters... args) const { return untyped(args...); }
+};
+template <class... Parameters>
+TypedLaunch<Parameters...> launch_typed(const char* name, const LaunchConfig& config,
+                                        void (*kernel)(Parameters...)) {
+  return {{name, config, kernel}};
+}
 
 // Static shared memory: one variable per block and declaration. `Tag` is a type local to the
 // declaration, so that each template instantiation has its own; it carries the alignment asked for.
