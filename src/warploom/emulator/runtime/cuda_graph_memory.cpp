@@ -22,6 +22,12 @@ void count(const Allocation& allocation, bool more) {
   footprint.high = std::max(footprint.high, footprint.used);
 }
 
+// The graph's allocation, or nullptr once other memory has its addresses.
+Allocation* still_there(void* pointer) {
+  Allocation* found = find_allocation(pointer);
+  return found && found->start == reinterpret_cast<uintptr_t>(pointer) ? found : nullptr;
+}
+
 NodeWork memory_work(cudaGraphNodeType type, const char* name, StartFunction start) {
   NodeWork work = empty_work();
   work.type = type;
@@ -37,8 +43,8 @@ namespace warploom {
 StartFunction allocation_start(void* pointer) {
   // A write of it all: what is not ordered after the node does not have the memory yet.
   return [pointer](StreamOp& op) {
-    Allocation* found = find_allocation(pointer);
-    if (!revive(found)) {
+    Allocation* found = still_there(pointer);
+    if (!found || !revive(found)) {
       cuda_fail(cudaErrorMemoryAllocation);
     } else {
       count(*found, true);
@@ -50,8 +56,10 @@ StartFunction allocation_start(void* pointer) {
 
 StartFunction free_start(void* pointer) {
   return [pointer](StreamOp& op) {
-    Allocation* found = find_allocation(pointer);
-    if (!found->live) {
+    Allocation* found = still_there(pointer);
+    if (!found) {
+      cuda_fail(cudaErrorInvalidValue);
+    } else if (!found->live) {
       report_finding(
           {.kind = "double_free",
            .message = format("a graph frees %zu bytes that were freed before", found->bytes),
