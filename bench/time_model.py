@@ -96,12 +96,13 @@ def kernel_rows(values: Mapping[str, float]) -> Iterator[Row]:
         value = measured(bench, ctas=ctas, threads=32)
         yield row(f"launch/queued/{ctas}", value, "us", fitted=True)
     for kernels in (1, 10, 100):
-        yield row(f"launch/graph/{kernels}", measured("graph_launch", kernels=kernels), "us")
+        value = measured("graph_launch", kernels=kernels)
+        yield row(f"launch/graph/{kernels}", value, "us", fitted=True)
     for ctas in (1, 4, 16, 64):
         size = {"bytes": 16 << 20, "ctas": ctas, "threads": 512}
         yield row(f"memory/copy/{ctas}", measured("copy_read_plus_write", **size), "GB/s")
         yield row(f"memory/read/{ctas}", measured("read", **size), "GB/s")
-        yield row(f"memory/write/{ctas}", measured("write", **size), "GB/s")
+        yield row(f"memory/write/{ctas}", measured("write", **size), "GB/s", fitted=ctas == 1)
     atomics = measured("global_atomic_add", type="float", mode="one_address", ctas=132, threads=256)
     name = "memory/atomic_one_address_us"
     yield row(name, 132 * 256 / atomics * 1e-3 + 4.4, "us", fitted=True)
@@ -127,14 +128,14 @@ def exchange_rows(values: Mapping[str, float]) -> Iterator[Row]:
                 "lsa_all_to_all_in_a_row_of_10",
                 ranks=4, bytes_per_peer=8 if size == 16 else size, ctas=blocks,
             )  # fmt: skip
-            yield row(f"lsa_all_to_all_{blocks}/{size}", value)
+            yield row(f"lsa_all_to_all_{blocks}/{size}", value, fitted=size == 16)
     for size, whole in ((16, 64), (4096, 32768), (65536, 262144)):
         # The measurement names the bytes of a rank's whole buffer; these are the nearest.
         value = measured(
             "collective_in_a_row_of_10",
             operation="AlltoAll", ranks=4, memory="cudaMalloc", bytes=whole,
         )  # fmt: skip
-        yield row(f"host_all_to_all/{size}", value)
+        yield row(f"host_all_to_all/{size}", value, fitted=size < 65536)
 
 
 PUBLISHED = {
@@ -154,7 +155,7 @@ def published_rows(ranks: int, values: Mapping[str, float]) -> Iterator[Row]:
         lsa = values[f"lsa_all_to_all_wide/{size}"]
         for api, value in (("lsa", lsa), ("host", values[f"host_all_to_all/{size}"])):
             low, high = PUBLISHED[api, ranks]
-            yield Row(f"GB200 x {ranks}, {api}, {size} B", low, high, value, "us", ranks == 8)
+            yield Row(f"GB200 x {ranks}, {api}, {size} B", low, high, value, "us", fitted=True)
 
 
 def pipeline_us(length: float, moving: float, latency: float, chunks: int) -> float:
@@ -184,9 +185,10 @@ def main() -> None:
     show("Exchanges among ranks, 4 x H200", list(exchange_rows(exchanges)))
     published = [
         row
-        for ranks in (8, 32)
+        for ranks, size, blocks in ((8, 4096, 4), (32, 16, 1))
         for row in published_rows(
-            ranks, values_of(timed_run("exchange.cu", ranks, "gb200-nvl72", "4096", "4"))
+            ranks,
+            values_of(timed_run("exchange.cu", ranks, "gb200-nvl72", str(size), str(blocks))),
         )
     ]
     show("All-to-all, GB200 NVL72", published)

@@ -61,13 +61,13 @@ def within(rows: list[object], factor: float) -> None:
 def test_kernels_take_what_was_measured_on_h200(kernels: Values):
     rows = list(bench.kernel_rows(kernels))
     within([r for r in rows if not r.fitted], MEASURED_FACTOR)
-    within([r for r in rows if r.fitted], 1.1)
+    within([r for r in rows if r.fitted], 1.2)
 
 
 def test_exchanges_take_what_was_measured_on_four_h200(exchanges: Values):
     rows = list(bench.exchange_rows(exchanges))
     within([r for r in rows if not r.fitted], MEASURED_FACTOR)
-    within([r for r in rows if r.fitted], 1.2)
+    within([r for r in rows if r.fitted], 1.3)
 
 
 @pytest.mark.parametrize(("ranks", "size", "blocks"), [(8, 4096, 4), (32, 16, 1)])

@@ -33,7 +33,7 @@ from warploom.evaluate.findings import merge
 from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
 from warploom.evaluate.legality import check_legality
-from warploom.evaluate.modelled import Benchmark
+from warploom.evaluate.parts import Parts, add, serious, verified
 from warploom.evaluate.plan import (
     ALL_TIMINGS,
     Progress,
@@ -52,21 +52,10 @@ from warploom.evaluate.transform_rule import (
     text_findings,
     traffic_findings,
 )
-from warploom.evaluate.verify import Verification, verify
+from warploom.evaluate.verify import verify
 from warploom.evaluate.workload import Workload, check_seeds, load_target, require_file
 from warploom.source.regions import Program
 from warploom.toolchain.nvcc import NvccResult, compile_gate
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """What the levels have said so far."""
-
-    level: int
-    findings: tuple[tuple[Finding, ...], ...] = ()
-    builds: tuple[BuildRecord, ...] = ()
-    verification: Verification | None = None
-    benchmark: Benchmark | None = None
 
 
 def evaluate(
@@ -157,7 +146,7 @@ def prepare(
     parts, path = judge.cascade(candidate, None, level, ())
     findings = tuple(tuple(map(judge.named, group)) for group in parts.findings)
     frame = "kept" if judge.frame is not None else "free"
-    return Prepared(findings, not _serious(parts), path, frame)
+    return Prepared(findings, not serious(parts), path, frame)
 
 
 class _Judge:
@@ -193,10 +182,10 @@ class _Judge:
         frame: Program | None,
         level: int,
         plan: Sequence[RunSpec],
-    ) -> tuple[_Parts, Path]:
+    ) -> tuple[Parts, Path]:
         """Run levels 0 to `level`; returns what they said and the path that was built."""
         parts, path = self._legality(candidate, frame)
-        if level < 1 or _serious(parts):
+        if level < 1 or serious(parts):
             return parts, path
         reference = None
         if level >= 2:  # a broken reference must be told before the candidate is blamed
@@ -215,20 +204,20 @@ class _Judge:
             gate = pool.submit(self._gate, spec) if self.nvcc else None
             if reference is not None:
                 parts = self._verify(parts, *built, reference, plan)
-                if self.topology is not None and _verified(parts):
+                if self.topology is not None and verified(parts):
                     parts = self._benchmark(parts, spec, built[1], reference, plan, level)
             return self._with_gate(parts, gate, path), path
 
     def _legality(
         self, candidate: Program | Path | str, frame: Program | None
-    ) -> tuple[_Parts, Path]:
+    ) -> tuple[Parts, Path]:
         """Level 0; returns the path of the text to build."""
         given = None if isinstance(candidate, Program) else require_file(Path(candidate))
         program = candidate if isinstance(candidate, Program) else read_program(Path(candidate))
         trusted = frame or frame_of(self.task)
         if trusted is None and self.rule is not None:
             path = given or self._write(program)
-            return _Parts(0, (tuple(self._transform_findings(program, path)),)), path
+            return Parts(0, (tuple(self._transform_findings(program, path)),)), path
         if trusted is None:
             note = Finding(
                 kind="no-frame",
@@ -236,10 +225,10 @@ class _Judge:
                 message="the trusted program has no mutable regions: the candidate's whole text "
                 "is taken, and only what it computes is judged",
             )
-            return _Parts(0, ((note,),)), given or self._write(program)
+            return Parts(0, ((note,),)), given or self._write(program)
         self.frame = trusted
         legality = check_legality(program, trusted, str(program.path))
-        parts = _Parts(0, (legality.findings,))
+        parts = Parts(0, (legality.findings,))
         if legality.program is None or (given and legality.program.text == program.text):
             return parts, given or self._write(program)
         return parts, self._write(legality.program)
@@ -265,8 +254,8 @@ class _Judge:
         return path
 
     def _emulator_build(
-        self, parts: _Parts, spec: BuildSpec
-    ) -> tuple[_Parts, tuple[EmulatorBuild, Survey] | None]:
+        self, parts: Parts, spec: BuildSpec
+    ) -> tuple[Parts, tuple[EmulatorBuild, Survey] | None]:
         """Level 1: build for the emulator, and look at what the object asks of the system."""
         started = time.monotonic()
         self.on_progress(Progress("build", 0, 1))
@@ -284,12 +273,12 @@ class _Judge:
                 line=error.line,
             )
             record = BuildRecord("emulator", ok=False, seconds=time.monotonic() - started)
-            return _add(parts, 1, [finding], record), None
+            return add(parts, 1, [finding], record), None
         self.on_progress(Progress("build", 1, 1))
         seconds = time.monotonic() - started
         record = BuildRecord("emulator", ok=True, seconds=seconds, cached=program.cached)
         refused = self._forbidden_imports(program)
-        return _add(parts, 1, refused, record), None if refused else (program, facts)
+        return add(parts, 1, refused, record), None if refused else (program, facts)
 
     def _forbidden_imports(self, program: EmulatorBuild) -> list[Finding]:
         trusted_text = self.frame
@@ -308,8 +297,8 @@ class _Judge:
             return error
 
     def _with_gate(
-        self, parts: _Parts, gate: "Future[NvccResult | WarploomError] | None", path: Path
-    ) -> _Parts:
+        self, parts: Parts, gate: "Future[NvccResult | WarploomError] | None", path: Path
+    ) -> Parts:
         if gate is None:
             record = BuildRecord("nvcc", None, note="not asked for")
             return replace(parts, builds=(*parts.builds, record))
@@ -325,16 +314,16 @@ class _Judge:
             record = BuildRecord("nvcc", result.ok, result.seconds, result.cached)
         if not found:
             return replace(parts, builds=(*parts.builds, record))
-        return replace(_add(parts, 1, found, record), benchmark=None)
+        return replace(add(parts, 1, found, record), benchmark=None)
 
     def _verify(
         self,
-        parts: _Parts,
+        parts: Parts,
         program: EmulatorBuild,
         facts: Survey,
         reference: Reference,
         plan: Sequence[RunSpec],
-    ) -> _Parts:
+    ) -> Parts:
         result = verify(
             program, facts, reference, plan, jobs=self.jobs, on_progress=self.on_progress
         )
@@ -346,13 +335,13 @@ class _Judge:
 
     def _benchmark(
         self,
-        parts: _Parts,
+        parts: Parts,
         spec: BuildSpec,
         facts: Survey,
         reference: Reference,
         plan: Sequence[RunSpec],
         level: int,
-    ) -> _Parts:
+    ) -> Parts:
         """Levels 3 and 4: modelled time, of the candidate and of the trusted program."""
         assert self.topology is not None
         timed, wrong = benchmark(
@@ -369,12 +358,12 @@ class _Judge:
         return finding if name is None else replace(finding, file=name)
 
     def evaluation(
-        self, parts: _Parts, path: Path, plan: Sequence[RunSpec], seconds: float
+        self, parts: Parts, path: Path, plan: Sequence[RunSpec], seconds: float
     ) -> Evaluation:
         """Put together what the levels said."""
         result = parts.verification
         outcomes = result.outcomes if result else ()
-        passed = not _serious(parts) and (result is None or result.passed)
+        passed = not serious(parts) and (result is None or result.passed)
         timed = parts.benchmark.renamed(self.written) if parts.benchmark else None
         return Evaluation(
             level_reached=parts.level,
@@ -396,20 +385,3 @@ class _Judge:
             reference=self.trusted.program,
             benchmark=timed,
         )
-
-
-def _verified(parts: _Parts) -> bool:
-    return bool(parts.verification and parts.verification.passed) and not _serious(parts)
-
-
-def _serious(parts: _Parts) -> bool:
-    return any(f.severity == Severity.ERROR for group in parts.findings for f in group)
-
-
-def _add(parts: _Parts, level: int, findings: list[Finding], build: BuildRecord) -> _Parts:
-    return replace(
-        parts,
-        level=level,
-        findings=(*parts.findings, tuple(findings)),
-        builds=(*parts.builds, build),
-    )
