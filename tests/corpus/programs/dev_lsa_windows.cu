@@ -8,7 +8,7 @@
 // DEFECT ORDER window_order_mismatch: the last rank registers the two buffers in the other order
 // DEFECT FREE_FIRST window_use_after_free: frees the memory before its window goes
 // DEFECT DEREGISTER_EARLY window_deregistered: the window goes before the kernel is waited for
-// DEFECT ROW_TOO_FAR window_range: rows are counted from one
+// DEFECT ROW_TOO_FAR out_of_bounds: rows are counted from one
 #include <cuda_runtime.h>
 #include <mpi.h>
 #include <nccl.h>
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
   OK(ncclCommInitRank(&comm, all, id, me));
   size_t bytes = all * N * sizeof(int);
   h = (int *)malloc(bytes);
-  OK(ncclMemAlloc((void **)&a, bytes));
+  OK(ncclMemAlloc((void **)&a, 2 * bytes));  // the second half is for another use
 #ifdef DEFECT_CUDA_MALLOC
   OK(cudaMalloc((void **)&b, bytes));
 #else
@@ -76,7 +76,7 @@ int main(int argc, char **argv) {
   }
 #endif
   // EXPECT ORDER
-  OK(ncclCommWindowRegister(comm, a, bytes, &wa, NCCL_WIN_COLL_SYMMETRIC));
+  OK(ncclCommWindowRegister(comm, a, 2 * bytes, &wa, NCCL_WIN_COLL_SYMMETRIC));
 #if defined(DEFECT_MISALIGNED)
   // EXPECT MISALIGNED
   OK(ncclCommWindowRegister(comm, b + 16, bytes, &wb, NCCL_WIN_COLL_SYMMETRIC));

@@ -5,10 +5,10 @@
 // DEFECT SHADOW_STAYS missing_wait: the shadow grows in the first round only
 // DEFECT LATE_BASELINE deadlock: the baseline is read when peers may have signalled already
 // DEFECT EARLY_RESET signal_reset_race: resets before the bytes of this round have been counted
-// DEFECT MIXED signal_mixed_ops: the last peer is told by an Inc where the others get an Add
+// DEFECT MIXED signal_mixed_ops: the last rank tells by an Inc where the others use an Add
 // DEFECT NO_COUNTERS counter_index: the put counts on a counter that was never asked for
 // DEFECT THIRD_CONTEXT context_index: there are two contexts, the third is number 2
-// DEFECT SOURCE_EARLY source_reuse: fills the next block before the counter says that it has left
+// DEFECT SOURCE_EARLY source_reuse: clears the block before the counter says that it has left
 #include <cuda_runtime.h>
 #include <mpi.h>
 #include <nccl.h>
@@ -59,7 +59,6 @@ __global__ void gather(ncclDevComm dev, ncclWindow_t win, int* out, int round) {
   // EXPECT LATE_BASELINE
   data.waitSignal(cta, kReady, before + world.nRanks);
 
-  // EXPECT SOURCE_EARLY
   if (threadIdx.x < kBlock) mine[threadIdx.x] = element(world.rank, threadIdx.x, round);
   cta.sync();
 #if defined(DEFECT_EARLY_RESET)
@@ -69,10 +68,10 @@ __global__ void gather(ncclDevComm dev, ncclWindow_t win, int* out, int round) {
 #endif
   for (int peer = threadIdx.x; peer < world.nRanks; peer += blockDim.x) {
     const size_t place = kSize * (1 + world.rank);
-    // EXPECT NO_COUNTERS SOURCE_EARLY
+    // EXPECT NO_COUNTERS
     data.put(world, peer, win, place, win, 0, kSize, ncclGin_WeakSignalInc{kArrived}, ncclGin_CounterInc{0});
 #if defined(DEFECT_MIXED)
-    if (peer == world.nRanks - 1) {
+    if (world.rank == world.nRanks - 1) {
       // EXPECT MIXED
       control.signal(world, peer, ncclGin_WeakSignalInc{kBytes});
       continue;
@@ -89,9 +88,10 @@ __global__ void gather(ncclDevComm dev, ncclWindow_t win, int* out, int round) {
   cta.sync();
   data.waitSignalMeetShadow(cta, kArrived);
 #if defined(DEFECT_MIXED)
-  if (world.rank != world.nRanks - 1)
+  control.waitSignal(cta, kBytes, uint64_t(kSize) * (world.nRanks - 1) + 1);
+#else
+  control.waitSignal(cta, kBytes, uint64_t(kSize) * world.nRanks);
 #endif
-    control.waitSignal(cta, kBytes, uint64_t(kSize) * world.nRanks);
 #if !defined(DEFECT_EARLY_RESET)
   // EXPECT EARLY_RESET
   if (threadIdx.x == 0) control.resetSignal(kBytes);
@@ -103,12 +103,10 @@ __global__ void gather(ncclDevComm dev, ncclWindow_t win, int* out, int round) {
 #if !defined(DEFECT_SOURCE_EARLY)
   data.waitCounter(cta, 0, uint64_t(round + 1) * world.nRanks);
 #endif
-  ncclGinBarrier(cta, data, ncclTeamTagWorld(), 1, cuda::memory_order_acq_rel, ncclGinFenceLevel::None);
-  control.flush(cta);
-#if defined(DEFECT_SOURCE_EARLY)
   // EXPECT SOURCE_EARLY
   if (threadIdx.x < kBlock) mine[threadIdx.x] = -1;
-#endif
+  ncclGinBarrier(cta, data, ncclTeamTagWorld(), 1, cuda::memory_order_acq_rel, ncclGinFenceLevel::None);
+  control.flush(cta);
 }
 
 }  // namespace
