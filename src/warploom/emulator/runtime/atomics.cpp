@@ -52,6 +52,7 @@ void observe(const Published& published, Order order, Scope scope, bool writes) 
   if (acquires(order) || !thread || counts_arrivals(*thread, writes)) {
     acquire_clock(published.clock);
   } else {
+    thread->block->has_pending = true;
     thread->pending.join(published.clock);
   }
 }
@@ -133,7 +134,7 @@ void fence(Order order, Scope scope) {
       thread->block->with_fence.push_back(thread);
     }
     thread->fence_interval = thread->block->base;
-    thread->fenced = true;
+    thread->fenced = thread->block->has_fenced = true;
     if (scope == Scope::System) thread->stored_to = -1;
   }
 }

@@ -52,7 +52,7 @@ void trace_opening(const Block& block, const BarrierState& barrier) {
                          barrier.arrived));
 }
 
-void open_barrier(Block& block, BarrierState& barrier) {
+[[gnu::noinline]] void open_barrier(Block& block, BarrierState& barrier) {
   if (g_tracing) trace_opening(block, barrier);
   if (barrier.sites_differ && barrier.in_group_call > 0) report_partial_group(block, barrier);
   if (barrier.sites_differ) {
@@ -76,21 +76,34 @@ void open_barrier(Block& block, BarrierState& barrier) {
                  block_barrier_ns(static_cast<unsigned>(barrier.waiting.size() + 1)));
   }
   note_progress();
-  wake_all(barrier.waiting);
+  wake_block(block, barrier.waiting);
+}
+
+std::string progress_of(const BarrierState& barrier) {
+  return format("%u of %u threads have arrived", barrier.arrived, barrier.expected);
+}
+
+// Frames lie on the stack of whoever captures them: not on that of a thread that waits.
+[[gnu::noinline]] void capture_into(Frames& frames) { frames = capture_frames(); }
+
+[[gnu::noinline]] void arrive_first(BarrierState& barrier, int site, const char* what) {
+  barrier.site = site;
+  capture_into(barrier.where);
+  barrier.reason.what = what;
+  if (!barrier.reason.detail) barrier.reason.detail = [&barrier] { return progress_of(barrier); };
 }
 
 void arrive(Block& block, BarrierState& barrier, unsigned expected, int site, const char* what) {
   GpuThread& self = *current_thread();
   if (barrier.arrived == 0) {
-    barrier.site = site;
-    barrier.where = capture_frames();
+    arrive_first(barrier, site, what);
   } else if (barrier.site != site) {
     barrier.sites_differ = true;
-    barrier.other = capture_frames();
+    capture_into(barrier.other);
   }
   barrier.expected = expected;
   barrier.arrived++;
-  if (self.group_call && barrier.in_group_call++ == 0) barrier.group_where = capture_frames();
+  if (self.group_call && barrier.in_group_call++ == 0) capture_into(barrier.group_where);
   const uint64_t generation = barrier.generation;
   if (barrier.arrived >= expected) {
     if (&barrier == &block.barrier && expected < block.threads.size() &&
@@ -100,11 +113,7 @@ void arrive(Block& block, BarrierState& barrier, unsigned expected, int site, co
     open_barrier(block, barrier);
   } else {
     barrier.waiting.push_back(g_current);
-    const WaitReason reason{what, [&barrier] {
-                              return format("%u of %u threads have arrived", barrier.arrived,
-                                            barrier.expected);
-                            }};
-    while (barrier.generation == generation) block_current(reason);
+    while (barrier.generation == generation) block_current(barrier.reason);
   }
   self.barriers_passed++;
 }

@@ -1,6 +1,7 @@
 // One block: its threads run one after another on a fiber; one that blocks keeps its fiber.
 #include <algorithm>
 
+#include "equal_stores.h"
 #include "kernel.h"
 #include "memory.h"
 #include "report.h"
@@ -20,13 +21,12 @@ unsigned thread_at(const Block& block, unsigned position) {
   return (position + static_cast<unsigned>(g_config.seed) * 37 + block.number * 11) % count;
 }
 
-void check_stack(const GpuThread& thread, const Fiber& fiber) {
+void check_stack(const Block& block, const Fiber& fiber) {
   if (!stack_overflowed(&fiber)) return;
-  report_finding(
-      {.kind = "crash",
-       .message = format("thread %u of kernel %s uses more than %zu KiB of local memory",
-                         thread.linear, thread.block->kernel->name, kGpuStackBytes >> 10),
-       .hint = "make local arrays smaller; look for unbounded recursion"});
+  report_finding({.kind = "crash",
+                  .message = format("a thread of kernel %s uses more than %zu KiB of local memory",
+                                    block.kernel->name, kGpuStackBytes >> 10),
+                  .hint = "make local arrays smaller; look for unbounded recursion"});
   stop_run();
 }
 
@@ -34,6 +34,30 @@ void check_stack(const GpuThread& thread, const Fiber& fiber) {
 
 Block::~Block() {
   if (slot >= 0) release_shared_slot(*this);
+}
+
+// The threads come from a block that has ended, where there is one: all that it could have left in
+// them is set here (see Kernel::block_finished).
+void Block::make_threads() {
+  const dim3 shape = kernel->config.block;
+  threads = std::move(kernel->spare_threads);
+  threads.resize(live);
+  uint3 index{0, 0, 0};
+  for (unsigned t = 0; t < live; t++) {
+    GpuThread& thread = threads[t];
+    thread.index = index;
+    thread.linear = static_cast<uint16_t>(t);
+    thread.finished = thread.touched_memory = thread.has_suspect = false;
+    thread.barriers_passed = 0;
+    thread.block = this;
+    thread.fiber = nullptr;
+    thread.stored_to = -1;
+    if (++index.x < shape.x) continue;
+    index.x = 0;
+    if (++index.y < shape.y) continue;
+    index.y = 0;
+    index.z++;
+  }
 }
 
 void Block::work() {
@@ -45,51 +69,63 @@ void Block::work() {
     g_stats.threads++;
     if (g_timed) begin_thread(*this);
     kernel->body.invoke(kernel->body.closure);
-    check_stack(thread, *self);
     finish_thread(thread);
   }
+  check_stack(*this, *self);
   self->gpu = nullptr;
 }
 
 void Block::finish_thread(GpuThread& thread) {
-  settle_suspect(nullptr);
-  settle_stores();
+  if (thread.has_suspect) settle_suspect(nullptr);
+  if (g_stores_pending) settle_stores();
   if (g_timed) end_thread(*this);
   thread.finished = true;
   thread.fiber = nullptr;
+  live_lanes[thread.linear / 32] &= ~(1u << thread.linear % 32);
   live--;
   note_progress();
   if (thread.has_own_clock && live == 0) order_block(*this);
   if (live == 0) return;
-  barrier_after_exit(*this);
-  grid_barrier_after_exit(*this);
-  warps_after_exit(*this);
+  if (barrier.arrived) barrier_after_exit(*this);
+  if (grid_barrier.arrived) grid_barrier_after_exit(*this);
+  if (!warps.empty()) warps_after_exit(*this);
 }
 
 bool Block::start_worker() {
   if (next_thread >= threads.size()) return false;
-  Fiber* fiber = create_fiber(kGpuStackBytes, [this] { work(); });
-  fiber->block = this;
-  fiber->process = kernel->process;
-  ready.push_back(fiber);
+  ready.push_back(create_block_fiber(*this));
   return true;
+}
+
+// Gathers those who run next; false: nobody can.
+bool Block::begin_turn() {
+  if (turn_at < turn.size()) return true;
+  if (ready.empty() && !start_worker() && !release_gatherings(*this)) return false;
+  turn.swap(ready);
+  ready.clear();
+  turn_at = 0;
+  if (random_schedule() && turn.size() > 1) {
+    std::rotate(turn.begin(), turn.begin() + static_cast<long>(random_below(turn.size())),
+                turn.end());
+  }
+  return true;
+}
+
+Fiber* Block::next_turn() {
+  // At random, another block, stream or message may come between: see run.
+  if (random_schedule() || !begin_turn()) return nullptr;
+  return turn[turn_at++];
 }
 
 void Block::run() {
   // While it runs, threads that it wakes need not queue it again: it may end in this very turn.
   queued = true;
   activate_device(kernel->device);
-  while (!ready.empty() || start_worker() || release_gatherings(*this)) {
-    std::vector<Fiber*> turn;
-    turn.swap(ready);
-    if (random_schedule() && turn.size() > 1) {
-      std::rotate(turn.begin(), turn.begin() + static_cast<long>(random_below(turn.size())),
-                  turn.end());
-    }
-    for (Fiber* fiber : turn) {
-      g_stats.switches++;
-      resume(fiber);
-      if (fiber->state == FiberState::Done) destroy_fiber(fiber);
+  if (threads.empty()) make_threads();
+  while (begin_turn()) {
+    while (Fiber* fiber = next_fiber()) {
+      Fiber* back = resume(fiber);
+      if (back->state == FiberState::Done) recycle(back);
     }
     // Another block, stream or message may come between, in any order.
     if (live && random_schedule() && (gives_way || random_below(4) == 0)) break;

@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernel.h"
+#include "stats.h"
+
 namespace warploom {
 
 Fiber* g_current = nullptr;
@@ -21,7 +24,7 @@ constexpr std::size_t kHostStacksBytes = std::size_t{256} << 30;
 
 void* g_scheduler_stack = nullptr;
 uintptr_t g_gpu_top = kGpuStacks, g_host_top = kHostStacks;
-std::vector<char*> g_free_gpu, g_free_host;
+std::vector<Fiber*> g_idle;  // of blocks that have ended
 
 void reserve(uintptr_t start, std::size_t bytes) {
   void* got = mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE,
@@ -34,12 +37,6 @@ void reserve(uintptr_t start, std::size_t bytes) {
 
 char* take_stack(std::size_t bytes) {
   const bool gpu = bytes == kGpuStackBytes;
-  auto& pool = gpu ? g_free_gpu : g_free_host;
-  if (!pool.empty()) {
-    char* stack = pool.back();
-    pool.pop_back();
-    return stack;
-  }
   uintptr_t& top = gpu ? g_gpu_top : g_host_top;
   if (top == (gpu ? kGpuStacks : kHostStacks)) {
     reserve(top, gpu ? kGpuStacksBytes : kHostStacksBytes);
@@ -115,13 +112,15 @@ warploom_switch:
 
 static void fiber_main() {
   Fiber* self = g_current;
-  self->entry();
-  self->state = FiberState::Done;
-  switch_to_scheduler();
-  std::abort();  // a finished fiber is never resumed
+  // A block's fiber is resumed again for another block.
+  for (;;) {
+    self->entry();
+    self->state = FiberState::Done;
+    switch_to_scheduler();
+  }
 }
 
-Fiber* create_fiber(std::size_t stack_bytes, std::function<void()> entry) {
+static Fiber* create_fiber(std::size_t stack_bytes, std::function<void()> entry) {
   auto* fiber = new Fiber;
   fiber->stack = take_stack(stack_bytes);
   fiber->stack_bytes = stack_bytes;
@@ -144,26 +143,63 @@ Fiber* create_fiber(std::size_t stack_bytes, std::function<void()> entry) {
   return fiber;
 }
 
-void destroy_fiber(Fiber* fiber) {
-  auto& pool = fiber->stack_bytes == kGpuStackBytes ? g_free_gpu : g_free_host;
-  pool.push_back(fiber->stack);
-  delete fiber;
+Fiber* create_host_fiber(std::function<void()> entry) {
+  return create_fiber(kHostStackBytes, std::move(entry));
 }
 
-void resume(Fiber* fiber) {
+Fiber* create_block_fiber(Block& block) {
+  Fiber* fiber;
+  if (g_idle.empty()) {
+    fiber = create_fiber(kGpuStackBytes, [] { g_current->block->work(); });
+  } else {
+    fiber = g_idle.back();
+    g_idle.pop_back();
+  }
+  fiber->state = FiberState::Ready;
+  fiber->block = &block;
+  fiber->process = block.kernel->process;
+  fiber->device = block.kernel->device;
+  fiber->budget = 0;
+  fiber->polled = nullptr;
+  fiber->time = fiber->waited = fiber->communicated = fiber->loading = 0;
+  fiber->polling_since = fiber->polling_until = 0;
+  fiber->polled_at = fiber->operations = 0;
+  fiber->segment = 0;
+  return fiber;
+}
+
+void recycle(Fiber* fiber) { g_idle.push_back(fiber); }
+
+// The C++ library keeps the exceptions in flight per OS thread; ours are per fiber.
+static void* const g_exceptions = abi::__cxa_get_globals();
+
+static void leave(Fiber* fiber) {
+  std::memcpy(fiber->exceptions, g_exceptions, sizeof fiber->exceptions);
+}
+
+static void enter(Fiber* fiber) {
+  g_stats.switches++;
   g_current = fiber;
   fiber->state = FiberState::Running;
-  // The C++ library keeps the exceptions in flight per OS thread; ours are per fiber.
-  void* exceptions = abi::__cxa_get_globals();
-  std::memcpy(exceptions, fiber->exceptions, sizeof fiber->exceptions);
-  warploom_switch(&g_scheduler_stack, fiber->stack_pointer);
-  std::memcpy(fiber->exceptions, exceptions, sizeof fiber->exceptions);
-  g_current = nullptr;
+  std::memcpy(g_exceptions, fiber->exceptions, sizeof fiber->exceptions);
 }
 
-void switch_to_scheduler() {
+Fiber* resume(Fiber* fiber) {
+  enter(fiber);
+  warploom_switch(&g_scheduler_stack, fiber->stack_pointer);
+  Fiber* back = g_current;
+  leave(back);
+  g_current = nullptr;
+  return back;
+}
+
+void switch_to_scheduler() { warploom_switch(&g_current->stack_pointer, g_scheduler_stack); }
+
+void switch_to(Fiber* next) {
   Fiber* self = g_current;
-  warploom_switch(&self->stack_pointer, g_scheduler_stack);
+  leave(self);
+  enter(next);
+  if (next != self) warploom_switch(&self->stack_pointer, next->stack_pointer);
 }
 
 void* saved_frame_pointer(const Fiber* fiber) {

@@ -29,21 +29,23 @@ struct WaitReason {
 
 enum class FiberState { Ready, Running, Blocked, Done };
 
-struct Fiber {
+// What a switch and an access touch comes first: it shares a cache line.
+struct alignas(64) Fiber {
   void* stack_pointer = nullptr;
-  char* stack = nullptr;  // lowest address
-  std::size_t stack_bytes = 0;
+  GpuThread* gpu = nullptr;  // the GPU thread that it runs now, if any
+  Block* block = nullptr;    // the block that it works for, if any
   FiberState state = FiberState::Ready;
   bool polling = false;                // ready, but only re-reads memory until somebody changes it
-  const WaitReason* reason = nullptr;  // lies on its stack while it waits
+  int device = kNoDevice;              // whose memory it may touch without a second look
+  uint32_t budget = 0;                 // accesses since it last yielded
+  const WaitReason* reason = nullptr;  // lives while it waits
+  void* exceptions[2] = {};            // the C++ library's per-thread exception state
+  HostThread* host = nullptr;          // the host thread that it is, if any
+  Process* process = nullptr;          // whose code it runs
+  const void* polled = nullptr;        // last address that it read as a poll
+  char* stack = nullptr;               // lowest address
+  std::size_t stack_bytes = 0;
   std::function<void()> entry;
-  GpuThread* gpu = nullptr;      // the GPU thread that it runs now, if any
-  HostThread* host = nullptr;    // the host thread that it is, if any
-  Process* process = nullptr;    // whose code it runs
-  Block* block = nullptr;        // the block that it works for, if any
-  uint32_t budget = 0;           // accesses left before it yields
-  const void* polled = nullptr;  // last address that it read as a poll
-  void* exceptions[2] = {};      // the C++ library's per-thread exception state
   // Modelled time (timing.h), and how much of it the fiber waited or was communicating.
   double time = 0, waited = 0, communicated = 0;
   double polling_since = 0, polling_until = 0;
@@ -51,6 +53,7 @@ struct Fiber {
   uint64_t polled_at = 0;
   uint64_t operations = 0;  // in this segment of its block (meter.h)
   uint32_t segment = 0;
+  static constexpr int kNoDevice = -2;
 };
 
 extern Fiber* g_current;  // the running fiber; nullptr in the scheduler
@@ -58,10 +61,13 @@ extern Fiber* g_current;  // the running fiber; nullptr in the scheduler
 constexpr std::size_t kGpuStackBytes = 256 << 10;
 constexpr std::size_t kHostStackBytes = 64 << 20;
 
-Fiber* create_fiber(std::size_t stack_bytes, std::function<void()> entry);
-void destroy_fiber(Fiber* fiber);  // returns its stack to the pool
-void resume(Fiber* fiber);         // scheduler to fiber
-void switch_to_scheduler();        // fiber to scheduler
+Fiber* create_host_fiber(std::function<void()> entry);
+// Works for `block` until no thread of it is left to start; is then Done and can be recycled.
+Fiber* create_block_fiber(Block& block);
+void recycle(Fiber* fiber);
+Fiber* resume(Fiber* fiber);  // scheduler to fiber; returns the one that came back
+void switch_to_scheduler();   // fiber to scheduler
+void switch_to(Fiber* next);  // fiber to fiber
 // Frame pointer of a fiber that is not running, to walk its stack.
 void* saved_frame_pointer(const Fiber* fiber);
 bool stack_overflowed(const Fiber* fiber);

@@ -194,6 +194,7 @@ void observe(const Clock& clock, Order order) {
   if (acquires(order) || !thread) {
     acquire_clock(clock);
   } else {
+    thread->block->has_pending = true;
     thread->pending.join(clock);
   }
 }

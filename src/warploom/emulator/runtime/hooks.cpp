@@ -15,7 +15,8 @@ namespace warploom {
 
 namespace {
 
-constexpr uint32_t kBudget = 1 << 16;  // accesses between two turns
+constexpr uint32_t kBudget = 1 << 16;      // accesses between two turns
+constexpr std::size_t kWidestAccess = 16;  // of one instruction
 
 // Accesses outside of the emulated memory: a thread's own stack, the program's globals, the heap.
 void unshadowed_access(const void* p, std::size_t bytes, bool write) {
@@ -28,9 +29,18 @@ void unshadowed_access(const void* p, std::size_t bytes, bool write) {
   check_access(p, bytes, write);
 }
 
-inline void on_access(const void* p, std::size_t bytes, bool write, const void* return_address) {
-  if (!g_current) return;
-  if (++g_current->budget >= kBudget) spend_budget();
+// Is it an access of a GPU thread to live memory of its own device, or of its own block? False: it
+// needs a closer look.
+inline bool plainly_allowed(const Fiber& self, uintptr_t start, uintptr_t end) {
+  const KnownPage& known = known_page(start);
+  if (known.page == start >> 12 && known.device == self.device) {
+    return start >= known.start && end <= known.end;
+  }
+  const Block* block = self.block;
+  return block && start >= block->hit_start && end <= block->hit_end;
+}
+
+void on_other_access(const void* p, std::size_t bytes, bool write, const void* return_address) {
   if (!in_arena(p) && !find_variable(p)) {
     unshadowed_access(p, bytes, write);
     return;
@@ -47,6 +57,30 @@ inline void on_access(const void* p, std::size_t bytes, bool write, const void* 
     access_write(actor, p, bytes);
   } else {
     access_read(actor, p, bytes);
+  }
+}
+
+inline void on_access(const void* p, std::size_t bytes, bool write, const void* return_address) {
+  Fiber* self = g_current;
+  if (!self) return;
+  if (++self->budget >= kBudget) spend_budget();
+  const auto start = reinterpret_cast<uintptr_t>(p);
+  if (!plainly_allowed(*self, start, start + bytes)) {
+    on_other_access(p, bytes, write, return_address);
+    return;
+  }
+  g_stats.accesses++;
+  if (write) note_progress();
+  self->gpu->touched_memory = true;
+  if (g_timed) meter_access(p, bytes, write);
+  if (!g_config.race) return;
+  const uint32_t pc = program_offset(return_address);
+  if (bytes <= kWidestAccess) {
+    access_by_thread(*self->gpu, start, static_cast<unsigned>(bytes), write, pc);
+  } else if (write) {
+    access_write(current_actor(pc), p, bytes);
+  } else {
+    access_read(current_actor(pc), p, bytes);
   }
 }
 

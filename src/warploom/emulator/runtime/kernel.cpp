@@ -56,19 +56,15 @@ uint3 index_of(uint64_t number, dim3 grid) {
 std::unique_ptr<Block> make_block(Kernel& kernel, uint64_t number) {
   auto block = std::make_unique<Block>();
   block->kernel = &kernel;
+  block->op = kernel.op->op;
   block->index = index_of(number, kernel.config.grid);
   block->number = static_cast<uint32_t>(number);
-  const dim3 shape = kernel.config.block;
-  const auto threads = static_cast<unsigned>(volume(shape));
-  block->threads.resize(threads);
-  for (unsigned t = 0; t < threads; t++) {
-    GpuThread& thread = block->threads[t];
-    thread.index = index_of(t, shape);
-    thread.linear = static_cast<uint16_t>(t);
-    thread.block = block.get();
-  }
+  const auto threads = static_cast<unsigned>(volume(kernel.config.block));
   block->live = threads;
   block->warp_base.assign((threads + 31) / 32, 0);
+  block->last_meeting.assign((threads + 31) / 32, nullptr);
+  block->live_lanes.assign((threads + 31) / 32, ~0u);
+  if (threads % 32) block->live_lanes.back() = (1u << threads % 32) - 1;
   block->clock = kernel.before;
   return block;
 }
@@ -102,8 +98,11 @@ void Kernel::block_parked() {
 
 void Kernel::block_finished(Block* block) {
   op->clock.join(block->clock);
-  // The end of a kernel acquires what relaxed reads have seen.
-  for (const GpuThread& thread : block->threads) op->clock.join(thread.pending);
+  if (block->has_pending) {
+    // The end of a kernel acquires what relaxed reads have seen.
+    for (const GpuThread& thread : block->threads) op->clock.join(thread.pending);
+  }
+  if (!block->has_pending && !block->has_fenced) spare_threads = std::move(block->threads);
   finished_blocks++;
   if (g_timed) end_block(*block);
   auto same = [block](const auto& entry) { return entry.get() == block; };

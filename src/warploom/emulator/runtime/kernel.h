@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "../include/warploom/device.h"
@@ -20,36 +19,41 @@ namespace warploom {
 struct Kernel;
 struct Block;
 
-struct GpuThread {
+// What every thread touches comes first, in one cache line.
+struct alignas(64) GpuThread {
   uint3 index;
   uint16_t linear = 0;
-  Block* block = nullptr;
-  Fiber* fiber = nullptr;
   bool finished = false;
-  bool has_own_clock = false;  // it acquired something that its block has not
-  Clock own;
-  // Fences and relaxed atomics, as in the C++ memory model.
-  bool fenced = false;
-  Clock fence_release;  // published by later relaxed atomic writes
-  Scope fence_scope = Scope::Block;
-  uint32_t fence_interval = 0;  // barrier interval of the block in which that was
-  Clock pending;                // seen by relaxed atomic reads, acquired by the next fence
   bool touched_memory = false;  // it did more than return early
-  uint32_t barriers_passed = 0;
-  int stored_to = -1;  // device of a store to a peer that was not yet released to the system
-  const char* group_call = nullptr;  // the NCCL operation whose group barrier it is in
+  bool has_own_clock = false;   // it acquired something that its block has not
+  bool fenced = false;
   // A plain read that raced with an atomic: no defect if a compare-and-swap on the same address
   // follows, which is how CUDA programs build their own atomics.
   bool has_suspect = false;
+  uint32_t barriers_passed = 0;
+  Block* block = nullptr;
+  Fiber* fiber = nullptr;
+  const char* group_call = nullptr;  // the NCCL operation whose group barrier it is in
+  int stored_to = -1;  // device of a store to a peer that was not yet released to the system
+  Scope fence_scope = Scope::Block;
+  Clock own;
+  // Fences and relaxed atomics, as in the C++ memory model.
+  Clock fence_release;  // published by later relaxed atomic writes
+  uint32_t fence_interval = 0;  // barrier interval of the block in which that was
+  Clock pending;          // seen by relaxed atomic reads, acquired by the next fence
   unsigned gathered = 0;  // the answer to __activemask
 };
 
+// Lanes of one warp that meet with one mask.
 struct WarpState {
+  unsigned warp = 0, mask = 0;
   uint64_t value[32] = {};
   uint64_t out[32] = {};
   unsigned arrived = 0;
   uint64_t generation = 0;
   uint64_t ordered = 0;  // generation whose accesses have been ordered
+  const char* what = "";
+  WaitReason reason{};
   std::vector<Fiber*> waiting;
 };
 
@@ -61,6 +65,7 @@ struct BarrierState {
   int count = 0, all = 1, any = 0, result_count = 0, result_all = 0, result_any = 0;
   uint64_t generation = 0;
   Frames where, other, group_where;
+  WaitReason reason{};
   std::vector<Fiber*> waiting;
 };
 
@@ -73,6 +78,7 @@ struct Gathering {
 };
 
 struct SharedVariable {
+  const void* key;
   uintptr_t start;
   std::size_t bytes;
   const char* name;
@@ -83,23 +89,33 @@ struct Block final : Runnable {
   ~Block() override;
   void run() override;
   Kernel* kernel = nullptr;
+  OpId op = 0;        // of the kernel
+  OpId known_op = 0;  // the last one that `clock` was found to cover
   uint3 index;
   uint32_t number = 0;  // linear index in the grid
   std::vector<GpuThread> threads;
   unsigned next_thread = 0, live = 0;
   std::vector<Fiber*> ready;
+  // Who runs next while the block has its turn; nullptr: the scheduler decides.
+  Fiber* next_fiber();
+  void work();    // what each of its fibers does
   int slot = -1;  // shared memory slot
   std::size_t shared_used = 0;
-  std::unordered_map<const void*, SharedVariable> shared;
+  std::vector<SharedVariable> shared;  // those in use, at most a few
   uintptr_t dynamic_start = 0;
-  BarrierState barrier;       // __syncthreads
-  BarrierState grid_barrier;  // grid.sync(), before the other blocks have come
+  uintptr_t hit_start = 0, hit_end = 0;  // the shared variable that was last accessed
+  BarrierState barrier;                  // __syncthreads
+  BarrierState grid_barrier;             // grid.sync(), before the other blocks have come
   std::vector<Gathering> gatherings;
   std::map<unsigned, BarrierState> named_barriers;
   std::map<unsigned, std::vector<char>> part_memory;  // of tiles of several warps
-  std::map<uint64_t, WarpState> warps;                // by warp and mask
-  bool gives_way = false;         // a thread of it was preempted: others come first
-  bool saw_narrow_scope = false;  // a release whose scope did not reach one of its threads
+  std::vector<std::unique_ptr<WarpState>> warps;
+  std::vector<WarpState*> last_meeting;  // by warp: the state that it used last
+  std::vector<unsigned> live_lanes;      // by warp
+  bool saw_narrow_scope = false;         // a release whose scope did not reach one of its threads
+  bool has_pending = false;              // some thread has read what a later fence would acquire
+  bool has_fenced = false;               // some thread has made a fence
+  bool gives_way = false;  // a thread of it was preempted: others come first
   // Happens-before inside of the block.
   Clock clock;
   uint32_t time = 1, base = 1;
@@ -113,9 +129,13 @@ struct Block final : Runnable {
   Scope fence_scope = Scope::System;
 
  private:
+  void make_threads();
+  Fiber* next_turn();
+  bool begin_turn();
   bool start_worker();
-  void work();
   void finish_thread(GpuThread& thread);
+  std::vector<Fiber*> turn;
+  std::size_t turn_at = 0;
 };
 
 struct Kernel {
@@ -134,6 +154,7 @@ struct Kernel {
   int device = 0, rank = 0;
   Process* process = nullptr;
   std::vector<std::unique_ptr<Block>> resident;
+  std::vector<GpuThread> spare_threads;  // of a block that has ended, for the next one's use
   uint64_t next_block = 0, total_blocks = 0, finished_blocks = 0;
   unsigned residency = 0;     // blocks that fit on the device at once
   unsigned window = kWindow;  // blocks in flight now; grows when one waits
@@ -144,6 +165,18 @@ struct Kernel {
   std::unique_ptr<KernelMeter> meter;  // in timed runs
   double start_time = 0;
 };
+
+inline Fiber* Block::next_fiber() {
+  if (turn_at >= turn.size()) return next_turn();
+  // Stacks of many threads do not fit into the first cache: those of the next ones are fetched now.
+  if (turn_at + 2 < turn.size()) {
+    __builtin_prefetch(turn[turn_at + 2]);
+    const char* stack = static_cast<const char*>(turn[turn_at + 1]->stack_pointer);
+    __builtin_prefetch(turn[turn_at + 1]->gpu);
+    for (int line = 0; line < 4; line++) __builtin_prefetch(stack + 64 * line);
+  }
+  return turn[turn_at++];
+}
 
 // The running GPU thread; nullptr on the host.
 inline GpuThread* current_thread() { return g_current ? g_current->gpu : nullptr; }

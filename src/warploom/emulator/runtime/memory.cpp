@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,8 @@
 #include "world.h"
 
 namespace warploom {
+
+KnownPage g_known_pages[kKnownPages];
 
 namespace {
 
@@ -35,16 +38,7 @@ struct Arena {
 std::vector<Arena> g_device_arenas;
 Arena g_pinned;
 
-// Most accesses hit the allocation that the last one on this page hit.
-struct CacheEntry {
-  uintptr_t page = 0;
-  Allocation* allocation = nullptr;
-};
-CacheEntry g_cache[256];
-
-CacheEntry& cache_of(uintptr_t p) { return g_cache[(p >> 12) & 255]; }
-
-void drop_cache() { std::memset(static_cast<void*>(g_cache), 0, sizeof g_cache); }
+void drop_cache() { std::fill(std::begin(g_known_pages), std::end(g_known_pages), KnownPage{}); }
 
 void map_fixed(uintptr_t start, std::size_t bytes) {
   void* got = mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE,
@@ -156,24 +150,28 @@ void report_freed(const Allocation& freed, std::size_t bytes, const char* what,
                   .other = freed.freed});
 }
 
+// Is it in one shared variable? Then that one is remembered.
+bool find_shared(Block& block, uintptr_t start, uintptr_t end) {
+  const auto holds = [&](uintptr_t first, std::size_t bytes) {
+    if (start < first || end > first + bytes) return false;
+    block.hit_start = first;
+    block.hit_end = first + bytes;
+    return true;
+  };
+  if (block.dynamic_start && holds(block.dynamic_start, block.kernel->config.shared_bytes)) {
+    return true;
+  }
+  return std::ranges::any_of(block.shared,
+                             [&](const SharedVariable& v) { return holds(v.start, v.bytes); });
+}
+
 bool check_shared(const void* p, std::size_t bytes, bool write, const GpuThread& thread) {
   const auto address = reinterpret_cast<uintptr_t>(p);
-  const Block& block = *thread.block;
-  const uintptr_t slot = kSharedBase + static_cast<uintptr_t>(block.slot) * kSharedSlot;
-  if (block.slot >= 0 && address >= slot && address + bytes <= slot + block.shared_used) {
-    if (block.dynamic_start && address >= block.dynamic_start &&
-        address + bytes <= block.dynamic_start + block.kernel->config.shared_bytes) {
-      return true;
-    }
-    for (const auto& [key, variable] : block.shared) {
-      if (address >= variable.start && address + bytes <= variable.start + variable.bytes) {
-        return true;
-      }
-    }
-  }
+  Block& block = *thread.block;
+  if (find_shared(block, address, address + bytes)) return true;
   const char* name = "shared memory";
   uintptr_t best = 0;
-  for (const auto& [key, variable] : block.shared) {
+  for (const SharedVariable& variable : block.shared) {
     if (variable.start <= address && variable.start >= best) {
       best = variable.start;
       name = variable.name;
@@ -309,18 +307,20 @@ void* allocate_pinned(std::size_t bytes, AllocKind kind, const Frames& where) {
 
 Allocation* find_allocation(const void* p) {
   const auto address = reinterpret_cast<uintptr_t>(p);
-  CacheEntry& cached = cache_of(address);
-  if (cached.allocation && cached.page == address >> 12 &&
-      address - cached.allocation->start < cached.allocation->bytes) {
-    return cached.allocation;
+  KnownPage& known = known_page(address);
+  if (known.page == address >> 12 && address >= known.start && address < known.end) {
+    return known.allocation;
   }
   Arena* arena = arena_of(p);
   Allocation* found = arena ? find_in(*arena, address) : nullptr;
-  if (found) cached = {address >> 12, found};
+  if (found && found->live) {
+    known = {address >> 12, found->start, found->start + found->bytes, found->device, found};
+  }
   return found;
 }
 
 void release(Allocation* allocation, const Frames& where) {
+  drop_cache();
   allocation->live = false;
   allocation->freed = where;
   arena_of(reinterpret_cast<void*>(allocation->start))->used -= allocation->bytes;

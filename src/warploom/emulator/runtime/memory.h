@@ -63,6 +63,19 @@ Allocation* find_allocation(const void* p);
 void release(Allocation* allocation, const Frames& where);
 // Makes what was released live again at its addresses; false where the memory is used up.
 bool revive(Allocation* allocation);
+
+// Live allocations by page: most accesses hit the one that the last access to the page hit.
+struct KnownPage {
+  uintptr_t page = 0, start = 0, end = 0;
+  int device = 0;
+  Allocation* allocation = nullptr;
+};
+constexpr int kKnownPages = 256;
+extern KnownPage g_known_pages[kKnownPages];
+inline KnownPage& known_page(uintptr_t address) {
+  // Fibonacci hashing (Knuth): arrays of a power of two apart must not share an entry.
+  return g_known_pages[(address >> 12) * 0x9E3779B97F4A7C15 >> 56];
+}
 std::size_t free_bytes(int device);
 std::size_t total_bytes();
 uint32_t poison_word();

@@ -1,23 +1,23 @@
 // The table of operations, and the numbers of agents.
-#include <deque>
-
 #include "race.h"
 
 namespace warploom {
 
+std::vector<std::unique_ptr<Op[]>> g_ops;
+
 namespace {
 
-// deque: `op_of` references stay valid.
-std::deque<Op> g_ops(1);
+OpId g_last = 0;  // 0 is "none"
 AgentId g_agents = 0;
 
 }  // namespace
 
 OpId new_op(const Op& op) {
-  g_ops.push_back(op);
-  return static_cast<OpId>(g_ops.size() - 1);
+  const OpId id = ++g_last;
+  if (id / kOpsInChunk >= g_ops.size()) g_ops.push_back(std::make_unique<Op[]>(kOpsInChunk));
+  g_ops[id / kOpsInChunk][id % kOpsInChunk] = op;
+  return id;
 }
-const Op& op_of(OpId id) { return g_ops[id]; }
 AgentId new_agent() { return g_agents++; }
 
 }  // namespace warploom

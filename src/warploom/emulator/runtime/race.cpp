@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "equal_stores.h"
 #include "history.h"
@@ -54,139 +53,6 @@ bool ordered(const Record& record, const Actor& actor, bool record_is_write) {
          clock.covers_block(record.op, record.block, record.thread(), record.time());
 }
 
-std::string describe(const Op& op, uint32_t block, uint16_t thread) {
-  switch (op.kind) {
-    case OpKind::Host:
-      return format("host code of rank %d", op.rank);
-    case OpKind::Kernel:
-      return format("kernel %s on rank %d, block %u, thread %u", op.name, op.rank, block, thread);
-    case OpKind::Channel:
-      return format("a %s of rank %d", op.name, op.rank);
-    default:
-      return format("%s on rank %d", op.name, op.rank);
-  }
-}
-
-// What the two accesses are to each other decides the name of the defect.
-struct Classified {
-  const char* kind;
-  const char* hint;
-};
-Classified classify(const Op& before, bool before_writes, const Op& now, bool now_writes,
-                    Space space) {
-  const bool put_before = before.kind == OpKind::Channel;
-  const bool put_now = now.kind == OpKind::Channel;
-  if (put_before && put_now && before_writes && now_writes) {
-    return {"overlapping_puts",
-            "give each put its own bytes, or order them: wait for the first one's signal before "
-            "the second is issued"};
-  }
-  if (put_now && now_writes) {
-    return {"destination_overwrite",
-            "let the receiver say that it is done (a barrier or signal) before the put is issued"};
-  }
-  if (put_before && before_writes) {
-    if (!now_writes) {
-      return {"missing_wait",
-              "wait with acquire for the signal that covers the put (a weak signal covers its own "
-              "put only), or for a barrier with a Put fence"};
-    }
-    return {"destination_overwrite",
-            "wait for the put to arrive before its destination is written again"};
-  }
-  if (put_before) {
-    return {"source_reuse", "flush the put's context before the source is written again"};
-  }
-  if (space == Space::Shared) {
-    return {"shared_memory_race", "put __syncthreads() between the two accesses"};
-  }
-  if ((now.kind == OpKind::Host && !now_writes) ||
-      (before.kind == OpKind::Host && !before_writes)) {
-    return {"readback_before_sync",
-            "synchronise the stream before the host reads what it copies or computes"};
-  }
-  if (before.kind == OpKind::Host || now.kind == OpKind::Host) {
-    return {"data_race", "synchronise the stream before the host touches this memory again"};
-  }
-  if (before.kind != OpKind::Kernel || now.kind != OpKind::Kernel || &before != &now) {
-    if (before.rank == now.rank) {
-      return {"data_race", "order the two streams: an event, or one stream for both"};
-    }
-    return {"data_race",
-            "order the ranks: a barrier with release and acquire between the two accesses"};
-  }
-  return {"data_race", "order the two threads: a barrier, or release and acquire on a flag"};
-}
-
-// A race between two places is told once; it often recurs at every element.
-bool first_time(const Record& record, const Actor& actor, bool harmless) {
-  static std::unordered_set<uint64_t> races, harmless_races;
-  auto& known = harmless ? harmless_races : races;
-  const auto place = [](uint32_t pc, OpId op) {
-    return op_of(op).kind == OpKind::Kernel || op_of(op).kind == OpKind::Host ? pc : op;
-  };
-  return known.insert(uint64_t{place(record.pc(), record.op)} << 32 | place(actor.pc, actor.op))
-      .second;
-}
-
-}  // namespace
-
-void report_race(const Record& record, bool before_writes, const Actor& actor, bool now_writes,
-                 const void* p, const RaceView& view) {
-  if (!first_time(record, actor, view.harmless)) return;
-  const Op& before = op_of(record.op);
-  const Op& now = op_of(actor.op);
-  const auto [kind, hint] = classify(before, before_writes, now, now_writes, space_of(p));
-  FindingInfo info{.kind = kind, .message = "", .hint = hint, .where = view.where};
-  if (view.kernel) {
-    info.rank = view.rank;
-    info.kernel = view.kernel;
-  }
-  info.warning = view.harmless;
-  if (info.warning) {
-    info.hint =
-        "both store the same value, which works on today's devices; let one thread store, or use "
-        "an atomic";
-  }
-  const GpuThread* thread = current_thread();
-  const bool host_runs = !thread && now.kind == OpKind::Host;
-  if (thread ? thread->block->saw_narrow_scope : host_runs && current_host().saw_narrow_scope) {
-    info.kind = "scope_too_narrow";
-    info.hint =
-        "widen the scope of the fence or atomic: device scope between blocks, system scope "
-        "between devices";
-  }
-  info.message =
-      format("%s by %s is not ordered after the %s by %s", now_writes ? "write" : "read",
-             describe(now, actor.block, actor.thread).c_str(), before_writes ? "write" : "read",
-             describe(before, record.block, record.thread()).c_str());
-  if (now.kind != OpKind::Kernel && now.kind != OpKind::Host) {
-    info.where = now.frames;
-    info.rank = now.rank;
-  }
-  if (now.kind == OpKind::Channel && g_current) info.where = capture_frames();
-  if (before.kind == OpKind::Host && !before_writes) {
-    // The host read too early; the copy or kernel that came later is the second place.
-    info.other = info.where.pc[0] ? info.where : capture_frames();
-    info.where = {};
-    info.where.pc[0] = record.pc();
-    info.rank = before.rank;
-    info.other_rank = now.rank;
-    info.host = true;
-    report_finding(std::move(info));
-    return;
-  }
-  if (before.kind == OpKind::Kernel || before.kind == OpKind::Host) {
-    info.other.pc[0] = record.pc();
-  } else {
-    info.other = before.frames;
-  }
-  info.other_rank = before.rank;
-  report_finding(std::move(info));
-}
-
-namespace {
-
 // Compare-and-swap loops begin with a plain read of what others change atomically.
 bool suspect_only(const Record& record, const Actor& actor, Kind kind) {
   return kind == Kind::Read && record.atomic() && record.op == actor.op && current_thread();
@@ -211,68 +77,113 @@ void remember_suspect(const Record& write, const Actor& actor, const void* p) {
   g_suspects[thread] = {write, actor, p, capture_frames()};
 }
 
-void remember_read(Cell& cell, const Record& record, const Actor& actor) {
-  for (Record& slot : cell.reads) {
-    const bool same =
-        slot.op == record.op && slot.block == record.block && slot.thread() == record.thread();
-    if (slot.op == 0 || same) {
-      slot = record;
-      return;
-    }
+// One access to one cell of a granule, or to all of them.
+struct Access {
+  const Actor& actor;
+  unsigned mask;
+  Kind kind;
+  uintptr_t address;
+  bool writes() const { return kind == Kind::Write || kind == Kind::AtomicWrite; }
+  bool atomic() const { return kind == Kind::AtomicRead || kind == Kind::AtomicWrite; }
+  const void* place() const { return reinterpret_cast<const void*>(address); }
+};
+
+bool conflicts(const Access& access, const Record& record, bool is_write) {
+  return record.op && (record.mask() & access.mask) && !(access.atomic() && record.atomic()) &&
+         !ordered(record, access.actor, is_write);
+}
+
+void check_write(const Access& access, const Record& write) {
+  if (!conflicts(access, write, true)) return;
+  const Actor& actor = access.actor;
+  if (suspect_only(write, actor, access.kind)) {
+    remember_suspect(write, actor, access.place());
+  } else if (access.kind == Kind::Write && write.op == actor.op && !write.atomic() &&
+             current_thread()) {
+    remember_store(write, actor, access.mask, access.place(), g_distance);
+  } else {
+    report_race(write, true, actor, access.writes(), access.place());
   }
-  for (Record& slot : cell.reads) {
-    if (ordered(slot, actor, false)) {
-      slot = record;
-      return;
-    }
+}
+
+void check_read(const Access& access, const Record& read) {
+  if (!conflicts(access, read, false) || harmless_order(read, access.actor, access.kind)) return;
+  report_race(read, false, access.actor, true, access.place());
+}
+
+// Which of the two read records a new one replaces: 0, 1, or -1 for none.
+int slot_for(const Record (&reads)[2], const Record& record, const Actor& actor) {
+  for (int slot = 0; slot < 2; slot++) {
+    const Record& read = reads[slot];
+    const bool same =
+        read.op == record.op && read.block == record.block && read.thread() == record.thread();
+    if (read.op == 0 || same) return slot;
+  }
+  for (int slot = 0; slot < 2; slot++) {
+    if (ordered(reads[slot], actor, false)) return slot;
   }
   // Keep the first; let the seed choose whether the newest replaces the second.
-  if (g_config.seed == 0 || random_below(2)) cell.reads[1] = record;
+  return g_config.seed == 0 || random_below(2) ? 1 : -1;
 }
 
-void access_cell(Cell& cell, const Actor& actor, unsigned mask, Kind kind, const void* p) {
-  const bool writes = kind == Kind::Write || kind == Kind::AtomicWrite;
-  const bool atomic = kind == Kind::AtomicRead || kind == Kind::AtomicWrite;
-  const auto conflicts = [&](const Record& record, bool is_write) {
-    return record.op && (record.mask() & mask) && !(atomic && record.atomic()) &&
-           !ordered(record, actor, is_write);
-  };
-  if (conflicts(cell.write, true)) {
-    if (suspect_only(cell.write, actor, kind)) {
-      remember_suspect(cell.write, actor, p);
-    } else if (kind == Kind::Write && cell.write.op == actor.op && !cell.write.atomic() &&
-               current_thread()) {
-      remember_store(cell.write, actor, mask, p, g_distance);
-    } else {
-      report_race(cell.write, true, actor, writes, p);
-    }
-  }
-  const Record record = make_record(actor, mask, atomic);
-  if (!writes) {
-    remember_read(cell, record, actor);
+void access_cell(Granule& granule, std::size_t cell, const Access& access) {
+  check_write(access, granule.write.at(cell));
+  const Record record = make_record(access.actor, access.mask, access.atomic());
+  if (!access.writes()) {
+    const int slot =
+        slot_for({granule.reads[0].at(cell), granule.reads[1].at(cell)}, record, access.actor);
+    if (slot >= 0) granule.reads[slot].set(cell, record);
     return;
   }
-  for (Record& read : cell.reads) {
-    if (conflicts(read, false) && !harmless_order(read, actor, kind)) {
-      report_race(read, false, actor, true, p);
-    }
-    if (!(read.mask() & ~mask)) read = {};
+  for (Plane& reads : granule.reads) {
+    check_read(access, reads.at(cell));
+    if (!(reads.at(cell).mask() & ~access.mask)) reads.clear(cell);
   }
-  cell.write = record;
+  granule.write.set(cell, record);
 }
 
-// A whole granule: one cell stands for all, unless it was accessed in parts.
+template <class Check>
+void check_plane(const Plane& plane, Access access, Check&& check) {
+  if (plane.uniform()) {
+    check(access, plane.at(0));
+    return;
+  }
+  for (std::size_t cell = 0; cell < kGranuleCells; cell++, access.address += 4) {
+    check(access, plane.at(cell));
+  }
+}
+
+// A whole granule: what was not accessed in parts is done at once.
 void access_granule(const Actor& actor, uintptr_t address, Kind kind) {
   Granule& granule = granule_of(address);
-  if (!granule.expanded) {
-    access_cell(granule.uniform, actor, 0xF, kind, reinterpret_cast<void*>(address));
+  const Access access{actor, 0xF, kind, address};
+  const Record record = make_record(actor, 0xF, access.atomic());
+  if (kind == Kind::Write) {
+    check_plane(granule.write, access, check_write);
+    for (Plane& reads : granule.reads) {
+      check_plane(reads, access, check_read);
+      reads.set_all({});
+    }
+    granule.write.set_all(record);
     return;
   }
-  Cell* cells = cells_of(address);
-  for (std::size_t i = 0; i < kGranuleCells; i++) {
-    access_cell(cells[i], actor, 0xF, kind, reinterpret_cast<void*>(address + 4 * i));
+  if (kind == Kind::Read && granule.reads[0].uniform() && granule.reads[1].uniform()) {
+    check_plane(granule.write, access, check_write);
+    const int slot = slot_for({granule.reads[0].at(0), granule.reads[1].at(0)}, record, actor);
+    if (slot >= 0) granule.reads[slot].set_all(record);
+    return;
   }
-  if (kind == Kind::Write) granule = {cells[0], 0};
+  for (std::size_t cell = 0; cell < kGranuleCells; cell++) {
+    access_cell(granule, cell, {actor, 0xF, kind, address + 4 * cell});
+  }
+}
+
+// The bytes of the word at `word` that lie in [start, end), as a mask.
+unsigned bytes_in_word(uintptr_t word, uintptr_t start, uintptr_t end) {
+  unsigned mask = 0xF;
+  if (word < start) mask &= 0xFu << (start - word);
+  if (word + 4 > end) mask &= 0xFu >> (word + 4 - end);
+  return mask;
 }
 
 void access_range(const Actor& actor, const void* address, std::size_t bytes, Kind kind) {
@@ -292,12 +203,68 @@ void access_range(const Actor& actor, const void* address, std::size_t bytes, Ki
       word += kGranule;
       continue;
     }
-    unsigned mask = 0xF;
-    if (word < start) mask &= 0xFu << (start - word);
-    if (word + 4 > end) mask &= 0xFu >> (word + 4 - end);
-    access_cell(cell_of(word), actor, mask, kind, reinterpret_cast<void*>(word));
+    access_cell(granule_of(word), word % kGranule / 4,
+                {actor, bytes_in_word(word, start, end), kind, word});
     word += 4;
   }
+}
+
+// --- the way of most accesses of GPU threads -----------------------------------------------------
+
+struct Viewer {
+  Block& block;
+  OpId op;
+  uint32_t number;
+  uint16_t thread;
+  uint32_t base;
+
+  explicit Viewer(const GpuThread& t)
+      : block(*t.block), op(block.op), number(block.number), thread(t.linear), base(block.base) {}
+
+  // Is the record of an operation that ended before, as the whole block knows?
+  bool ended_before(const Record& record) const {
+    const Op& other = op_of(record.op);
+    if (other.kind == OpKind::Channel || block.clock.agent_time(other.agent) < other.time) {
+      return false;
+    }
+    block.known_op = record.op;  // what a block knows, it does not forget
+    return true;
+  }
+  // Is there nothing to say of this record? False: it needs a closer look.
+  bool past(const Record& record) const {
+    if (record.op == 0) return true;
+    if (record.op != op) return record.op == block.known_op || ended_before(record);
+    return record.block == number && (record.thread() == thread || record.time() < base);
+  }
+  bool mine(const Record& record, uint32_t time) const {
+    return record.op == op && record.block == number && record.thread() == thread &&
+           record.time() == time && !record.atomic();
+  }
+};
+
+// False: nothing was done.
+bool quick_read(Granule& granule, std::size_t cell, const Viewer& viewer, Record record) {
+  if (!viewer.past(granule.write.at(cell))) return false;
+  Plane& reads = granule.reads[0];
+  const Record& known = reads.at(cell);
+  if (!viewer.past(known)) return false;
+  if (viewer.mine(known, record.time())) record.bits |= known.bits & uint64_t{0xF} << 37;
+  if (known != record) reads.set(cell, record);
+  return true;
+}
+
+bool quick_write(Granule& granule, std::size_t cell, const Viewer& viewer, Record record) {
+  const Record& known = granule.write.at(cell);
+  if (!viewer.past(known)) return false;
+  for (const Plane& reads : granule.reads) {
+    if (!viewer.past(reads.at(cell))) return false;
+  }
+  for (Plane& reads : granule.reads) {
+    if (!(reads.at(cell).mask() & ~record.mask())) reads.clear(cell);
+  }
+  if (viewer.mine(known, record.time())) record.bits |= known.bits & uint64_t{0xF} << 37;
+  if (known != record) granule.write.set(cell, record);
+  return true;
 }
 
 const Clock& effective_clock(const GpuThread& thread) {
@@ -309,7 +276,7 @@ const Clock& effective_clock(const GpuThread& thread) {
 Actor current_actor(uint32_t pc) {
   if (GpuThread* thread = current_thread()) {
     const Block& block = *thread->block;
-    return {.op = block.kernel->op->op,
+    return {.op = block.op,
             .block = block.number,
             .thread = thread->linear,
             .time = block.time,
@@ -328,6 +295,27 @@ Actor current_actor(uint32_t pc) {
                       .frames = {}});
   }
   return {.op = host.op, .clock = &host.clock, .pc = pc};
+}
+
+void access_by_thread(const GpuThread& thread, uintptr_t address, unsigned bytes, bool write,
+                      uint32_t pc) {
+  if (g_stores_pending) settle_stores();
+  const Viewer viewer(thread);
+  const uintptr_t end = address + bytes;
+  for (uintptr_t word = address & ~uintptr_t{3}; word < end; word += 4) {
+    const unsigned mask = bytes_in_word(word, address, end);
+    const Record record{viewer.op, viewer.number,
+                        record_bits(pc, viewer.thread, mask, false, viewer.block.time)};
+    Granule& granule = granule_of(word);
+    const std::size_t cell = word % kGranule / 4;
+    if (write ? quick_write(granule, cell, viewer, record)
+              : quick_read(granule, cell, viewer, record)) {
+      continue;
+    }
+    const uintptr_t from = std::max(word, address);
+    access_range(current_actor(pc), reinterpret_cast<const void*>(from),
+                 std::min(word + 4, end) - from, write ? Kind::Write : Kind::Read);
+  }
 }
 
 void access_read(const Actor& actor, const void* address, std::size_t bytes) {
@@ -355,7 +343,7 @@ Clock release_clock() {
   if (GpuThread* thread = current_thread()) {
     Block& block = *thread->block;
     Clock clock = effective_clock(*thread);
-    const OpId op = block.kernel->op->op;
+    const OpId op = block.op;
     const uint32_t warp_base = block.warp_base[thread->linear / 32];
     if (warp_base > block.base) {
       const unsigned first = thread->linear / 32 * 32u;

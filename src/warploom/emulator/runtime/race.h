@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "clock.h"
 #include "fiber.h"
@@ -14,7 +16,7 @@ enum class OpKind : uint8_t { Host, Kernel, Copy, Collective, Channel };
 
 // One operation, for ordering and for reports.
 struct Op {
-  OpKind kind;
+  OpKind kind = OpKind::Host;
   AgentId agent = 0;  // Host, Kernel, Copy, Collective
   uint32_t time = 0;  // of the agent
   ChannelId channel = 0;
@@ -24,7 +26,9 @@ struct Op {
 };
 
 OpId new_op(const Op& op);
-const Op& op_of(OpId id);
+constexpr std::size_t kOpsInChunk = 4096;
+extern std::vector<std::unique_ptr<Op[]>> g_ops;  // references stay valid
+inline const Op& op_of(OpId id) { return g_ops[id / kOpsInChunk][id % kOpsInChunk]; }
 AgentId new_agent();
 
 // Who accesses memory. For a kernel thread: `block` and `thread` place it, `time` is the block's
@@ -51,6 +55,10 @@ Actor current_actor(uint32_t pc);
 void access_read(const Actor& actor, const void* address, std::size_t bytes);
 void access_write(const Actor& actor, const void* address, std::size_t bytes);
 void access_atomic(const Actor& actor, const void* address, std::size_t bytes, bool writes);
+
+// The same for a plain access of a few bytes of emulated memory by the running GPU thread.
+void access_by_thread(const GpuThread& thread, uintptr_t address, unsigned bytes, bool write,
+                      uint32_t pc);
 
 // Decides on stores that raced: both may have stored the same value. Called before anything else
 // can change memory, and at the end.

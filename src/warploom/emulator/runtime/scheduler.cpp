@@ -137,18 +137,42 @@ void wake_all(std::vector<Fiber*>& waiting) {
   waiting.clear();
 }
 
+void wake_block(Block& block, std::vector<Fiber*>& waiting) {
+  if (g_timed) {
+    wake_all(waiting);
+    return;
+  }
+  if (block.ready.empty()) {
+    block.ready.swap(waiting);
+  } else {
+    block.ready.insert(block.ready.end(), waiting.begin(), waiting.end());
+    waiting.clear();
+  }
+  enqueue(&block);
+}
+
+// The running fiber cannot go on: the next one of its block runs, or the scheduler decides.
+static inline void switch_away() {
+  Fiber* next = g_current->block ? g_current->block->next_fiber() : nullptr;
+  if (next) {
+    switch_to(next);
+  } else {
+    switch_to_scheduler();
+  }
+}
+
 void block_current(const WaitReason& reason) {
   Fiber* self = g_current;
   self->reason = &reason;
   self->state = FiberState::Blocked;
-  switch_to_scheduler();
+  switch_away();
   self->reason = nullptr;
 }
 
 void yield_current() {
   if (!g_current) return;
   wake(g_current);
-  switch_to_scheduler();
+  switch_away();
 }
 
 void poll_current(bool computing) {
@@ -161,7 +185,7 @@ void poll_current(bool computing) {
   self->reason = &kPolling;
   g_polling.push_back(self);
   if (computing) g_computing++;
-  switch_to_scheduler();
+  switch_away();
   self->reason = nullptr;
 }
 

@@ -31,6 +31,8 @@ void yield_current();                          // goes to the end of the queue, 
 void poll_current(bool computing = false);
 void wake(Fiber* fiber);
 void wake_all(std::vector<Fiber*>& waiting);  // and empties it
+// The same for fibers that all work for `block`, in one step.
+void wake_block(Block& block, std::vector<Fiber*>& waiting);
 // Counts changes that a polling fiber may be waiting for.
 extern uint64_t g_progress;
 inline void note_progress() { g_progress++; }

@@ -56,12 +56,12 @@ void* shared_slot(const void* key, const char* name, std::size_t bytes, std::siz
   GpuThread* thread = current_thread();
   if (!thread) stop_unsupported("__shared__", "a shared variable is used outside of a kernel");
   Block& block = *thread->block;
-  auto [it, fresh] = block.shared.try_emplace(key);
-  if (fresh) {
-    const std::size_t at_least = std::max<std::size_t>(align, 16);
-    it->second = {allocate(block, name, bytes, at_least), bytes, name};
+  for (const SharedVariable& variable : block.shared) {
+    if (variable.key == key) return reinterpret_cast<void*>(variable.start);
   }
-  return reinterpret_cast<void*>(it->second.start);
+  const std::size_t at_least = std::max<std::size_t>(align, 16);
+  block.shared.push_back({key, allocate(block, name, bytes, at_least), bytes, name});
+  return reinterpret_cast<void*>(block.shared.back().start);
 }
 
 void* dynamic_shared() {

@@ -15,22 +15,33 @@ unsigned lanes_of(const Block& block, unsigned warp) {
   return left >= 32 ? ~0u : (1u << left) - 1;
 }
 
-unsigned live_lanes(const Block& block, unsigned warp) {
-  unsigned live = 0;
-  const unsigned lanes = lanes_of(block, warp);
-  for (unsigned lane = 0; lane < 32; lane++) {
-    if (lanes >> lane & 1 && !block.threads[warp * 32 + lane].finished) live |= 1u << lane;
-  }
-  return live;
+WarpState& make_state(Block& block, unsigned warp, unsigned mask) {
+  block.warps.push_back(std::make_unique<WarpState>());
+  WarpState& state = *block.warps.back();
+  state.warp = warp;
+  state.mask = mask;
+  state.reason.detail = [&state] {
+    return format("lanes 0x%08x of mask 0x%08x have arrived", state.arrived, state.mask);
+  };
+  return state;
 }
 
-void open_warp(WarpState& state) {
+WarpState& state_of(Block& block, unsigned warp, unsigned mask) {
+  WarpState*& last = block.last_meeting[warp];
+  if (last && last->mask == mask) return *last;
+  auto same = [&](const auto& s) { return s->warp == warp && s->mask == mask; };
+  const auto it = std::ranges::find_if(block.warps, same);
+  last = it != block.warps.end() ? it->get() : &make_state(block, warp, mask);
+  return *last;
+}
+
+void open_warp(Block& block, WarpState& state) {
   std::copy(std::begin(state.value), std::end(state.value), std::begin(state.out));
   state.arrived = 0;
   state.generation++;
   if (g_timed) meet_threads(state.waiting, g_machine.warp_op_ns);
   note_progress();
-  wake_all(state.waiting);
+  wake_block(block, state.waiting);
 }
 
 // All lanes of `mask` that still run deposit a value; returns when the last one has.
@@ -47,21 +58,18 @@ WarpState& meet(unsigned mask, uint64_t value, const char* what) {
                     .hint = "the mask must name every lane that makes the call"});
     mask |= 1u << lane;
   }
-  WarpState& state = block.warps[uint64_t{warp} << 32 | mask];
+  WarpState& state = state_of(block, warp, mask);
   if (state.arrived == 0) std::fill(std::begin(state.value), std::end(state.value), 0);
   state.value[lane] = value;
   state.arrived |= 1u << lane;
   const uint64_t generation = state.generation;
-  if (state.arrived == (mask & live_lanes(block, warp))) {
-    open_warp(state);
+  if (state.arrived == (mask & block.live_lanes[warp])) {
+    open_warp(block, state);
     return state;
   }
+  state.reason.what = what;
   state.waiting.push_back(g_current);
-  while (state.generation == generation) {
-    block_current({what, [&state, mask] {
-                     return format("lanes 0x%08x of mask 0x%08x have arrived", state.arrived, mask);
-                   }});
-  }
+  while (state.generation == generation) block_current(state.reason);
   return state;
 }
 
@@ -145,11 +153,9 @@ bool release_gatherings(Block& block) {
 }
 
 void warps_after_exit(Block& block) {
-  for (auto& [key, state] : block.warps) {
-    if (state.arrived == 0) continue;
-    const auto warp = static_cast<unsigned>(key >> 32);
-    const auto mask = static_cast<unsigned>(key);
-    if (state.arrived == (mask & live_lanes(block, warp))) open_warp(state);
+  for (const auto& state : block.warps) {
+    if (state->arrived == 0) continue;
+    if (state->arrived == (state->mask & block.live_lanes[state->warp])) open_warp(block, *state);
   }
 }
 

@@ -94,7 +94,7 @@ HostThread& add_thread(Process& process, int device, std::function<void()> entry
   thread.process = &process;
   thread.device = device;
   thread.agent = new_agent();
-  thread.fiber = create_fiber(kHostStackBytes, std::move(entry));
+  thread.fiber = create_host_fiber(std::move(entry));
   thread.fiber->host = &thread;
   thread.fiber->process = &process;
   enqueue(&thread);
@@ -140,7 +140,6 @@ HostThread& add_host_thread(Process& process, int device, std::function<void()> 
 
 void HostThread::run() {
   if (fiber->state == FiberState::Done || process->exited) return;
-  g_stats.switches++;
   resume(fiber);
 }
 

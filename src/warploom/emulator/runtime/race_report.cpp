@@ -1,0 +1,144 @@
+// How a race is told: which defect it is, who did what, and where.
+#include <unordered_set>
+
+#include "equal_stores.h"
+#include "kernel.h"
+#include "memory.h"
+#include "report.h"
+
+namespace warploom {
+
+namespace {
+
+std::string describe(const Op& op, uint32_t block, uint16_t thread) {
+  switch (op.kind) {
+    case OpKind::Host:
+      return format("host code of rank %d", op.rank);
+    case OpKind::Kernel:
+      return format("kernel %s on rank %d, block %u, thread %u", op.name, op.rank, block, thread);
+    case OpKind::Channel:
+      return format("a %s of rank %d", op.name, op.rank);
+    default:
+      return format("%s on rank %d", op.name, op.rank);
+  }
+}
+
+// What the two accesses are to each other decides the name of the defect.
+struct Classified {
+  const char* kind;
+  const char* hint;
+};
+Classified classify(const Op& before, bool before_writes, const Op& now, bool now_writes,
+                    Space space) {
+  const bool put_before = before.kind == OpKind::Channel;
+  const bool put_now = now.kind == OpKind::Channel;
+  if (put_before && put_now && before_writes && now_writes) {
+    return {"overlapping_puts",
+            "give each put its own bytes, or order them: wait for the first one's signal before "
+            "the second is issued"};
+  }
+  if (put_now && now_writes) {
+    return {"destination_overwrite",
+            "let the receiver say that it is done (a barrier or signal) before the put is issued"};
+  }
+  if (put_before && before_writes) {
+    if (!now_writes) {
+      return {"missing_wait",
+              "wait with acquire for the signal that covers the put (a weak signal covers its own "
+              "put only), or for a barrier with a Put fence"};
+    }
+    return {"destination_overwrite",
+            "wait for the put to arrive before its destination is written again"};
+  }
+  if (put_before) {
+    return {"source_reuse", "flush the put's context before the source is written again"};
+  }
+  if (space == Space::Shared) {
+    return {"shared_memory_race", "put __syncthreads() between the two accesses"};
+  }
+  if ((now.kind == OpKind::Host && !now_writes) ||
+      (before.kind == OpKind::Host && !before_writes)) {
+    return {"readback_before_sync",
+            "synchronise the stream before the host reads what it copies or computes"};
+  }
+  if (before.kind == OpKind::Host || now.kind == OpKind::Host) {
+    return {"data_race", "synchronise the stream before the host touches this memory again"};
+  }
+  if (before.kind != OpKind::Kernel || now.kind != OpKind::Kernel || &before != &now) {
+    if (before.rank == now.rank) {
+      return {"data_race", "order the two streams: an event, or one stream for both"};
+    }
+    return {"data_race",
+            "order the ranks: a barrier with release and acquire between the two accesses"};
+  }
+  return {"data_race", "order the two threads: a barrier, or release and acquire on a flag"};
+}
+
+// A race between two places is told once; it often recurs at every element.
+bool first_time(const Record& record, const Actor& actor, bool harmless) {
+  static std::unordered_set<uint64_t> races, harmless_races;
+  auto& known = harmless ? harmless_races : races;
+  const auto place = [](uint32_t pc, OpId op) {
+    return op_of(op).kind == OpKind::Kernel || op_of(op).kind == OpKind::Host ? pc : op;
+  };
+  return known.insert(uint64_t{place(record.pc(), record.op)} << 32 | place(actor.pc, actor.op))
+      .second;
+}
+
+}  // namespace
+
+void report_race(const Record& record, bool before_writes, const Actor& actor, bool now_writes,
+                 const void* p, const RaceView& view) {
+  if (!first_time(record, actor, view.harmless)) return;
+  const Op& before = op_of(record.op);
+  const Op& now = op_of(actor.op);
+  const auto [kind, hint] = classify(before, before_writes, now, now_writes, space_of(p));
+  FindingInfo info{.kind = kind, .message = "", .hint = hint, .where = view.where};
+  if (view.kernel) {
+    info.rank = view.rank;
+    info.kernel = view.kernel;
+  }
+  info.warning = view.harmless;
+  if (info.warning) {
+    info.hint =
+        "both store the same value, which works on today's devices; let one thread store, or use "
+        "an atomic";
+  }
+  const GpuThread* thread = current_thread();
+  const bool host_runs = !thread && now.kind == OpKind::Host;
+  if (thread ? thread->block->saw_narrow_scope : host_runs && current_host().saw_narrow_scope) {
+    info.kind = "scope_too_narrow";
+    info.hint =
+        "widen the scope of the fence or atomic: device scope between blocks, system scope "
+        "between devices";
+  }
+  info.message =
+      format("%s by %s is not ordered after the %s by %s", now_writes ? "write" : "read",
+             describe(now, actor.block, actor.thread).c_str(), before_writes ? "write" : "read",
+             describe(before, record.block, record.thread()).c_str());
+  if (now.kind != OpKind::Kernel && now.kind != OpKind::Host) {
+    info.where = now.frames;
+    info.rank = now.rank;
+  }
+  if (now.kind == OpKind::Channel && g_current) info.where = capture_frames();
+  if (before.kind == OpKind::Host && !before_writes) {
+    // The host read too early; the copy or kernel that came later is the second place.
+    info.other = info.where.pc[0] ? info.where : capture_frames();
+    info.where = {};
+    info.where.pc[0] = record.pc();
+    info.rank = before.rank;
+    info.other_rank = now.rank;
+    info.host = true;
+    report_finding(std::move(info));
+    return;
+  }
+  if (before.kind == OpKind::Kernel || before.kind == OpKind::Host) {
+    info.other.pc[0] = record.pc();
+  } else {
+    info.other = before.frames;
+  }
+  info.other_rank = before.rank;
+  report_finding(std::move(info));
+}
+
+}  // namespace warploom
