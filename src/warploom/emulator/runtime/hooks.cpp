@@ -15,8 +15,7 @@ namespace warploom {
 
 namespace {
 
-constexpr uint32_t kBudget = 1 << 16;      // accesses between two turns
-constexpr std::size_t kWidestAccess = 16;  // of one instruction
+constexpr uint32_t kBudget = 1 << 16;  // accesses between two turns
 
 // Accesses outside of the emulated memory: a thread's own stack, the program's globals, the heap.
 void unshadowed_access(const void* p, std::size_t bytes, bool write) {

@@ -89,8 +89,10 @@ struct Block final : Runnable {
   ~Block() override;
   void run() override;
   Kernel* kernel = nullptr;
-  OpId op = 0;        // of the kernel
-  OpId known_op = 0;  // the last one that `clock` was found to cover
+  OpId op = 0;  // of the kernel
+  // What `clock` was found to cover last: an operation, the landing of a put, the reading of one.
+  OpId known_op = 0;
+  std::pair<OpId, uint32_t> known_landing{}, known_reading{};
   uint3 index;
   uint32_t number = 0;  // linear index in the grid
   std::vector<GpuThread> threads;
