@@ -38,10 +38,10 @@ struct alignas(64) GpuThread {
   Scope fence_scope = Scope::Block;
   Clock own;
   // Fences and relaxed atomics, as in the C++ memory model.
-  Clock fence_release;  // published by later relaxed atomic writes
+  Clock fence_release;          // published by later relaxed atomic writes
   uint32_t fence_interval = 0;  // barrier interval of the block in which that was
-  Clock pending;          // seen by relaxed atomic reads, acquired by the next fence
-  unsigned gathered = 0;  // the answer to __activemask
+  Clock pending;                // seen by relaxed atomic reads, acquired by the next fence
+  unsigned gathered = 0;        // the answer to __activemask
 };
 
 // Lanes of one warp that meet with one mask.
@@ -117,7 +117,7 @@ struct Block final : Runnable {
   bool saw_narrow_scope = false;         // a release whose scope did not reach one of its threads
   bool has_pending = false;              // some thread has read what a later fence would acquire
   bool has_fenced = false;               // some thread has made a fence
-  bool gives_way = false;  // a thread of it was preempted: others come first
+  bool gives_way = false;                // a thread of it was preempted: others come first
   // Happens-before inside of the block.
   Clock clock;
   uint32_t time = 1, base = 1;
