@@ -246,7 +246,7 @@ def eval_command(
     10000 / (1 + milliseconds). docs/time-model.md says what the model knows.
     """
     from warploom.cli.eval_command import run_eval
-    from warploom.cli.hardware_command import is_cuda, refuse_model, run_eval_on_gpus
+    from warploom.cli.hardware_command import is_cuda, level_on_gpus, run_eval_on_gpus
     from warploom.cli.options import RunChoices
 
     choices = RunChoices.parse(
@@ -260,10 +260,8 @@ def eval_command(
         jobs=jobs,
     )
     if is_cuda(backend):
-        refuse_model(topology, timeline)
-        return run_eval_on_gpus(
-            candidate, target, choices, level=min(2 if level is None else level, 2), as_json=as_json
-        )
+        reach = level_on_gpus(level, topology, timeline)
+        return run_eval_on_gpus(candidate, target, choices, level=reach, as_json=as_json)
     return run_eval(
         candidate,
         target,

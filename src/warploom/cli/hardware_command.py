@@ -7,7 +7,7 @@ from warploom.cli.options import RunChoices
 from warploom.cli.output import out, paint, print_finding, print_json, progress, short_path
 from warploom.core.errors import BadInputError
 from warploom.core.records import Verdict
-from warploom.evaluate.evaluation import LEVELS
+from warploom.evaluate.evaluation import LEVELS, VERIFY
 from warploom.evaluate.hardware_check import HardwareReport, check_hardware
 from warploom.evaluate.hardware_eval import HardwareEvaluation, evaluate_hardware
 from warploom.evaluate.hardware_runs import HardwareRecord
@@ -37,12 +37,14 @@ def _refuse(choices: RunChoices, replay: str | None = None, processes: int | Non
         )
 
 
-def refuse_model(topology: str | None, timeline: Path | None) -> None:
-    """Refuse to model time where it is measured."""
-    if topology is not None or timeline is not None:
+def level_on_gpus(level: int | None, topology: str | None, timeline: Path | None) -> int:
+    """Return the level to go to; refuse to model time where it is measured."""
+    if topology is not None or timeline is not None or (level or 0) > VERIFY:
         raise BadInputError(
-            "--topology and --timeline model time in the emulator: on GPUs it is measured"
+            "--topology, --timeline and levels 3 and 4 model time in the emulator: on GPUs it is "
+            "measured at level 2"
         )
+    return VERIFY if level is None else level
 
 
 def run_check_on_gpus(

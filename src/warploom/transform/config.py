@@ -87,7 +87,7 @@ class TransformConfig:
             who = "the proposer llm" if self.proposer == "llm" else "warploom's own agent"
             raise BadInputError(
                 f"{who} needs a model, but none is named",
-                hint="name one, such as --model anthropic:claude-sonnet-4-5, or set WARPLOOM_MODEL",
+                hint="name one, such as --model anthropic:claude-sonnet-5-5, or set WARPLOOM_MODEL",
             )
 
     @property
