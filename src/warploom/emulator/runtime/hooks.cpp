@@ -83,6 +83,21 @@ inline void on_access(const void* p, std::size_t bytes, bool write, const void* 
   }
 }
 
+// The compiler calls the aligned hooks where the type promises the alignment: a GPU traps there.
+[[gnu::noinline, gnu::cold]] void report_misaligned(const void* p, unsigned bytes, bool write) {
+  if (!g_current || !g_current->gpu || !in_arena(p)) return;
+  report_finding({.kind = "misaligned",
+                  .message = format("%s of %u bytes at an address that is no multiple of %u",
+                                    write ? "write" : "read", bytes, bytes),
+                  .hint = "a GPU traps there: round the offset, or use narrower elements"});
+}
+
+inline void require_aligned(const void* p, unsigned bytes, bool write) {
+  if (reinterpret_cast<uintptr_t>(p) & (bytes - 1)) [[unlikely]] {
+    report_misaligned(p, bytes, write);
+  }
+}
+
 // Volatile accesses are relaxed and of system scope, as CUDA documents them.
 inline void on_volatile(const void* p, unsigned bytes, bool write) {
   if (!in_arena(p) && !(g_current && find_variable(p))) return;
@@ -117,14 +132,22 @@ void spend_budget() {
 
 using warploom::on_access;
 using warploom::on_volatile;
+using warploom::require_aligned;
 
 #define RETURN_ADDRESS __builtin_return_address(0)
 #define HOOKS(n)                                                                     \
-  void __tsan_read##n(void* p) { on_access(p, n, false, RETURN_ADDRESS); }           \
-  void __tsan_write##n(void* p) { on_access(p, n, true, RETURN_ADDRESS); }           \
+  void __tsan_read##n(void* p) {                                                     \
+    require_aligned(p, n, false);                                                    \
+    on_access(p, n, false, RETURN_ADDRESS);                                          \
+  }                                                                                  \
+  void __tsan_write##n(void* p) {                                                    \
+    require_aligned(p, n, true);                                                     \
+    on_access(p, n, true, RETURN_ADDRESS);                                           \
+  }                                                                                  \
   void __tsan_unaligned_read##n(void* p) { on_access(p, n, false, RETURN_ADDRESS); } \
   void __tsan_unaligned_write##n(void* p) { on_access(p, n, true, RETURN_ADDRESS); } \
   void __tsan_read_write##n(void* p) {                                               \
+    require_aligned(p, n, true);                                                     \
     on_access(p, n, false, RETURN_ADDRESS);                                          \
     on_access(p, n, true, RETURN_ADDRESS);                                           \
   }                                                                                  \
@@ -132,8 +155,14 @@ using warploom::on_volatile;
     on_access(p, n, false, RETURN_ADDRESS);                                          \
     on_access(p, n, true, RETURN_ADDRESS);                                           \
   }                                                                                  \
-  void __tsan_volatile_read##n(void* p) { on_volatile(p, n, false); }                \
-  void __tsan_volatile_write##n(void* p) { on_volatile(p, n, true); }                \
+  void __tsan_volatile_read##n(void* p) {                                            \
+    require_aligned(p, n, false);                                                    \
+    on_volatile(p, n, false);                                                        \
+  }                                                                                  \
+  void __tsan_volatile_write##n(void* p) {                                           \
+    require_aligned(p, n, true);                                                     \
+    on_volatile(p, n, true);                                                         \
+  }                                                                                  \
   void __tsan_unaligned_volatile_read##n(void* p) { on_volatile(p, n, false); }      \
   void __tsan_unaligned_volatile_write##n(void* p) { on_volatile(p, n, true); }
 
