@@ -27,7 +27,7 @@ from warploom.evaluate.workload import Workload
 PAGES = Path(__file__).parents[3] / "docs" / "findings"
 MARK = "// FINDING"
 _SECONDS = 60.0
-_ADDRESS = re.compile(r"\b0x[0-9a-f]{4,}\b")  # of memory; another one in each run
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{9,}\b")  # of memory; another one in each run
 # What other findings lead to, when the program ends, and what a kind always comes with.
 _AFTERMATH = frozenset({"exit_code"})
 _WITH = {"not_resident": frozenset({"deadlock"})}
