@@ -15,7 +15,8 @@ from warploom.emulator import NotEmulatedError, build, runtime_build
 from warploom.emulator.build import plain_name, version_code
 from warploom.emulator.diagnostics import compile_failure, unsupported_name
 from warploom.emulator.elf import dynamic_symbols
-from warploom.emulator.run import RunOptions, run
+from warploom.emulator.run import run
+from warploom.emulator.run_records import RunOptions
 
 OK = "#include <cuda_runtime.h>\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n"
 

@@ -5,6 +5,38 @@ from typing import Annotated, cast
 
 import typer
 
+from warploom.cli.model_parameters import (
+    Agent,
+    AgentEnv,
+    AgentSeconds,
+    AgentSteps,
+    Attempts,
+    JudgeModel,
+    MaxCost,
+    MaxRequests,
+    MaxSeconds,
+    MaxTokens,
+    Models,
+    NoJudge,
+    Price,
+    Proposer,
+    Stream,
+)
+from warploom.cli.parameters import (
+    AsJson,
+    Backend,
+    Defines,
+    Includes,
+    Jobs,
+    LsaSize,
+    Nccl,
+    Ranks,
+    Seconds,
+    Seeds,
+    Sources,
+    Target,
+)
+
 app = typer.Typer(
     name="warploom",
     help="Turns slow, host-driven CUDA into fast, verified CUDA.",
@@ -15,63 +47,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example: warploom check program.cu --ranks 4",
 )
-
-File = Annotated[Path, typer.Argument(help="A CUDA program.", show_default=False)]
-Target = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE|WORKLOAD",
-        help="A CUDA program with a main, or a workload file or folder.",
-        show_default=False,
-    ),
-]
-Ranks = Annotated[
-    int | None, typer.Option("--ranks", metavar="N", help="Ranks. [default: the workload's, or 4]")
-]
-Defines = Annotated[
-    list[str] | None, typer.Option("-D", metavar="NAME=VALUE", help="Define a macro.")
-]
-Includes = Annotated[
-    list[Path] | None, typer.Option("-I", metavar="DIR", help="Add an include folder.")
-]
-LsaSize = Annotated[
-    int | None,
-    typer.Option("--lsa-size", metavar="N", help="Ranks that share memory. [default: all]"),
-]
-Seeds = Annotated[
-    int | None,
-    typer.Option("--seeds", metavar="K", help="Seeds. [default: the workload's, or 3]"),
-]
-Nccl = Annotated[
-    str | None,
-    typer.Option(
-        "--nccl", metavar="VERSION", help="NCCL version whose rules hold. [default: the newest]"
-    ),
-]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", metavar="N", help="Runs at once. [default: one per core]")
-]
-Seconds = Annotated[
-    float | None,
-    typer.Option("--timeout", metavar="S", help="Seconds for each run. [default: 60]"),
-]
-Backend = Annotated[
-    str,
-    typer.Option(
-        "--backend",
-        metavar="BACKEND",
-        help="emulator, or cuda: this machine's GPUs, with nvcc, NCCL and compute-sanitizer.",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Sources = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="[SOURCE]... [-- ARGS]",
-        help="Further .cu, .cpp or .c files of the program, and after -- its arguments.",
-        show_default=False,
-    ),
-]
 
 
 def _version(asked: bool) -> None:
@@ -304,66 +279,21 @@ def transform(
     ] = False,
     no_markers: Annotated[bool, typer.Option("--no-markers", help="No evolve markers.")] = False,
     no_warmup: Annotated[bool, typer.Option("--no-warmup", help="No warm-up round.")] = False,
-    proposer: Annotated[
-        str,
-        typer.Option(
-            "--proposer", metavar="WHO", help="rules, llm, agent, or auto: rules, then a model."
-        ),
-    ] = "auto",
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            metavar="MODEL",
-            help="Who rewrites, such as anthropic:NAME; in turn if many.",
-        ),
-    ] = None,
-    judge_model: Annotated[
-        str | None,
-        typer.Option("--judge-model", metavar="MODEL", help="Who explains failures. [--model]"),
-    ] = None,
-    no_judge: Annotated[
-        bool, typer.Option("--no-judge", help="Show findings without an explanation of a model.")
-    ] = False,
-    agent: Annotated[
-        str,
-        typer.Option(
-            "--agent", metavar="AGENT", help="own, acp:COMMAND or command:TEMPLATE (docs/agents)."
-        ),
-    ] = "own",
-    agent_seconds: Annotated[
-        float | None,
-        typer.Option("--agent-seconds", metavar="S", help="Seconds for one session. [1800]"),
-    ] = None,
-    agent_steps: Annotated[
-        int | None,
-        typer.Option("--agent-steps", metavar="N", help="Tool calls in one session. [60]"),
-    ] = None,
-    agent_env: Annotated[
-        list[str] | None,
-        typer.Option("--agent-env", metavar="NAME", help="Pass this variable to the agent."),
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option("--max-cost", metavar="USD", help="Dollars for models, at most.")
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", metavar="N", help="Tokens in and out, at most.")
-    ] = None,
-    max_requests: Annotated[
-        int | None, typer.Option("--max-requests", metavar="N", help="Calls of models, at most.")
-    ] = None,
-    max_seconds: Annotated[
-        float | None, typer.Option("--max-seconds", metavar="S", help="Seconds for the run.")
-    ] = None,
-    price: Annotated[
-        str | None,
-        typer.Option("--price", metavar="IN,OUT", help="Dollars per million tokens, if unknown."),
-    ] = None,
-    stream: Annotated[bool, typer.Option("--stream", help="Let replies be streamed.")] = False,
-    attempts: Annotated[
-        int | None,
-        typer.Option("--attempts", metavar="N", help="Per stage. [A 5, B 10; one stage 5]"),
-    ] = None,
+    proposer: Proposer = "auto",
+    models: Models = None,
+    judge_model: JudgeModel = None,
+    no_judge: NoJudge = False,
+    agent: Agent = "own",
+    agent_seconds: AgentSeconds = None,
+    agent_steps: AgentSteps = None,
+    agent_env: AgentEnv = None,
+    max_cost: MaxCost = None,
+    max_tokens: MaxTokens = None,
+    max_requests: MaxRequests = None,
+    max_seconds: MaxSeconds = None,
+    price: Price = None,
+    stream: Stream = False,
+    attempts: Attempts = None,
     resume: Annotated[
         Path | None,
         typer.Option("--resume", metavar="RUN", help="Go on with a run; pays for nothing twice."),

@@ -2,15 +2,14 @@
 
 from warploom.emulator.build import EmulatorBuild, build
 from warploom.emulator.diagnostics import ApiUse, NotEmulatedError
-from warploom.emulator.run import (
+from warploom.emulator.run import run, run_many
+from warploom.emulator.run_records import (
     FAILURE_KINDS,
     MAX_RANKS,
     EmulatorRun,
     Readback,
     RunOptions,
     UnsupportedUse,
-    run,
-    run_many,
 )
 from warploom.emulator.timeline import Region, Timeline
 from warploom.emulator.topology import Topology, find_topology, topology_names

@@ -1,0 +1,63 @@
+"""Arguments and options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+File = Annotated[Path, typer.Argument(help="A CUDA program.", show_default=False)]
+Target = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE|WORKLOAD",
+        help="A CUDA program with a main, or a workload file or folder.",
+        show_default=False,
+    ),
+]
+Ranks = Annotated[
+    int | None, typer.Option("--ranks", metavar="N", help="Ranks. [default: the workload's, or 4]")
+]
+Defines = Annotated[
+    list[str] | None, typer.Option("-D", metavar="NAME=VALUE", help="Define a macro.")
+]
+Includes = Annotated[
+    list[Path] | None, typer.Option("-I", metavar="DIR", help="Add an include folder.")
+]
+LsaSize = Annotated[
+    int | None,
+    typer.Option("--lsa-size", metavar="N", help="Ranks that share memory. [default: all]"),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option("--seeds", metavar="K", help="Seeds. [default: the workload's, or 3]"),
+]
+Nccl = Annotated[
+    str | None,
+    typer.Option(
+        "--nccl", metavar="VERSION", help="NCCL version whose rules hold. [default: the newest]"
+    ),
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", help="Runs at once. [default: one per core]")
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="S", help="Seconds for each run. [default: 60]"),
+]
+Backend = Annotated[
+    str,
+    typer.Option(
+        "--backend",
+        metavar="BACKEND",
+        help="emulator, or cuda: this machine's GPUs, with nvcc, NCCL and compute-sanitizer.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Sources = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[SOURCE]... [-- ARGS]",
+        help="Further .cu, .cpp or .c files of the program, and after -- its arguments.",
+        show_default=False,
+    ),
+]

@@ -1,0 +1,151 @@
+"""What a run is asked to do and what became of it, as frozen records."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from warploom.core.errors import BadInputError
+from warploom.core.records import Finding, Limits, RunSpec, Severity, Timing, Verdict
+from warploom.emulator.timeline import Timeline
+from warploom.emulator.topology import Topology, check_fit
+from warploom.toolchain.sandbox import SandboxKind
+
+MAX_RANKS = 512
+MAX_TRACE = 1 << 20
+FAILURE_KINDS = frozenset(
+    ("timeout", "output_limit", "memory_limit", "process_limit", "crash", "exit_code")
+)
+"""Kinds of finding that mean that the program failed, not that it communicates wrongly."""
+
+State = Literal[
+    "finished", "deadlock", "stopped", "crashed", "timeout", "output_limit", "memory_limit",
+    "process_limit", "cancelled",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """One emulated job.
+
+    `lsa_size` is how many consecutive ranks reach each other's memory (None: all). `processes`:
+    one process per rank, as under mpirun, a single one that drives `ranks` devices, or a number of
+    them that share the devices out evenly. `race`
+    switches the happens-before check, `readbacks` the recording of what the program reads back,
+    `sync_launches` synchronises after every launch. `environment` is all that the program sees of
+    an environment; `device_memory_mb` is the memory of one device. `trace` is how many events of
+    each rank are kept for the findings to show (0: none); it changes nothing else. Files of
+    `folder` can be read as if the program had been started there. With a `machine` the run models
+    time on it: its schedule follows that time instead of the timing.
+    """
+
+    run: RunSpec = field(default_factory=lambda: RunSpec(0, Timing.EAGER))
+    ranks: int = 4
+    lsa_size: int | None = None
+    args: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    race: bool = True
+    readbacks: bool = True
+    sync_launches: bool = False
+    processes: Literal["per_rank", "single"] | int = "per_rank"
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    device_memory_mb: int = 4096
+    max_findings: int = 100
+    trace: int = 0
+    folder: Path | None = None
+    machine: Topology | None = None
+
+    @property
+    def process_count(self) -> int:
+        """How many processes the job has; each prints, exits and has its own MPI rank."""
+        if isinstance(self.processes, int):
+            return self.processes
+        return self.ranks if self.processes == "per_rank" else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Readback:
+    """One device-to-host copy of a rank, in the order `seq`; `device_offset` says where from."""
+
+    rank: int
+    seq: int
+    data: bytes
+    device_offset: int
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnsupportedUse:
+    """An API or argument that the run met and that is not emulated."""
+
+    name: str
+    message: str
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatorRun:
+    """What became of one run.
+
+    `state` is the runtime's word (finished, deadlock, stopped) or why there is none. `exit_codes`
+    holds the ranks that ended. `sandbox` says how the program was confined.
+    """
+
+    state: State
+    options: RunOptions
+    findings: tuple[Finding, ...]
+    exit_codes: Mapping[int, int]
+    stdout: str
+    stderr: str
+    readbacks: tuple[Readback, ...]
+    unsupported: tuple[UnsupportedUse, ...]
+    stats: Mapping[str, float]
+    seconds: float
+    memory_mb: int
+    sandbox: SandboxKind
+    timeline: Timeline | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The most telling of: unsupported, deadlock, defect, failed, ok."""
+        if self.unsupported:
+            return Verdict.UNSUPPORTED
+        if self.state == "deadlock":
+            return Verdict.DEADLOCK
+        errors = [f.kind for f in self.findings if f.severity is Severity.ERROR]
+        if any(kind not in FAILURE_KINDS for kind in errors):
+            return Verdict.DEFECT
+        if errors or self.state != "finished" or any(self.exit_codes.values()):
+            return Verdict.FAILED
+        return Verdict.OK
+
+
+def check_options(options: RunOptions) -> None:
+    """Raise BadInputError unless every option is in its range."""
+    if not 1 <= options.ranks <= MAX_RANKS:
+        raise BadInputError(f"ranks must be 1 to {MAX_RANKS}, got {options.ranks}")
+    if options.lsa_size is not None and not 1 <= options.lsa_size <= options.ranks:
+        raise BadInputError(
+            f"the LSA team's size must be 1 to the number of ranks ({options.ranks}), "
+            f"got {options.lsa_size}"
+        )
+    count = options.process_count
+    if not 1 <= count <= options.ranks or options.ranks % count:
+        raise BadInputError(
+            f"the number of processes must divide the number of devices ({options.ranks}), "
+            f"got {count}",
+            hint="--ranks counts devices: 4 processes with 2 devices each are --ranks 8 "
+            "--processes 4",
+        )
+    if not 0 <= options.run.seed < 1 << 63:
+        raise BadInputError(f"a seed must be 0 or more and below 2^63, got {options.run.seed}")
+    if options.machine is not None:
+        check_fit(options.machine, options.ranks, options.lsa_size)
+    if not 0 <= options.trace <= MAX_TRACE:
+        raise BadInputError(f"trace must be 0 to {MAX_TRACE} events, got {options.trace}")
+    if options.limits.seconds <= 0 or options.limits.memory_mb <= 0:
+        raise BadInputError(f"limits must be positive, got {options.limits}")
+    if any("\0" in word for word in options.args):
+        raise BadInputError("an argument of the program must not hold a zero byte")
