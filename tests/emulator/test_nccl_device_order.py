@@ -15,7 +15,12 @@ KINDS = {
     "device_scope": {"scope_too_narrow"},
     "uncounted": {"source_reuse"},
     # It may still be on its way at the end.
-    "unflushed": {"missing_wait", "window_deregistered", "window_use_after_free"},
+    "unflushed": {
+        "missing_wait",
+        "use_after_destroy",
+        "window_deregistered",
+        "window_use_after_free",
+    },
 }
 
 
