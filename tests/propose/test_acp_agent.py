@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("acp", reason="the extra [agents] is not installed")
 
-from warploom.core.errors import BadInputError, ToolFailedError
+from warploom.core.errors import ToolFailedError
 from warploom.core.records import Api
 from warploom.evaluate.workload import Workload
 from warploom.propose import Proposal, ProposalContext, Stage
@@ -89,8 +89,3 @@ def test_what_does_not_speak_acp_is_found_out(
     monkeypatch.setattr(acp_module, "_START", 2.0)
     with pytest.raises(ToolFailedError, match="speak ACP"):
         propose("mute", tmp_path)
-
-
-def test_a_wrong_command_is_refused() -> None:
-    with pytest.raises(BadInputError, match="must not be empty"):
-        AcpAgent.parse(" ")

@@ -42,7 +42,6 @@ from warploom.propose.agent.session import (
     AgentReport,
     AgentTask,
     Ended,
-    split_command,
 )
 from warploom.toolchain.confine import confine
 
@@ -67,15 +66,6 @@ class AcpAgent:
     command: tuple[str, ...]
     variables: tuple[str, ...] = ()
     clean: bool = False
-
-    @classmethod
-    def parse(cls, text: str, variables: tuple[str, ...] = ()) -> "AcpAgent":
-        """Read a command as a shell would split it.
-
-        Raises:
-            BadInputError: it is empty, or its quotes do not match.
-        """
-        return cls(split_command(text), variables)
 
     @property
     def name(self) -> str:
