@@ -180,7 +180,8 @@ def _sections(stream: TokenStream, opener: int, closer: int) -> list[list[range]
             begin = at + 1
         elif text in (b"(", b"[", b"{"):
             at = stream.closing(at) or at
-            if len(sections) > 1 and stream.kind_at(at + 1) is Kind.STRING:
+            ended = text == b"(" and stream.kind_at(at + 1) is Kind.STRING
+            if len(sections) > 1 and ended:
                 sections[-1].append(range(begin, at + 1))  # nvcc does not ask for the comma
                 begin = at + 1
         at += 1
