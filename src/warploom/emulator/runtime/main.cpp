@@ -8,6 +8,7 @@
 #include <ctime>
 #include <string>
 
+#include "confine.h"
 #include "crash.h"
 #include "memory.h"
 #include "race.h"
@@ -132,6 +133,7 @@ int main(int argc, char** argv) {
   if (g_config.race) create_history(g_config.ranks, g_config.device_memory);
   install_crash_handlers();
   start_time_limit(g_config.time_limit);
+  forbid_processes();
   create_world(argv[1], argc - 1, argv + 1);
   run_until_done();
   finish_run("finished");

@@ -1,0 +1,11 @@
+#pragma once
+
+namespace warploom {
+
+// From here on this process can make no other process and no thread of the system: fork() and its
+// like fail with EAGAIN. A program has no need of them (its threads are fibers), and one that forks
+// without end would take the machine down before anybody could end it. Holds for root, too, whom no
+// limit of processes binds.
+void forbid_processes();
+
+}  // namespace warploom
