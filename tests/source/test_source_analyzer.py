@@ -106,7 +106,8 @@ def test_one_process_for_all_devices(tmp_path: Path) -> None:
     assert call.producers == ("cudaMemset",)
     assert [a.name for a in report.allocations] == ["sendbuff", "recvbuff"]
     kinds = {w.kind for w in report.warnings}
-    assert {"constant_inputs", "no_readback", "unguarded_pass"} == kinds  # teardown may go unchecked
+    # Only the teardown goes unchecked, which it may.
+    assert {"constant_inputs", "no_readback", "unguarded_pass"} == kinds
 
 
 def test_a_thread_per_device(tmp_path: Path) -> None:
