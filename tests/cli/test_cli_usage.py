@@ -14,6 +14,7 @@ from warploom.core.errors import BadInputError
 from warploom.evaluate.workload import load_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+MOE = ["check", str(EXAMPLES / "moe"), "--ranks", "4"]
 COMMANDS = ["analyze", "check", "doctor", "eval", "init", "transform"]
 KERNEL = "#include <cuda_runtime.h>\n__global__ void k(int* p) { *p = 1; }\n"
 MAIN = "int main() { int* p; cudaMalloc(&p, 4); k<<<1, 1>>>(p); return 0; }\n"
@@ -51,6 +52,8 @@ def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
         (["check", str(EXAMPLES / "moe"), "--replay", "3:lazy", "--seeds", "2"], "leave out the"),
         (["check", "/nowhere/x.cu"], "no such file"),
         (["check", "x.cu", "/nowhere/y.cu"], "no such file among the program's sources"),
+        ([*MOE, "--node-size", "3"], "node_size must divide the ranks (4), got 3"),
+        ([*MOE, "--node-size", "2", "--processes", "1"], "cannot be shared out to 2 machines"),
         (["analyze", "/nowhere/x.cu"], "must exist"),
         (["transform", "/nowhere/x.cu"], "no such file"),
         (["transform", "/nowhere/x.cu", "--api", "ib"], "no such file"),

@@ -125,6 +125,12 @@ def test_messages_say_who_waits_for_what(defect: str, words: tuple[str, ...]):
     assert all(word in text for word in words), text
 
 
+@pytest.mark.parametrize("node_size", [1, 2, 4])
+def test_each_process_sees_the_devices_of_its_machine(node_size: int):
+    outcome = emulate("two_machines.cu", SCHEDULES[-1], str(node_size), node_size=node_size)
+    assert outcome.verdict == Verdict.OK, outcome.stdout
+
+
 @pytest.mark.parametrize("processes", [2, 3])
 def test_several_devices_per_process(processes: int):
     outcome = emulate("several_devices.cu", SCHEDULES[-1], ranks=2 * processes, processes=processes)

@@ -135,6 +135,14 @@ def check(
             help="Processes that share the ranks' devices out. [default: one per rank, or one]",
         ),
     ] = None,
+    node_size: Annotated[
+        int | None,
+        typer.Option(
+            "--node-size",
+            metavar="N",
+            help="Devices of one machine; a process sees its own machine's. [default: all]",
+        ),
+    ] = None,
     backend: Backend = "emulator",
     as_json: AsJson = False,
 ) -> int:
@@ -167,11 +175,13 @@ def check(
     )
     if is_cuda(backend):
         return run_check_on_gpus(
-            target, choices, effort=effort, replay=replay, processes=processes, as_json=as_json
-        )
+            target, choices, effort=effort, replay=replay, processes=processes,
+            node_size=node_size, as_json=as_json,
+        )  # fmt: skip
     return run_check(
-        target, choices, effort=effort, replay=replay, processes=processes, as_json=as_json
-    )
+        target, choices, effort=effort, replay=replay, processes=processes, node_size=node_size,
+        as_json=as_json,
+    )  # fmt: skip
 
 
 @app.command("eval", epilog="Example: warploom eval candidate.cu examples/moe --seeds 3")

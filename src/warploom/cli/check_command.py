@@ -17,6 +17,7 @@ def run_check(
     effort: str | None,
     replay: str | None,
     processes: int | None,
+    node_size: int | None,
     as_json: bool,
 ) -> int:
     """Check one program and print the report; returns the exit code."""
@@ -30,6 +31,7 @@ def run_check(
             effort=kind,
             replay=spec,
             processes=processes,
+            node_size=node_size,
             jobs=choices.jobs,
             on_progress=on_progress,
         )

@@ -23,12 +23,19 @@ def is_cuda(backend: str) -> bool:
     return backend == "cuda"
 
 
-def _refuse(choices: RunChoices, replay: str | None = None, processes: int | None = None) -> None:
+def _refuse(
+    choices: RunChoices,
+    replay: str | None = None,
+    processes: int | None = None,
+    node_size: int | None = None,
+) -> None:
     """Refuse what has no meaning on GPUs."""
     if processes is not None:
         raise BadInputError(
             "--processes is for the emulator: on GPUs each MPI rank is a process of its own"
         )
+    if node_size is not None:
+        raise BadInputError("--node-size divides the emulated machine: it is for the emulator")
     if replay is not None:
         raise BadInputError("--replay repeats an emulated run: leave it or --backend cuda out")
     if choices.lsa_size is not None:
@@ -54,10 +61,11 @@ def run_check_on_gpus(
     effort: str | None,
     replay: str | None,
     processes: int | None,
+    node_size: int | None,
     as_json: bool,
 ) -> int:
     """Check one program on this machine's GPUs and print the report; returns the exit code."""
-    _refuse(choices, replay, processes)
+    _refuse(choices, replay, processes, node_size)
     kind = Effort.NORMAL if effort is None else parse_effort(effort)
     workload = choices.apply(target)
     with progress(not as_json) as on_progress:

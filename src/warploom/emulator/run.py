@@ -35,7 +35,8 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
     values = {
         "nonce": nonce,
         "ranks": options.ranks,
-        "lsa_size": options.lsa_size or options.ranks,
+        "lsa_size": options.lsa_size or options.node_size or options.ranks,
+        "node_size": options.node_size or options.ranks,
         "processes": 0 if options.processes == "per_rank" else options.process_count,
         "seed": options.run.seed,
         "timing": options.run.timing,

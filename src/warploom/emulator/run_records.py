@@ -30,7 +30,8 @@ class RunOptions:
 
     `lsa_size` is how many consecutive ranks reach each other's memory (None: all). `processes`:
     one process per rank, as under mpirun, a single one that drives `ranks` devices, or a number of
-    them that share the devices out evenly. `race`
+    them that share the devices out evenly. `node_size` is how many consecutive devices one machine
+    has (None: one machine has all): a process sees those of its own, numbered from 0. `race`
     switches the happens-before check, `readbacks` the recording of what the program reads back,
     `sync_launches` synchronises after every launch. `environment` is all that the program sees of
     an environment; `device_memory_mb` is the memory of one device. `trace` is how many events of
@@ -48,6 +49,7 @@ class RunOptions:
     readbacks: bool = True
     sync_launches: bool = False
     processes: Literal["per_rank", "single"] | int = "per_rank"
+    node_size: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     device_memory_mb: int = 4096
     max_findings: int = 100

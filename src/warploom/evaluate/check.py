@@ -86,6 +86,7 @@ def check(
     include_dirs: Sequence[Path | str] = (),
     lsa_size: int | None = None,
     processes: int | None = None,
+    node_size: int | None = None,
     seeds: int | None = None,
     effort: Effort | None = None,
     replay: RunSpec | None = None,
@@ -108,6 +109,8 @@ def check(
         lsa_size: ranks that share memory; default: all.
         processes: processes that share the ranks' devices out evenly; default: one for each rank,
             or a single one where the program drives all devices.
+        node_size: devices of one machine; each process sees those of its own, and they share
+            memory unless `lsa_size` says otherwise. Default: one machine has all.
         seeds: seeds of the random network, whatever the effort; default: none for a quick check,
             the workload's or 3 for a normal and at least 20 for a thorough one.
         effort: how much to run; default: normal.
@@ -118,7 +121,8 @@ def check(
         on_progress: told of each finished step.
 
     Raises:
-        BadInputError: the program or an argument is wrong, or `replay` comes with `effort` or
+        BadInputError: the program or an argument is wrong, a process would have devices of two
+            machines, or `replay` comes with `effort` or
             `seeds`.
         MissingToolError: there is no C++ compiler.
     """
@@ -132,6 +136,8 @@ def check(
     facts = survey(workload)
     if processes is not None:
         facts = replace(facts, processes=str(processes))
+    if node_size is not None:
+        _check_nodes(workload.ranks, node_size, facts.processes)
     try:
         on_progress(Progress("build", 0, 1))
         program = build(workload.build_spec(facts.nccl))
@@ -143,13 +149,29 @@ def check(
     trace = _TRACE if replay else 0
     options = [
         [
-            run_options(workload, spec, facts.processes, trace=trace, folder=workload.root)
+            replace(
+                run_options(workload, spec, facts.processes, trace=trace, folder=workload.root),
+                node_size=node_size,
+            )
             for spec in batch
         ]
         for batch in batches
     ]
     runs = run_batches(program, options, jobs=jobs, on_progress=on_progress)
     return _report(workload, facts, effort, batches, runs, started, build_seconds)
+
+
+def _check_nodes(ranks: int, node_size: int, processes: str) -> None:
+    """Raise BadInputError unless machines of `node_size` devices hold whole processes."""
+    if node_size < 1 or ranks % node_size:
+        raise BadInputError(f"node_size must divide the ranks ({ranks}), got {node_size}")
+    count = ranks if processes == "per_rank" else 1 if processes == "single" else int(processes)
+    if count % (ranks // node_size):
+        raise BadInputError(
+            f"{count} process{'es' if count > 1 else ''} cannot be shared out to"
+            f" {ranks // node_size} machines of {node_size} devices",
+            hint="--processes says how many there are",
+        )
 
 
 def _planned(

@@ -26,17 +26,17 @@ std::size_t g_limits[7] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
 std::size_t warploom::heap_limit() { return g_limits[cudaLimitMallocHeapSize]; }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = g_config.ranks;
+  *count = devices_of_machine();
   return cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int* device) {
-  *device = current_host().device;
+  *device = number_of_device(current_host().device);
   return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device) {
-  if (!valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
+  if (!find_device(device)) return cuda_fail(cudaErrorInvalidDevice);
   current_host().device = device;
   return cudaSuccess;
 }
@@ -71,9 +71,10 @@ void texture_limits(cudaDeviceProp& prop) {
 }  // namespace
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
-  if (!prop || !valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
+  const int number = device;
+  if (!prop || !find_device(device)) return cuda_fail(cudaErrorInvalidDevice);
   *prop = {};
-  std::snprintf(prop->name, sizeof prop->name, "warploom emulated GPU %d", device);
+  std::snprintf(prop->name, sizeof prop->name, "warploom emulated GPU %d", number);
   prop->totalGlobalMem = total_bytes();
   prop->sharedMemPerBlock = kSharedPerBlock;
   prop->regsPerBlock = prop->regsPerMultiprocessor = kRegisters;
@@ -100,7 +101,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
   prop->sharedMemPerBlockOptin = kSharedOptIn;
   prop->maxBlocksPerMultiProcessor = kBlocksPerSm;
   prop->reservedSharedMemPerBlock = 1024;
-  prop->pciBusID = device + 1;
+  prop->pciBusID = number + 1;
   prop->hostNativeAtomicSupported = prop->computePreemptionSupported = 1;
   prop->canUseHostPointerForRegisteredMem = prop->hostRegisterSupported = 1;
   prop->globalL1CacheSupported = prop->localL1CacheSupported = prop->deviceOverlap = 1;
@@ -114,7 +115,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
-  if (!valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
+  int found = device;
+  if (!find_device(found)) return cuda_fail(cudaErrorInvalidDevice);
   std::snprintf(id, static_cast<std::size_t>(length), "0000:%02x:00.0", device + 1);
   return cudaSuccess;
 }
@@ -146,17 +148,15 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
-  if (!valid_device(device) || !valid_device(peer)) return cuda_fail(cudaErrorInvalidDevice);
+  if (!find_device(device) || !find_device(peer)) return cuda_fail(cudaErrorInvalidDevice);
   *can = device != peer && lsa_team_of(device) == lsa_team_of(peer);
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
   const int device = current_host().device;
-  int can = 0;
-  if (!valid_device(peer) || peer == device) return cuda_fail(cudaErrorInvalidDevice);
-  cudaDeviceCanAccessPeer(&can, device, peer);
-  if (!can) return cuda_fail(cudaErrorNotSupported);
+  if (!find_device(peer) || peer == device) return cuda_fail(cudaErrorInvalidDevice);
+  if (lsa_team_of(device) != lsa_team_of(peer)) return cuda_fail(cudaErrorNotSupported);
   auto enabled = g_devices[static_cast<std::size_t>(device)]->peers.begin() + peer;
   if (*enabled) return cuda_fail(cudaErrorPeerAccessAlreadyEnabled);
   *enabled = true;
@@ -164,7 +164,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-  if (!valid_device(peer)) return cuda_fail(cudaErrorInvalidDevice);
+  if (!find_device(peer)) return cuda_fail(cudaErrorInvalidDevice);
   const int device = current_host().device;
   auto enabled = g_devices[static_cast<std::size_t>(device)]->peers.begin() + peer;
   if (!*enabled) return cuda_fail(cudaErrorPeerAccessNotEnabled);

@@ -90,7 +90,8 @@ CUresult cuDeviceGetCount(int* count) {
 }
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   if (!g_initialised) return CUDA_ERROR_NOT_INITIALIZED;
-  if (!valid_device(ordinal)) return CUDA_ERROR_INVALID_DEVICE;
+  int found = ordinal;
+  if (!find_device(found)) return CUDA_ERROR_INVALID_DEVICE;
   *device = ordinal;
   return CUDA_SUCCESS;
 }
@@ -110,14 +111,14 @@ CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
   return error;
 }
 CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
-  if (!valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!find_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   *major = 9;
   *minor = 0;
   return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  if (!valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!find_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   *context = context_of(device);
   return CUDA_SUCCESS;
 }
@@ -129,7 +130,8 @@ CUresult cuCtxGetCurrent(CUcontext* context) {
 CUresult cuCtxSetCurrent(CUcontext context) {
   if (!context) return CUDA_SUCCESS;
   if (!valid_device(device_of_context(context))) return CUDA_ERROR_INVALID_CONTEXT;
-  return result(cudaSetDevice(device_of_context(context)));
+  current_host().device = device_of_context(context);
+  return CUDA_SUCCESS;
 }
 CUresult cuCtxGetDevice(CUdevice* device) { return result(cudaGetDevice(device)); }
 CUresult cuCtxPushCurrent(CUcontext context) {
@@ -145,7 +147,7 @@ CUresult cuCtxPopCurrent(CUcontext* context) {
 }
 CUresult cuCtxSynchronize() { return result(cudaDeviceSynchronize()); }
 CUresult cuCtxCreate(CUcontext* context, unsigned, CUdevice device) {
-  if (!valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!find_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   *context = context_of(device);
   return cuCtxPushCurrent(*context);
 }

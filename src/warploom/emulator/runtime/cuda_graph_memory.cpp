@@ -81,8 +81,8 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                      const cudaGraphNode_t* before, size_t count,
                                      cudaMemAllocNodeParams* params) {
   if (!params || !params->bytesize) return cuda_fail(cudaErrorInvalidValue);
-  const int device = params->poolProps.location.id;
-  if (!valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
+  int device = params->poolProps.location.id;
+  if (!find_device(device)) return cuda_fail(cudaErrorInvalidDevice);
   params->dptr = allocate_device(device, params->bytesize, AllocKind::Async, capture_frames());
   if (!params->dptr) return cuda_fail(cudaErrorMemoryAllocation);
   return add_node(
@@ -103,7 +103,7 @@ cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph,
 
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute,
                                            void* value) {
-  if (!value || !valid_device(device)) return cuda_fail(cudaErrorInvalidValue);
+  if (!value || !find_device(device)) return cuda_fail(cudaErrorInvalidValue);
   const Footprint& footprint = g_footprints[device];
   const bool high =
       attribute == cudaGraphMemAttrUsedMemHigh || attribute == cudaGraphMemAttrReservedMemHigh;
@@ -115,11 +115,11 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType
                                            void* value) {
   const bool high =
       attribute == cudaGraphMemAttrUsedMemHigh || attribute == cudaGraphMemAttrReservedMemHigh;
-  if (!value || !valid_device(device) || !high) return cuda_fail(cudaErrorInvalidValue);
+  if (!value || !find_device(device) || !high) return cuda_fail(cudaErrorInvalidValue);
   g_footprints[device].high = g_footprints[device].used;
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGraphMemTrim(int device) {
-  return valid_device(device) ? cudaSuccess : cuda_fail(cudaErrorInvalidDevice);
+  return find_device(device) ? cudaSuccess : cuda_fail(cudaErrorInvalidDevice);
 }

@@ -157,13 +157,13 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   void* p = const_cast<void*>(pointer);
   switch (allocation->kind) {
     case AllocKind::Pinned:
-      *attributes = {cudaMemoryTypeHost, current_host().device, p, p};
+      *attributes = {cudaMemoryTypeHost, number_of_device(current_host().device), p, p};
       break;
     case AllocKind::Managed:
-      *attributes = {cudaMemoryTypeManaged, current_host().device, p, p};
+      *attributes = {cudaMemoryTypeManaged, number_of_device(current_host().device), p, p};
       break;
     default:
-      *attributes = {cudaMemoryTypeDevice, allocation->device, p, nullptr};
+      *attributes = {cudaMemoryTypeDevice, number_of_device(allocation->device), p, nullptr};
   }
   return cudaSuccess;
 }

@@ -36,12 +36,12 @@ bool is_switch(cudaMemPoolAttr attribute) {
 }  // namespace
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-  if (!pool || !valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
+  if (!pool || !find_device(device)) return cuda_fail(cudaErrorInvalidDevice);
   return default_pool(pool, device);
 }
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
-  if (!pool || !valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
+  if (!pool || !find_device(device)) return cuda_fail(cudaErrorInvalidDevice);
   const auto found = g_current_pools.find(device);
   if (found == g_current_pools.end()) return default_pool(pool, device);
   *pool = reinterpret_cast<cudaMemPool_t>(found->second);
@@ -49,14 +49,15 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
 }
 
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-  if (!pool || !valid_device(device)) return cuda_fail(cudaErrorInvalidValue);
+  if (!pool || !find_device(device)) return cuda_fail(cudaErrorInvalidValue);
   g_current_pools[device] = pool_of(pool);
   return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
-  if (!pool || !props || !valid_device(props->location.id)) return cuda_fail(cudaErrorInvalidValue);
-  *pool = reinterpret_cast<cudaMemPool_t>(new Pool{props->location.id, 0, {}});
+  int device = props ? props->location.id : -1;
+  if (!pool || !find_device(device)) return cuda_fail(cudaErrorInvalidValue);
+  *pool = reinterpret_cast<cudaMemPool_t>(new Pool{device, 0, {}});
   return cudaSuccess;
 }
 
@@ -96,8 +97,8 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* ac
   if (!pool || !access) return cuda_fail(cudaErrorInvalidValue);
   const int owner = pool_of(pool)->device;
   for (std::size_t i = 0; i < count; i++) {
-    const int device = access[i].location.id;
-    if (!valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
+    int device = access[i].location.id;
+    if (!find_device(device)) return cuda_fail(cudaErrorInvalidDevice);
     if (device == owner) continue;
     if (lsa_team_of(device) != lsa_team_of(owner)) return cuda_fail(cudaErrorInvalidValue);
     // Wider than the call: all memory of the owner, as peer access would.

@@ -81,12 +81,13 @@ const std::map<int, int>& attributes() {
 }  // namespace
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  if (!valid_device(device)) return cuda_fail(cudaErrorInvalidDevice);
+  const int number = device;
+  if (!find_device(device)) return cuda_fail(cudaErrorInvalidDevice);
   if (!value) return cuda_fail(cudaErrorInvalidValue);
   if (attribute == cudaDevAttrMultiProcessorCount) {
     *value = g_devices[static_cast<std::size_t>(device)]->sm_count;
   } else if (attribute == cudaDevAttrPciBusId) {
-    *value = device + 1;
+    *value = number + 1;
   } else {
     const auto found = attributes().find(attribute);
     if (found == attributes().end()) return cuda_fail(cudaErrorInvalidValue);
@@ -96,7 +97,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int from, int to) {
-  if (!valid_device(from) || !valid_device(to) || from == to) {
+  if (!find_device(from) || !find_device(to) || from == to) {
     return cuda_fail(cudaErrorInvalidDevice);
   }
   const bool reachable = lsa_team_of(from) == lsa_team_of(to);

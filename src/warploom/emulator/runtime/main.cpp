@@ -57,6 +57,8 @@ bool set_option(const std::string& key, const std::string& value) {
     c.ranks = integer();
   } else if (key == "lsa_size") {
     c.lsa_size = integer();
+  } else if (key == "node_size") {
+    c.node_size = integer();
   } else if (key == "processes") {
     c.processes = integer();
     c.single_process = c.processes == 1;

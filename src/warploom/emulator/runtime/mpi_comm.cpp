@@ -211,7 +211,7 @@ int MPI_Error_class(int code, int* error_class) {
 }
 
 int MPI_Get_processor_name(char* name, int* length) {
-  *length = std::snprintf(name, MPI_MAX_PROCESSOR_NAME, "emulated-node");
+  *length = std::snprintf(name, MPI_MAX_PROCESSOR_NAME, "%s", machine_name().c_str());
   return MPI_SUCCESS;
 }
 
@@ -239,8 +239,7 @@ int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* out) {
 }
 
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info, MPI_Comm* out) {
-  // All emulated processes are on one node, and see all devices.
-  const int color = type == MPI_COMM_TYPE_SHARED ? 0 : MPI_UNDEFINED;
+  const int color = type == MPI_COMM_TYPE_SHARED ? machine_of(current_process()) : MPI_UNDEFINED;
   return split(comm, color, key, out, "MPI_Comm_split_type");
 }
 

@@ -24,7 +24,6 @@ struct ConfigHead {
 
 std::string key_of(const ncclUniqueId& id) { return std::string(id.internal, sizeof id.internal); }
 
-// Process-wide number of a device: with one process per rank every device is visible to all.
 bool device_taken(const Clique& clique, int device) {
   return std::any_of(clique.members.begin(), clique.members.end(),
                      [&](const ncclComm* member) { return member && member->device == device; });
@@ -34,9 +33,10 @@ void report_duplicate(const char* what, int rank, int device) {
   report_finding({.kind = "duplicate_device",
                   .message = format("%s: rank %d uses device %d, which another rank of the "
                                     "communicator uses already",
-                                    what, rank, device),
+                                    what, rank, number_of_device(device)),
                   .hint = "give each rank a device of its own: cudaSetDevice before the "
-                          "communicator is made, or the list of ncclCommInitAll"});
+                          "communicator is made, or the list of ncclCommInitAll; a program for "
+                          "several machines is run with --node-size"});
 }
 
 }  // namespace
@@ -272,11 +272,10 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int nranks, int rank, in
 
 ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
   if (!comms || count < 1) return ncclInvalidArgument;
-  const auto available = static_cast<int>(g_devices.size());
   Clique* clique = new_clique(count);
   for (int i = 0; i < count; i++) {
-    const int device = devices ? devices[i] : i;
-    if (device < 0 || device >= available) return ncclInvalidArgument;
+    int device = devices ? devices[i] : i;
+    if (!find_device(device)) return ncclInvalidArgument;
     if (device_taken(*clique, device)) {
       report_duplicate("ncclCommInitAll", i, device);
       return ncclInvalidUsage;
@@ -337,7 +336,7 @@ ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
 ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device) {
   ncclComm* c = usable(comm, "ncclCommCuDevice");
   if (!c || !device) return ncclInvalidArgument;
-  *device = c->device;
+  *device = number_of_device(c->device);
   return ncclSuccess;
 }
 

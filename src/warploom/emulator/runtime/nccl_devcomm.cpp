@@ -168,7 +168,7 @@ ncclResult_t query_properties(ncclComm_t comm, Properties* properties) {
   }
   properties->rank = c->rank;
   properties->ranks = c->clique->size;
-  properties->device = c->device;
+  properties->device = number_of_device(c->device);
   properties->lsa_teams = c->clique->size / c->clique->lsa_size;
   properties->hash = c->clique->id;
   properties->multimem = multimem_supported(*c->clique);

@@ -128,7 +128,8 @@ void create_world(const char* path, int argc, char** argv) {
     process.rank = rank;
     // A program that never chooses a device finds its own, as under a launcher that shows each
     // process one device.
-    add_thread(process, rank,
+    process.first_device = rank * g_config.ranks / processes;
+    add_thread(process, process.first_device,
                [&process, path, argc, argv] { process_main(process, path, argc, argv); });
   }
 }
@@ -158,6 +159,23 @@ int current_rank() {
 }
 
 int lsa_team_of(int rank) { return rank / g_config.lsa_size; }
+
+int machine_of(const Process& process) { return process.first_device / devices_of_machine(); }
+
+std::string machine_name() {
+  if (devices_of_machine() == g_config.ranks || !g_current) return "emulated-node";
+  return format("emulated-node-%d", machine_of(current_process()));
+}
+
+int number_of_device(int device) {
+  return device - machine_of(current_process()) * devices_of_machine();
+}
+
+bool find_device(int& number) {
+  if (number < 0 || number >= devices_of_machine()) return false;
+  number += machine_of(current_process()) * devices_of_machine();
+  return true;
+}
 
 void check_unseen_error(HostThread& host) {
   if (host.error_seen || host.last_error == 0) return;

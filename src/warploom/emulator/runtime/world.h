@@ -23,6 +23,7 @@ struct Config {
   int lsa_size = 4;
   bool single_process = false;
   int processes = 0;  // that share the devices; 0: one for each
+  int node_size = 0;  // devices of one machine; 0: one machine has them all
   uint64_t seed = 0;
   NetTiming timing = NetTiming::Eager;
   bool race = true;
@@ -56,6 +57,7 @@ struct HostThread final : Runnable {
 // One emulated process: its own copy of the program's globals.
 struct Process {
   int rank = 0;  // MPI rank
+  int first_device = 0;
   void* handle = nullptr;
   uintptr_t base = 0, end = 0;  // of the loaded program
   std::vector<std::unique_ptr<HostThread>> threads;
@@ -79,7 +81,17 @@ Process& current_process();
 // The rank shown in reports for the running fiber: MPI rank, or device in a single process.
 int current_rank();
 inline bool valid_device(int device) { return device >= 0 && device < g_config.ranks; }
-int lsa_team_of(int rank);   // ranks of one LSA team are consecutive
+int lsa_team_of(int rank);  // ranks of one LSA team are consecutive
+// A process sees the devices of its own machine, numbered from 0.
+inline int devices_of_machine() {
+  return g_config.node_size > 0 ? g_config.node_size : g_config.ranks;
+}
+int machine_of(const Process& process);
+std::string machine_name();  // of the running process's machine
+// The number that the running process has for a device, and the other way: false if it sees none of
+// that number.
+int number_of_device(int device);
+bool find_device(int& number);
 void end_process(int code);  // exit() of the running host thread's process; does not return
 
 }  // namespace warploom
