@@ -153,10 +153,7 @@ void atomic_access(const void* address, unsigned bytes, bool reads, bool writes,
   const bool known = check_access(address, bytes, writes);
   if (writes && !reads) note_progress();
   if (!g_config.race) return;
-  if (known) {
-    const Frames frames = capture_frames();
-    access_atomic(current_actor(frames.pc[0]), address, bytes, writes);
-  }
+  if (known) access_atomic(current_actor(program_place()), address, bytes, writes);
   synchronize_through(reinterpret_cast<uintptr_t>(address), reads, writes, order, scope);
 }
 

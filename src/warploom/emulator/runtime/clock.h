@@ -64,6 +64,7 @@ class Clock {
   uint32_t agent_time(AgentId agent) const {
     return data_ && agent < data_->agents.size() ? data_->agents[agent] : 0;
   }
+  bool knows_blocks() const { return data_ && !data_->blocks.empty(); }
   bool covers_block(OpId op, uint32_t block, uint16_t thread, uint32_t time) const;
   bool covers_landing(ChannelId channel, uint32_t sequence) const;
   bool covers_reading(ChannelId channel, uint32_t sequence) const;

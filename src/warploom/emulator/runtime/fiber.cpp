@@ -16,9 +16,6 @@ Fiber* g_current = nullptr;
 
 namespace {
 
-// All stacks lie in two fixed ranges, so that an address tells whose stack it is.
-constexpr uintptr_t kGpuStacks = 0x080000000000;
-constexpr std::size_t kGpuStacksBytes = std::size_t{2} << 40;
 constexpr uintptr_t kHostStacks = 0x0C0000000000;
 constexpr std::size_t kHostStacksBytes = std::size_t{256} << 30;
 
@@ -215,10 +212,6 @@ bool stack_overflowed(const Fiber* fiber) {
   // each of a million stacks would.
   const auto* lowest = reinterpret_cast<const uint64_t*>(fiber->stack);
   return lowest[0] | lowest[1] | lowest[2] | lowest[3];
-}
-
-bool in_gpu_stack(const void* address) {
-  return reinterpret_cast<uintptr_t>(address) - kGpuStacks < kGpuStacksBytes;
 }
 
 }  // namespace warploom

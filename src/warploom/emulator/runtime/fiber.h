@@ -71,6 +71,11 @@ void switch_to(Fiber* next);  // fiber to fiber
 // Frame pointer of a fiber that is not running, to walk its stack.
 void* saved_frame_pointer(const Fiber* fiber);
 bool stack_overflowed(const Fiber* fiber);
-bool in_gpu_stack(const void* address);
+// The stacks of GPU threads lie in one fixed range, so that an address tells whose stack it is.
+constexpr uintptr_t kGpuStacks = 0x080000000000;
+constexpr std::size_t kGpuStacksBytes = std::size_t{2} << 40;
+inline bool in_gpu_stack(const void* address) {
+  return reinterpret_cast<uintptr_t>(address) - kGpuStacks < kGpuStacksBytes;
+}
 
 }  // namespace warploom

@@ -5,6 +5,7 @@
 #include "kernel.h"
 #include "memory.h"
 #include "polling.h"
+#include "quick_access.h"
 #include "race.h"
 #include "report.h"
 #include "stats.h"
@@ -14,6 +15,8 @@
 namespace warploom {
 
 namespace {
+
+#define HOT [[gnu::always_inline]] inline
 
 constexpr uint32_t kBudget = 1 << 16;  // accesses between two turns
 
@@ -28,58 +31,36 @@ void unshadowed_access(const void* p, std::size_t bytes, bool write) {
   check_access(p, bytes, write);
 }
 
-// Is it an access of a GPU thread to live memory of its own device, or of its own block? False: it
-// needs a closer look.
-inline bool plainly_allowed(const Fiber& self, uintptr_t start, uintptr_t end) {
-  const KnownPage& known = known_page(start);
-  if (known.page == start >> 12 && known.device == self.device) {
-    return start >= known.start && end <= known.end;
-  }
-  const Block* block = self.block;
-  return block && start >= block->hit_start && end <= block->hit_end;
+// Where in the program the running fiber is, for an access with this return address.
+inline uint32_t place(const Fiber& self, const void* return_address) {
+  const auto address = reinterpret_cast<uintptr_t>(return_address);
+  const Process& process = *self.process;
+  return address - process.base < process.end - process.base
+             ? static_cast<uint32_t>(address - process.base - 1)
+             : 0;
 }
 
-void on_other_access(const void* p, std::size_t bytes, bool write, const void* return_address) {
-  if (!in_arena(p) && !find_variable(p)) {
+[[gnu::noinline]] void on_other_access(const void* p, std::size_t bytes, bool write,
+                                       const void* return_address) {
+  const bool variable = find_variable(p);
+  if (!in_arena(p) && !variable) {
     unshadowed_access(p, bytes, write);
     return;
   }
   g_stats.accesses++;
   if (write) note_progress();
-  if (GpuThread* thread = g_current->gpu) {
+  GpuThread* thread = g_current->gpu;
+  if (thread) {
     thread->touched_memory = true;
     if (g_timed) meter_access(p, bytes, write);
   }
   if (!check_access(p, bytes, write) || !g_config.race) return;
+  if (thread && variable) know_variable(reinterpret_cast<uintptr_t>(p));
   const Actor actor = current_actor(program_offset(return_address));
   if (write) {
     access_write(actor, p, bytes);
   } else {
     access_read(actor, p, bytes);
-  }
-}
-
-inline void on_access(const void* p, std::size_t bytes, bool write, const void* return_address) {
-  Fiber* self = g_current;
-  if (!self) return;
-  if (++self->budget >= kBudget) spend_budget();
-  const auto start = reinterpret_cast<uintptr_t>(p);
-  if (!plainly_allowed(*self, start, start + bytes)) {
-    on_other_access(p, bytes, write, return_address);
-    return;
-  }
-  g_stats.accesses++;
-  if (write) note_progress();
-  self->gpu->touched_memory = true;
-  if (g_timed) meter_access(p, bytes, write);
-  if (!g_config.race) return;
-  const uint32_t pc = program_offset(return_address);
-  if (bytes <= kWidestAccess) {
-    access_by_thread(*self->gpu, start, static_cast<unsigned>(bytes), write, pc);
-  } else if (write) {
-    access_write(current_actor(pc), p, bytes);
-  } else {
-    access_read(current_actor(pc), p, bytes);
   }
 }
 
@@ -92,10 +73,102 @@ inline void on_access(const void* p, std::size_t bytes, bool write, const void* 
                   .hint = "a GPU traps there: round the offset, or use narrower elements"});
 }
 
-inline void require_aligned(const void* p, unsigned bytes, bool write) {
-  if (reinterpret_cast<uintptr_t>(p) & (bytes - 1)) [[unlikely]] {
-    report_misaligned(p, bytes, write);
+// Is it an access of a GPU thread to live memory that it may touch: of its own device or block,
+// pinned, or a variable? False: it needs a closer look. `distance`: see quick_access.
+HOT bool plainly_allowed(const Fiber& self, uintptr_t start, uintptr_t end, uintptr_t& distance) {
+  const KnownPage& known = known_page(start);
+  if (known.page == start >> 12 && (known.device == self.device || known.device < 0)) {
+    return start >= known.start && end <= known.end;
   }
+  if (start >= self.block->hit_start && end <= self.block->hit_end) return true;
+  const KnownVariable& variable = known_variable(start);
+  distance = variable.distance;
+  return start >= variable.start && end <= variable.end;
+}
+
+template <unsigned bytes, bool write>
+[[gnu::noinline]] void on_thread_access(const void* p, const void* return_address) {
+  const Fiber& self = *g_current;
+  const auto start = reinterpret_cast<uintptr_t>(p);
+  uintptr_t distance = 0;
+  if (!plainly_allowed(self, start, start + bytes, distance)) {
+    if (!in_gpu_stack(p)) on_other_access(p, bytes, write, return_address);
+    return;
+  }
+  g_stats.accesses++;
+  if (write) note_progress();
+  self.gpu->touched_memory = true;
+  if (g_timed) [[unlikely]]
+    meter_access(p, bytes, write);
+  if (!g_config.race) return;
+  quick_access<bytes, write>(ThreadViewer(*self.gpu), start, distance, place(self, return_address));
+}
+
+// Pinned and managed memory has a history; the rest of the host's is looked at only while a copy
+// may still change it.
+template <unsigned bytes, bool write>
+[[gnu::noinline]] void on_host_access(const void* p, const void* return_address) {
+  const Fiber& self = *g_current;
+  const auto start = reinterpret_cast<uintptr_t>(p);
+  const KnownPage& known = known_page(start);
+  const bool allowed = known.page == start >> 12 && known.device < 0 && start >= known.start &&
+                       start + bytes <= known.end;
+  if (!allowed || !g_config.race || !self.host || !self.host->op) {
+    on_other_access(p, bytes, write, return_address);
+    return;
+  }
+  g_stats.accesses++;
+  if (write) note_progress();
+  quick_access<bytes, write>(HostViewer(*self.host), start, 0, place(self, return_address));
+}
+
+// Memory of the host alone, which no copy may still change?
+HOT bool unremarkable(const void* p) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  return !in_arena(p) && !host_copies_pending() &&
+         (address < g_variables_start || address >= g_variables_end);
+}
+
+template <unsigned bytes, bool write>
+HOT void on_plain_access(const Fiber& self, const void* p, const void* return_address) {
+  if (self.gpu) {
+    on_thread_access<bytes, write>(p, return_address);
+  } else if (!unremarkable(p)) {
+    on_host_access<bytes, write>(p, return_address);
+  }
+}
+
+template <unsigned bytes, bool write, bool aligned>
+[[gnu::noinline, gnu::cold]] void on_rare_access(const void* p, const void* return_address) {
+  if (aligned && reinterpret_cast<uintptr_t>(p) % bytes) report_misaligned(p, bytes, write);
+  if (g_current->budget >= kBudget) spend_budget();
+  on_plain_access<bytes, write>(*g_current, p, return_address);
+}
+
+// All calls are the last thing done, so that host code needs no stack frame here.
+template <unsigned bytes, bool write, bool aligned = false>
+HOT void on_access(const void* p, const void* return_address) {
+  Fiber* self = g_current;
+  if (!self) [[unlikely]]
+    return;
+  const bool crooked = aligned && reinterpret_cast<uintptr_t>(p) % bytes;
+  if (++self->budget >= kBudget || crooked) [[unlikely]] {
+    on_rare_access<bytes, write, aligned>(p, return_address);
+    return;
+  }
+  on_plain_access<bytes, write>(*self, p, return_address);
+}
+
+void on_range(const void* p, std::size_t bytes, bool write, const void* return_address) {
+  Fiber* self = g_current;
+  if (!self) return;
+  if (++self->budget >= kBudget) spend_budget();
+  if (!self->gpu && unremarkable(p)) return;
+  on_other_access(p, bytes, write, return_address);
+}
+
+void require_aligned(const void* p, unsigned bytes, bool write) {
+  if (reinterpret_cast<uintptr_t>(p) & (bytes - 1)) report_misaligned(p, bytes, write);
 }
 
 // Volatile accesses are relaxed and of system scope, as CUDA documents them.
@@ -131,29 +204,23 @@ void spend_budget() {
 }  // namespace warploom
 
 using warploom::on_access;
+using warploom::on_range;
 using warploom::on_volatile;
 using warploom::require_aligned;
 
 #define RETURN_ADDRESS __builtin_return_address(0)
 #define HOOKS(n)                                                                     \
-  void __tsan_read##n(void* p) {                                                     \
-    require_aligned(p, n, false);                                                    \
-    on_access(p, n, false, RETURN_ADDRESS);                                          \
-  }                                                                                  \
-  void __tsan_write##n(void* p) {                                                    \
-    require_aligned(p, n, true);                                                     \
-    on_access(p, n, true, RETURN_ADDRESS);                                           \
-  }                                                                                  \
-  void __tsan_unaligned_read##n(void* p) { on_access(p, n, false, RETURN_ADDRESS); } \
-  void __tsan_unaligned_write##n(void* p) { on_access(p, n, true, RETURN_ADDRESS); } \
+  void __tsan_read##n(void* p) { on_access<n, false, true>(p, RETURN_ADDRESS); }     \
+  void __tsan_write##n(void* p) { on_access<n, true, true>(p, RETURN_ADDRESS); }     \
+  void __tsan_unaligned_read##n(void* p) { on_access<n, false>(p, RETURN_ADDRESS); } \
+  void __tsan_unaligned_write##n(void* p) { on_access<n, true>(p, RETURN_ADDRESS); } \
   void __tsan_read_write##n(void* p) {                                               \
-    require_aligned(p, n, true);                                                     \
-    on_access(p, n, false, RETURN_ADDRESS);                                          \
-    on_access(p, n, true, RETURN_ADDRESS);                                           \
+    on_access<n, false, true>(p, RETURN_ADDRESS);                                    \
+    on_access<n, true>(p, RETURN_ADDRESS);                                           \
   }                                                                                  \
   void __tsan_unaligned_read_write##n(void* p) {                                     \
-    on_access(p, n, false, RETURN_ADDRESS);                                          \
-    on_access(p, n, true, RETURN_ADDRESS);                                           \
+    on_access<n, false>(p, RETURN_ADDRESS);                                          \
+    on_access<n, true>(p, RETURN_ADDRESS);                                           \
   }                                                                                  \
   void __tsan_volatile_read##n(void* p) {                                            \
     require_aligned(p, n, false);                                                    \
@@ -179,20 +246,20 @@ void __tsan_ignore_thread_begin() {}
 void __tsan_ignore_thread_end() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
-void __tsan_read_range(void* p, std::size_t n) { on_access(p, n, false, RETURN_ADDRESS); }
-void __tsan_write_range(void* p, std::size_t n) { on_access(p, n, true, RETURN_ADDRESS); }
+void __tsan_read_range(void* p, std::size_t n) { on_range(p, n, false, RETURN_ADDRESS); }
+void __tsan_write_range(void* p, std::size_t n) { on_range(p, n, true, RETURN_ADDRESS); }
 void* __tsan_memcpy(void* d, const void* s, std::size_t n) {
-  on_access(s, n, false, RETURN_ADDRESS);
-  on_access(d, n, true, RETURN_ADDRESS);
+  on_range(s, n, false, RETURN_ADDRESS);
+  on_range(d, n, true, RETURN_ADDRESS);
   return std::memcpy(d, s, n);
 }
 void* __tsan_memmove(void* d, const void* s, std::size_t n) {
-  on_access(s, n, false, RETURN_ADDRESS);
-  on_access(d, n, true, RETURN_ADDRESS);
+  on_range(s, n, false, RETURN_ADDRESS);
+  on_range(d, n, true, RETURN_ADDRESS);
   return std::memmove(d, s, n);
 }
 void* __tsan_memset(void* d, int v, std::size_t n) {
-  on_access(d, n, true, RETURN_ADDRESS);
+  on_range(d, n, true, RETURN_ADDRESS);
   return std::memset(d, v, n);
 }
 }

@@ -1,12 +1,14 @@
 #include "race.h"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_map>
 
 #include "equal_stores.h"
 #include "history.h"
 #include "kernel.h"
 #include "memory.h"
+#include "quick_access.h"
 #include "report.h"
 #include "variables.h"
 #include "world.h"
@@ -176,14 +178,6 @@ void access_granule(const Actor& actor, uintptr_t address, Kind kind) {
   }
 }
 
-// The bytes of the word at `word` that lie in [start, end), as a mask.
-unsigned bytes_in_word(uintptr_t word, uintptr_t start, uintptr_t end) {
-  unsigned mask = 0xF;
-  if (word < start) mask &= 0xFu << (start - word);
-  if (word + 4 > end) mask &= 0xFu >> (word + 4 - end);
-  return mask;
-}
-
 void access_range(const Actor& actor, const void* address, std::size_t bytes, Kind kind) {
   if (!g_config.race || bytes == 0) return;
   if (g_stores_pending) settle_stores();
@@ -205,95 +199,6 @@ void access_range(const Actor& actor, const void* address, std::size_t bytes, Ki
                 {actor, bytes_in_word(word, start, end), kind, word});
     word += 4;
   }
-}
-
-// --- the way of most accesses of GPU threads -----------------------------------------------------
-
-struct Viewer {
-  const GpuThread& self;
-  Block& block;
-  OpId op;
-  uint32_t number;
-  uint16_t thread;
-  uint32_t base;
-
-  explicit Viewer(const GpuThread& t)
-      : self(t),
-        block(*t.block),
-        op(block.op),
-        number(block.number),
-        thread(t.linear),
-        base(block.base) {}
-
-  // Is the record of an operation that ended before, as the whole block knows? What a block knows,
-  // it does not forget.
-  bool ended_before(const Record& record, bool is_write) const {
-    const Op& other = op_of(record.op);
-    if (other.kind == OpKind::Channel) {
-      auto& known = is_write ? block.known_landing : block.known_reading;
-      const std::pair put(record.op, record.block);
-      if (known == put) return true;
-      if (is_write ? !block.clock.covers_landing(other.channel, record.block)
-                   : !block.clock.covers_reading(other.channel, record.block)) {
-        return false;
-      }
-      known = put;
-      return true;
-    }
-    if (block.clock.agent_time(other.agent) < other.time) return false;
-    block.known_op = record.op;
-    return true;
-  }
-  // Is there nothing to say of this record? False: it needs a closer look.
-  bool past(const Record& record, bool is_write) const {
-    if (record.op == 0) return true;
-    if (record.op != op) return record.op == block.known_op || ended_before(record, is_write);
-    return record.block == number && (record.thread() == thread || record.time() < base);
-  }
-  // Is it of another thread of this block, which nothing can have ordered before us?
-  bool at_once(const Record& record) const {
-    return record.op == op && record.block == number && !self.has_own_clock &&
-           record.time() >= block.warp_base[thread / 32];
-  }
-  bool mine(const Record& record, uint32_t time) const {
-    return record.op == op && record.block == number && record.thread() == thread &&
-           record.time() == time && !record.atomic();
-  }
-};
-
-// False: nothing was done.
-bool quick_read(Granule& granule, std::size_t cell, const Viewer& viewer, Record record) {
-  if (!viewer.past(granule.write.at(cell), true)) return false;
-  const Record& first = granule.reads[0].at(cell);
-  const Record& second = granule.reads[1].at(cell);
-  int slot = 0;
-  if (!viewer.past(first, false)) {
-    slot = 1;
-    if (!viewer.past(second, false)) {
-      // Many threads read one place: see slot_for.
-      if (!viewer.at_once(first) || !viewer.at_once(second)) return false;
-      if (g_config.seed != 0 && !random_below(2)) return true;
-    }
-  }
-  Plane& reads = granule.reads[slot];
-  const Record& known = reads.at(cell);
-  if (viewer.mine(known, record.time())) record.bits |= known.bits & uint64_t{0xF} << 37;
-  if (known != record) reads.set(cell, record);
-  return true;
-}
-
-bool quick_write(Granule& granule, std::size_t cell, const Viewer& viewer, Record record) {
-  const Record& known = granule.write.at(cell);
-  if (!viewer.past(known, true)) return false;
-  for (const Plane& reads : granule.reads) {
-    if (!viewer.past(reads.at(cell), false)) return false;
-  }
-  for (Plane& reads : granule.reads) {
-    if (!(reads.at(cell).mask() & ~record.mask())) reads.clear(cell);
-  }
-  if (viewer.mine(known, record.time())) record.bits |= known.bits & uint64_t{0xF} << 37;
-  if (known != record) granule.write.set(cell, record);
-  return true;
 }
 
 const Clock& effective_clock(const GpuThread& thread) {
@@ -326,25 +231,11 @@ Actor current_actor(uint32_t pc) {
   return {.op = host.op, .clock = &host.clock, .pc = pc};
 }
 
-void access_by_thread(const GpuThread& thread, uintptr_t address, unsigned bytes, bool write,
-                      uint32_t pc) {
-  if (g_stores_pending) settle_stores();
-  const Viewer viewer(thread);
-  const uintptr_t end = address + bytes;
-  for (uintptr_t word = address & ~uintptr_t{3}; word < end; word += 4) {
-    const unsigned mask = bytes_in_word(word, address, end);
-    const Record record{viewer.op, viewer.number,
-                        record_bits(pc, viewer.thread, mask, false, viewer.block.time)};
-    Granule& granule = granule_of(word);
-    const std::size_t cell = word % kGranule / 4;
-    if (write ? quick_write(granule, cell, viewer, record)
-              : quick_read(granule, cell, viewer, record)) {
-      continue;
-    }
-    const uintptr_t from = std::max(word, address);
-    access_range(current_actor(pc), reinterpret_cast<const void*>(from),
-                 std::min(word + 4, end) - from, write ? Kind::Write : Kind::Read);
-  }
+void access_in_word(uintptr_t address, unsigned mask, bool write, uint32_t pc) {
+  const auto first = static_cast<unsigned>(std::countr_zero(mask));
+  const auto* p = reinterpret_cast<const void*>(address + first);
+  const auto bytes = static_cast<std::size_t>(std::popcount(mask));
+  access_range(current_actor(pc), p, bytes, write ? Kind::Write : Kind::Read);
 }
 
 void access_read(const Actor& actor, const void* address, std::size_t bytes) {

@@ -57,9 +57,6 @@ void access_write(const Actor& actor, const void* address, std::size_t bytes);
 void access_atomic(const Actor& actor, const void* address, std::size_t bytes, bool writes);
 
 constexpr std::size_t kWidestAccess = 16;  // bytes of one instruction
-// The same for a plain access of a few bytes of emulated memory by the running GPU thread.
-void access_by_thread(const GpuThread& thread, uintptr_t address, unsigned bytes, bool write,
-                      uint32_t pc);
 
 // Decides on stores that raced: both may have stored the same value. Called before anything else
 // can change memory, and at the end.

@@ -192,7 +192,7 @@ uint32_t program_offset(const void* return_address) {
   return g_current ? offset_in(g_current->process, reinterpret_cast<uintptr_t>(return_address)) : 0;
 }
 
-Frames walk_frames(const Fiber& fiber, const void* frame_pointer, const void* pc) {
+Frames walk_frames(const Fiber& fiber, const void* frame_pointer, const void* pc, int most) {
   Frames frames;
   int count = 0;
   const auto keep = [&](uintptr_t return_address) {
@@ -204,7 +204,7 @@ Frames walk_frames(const Fiber& fiber, const void* frame_pointer, const void* pc
   const auto low = reinterpret_cast<uintptr_t>(fiber.stack);
   const uintptr_t high = low + fiber.stack_bytes;
   auto frame = reinterpret_cast<uintptr_t>(frame_pointer);
-  while (frame >= low && frame + 16 <= high && count < Frames::kMax) {
+  while (frame >= low && frame + 16 <= high && count < most) {
     const auto* words = reinterpret_cast<const uintptr_t*>(frame);
     keep(words[1]);
     if (words[0] <= frame) break;
@@ -216,6 +216,10 @@ Frames walk_frames(const Fiber& fiber, const void* frame_pointer, const void* pc
 Frames capture_frames() {
   if (!g_current) return {};
   return walk_frames(*g_current, __builtin_frame_address(0), nullptr);
+}
+
+uint32_t program_place() {
+  return g_current ? walk_frames(*g_current, __builtin_frame_address(0), nullptr, 1).pc[0] : 0;
 }
 
 Frames frames_of(const Fiber& fiber) {

@@ -40,7 +40,9 @@ void report_exit(int rank, int code);
 Frames capture_frames();
 // The same for a fiber that is blocked, and from given registers.
 Frames frames_of(const Fiber& fiber);
-Frames walk_frames(const Fiber& fiber, const void* frame_pointer, const void* pc);
+Frames walk_frames(const Fiber& fiber, const void* frame_pointer, const void* pc,
+                   int most = Frames::kMax);
+uint32_t program_place();  // only the innermost frame; 0 if there is none
 uint32_t program_offset(const void* return_address);  // 0 if it is not in the program
 
 // For other parts of the report: one signed line, and JSON of a string and of frames.

@@ -16,6 +16,7 @@ namespace warploom {
 
 uintptr_t g_variables_start = 0, g_variables_end = 0;
 int g_active_device = 0;
+KnownVariable g_known_variables[kKnownVariables];
 
 namespace {
 
@@ -49,6 +50,8 @@ Image snapshot() {
   return image;
 }
 
+void forget_known_variables() { std::ranges::fill(g_known_variables, KnownVariable{}); }
+
 }  // namespace
 
 const Variable* find_variable_slow(const void* p) {
@@ -67,8 +70,18 @@ uintptr_t shadow_of(const void* p) {
          (reinterpret_cast<uintptr_t>(p) - variable->start);
 }
 
+void know_variable(uintptr_t address) {
+  const auto* p = reinterpret_cast<const void*>(address);
+  const Variable* variable = find_variable(p);
+  const uintptr_t shadow = variable ? shadow_of(p) : 0;
+  if (!shadow) return;
+  const uintptr_t end = variable->start + variable->bytes;
+  known_variable(address) = {variable->start, end, address - shadow};
+}
+
 void activate_device_slow(int device) {
   if (!g_config.single_process) return;
+  forget_known_variables();
   if (g_initial.empty()) g_initial = snapshot();
   g_images[g_active_device] = snapshot();
   auto it = g_images.find(device);
@@ -80,6 +93,7 @@ void activate_device_slow(int device) {
 void register_variable(const void* address, std::size_t bytes, const char* name, bool managed) {
   const auto start = reinterpret_cast<uintptr_t>(address);
   if (g_variables.contains(start) || bytes == 0) return;
+  forget_known_variables();
   const int rank = current_process().rank;
   std::size_t& used = g_used[rank];
   // Granules of the history are not shared between variables.

@@ -29,6 +29,19 @@ inline const Variable* find_variable(const void* p) {
 }
 // Where the history of `p` lies; 0 if it has none.
 uintptr_t shadow_of(const void* p);
+
+// Variables that device code has accessed, by address: [start, end), and how many bytes before it
+// the history lies.
+struct KnownVariable {
+  uintptr_t start = 0, end = 0, distance = 0;
+};
+constexpr unsigned kKnownVariables = 256;
+extern KnownVariable g_known_variables[kKnownVariables];
+inline KnownVariable& known_variable(uintptr_t address) {
+  return g_known_variables[address / 64 % kKnownVariables];
+}
+// Notes the variable that holds `address`, if it has a history.
+void know_variable(uintptr_t address);
 // Puts the values of `device` in place.
 void activate_device_slow(int device);
 extern int g_active_device;
