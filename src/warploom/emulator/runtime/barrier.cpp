@@ -3,6 +3,8 @@
 #include "report.h"
 #include "timing.h"
 
+#include <algorithm>
+
 namespace warploom {
 
 namespace {
@@ -21,9 +23,9 @@ void report_divergence(const Block& block, const BarrierState& barrier, const ch
 
 // A thread that did some work and ended without the barrier skipped it. One that returned at
 // once, as a bounds guard does, is counted out of the barrier by the hardware.
-bool somebody_skipped(const Block& block, uint32_t passed) {
+bool somebody_skipped(const Block& block, uint32_t reached) {
   for (const GpuThread& thread : block.threads) {
-    if (thread.finished && thread.touched_memory && thread.barriers_passed <= passed) return true;
+    if (thread.finished && thread.touched_memory && thread.barriers_reached < reached) return true;
   }
   return false;
 }
@@ -65,7 +67,6 @@ void trace_opening(const Block& block, const BarrierState& barrier) {
   barrier.count = barrier.any = 0;
   barrier.all = 1;
   barrier.sites_differ = false;
-  barrier.generation++;
   // A named barrier of a part of the block orders the others as well here: too much order hides
   // races between the parts, but raises no false alarm.
   order_block(block);
@@ -86,17 +87,22 @@ std::string progress_of(const BarrierState& barrier) {
 // Frames lie on the stack of whoever captures them: not on that of a thread that waits.
 [[gnu::noinline]] void capture_into(Frames& frames) { frames = capture_frames(); }
 
-[[gnu::noinline]] void arrive_first(BarrierState& barrier, int site, const char* what) {
+[[gnu::noinline]] void arrive_first(BarrierState& barrier, unsigned expected, int site,
+                                    const char* what) {
+  barrier.waiting.reserve(expected);
   barrier.site = site;
   capture_into(barrier.where);
   barrier.reason.what = what;
   if (!barrier.reason.detail) barrier.reason.detail = [&barrier] { return progress_of(barrier); };
 }
 
-void arrive(Block& block, BarrierState& barrier, unsigned expected, int site, const char* what) {
-  GpuThread& self = *current_thread();
+// Did the barrier open? False: the running fiber waits at it.
+inline bool arrive(GpuThread& self, BarrierState& barrier, unsigned expected, int site,
+                   const char* what) {
+  Block& block = *self.block;
+  self.barriers_reached++;
   if (barrier.arrived == 0) {
-    arrive_first(barrier, site, what);
+    arrive_first(barrier, std::min(expected, block.live), site, what);
   } else if (barrier.site != site) {
     barrier.sites_differ = true;
     capture_into(barrier.other);
@@ -104,21 +110,19 @@ void arrive(Block& block, BarrierState& barrier, unsigned expected, int site, co
   barrier.expected = expected;
   barrier.arrived++;
   if (self.group_call && barrier.in_group_call++ == 0) capture_into(barrier.group_where);
-  const uint64_t generation = barrier.generation;
-  if (barrier.arrived >= expected) {
-    if (&barrier == &block.barrier && expected < block.threads.size() &&
-        barrier.in_group_call == 0 && somebody_skipped(block, self.barriers_passed)) {
-      report_divergence(block, barrier, "ended without a barrier that others wait at");
-    }
-    open_barrier(block, barrier);
-  } else {
-    barrier.waiting.push_back(g_current);
-    while (barrier.generation == generation) block_current(barrier.reason);
+  if (barrier.arrived < expected) {
+    barrier.waiting.push_back(self.fiber);
+    return false;
   }
-  self.barriers_passed++;
+  if (&barrier == &block.barrier && expected < block.threads.size() && barrier.in_group_call == 0 &&
+      somebody_skipped(block, self.barriers_reached)) {
+    report_divergence(block, barrier, "ended without a barrier that others wait at");
+  }
+  open_barrier(block, barrier);
+  return true;
 }
 
-GpuThread& thread_or_stop() {
+inline GpuThread& thread_or_stop() {
   GpuThread* thread = current_thread();
   if (!thread) stop_unsupported("__syncthreads", "it was called outside of a kernel");
   return *thread;
@@ -126,28 +130,64 @@ GpuThread& thread_or_stop() {
 
 }  // namespace
 
-int block_barrier(BarrierVote vote, int predicate, int site) {
-  Block& block = *thread_or_stop().block;
+namespace {
+
+void* wait_at(BarrierState& barrier, Fiber* self, Fiber* next, void* stack_pointer) {
+  self->state = FiberState::Blocked;
+  self->reason = &barrier.reason;
+  return hand_over(stack_pointer, next);
+}
+
+[[gnu::noinline]] void* arrive_slowly(int site, void* stack_pointer) {
+  GpuThread& self = thread_or_stop();
+  Block& block = *self.block;
+  if (arrive(self, block.barrier, block.live, site, "__syncthreads")) return stack_pointer;
+  return wait_at(block.barrier, self.fiber, block.next_fiber(), stack_pointer);
+}
+
+}  // namespace
+
+// Of block_barrier, by the thread whose registers lie at `stack_pointer`: what to load instead.
+// Most threads come to a call where others wait already, and there is one that goes on meanwhile.
+extern "C" [[gnu::flatten]] void* warploom_arrive(int site, void* stack_pointer) {
+  Fiber* self = g_current;
+  GpuThread* thread = current_thread();
+  if (!thread) return arrive_slowly(site, stack_pointer);
+  Block& block = *thread->block;
   BarrierState& barrier = block.barrier;
+  if (barrier.arrived == 0 || barrier.arrived + 1 >= block.live || barrier.site != site ||
+      thread->group_call || block.turn_is_over() ||
+      barrier.waiting.size() == barrier.waiting.capacity()) {
+    return arrive_slowly(site, stack_pointer);
+  }
+  barrier.arrived++;
+  thread->barriers_reached++;
+  barrier.waiting.push_back(self);
+  return wait_at(barrier, self, block.next_in_turn(), stack_pointer);
+}
+
+int voting_barrier(BarrierVote vote, int predicate, int site) {
+  BarrierState& barrier = thread_or_stop().block->barrier;
   barrier.count += predicate != 0;
   barrier.all &= predicate != 0;
   barrier.any |= predicate != 0;
-  arrive(block, barrier, block.live, site, "__syncthreads");
+  block_barrier(site);
   switch (vote) {
     case BarrierVote::Count:
       return barrier.result_count;
     case BarrierVote::And:
       return barrier.result_all;
-    case BarrierVote::Or:
-      return barrier.result_any;
     default:
-      return 0;
+      return barrier.result_any;
   }
 }
 
 void named_barrier(unsigned id, unsigned threads, int site) {
-  Block& block = *thread_or_stop().block;
-  arrive(block, block.named_barriers[id], threads ? threads : block.live, site, "a named barrier");
+  GpuThread& self = thread_or_stop();
+  BarrierState& barrier = self.block->named_barriers[id];
+  if (!arrive(self, barrier, threads ? threads : self.block->live, site, "a named barrier")) {
+    block_current(barrier.reason);
+  }
 }
 
 void* part_memory(unsigned part, std::size_t bytes) {
@@ -161,7 +201,7 @@ void barrier_after_exit(Block& block) {
   barrier.expected = block.live;
   if (barrier.arrived == 0 || barrier.arrived < block.live) return;
   const GpuThread* waiting = barrier.waiting.front()->gpu;
-  if (barrier.in_group_call == 0 && somebody_skipped(block, waiting->barriers_passed)) {
+  if (barrier.in_group_call == 0 && somebody_skipped(block, waiting->barriers_reached)) {
     report_divergence(block, barrier, "ended without a barrier that others wait at");
   }
   open_barrier(block, barrier);

@@ -311,7 +311,7 @@ void sync_block(const char* op) {
   }
   const auto expected = static_cast<unsigned>(thread->block->threads.size());
   thread->group_call = op;
-  const auto took_part = static_cast<unsigned>(block_barrier(BarrierVote::Count, 1, site_of(op)));
+  const auto took_part = static_cast<unsigned>(voting_barrier(BarrierVote::Count, 1, site_of(op)));
   thread->group_call = nullptr;
   if (took_part < expected) report_partial(op, took_part, expected, "block");
 }

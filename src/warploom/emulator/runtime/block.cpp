@@ -48,7 +48,7 @@ void Block::make_threads() {
     thread.index = index;
     thread.linear = static_cast<uint16_t>(t);
     thread.finished = thread.touched_memory = thread.has_suspect = false;
-    thread.barriers_passed = 0;
+    thread.barriers_reached = 0;
     thread.block = this;
     thread.fiber = nullptr;
     thread.stored_to = -1;
@@ -69,6 +69,7 @@ void Block::work() {
     g_stats.threads++;
     if (g_timed) begin_thread(*this);
     kernel->body.invoke(kernel->body.closure);
+    __builtin_prefetch(self->stack);  // see check_stack
     finish_thread(thread);
   }
   check_stack(*this, *self);
@@ -113,8 +114,9 @@ bool Block::begin_turn() {
 
 Fiber* Block::next_turn() {
   // At random, another block, stream or message may come between: see run.
-  if (random_schedule() || !begin_turn()) return nullptr;
-  return turn[turn_at++];
+  if (random_schedule()) return nullptr;
+  if (ready.empty() && next_thread < threads.size()) return create_block_fiber(*this);
+  return begin_turn() ? turn[turn_at++] : nullptr;
 }
 
 void Block::run() {
@@ -124,8 +126,7 @@ void Block::run() {
   if (threads.empty()) make_threads();
   while (begin_turn()) {
     while (Fiber* fiber = next_fiber()) {
-      Fiber* back = resume(fiber);
-      if (back->state == FiberState::Done) recycle(back);
+      resume(fiber);
     }
     // Another block, stream or message may come between, in any order.
     if (live && random_schedule() && (gives_way || random_below(4) == 0)) break;

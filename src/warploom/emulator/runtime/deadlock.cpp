@@ -21,7 +21,7 @@ struct WaitGroup {
 using WaitGroups = std::map<std::string, WaitGroup>;
 
 std::string reason_of(const Fiber& fiber) {
-  if (!fiber.reason) return "code that is ready to run";
+  if (fiber.state != FiberState::Blocked) return "code that is ready to run";
   std::string text = fiber.reason->what;
   if (fiber.reason->detail) text += " (" + fiber.reason->detail() + ")";
   return text;

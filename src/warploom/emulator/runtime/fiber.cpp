@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "kernel.h"
 #include "stats.h"
+#include "timing.h"
 
 namespace warploom {
 
@@ -18,6 +20,11 @@ namespace {
 
 constexpr uintptr_t kHostStacks = 0x0C0000000000;
 constexpr std::size_t kHostStacksBytes = std::size_t{256} << 30;
+// Pages a power of two apart would all use the same few entries of the TLB: an unused one between
+// the stacks spreads them.
+constexpr std::size_t kGap = 4 << 10;
+// Where a stack begins: it differs in cache lines, and leaves room in the same page.
+constexpr std::size_t kColours = 48;
 
 void* g_scheduler_stack = nullptr;
 uintptr_t g_gpu_top = kGpuStacks, g_host_top = kHostStacks;
@@ -38,14 +45,17 @@ char* take_stack(std::size_t bytes) {
   if (top == (gpu ? kGpuStacks : kHostStacks)) {
     reserve(top, gpu ? kGpuStacksBytes : kHostStacksBytes);
   }
-  char* stack = reinterpret_cast<char*>(top);
-  top += bytes;
+  char* stack = reinterpret_cast<char*>(top + kGap);
+  top += kGap + bytes;
   return stack;
 }
 
 }  // namespace
 
-// Saves the callee-saved registers on the stack, swaps stacks, restores (System V and AAPCS64).
+// warploom_switch saves the callee-saved registers on the stack, swaps stacks, restores (System V
+// and AAPCS64). warploom_block_barrier is called by the program (block_barrier in device.h): it
+// saves the same way, asks warploom_arrive whose stack goes on, and returns there. Threads that
+// meet at one call return to one address, so the processor foresees where to.
 extern "C" void warploom_switch(void** save, void* load);
 #if defined(__x86_64__)
 asm(R"(
@@ -68,8 +78,31 @@ warploom_switch:
   popq %rbp
   ret
 .size warploom_switch, .-warploom_switch
+
+.globl warploom_block_barrier
+.type warploom_block_barrier, @function
+warploom_block_barrier:
+  pushq %rbp
+  movq %rsp, %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, %rsi
+  subq $8, %rsp
+  call warploom_arrive
+  movq %rax, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size warploom_block_barrier, .-warploom_block_barrier
 )");
-constexpr int kSavedWords = 6;
+constexpr int kSavedWords = 5;  // below the frame record
 #elif defined(__aarch64__)
 asm(R"(
 .globl warploom_switch
@@ -102,18 +135,62 @@ warploom_switch:
   add sp, sp, #176
   ret
 .size warploom_switch, .-warploom_switch
+
+.globl warploom_block_barrier
+.type warploom_block_barrier, %function
+warploom_block_barrier:
+  sub sp, sp, #176
+  stp x19, x20, [sp, #0]
+  stp x21, x22, [sp, #16]
+  stp x23, x24, [sp, #32]
+  stp x25, x26, [sp, #48]
+  stp x27, x28, [sp, #64]
+  stp x29, x30, [sp, #80]
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  add x29, sp, #80
+  mov x1, sp
+  bl warploom_arrive
+  mov sp, x0
+  ldp x19, x20, [sp, #0]
+  ldp x21, x22, [sp, #16]
+  ldp x23, x24, [sp, #32]
+  ldp x25, x26, [sp, #48]
+  ldp x27, x28, [sp, #64]
+  ldp x29, x30, [sp, #80]
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  add sp, sp, #176
+  ret
+.size warploom_block_barrier, .-warploom_block_barrier
 )");
+constexpr int kSavedWords = 10;  // below the frame record
 #else
 #error "warploom-emu: fibers are written for x86-64 and aarch64 only"
 #endif
 
 static void fiber_main() {
   Fiber* self = g_current;
-  // A block's fiber is resumed again for another block.
-  for (;;) {
+  if (!self->block) {
     self->entry();
     self->state = FiberState::Done;
     switch_to_scheduler();
+  }
+  // A block's fiber is resumed again for another block.
+  for (;;) {
+    self->block->work();
+    self->state = FiberState::Done;
+    Fiber* next = self->block->next_fiber();
+    g_idle.push_back(self);
+    if (next) {
+      switch_to(next);
+    } else {
+      switch_to_scheduler();
+    }
   }
 }
 
@@ -122,19 +199,19 @@ static Fiber* create_fiber(std::size_t stack_bytes, std::function<void()> entry)
   fiber->stack = take_stack(stack_bytes);
   fiber->stack_bytes = stack_bytes;
   fiber->entry = std::move(entry);
-  // Stacks lie a power of two apart: without an offset they would all use the same cache lines.
-  const std::size_t number = reinterpret_cast<uintptr_t>(fiber->stack) / stack_bytes;
-  const std::size_t offset = 64 + number * 5 % 128 * 64;
+  // Stacks lie whole pages apart: without an offset they would all use the same cache lines.
+  const std::size_t number = reinterpret_cast<uintptr_t>(fiber->stack) / (kGap + stack_bytes);
+  const std::size_t offset = 64 + number * 5 % kColours * 64;
   auto* top = reinterpret_cast<void**>(fiber->stack + stack_bytes - offset);
 #if defined(__x86_64__)
   // A null return address above fiber_main ends frame-pointer walks and keeps 16-byte alignment.
   *--top = nullptr;
   *--top = reinterpret_cast<void*>(&fiber_main);
-  for (int i = 0; i < kSavedWords; i++) *--top = nullptr;
+  for (int i = 0; i <= kSavedWords; i++) *--top = nullptr;
 #else
   top -= 22;
   std::memset(top, 0, 22 * sizeof(void*));
-  top[11] = reinterpret_cast<void*>(&fiber_main);
+  top[kSavedWords + 1] = reinterpret_cast<void*>(&fiber_main);
 #endif
   fiber->stack_pointer = top;
   return fiber;
@@ -147,17 +224,20 @@ Fiber* create_host_fiber(std::function<void()> entry) {
 Fiber* create_block_fiber(Block& block) {
   Fiber* fiber;
   if (g_idle.empty()) {
-    fiber = create_fiber(kGpuStackBytes, [] { g_current->block->work(); });
+    fiber = create_fiber(kGpuStackBytes, {});
   } else {
     fiber = g_idle.back();
     g_idle.pop_back();
+    if (!g_idle.empty()) prefetch_stack(*g_idle.back());
+    if (g_idle.size() > 1) __builtin_prefetch(g_idle[g_idle.size() - 2]);
   }
   fiber->state = FiberState::Ready;
   fiber->block = &block;
   fiber->process = block.kernel->process;
   fiber->device = block.kernel->device;
   fiber->budget = 0;
-  fiber->polled = nullptr;
+  fiber->has_polled = false;
+  if (!g_timed) return fiber;
   fiber->time = fiber->waited = fiber->communicated = fiber->loading = 0;
   fiber->polling_since = fiber->polling_until = 0;
   fiber->polled_at = fiber->operations = 0;
@@ -165,29 +245,29 @@ Fiber* create_block_fiber(Block& block) {
   return fiber;
 }
 
-void recycle(Fiber* fiber) { g_idle.push_back(fiber); }
-
 // The C++ library keeps the exceptions in flight per OS thread; ours are per fiber.
-static void* const g_exceptions = abi::__cxa_get_globals();
+static auto** const g_exceptions = reinterpret_cast<void**>(abi::__cxa_get_globals());
 
-static void leave(Fiber* fiber) {
-  std::memcpy(fiber->exceptions, g_exceptions, sizeof fiber->exceptions);
+static inline void leave(Fiber* fiber) {
+  if (!g_exceptions[0] && !g_exceptions[1]) return;
+  fiber->in_exception = true;
+  for (int i = 0; i < 2; i++) fiber->exceptions[i] = std::exchange(g_exceptions[i], nullptr);
 }
 
-static void enter(Fiber* fiber) {
+static inline void enter(Fiber* fiber) {
   g_stats.switches++;
   g_current = fiber;
   fiber->state = FiberState::Running;
-  std::memcpy(g_exceptions, fiber->exceptions, sizeof fiber->exceptions);
+  if (!fiber->in_exception) return;
+  fiber->in_exception = false;
+  for (int i = 0; i < 2; i++) g_exceptions[i] = fiber->exceptions[i];
 }
 
-Fiber* resume(Fiber* fiber) {
+void resume(Fiber* fiber) {
   enter(fiber);
   warploom_switch(&g_scheduler_stack, fiber->stack_pointer);
-  Fiber* back = g_current;
-  leave(back);
+  leave(g_current);
   g_current = nullptr;
-  return back;
 }
 
 void switch_to_scheduler() { warploom_switch(&g_current->stack_pointer, g_scheduler_stack); }
@@ -199,12 +279,17 @@ void switch_to(Fiber* next) {
   if (next != self) warploom_switch(&self->stack_pointer, next->stack_pointer);
 }
 
+void* hand_over(void* stack_pointer, Fiber* next) {
+  Fiber* self = g_current;
+  self->stack_pointer = stack_pointer;
+  if (!next) return g_scheduler_stack;
+  leave(self);
+  enter(next);
+  return next->stack_pointer;
+}
+
 void* saved_frame_pointer(const Fiber* fiber) {
-#if defined(__x86_64__)
-  return static_cast<void**>(fiber->stack_pointer)[5];
-#else
-  return static_cast<void**>(fiber->stack_pointer)[10];
-#endif
+  return static_cast<void**>(fiber->stack_pointer) + kSavedWords;
 }
 
 bool stack_overflowed(const Fiber* fiber) {

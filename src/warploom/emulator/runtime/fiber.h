@@ -27,23 +27,25 @@ struct WaitReason {
   bool detail_stays_true = false;            // it also fits when the wait is over
 };
 
-enum class FiberState { Ready, Running, Blocked, Done };
+enum class FiberState : uint8_t { Ready, Running, Blocked, Done };
 
-// What a switch and an access touch comes first: it shares a cache line.
+// What a switch, an access and a start touch comes first, in one cache line.
 struct alignas(64) Fiber {
   void* stack_pointer = nullptr;
-  GpuThread* gpu = nullptr;  // the GPU thread that it runs now, if any
-  Block* block = nullptr;    // the block that it works for, if any
+  GpuThread* gpu = nullptr;    // the GPU thread that it runs now, if any
+  Block* block = nullptr;      // the block that it works for, if any
+  Process* process = nullptr;  // whose code it runs
   FiberState state = FiberState::Ready;
   bool polling = false;                // ready, but only re-reads memory until somebody changes it
+  bool has_polled = false;             // `polled` means something
+  bool in_exception = false;           // `exceptions` are to be put back
   int device = kNoDevice;              // whose memory it may touch without a second look
   uint32_t budget = 0;                 // accesses since it last yielded
-  const WaitReason* reason = nullptr;  // lives while it waits
-  void* exceptions[2] = {};            // the C++ library's per-thread exception state
-  HostThread* host = nullptr;          // the host thread that it is, if any
-  Process* process = nullptr;          // whose code it runs
-  const void* polled = nullptr;        // last address that it read as a poll
+  const WaitReason* reason = nullptr;  // while it is Blocked
   char* stack = nullptr;               // lowest address
+  HostThread* host = nullptr;          // the host thread that it is, if any
+  const void* polled = nullptr;        // last address that it read as a poll
+  void* exceptions[2] = {};            // the C++ library's per-thread exception state
   std::size_t stack_bytes = 0;
   std::function<void()> entry;
   // Modelled time (timing.h), and how much of it the fiber waited or was communicating.
@@ -62,12 +64,19 @@ constexpr std::size_t kGpuStackBytes = 256 << 10;
 constexpr std::size_t kHostStackBytes = 64 << 20;
 
 Fiber* create_host_fiber(std::function<void()> entry);
-// Works for `block` until no thread of it is left to start; is then Done and can be recycled.
+// Works for `block` until no thread of it is left to start; is then Done and used again.
 Fiber* create_block_fiber(Block& block);
-void recycle(Fiber* fiber);
-Fiber* resume(Fiber* fiber);  // scheduler to fiber; returns the one that came back
+void resume(Fiber* fiber);    // scheduler to fiber; returns when a fiber switches back
 void switch_to_scheduler();   // fiber to scheduler
 void switch_to(Fiber* next);  // fiber to fiber
+// The running fiber has saved its registers at `stack_pointer`; what to load instead, so that
+// `next` runs, or the scheduler (nullptr).
+void* hand_over(void* stack_pointer, Fiber* next);
+// Stacks of many threads do not fit into the first cache: that of the next one is fetched early.
+inline void prefetch_stack(const Fiber& next) {
+  const char* stack = static_cast<const char*>(next.stack_pointer);
+  for (int line = 0; line < 4; line++) __builtin_prefetch(stack + 64 * line);
+}
 // Frame pointer of a fiber that is not running, to walk its stack.
 void* saved_frame_pointer(const Fiber* fiber);
 bool stack_overflowed(const Fiber* fiber);

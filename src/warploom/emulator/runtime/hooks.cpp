@@ -181,9 +181,10 @@ inline void on_volatile(const void* p, unsigned bytes, bool write) {
 
 void note_poll(const void* address) {
   Fiber* self = g_current;
-  if (self->polled == address) {
+  if (self->has_polled && self->polled == address) {
     poll_current();
   } else {
+    self->has_polled = true;
     self->polled = address;
   }
 }

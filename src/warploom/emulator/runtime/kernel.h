@@ -30,7 +30,7 @@ struct alignas(64) GpuThread {
   // A plain read that raced with an atomic: no defect if a compare-and-swap on the same address
   // follows, which is how CUDA programs build their own atomics.
   bool has_suspect = false;
-  uint32_t barriers_passed = 0;
+  uint32_t barriers_reached = 0;  // of the whole block, and named ones
   Block* block = nullptr;
   Fiber* fiber = nullptr;
   const char* group_call = nullptr;  // the NCCL operation whose group barrier it is in
@@ -63,7 +63,6 @@ struct BarrierState {
   bool sites_differ = false;
   unsigned in_group_call = 0;  // threads that came from an NCCL operation of the whole block
   int count = 0, all = 1, any = 0, result_count = 0, result_all = 0, result_any = 0;
-  uint64_t generation = 0;
   Frames where, other, group_where;
   WaitReason reason{};
   std::vector<Fiber*> waiting;
@@ -99,7 +98,9 @@ struct Block final : Runnable {
   unsigned next_thread = 0, live = 0;
   std::vector<Fiber*> ready;
   // Who runs next while the block has its turn; nullptr: the scheduler decides.
-  Fiber* next_fiber();
+  Fiber* next_fiber() { return turn_is_over() ? next_turn() : next_in_turn(); }
+  bool turn_is_over() const { return turn_at == turn.size(); }
+  Fiber* next_in_turn();
   void work();    // what each of its fibers does
   int slot = -1;  // shared memory slot
   std::size_t shared_used = 0;
@@ -168,14 +169,11 @@ struct Kernel {
   double start_time = 0;
 };
 
-inline Fiber* Block::next_fiber() {
-  if (turn_at >= turn.size()) return next_turn();
-  // Stacks of many threads do not fit into the first cache: those of the next ones are fetched now.
+inline Fiber* Block::next_in_turn() {
   if (turn_at + 2 < turn.size()) {
     __builtin_prefetch(turn[turn_at + 2]);
-    const char* stack = static_cast<const char*>(turn[turn_at + 1]->stack_pointer);
     __builtin_prefetch(turn[turn_at + 1]->gpu);
-    for (int line = 0; line < 4; line++) __builtin_prefetch(stack + 64 * line);
+    prefetch_stack(*turn[turn_at + 1]);
   }
   return turn[turn_at++];
 }

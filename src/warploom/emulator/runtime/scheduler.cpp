@@ -166,7 +166,6 @@ void block_current(const WaitReason& reason) {
   self->reason = &reason;
   self->state = FiberState::Blocked;
   switch_away();
-  self->reason = nullptr;
 }
 
 void yield_current() {
@@ -186,7 +185,6 @@ void poll_current(bool computing) {
   g_polling.push_back(self);
   if (computing) g_computing++;
   switch_away();
-  self->reason = nullptr;
 }
 
 void WaitQueue::sleep(const WaitReason& reason) {

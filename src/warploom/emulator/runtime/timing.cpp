@@ -88,7 +88,6 @@ void sleep_until_turn(bool polls) {
   self->reason = &kTurn;
   push(self->time, nullptr, self, -1, polls);
   switch_to_scheduler();
-  self->reason = nullptr;
 }
 
 }  // namespace

@@ -59,9 +59,7 @@ struct ncclCoopCta {
   }
   WARPLOOM_UNCHECKED int size() const { return static_cast<int>(warploom::block_dimension().x); }
   WARPLOOM_UNCHECKED int num_threads() const { return size(); }
-  WARPLOOM_UNCHECKED void sync(int site = __builtin_LINE()) {
-    warploom::block_barrier(warploom::BarrierVote::None, 0, site);
-  }
+  WARPLOOM_UNCHECKED void sync(int site = __builtin_LINE()) { warploom::block_barrier(site); }
 };
 
 #if WARPLOOM_NCCL_VERSION >= 22900

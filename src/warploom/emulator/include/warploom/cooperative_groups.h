@@ -64,7 +64,7 @@ class thread_group {
         return warploom::named_barrier(kFirstPart + size_ * 64 + details::linear_thread() / size_,
                                        size_, site);
       case details::Shape::Block:
-        warploom::block_barrier(warploom::BarrierVote::None, 0, site);
+        warploom::block_barrier(site);
         return;
       default:
         return warploom::grid_barrier(site);
@@ -92,9 +92,7 @@ class thread_block : public thread_group {
   static dim3 thread_index() { return threadIdx; }
   static dim3 group_dim() { return blockDim; }
   static dim3 dim_threads() { return blockDim; }
-  static void sync(int site = __builtin_LINE()) {
-    warploom::block_barrier(warploom::BarrierVote::None, 0, site);
-  }
+  static void sync(int site = __builtin_LINE()) { warploom::block_barrier(site); }
 };
 inline thread_block this_thread_block() { return thread_block(); }
 // What CUDA wants for tiles of several warps; ours need nothing of it.

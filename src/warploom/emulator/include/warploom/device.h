@@ -89,9 +89,11 @@ dim3 block_dimension() __attribute__((const));
 dim3 grid_dimension() __attribute__((const));
 unsigned lane_index() __attribute__((const));
 
-enum class BarrierVote { None, Count, And, Or };
-// `site` is the line of the call: threads that meet at different lines have diverged.
-int block_barrier(BarrierVote vote, int predicate, int site);
+// `site` is the line of the call: threads that meet at different lines have diverged. Assembly: it
+// hands over to the next thread without a C++ frame in between.
+void block_barrier(int site) __asm__("warploom_block_barrier");
+enum class BarrierVote { Count, And, Or };
+int voting_barrier(BarrierVote vote, int predicate, int site);
 void named_barrier(unsigned id, unsigned threads, int site);
 // Memory that the threads of one part of the block share: what they exchange between barriers.
 void* part_memory(unsigned part, std::size_t bytes);

@@ -3,17 +3,15 @@
 
 #include "qualifiers.h"
 
-inline void __syncthreads(int site = __builtin_LINE()) {
-  warploom::block_barrier(warploom::BarrierVote::None, 0, site);
-}
+inline void __syncthreads(int site = __builtin_LINE()) { warploom::block_barrier(site); }
 inline int __syncthreads_count(int predicate, int site = __builtin_LINE()) {
-  return warploom::block_barrier(warploom::BarrierVote::Count, predicate, site);
+  return warploom::voting_barrier(warploom::BarrierVote::Count, predicate, site);
 }
 inline int __syncthreads_and(int predicate, int site = __builtin_LINE()) {
-  return warploom::block_barrier(warploom::BarrierVote::And, predicate, site);
+  return warploom::voting_barrier(warploom::BarrierVote::And, predicate, site);
 }
 inline int __syncthreads_or(int predicate, int site = __builtin_LINE()) {
-  return warploom::block_barrier(warploom::BarrierVote::Or, predicate, site);
+  return warploom::voting_barrier(warploom::BarrierVote::Or, predicate, site);
 }
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFu) { warploom::warp_barrier(mask); }
 inline unsigned __activemask(int site = __builtin_LINE()) { return warploom::active_mask(site); }
