@@ -32,7 +32,7 @@ def read(name: str) -> tuple[tuple[Finding, ...], int, bool]:
         ("memcheck_past_end", "out_of_bounds", 8, "past_end"),
         ("memcheck_shared_past_end", "out_of_bounds", 12, "shared_past_end"),
         ("memcheck_misaligned", "misaligned", 35, "misaligned"),
-        ("initcheck_unset", "uninitialised_read", 21, "unset"),
+        ("initcheck_unset", "uninitialized_read", 21, "unset"),
     ],
 )
 def test_a_bad_access_names_kind_line_kernel_and_thread(

@@ -16,7 +16,9 @@ from warploom.emulator.build import EmulatorBuild, version_code
 from warploom.emulator.locate import locate_finding, stacks_of
 from warploom.emulator.report import Report, parse_report
 from warploom.emulator.run_records import (
+    UNINITIALIZED,
     EmulatorRun,
+    FreshRead,
     Readback,
     RunOptions,
     State,
@@ -39,6 +41,8 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "node_size": options.node_size or options.ranks,
         "processes": 0 if options.processes == "per_rank" else options.process_count,
         "seed": options.run.seed,
+        "fresh_word": options.fresh_word,
+        "fresh_other": options.fresh_other,
         "timing": options.run.timing,
         "race": int(options.race),
         "readbacks": int(options.readbacks),
@@ -52,7 +56,8 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
     if options.machine is not None:
         values["timed"] = 1
         values |= {f"machine.{name}": f"{v!r}" for name, v in options.machine.values.items()}
-    return "".join(f"{key}={value}\n" for key, value in values.items()).encode()
+    lines = [*values.items(), *(("fresh_site", site) for site in options.fresh_sites)]
+    return "".join(f"{key}={value}\n" for key, value in lines).encode()
 
 
 def _configuration_pipe(text: bytes) -> int:
@@ -203,7 +208,7 @@ def run(
         )
         readbacks = _readbacks(report, symbols, data)
     state, failures = _failure_findings(process, options, report)
-    findings = [locate_finding(raw, symbols, options.run) for raw in report.findings]
+    located = [(raw, locate_finding(raw, symbols, options.run)) for raw in report.findings]
     unsupported = tuple(
         UnsupportedUse(
             raw.name, raw.message, place.file if place else None, place.line if place else None
@@ -214,7 +219,12 @@ def run(
     return EmulatorRun(
         state=state,
         options=options,
-        findings=(*findings, *failures),
+        findings=(*(found for raw, found in located if raw.kind != UNINITIALIZED), *failures),
+        fresh_reads=tuple(
+            FreshRead(found, raw.frames[0] if raw.frames else 0, raw.severity == "suspicion")
+            for raw, found in located
+            if raw.kind == UNINITIALIZED
+        ),
         exit_codes=report.exit_codes,
         stdout=process.stdout.decode(errors="replace"),
         stderr=process.stderr.decode(errors="replace"),

@@ -18,6 +18,9 @@ FAILURE_KINDS = frozenset(
 )
 """Kinds of finding that mean that the program failed, not that it communicates wrongly."""
 
+UNINITIALIZED = "uninitialized_read"
+"""The kind of finding for memory that is read although nobody has written it."""
+
 State = Literal[
     "finished", "deadlock", "stopped", "crashed", "timeout", "output_limit", "memory_limit",
     "process_limit", "cancelled",
@@ -37,7 +40,9 @@ class RunOptions:
     an environment; `device_memory_mb` is the memory of one device. `trace` is how many events of
     each rank are kept for the findings to show (0: none); it changes nothing else. Files of
     `folder` can be read as if the program had been started there. With a `machine` the run models
-    time on it: its schedule follows that time instead of the timing.
+    time on it: its schedule follows that time instead of the timing. `fresh` is the word that fills
+    memory which nobody has written; by default it depends on the seed. Reads of such memory at
+    `fresh_sites` (`FreshRead.site`) get the word `fresh_other` instead.
     """
 
     run: RunSpec = field(default_factory=lambda: RunSpec(0, Timing.EAGER))
@@ -56,6 +61,19 @@ class RunOptions:
     trace: int = 0
     folder: Path | None = None
     machine: Topology | None = None
+    fresh: int | None = None
+    fresh_sites: tuple[int, ...] = ()
+    fresh_other: int = 0
+
+    @property
+    def fresh_word(self) -> int:
+        """What each aligned four bytes of memory hold until somebody writes them.
+
+        Not a number in every floating-point type, and no plausible index.
+        """
+        if self.fresh is not None:
+            return self.fresh
+        return 0xFFF7FFF7 ^ (self.run.seed * 0x00050003 & 0x00070007)
 
     @property
     def process_count(self) -> int:
@@ -78,6 +96,19 @@ class Readback:
 
 
 @dataclass(frozen=True, slots=True)
+class FreshRead:
+    """A place that reads memory which nobody has written.
+
+    `site` is its offset in the program. A `suspected` one is no finding unless what the program
+    returns depends on it: a copy to the host, a reduction, a read of shared memory.
+    """
+
+    finding: Finding
+    site: int
+    suspected: bool
+
+
+@dataclass(frozen=True, slots=True)
 class UnsupportedUse:
     """An API or argument that the run met and that is not emulated."""
 
@@ -92,7 +123,8 @@ class EmulatorRun:
     """What became of one run.
 
     `state` is the runtime's word (finished, deadlock, stopped) or why there is none. `exit_codes`
-    holds the ranks that ended. `sandbox` says how the program was confined.
+    holds the ranks that ended. `sandbox` says how the program was confined. `fresh_reads` are not
+    judged yet (`evaluate/fresh_memory.py`), and not among the findings.
     """
 
     state: State
@@ -108,6 +140,7 @@ class EmulatorRun:
     memory_mb: int
     sandbox: SandboxKind
     timeline: Timeline | None = None
+    fresh_reads: tuple[FreshRead, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

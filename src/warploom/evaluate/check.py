@@ -9,6 +9,7 @@ from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import Finding, Json, RunSpec, Severity, Verdict, to_json
 from warploom.emulator import EmulatorRun, build
 from warploom.evaluate.findings import MergedFinding, merge
+from warploom.evaluate.fresh_memory import judge_fresh_reads
 from warploom.evaluate.plan import (
     Batches,
     Effort,
@@ -158,6 +159,7 @@ def check(
         for batch in batches
     ]
     runs = run_batches(program, options, jobs=jobs, on_progress=on_progress)
+    runs = judge_fresh_reads(program, runs)
     return _report(workload, facts, effort, batches, runs, started, build_seconds)
 
 

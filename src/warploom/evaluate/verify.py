@@ -7,6 +7,7 @@ from warploom.core.records import Finding, RunSpec, Severity, Verdict
 from warploom.emulator import FAILURE_KINDS, EmulatorBuild, EmulatorRun, Topology
 from warploom.evaluate.differential import Difference, compare, weak_outputs
 from warploom.evaluate.evaluation import OutputComparison, summarize
+from warploom.evaluate.fresh_memory import judge_fresh_reads
 from warploom.evaluate.outputs import Key, Sample, label, output_of, select
 from warploom.evaluate.plan import ProgressCallback
 from warploom.evaluate.reference import Reference, recheck
@@ -57,6 +58,7 @@ def verify(
     outcomes = run_plan(
         program, options, good_so_far, stage=stage, jobs=jobs, on_progress=on_progress
     )
+    outcomes = judge_fresh_reads(program, outcomes)
     differences: list[Difference] = []
     findings: list[tuple[Finding, ...]] = []
     outputs: dict[str, Output] = _outputs(reference)

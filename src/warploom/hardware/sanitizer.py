@@ -144,7 +144,7 @@ def _kind(tool: str, report: Report) -> str | None:
     if _RACE.match(head) or tool == "racecheck":
         return "shared_memory_race"
     if head.startswith("Uninitialized"):
-        return "uninitialised_read"
+        return "uninitialized_read"
     if head.startswith("Leaked"):
         return "leak"
     if "Barrier error" in head or tool == "synccheck":

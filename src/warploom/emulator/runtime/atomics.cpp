@@ -1,6 +1,7 @@
 // Fences and atomics: how release and acquire carry order, as in the C++ memory model, with scopes.
 #include <unordered_map>
 
+#include "fresh.h"
 #include "kernel.h"
 #include "memory.h"
 #include "polling.h"
@@ -140,7 +141,7 @@ void fence(Order order, Scope scope) {
 }
 
 void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
-                   Scope scope) {
+                   Scope scope, bool uses_old) {
   if (!g_current) return;
   let_others_come();
   if (reads) note_poll(address);
@@ -153,7 +154,13 @@ void atomic_access(const void* address, unsigned bytes, bool reads, bool writes,
   const bool known = check_access(address, bytes, writes);
   if (writes && !reads) note_progress();
   if (!g_config.race) return;
-  if (known) access_atomic(current_actor(program_place()), address, bytes, writes);
+  if (known) {
+    const uint32_t pc = program_place();
+    if (reads && uses_old && may_be_fresh(reinterpret_cast<uintptr_t>(address))) {
+      note_fresh_read(address, bytes, pc);
+    }
+    access_atomic(current_actor(pc), address, bytes, writes);
+  }
   synchronize_through(reinterpret_cast<uintptr_t>(address), reads, writes, order, scope);
 }
 

@@ -4,6 +4,7 @@
 
 #include "../include/cuda_runtime.h"
 #include "cuda_error.h"
+#include "fresh.h"
 #include "graph.h"
 #include "host_copies.h"
 #include "memory.h"
@@ -91,15 +92,15 @@ void move(const Copy& copy, StreamOp& op) {
     const char* src = copy.src_row(row);
     access_read(actor, src, copy.width);
     access_write(actor, dst, copy.width);
+    const bool to_host = on_device_side(src) && !on_device_side(dst);
+    if (to_host) note_fresh_source(src, copy.width, op.name, op.rank, op.where);
     std::memmove(dst, src, copy.width);
     if (space_of(src) == Space::Device && space_of(dst) == Space::Device) {
       if (device_of(src) != device_of(dst)) g_stats.copied_bytes += copy.width;
     } else {
       g_stats.staged_bytes += copy.width;
     }
-    if (on_device_side(src) && !on_device_side(dst)) {
-      report_readback(op.rank, dst, copy.width, src, op.where);
-    }
+    if (to_host) report_readback(op.rank, dst, copy.width, src, op.where);
   }
 }
 

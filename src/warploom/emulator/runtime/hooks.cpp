@@ -1,6 +1,7 @@
 // The access hooks that -fsanitize=thread compiles into the program, with our own meaning.
 #include <cstring>
 
+#include "fresh.h"
 #include "host_copies.h"
 #include "kernel.h"
 #include "memory.h"
@@ -56,7 +57,9 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
   }
   if (!check_access(p, bytes, write) || !g_config.race) return;
   if (thread && variable) know_variable(reinterpret_cast<uintptr_t>(p));
-  const Actor actor = current_actor(program_offset(return_address));
+  const uint32_t pc = program_offset(return_address);
+  if (!write && may_be_fresh(reinterpret_cast<uintptr_t>(p))) note_fresh_read(p, bytes, pc);
+  const Actor actor = current_actor(pc);
   if (write) {
     access_write(actor, p, bytes);
   } else {
@@ -101,7 +104,10 @@ template <unsigned bytes, bool write>
   if (g_timed) [[unlikely]]
     meter_access(p, bytes, write);
   if (!g_config.race) return;
-  quick_access<bytes, write>(ThreadViewer(*self.gpu), start, distance, place(self, return_address));
+  const uint32_t pc = place(self, return_address);
+  if (!write && may_be_fresh(start)) [[unlikely]]
+    note_fresh_read(p, bytes, pc);
+  quick_access<bytes, write>(ThreadViewer(*self.gpu), start, distance, pc);
 }
 
 // Pinned and managed memory has a history; the rest of the host's is looked at only while a copy
@@ -119,7 +125,10 @@ template <unsigned bytes, bool write>
   }
   g_stats.accesses++;
   if (write) note_progress();
-  quick_access<bytes, write>(HostViewer(*self.host), start, 0, place(self, return_address));
+  const uint32_t pc = place(self, return_address);
+  if (!write && may_be_fresh(start)) [[unlikely]]
+    note_fresh_read(p, bytes, pc);
+  quick_access<bytes, write>(HostViewer(*self.host), start, 0, pc);
 }
 
 // Memory of the host alone, which no copy may still change?

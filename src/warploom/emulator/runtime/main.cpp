@@ -64,6 +64,12 @@ bool set_option(const std::string& key, const std::string& value) {
     c.single_process = c.processes == 1;
   } else if (key == "seed") {
     c.seed = static_cast<uint64_t>(number());
+  } else if (key == "fresh_word") {
+    c.fresh_word = static_cast<uint32_t>(number());
+  } else if (key == "fresh_other") {
+    c.fresh_other = static_cast<uint32_t>(number());
+  } else if (key == "fresh_site") {
+    c.fresh_sites.push_back(static_cast<uint32_t>(number()));
   } else if (key == "timing") {
     c.timing = timing_of(value);
   } else if (key == "race") {

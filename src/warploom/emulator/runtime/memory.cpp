@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <vector>
 
+#include "fresh.h"
 #include "kernel.h"
 #include "multimem.h"
 #include "race.h"
@@ -49,13 +49,6 @@ void map_fixed(uintptr_t start, std::size_t bytes) {
   }
 }
 
-void poison(uintptr_t start, std::size_t bytes) {
-  const uint32_t word = poison_word();
-  auto* words = reinterpret_cast<uint32_t*>(start);
-  for (std::size_t i = 0; i < bytes / 4; i++) words[i] = word;
-  std::memset(reinterpret_cast<char*>(start) + bytes / 4 * 4, 0xFF, bytes % 4);
-}
-
 // Takes a freed range of the same size again only when the address space runs out.
 uintptr_t reuse_freed(Arena& arena, std::size_t span) {
   for (auto it = arena.allocations.begin(); it != arena.allocations.end(); ++it) {
@@ -88,7 +81,7 @@ void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
   arena.used += bytes;
   Allocation& entry = arena.allocations[start];
   entry = {start, bytes, kind, device, true, 0, 0, where, {}};
-  poison(start, bytes);
+  fill_fresh(start, bytes);
   forget_history(reinterpret_cast<void*>(start), bytes);
   return reinterpret_cast<void*>(start);
 }
@@ -292,11 +285,6 @@ void create_arena(int devices, std::size_t device_bytes) {
   g_pinned = {kPinnedBase, kPinnedBase, kPinnedBase + kPinnedBytes / 2, kPinnedBytes / 4, 0, {}};
 }
 
-uint32_t poison_word() {
-  // Not a number in every floating-point type, and no plausible index.
-  return 0xFFF7FFF7u ^ static_cast<uint32_t>(g_config.seed * 0x00050003u & 0x00070007u);
-}
-
 void* allocate_device(int device, std::size_t bytes, AllocKind kind, const Frames& where) {
   return allocate_in(g_device_arenas[static_cast<std::size_t>(device)], bytes, kind, device, where);
 }
@@ -337,7 +325,7 @@ bool revive(Allocation* allocation) {
   if (allocation->live || allocation->bytes > arena.capacity - arena.used) return allocation->live;
   allocation->live = true;
   arena.used += allocation->bytes;
-  poison(allocation->start, allocation->bytes);
+  fill_fresh(allocation->start, allocation->bytes);
   return true;
 }
 

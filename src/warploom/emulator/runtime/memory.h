@@ -55,7 +55,8 @@ bool unregister_host(const void* p);
 bool is_registered(const void* p);
 
 void create_arena(int devices, std::size_t device_bytes);
-// nullptr when the device has not that much memory left. Fresh memory is poisoned.
+// nullptr when the device has not that much memory left. Fresh memory holds one
+// word throughout (fresh.h).
 void* allocate_device(int device, std::size_t bytes, AllocKind kind, const Frames& where);
 void* allocate_pinned(std::size_t bytes, AllocKind kind, const Frames& where);
 // The live or freed allocation that holds `p` (or was the last to hold it), or nullptr.
@@ -78,7 +79,6 @@ inline KnownPage& known_page(uintptr_t address) {
 }
 std::size_t free_bytes(int device);
 std::size_t total_bytes();
-uint32_t poison_word();
 
 // Bounds, lifetime and reachability of an access by the running fiber (host or GPU thread); a
 // violation becomes a finding. False: nothing more can be said of this access.

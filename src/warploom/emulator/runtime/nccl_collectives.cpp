@@ -29,10 +29,6 @@ bool has_root(Call call) {
          call == Call::Scatter;
 }
 
-bool reduces(Call call) {
-  return call == Call::AllReduce || call == Call::Reduce || call == Call::ReduceScatter;
-}
-
 // Operations made with ncclRedOpCreatePreMulSum may have another number on each rank.
 int comparable_op(const ReduceOp& op) { return op.scaled ? ncclNumOps : op.code; }
 
@@ -152,6 +148,10 @@ void check_overlap(const Task& t) {
 }
 
 }  // namespace
+
+bool reduces(Call call) {
+  return call == Call::AllReduce || call == Call::Reduce || call == Call::ReduceScatter;
+}
 
 const char* call_name(Call call) {
   static const char* const kNames[] = {

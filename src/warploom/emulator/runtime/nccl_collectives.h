@@ -24,6 +24,7 @@ enum class Call : uint8_t {
   WaitSignal,
 };
 const char* call_name(Call call);
+bool reduces(Call call);  // computes with what it gets
 
 struct Batch;
 

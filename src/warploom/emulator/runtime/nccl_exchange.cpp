@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fresh.h"
 #include "memory.h"
 #include "nccl_collectives.h"
 #include "timing.h"
@@ -27,6 +28,10 @@ void enter_accesses(const Members& members) {
   for (const Task* task : members) {
     const Actor actor = actor_of(op_of_task(*task));
     if (task->send_bytes()) access_read(actor, task->send, task->send_bytes());
+    if (reduces(task->call)) {
+      note_fresh_source(task->send, task->send_bytes(), call_name(task->call),
+                        op_of_task(*task).rank, task->where);
+    }
     if (task->recv_bytes()) access_write(actor, task->recv, task->recv_bytes());
   }
 }

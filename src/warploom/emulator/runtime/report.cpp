@@ -120,7 +120,9 @@ bool report_finding(FindingInfo info) {
   const GpuThread* thread = info.host ? nullptr : current_thread();
   const char* kernel = info.kernel ? info.kernel : thread ? thread->block->kernel->name : nullptr;
   std::string line = "{\"ev\":\"finding\",\"kind\":" + quote(info.kind) + ",\"severity\":\"" +
-                     (info.warning ? "warning" : "error") +
+                     (info.suspicion ? "suspicion"
+                      : info.warning ? "warning"
+                                     : "error") +
                      "\",\"message\":" + quote(info.message) + ",\"hint\":" + quote(info.hint);
   if (!info.rank && g_current) info.rank = current_rank();
   if (info.rank) line += ",\"rank\":" + std::to_string(*info.rank);

@@ -15,6 +15,7 @@ struct FindingInfo {
   std::string message;
   std::string hint = "";
   bool warning = false;
+  bool suspicion = false;        // no finding unless the driver finds that results depend on it
   Frames where{};                // empty: the place where the running fiber is
   Frames other{};                // second place of a race or mismatch
   std::optional<int> rank{};     // empty: the running fiber's

@@ -1,8 +1,8 @@
 #include "shared_memory.h"
 
-#include <algorithm>
 #include <vector>
 
+#include "fresh.h"
 #include "memory.h"
 #include "race.h"
 #include "report.h"
@@ -40,7 +40,7 @@ uintptr_t allocate(Block& block, const char* name, std::size_t bytes, std::size_
   }
   block.shared_used = start + bytes + kGap;
   const uintptr_t address = kSharedBase + static_cast<uintptr_t>(block.slot) * kSharedSlot + start;
-  std::fill_n(reinterpret_cast<uint32_t*>(address), (bytes + 3) / 4, poison_word());
+  fill_fresh(address, (bytes + 3) / 4 * 4);
   forget_history(reinterpret_cast<void*>(address), bytes);
   return address;
 }

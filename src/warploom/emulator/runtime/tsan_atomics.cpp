@@ -35,14 +35,15 @@ bool matters(const volatile void* p) {
 }
 
 template <class T>
-void note(const volatile T* p, bool reads, bool writes, int order) {
+void note(const volatile T* p, bool reads, bool writes, int order, bool uses_old = true) {
   if (!matters(p)) return;
-  atomic_access(const_cast<const T*>(p), sizeof(T), reads, writes, order_of(order), Scope::System);
+  atomic_access(const_cast<const T*>(p), sizeof(T), reads, writes, order_of(order), Scope::System,
+                uses_old);
 }
 
 template <class T, class Change>
-T modify(volatile T* p, int order, Change change) {
-  note(p, true, true, order);
+T modify(volatile T* p, int order, Change change, bool uses_old = true) {
+  note(p, true, true, order, uses_old);
   const T before = *p;
   const T after = change(before);
   if (before != after) {
@@ -82,7 +83,7 @@ using namespace warploom;
     note_progress();                                                                              \
   }                                                                                               \
   T __tsan_atomic##bits##_exchange(volatile T* p, T value, int order) {                           \
-    return modify(p, order, [=](T) { return value; });                                            \
+    return modify(p, order, [=](T) { return value; }, false);                                     \
   }                                                                                               \
   T __tsan_atomic##bits##_fetch_add(volatile T* p, T value, int order) {                          \
     return modify(p, order, [=](T old) { return static_cast<T>(old + value); });                  \

@@ -25,6 +25,10 @@ struct Config {
   int processes = 0;  // that share the devices; 0: one for each
   int node_size = 0;  // devices of one machine; 0: one machine has them all
   uint64_t seed = 0;
+  uint32_t fresh_word = 0xFFF7FFF7;  // what memory holds that nobody has written
+  // Places (program offsets) whose reads of such memory get another word instead.
+  std::vector<uint32_t> fresh_sites;
+  uint32_t fresh_other = 0;
   NetTiming timing = NetTiming::Eager;
   bool race = true;
   bool readbacks = true;

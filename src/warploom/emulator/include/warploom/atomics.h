@@ -5,10 +5,12 @@
 
 namespace warploom {
 
-// One read-modify-write; `change` gives the new value from the old.
+// One read-modify-write; `change` gives the new value from the old. An exchange can be a mere
+// store: `uses_old` is false then.
 template <class T, class Change>
-WARPLOOM_UNCHECKED T read_modify_write(T* address, Scope scope, Change change) {
-  atomic_access(address, sizeof(T), true, true, Order::Relaxed, scope);
+WARPLOOM_UNCHECKED T read_modify_write(T* address, Scope scope, Change change,
+                                       bool uses_old = true) {
+  atomic_access(address, sizeof(T), true, true, Order::Relaxed, scope, uses_old);
   const T before = *address;
   const T after = change(before);
   if (std::memcmp(&before, &after, sizeof(T)) != 0) {
@@ -20,26 +22,29 @@ WARPLOOM_UNCHECKED T read_modify_write(T* address, Scope scope, Change change) {
 
 }  // namespace warploom
 
-#define WARPLOOM_ATOMIC(name, expression)                                                          \
-  template <class T>                                                                               \
-  WARPLOOM_DEVICE_INLINE T name(T* address, std::type_identity_t<T> value) {                       \
-    return warploom::read_modify_write(address, warploom::Scope::Device,                           \
-                                       [=](T old) WARPLOOM_UNCHECKED -> T { return expression; }); \
-  }                                                                                                \
-  template <class T>                                                                               \
-  WARPLOOM_DEVICE_INLINE T name##_system(T* address, std::type_identity_t<T> value) {              \
-    return warploom::read_modify_write(address, warploom::Scope::System,                           \
-                                       [=](T old) WARPLOOM_UNCHECKED -> T { return expression; }); \
-  }                                                                                                \
-  template <class T>                                                                               \
-  WARPLOOM_DEVICE_INLINE T name##_block(T* address, std::type_identity_t<T> value) {               \
-    return warploom::read_modify_write(address, warploom::Scope::Block,                            \
-                                       [=](T old) WARPLOOM_UNCHECKED -> T { return expression; }); \
+#define WARPLOOM_ATOMIC(name, expression, ...)                                                 \
+  template <class T>                                                                           \
+  WARPLOOM_DEVICE_INLINE T name(T* address, std::type_identity_t<T> value) {                   \
+    return warploom::read_modify_write(                                                        \
+        address, warploom::Scope::Device,                                                      \
+        [=](T old) WARPLOOM_UNCHECKED -> T { return expression; } __VA_OPT__(, ) __VA_ARGS__); \
+  }                                                                                            \
+  template <class T>                                                                           \
+  WARPLOOM_DEVICE_INLINE T name##_system(T* address, std::type_identity_t<T> value) {          \
+    return warploom::read_modify_write(                                                        \
+        address, warploom::Scope::System,                                                      \
+        [=](T old) WARPLOOM_UNCHECKED -> T { return expression; } __VA_OPT__(, ) __VA_ARGS__); \
+  }                                                                                            \
+  template <class T>                                                                           \
+  WARPLOOM_DEVICE_INLINE T name##_block(T* address, std::type_identity_t<T> value) {           \
+    return warploom::read_modify_write(                                                        \
+        address, warploom::Scope::Block,                                                       \
+        [=](T old) WARPLOOM_UNCHECKED -> T { return expression; } __VA_OPT__(, ) __VA_ARGS__); \
   }
 
 WARPLOOM_ATOMIC(atomicAdd, static_cast<T>(old + value))
 WARPLOOM_ATOMIC(atomicSub, static_cast<T>(old - value))
-WARPLOOM_ATOMIC(atomicExch, (static_cast<void>(old), value))
+WARPLOOM_ATOMIC(atomicExch, (static_cast<void>(old), value), false)
 WARPLOOM_ATOMIC(atomicMin, value < old ? value : old)
 WARPLOOM_ATOMIC(atomicMax, old < value ? value : old)
 WARPLOOM_ATOMIC(atomicInc, old >= value ? T(0) : static_cast<T>(old + 1))

@@ -113,8 +113,9 @@ enum class Order { Relaxed, Acquire, Release, AcqRel, SeqCst };
 enum class Scope { Block, Device, System };
 void fence(Order order, Scope scope);
 // Called around each emulated atomic: `before` checks and synchronises, and counts as one access.
+// `uses_old`: what was read counts (an exchange can be a mere store).
 void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
-                   Scope scope);
+                   Scope scope, bool uses_old = true);
 // Called after an emulated atomic that changed memory: threads that poll may go on.
 void atomic_changed();
 

@@ -1,0 +1,178 @@
+"""Whether reads of memory that nobody has written matter.
+
+The runtime fills fresh memory with one word and says where a program reads it. A run is a function
+of its options, so the same run with another word there shows whether what the program returns
+depends on it: then the read is an error. Otherwise it was read in passing: padding that is copied
+along, or a value that is thrown away.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from warploom.core.records import Finding, Severity, Verdict
+from warploom.emulator import EmulatorBuild, EmulatorRun, FreshRead, Readback, run
+from warploom.evaluate.runs import ended
+
+OTHER_WORDS = (0x3FC03FC0, 0, 1)
+"""Words to fill fresh memory with instead.
+
+A plausible number in every floating-point type; what fresh memory often holds on a GPU, so that a
+program which relies on it works; and a flag that is set.
+"""
+
+_RACES = frozenset(
+    (
+        "data_race", "shared_memory_race", "missing_wait", "destination_overwrite",
+        "readback_before_sync", "scope_too_narrow", "source_reuse", "overlapping_puts",
+    )
+)  # fmt: skip
+_MOST_REPEATED = 3  # outcomes of one program that are repeated with other words
+_MOST_PLACES = 8  # places that are told apart: each takes a run
+
+Place = tuple[str | None, int | None, str | None]
+
+
+def judge_fresh_reads(program: EmulatorBuild, outcomes: Sequence[EmulatorRun]) -> list[EmulatorRun]:
+    """Return `outcomes` with what there is to say of their `fresh_reads` among their findings.
+
+    Each place is judged in the first outcome that has it, by repeating that run with other words in
+    fresh memory. A place where a race is found is left to the race: the word is read because its
+    writer comes late. A read that nobody could judge, because the run does not end, is a warning.
+    """
+    judged: dict[Place, bool] = {}
+    repeated = 0
+    for outcome in outcomes:
+        places = {_place(read.finding) for read in _without_races(outcome)} - judged.keys()
+        if places and ended(outcome) and repeated < _MOST_REPEATED:
+            repeated += 1
+            blamed = _blamed(program, outcome, places)
+            judged |= {place: place in blamed for place in places}
+    return [_with_verdicts(outcome, judged) for outcome in outcomes]
+
+
+def _place(finding: Finding) -> Place:
+    return finding.file, finding.line, finding.kernel
+
+
+def _without_races(outcome: EmulatorRun) -> list[FreshRead]:
+    late: set[tuple[str | None, int | None]] = set()
+    for found in outcome.findings:
+        if found.kind in _RACES:
+            late.add((found.file, found.line))
+            if found.other:
+                late.add((found.other.file, found.other.line))
+    return [
+        read for read in outcome.fresh_reads if (read.finding.file, read.finding.line) not in late
+    ]
+
+
+def _blamed(program: EmulatorBuild, outcome: EmulatorRun, places: set[Place]) -> set[Place]:
+    """Return those of `places` whose fresh memory changes what `outcome` returns."""
+    options = replace(outcome.options, trace=0)
+    sites: dict[Place, list[int]] = {}
+    for read in outcome.fresh_reads:
+        sites.setdefault(_place(read.finding), []).append(read.site)
+    steady = _Steady(program, outcome)
+    for word in OTHER_WORDS:
+        if not steady.differs(run(program, replace(options, fresh=word)), word):
+            continue
+        if len(places) == 1 or len(places) > _MOST_PLACES:
+            return places
+        alone = {
+            place: replace(options, fresh_sites=tuple(sites[place]), fresh_other=word)
+            for place in places
+        }
+        blamed = {p for p, changed in alone.items() if steady.differs(run(program, changed), word)}
+        # Together they may do what none does alone: then those that compute with it.
+        return blamed or {p for p in places if p[2]} or places
+    return set()
+
+
+class _Steady:
+    """Compares runs with `outcome`, by what does not differ from run to run anyway.
+
+    A program that prints the time of day is judged by what else it returns.
+    """
+
+    def __init__(self, program: EmulatorBuild, outcome: EmulatorRun) -> None:
+        self._program, self._outcome = program, outcome
+        self._again: EmulatorRun | None = None
+
+    def differs(self, other: EmulatorRun, word: int) -> bool:
+        """Whether `other`, with `word` in fresh memory, returns something else."""
+        first = self._outcome
+        if _equal(first, other, word, printed=True):
+            return False
+        if self._again is None:
+            self._again = run(self._program, replace(first.options, trace=0))
+        own = first.options.fresh_word
+        if _equal(first, self._again, own, printed=True):
+            return True
+        steady = _equal(first, self._again, own, printed=False)
+        return steady and not _equal(first, other, word, printed=False)
+
+
+def _equal(one: EmulatorRun, other: EmulatorRun, other_word: int, *, printed: bool) -> bool:
+    """Whether two runs return the same, where `other` has another word in fresh memory.
+
+    Words that were merely copied may differ.
+    """
+    if printed and (one.stdout, one.stderr) != (other.stdout, other.stderr):
+        return False
+    if _conduct(one) != _conduct(other) or len(one.readbacks) != len(other.readbacks):
+        return False
+    words = one.options.fresh_word, other_word
+    return all(_copied(a, b, *words) for a, b in zip(one.readbacks, other.readbacks, strict=True))
+
+
+def _conduct(outcome: EmulatorRun) -> tuple[object, ...]:
+    findings = {
+        (found.kind, found.severity, found.file, found.line, found.kernel)
+        for found in outcome.findings
+    }
+    return outcome.state, dict(outcome.exit_codes), findings
+
+
+def _copied(one: Readback, other: Readback, word: int, other_word: int) -> bool:
+    """Whether two read-backs differ only in bytes of fresh memory."""
+    if (one.rank, one.seq, len(one.data)) != (other.rank, other.seq, len(other.data)):
+        return False
+    if one.data == other.data:
+        return True
+    a, b = (np.frombuffer(readback.data, dtype=np.uint8) for readback in (one, other))
+    fresh_a, fresh_b = (_fresh_bytes(r, w) for r, w in ((one, word), (other, other_word)))
+    return bool(np.all((a == b) | ((a == fresh_a) & (b == fresh_b))))
+
+
+def _fresh_bytes(readback: Readback, word: int) -> npt.NDArray[np.uint8]:
+    """Return what `readback` would hold had nobody written it: the word, by address."""
+    pattern = np.frombuffer(word.to_bytes(4, "little"), dtype=np.uint8)
+    start = readback.device_offset % 4
+    return np.resize(np.roll(pattern, -start), len(readback.data))
+
+
+def _with_verdicts(outcome: EmulatorRun, judged: dict[Place, bool]) -> EmulatorRun:
+    """Return `outcome` with what there is to say, causes first.
+
+    Nothing else may explain why a program fails: then a read that changes nothing is worth a word.
+    """
+    reads = _without_races(outcome)
+    told = [
+        replace(
+            read.finding,
+            severity=Severity.ERROR,
+            message=f"{read.finding.message}; what the program returns depends on it",
+        )
+        for read in reads
+        if judged.get(_place(read.finding))
+    ]
+    unexplained = outcome.verdict is Verdict.FAILED and not told
+    told += [
+        replace(read.finding, severity=Severity.WARNING)
+        for read in reads
+        if unexplained or (_place(read.finding) not in judged and not read.suspected)
+    ]
+    return replace(outcome, findings=(*told, *outcome.findings), fresh_reads=())

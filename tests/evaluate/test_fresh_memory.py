@@ -1,0 +1,173 @@
+"""Reads of memory that nobody has written: which matter, which do not, and who is to blame."""
+
+from pathlib import Path
+
+import pytest
+
+from warploom.core.records import Severity
+from warploom.evaluate.check import CheckReport, check
+from warploom.evaluate.plan import Effort, parse_replay
+
+PROGRAM = """\
+#include <cuda_runtime.h>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+__global__ void use(const int* a, int* out) { out[threadIdx.x] = a[threadIdx.x] + 1; }  // USE
+__global__ void discard(const float* a, float* out, int n) {
+  float v = a[threadIdx.x];  // DISCARD
+  if (threadIdx.x < n) out[threadIdx.x] = v;
+}
+__global__ void vectors(const float4* a, float* out, int n) {
+  const float4 v = a[threadIdx.x];
+  const int i = 4 * threadIdx.x;
+  if (i < n) out[i] = v.x;
+  if (i + 1 < n) out[i + 1] = v.y;
+  if (i + 2 < n) out[i + 2] = v.z;
+  if (i + 3 < n) out[i + 3] = v.w;
+}
+__global__ void flag(const int* ready, int* out) { *out = *ready == 1 ? 5 : 6; }  // FLAG
+__global__ void exchange(int* to) { atomicExch(&to[threadIdx.x], 3); }
+__global__ void wait(volatile int* lock) {
+  while (*lock != 0) {  // WAIT
+  }
+}
+__global__ void reduce(int* out) {
+  __shared__ int tile[64];
+  tile[threadIdx.x] = 1;
+  __syncthreads();
+  const int sum = tile[threadIdx.x] + tile[threadIdx.x + 32];  // the upper half is nobody's
+  if (threadIdx.x == 40) *out = sum;
+}
+__global__ void tile_open(int* out) {
+  __shared__ int tile[64];
+  if (threadIdx.x < 31) tile[threadIdx.x] = 1;
+  __syncthreads();
+  out[threadIdx.x] = 2 * tile[threadIdx.x];  // TILE
+}
+__global__ void local_heap(int* out) {
+  int* own = static_cast<int*>(malloc(8));
+  own[0] = 4;
+  *out = own[0] + own[1];  // HEAP
+  free(own);
+}
+
+int main(int argc, char** argv) {
+  int *a, *b, *m, back[64] = {};
+  cudaMalloc(&a, sizeof back);
+  cudaMalloc(&b, sizeof back);
+  cudaMallocManaged(&m, sizeof back);
+  const char* what = argv[1];
+  const auto is = [&](const char* name) { return std::strcmp(what, name) == 0; };
+  bool show = true;
+  if (is("use") || is("clock")) use<<<1, 64>>>(a, b);
+  if (is("moved")) {
+    int* c;
+    cudaMalloc(&c, sizeof back);
+    cudaMemcpy(c, a, sizeof back, cudaMemcpyDeviceToDevice);
+    use<<<1, 64>>>(c, b);
+    cudaFree(c);
+  }
+  if (is("discard")) discard<<<1, 32>>>((float*)a, (float*)b, 0), show = false;
+  if (is("vectors")) {
+    cudaMemset(a, 0, 30 * 4);
+    vectors<<<1, 8>>>((float4*)a, (float*)b, 30);
+  }
+  if (is("flag")) flag<<<1, 1>>>(a, b);
+  if (is("exchange")) exchange<<<1, 64>>>(b);
+  if (is("wait")) wait<<<1, 1>>>(a), show = false;
+  if (is("reduce")) reduce<<<1, 64>>>(b), show = false;
+  if (is("tile_open")) tile_open<<<1, 32>>>(b);
+  if (is("local_heap")) local_heap<<<1, 1>>>(b);
+  if (is("gaps")) cudaMemset(b, 0, 16);
+  if (is("fails")) {
+    cudaMemcpy(back, a, sizeof back, cudaMemcpyDeviceToHost);  // FAILS
+    return back[9] == 4711 ? 0 : 1;
+  }
+  if (is("managed")) {
+    cudaDeviceSynchronize();
+    std::printf("%d\\n", m[3]);  // MANAGED
+    show = false;
+  }
+  if (is("like_fresh")) {  // what a program writes may look like fresh memory
+    for (int i = 0; i < 64; i++) back[i] = static_cast<int>(0xFFF7FFF7);
+    cudaMemcpy(a, back, sizeof back, cudaMemcpyHostToDevice);
+    use<<<1, 64>>>(a, b);
+  }
+  if (is("printed")) {
+    cudaMemcpy(back, a, sizeof back, cudaMemcpyDeviceToHost);  // PRINTED
+    std::printf("%d\\n", back[9]);
+    show = false;
+  }
+  if (show) cudaMemcpy(back, b, sizeof back, cudaMemcpyDeviceToHost);
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  if (is("clock")) std::printf("it is %lld\\n", static_cast<long long>(now));
+  if (show) std::printf("%d\\n", back[0]);
+  cudaFree(a);
+  cudaFree(b);
+  cudaFree(m);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fresh") / "program.cu"
+    path.write_text(PROGRAM)
+    return path
+
+
+def checked(program: Path, what: str) -> CheckReport:
+    return check(program, ranks=1, effort=Effort.QUICK, args=[what])
+
+
+def line_of(mark: str) -> int:
+    return next(n for n, line in enumerate(PROGRAM.splitlines(), 1) if line.endswith(f"// {mark}"))
+
+
+def blamed(report: CheckReport) -> list[tuple[int | None, Severity]]:
+    return [
+        (item.finding.line, item.finding.severity)
+        for item in report.findings
+        if item.finding.kind == "uninitialized_read"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("what", "mark"),
+    [
+        ("use", "USE"),
+        ("moved", "USE"),
+        ("flag", "FLAG"),
+        ("tile_open", "TILE"),
+        ("local_heap", "HEAP"),
+        ("managed", "MANAGED"),
+        ("printed", "PRINTED"),
+        ("clock", "USE"),
+    ],
+)
+def test_what_the_result_depends_on_is_an_error(program: Path, what: str, mark: str) -> None:
+    assert blamed(checked(program, what)) == [(line_of(mark), Severity.ERROR)]
+
+
+@pytest.mark.parametrize("what", ["discard", "vectors", "exchange", "reduce", "gaps", "like_fresh"])
+def test_what_nothing_depends_on_is_no_finding(program: Path, what: str) -> None:
+    assert blamed(checked(program, what)) == []
+
+
+def test_a_wait_that_garbage_keeps_from_ending(program: Path) -> None:
+    report = checked(program, "wait")
+    assert blamed(report) == [(line_of("WAIT"), Severity.ERROR)]
+    assert "deadlock" in [item.finding.kind for item in report.findings]
+
+
+def test_a_program_that_fails_in_any_case_gets_a_warning(program: Path) -> None:
+    assert blamed(checked(program, "fails")) == [(line_of("FAILS"), Severity.WARNING)]
+
+
+def test_a_replay_says_the_same(program: Path) -> None:
+    report = check(program, ranks=1, replay=parse_replay("0:lazy"), args=["use"])
+    assert blamed(report) == [(line_of("USE"), Severity.ERROR)]
+    assert report.findings[0].finding.trace
