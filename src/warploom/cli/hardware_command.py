@@ -110,10 +110,10 @@ def _print(report: HardwareReport) -> None:
         place = f"{short_path(time.file)}:{time.line}" if time.file else "an unknown line"
         out(
             f"time: {time.median:.4g} ms ({time.low:.4g} to {time.high:.4g} in {time.runs} runs), "
-            f"taken at {place}; measured, slowest rank"
+            f"taken at {place}; {report.time_source}, slowest rank"
         )
     _print_tools(report.runs)
-    out(_machine(report.gpus, report.ranks, report.shared, report.nccl, report.sandbox))
+    out(_machine(report))
     out(
         f"{report.effort} effort: {plain} plain runs; {report.seconds:.1f} s of which build "
         f"{report.build_seconds:.1f} s"
@@ -133,7 +133,7 @@ def _print_evaluation(result: HardwareEvaluation) -> None:
             f"time: {result.time_ms:.4g} ms, the trusted program {result.baseline_ms:.4g} ms: "
             f"{result.speedup:.2f}x ({result.time_source})"
         )
-    out(_machine(result.gpus, result.ranks, result.shared, result.nccl, result.sandbox))
+    out(_machine(result))
     word = paint("passed", "ok") if result.passed else paint("failed", "error")
     out(
         f"{word} at level {result.level_reached} ({LEVELS[result.level_reached]}) on the GPU, "
@@ -149,6 +149,10 @@ def _print_tools(runs: tuple[HardwareRecord, ...]) -> None:
             out(f"compute-sanitizer {run.tool}: {said}{foreign}")
 
 
-def _machine(gpus: tuple[str, ...], ranks: int, shared: bool, nccl: str, sandbox: str) -> str:
-    sharing = ", several ranks on a GPU" if shared else ""
-    return f"{ranks} ranks{sharing} on {len(gpus)} x {gpus[0]}, NCCL {nccl}, sandbox: {sandbox}"
+def _machine(report: HardwareReport | HardwareEvaluation) -> str:
+    sharing = ", several ranks on a GPU" if report.shared else ""
+    network = ", over warploom's network (no card for GIN here)" if report.own_network else ""
+    return (
+        f"{report.ranks} ranks{sharing} on {len(report.gpus)} x {report.gpus[0]}, NCCL "
+        f"{report.nccl}{network}, sandbox: {report.sandbox}"
+    )

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warploom.core.errors import BadInputError, MissingToolError, UnsupportedError
@@ -16,6 +16,7 @@ from warploom.evaluate.hardware_runs import (
     differences,
     record_of,
     samples_of,
+    setup_for,
     times_of,
     told,
 )
@@ -31,9 +32,9 @@ from warploom.hardware import (
     HardwareRun,
     Setup,
     build_executable,
-    find_setup,
     run_hardware,
     run_tools,
+    timings,
 )
 from warploom.toolchain.nvcc import find_sanitizer
 
@@ -50,7 +51,8 @@ class HardwareReport:
 
     `expected` says against what the read-backs were compared: "emulator", or why not. A clean
     verdict says that these runs, on these GPUs, showed nothing; the emulator's says more.
-    `time_source` is "measured" where the program timed anything, else "none".
+    `time_source` is "measured" where the program timed anything, "own-network" where what it sent
+    went over a network of ours, whose speed says nothing of a card's, and "none" without times.
     """
 
     verdict: Verdict
@@ -65,6 +67,7 @@ class HardwareReport:
     ranks: int
     gpus: tuple[str, ...]
     shared: bool
+    own_network: bool
     nccl: str
     processes: str
     defines: Mapping[str, str]
@@ -125,8 +128,7 @@ def check_hardware(
     started = time.monotonic()
     workload = target if isinstance(target, Workload) else load_target(target)
     facts = survey(workload)
-    uses_mpi = any(report.setup.uses_mpi for report in facts.reports)
-    setup = find_setup(workload.ranks, facts.processes, uses_mpi=uses_mpi, nccl=workload.nccl)
+    setup = setup_for(workload, facts)
     if tools is None:
         tools = () if effort is Effort.QUICK else TOOLS
     if tools:
@@ -138,7 +140,7 @@ def check_hardware(
     on_progress(Progress("build", 1, 1))
     expected = _expected(workload, facts, jobs, on_progress)
     how = HardwareOptions(workload.args_for(_SEED), workload.limits, folder=workload.root)
-    options = [how] * _PLAIN_RUNS[effort]
+    options = [replace(how, timing=timing) for timing in timings(_PLAIN_RUNS[effort])]
     runs: list[HardwareRun] = []
     for option in options:
         on_progress(Progress("gpu", len(runs), len(options)))
@@ -191,7 +193,7 @@ def _report(
                 said += told(found, _SEED, whose, strict=False)
         findings.append(said)
     shown = next((run for run in direct if not run.ok), direct[0])
-    times = times_of(run for run in direct if run.ok)
+    times = times_of(run for run in direct if run.ok and run.timed)
     merged = merge(findings)
     return HardwareReport(
         verdict=_verdict(merged),
@@ -201,11 +203,12 @@ def _report(
         comparisons=summarize(compared, _outputs(samples, compared, workload), {}),
         expected=expected.note or "emulator",
         times=times,
-        time_source="measured" if times else "none",
+        time_source=("own-network" if setup.network else "measured") if times else "none",
         program=workload.program,
         ranks=workload.ranks,
         gpus=tuple(gpu.describe() for gpu in setup.gpus),
         shared=setup.shared,
+        own_network=setup.network is not None,
         nccl=setup.nccl.version,
         processes=facts.processes,
         defines=workload.defines,

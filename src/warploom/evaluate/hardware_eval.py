@@ -4,7 +4,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warploom.core.errors import BadInputError, SourceError
@@ -18,6 +18,7 @@ from warploom.evaluate.hardware_runs import (
     differences,
     record_of,
     samples_of,
+    setup_for,
     told,
     total_ms,
 )
@@ -32,9 +33,9 @@ from warploom.hardware import (
     HardwareRun,
     Setup,
     build_executable,
-    find_setup,
     run_hardware,
     run_tools,
+    timings,
 )
 from warploom.toolchain.nvcc import find_sanitizer
 
@@ -49,7 +50,8 @@ class HardwareEvaluation:
     `time_ms` and `baseline_ms` are medians over all runs of what the programs time themselves
     (CUDA events, MPI_Wtime), the slowest rank of each interval; `speedup` is the median over pairs
     of neighbouring runs. `time_source` is "measured" where the frame is kept, "self-timed" where
-    the candidate's whole text was taken and could time less than it does, and "none" without times.
+    the candidate's whole text was taken and could time less than it does, "own-network" where what
+    it sent went over a network of ours, which says nothing of a card, and "none" without times.
     """
 
     level_reached: int
@@ -67,6 +69,7 @@ class HardwareEvaluation:
     ranks: int
     gpus: tuple[str, ...]
     shared: bool
+    own_network: bool
     nccl: str
     sandbox: str
     seconds: float
@@ -117,8 +120,7 @@ def evaluate_hardware(
     started = time.monotonic()
     task = workload if isinstance(workload, Workload) else load_target(workload)
     facts = survey(task)
-    uses_mpi = any(report.setup.uses_mpi for report in facts.reports)
-    setup = find_setup(task.ranks, facts.processes, uses_mpi=uses_mpi, nccl=task.nccl)
+    setup = setup_for(task, facts)
     if tools and level >= 2:
         find_sanitizer()
     with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
@@ -186,11 +188,12 @@ class _Judge:
         total = self.task.seeds * REPEATS
         for seed in range(self.task.seeds):
             option = self._options(seed)
-            for _ in range(REPEATS):
+            for timing in timings(REPEATS):
                 self.on_progress(Progress("gpu", len(pairs), total))
                 first = run_hardware(trusted, self.setup, option)
                 _require_good(self.task, first, seed)
-                pairs.append(_Pair(seed, first, run_hardware(program, self.setup, option)))
+                second = run_hardware(program, self.setup, replace(option, timing=timing))
+                pairs.append(_Pair(seed, first, second))
                 if not pairs[-1].candidate.ok:
                     return tuple(pairs)
         return tuple(pairs)
@@ -238,7 +241,11 @@ class _Judge:
         """Return the candidate's time, the trusted program's, and the speedup."""
         if not all(pair.candidate.ok for pair in pairs):
             return None, None, None
-        both = [(total_ms(pair.trusted), total_ms(pair.candidate)) for pair in pairs]
+        both = [
+            (total_ms(pair.trusted), total_ms(pair.candidate))
+            for pair in pairs
+            if pair.candidate.timed
+        ]
         timed = [(old, new) for old, new in both if old is not None and new is not None and new > 0]
         if not timed:
             return None, None, None
@@ -251,6 +258,8 @@ class _Judge:
     def _time_source(self, milliseconds: float | None) -> str:
         if milliseconds is None:
             return "none"
+        if self.setup.network:
+            return "own-network"
         return "measured" if self.legal.frame == "kept" else "self-timed"
 
     def _evaluation(
@@ -284,6 +293,7 @@ class _Judge:
             ranks=self.task.ranks,
             gpus=tuple(gpu.describe() for gpu in self.setup.gpus),
             shared=self.setup.shared,
+            own_network=self.setup.network is not None,
             nccl=self.setup.nccl.version,
             sandbox=shown.sandbox if shown else "",
             seconds=time.monotonic() - self.started,

@@ -8,8 +8,8 @@ from warploom.core.records import Finding, Severity
 from warploom.evaluate.differential import Difference, compare
 from warploom.evaluate.outputs import Key, Sample, label, select
 from warploom.evaluate.survey import Survey
-from warploom.evaluate.workload import Output
-from warploom.hardware import HardwareRun, Interval
+from warploom.evaluate.workload import Output, Workload
+from warploom.hardware import HardwareRun, Interval, Setup, find_setup, wants_network
 
 _SHOWN = 8  # differences that are told one by one
 
@@ -19,7 +19,8 @@ class HardwareRecord:
     """What a report keeps of one run on GPUs.
 
     `tool` is the compute-sanitizer tool above it, or "". `note` says why the tool's silence proves
-    nothing, `foreign` how many of its reports were about code that is not the user's.
+    nothing, `foreign` how many of its reports were about code that is not the user's. `network` is
+    the timing of our own network, or "" where the program did not run over it.
     """
 
     seed: int
@@ -30,6 +31,7 @@ class HardwareRecord:
     seconds: float
     foreign: int = 0
     note: str = ""
+    network: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,22 @@ class MeasuredTime:
     runs: int
 
 
+def setup_for(workload: Workload, facts: Survey) -> Setup:
+    """Find what runs of `workload` on this machine's GPUs need.
+
+    Raises:
+        MissingToolError: GPUs, NCCL's library or MPI are missing, or the GPUs are too few.
+        UnsupportedError: the program starts its ranks in a way that we cannot.
+    """
+    return find_setup(
+        workload.ranks,
+        facts.processes,
+        uses_mpi=any(report.setup.uses_mpi for report in facts.reports),
+        wants_network=wants_network(workload.build_spec(facts.nccl)),
+        nccl=workload.nccl,
+    )
+
+
 def record_of(seed: int, run: HardwareRun) -> HardwareRecord:
     """Return what a report keeps of `run`."""
     said = run.sanitizer
@@ -61,6 +79,7 @@ def record_of(seed: int, run: HardwareRun) -> HardwareRecord:
         seconds=run.seconds,
         foreign=said.foreign if said else 0,
         note=said.note if said else "",
+        network=run.network,
     )
 
 

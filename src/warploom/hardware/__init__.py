@@ -1,6 +1,7 @@
 """Runs programs on real GPUs: build with nvcc, launch, read-backs, times, compute-sanitizer."""
 
 from warploom.hardware.build import HardwareBuild, build_executable
+from warploom.hardware.network import timings, wants_network
 from warploom.hardware.run import (
     HardwareOptions,
     HardwareRun,
@@ -26,4 +27,6 @@ __all__ = [
     "find_setup",
     "run_hardware",
     "run_tools",
+    "timings",
+    "wants_network",
 ]

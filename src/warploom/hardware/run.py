@@ -14,6 +14,7 @@ from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, run_tool
 from warploom.core.records import Finding, Limits, Severity, SourceLocation
 from warploom.hardware.build import HardwareBuild
+from warploom.hardware.network import EAGER, build_network, has_card, serves
 from warploom.hardware.places import places_of
 from warploom.hardware.sanitizer import SanitizerReport, findings_in
 from warploom.toolchain.cache import cached_folder
@@ -63,13 +64,17 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a real run needs, all found: `shared` says that ranks share GPUs."""
+    """What a real run needs, all found: `shared` says that ranks share GPUs.
+
+    `network` is our plugin, where the program wants a network and the machine has no card for it.
+    """
 
     gpus: tuple[Gpu, ...]
     nccl: NcclHeaders
     mpi: Mpi | None
     ranks: int
     shared: bool
+    network: Path | None = None
 
     @property
     def arch(self) -> str:
@@ -81,13 +86,15 @@ class Setup:
 class HardwareOptions:
     """How to run once: the program's arguments, its limits, and a compute-sanitizer tool or "".
 
-    `folder` holds the files that it finds by plain name, where there are any.
+    `folder` holds the files that it finds by plain name, where there are any. `timing` is that of
+    our network: "eager", "lazy" or "random:SEED" (see `network.timings`).
     """
 
     args: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     tool: str = ""
     folder: Path | None = None
+    timing: str = EAGER
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,8 @@ class HardwareRun:
     """What one run on GPUs did.
 
     `state` is "finished", "timeout", "crashed", "unsupported" or a limit's name. `sanitizer` is
-    there for runs under a tool, which have neither read-backs nor intervals.
+    there for runs under a tool, which have neither read-backs nor intervals. `network` is the
+    timing of our network, or "" without it.
     """
 
     state: str
@@ -107,20 +115,29 @@ class HardwareRun:
     output: str
     seconds: float
     sandbox: str
+    network: str = ""
 
     @property
     def ok(self) -> bool:
         """Whether it came to its end with exit code 0."""
         return self.state == "finished" and self.exit_code == 0
 
+    @property
+    def timed(self) -> bool:
+        """Whether nothing was held back on purpose, so that its intervals say something."""
+        return self.network in ("", EAGER)
 
-def find_setup(ranks: int, processes: str, *, uses_mpi: bool, nccl: str | None) -> Setup:
+
+def find_setup(
+    ranks: int, processes: str, *, uses_mpi: bool, wants_network: bool = False, nccl: str | None
+) -> Setup:
     """Find all that a run of `ranks` ranks needs.
 
     Args:
         ranks: number of ranks.
         processes: "per_rank", or "single" where one process drives all devices.
         uses_mpi: whether the program calls MPI.
+        wants_network: whether it uses GIN or NCCL's one-sided calls.
         nccl: NCCL version, or None for the newest whose library is here.
 
     Raises:
@@ -148,7 +165,9 @@ def find_setup(ranks: int, processes: str, *, uses_mpi: bool, nccl: str | None) 
             f"{headers.version} cannot put several ranks on one GPU",
             hint=f"--ranks {len(gpus)}, or install NCCL 2.30 or newer",
         )
-    return Setup(gpus, headers, find_mpi() if uses_mpi else None, ranks, shared)
+    own = wants_network and not has_card() and serves(headers.version)
+    network = build_network() if own else None
+    return Setup(gpus, headers, find_mpi() if uses_mpi else None, ranks, shared, network)
 
 
 def launch_command(
@@ -168,7 +187,7 @@ def launch_command(
     return [*command, str(build.program), *options.args]
 
 
-def launch_environment(setup: Setup, folder: Path) -> dict[str, str]:
+def launch_environment(setup: Setup, folder: Path, timing: str = EAGER) -> dict[str, str]:
     """Return the environment of a run: what libraries need, and nothing that may be secret."""
     passed = {k: v for k, v in os.environ.items() if k.startswith(_PASSED)}
     libraries = [str(nccl_library(setup.nccl).parent)]
@@ -180,10 +199,17 @@ def launch_environment(setup: Setup, folder: Path) -> dict[str, str]:
         **passed,
         **({} if setup.mpi else {"WARPLOOM_ONE_PROCESS": "1"}),
         **({"NCCL_MULTI_RANK_GPU_ENABLE": "1"} if setup.shared else {}),
+        **_network_environment(setup, timing),
         "PATH": os.environ.get("PATH", os.defpath),
         "LD_LIBRARY_PATH": os.pathsep.join(libraries),
         "WARPLOOM_READBACKS": str(folder),
     }
+
+
+def _network_environment(setup: Setup, timing: str) -> dict[str, str]:
+    if setup.network is None:
+        return {}
+    return {"NCCL_RMA_PLUGIN": str(setup.network), "WARPLOOM_NETWORK": timing}
 
 
 def build_shim() -> Path:
@@ -219,6 +245,7 @@ def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -
     readable = [build.program.parent, nccl_library(setup.nccl).parent]
     readable += [shim.parent] if shim else []
     readable += [setup.mpi.launcher.parent.parent] if setup.mpi else []
+    readable += [setup.network.parent] if setup.network else []
     with tempfile.TemporaryDirectory(prefix="warploom-gpu-") as name:
         folder = Path(name)
         result = run_sandboxed(
@@ -226,7 +253,7 @@ def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -
             limits=limits,
             beside=options.folder,
             readable=[path for path in readable if path != Path("/usr")],
-            environment=launch_environment(setup, folder),
+            environment=launch_environment(setup, folder, options.timing),
             extras=Extras((folder,), gpu_devices(), shared_mb=1024 * setup.ranks),
         )
         readbacks, intervals = read_log(folder, build)
@@ -235,6 +262,7 @@ def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -
     return HardwareRun(
         state, result.process.exit_code, findings, readbacks, intervals, report,
         result.process.log, result.process.seconds, str(result.kind),
+        options.timing if setup.network else "",
     )  # fmt: skip
 
 
@@ -266,7 +294,10 @@ def judge(process: ProcessResult, options: HardwareOptions) -> tuple[str, tuple[
     code = process.exit_code
     if code != 0 and _NO_GIN.search(log):
         words = "NCCL offers no GIN between these GPUs, which the program asks for"
-        cure = f"GIN needs a network card that NCCL can use; NCCL says: {hint}"
+        cure = (
+            "GIN needs a network card that NCCL can use, or NCCL 2.30.5 or newer for warploom's "
+            f"own network; NCCL says: {hint}"
+        )
         return "unsupported", (Finding("unsupported", Severity.ERROR, words, cure),)
     # A launcher says 128 + signal of a process that died of one.
     died = process.signal or (code - 128 if code is not None and 128 < code < 160 else None)
