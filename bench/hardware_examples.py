@@ -1,9 +1,9 @@
 """Judge transforms of the examples on real GPUs, beside their originals.
 
-    python bench/hardware_examples.py MADE OUT.json [--ranks N] [--tools memcheck,...]
+    python bench/hardware_examples.py MADE OUT.json [--api lsa|gin] [--ranks N] [--tools T,...]
 
-MADE holds NAME-lsa/NAME.cu for each example, as `warploom transform examples/NAME --api lsa --out
-MADE/NAME-lsa` writes them. Each is judged as `warploom eval --backend cuda` does, with the inputs
+MADE holds NAME-API/NAME.cu for each example, as `warploom transform examples/NAME --api API --out
+MADE/NAME-API` writes them. Each is judged as `warploom eval --backend cuda` does, with the inputs
 of seed 0; the builds come first, side by side, and then one job at a time, so that times mean
 something. OUT.json gets the evaluations.
 """
@@ -27,6 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("made", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument("--api", choices=("lsa", "gin"), default="lsa")
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--tools", default="", help="compute-sanitizer's, by comma")
     options = parser.parse_args()
@@ -35,7 +36,7 @@ def main() -> int:
         folder.name: Workload.from_file(folder).with_overrides(ranks=options.ranks, seeds=1)
         for folder in EXAMPLES
     }
-    programs = {name: options.made / f"{name}-lsa" / f"{name}.cu" for name in tasks}
+    programs = {name: options.made / f"{name}-{options.api}" / f"{name}.cu" for name in tasks}
 
     def judge(name: str, level: int) -> dict[str, Any]:
         try:
@@ -52,8 +53,9 @@ def main() -> int:
         results[name] = found = judge(name, 2)
         options.out.write_text(json.dumps(results, indent=1))
         print(
-            f"{name}: {'passed' if found['passed'] else 'failed'}, LSA {found.get('time_ms')} ms, "
-            f"host {found.get('baseline_ms')} ms, {found.get('speedup')}x {found.get('error', '')}",
+            f"{name}: {'passed' if found['passed'] else 'failed'}, {options.api} "
+            f"{found.get('time_ms')} ms, host {found.get('baseline_ms')} ms, "
+            f"{found.get('speedup')}x {found.get('error', '')}",
             flush=True,
         )
     return 0 if all(found["passed"] for found in results.values()) else 1

@@ -1,15 +1,17 @@
 """Compare the emulator's verdicts with real GPUs': the corpus, its defects, and single-GPU ones.
 
     python bench/hardware_truth.py run OUT.json [--jobs N] [--deadline S] [--tools memcheck,...]
+                                                [--only gin_,hybrid_] [--after FILE]
     python bench/hardware_truth.py table RESULTS.json [RESULTS.json ...]
 
 `run`, on a GPU machine, checks every entry twice: as `warploom check` does (emulator, normal
 effort), and as `warploom check --backend cuda` does (three plain runs; then compute-sanitizer's
 `--tools`, all by default). Entries whose LSA team is smaller than the machine's cannot be set up on
-one host and are left out; those that need GIN are tried in their correct form. `--after FILE` skips
-what FILE has already. Nothing is judged here: the JSON holds both reports' verdicts, findings and
-states, and `table` prints them side by side; of an entry in several files the last counts. Too many
-`--jobs` on one machine slow the programs down until they seem to hang.
+one host and are left out, and so are those for a NCCL that GIN cannot do without a card. `--only`
+takes the entries whose program's name begins so, `--after FILE` skips what FILE has already.
+Nothing is judged here: the JSON holds both reports' verdicts, findings and states, and `table`
+prints them side by side; of an entry in several files the last counts. Too many `--jobs` on one
+machine slow the programs down until they seem to hang.
 """
 
 import argparse
@@ -19,7 +21,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,9 +33,11 @@ from warploom.evaluate.check import check
 from warploom.evaluate.hardware_check import check_hardware
 from warploom.evaluate.workload import Workload
 from warploom.hardware import TOOLS
+from warploom.hardware.network import has_card, serves
 from warploom.testing.corpus import PROGRAMS
 from warploom.testing.corpus_files import read_corpus
 from warploom.toolchain.gpu import find_gpus
+from warploom.toolchain.nccl import newest_version
 
 NO_GIN = "not run: no GIN between these GPUs"
 SINGLE = Path(__file__).parent / "hardware" / "defects.cu"
@@ -67,9 +71,9 @@ def jobs() -> Iterator[Job]:
     for entry in sorted(entries, key=lambda e: bool(e.defect)):
         gin = entry.program.stem.startswith(("gin_", "hybrid_"))
         setting = entry.setting
-        if setting.lsa_size is not None or setting.ranks > 4 or (gin and entry.defect):
+        if setting.lsa_size is not None or setting.ranks > 4:
             continue
-        if gin and setting.ranks != 2:
+        if gin and not (serves(setting.nccl or newest_version()) or has_card()):
             continue
         yield Job(
             entry.name, entry.program, entry.defect, "|".join(entry.kinds), setting.ranks,
@@ -126,10 +130,8 @@ def brief(report: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "findings": findings, "output": report["output"][-400:]}
 
 
-def run(
-    out: Path, workers: int, deadline: float, tools: Sequence[str], known: Collection[str]
-) -> int:
-    """Check all entries but the `known` ones, several at a time; write results as they come."""
+def run(out: Path, todo: Sequence[Job], workers: int, deadline: float, tools: Sequence[str]) -> int:
+    """Check the entries `todo`, several at a time; write results as they come."""
     started = time.monotonic()
     gpus = find_gpus()
     pairs = [f"{i},{i + 1}" for i in range(0, len(gpus) - 1, 2)] or ["0"]
@@ -157,7 +159,7 @@ def run(
         )
 
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(both, enumerate(job for job in jobs() if job.name not in known)))
+        list(pool.map(both, enumerate(todo)))
     return 0
 
 
@@ -244,6 +246,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--deadline", type=float, default=3600.0, help="seconds")
     parser.add_argument("--tools", default=",".join(TOOLS), help="compute-sanitizer's, by comma")
+    parser.add_argument("--only", default="", help="beginnings of programs' names, by comma")
     parser.add_argument("--after", type=Path, help="results whose entries are not checked again")
     options = parser.parse_args()
     if options.action == "one":
@@ -252,7 +255,9 @@ def main() -> int:
         return table([Path(name) for name in options.files])
     known = {row["name"] for row in read(options.after)} if options.after else set()
     tools = [tool for tool in options.tools.split(",") if tool]
-    return run(Path(options.files[0]), options.jobs, options.deadline, tools, known)
+    wanted = tuple(options.only.split(","))
+    todo = [job for job in jobs() if job.program.stem.startswith(wanted) and job.name not in known]
+    return run(Path(options.files[0]), todo, options.jobs, options.deadline, tools)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ extern "C" {
 enum NcclResult { kSuccess = 0, kSystemError = 2, kInternalError = 3, kInvalidArgument = 4 };
 enum MemoryType { kHostMemory = 1, kCudaMemory = 2 };
 enum SignalOperation { kNoSignal = 0, kSignalIncrement = 1, kSignalAdd = 2 };
-constexpr int kHandleBytes = 128;   // NCCL_NET_HANDLE_MAXSIZE
-constexpr int kDeviceGinProxy = 2;  // NCCL_NET_DEVICE_GIN_PROXY
+constexpr int kHandleBytes = 128;        // NCCL_NET_HANDLE_MAXSIZE
+constexpr uint64_t kIndexedSignals = 2;  // NCCL_NET_MR_FLAG_SIGNAL_NEVER_RESET
+constexpr int kDeviceGinProxy = 2;       // NCCL_NET_DEVICE_GIN_PROXY
 
 using NcclLogger = void (*)(int level, unsigned long flags, const char* file, int line,
                             const char* format, ...);

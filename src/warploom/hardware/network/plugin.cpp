@@ -132,10 +132,10 @@ NcclResult create_context(void* comm, RmaConfig*, void** context) {
   return kSuccess;
 }
 
-NcclResult register_memory(void* comm, void* data, std::size_t bytes, int type, uint64_t,
+NcclResult register_memory(void* comm, void* data, std::size_t bytes, int type, uint64_t flags,
                            void** memory) {
-  *memory =
-      static_cast<Wire*>(comm)->add_memory(static_cast<char*>(data), bytes, type == kCudaMemory);
+  *memory = static_cast<Wire*>(comm)->add_memory(static_cast<char*>(data), bytes,
+                                                 type == kCudaMemory, flags & kIndexedSignals);
   return kSuccess;
 }
 
@@ -179,6 +179,10 @@ NcclResult put_signal(void* context, int index, uint64_t from, void* from_memory
     message.signal_memory = static_cast<Memory*>(signal_memory)->number;
     message.signal_offset = signal;
     message.signal_value = operation == kSignalIncrement ? 1 : value;
+    // A put with a signal in a window reaches us as two operations, and nothing says that they
+    // belong together.
+    const bool in_window = !static_cast<Memory*>(signal_memory)->indexed_signals;
+    strong = strong || (bytes == 0 && in_window);
   }
   *request = static_cast<Context*>(context)->wire->send(
       static_cast<int>(rank), index, message, static_cast<Memory*>(from_memory), from, strong);

@@ -14,6 +14,9 @@ namespace warploom {
 
 namespace {
 
+// NCCL's proxy takes a put of more than 1 GiB apart (DataChunkSize of gin_proxy.h).
+constexpr uint64_t kPartBytes = uint64_t{1} << 30;
+
 void send_all(int socket, const void* data, std::size_t bytes) {
   const char* next = static_cast<const char*>(data);
   while (bytes > 0) {
@@ -95,11 +98,11 @@ void Wire::guarded(Body&& body) {
   }
 }
 
-Memory* Wire::add_memory(char* data, std::size_t bytes, bool on_device) {
+Memory* Wire::add_memory(char* data, std::size_t bytes, bool on_device, bool indexed_signals) {
   std::lock_guard lock(mutex_);
   const uint64_t number = next_memory_++;
   auto& memory = memories_[number];
-  memory = std::make_unique<Memory>(Memory{number, data, bytes, on_device});
+  memory = std::make_unique<Memory>(Memory{number, data, bytes, on_device, indexed_signals});
   changed_.notify_all();
   return memory.get();
 }
@@ -137,9 +140,10 @@ Wire::Clock::time_point Wire::leaving_time() {
 std::deque<Wire::Pending>::iterator Wire::next_to_leave(Clock::time_point now) {
   for (auto next = pending_.begin(); next != pending_.end(); ++next) {
     if (!draining_ && !closing_ && next->leaves > now) continue;
-    const bool held = next->strong && std::any_of(pending_.begin(), next, [&](const Pending& p) {
-                        return p.peer == next->peer && p.context == next->context;
-                      });
+    const bool held = std::any_of(pending_.begin(), next, [&](const Pending& p) {
+      return p.peer == next->peer && p.context == next->context &&
+             (next->strong || p.message.bytes >= kPartBytes);
+    });
     if (!held) return next;
   }
   return pending_.end();

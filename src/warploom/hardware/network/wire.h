@@ -37,6 +37,7 @@ struct Memory {  // registered by every rank in one order: the number is the sam
   char* data = nullptr;
   std::size_t bytes = 0;
   bool on_device = false;
+  bool indexed_signals = false;  // NCCL's own: not a window of the user's
 };
 
 struct Request {
@@ -62,7 +63,7 @@ class Wire {
   ~Wire();
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
-  Memory* add_memory(char* data, std::size_t bytes, bool on_device);
+  Memory* add_memory(char* data, std::size_t bytes, bool on_device, bool indexed_signals);
   void remove_memory(Memory* memory);
   // Sends `message` to `peer`; its payload is read from `source` when it leaves, not before.
   Request* send(int peer, int context, const Message& message, const Memory* source,
