@@ -149,6 +149,8 @@ class _Judge:
         self.facts = facts
         self.setup = setup
         self.legal = legal
+        # The trusted program may need no network where the candidate does.
+        self.own_setup = setup_for(task, facts, legal.path) if legal.passed else setup
         self.candidate = candidate
         self.tools = tools
         self.started = started
@@ -192,7 +194,7 @@ class _Judge:
                 self.on_progress(Progress("gpu", len(pairs), total))
                 first = run_hardware(trusted, self.setup, option)
                 _require_good(self.task, first, seed)
-                second = run_hardware(program, self.setup, replace(option, timing=timing))
+                second = run_hardware(program, self.own_setup, replace(option, timing=timing))
                 pairs.append(_Pair(seed, first, second))
                 if not pairs[-1].candidate.ok:
                     return tuple(pairs)
@@ -200,7 +202,7 @@ class _Judge:
 
     def _tools(self, program: HardwareBuild) -> tuple[HardwareRun, ...]:
         self.on_progress(Progress("compute-sanitizer", 0, 1))
-        return run_tools(program, self.setup, self._options(0), self.tools)
+        return run_tools(program, self.own_setup, self._options(0), self.tools)
 
     def _compare(self, pairs: Sequence[_Pair]) -> tuple[OutputComparison, ...]:
         outputs = self.task.outputs
@@ -258,7 +260,7 @@ class _Judge:
     def _time_source(self, milliseconds: float | None) -> str:
         if milliseconds is None:
             return "none"
-        if self.setup.network:
+        if self.own_setup.network:
             return "own-network"
         return "measured" if self.legal.frame == "kept" else "self-timed"
 
@@ -293,7 +295,7 @@ class _Judge:
             ranks=self.task.ranks,
             gpus=tuple(gpu.describe() for gpu in self.setup.gpus),
             shared=self.setup.shared,
-            own_network=self.setup.network is not None,
+            own_network=self.own_setup.network is not None,
             nccl=self.setup.nccl.version,
             sandbox=shown.sandbox if shown else "",
             seconds=time.monotonic() - self.started,

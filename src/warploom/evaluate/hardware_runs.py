@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from warploom.core.records import Finding, Severity
 from warploom.evaluate.differential import Difference, compare
@@ -51,8 +52,8 @@ class MeasuredTime:
     runs: int
 
 
-def setup_for(workload: Workload, facts: Survey) -> Setup:
-    """Find what runs of `workload` on this machine's GPUs need.
+def setup_for(workload: Workload, facts: Survey, program: Path | None = None) -> Setup:
+    """Find what runs of `workload`, or of `program` in its place, need on this machine's GPUs.
 
     Raises:
         MissingToolError: GPUs, NCCL's library or MPI are missing, or the GPUs are too few.
@@ -62,7 +63,7 @@ def setup_for(workload: Workload, facts: Survey) -> Setup:
         workload.ranks,
         facts.processes,
         uses_mpi=any(report.setup.uses_mpi for report in facts.reports),
-        wants_network=wants_network(workload.build_spec(facts.nccl)),
+        wants_network=wants_network(workload.build_spec(facts.nccl, program)),
         nccl=workload.nccl,
     )
 
