@@ -10,8 +10,9 @@ effort), and as `warploom check --backend cuda` does (three plain runs; then com
 one host and are left out, and so are those for a NCCL that GIN cannot do without a card. `--only`
 takes the entries whose program's name begins so, `--after FILE` skips what FILE has already.
 Nothing is judged here: the JSON holds both reports' verdicts, findings and states, and `table`
-prints them side by side; of an entry in several files the last counts. Too many `--jobs` on one
-machine slow the programs down until they seem to hang.
+prints them side by side; of an entry in several files the last counts. All is built and emulated
+first, `--jobs` at a time; on the GPUs there are `--gpu-jobs`: more than one for each pair of GPUs
+slow each other down until they seem to hang, above all those that wait for a network.
 """
 
 import argparse
@@ -25,14 +26,17 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import Limits
 from warploom.evaluate.check import check
 from warploom.evaluate.hardware_check import check_hardware
+from warploom.evaluate.hardware_runs import setup_for
+from warploom.evaluate.survey import survey
 from warploom.evaluate.workload import Workload
-from warploom.hardware import TOOLS
+from warploom.hardware import TOOLS, build_executable
 from warploom.hardware.network import has_card, serves
 from warploom.testing.corpus import PROGRAMS
 from warploom.testing.corpus_files import read_corpus
@@ -82,18 +86,23 @@ def jobs() -> Iterator[Job]:
 
 
 def one(text: str) -> int:
-    """Check one entry in this process, as the JSON in `text` says, and print its report."""
+    """Check one entry in this process, as the JSON in `text` says, and print its report.
+
+    Without tools it is the emulator that checks, and the program for the GPU is built.
+    """
     asked = json.loads(text)
     workload = Workload.from_program(
         asked["program"], ranks=asked["ranks"], args=asked["args"], nccl=asked["nccl"],
         defines=dict(asked["defines"]), limits=Limits(seconds=SECONDS),
     )  # fmt: skip
     try:
-        report = (
-            check(workload)
-            if asked["tools"] is None
-            else check_hardware(workload, tools=asked["tools"])
-        )
+        if asked["tools"] is None:
+            setup = setup_for(workload, survey(workload))
+            spec = workload.build_spec(setup.nccl.version)
+            build_executable(spec, setup.arch, setup.nccl, setup.mpi)  # cached for the GPU's turn
+            report = check(workload)
+        else:
+            report = check_hardware(workload, tools=asked["tools"])
     except WarploomError as error:
         sys.stdout.write(json.dumps({"error": {"message": error.message}}))
         return error.exit_code
@@ -130,36 +139,49 @@ def brief(report: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "findings": findings, "output": report["output"][-400:]}
 
 
-def run(out: Path, todo: Sequence[Job], workers: int, deadline: float, tools: Sequence[str]) -> int:
-    """Check the entries `todo`, several at a time; write results as they come."""
+def run(
+    out: Path, todo: Sequence[Job], jobs: tuple[int, int], deadline: float, tools: Sequence[str]
+) -> int:
+    """Check the entries `todo`, and write results as they come.
+
+    `jobs`: how many at a time are built and emulated, and then on the GPUs.
+    """
     started = time.monotonic()
     gpus = find_gpus()
-    pairs = [f"{i},{i + 1}" for i in range(0, len(gpus) - 1, 2)] or ["0"]
-    results: list[dict[str, Any]] = []
-
-    def both(item: tuple[int, Job]) -> None:
-        number, job = item
-        row: dict[str, Any] = {
+    everything = ",".join(str(gpu.index) for gpu in gpus)
+    pairs: SimpleQueue[str] = SimpleQueue()
+    for number in range(jobs[1]):
+        first = number * 2 % max(1, len(gpus) - 1)
+        pairs.put(f"{first},{first + 1}" if len(gpus) > 1 else "0")
+    rows: dict[str, dict[str, Any]] = {
+        job.name: {
             "name": job.name, "defect": job.defect, "expected": job.kinds, "ranks": job.ranks,
-        }  # fmt: skip
+        }
+        for job in todo
+    }  # fmt: skip
+
+    def emulate(job: Job) -> None:
+        rows[job.name]["emulator"] = brief(report_of(job, everything, None))
+
+    def measure(job: Job) -> None:
+        row = rows[job.name]
         if time.monotonic() - started > deadline:
             row["hardware"] = {"verdict": "not run", "why": "the deadline of the session"}
         else:
-            some = pairs[number % len(pairs)]
-            where = ",".join(str(g.index) for g in gpus) if job.ranks > 2 else some
+            pair = pairs.get()
+            where = everything if job.ranks > 2 else pair
             where = where.split(",")[0] if job.ranks == 1 else where
             row["hardware"] = brief(report_of(job, where, tools))
-            row["emulator"] = brief(report_of(job, where, None))
-        results.append(row)
-        document = {"gpus": [gpu.describe() for gpu in gpus], "entries": results}
+            pairs.put(pair)
+        done = [row for row in rows.values() if "hardware" in row]
+        document = {"gpus": [gpu.describe() for gpu in gpus], "entries": done}
         out.write_text(json.dumps(document, indent=1))
-        print(
-            f"{time.monotonic() - started:6.1f} {job.name}: {row['hardware']['verdict']}",
-            flush=True,
-        )
+        verdict = row["hardware"]["verdict"]
+        print(f"{time.monotonic() - started:6.1f} {job.name}: {verdict}", flush=True)
 
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(both, enumerate(todo)))
+    for count, step in zip(jobs, (emulate, measure), strict=True):
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(step, todo))
     return 0
 
 
@@ -244,6 +266,7 @@ def main() -> int:
     parser.add_argument("action", choices=("run", "table", "one"))
     parser.add_argument("files", nargs="+")
     parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--gpu-jobs", type=int, default=1)
     parser.add_argument("--deadline", type=float, default=3600.0, help="seconds")
     parser.add_argument("--tools", default=",".join(TOOLS), help="compute-sanitizer's, by comma")
     parser.add_argument("--only", default="", help="beginnings of programs' names, by comma")
@@ -257,7 +280,8 @@ def main() -> int:
     tools = [tool for tool in options.tools.split(",") if tool]
     wanted = tuple(options.only.split(","))
     todo = [job for job in jobs() if job.program.stem.startswith(wanted) and job.name not in known]
-    return run(Path(options.files[0]), todo, options.jobs, options.deadline, tools)
+    at_once = (options.jobs, options.gpu_jobs)
+    return run(Path(options.files[0]), todo, at_once, options.deadline, tools)
 
 
 if __name__ == "__main__":
