@@ -12,12 +12,14 @@ import argparse
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common import EXAMPLES
 
 from warploom.core.errors import WarploomError
+from warploom.core.records import Limits
 from warploom.evaluate.hardware_eval import evaluate_hardware
 from warploom.evaluate.workload import Workload
 
@@ -29,11 +31,15 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--api", choices=("lsa", "gin"), default="lsa")
     parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=20.0, help="of a run, at most")
     parser.add_argument("--tools", default="", help="compute-sanitizer's, by comma")
     options = parser.parse_args()
     tools = [tool for tool in options.tools.split(",") if tool]
     tasks = {
-        folder.name: Workload.from_file(folder).with_overrides(ranks=options.ranks, seeds=1)
+        folder.name: replace(
+            Workload.from_file(folder).with_overrides(ranks=options.ranks, seeds=1),
+            limits=Limits(seconds=options.seconds),
+        )
         for folder in EXAMPLES
     }
     programs = {name: options.made / f"{name}-{options.api}" / f"{name}.cu" for name in tasks}

@@ -209,7 +209,13 @@ def launch_environment(setup: Setup, folder: Path, timing: str = EAGER) -> dict[
 def _network_environment(setup: Setup, timing: str) -> dict[str, str]:
     if setup.network is None:
         return {}
-    return {"NCCL_RMA_PLUGIN": str(setup.network), "WARPLOOM_NETWORK": timing}
+    return {
+        "NCCL_RMA_PLUGIN": str(setup.network),
+        "WARPLOOM_NETWORK": timing,
+        # The network copies by the CUDA driver, which must not be loading a kernel's code meanwhile:
+        # it would wait for a kernel that waits for the network.
+        "CUDA_MODULE_LOADING": "EAGER",
+    }
 
 
 def build_shim() -> Path:
