@@ -276,7 +276,8 @@ def main() -> int:
         return one(options.files[0])
     if options.action == "table":
         return table([Path(name) for name in options.files])
-    known = {row["name"] for row in read(options.after)} if options.after else set()
+    before = read(options.after) if options.after else []
+    known = {row["name"] for row in before if row["hardware"]["verdict"] != "not run"}
     tools = [tool for tool in options.tools.split(",") if tool]
     wanted = tuple(options.only.split(","))
     todo = [job for job in jobs() if job.program.stem.startswith(wanted) and job.name not in known]
