@@ -154,6 +154,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for more in (
         ["-fPIC", "-shared", "driver.cpp", "-o", "libcuda.so.1"],
         ["-I", str(headers), "program.cpp", "-o", "program", "-ldl", "-lpthread"],
+        ["-fsyntax-only", *map(str, headers.glob("*.cpp"))],
     ):
         subprocess.run([*command, *more], cwd=folder, check=True)
     return folder / "program"

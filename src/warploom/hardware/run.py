@@ -212,8 +212,8 @@ def _network_environment(setup: Setup, timing: str) -> dict[str, str]:
     return {
         "NCCL_RMA_PLUGIN": str(setup.network),
         "WARPLOOM_NETWORK": timing,
-        # The network copies by the CUDA driver, which must not be loading a kernel's code then: that
-        # waits for a kernel that waits for the network.
+        # The network copies by the CUDA driver. Were that loading a kernel's code then, it would
+        # wait for a kernel that waits for the network.
         "CUDA_MODULE_LOADING": "EAGER",
     }
 
