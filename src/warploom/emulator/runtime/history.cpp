@@ -3,8 +3,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "world.h"
@@ -57,9 +59,58 @@ Record* take_plane() {
 
 }  // namespace
 
+bool CellRun::extend(uint32_t cell, const Record& record) {
+  if (cell != uint32_t{start} + count) return false;
+  if (record != at(cell) && !learn(cell, record)) return false;
+  count++;
+  return true;
+}
+
+// The first cell of the second thread, or of the second block, tells how many each one has.
+bool CellRun::learn(uint32_t cell, const Record& record) {
+  if (cells != kUnknown && threads != kUnknown) return false;
+  CellRun run = *this;
+  if (cells == kUnknown) {
+    if (!std::has_single_bit(count)) return false;
+    run.cells = static_cast<uint8_t>(std::countr_zero(count));
+  }
+  if (record != run.at(cell)) {
+    const uint32_t thread = first.thread() + ((cell - start) >> run.cells);
+    if (threads != kUnknown || !std::has_single_bit(thread)) return false;
+    run.threads = static_cast<uint8_t>(std::countr_zero(thread));
+    if (record != run.at(cell)) return false;
+  }
+  *this = run;
+  return true;
+}
+
+void Plane::set_in_runs(uint32_t cell, const Record& record) {
+  if (new_.holds(cell)) {
+    // The same thread again, from another place of the program: one of the places will do.
+    Record known = new_.at(cell);
+    known.bits = (known.bits & ~kPlaceBits) | (record.bits & kPlaceBits);
+    if (known == record) return;
+  } else if (new_.count == 0) {
+    new_ = {record, static_cast<uint16_t>(cell), 1};
+    return;
+  } else if (new_.extend(cell, record)) {
+    const bool covers =
+        new_.start <= old_.start && new_.start + new_.count >= old_.start + old_.count;
+    if (covers) old_.count = 0;
+    return;
+  }
+  if (old_.count == 0) {
+    old_ = std::exchange(new_, {record, static_cast<uint16_t>(cell), 1});
+    return;
+  }
+  spread();
+  cells_[cell] = record;
+}
+
 void Plane::spread() {
-  cells_ = take_plane();
-  std::fill_n(cells_, kGranuleCells, all_);
+  Record* cells = take_plane();
+  for (uint32_t cell = 0; cell < kGranuleCells; cell++) cells[cell] = in_runs(cell);
+  cells_ = cells;
 }
 
 void Plane::collapse() {

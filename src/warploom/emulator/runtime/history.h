@@ -1,8 +1,9 @@
 // The access history: for each four bytes of emulated memory the last write and two reads.
 //
-// Granules of memory that one operation wrote or read as a whole keep a single record of that sort;
-// records for each four bytes are made when a part is accessed. Copies and collectives of large
-// buffers then cost little, and memory that is only read keeps no record for each write.
+// Granules of memory that one operation wrote or read as a whole keep a single record of that sort,
+// and what the threads of a kernel touched in their order is kept as a run; records for each four
+// bytes are made only for other patterns. Copies, collectives and the usual `a[i]` of large buffers
+// then cost little memory, and memory that is only read keeps no record for each write.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +27,7 @@ struct Record {
   uint32_t time() const { return static_cast<uint32_t>(bits >> 42); }
   bool operator==(const Record&) const = default;
 };
+constexpr uint64_t kPlaceBits = 0x7FFFFFF;
 // Accesses at this time or later are taken as ordered: they cannot be told apart.
 constexpr uint32_t kMaxTime = (1u << 22) - 1;
 
@@ -39,28 +41,75 @@ Record make_record(const Actor& actor, unsigned mask, bool atomic);
 constexpr std::size_t kGranule = 1024;  // bytes
 constexpr std::size_t kGranuleCells = kGranule / 4;
 
-// The records of one sort in one granule: one for all its cells, or one for each.
+// Cells that were touched one after another: 2^cells of them by each thread, 2^threads threads by
+// each block; the next thread follows, and behind the last one of a block the next block's first.
+struct CellRun {
+  static constexpr uint8_t kUnknown = 16;  // more than there are: so far one thread, or one block
+  Record first;
+  uint16_t start = 0, count = 0;
+  uint8_t cells = kUnknown, threads = kUnknown;
+
+  bool holds(uint32_t cell) const { return cell - start < count; }
+  Record at(uint32_t cell) const {
+    const uint32_t thread = first.thread() + ((cell - start) >> cells);
+    Record record = first;
+    record.block += thread >> threads;
+    record.bits += uint64_t{thread & ((1u << threads) - 1)} << 27;
+    record.bits -= uint64_t{first.thread()} << 27;
+    return record;
+  }
+  // Makes the run one longer, if the record is what comes next.
+  bool extend(uint32_t cell, const Record& record);
+
+ private:
+  bool learn(uint32_t cell, const Record& record);
+};
+
+// The records of one sort in one granule: one for all its cells but for those of at most two runs,
+// or one for each.
 class Plane {
  public:
-  const Record& at(std::size_t cell) const { return cells_ ? cells_[cell] : all_; }
+  Record at(std::size_t cell) const {
+    return cells_ ? cells_[cell] : in_runs(static_cast<uint32_t>(cell));
+  }
   void set(std::size_t cell, const Record& record) {
-    if (!cells_) spread();
-    cells_[cell] = record;
+    if (cells_) {
+      cells_[cell] = record;
+    } else {
+      set_in_runs(static_cast<uint32_t>(cell), record);
+    }
+  }
+  // Forgets a record of bytes in `mask` alone, of an access that a later one in the same place is
+  // ordered after; it may stay where it is part of a run.
+  void drop(std::size_t cell, unsigned mask) {
+    if (cells_ && !(cells_[cell].mask() & ~mask)) cells_[cell] = {};
   }
   void clear(std::size_t cell) {
-    if (at(cell).op) set(cell, {});
+    if (at(cell).op == 0) return;
+    if (!cells_) spread();
+    cells_[cell] = {};
   }
   void set_all(const Record& record) {
     if (cells_) collapse();
-    all_ = record;
+    old_.count = new_.count = 0;
+    rest_ = record;
   }
-  bool uniform() const { return !cells_; }
+  // Is there one record, or one run, for the whole granule?
+  bool of_one_operation() const { return uniform() || (!cells_ && new_.count == kGranuleCells); }
+  bool uniform() const { return !cells_ && !old_.count && !new_.count; }
 
  private:
+  Record in_runs(uint32_t cell) const {
+    if (new_.holds(cell)) return new_.at(cell);
+    if (old_.holds(cell)) return old_.at(cell);
+    return rest_;
+  }
+  void set_in_runs(uint32_t cell, const Record& record);
   void spread();
   void collapse();
-  Record all_;
   Record* cells_ = nullptr;
+  CellRun new_, old_;
+  Record rest_;
 };
 
 // Two reads are enough to find a race in some schedule; which ones are kept varies with the seed.

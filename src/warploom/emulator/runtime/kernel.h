@@ -89,8 +89,8 @@ struct Block final : Runnable {
   void run() override;
   Kernel* kernel = nullptr;
   OpId op = 0;  // of the kernel
-  // What `clock` was found to cover last: an operation, the landing of a put, the reading of one.
-  OpId known_op = 0;
+  // What `clock` was found to cover last: operations, the landing of a put, the reading of one.
+  OpId known_ops[4] = {};
   std::pair<OpId, uint32_t> known_landing{}, known_reading{};
   uint3 index;
   uint32_t number = 0;  // linear index in the grid

@@ -30,7 +30,7 @@ class ThreadViewer {
     }
     if (record.op == 0) return true;
     if (record.op == op_) return false;
-    return record.op == block_.known_op || ended_before(record, is_write);
+    return record.op == block_.known_ops[record.op % 4] || ended_before(record, is_write);
   }
   // Is it of another thread of this kernel, which nothing can have ordered before us?
   bool at_once(const Record& record) const {
@@ -60,7 +60,7 @@ class ThreadViewer {
       return true;
     }
     if (block_.clock.agent_time(other.agent) < other.time) return false;
-    block_.known_op = record.op;
+    block_.known_ops[record.op % 4] = record.op;
     return true;
   }
   const GpuThread& self_;
@@ -91,7 +91,7 @@ constexpr uint64_t mask_bits(unsigned mask) { return uint64_t{mask} << 37; }
 
 // One operation may touch the bytes of a word one after another.
 inline void keep_mask(Record& record, const Record& known) {
-  constexpr uint64_t kElsewhere = mask_bits(0xF) | 0x7FFFFFF;  // pc and mask
+  constexpr uint64_t kElsewhere = mask_bits(0xF) | kPlaceBits;
   if (record.op == known.op && record.block == known.block &&
       ((record.bits ^ known.bits) & ~kElsewhere) == 0) {
     record.bits |= known.bits & mask_bits(0xF);
@@ -103,11 +103,11 @@ template <class Viewer>
 [[gnu::always_inline]] inline bool quick_read(Granule& granule, std::size_t cell,
                                               const Viewer& viewer, Record record) {
   if (!viewer.past(granule.write.at(cell), true)) return false;
-  const Record& first = granule.reads[0].at(cell);
+  const Record first = granule.reads[0].at(cell);
   int slot = 0;
   if (!viewer.past(first, false)) {
     slot = 1;
-    const Record& second = granule.reads[1].at(cell);
+    const Record second = granule.reads[1].at(cell);
     if (!viewer.past(second, false)) {
       // Many threads read one place: see slot_for.
       if (!viewer.at_once(first) || !viewer.at_once(second)) return false;
@@ -115,7 +115,7 @@ template <class Viewer>
     }
   }
   Plane& reads = granule.reads[slot];
-  const Record& known = reads.at(cell);
+  const Record known = reads.at(cell);
   keep_mask(record, known);
   if (known != record) reads.set(cell, record);
   return true;
@@ -124,14 +124,12 @@ template <class Viewer>
 template <class Viewer>
 [[gnu::always_inline]] inline bool quick_write(Granule& granule, std::size_t cell,
                                                const Viewer& viewer, Record record) {
-  const Record& known = granule.write.at(cell);
+  const Record known = granule.write.at(cell);
   if (!viewer.past(known, true)) return false;
   for (const Plane& reads : granule.reads) {
     if (!viewer.past(reads.at(cell), false)) return false;
   }
-  for (Plane& reads : granule.reads) {
-    if (!(reads.at(cell).mask() & ~record.mask())) reads.clear(cell);
-  }
+  for (Plane& reads : granule.reads) reads.drop(cell, record.mask());
   keep_mask(record, known);
   if (known != record) granule.write.set(cell, record);
   return true;

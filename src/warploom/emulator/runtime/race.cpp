@@ -31,6 +31,13 @@ uintptr_t g_distance = 0;
 
 enum class Kind { Read, Write, AtomicRead, AtomicWrite };
 
+bool ended_before(OpId id, const Actor& actor) {
+  if (id == 0) return true;
+  const Op& op = op_of(id);
+  return id != actor.op && op.kind != OpKind::Channel &&
+         actor.clock->agent_time(op.agent) >= op.time;
+}
+
 bool ordered_in_block(const Record& record, const Actor& actor) {
   if (record.thread() == actor.thread || record.time() < actor.base) return true;
   if (record.thread() / 32 == actor.thread / 32 && record.time() < actor.warp_base) return true;
@@ -148,6 +155,7 @@ void check_plane(const Plane& plane, Access access, Check&& check) {
     check(access, plane.at(0));
     return;
   }
+  if (plane.of_one_operation() && ended_before(plane.at(0).op, access.actor)) return;
   for (std::size_t cell = 0; cell < kGranuleCells; cell++, access.address += 4) {
     check(access, plane.at(cell));
   }
