@@ -172,6 +172,13 @@ def test_a_crash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_huge_host_allocation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, data = check(tmp_path, capsys, EATS_HOST, limits="memory_mb = 1024")
     assert (code, data["verdict"], kinds(data)) == (1, "failed", ["memory_limit"])
+    assert "--memory GIB" in data["findings"][0]["hint"]
+
+
+def test_memory_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, data = check(tmp_path, capsys, EATS_HOST, "--memory", "0.5")
+    assert (code, kinds(data)) == (1, ["memory_limit"])
+    assert "at most 512 MiB" in data["findings"][0]["message"]
 
 
 def test_a_huge_device_allocation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,6 +47,7 @@ def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
         (["check", "x.cu", "--nccl", "2.30"], "--nccl must be a version"),
         (["check", "x.cu", "--jobs", "0"], "--jobs must be at least 1, got 0"),
         (["check", "x.cu", "--timeout", "0"], "--timeout must be above 0"),
+        (["check", "x.cu", "--memory", "0"], "--memory must be from 0.25 to 4096 GiB"),
         (["check", "x.cu", "--effort", "huge"], "must be quick, normal or thorough, got 'huge'"),
         (["check", "x.cu", "--replay", "3"], "must be SEED:TIMING such as 3:random, got '3'"),
         (["check", str(EXAMPLES / "moe"), "--replay", "3:lazy", "--seeds", "2"], "leave out the"),

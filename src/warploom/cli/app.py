@@ -29,6 +29,7 @@ from warploom.cli.parameters import (
     Includes,
     Jobs,
     LsaSize,
+    Memory,
     Nccl,
     Ranks,
     Seconds,
@@ -112,6 +113,7 @@ def check(
     seeds: Seeds = None,
     nccl: Nccl = None,
     timeout: Seconds = None,
+    memory: Memory = None,
     jobs: Jobs = None,
     effort: Annotated[
         str | None,
@@ -169,6 +171,7 @@ def check(
         seeds=seeds,
         nccl=nccl,
         timeout=timeout,
+        memory=memory,
         jobs=jobs,
         sources=sources,
         args=cast("list[str] | None", context.obj),
@@ -195,6 +198,7 @@ def eval_command(
     seeds: Seeds = None,
     nccl: Nccl = None,
     timeout: Seconds = None,
+    memory: Memory = None,
     jobs: Jobs = None,
     level: Annotated[
         int | None,
@@ -242,6 +246,7 @@ def eval_command(
         seeds=seeds,
         nccl=nccl,
         timeout=timeout,
+        memory=memory,
         jobs=jobs,
     )
     if is_cuda(backend):

@@ -25,6 +25,7 @@ class RunChoices:
     seeds: int | None
     nccl: str | None
     timeout: float | None
+    memory: float | None
     jobs: int | None
     args: tuple[str, ...] | None
 
@@ -39,6 +40,7 @@ class RunChoices:
         seeds: int | None,
         nccl: str | None,
         timeout: float | None = None,
+        memory: float | None = None,
         jobs: int | None = None,
         sources: Sequence[Path] | None = None,
         args: Sequence[str] | None = None,
@@ -52,6 +54,8 @@ class RunChoices:
             raise BadInputError(f"--nccl must be a version such as 2.30.7, got {nccl!r}")
         if timeout is not None and not 0 < timeout <= 86400:
             raise BadInputError(f"--timeout must be above 0 and at most 86400, got {timeout:g}")
+        if memory is not None and not 0.25 <= memory <= 4096:
+            raise BadInputError(f"--memory must be from 0.25 to 4096 GiB, got {memory:g}")
         if jobs is not None and jobs < 1:
             raise BadInputError(f"--jobs must be at least 1, got {jobs}")
         for source in sources or ():
@@ -70,6 +74,7 @@ class RunChoices:
             seeds=seeds,
             nccl=nccl,
             timeout=timeout,
+            memory=memory,
             jobs=jobs,
             args=tuple(args) if args else None,
         )
@@ -85,6 +90,7 @@ class RunChoices:
             lsa_size=self.lsa_size,
             nccl=self.nccl,
             seconds=self.timeout,
+            memory_mb=None if self.memory is None else round(self.memory * 1024),
             seeds=self.seeds,
         )
 

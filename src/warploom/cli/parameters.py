@@ -44,6 +44,10 @@ Seconds = Annotated[
     float | None,
     typer.Option("--timeout", metavar="S", help="Seconds for each run. [default: 60]"),
 ]
+Memory = Annotated[
+    float | None,
+    typer.Option("--memory", metavar="GIB", help="Memory for each run, in GiB. [default: 8]"),
+]
 Backend = Annotated[
     str,
     typer.Option(

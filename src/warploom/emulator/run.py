@@ -31,6 +31,7 @@ from warploom.emulator.timeline import timeline_of
 from warploom.toolchain.sandbox import SandboxedResult, run_sandboxed
 
 _CONFIG, _REPORT, _READBACKS = 3, 4, 5
+_MORE_MEMORY = "--memory GIB allows more, or memory_mb in the [limits] of a workload.toml"
 
 
 def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> bytes:
@@ -117,7 +118,11 @@ def _failure_findings(
         state, message = _failure(process, options, report)
         kind = "crash" if state == "crashed" else state
         last = process.stderr.decode(errors="replace").strip().splitlines()[-3:]
-        return state, [finding(kind, message, " | ".join(last))]
+        hint = " | ".join(last)
+        if state == "memory_limit":
+            short = process.memory_limit_mb < options.limits.memory_mb
+            hint = "this machine has no more" if short else _MORE_MEMORY
+        return state, [finding(kind, message, hint)]
     found = [
         finding("exit_code", f"rank {rank} ended with exit code {code}", rank=rank)
         for rank, code in sorted(report.exit_codes.items())

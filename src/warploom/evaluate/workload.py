@@ -177,6 +177,7 @@ class Workload:
         nccl: str | None = None,
         seeds: int | None = None,
         seconds: float | None = None,
+        memory_mb: int | None = None,
     ) -> "Workload":
         """Return a copy with what the command line changes; None leaves a value as it is.
 
@@ -192,7 +193,11 @@ class Workload:
             lsa_size=self.lsa_size if lsa_size is None else lsa_size,
             nccl=nccl or self.nccl,
             seeds=self.seeds if seeds is None else seeds,
-            limits=self.limits if seconds is None else replace(self.limits, seconds=seconds),
+            limits=replace(
+                self.limits,
+                seconds=self.limits.seconds if seconds is None else seconds,
+                memory_mb=self.limits.memory_mb if memory_mb is None else memory_mb,
+            ),
         )
 
 
