@@ -30,6 +30,7 @@ KINDS = {
     "early_read": "readback_before_sync",
     "reuse": "data_race",
     "destroyed": "use_after_destroy",
+    "no_communicator": "use_after_destroy",
     "extra_end": "group_unclosed",
     "free_twice": "double_free",
     "mpi_order": "mpi_mismatch",
@@ -71,7 +72,9 @@ def lines_of(defect: str) -> set[int]:
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
 @pytest.mark.parametrize("ranks", [1, 2, 4, 5])
-@pytest.mark.parametrize("program", ["nccl_collectives.cu", "mpi_calls.cu"])
+@pytest.mark.parametrize(
+    "program", ["nccl_collectives.cu", "mpi_calls.cu", "mpi_shapes.cu", "plain.c"]
+)
 def test_calls_do_what_they_document(program: str, ranks: int, schedule: RunSpec):
     outcome = emulate(program, schedule, ranks=ranks)
     assert outcome.stdout == ""

@@ -58,6 +58,15 @@ _WRAPPED = tuple(
 )  # fmt: skip
 _NO_MAIN = re.compile(r"hidden symbol[:`' ]+main\b")
 _CUDA_SUFFIXES = (".cu", ".cuh")
+_C_HEADERS = {
+    "cuda_runtime.h",
+    "cuda_runtime_api.h",
+    "driver_types.h",
+    "mpi.h",
+    "mpi-ext.h",
+    "nccl.h",
+}
+_DEVICE_CODE = re.compile(rb"<<<|\b__(?:global|device)__\b")
 _DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
@@ -135,14 +144,18 @@ def _flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
 
 def _language(source: Path, text: bytes, *, is_program: bool) -> list[str]:
     """Return the flags that say which language a unit is in."""
+    if source.suffix == ".c" and _is_c(text):
+        return ["-x", "c", "-std=gnu17", "-Werror=implicit-function-declaration"]
     if is_program or source.suffix in _CUDA_SUFFIXES:
         return ["-x", "c++", "-std=c++20", "-D__CUDACC__", "-D__NVCC__"]
-    names = re.findall(rb'#[ \t]*include[ \t]*[<"]([^>"\n]+)', text)
-    # Our headers are C++; a C file that includes one must do with being compiled as that.
-    ours = any((SHIM_DIR / os.fsdecode(name)).is_file() for name in names)
-    if source.suffix == ".c" and not ours:
-        return ["-x", "c", "-std=gnu17"]
     return ["-x", "c++", "-std=c++20"]
+
+
+def _is_c(text: bytes) -> bool:
+    """Whether a `.c` file has no device code and includes none of our headers that are C++ only."""
+    names = {os.fsdecode(n) for n in re.findall(rb'#[ \t]*include[ \t]*[<"]([^>"\n]+)', text)}
+    ours = {name for name in names if (SHIM_DIR / name).is_file()}
+    return ours <= _C_HEADERS and not _DEVICE_CODE.search(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,8 @@ int main(int argc, char** argv) {
     ncclAllReduce(a, b, 4, ncclInt, ncclSum, comm, stream);  // EXPECT reuse
     cudaMemsetAsync(a, 1, 16, second);                       // EXPECT reuse
     cudaStreamSynchronize(second);
+  } else if (defect == "no_communicator") {
+    ncclAllReduce(a, b, 4, ncclInt, ncclSum, nullptr, stream);  // EXPECT no_communicator
   } else if (defect == "destroyed") {
     cudaStreamSynchronize(stream);
     ncclCommDestroy(comm);

@@ -1,6 +1,12 @@
 // Stands in for CUDA's own header when a program is built for the emulator.
 #pragma once
 
+#ifndef __cplusplus
+#include <limits.h>
+#include <stddef.h>
+
+#include "warploom/api.h"
+#else
 // C++20's lerp is a global function as well, which CUDA's C++17 programs define themselves.
 #if !defined(_GLIBCXX_CMATH) && !defined(_LIBCPP_CMATH)
 #define lerp warploom_lerp
@@ -34,3 +40,4 @@ constexpr auto lerp(A a, B b, C t) {
 #include "warploom/qualifiers.h"
 #include "warploom/vector_types.h"
 #include "warploom/warp.h"
+#endif

@@ -3,4 +3,4 @@
 
 #define MPIX_CUDA_AWARE_SUPPORT 1
 
-inline int MPIX_Query_cuda_support() { return 1; }
+static inline int MPIX_Query_cuda_support() { return 1; }

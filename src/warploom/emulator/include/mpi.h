@@ -11,6 +11,7 @@ typedef int MPI_Comm;
 typedef int MPI_Datatype;
 typedef int MPI_Op;
 typedef int MPI_Info;
+typedef int MPI_Group;
 typedef int MPI_Errhandler;
 typedef ptrdiff_t MPI_Aint;
 typedef long long MPI_Offset;
@@ -53,6 +54,10 @@ typedef struct MPI_Status {
 #define MPI_PROC_NULL (-2)
 #define MPI_UNDEFINED (-32766)
 #define MPI_COMM_TYPE_SHARED 1
+#define MPI_ORDER_C 56
+#define MPI_ORDER_FORTRAN 57
+#define MPI_GROUP_NULL ((MPI_Group)0)
+#define MPI_GROUP_EMPTY ((MPI_Group) - 1)
 #define MPI_MAX_ERROR_STRING 256
 #define MPI_MAX_PROCESSOR_NAME 256
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0)
@@ -136,7 +141,38 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* out);
 int MPI_Comm_free(MPI_Comm* comm);
 int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler);
 
+int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler);
+int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* out);
+int MPI_Comm_group(MPI_Comm comm, MPI_Group* out);
+int MPI_Group_incl(MPI_Group group, int count, const int* ranks, MPI_Group* out);
+int MPI_Group_excl(MPI_Group group, int count, const int* ranks, MPI_Group* out);
+int MPI_Group_size(MPI_Group group, int* size);
+int MPI_Group_rank(MPI_Group group, int* rank);
+int MPI_Group_free(MPI_Group* group);
+
+int MPI_Dims_create(int ranks, int dimensions, int* sizes);
+int MPI_Cart_create(MPI_Comm comm, int dimensions, const int* sizes, const int* periods,
+                    int reorder, MPI_Comm* out);
+int MPI_Cart_sub(MPI_Comm comm, const int* kept, MPI_Comm* out);
+int MPI_Cartdim_get(MPI_Comm comm, int* dimensions);
+int MPI_Cart_get(MPI_Comm comm, int most, int* sizes, int* periods, int* place);
+int MPI_Cart_coords(MPI_Comm comm, int rank, int most, int* place);
+int MPI_Cart_rank(MPI_Comm comm, const int* place, int* rank);
+int MPI_Cart_shift(MPI_Comm comm, int dimension, int steps, int* source, int* destination);
+
 int MPI_Type_contiguous(int count, MPI_Datatype base, MPI_Datatype* out);
+int MPI_Type_vector(int count, int length, int stride, MPI_Datatype base, MPI_Datatype* out);
+int MPI_Type_create_hvector(int count, int length, MPI_Aint stride, MPI_Datatype base,
+                            MPI_Datatype* out);
+int MPI_Type_indexed(int count, const int* lengths, const int* displacements, MPI_Datatype base,
+                     MPI_Datatype* out);
+int MPI_Type_create_struct(int count, const int* lengths, const MPI_Aint* displacements,
+                           const MPI_Datatype* types, MPI_Datatype* out);
+int MPI_Type_create_subarray(int dimensions, const int* sizes, const int* parts, const int* starts,
+                             int order, MPI_Datatype base, MPI_Datatype* out);
+int MPI_Type_create_resized(MPI_Datatype base, MPI_Aint low, MPI_Aint extent, MPI_Datatype* out);
+int MPI_Type_get_extent(MPI_Datatype type, MPI_Aint* low, MPI_Aint* extent);
+int MPI_Type_extent(MPI_Datatype type, MPI_Aint* extent);
 int MPI_Type_commit(MPI_Datatype* type);
 int MPI_Type_free(MPI_Datatype* type);
 int MPI_Type_size(MPI_Datatype type, int* size);

@@ -9,8 +9,10 @@
 #ifdef WARPLOOM_RUNTIME
 #include "warploom/types.h"
 #else
+#ifdef __cplusplus
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#endif
 #include <cuda_runtime.h>
 #endif
 

@@ -120,10 +120,10 @@ int all_to_all(const void* send, const Blocks& out, void* recv, const Blocks& in
 
 Blocks even(int count, MPI_Datatype type, const char* what) {
   extent(count, type, what);
-  return {nullptr, nullptr, count, type_bytes(type, what)};
+  return {nullptr, nullptr, count, dense_bytes(type, what)};
 }
 Blocks uneven(const int* counts, const int* displacements, MPI_Datatype type, const char* what) {
-  return {counts, displacements, 0, type_bytes(type, what)};
+  return {counts, displacements, 0, dense_bytes(type, what)};
 }
 
 }  // namespace

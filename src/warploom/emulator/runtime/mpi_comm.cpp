@@ -82,6 +82,8 @@ std::vector<int> make_children(const Comm& parent, const Meeting& meeting) {
   return handles;
 }
 
+}  // namespace
+
 int split(MPI_Comm comm, int color, int key, MPI_Comm* out, const char* what) {
   const Place place = enter(comm, what);
   require(out != nullptr, what, "the result's address must not be NULL");
@@ -96,8 +98,6 @@ int split(MPI_Comm comm, int color, int key, MPI_Comm* out, const char* what) {
   *out = meeting->numbers[static_cast<std::size_t>(place.rank)];
   return MPI_SUCCESS;
 }
-
-}  // namespace
 
 std::string Comm::missing(const std::vector<bool>& present) const {
   std::string text;
@@ -256,6 +256,10 @@ int MPI_Comm_free(MPI_Comm* comm) {
 int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler) {
   enter(comm, "MPI_Comm_set_errhandler");
   return MPI_SUCCESS;
+}
+
+int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler) {
+  return MPI_Comm_set_errhandler(comm, handler);
 }
 
 }  // extern "C"

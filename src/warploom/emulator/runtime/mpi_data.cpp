@@ -1,4 +1,4 @@
-// Data types, reductions, and the program's memory as MPI sees it.
+// Built-in data types, reductions, and the program's memory as MPI sees it.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -54,14 +54,7 @@ const TypeInfo kTypes[] = {{"MPI_DATATYPE_NULL", 0},
                            {"MPI_DOUBLE_INT", sizeof(Located<double>)},
                            {"MPI_LONG_INT", sizeof(Located<long>)},
                            {"MPI_2INT", sizeof(Located<int>)}};
-constexpr int kBuiltIn = static_cast<int>(std::size(kTypes));
-
-struct Derived {
-  std::size_t bytes;
-  bool freed;
-  MPI_Datatype base;
-};
-std::vector<Derived> g_derived;
+static_assert(std::size(kTypes) == kBuiltIn);
 
 template <class T, class Function>
 void each(Bytes& into, const Bytes& from, Function&& function) {
@@ -143,26 +136,12 @@ void combine_pairs(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op,
 
 }  // namespace
 
-std::size_t type_bytes(MPI_Datatype type, const char* what) {
-  if (type > 0 && type < kBuiltIn) return kTypes[type].bytes;
-  const int index = type - kBuiltIn;
-  const bool known = index >= 0 && index < static_cast<int>(g_derived.size()) &&
-                     !g_derived[static_cast<std::size_t>(index)].freed;
-  require(known, what, "the data type does not exist");
-  return g_derived[static_cast<std::size_t>(index)].bytes;
+std::size_t built_in_bytes(MPI_Datatype type) {
+  return type > 0 && type < kBuiltIn ? kTypes[type].bytes : 0;
 }
 
 const char* type_name(MPI_Datatype type) {
   return type >= 0 && type < kBuiltIn ? kTypes[type].name : "a derived type";
-}
-
-std::string elements_of(MPI_Datatype type) {
-  while (type >= kBuiltIn) type = g_derived[static_cast<std::size_t>(type - kBuiltIn)].base;
-  if (type == MPI_DATATYPE_NULL || type == MPI_BYTE) return "";
-  if (type >= MPI_FLOAT_INT) return type_name(type);
-  const bool floating = type == MPI_FLOAT || type == MPI_DOUBLE || type == MPI_LONG_DOUBLE;
-  return format("%s of %zu bytes", floating ? "floating-point numbers" : "integers",
-                type_bytes(type, "a data type"));
 }
 
 const char* op_name(MPI_Op op) {
@@ -246,36 +225,3 @@ void write_buffer(void* p, const char* data, std::size_t bytes, const char* what
 }
 
 }  // namespace warploom::mpi
-
-using namespace warploom;
-using namespace warploom::mpi;
-
-extern "C" {
-
-int MPI_Type_contiguous(int count, MPI_Datatype base, MPI_Datatype* out) {
-  require(count >= 0 && out, "MPI_Type_contiguous", "the count must not be negative");
-  g_derived.push_back(
-      {static_cast<std::size_t>(count) * type_bytes(base, "MPI_Type_contiguous"), false, base});
-  *out = kBuiltIn + static_cast<int>(g_derived.size()) - 1;
-  return MPI_SUCCESS;
-}
-
-int MPI_Type_commit(MPI_Datatype* type) {
-  type_bytes(*type, "MPI_Type_commit");
-  return MPI_SUCCESS;
-}
-
-int MPI_Type_free(MPI_Datatype* type) {
-  type_bytes(*type, "MPI_Type_free");
-  require(*type >= kBuiltIn, "MPI_Type_free", "a built-in type is not freed");
-  g_derived[static_cast<std::size_t>(*type - kBuiltIn)].freed = true;
-  *type = MPI_DATATYPE_NULL;
-  return MPI_SUCCESS;
-}
-
-int MPI_Type_size(MPI_Datatype type, int* size) {
-  *size = static_cast<int>(type_bytes(type, "MPI_Type_size"));
-  return MPI_SUCCESS;
-}
-
-}  // extern "C"

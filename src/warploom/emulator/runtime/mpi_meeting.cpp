@@ -9,6 +9,11 @@ namespace warploom::mpi {
 
 std::size_t extent(int count, MPI_Datatype type, const char* what) {
   require(count >= 0, what, "the count must not be negative");
+  return static_cast<std::size_t>(count) * dense_bytes(type, what);
+}
+
+std::size_t packed(int count, MPI_Datatype type, const char* what) {
+  require(count >= 0, what, "the count must not be negative");
   return static_cast<std::size_t>(count) * type_bytes(type, what);
 }
 

@@ -109,7 +109,7 @@ void fill_status(MPI_Status* status, int source, int tag, std::size_t bytes) {
   status->warploom_bytes = bytes;
 }
 
-void take(Receive& receive, void* buffer, MPI_Status* status, const char* what) {
+void take(Receive& receive, void* buffer, MPI_Datatype type, MPI_Status* status, const char* what) {
   Message& message = *receive.message;
   reach(message.arrives, message.sent);
   acquire_clock(message.clock);
@@ -126,7 +126,7 @@ void take(Receive& receive, void* buffer, MPI_Status* status, const char* what) 
                 message.elements.c_str(), message.tag, receive.elements.c_str()),
          "name the same data type on both sides", message.where);
   }
-  write_buffer(buffer, message.data.data(), message.data.size(), what);
+  scatter_elements(buffer, message.data, type, what);
   fill_status(status, message.source, message.tag, message.data.size());
 }
 
@@ -135,31 +135,34 @@ int send(const void* buffer, int count, MPI_Datatype type, int destination, int 
   const Place place = enter(comm, what, type);
   check_peer(place, destination, false, what);
   if (destination == MPI_PROC_NULL) return MPI_SUCCESS;
-  const std::size_t bytes = extent(count, type, what);
-  auto message = post_send(place, read_buffer(buffer, bytes, what), destination, tag);
+  const std::size_t bytes = packed(count, type, what);
+  auto message = post_send(place, gather_elements(buffer, count, type, what), destination, tag);
   if (synchronous || bytes > kBuffered) wait_for_match(*message, what);
   return MPI_SUCCESS;
 }
 
-warploom_mpi_request* start_send(const Place& place, const void* buffer, std::size_t bytes,
-                                 int destination, int tag) {
+warploom_mpi_request* start_send(const Place& place, const void* buffer, int count, int destination,
+                                 int tag) {
   auto* request = new warploom_mpi_request;
   request->what = "MPI_Isend";
-  auto message = post_send(place, read_buffer(buffer, bytes, request->what), destination, tag);
+  const std::size_t bytes = packed(count, place.type, request->what);
+  auto message =
+      post_send(place, gather_elements(buffer, count, place.type, request->what), destination, tag);
   request->ready = [=] { return bytes <= kBuffered || message->matched; };
   request->block = [=] { wait_for_match(*message, "MPI_Wait of MPI_Isend"); };
   request->finish = [](MPI_Status* status) { fill_status(status, MPI_ANY_SOURCE, 0, 0); };
   return request;
 }
 
-warploom_mpi_request* start_receive(const Place& place, void* buffer, std::size_t bytes, int source,
+warploom_mpi_request* start_receive(const Place& place, void* buffer, int count, int source,
                                     int tag) {
   auto* request = new warploom_mpi_request;
   request->what = "MPI_Irecv";
-  auto receive = post_receive(place, bytes, source, tag);
+  auto receive = post_receive(place, packed(count, place.type, "MPI_Irecv"), source, tag);
+  const MPI_Datatype type = place.type;
   request->ready = [=] { return receive->message != nullptr; };
   request->block = [=] { wait_for_message(*receive, "MPI_Wait of MPI_Irecv"); };
-  request->finish = [=](MPI_Status* status) { take(*receive, buffer, status, "MPI_Irecv"); };
+  request->finish = [=](MPI_Status* status) { take(*receive, buffer, type, status, "MPI_Irecv"); };
   return request;
 }
 
@@ -221,9 +224,9 @@ int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MP
     fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
     return MPI_SUCCESS;
   }
-  auto receive = post_receive(place, extent(count, type, kName), source, tag);
+  auto receive = post_receive(place, packed(count, type, kName), source, tag);
   wait_for_message(*receive, kName);
-  take(*receive, buffer, status, kName);
+  take(*receive, buffer, type, status, kName);
   return MPI_SUCCESS;
 }
 
@@ -231,9 +234,8 @@ int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int dest, int ta
               MPI_Request* request) {
   const Place place = enter(comm, "MPI_Isend", type);
   check_peer(place, dest, false, "MPI_Isend");
-  *request = dest == MPI_PROC_NULL
-                 ? finished_request()
-                 : start_send(place, buffer, extent(count, type, "MPI_Isend"), dest, tag);
+  *request =
+      dest == MPI_PROC_NULL ? finished_request() : start_send(place, buffer, count, dest, tag);
   return MPI_SUCCESS;
 }
 
@@ -241,9 +243,8 @@ int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, M
               MPI_Request* request) {
   const Place place = enter(comm, "MPI_Irecv", type);
   check_peer(place, source, true, "MPI_Irecv");
-  *request = source == MPI_PROC_NULL
-                 ? finished_request()
-                 : start_receive(place, buffer, extent(count, type, "MPI_Irecv"), source, tag);
+  *request = source == MPI_PROC_NULL ? finished_request()
+                                     : start_receive(place, buffer, count, source, tag);
   return MPI_SUCCESS;
 }
 

@@ -73,13 +73,19 @@ struct Place {
 };
 Place enter(MPI_Comm handle, const char* what, MPI_Datatype type = MPI_DATATYPE_NULL);
 Comm* new_comm(std::vector<int> world);
+// A collective call `what`: each color becomes a communicator, ordered by key and rank.
+int split(MPI_Comm comm, int color, int key, MPI_Comm* out, const char* what);
 
 [[noreturn]] void fail(const char* kind, std::string message, const char* hint,
                        const Frames& other = {});
 // What `check` finds false is a wrong argument: MPI's default is to end the job.
 void require(bool check, const char* what, const char* rule);
 
+constexpr int kBuiltIn = 31;                    // data types below are MPI's own
+std::size_t built_in_bytes(MPI_Datatype type);  // 0: derived, or none
+// Bytes of one element's data, without its gaps; `dense_bytes` refuses a type that has gaps.
 std::size_t type_bytes(MPI_Datatype type, const char* what);
+std::size_t dense_bytes(MPI_Datatype type, const char* what);
 const char* type_name(MPI_Datatype type);
 // The elements of a type in words, where both sides must agree; empty for bytes, which fit all.
 std::string elements_of(MPI_Datatype type);
@@ -87,6 +93,9 @@ std::string elements_of(MPI_Datatype type);
 // Copies between the program's memory and ours, host or device memory alike.
 Bytes read_buffer(const void* p, std::size_t bytes, const char* what);
 void write_buffer(void* p, const char* data, std::size_t bytes, const char* what);
+// The same for `count` elements of a type that may have gaps; writes as many as there is data for.
+Bytes gather_elements(const void* p, int count, MPI_Datatype type, const char* what);
+void scatter_elements(void* p, const Bytes& data, MPI_Datatype type, const char* what);
 
 std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string details,
                               Bytes data);
@@ -95,8 +104,10 @@ void await(const Place& place, Meeting& meeting, const std::vector<int>& needs =
 bool is_complete(const Meeting& meeting, const std::vector<int>& needs);
 void acquire_from(Meeting& meeting, const std::vector<int>& needs);
 
-// Bytes of `count` elements, the data of a rank, and an address `offset` bytes on.
+// Bytes of `count` elements without gaps, the data of a rank, and an address `offset` bytes on.
 std::size_t extent(int count, MPI_Datatype type, const char* what);
+// Bytes of data in `count` elements of any type.
+std::size_t packed(int count, MPI_Datatype type, const char* what);
 void check_root(const Place& place, int root, const char* what);
 inline const Bytes& from(const Meeting& meeting, int rank) {
   return meeting.data[static_cast<std::size_t>(rank)];

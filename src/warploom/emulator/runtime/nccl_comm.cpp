@@ -70,7 +70,13 @@ ncclResult_t set_error(ncclComm* comm, ncclResult_t result, std::string why) {
 }
 
 ncclComm* usable(ncclComm_t comm, const char* what) {
-  if (!comm) return nullptr;
+  if (!comm) {
+    report_finding({.kind = "use_after_destroy",
+                    .message = format("%s is called with NULL in place of a communicator", what),
+                    .hint = "no communicator was made: call the initialisation first, and check "
+                            "what it returned"});
+    return nullptr;
+  }
   if (std::find(g_comms.begin(), g_comms.end(), comm) == g_comms.end()) {
     report_finding({.kind = "use_after_destroy",
                     .message = format("%s is called with a communicator that does not exist", what),
@@ -286,6 +292,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  if (!comm) return ncclSuccess;
   ncclComm* c = usable(comm, "ncclCommFinalize");
   if (!c) return ncclInvalidArgument;
   if (c->finalized) return set_error(c, ncclInvalidUsage, "the communicator is finalized already");
@@ -306,6 +313,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  if (!comm) return ncclSuccess;
   ncclComm* c = usable(comm, "ncclCommAbort");
   if (!c) return ncclInvalidArgument;
   c->destroyed = true;

@@ -1,10 +1,16 @@
-// The CUDA runtime API that is emulated. What is not declared here fails the build, by name.
+// The CUDA runtime API that is emulated. What is not declared here fails the build, by name. C sees
+// the host's part of it, without graphs.
 #pragma once
 
 #include "api_types.h"
+#ifdef __cplusplus
 #include "device.h"
-
+#define WARPLOOM_DEFAULT(value) = value
 extern "C" {
+#else
+#define WARPLOOM_DEFAULT(value)
+#endif
+
 // Errors
 cudaError_t cudaGetLastError();
 cudaError_t cudaPeekAtLastError();
@@ -64,55 +70,55 @@ cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
-}
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                unsigned flags WARPLOOM_DEFAULT(0));
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data,
                                   unsigned flags);
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data);
-cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr,
-                                     unsigned flags = 0);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream WARPLOOM_DEFAULT(nullptr));
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event,
+                                     cudaStream_t stream WARPLOOM_DEFAULT(nullptr),
+                                     unsigned flags WARPLOOM_DEFAULT(0));
 cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t stream = nullptr);
+                            cudaStream_t stream WARPLOOM_DEFAULT(nullptr));
 cudaError_t cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch,
                               size_t width, size_t height, cudaMemcpyKind kind,
-                              cudaStream_t stream = nullptr);
-cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* params, cudaStream_t stream = nullptr);
+                              cudaStream_t stream WARPLOOM_DEFAULT(nullptr));
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* params,
+                              cudaStream_t stream WARPLOOM_DEFAULT(nullptr));
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr target, int value, cudaExtent extent,
-                              cudaStream_t stream = nullptr);
+                              cudaStream_t stream WARPLOOM_DEFAULT(nullptr));
 cudaError_t cudaMemcpyPeerAsync(void* dst, int dst_device, const void* src, int src_device,
-                                size_t bytes, cudaStream_t stream = nullptr);
-cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream = nullptr);
+                                size_t bytes, cudaStream_t stream WARPLOOM_DEFAULT(nullptr));
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes,
+                            cudaStream_t stream WARPLOOM_DEFAULT(nullptr));
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
-                              cudaStream_t stream = nullptr);
-// Managed memory: CUDA 12 names a device, CUDA 13 a place.
-cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int device,
-                                 cudaStream_t stream = nullptr);
-cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation place,
-                                 unsigned flags, cudaStream_t stream = nullptr);
-cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice, int device);
-cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice,
-                          cudaMemLocation place);
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t bytes = 0,
-                                     unsigned flags = cudaMemAttachSingle);
-inline cudaPitchedPtr make_cudaPitchedPtr(void* pointer, size_t pitch, size_t width,
-                                          size_t height) {
-  return {pointer, pitch, width, height};
-}
-inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
-  return {width, height, depth};
-}
-inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
+                              cudaStream_t stream WARPLOOM_DEFAULT(nullptr));
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer,
+                                     size_t bytes WARPLOOM_DEFAULT(0),
+                                     unsigned flags WARPLOOM_DEFAULT(cudaMemAttachSingle));
 cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent);
+static inline cudaPitchedPtr make_cudaPitchedPtr(void* pointer, size_t pitch, size_t width,
+                                                 size_t height) {
+  const cudaPitchedPtr made = {pointer, pitch, width, height};
+  return made;
+}
+static inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
+  const cudaExtent made = {width, height, depth};
+  return made;
+}
+static inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) {
+  const cudaPos made = {x, y, z};
+  return made;
+}
 
 // CUDA 12's names for what CUDA 13 dropped
-inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
-inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
+static inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
+static inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
 
 // Memory pools: every stream-ordered allocation comes from the device's memory.
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
@@ -124,6 +130,27 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep);
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* access, size_t count);
+
+#ifndef __cplusplus
+cudaError_t cudaMalloc(void** pointer, size_t bytes);
+cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height);
+cudaError_t cudaMallocHost(void** pointer, size_t bytes);
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags);
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags);
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream);
+#else
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags);
+
+// Managed memory: CUDA 12 names a device, CUDA 13 a place.
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int device,
+                                 cudaStream_t stream = nullptr);
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation place,
+                                 unsigned flags, cudaStream_t stream = nullptr);
+cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice, int device);
+cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice,
+                          cudaMemLocation place);
 
 namespace warploom {
 cudaError_t allocate(void** pointer, std::size_t bytes);
@@ -176,3 +203,4 @@ cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t, cu
 #include "graph_api.h"
 #include "launch_api.h"
 #include "symbols.h"
+#endif

@@ -1,7 +1,7 @@
 // Errors and device attributes of the CUDA runtime API (names and values as in CUDA 13's headers).
 #pragma once
 
-enum cudaError {
+typedef enum cudaError {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
@@ -135,10 +135,10 @@ enum cudaError {
   cudaErrorInvalidResourceType = 914,
   cudaErrorInvalidResourceConfiguration = 915,
   cudaErrorUnknown = 999,
-};
+} cudaError;
 typedef enum cudaError cudaError_t;
 
-enum cudaDeviceAttr {
+typedef enum cudaDeviceAttr {
   cudaDevAttrMaxThreadsPerBlock = 1,
   cudaDevAttrMaxBlockDimX = 2,
   cudaDevAttrMaxBlockDimY = 3,
@@ -211,15 +211,15 @@ enum cudaDeviceAttr {
   cudaDevAttrHostNumaId = 134,
   cudaDevAttrHostMemoryPoolsSupported = 144,
   cudaDevAttrOnlyPartialHostNativeAtomicSupported = 147,
-};
-enum cudaDeviceP2PAttr {
+} cudaDeviceAttr;
+typedef enum cudaDeviceP2PAttr {
   cudaDevP2PAttrPerformanceRank = 1,
   cudaDevP2PAttrAccessSupported = 2,
   cudaDevP2PAttrNativeAtomicSupported = 3,
-};
-enum cudaComputeMode {
+} cudaDeviceP2PAttr;
+typedef enum cudaComputeMode {
   cudaComputeModeDefault = 0,
   cudaComputeModeExclusive = 1,
   cudaComputeModeProhibited = 2,
   cudaComputeModeExclusiveProcess = 3,
-};
+} cudaComputeMode;

@@ -1,35 +1,36 @@
-// Types and constants of the CUDA runtime API (names and values as in CUDA 13's headers).
+// Types and constants of the CUDA runtime API (names and values as in CUDA 13's headers), for C and
+// C++.
 #pragma once
 
 #include "api_enums.h"
 #include "types.h"
 
-enum cudaMemcpyKind {
+typedef enum cudaMemcpyKind {
   cudaMemcpyHostToHost = 0,
   cudaMemcpyHostToDevice = 1,
   cudaMemcpyDeviceToHost = 2,
   cudaMemcpyDeviceToDevice = 3,
   cudaMemcpyDefault = 4,
-};
+} cudaMemcpyKind;
 
-enum cudaMemoryType {
+typedef enum cudaMemoryType {
   cudaMemoryTypeUnregistered = 0,
   cudaMemoryTypeHost = 1,
   cudaMemoryTypeDevice = 2,
   cudaMemoryTypeManaged = 3,
-};
-struct cudaPointerAttributes {
+} cudaMemoryType;
+typedef struct cudaPointerAttributes {
   cudaMemoryType type;
   int device;
   void* devicePointer;
   void* hostPointer;
-};
+} cudaPointerAttributes;
 
 typedef struct CUuuid_st {
   char bytes[16];
 } cudaUUID_t;
 
-struct cudaDeviceProp {
+typedef struct cudaDeviceProp {
   char name[256];
   cudaUUID_t uuid;
   size_t totalGlobalMem;
@@ -106,9 +107,9 @@ struct cudaDeviceProp {
   int computeMode;
   int singleToDoublePrecisionPerfRatio;
   int cooperativeMultiDeviceLaunch;
-};
+} cudaDeviceProp;
 
-struct cudaFuncAttributes {
+typedef struct cudaFuncAttributes {
   size_t sharedSizeBytes;
   size_t constSizeBytes;
   size_t localSizeBytes;
@@ -118,28 +119,28 @@ struct cudaFuncAttributes {
   int binaryVersion;
   int maxDynamicSharedSizeBytes;
   int preferredShmemCarveout;
-};
-enum cudaFuncAttribute {
+} cudaFuncAttributes;
+typedef enum cudaFuncAttribute {
   cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
   cudaFuncAttributePreferredSharedMemoryCarveout = 9,
-};
-enum cudaFuncCache {
+} cudaFuncAttribute;
+typedef enum cudaFuncCache {
   cudaFuncCachePreferNone = 0,
   cudaFuncCachePreferShared = 1,
   cudaFuncCachePreferL1 = 2,
   cudaFuncCachePreferEqual = 3,
-};
-enum cudaSharedMemConfig {
+} cudaFuncCache;
+typedef enum cudaSharedMemConfig {
   cudaSharedMemBankSizeDefault = 0,
   cudaSharedMemBankSizeFourByte = 1,
   cudaSharedMemBankSizeEightByte = 2,
-};
-enum cudaSharedCarveout {
+} cudaSharedMemConfig;
+typedef enum cudaSharedCarveout {
   cudaSharedmemCarveoutDefault = -1,
   cudaSharedmemCarveoutMaxL1 = 0,
   cudaSharedmemCarveoutMaxShared = 100,
-};
-enum cudaLimit {
+} cudaSharedCarveout;
+typedef enum cudaLimit {
   cudaLimitStackSize = 0,
   cudaLimitPrintfFifoSize = 1,
   cudaLimitMallocHeapSize = 2,
@@ -147,15 +148,15 @@ enum cudaLimit {
   cudaLimitDevRuntimePendingLaunchCount = 4,
   cudaLimitMaxL2FetchGranularity = 5,
   cudaLimitPersistingL2CacheSize = 6,
-};
-enum cudaMemoryAdvise {
+} cudaLimit;
+typedef enum cudaMemoryAdvise {
   cudaMemAdviseSetReadMostly = 1,
   cudaMemAdviseUnsetReadMostly = 2,
   cudaMemAdviseSetPreferredLocation = 3,
   cudaMemAdviseUnsetPreferredLocation = 4,
   cudaMemAdviseSetAccessedBy = 5,
   cudaMemAdviseUnsetAccessedBy = 6,
-};
+} cudaMemoryAdvise;
 
 #define cudaStreamDefault 0x00
 #define cudaStreamNonBlocking 0x01
@@ -191,20 +192,19 @@ enum cudaMemoryAdvise {
 #define cudaInvalidDeviceId ((int)-2)
 #define cudaOccupancyDefault 0x00
 
-enum cudaMemLocationType {
+typedef enum cudaMemLocationType {
   cudaMemLocationTypeInvalid = 0,
   cudaMemLocationTypeDevice = 1,
   cudaMemLocationTypeHost = 2,
   cudaMemLocationTypeHostNuma = 3,
   cudaMemLocationTypeHostNumaCurrent = 4,
-};
-struct cudaMemLocation {
+} cudaMemLocationType;
+typedef struct cudaMemLocation {
   cudaMemLocationType type;
   int id;
-};
-struct CUmemPoolHandle_st;
-typedef CUmemPoolHandle_st* cudaMemPool_t;
-enum cudaMemPoolAttr {
+} cudaMemLocation;
+typedef struct CUmemPoolHandle_st* cudaMemPool_t;
+typedef enum cudaMemPoolAttr {
   cudaMemPoolReuseFollowEventDependencies = 1,
   cudaMemPoolReuseAllowOpportunistic = 2,
   cudaMemPoolReuseAllowInternalDependencies = 3,
@@ -213,47 +213,49 @@ enum cudaMemPoolAttr {
   cudaMemPoolAttrReservedMemHigh = 6,
   cudaMemPoolAttrUsedMemCurrent = 7,
   cudaMemPoolAttrUsedMemHigh = 8,
-};
-enum cudaMemAllocationType { cudaMemAllocationTypeInvalid = 0, cudaMemAllocationTypePinned = 1 };
-enum cudaMemAllocationHandleType {
+} cudaMemPoolAttr;
+typedef enum cudaMemAllocationType {
+  cudaMemAllocationTypeInvalid = 0,
+  cudaMemAllocationTypePinned = 1
+} cudaMemAllocationType;
+typedef enum cudaMemAllocationHandleType {
   cudaMemHandleTypeNone = 0,
   cudaMemHandleTypePosixFileDescriptor = 1,
-};
-struct cudaMemPoolProps {
+} cudaMemAllocationHandleType;
+typedef struct cudaMemPoolProps {
   cudaMemAllocationType allocType;
   cudaMemAllocationHandleType handleTypes;
   cudaMemLocation location;
   void* win32SecurityAttributes;
   size_t maxSize;
-};
-enum cudaMemAccessFlags {
+} cudaMemPoolProps;
+typedef enum cudaMemAccessFlags {
   cudaMemAccessFlagsProtNone = 0,
   cudaMemAccessFlagsProtRead = 1,
   cudaMemAccessFlagsProtReadWrite = 3,
-};
-struct cudaMemAccessDesc {
+} cudaMemAccessFlags;
+typedef struct cudaMemAccessDesc {
   cudaMemLocation location;
   cudaMemAccessFlags flags;
-};
-struct cudaArray;  // not emulated: only named
-typedef cudaArray* cudaArray_t;
-struct cudaPitchedPtr {
+} cudaMemAccessDesc;
+typedef struct cudaArray* cudaArray_t;  // not emulated: only named
+typedef struct cudaPitchedPtr {
   void* ptr;
   size_t pitch;
   size_t xsize;
   size_t ysize;
-};
-struct cudaExtent {
+} cudaPitchedPtr;
+typedef struct cudaExtent {
   size_t width;
   size_t height;
   size_t depth;
-};
-struct cudaPos {
+} cudaExtent;
+typedef struct cudaPos {
   size_t x;
   size_t y;
   size_t z;
-};
-struct cudaMemcpy3DParms {
+} cudaPos;
+typedef struct cudaMemcpy3DParms {
   cudaArray_t srcArray;
   cudaPos srcPos;
   cudaPitchedPtr srcPtr;
@@ -262,7 +264,7 @@ struct cudaMemcpy3DParms {
   cudaPitchedPtr dstPtr;
   cudaExtent extent;
   cudaMemcpyKind kind;
-};
+} cudaMemcpy3DParms;
 
 typedef void (*cudaHostFn_t)(void* userData);
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* userData);
