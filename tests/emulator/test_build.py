@@ -247,11 +247,31 @@ def test_our_own_errors_are_not_blamed_on_the_user():
     assert isinstance(error, ToolFailedError)
 
 
-def test_a_c_file_with_our_headers_is_compiled_as_cpp(programs):
-    programs.write("#include <mpi.h>\n#include <nccl.h>\nint helper(void) { return 5; }", "c.c")
-    code = "int helper(); int main() { return helper(); }"
-    built = programs.build(code, sources=(programs.folder / "c.c",))
-    assert run(built, RunOptions(ranks=1)).exit_codes == {0: 5}
+def test_a_c_file_is_c_unless_it_has_device_code(programs):
+    programs.write(
+        "#include <mpi.h>\n#include <nccl.h>\nint own(void) { int new = 5; return new; }", "c.c"
+    )
+    programs.write(
+        "#include <cuda_runtime.h>\n__device__ int two() { return true ? 2 : 0; }\n"
+        "int cuda() { return two(); }",
+        "d.c",
+    )
+    code = 'extern "C" int own(void); int cuda(); int main() { return own() * 10 + cuda(); }'
+    sources = tuple(programs.folder / name for name in ("c.c", "d.c"))
+    assert run(programs.build(code, sources=sources), RunOptions(ranks=1)).exit_codes == {0: 52}
+
+
+def test_the_program_itself_may_be_c(programs):
+    code = "#include <mpi.h>\nint main(void) { int class = 7; return class; }"
+    built = build(BuildSpec(programs.write(code, "m.c")))
+    assert run(built, RunOptions(ranks=1)).exit_codes == {0: 7}
+
+
+def test_a_call_that_c_does_not_know_is_refused_by_name(programs):
+    file = programs.write("#include <mpi.h>\nint main(void) { return MPI_Frobnicate(); }", "m.c")
+    with pytest.raises(UnsupportedError, match="MPI_Frobnicate is not emulated") as caught:
+        build(BuildSpec(file))
+    assert caught.value.line == 2
 
 
 def test_odd_file_names(programs):

@@ -6,12 +6,17 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <string>
 #include <vector>
+
+#include "fiber.h"
+#include "report.h"
 
 namespace warploom {
 
@@ -76,3 +81,21 @@ void forbid_processes() {
 }
 
 }  // namespace warploom
+
+namespace {
+
+pid_t refuse_process(const char* call) {
+  if (warploom::g_current) {
+    warploom::stop_unsupported(call, std::string(call) +
+                                         ": a program cannot make processes here; start its ranks "
+                                         "by MPI, as threads, or from one process");
+  }
+  errno = EAGAIN;
+  return -1;
+}
+
+}  // namespace
+
+// These take the C library's place in the program, to say by name what the filter forbids.
+extern "C" pid_t fork() noexcept { return refuse_process("fork"); }
+extern "C" pid_t vfork() noexcept { return refuse_process("vfork"); }

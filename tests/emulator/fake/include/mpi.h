@@ -1,2 +1,5 @@
 #pragma once
-extern "C" int MPI_Init(int*, char***);
+#ifdef __cplusplus
+extern "C"
+#endif
+int MPI_Init(int*, char***);

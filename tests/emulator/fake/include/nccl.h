@@ -1,4 +1,7 @@
 #pragma once
 typedef struct ncclComm* ncclComm_t;
 typedef int ncclResult_t;
-extern "C" ncclResult_t ncclCommCount(ncclComm_t, int*);
+#ifdef __cplusplus
+extern "C"
+#endif
+ncclResult_t ncclCommCount(ncclComm_t, int*);
