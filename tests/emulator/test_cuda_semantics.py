@@ -51,6 +51,13 @@ def test_host_threads_drive_a_device_each(schedule: RunSpec):
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
+def test_a_wait_ends_while_others_queue_more(schedule: RunSpec):
+    outcome = emulate(PROGRAMS / "busy_stream.cu", schedule)
+    assert outcome.stdout == ""
+    assert outcome.verdict == Verdict.OK, outcome.findings
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
 def test_no_finding_without_a_defect(schedule: RunSpec):
     outcome = emulate(DEFECTS, schedule)
     assert outcome.findings == ()

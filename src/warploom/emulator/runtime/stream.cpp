@@ -181,11 +181,17 @@ void enqueue_op(Stream* stream, const std::shared_ptr<StreamOp>& op) {
 }
 
 void synchronize(Stream* stream, const char* what) {
+  const std::shared_ptr<StreamOp> last = stream->queue.empty() ? nullptr : stream->queue.back();
   take_turn();
-  stream->idle.wait_until([stream] { return stream->queue.empty(); },
+  if (!last) {
+    await_stream(*stream);
+    acquire_clock(stream->clock);
+    return;
+  }
+  stream->idle.wait_until([&] { return last->done; },
                           {what, [stream] { return describe_stream(*stream); }});
   await_stream(*stream);
-  acquire_clock(stream->clock);
+  acquire_clock(last->clock);
 }
 
 void synchronize_device(int device, const char* what) {

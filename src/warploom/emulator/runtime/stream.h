@@ -88,7 +88,9 @@ std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
 void complete(StreamOp& op);
 // Puts an operation that is otherwise ready on a stream.
 void enqueue_op(Stream* stream, const std::shared_ptr<StreamOp>& op);
-// Blocks the running host thread until the stream is empty, and takes over its order.
+// Blocks the running host thread until all that is on the stream now has ended, and takes over its
+// order. Other threads may queue more meanwhile, which is not waited for (CUDA C++ Programming
+// Guide, "Explicit Synchronization": "all preceding commands").
 void synchronize(Stream* stream, const char* what);
 void synchronize_device(int device, const char* what);
 // What the stream is waiting for, in words.

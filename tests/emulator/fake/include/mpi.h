@@ -2,4 +2,4 @@
 #ifdef __cplusplus
 extern "C"
 #endif
-int MPI_Init(int*, char***);
+    int MPI_Init(int*, char***);

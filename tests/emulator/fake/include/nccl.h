@@ -4,4 +4,4 @@ typedef int ncclResult_t;
 #ifdef __cplusplus
 extern "C"
 #endif
-ncclResult_t ncclCommCount(ncclComm_t, int*);
+    ncclResult_t ncclCommCount(ncclComm_t, int*);
