@@ -11,7 +11,7 @@ namespace warploom {
 
 namespace {
 
-constexpr std::size_t kGap = 64;  // between variables, so that an overrun hits neither
+constexpr std::size_t kSharedGap = 64;  // between variables, so that an overrun hits neither
 
 std::vector<int> g_free_slots;
 int g_next_slot = 0;
@@ -30,7 +30,7 @@ void take_slot(Block& block) {
 uintptr_t allocate(Block& block, const char* name, std::size_t bytes, std::size_t align) {
   if (block.slot < 0) take_slot(block);
   const std::size_t start = (block.shared_used + align - 1) / align * align;
-  if (start + bytes + kGap > kSharedSlot) {
+  if (start + bytes + kSharedGap > kSharedSlot) {
     report_finding({.kind = "launch_error",
                     .message = format("'%s' does not fit: a block has at most %zu bytes of shared "
                                       "memory",
@@ -38,7 +38,7 @@ uintptr_t allocate(Block& block, const char* name, std::size_t bytes, std::size_
                     .hint = "use less shared memory"});
     stop_run();
   }
-  block.shared_used = start + bytes + kGap;
+  block.shared_used = start + bytes + kSharedGap;
   const uintptr_t address = kSharedBase + static_cast<uintptr_t>(block.slot) * kSharedSlot + start;
   fill_fresh(address, (bytes + 3) / 4 * 4);
   forget_history(reinterpret_cast<void*>(address), bytes);
