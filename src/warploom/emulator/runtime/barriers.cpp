@@ -143,8 +143,8 @@ void note_puts(DevComm& dc, const BarrierRef& b, BarrierSlot::Arrival& arrival) 
     const int rank = world_rank(dc, b, m);
     for (uint32_t c = 0; c < static_cast<uint32_t>(dc.set->contexts); c++) {
       if (!b.all_contexts && b.kind != BarrierKind::HybridWorld && c != b.context) continue;
-      const uint32_t issued = channel(dc, rank, c, false).issued;
-      if (issued) arrival.puts[{static_cast<int>(m), c}] = issued;
+      const Channel* line = find_channel(dc, rank, c, false);
+      if (line && line->issued) arrival.puts[{static_cast<int>(m), c}] = line->issued;
     }
   }
 }
@@ -162,10 +162,18 @@ const BarrierSlot::Arrival& arrival_of(const BarrierSlot::Member& member, uint64
   return member.arrivals[static_cast<std::size_t>(round - 1 - member.dropped)];
 }
 
+// How many members have arrived in a round.
+int& present_in(BarrierSlot& slot, uint64_t round) {
+  const auto index = static_cast<std::size_t>(round - 1 - slot.ended);
+  if (slot.present.size() <= index) slot.present.resize(index + 1);
+  return slot.present[index];
+}
+
 // Arrivals that everybody has seen are of no more use.
 void drop_old(BarrierSlot& slot) {
   uint64_t seen = ~uint64_t{0};
   for (const auto& member : slot.members) seen = std::min(seen, member.waited);
+  for (; slot.ended < seen; slot.ended++) slot.present.pop_front();
   for (auto& member : slot.members) {
     while (member.dropped < seen && !member.arrivals.empty()) {
       member.arrivals.pop_front();
@@ -175,17 +183,18 @@ void drop_old(BarrierSlot& slot) {
 }
 
 // The order of all arrivals of a round. It is one object for all, which later joins notice.
-const Clock& joined_clock(BarrierSlot& slot, uint64_t round) {
-  if (slot.joined_round == round) return slot.joined;
-  slot.joined = {};
+void join_arrivals(BarrierSlot& slot, uint64_t round) {
+  if (slot.joined_round == round) return;
+  slot.joined = slot.joined_before = {};
   bool whole = true;  // a member may wait without having arrived itself
   for (const auto& member : slot.members) {
     const bool here = member.arrived >= round && round > member.dropped;
-    if (here) slot.joined.join(arrival_of(member, round).clock);
     whole &= here;
+    if (!here) continue;
+    slot.joined.join(arrival_of(member, round).clock);
+    slot.joined_before.join(arrival_of(member, round).before);
   }
   slot.joined_round = whole ? round : 0;
-  return slot.joined;
 }
 
 }  // namespace
@@ -231,7 +240,12 @@ void barrier_arrive(const BarrierRef& b, Order order, uint32_t fence) {
                   static_cast<unsigned long long>(member.arrived),
                   releases(order) ? "" : " (relaxed)");
   });
-  place.slot->waiters.notify_all();
+  note_progress();
+  BarrierSlot& slot = *place.slot;
+  // Who waits needs all others. A team of one may wait first, and arrive when the round has ended.
+  if (member.arrived > slot.ended && ++present_in(slot, member.arrived) + 1 >= slot.ranks) {
+    slot.waiters.notify_all();
+  }
 }
 
 bool barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* op,
@@ -241,10 +255,8 @@ bool barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* 
   BarrierSlot& slot = *place.slot;
   const uint64_t round = slot.members[place.member].waited + 1;
   const auto complete = [&slot, round, self = place.member] {
-    for (std::size_t m = 0; m < slot.members.size(); m++) {
-      if (m != self && slot.members[m].arrived < round) return false;
-    }
-    return true;
+    const bool here = slot.members[self].arrived >= round;
+    return present_in(slot, round) - here + 1 == slot.ranks;
   };
   const WaitReason reason{op, [&slot, round, &dc, b] {
                             return format("barrier %u on rank %d: rank %s has not arrived", b.index,
@@ -256,19 +268,21 @@ bool barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* 
     return false;
   }
   pass_barrier(b.gin, b.team.ranks);
-  Clock clock = joined_clock(slot, round);
+  join_arrivals(slot, round);
+  Clock clock = slot.joined;
+  if (!acquires(order)) acquire_clock(slot.joined_before);
   for (std::size_t m = 0; m < slot.members.size(); m++) {
     BarrierSlot::Member& member = slot.members[m];
     if (member.arrived < round || round <= member.dropped) continue;
     const BarrierSlot::Arrival& arrival = arrival_of(member, round);
-    if (!acquires(order)) acquire_clock(arrival.before);
     DevComm& sender = *dc.set->members[static_cast<std::size_t>(world_rank(dc, b, m))];
-    for (const auto& [key, upto] : arrival.puts) {
-      if (key.first != static_cast<int>(place.member)) continue;
-      Channel& line = channel(sender, dc.rank, key.second, false);
+    const auto self = static_cast<int>(place.member);
+    for (auto to_me = arrival.puts.lower_bound({self, 0});
+         to_me != arrival.puts.end() && to_me->first.first == self; ++to_me) {
+      Channel& line = channel(sender, dc.rank, to_me->first.second, false);
       reach(line.landed_by, 0);
-      land(line, upto);
-      clock.channel_landed(line.id, upto);
+      land(line, to_me->second);
+      clock.channel_landed(line.id, to_me->second);
     }
   }
   slot.members[place.member].waited = round;

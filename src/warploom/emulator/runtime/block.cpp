@@ -158,13 +158,17 @@ static void share_fences(Block& block) {
 
 void order_block(Block& block) {
   share_fences(block);
+  block.base = ++block.time;
   for (GpuThread* thread : block.with_own_clock) {
     block.clock.join(thread->own);
     thread->own = {};
     thread->has_own_clock = false;
   }
+  if (block.with_own_clock.empty() && block.clock.seen_puts().empty()) return;
   block.with_own_clock.clear();
-  block.base = ++block.time;
+  // In place of what single threads of it did and saw.
+  block.clock.advance_block(block.op, block.number, block.base, 0, 0);
+  block.clock.forget_puts();
 }
 
 uint3 thread_index() {

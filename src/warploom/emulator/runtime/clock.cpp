@@ -8,256 +8,265 @@ namespace warploom {
 
 namespace {
 
-bool key_less(const BlockTime& a, const BlockTime& b) {
-  return a.op != b.op ? a.op < b.op : a.block < b.block;
+using ThreadTime = std::pair<uint16_t, uint32_t>;
+
+// --- one block -----------------------------------------------------------------------------------
+
+template <class Threads>
+auto place_of_thread(Threads& threads, uint16_t thread) {
+  return std::lower_bound(threads.begin(), threads.end(), thread,
+                          [](const ThreadTime& entry, uint16_t t) { return entry.first < t; });
 }
 
-void merge_threads(BlockTime& into, const BlockTime& from) {
+bool covers_thread(const BlockTime& known, uint16_t thread, uint32_t time) {
+  if (time < known.all) return true;
+  const auto it = place_of_thread(known.threads, thread);
+  return it != known.threads.end() && it->first == thread && time <= it->second;
+}
+
+bool covers(const BlockTime& big, const BlockTime& small) {
+  if (&big == &small) return true;
+  if (big.all < small.all) return false;
+  return std::all_of(small.threads.begin(), small.threads.end(), [&](const ThreadTime& entry) {
+    return covers_thread(big, entry.first, entry.second);
+  });
+}
+
+void merge(BlockTime& into, const BlockTime& from) {
+  if (into.all < from.all) {
+    into.all = from.all;
+    // What the whole block's bound covers need not be kept per thread.
+    std::erase_if(into.threads, [&](const ThreadTime& entry) { return entry.second < into.all; });
+  }
   for (const auto& [thread, time] : from.threads) {
-    auto same = [t = thread](const auto& entry) { return entry.first == t; };
-    auto it = std::find_if(into.threads.begin(), into.threads.end(), same);
-    if (it == into.threads.end()) {
-      into.threads.emplace_back(thread, time);
+    if (time < into.all) continue;
+    const auto it = place_of_thread(into.threads, thread);
+    if (it == into.threads.end() || it->first != thread) {
+      into.threads.emplace(it, thread, time);
     } else {
       it->second = std::max(it->second, time);
     }
   }
 }
 
-void merge_block(BlockTime& into, const BlockTime& from) {
-  into.all = std::max(into.all, from.all);
-  merge_threads(into, from);
-  // What the whole block's bound covers need not be kept per thread.
-  std::erase_if(into.threads, [&](const auto& entry) { return entry.second < into.all; });
+// --- a running operation -------------------------------------------------------------------------
+
+using Blocks = std::vector<Ref<BlockTime>>;
+
+template <class AnyBlocks>
+auto place_of_block(AnyBlocks& blocks, uint32_t block) {
+  return std::lower_bound(blocks.begin(), blocks.end(), block,
+                          [](const auto& entry, uint32_t b) { return entry->block < b; });
 }
 
-void compact(ChannelTime& channel) {
-  auto& single = channel.single;
-  std::sort(single.begin(), single.end());
-  single.erase(std::unique(single.begin(), single.end()), single.end());
-  std::size_t used = 0;
-  while (used < single.size() && single[used] <= channel.landed + 1) {
-    channel.landed = std::max(channel.landed, single[used++]);
+const BlockTime* find_block(const Blocks& blocks, uint32_t block) {
+  const auto it = place_of_block(blocks, block);
+  return it != blocks.end() && (*it)->block == block ? it->get() : nullptr;
+}
+
+bool covers(const Blocks& big, const Blocks& small) {
+  if (small.size() > big.size()) return false;
+  return std::all_of(small.begin(), small.end(), [&](const Ref<BlockTime>& entry) {
+    const BlockTime* known = find_block(big, entry->block);
+    return known && covers(*known, *entry);
+  });
+}
+
+void merge(Ref<BlockTime>& into, const Ref<BlockTime>& from) {
+  if (covers(*into, *from)) return;
+  if (covers(*from, *into)) {
+    into = from;
+  } else {
+    merge(into.own(), *from);
   }
-  single.erase(single.begin(), single.begin() + static_cast<long>(used));
 }
 
-void merge_channel(ChannelTime& into, const ChannelTime& from) {
-  into.landed = std::max(into.landed, from.landed);
-  into.read = std::max(into.read, from.read);
-  if (!from.single.empty()) {
-    into.single.insert(into.single.end(), from.single.begin(), from.single.end());
-  }
-  if (!into.single.empty()) compact(into);
-}
-
-template <class Entry, class Less, class Merge>
-void merge_sorted(std::vector<Entry>& into, const std::vector<Entry>& from, Less less,
-                  Merge merge) {
-  if (from.empty()) return;
-  std::vector<Entry> result;
-  result.reserve(into.size() + from.size());
-  std::size_t i = 0, j = 0;
-  while (i < into.size() || j < from.size()) {
-    if (j == from.size() || (i < into.size() && less(into[i], from[j]))) {
-      result.push_back(std::move(into[i++]));
-    } else if (i == into.size() || less(from[j], into[i])) {
-      result.push_back(from[j++]);
+void merge(Blocks& into, const Blocks& from) {
+  for (const Ref<BlockTime>& entry : from) {
+    const auto it = place_of_block(into, entry->block);
+    if (it == into.end() || (*it)->block != entry->block) {
+      into.insert(it, entry);
     } else {
-      merge(into[i], from[j++]);
-      result.push_back(std::move(into[i++]));
+      merge(*it, entry);
     }
   }
-  into = std::move(result);
 }
 
-bool channel_less(const ChannelTime& a, const ChannelTime& b) { return a.channel < b.channel; }
+// --- an agent ------------------------------------------------------------------------------------
 
-// A finished operation is covered by its stream's time; its blocks need no entries of their own.
-bool outdated(const BlockTime& entry, const ClockData& data) {
-  const Op& op = op_of(entry.op);
-  return op.agent < data.agents.size() && data.agents[op.agent] >= op.time;
-}
+// Tells nothing that the time does not tell.
+bool outdated(const AgentTime& entry) { return entry.running && entry.running->time <= entry.time; }
 
-bool block_covered(const BlockTime& entry, const ClockData& data) {
-  if (outdated(entry, data)) return true;
-  auto it = std::lower_bound(data.blocks.begin(), data.blocks.end(), entry, key_less);
-  if (it == data.blocks.end() || key_less(entry, *it) || it->all < entry.all) return false;
-  for (const auto& [thread, time] : entry.threads) {
-    if (time < it->all) continue;
-    auto same = [t = thread](const auto& known) { return known.first == t; };
-    auto known = std::find_if(it->threads.begin(), it->threads.end(), same);
-    if (known == it->threads.end() || known->second < time) return false;
+struct AgentRule {
+  static bool covers(const AgentTime& big, const AgentTime& small) {
+    if (big.time < small.time) return false;
+    if (!small.running || small.running == big.running) return true;
+    if (big.time >= small.running->time) return true;
+    return big.running && big.running->op == small.running->op &&
+           warploom::covers(big.running->blocks, small.running->blocks);
   }
-  return true;
-}
-
-bool channel_covered(const ChannelTime& entry, const ChannelTime& known) {
-  if (known.landed < entry.landed || known.read < entry.read) return false;
-  for (uint32_t put : entry.single) {
-    if (put <= known.landed) continue;
-    if (!std::binary_search(known.single.begin(), known.single.end(), put)) return false;
+  static void merge(AgentTime& into, const AgentTime& from) {
+    into.time = std::max(into.time, from.time);
+    if (!into.running || outdated(into)) {
+      into.running = from.running;
+    } else if (from.running && from.running->op == into.running->op) {
+      warploom::merge(into.running.own().blocks, from.running->blocks);
+    }
+    if (outdated(into)) into.running = {};
   }
-  return true;
+};
+
+// --- puts ----------------------------------------------------------------------------------------
+
+using Channels = std::vector<ChannelTime>;
+
+template <class AnyChannels>
+auto place_of_channel(AnyChannels& channels, ChannelId channel) {
+  return std::lower_bound(channels.begin(), channels.end(), channel,
+                          [](const ChannelTime& entry, ChannelId c) { return entry.channel < c; });
 }
 
-bool channels_covered(const ClockData& big, const ClockData& small) {
-  if (!small.channels || small.channels == big.channels) return true;
-  if (!big.channels) return false;
-  auto it = big.channels->begin();
-  for (const ChannelTime& entry : *small.channels) {
-    while (it != big.channels->end() && it->channel < entry.channel) ++it;
-    if (it == big.channels->end() || it->channel != entry.channel) return false;
-    if (!channel_covered(entry, *it)) return false;
+ChannelTime& channel_entry(Channels& channels, ChannelId channel) {
+  const auto it = place_of_channel(channels, channel);
+  if (it != channels.end() && it->channel == channel) return *it;
+  return *channels.insert(it, {.channel = channel});
+}
+
+// Puts that follow without a gap become part of the bound.
+void compact(ChannelTime& known) {
+  if (!known.single) return;
+  const auto& numbers = known.single->numbers;
+  std::size_t used = 0;
+  while (used < numbers.size() && numbers[used] <= known.landed + 1) {
+    known.landed = std::max(known.landed, numbers[used++]);
   }
-  return true;
-}
-
-bool covers(const ClockData& big, const ClockData& small) {
-  for (std::size_t i = 0; i < small.agents.size(); i++) {
-    if (small.agents[i] > (i < big.agents.size() ? big.agents[i] : 0)) return false;
+  if (used == numbers.size()) {
+    known.single = {};
+  } else if (used) {
+    auto& left = known.single.own().numbers;
+    left.erase(left.begin(), left.begin() + static_cast<long>(used));
   }
-  for (const auto& entry : small.blocks) {
-    if (!block_covered(entry, big)) return false;
+}
+
+void merge(ChannelTime& into, const ChannelTime& from) {
+  into.landed = std::max(into.landed, from.landed);
+  into.read = std::max(into.read, from.read);
+  if (from.single && from.single != into.single) {
+    std::vector<uint32_t> all;
+    static const Puts kNone;
+    const auto& mine = into.single ? into.single->numbers : kNone.numbers;
+    std::set_union(mine.begin(), mine.end(), from.single->numbers.begin(),
+                   from.single->numbers.end(), std::back_inserter(all));
+    into.single.own().numbers = std::move(all);
   }
-  return channels_covered(big, small);
+  compact(into);
 }
 
-Channels& own_channels(ClockData& data) {
-  if (!data.channels) {
-    data.channels = std::make_shared<Channels>();
-  } else if (data.channels.use_count() > 1) {
-    data.channels = std::make_shared<Channels>(*data.channels);
-  }
-  return const_cast<Channels&>(*data.channels);  // nobody else has it
-}
-
-ChannelTime& channel_entry(ClockData& data, ChannelId channel) {
-  Channels& channels = own_channels(data);
-  ChannelTime key{channel};
-  auto it = std::lower_bound(channels.begin(), channels.end(), key, channel_less);
-  if (it == channels.end() || it->channel != channel) it = channels.insert(it, key);
-  return *it;
-}
-
-const ChannelTime* find_channel(const ClockData* data, ChannelId channel) {
-  if (!data || !data->channels) return nullptr;
-  ChannelTime key{channel};
-  auto it = std::lower_bound(data->channels->begin(), data->channels->end(), key, channel_less);
-  return it != data->channels->end() && it->channel == channel ? &*it : nullptr;
-}
-
-void join_channels(ClockData& mine, const ClockData& theirs) {
-  if (channels_covered(mine, theirs)) return;
-  if (channels_covered(theirs, mine)) {
-    mine.channels = theirs.channels;
+void join_seen(Ref<SeenPuts>& mine, const Ref<SeenPuts>& theirs) {
+  if (!theirs || mine == theirs) return;
+  if (!mine) {
+    mine = theirs;
     return;
   }
-  merge_sorted(own_channels(mine), *theirs.channels, channel_less, merge_channel);
+  Channels& channels = mine.own().channels;
+  for (const ChannelTime& entry : theirs->channels) {
+    merge(channel_entry(channels, entry.channel), entry);
+  }
 }
 
 }  // namespace
 
-Clock::Clock(const Clock& other) : data_(other.data_) {
-  if (data_) data_->references++;
-}
-
-Clock::~Clock() {
-  if (data_ && --data_->references == 0) delete data_;
-}
-
-ClockData& Clock::writable() {
-  if (!data_) {
-    data_ = new ClockData;
-    data_->references = 1;
-  } else if (data_->references > 1) {
-    auto* copy = new ClockData(*data_);
-    data_->references--;
-    data_ = copy;
-    data_->references = 1;
-  }
-  return *data_;
+bool has_landed(const ChannelTime& known, uint32_t put) {
+  if (put <= known.landed) return true;
+  return known.single &&
+         std::binary_search(known.single->numbers.begin(), known.single->numbers.end(), put);
 }
 
 void Clock::join(const Clock& other) {
   if (!other.data_ || other.data_ == data_) return;
-  if (!data_ || covers(*other.data_, *data_)) {
-    *this = Clock(other);
+  if (!data_) {
+    data_ = other.data_;
     return;
   }
-  if (covers(*data_, *other.data_)) return;
-  const Clock keep(other);
-  ClockData& mine = writable();
-  const ClockData& theirs = *keep.data_;
-  if (mine.agents.size() < theirs.agents.size()) mine.agents.resize(theirs.agents.size());
-  for (std::size_t i = 0; i < theirs.agents.size(); i++) {
-    mine.agents[i] = std::max(mine.agents[i], theirs.agents[i]);
-  }
-  merge_sorted(mine.blocks, theirs.blocks, key_less, merge_block);
-  std::erase_if(mine.blocks, [&](const BlockTime& entry) { return outdated(entry, mine); });
-  join_channels(mine, theirs);
+  const Ref<ClockData> theirs = other.data_;
+  ClockData& mine = data_.own();
+  mine.agents.join(theirs->agents, AgentRule());
+  join_seen(mine.seen, theirs->seen);
+  // Whoever knows the same shares it: the next join of the two has nothing to do.
+  if (mine.agents.same_as(theirs->agents) && mine.seen == theirs->seen) data_ = theirs;
 }
 
 void Clock::advance(AgentId agent, uint32_t time) {
   if (agent_time(agent) >= time) return;
-  ClockData& data = writable();
-  if (data.agents.size() <= agent) data.agents.resize(agent + 1);
-  data.agents[agent] = time;
-  std::erase_if(data.blocks, [&](const BlockTime& entry) { return outdated(entry, data); });
+  AgentTime& known = data_.own().agents.change(agent);
+  known.time = time;
+  if (outdated(known)) known.running = {};
 }
 
-void Clock::advance_block(OpId op, uint32_t block, uint32_t all, uint16_t thread,
+void Clock::advance_block(OpId id, uint32_t block, uint32_t all, uint16_t thread,
                           uint32_t thread_time) {
-  ClockData& data = writable();
-  BlockTime entry{op, block, all, {{thread, thread_time}}};
-  auto it = std::lower_bound(data.blocks.begin(), data.blocks.end(), entry, key_less);
-  if (it != data.blocks.end() && !key_less(entry, *it)) {
-    merge_block(*it, entry);
-  } else {
-    data.blocks.insert(it, std::move(entry));
+  const Op& op = op_of(id);
+  AgentTime& known = data_.own().agents.change(op.agent);
+  if (known.time >= op.time) return;
+  known.time = op.time - 1;  // a stream's operations come one after the other
+  if (!known.running || known.running->op != id)
+    known.running = Ref(new RunningOp{.op = id, .time = op.time});
+  Blocks& blocks = known.running.own().blocks;
+  auto it = place_of_block(blocks, block);
+  if (it == blocks.end() || (*it)->block != block) {
+    it = blocks.insert(it, Ref(new BlockTime{.block = block}));
   }
+  merge(it->own(), BlockTime{.all = all, .threads = {{thread, thread_time}}});
 }
 
 void Clock::channel_landed(ChannelId channel, uint32_t upto) {
-  ChannelTime& entry = channel_entry(writable(), channel);
-  entry.landed = std::max(entry.landed, upto);
-  compact(entry);
+  ChannelTime& known = channel_entry(data_.own().seen.own().channels, channel);
+  known.landed = std::max(known.landed, upto);
+  compact(known);
 }
 
 void Clock::channel_landed_single(ChannelId channel, uint32_t sequence) {
-  ChannelTime& entry = channel_entry(writable(), channel);
-  if (sequence <= entry.landed) return;
-  entry.single.push_back(sequence);
-  compact(entry);
+  ChannelTime& known = channel_entry(data_.own().seen.own().channels, channel);
+  if (has_landed(known, sequence)) return;
+  auto& puts = known.single.own().numbers;
+  puts.insert(std::lower_bound(puts.begin(), puts.end(), sequence), sequence);
+  compact(known);
 }
 
 void Clock::channel_read(ChannelId channel, uint32_t upto) {
-  ChannelTime& entry = channel_entry(writable(), channel);
-  entry.read = std::max(entry.read, upto);
+  ChannelTime& known = channel_entry(data_.own().seen.own().channels, channel);
+  known.read = std::max(known.read, upto);
+}
+
+const std::vector<ChannelTime>& Clock::seen_puts() const {
+  static const SeenPuts kNone;
+  return data_ && data_->seen ? data_->seen->channels : kNone.channels;
+}
+
+const ChannelTime* Clock::seen_of(ChannelId channel) const {
+  const Channels& channels = seen_puts();
+  const auto it = place_of_channel(channels, channel);
+  return it != channels.end() && it->channel == channel ? &*it : nullptr;
+}
+
+void Clock::forget_puts() {
+  if (data_ && data_->seen) data_.own().seen = {};
+}
+
+const RunningOp* Clock::running(OpId op) const {
+  const AgentTime* agent = data_ ? data_->agents.find(op_of(op).agent) : nullptr;
+  return agent && agent->running && agent->running->op == op ? agent->running.get() : nullptr;
 }
 
 bool Clock::covers_block(OpId op, uint32_t block, uint16_t thread, uint32_t time) const {
-  if (!data_) return false;
-  BlockTime key{op, block};
-  auto it = std::lower_bound(data_->blocks.begin(), data_->blocks.end(), key, key_less);
-  if (it == data_->blocks.end() || key_less(key, *it)) return false;
-  if (time < it->all) return true;
-  for (const auto& [known, upto] : it->threads) {
-    if (known == thread) return time <= upto;
-  }
-  return false;
+  const RunningOp* known_op = running(op);
+  const BlockTime* known = known_op ? find_block(known_op->blocks, block) : nullptr;
+  return known && covers_thread(*known, thread, time);
 }
 
-bool Clock::covers_landing(ChannelId channel, uint32_t sequence) const {
-  const ChannelTime* entry = find_channel(data_, channel);
-  if (!entry) return false;
-  return sequence <= entry->landed ||
-         std::binary_search(entry->single.begin(), entry->single.end(), sequence);
-}
-
-bool Clock::covers_reading(ChannelId channel, uint32_t sequence) const {
-  const ChannelTime* entry = find_channel(data_, channel);
-  return entry && (sequence <= entry->read || covers_landing(channel, sequence));
+bool Clock::knows_other_blocks(OpId op, uint32_t block) const {
+  const RunningOp* known = running(op);
+  return known && !(known->blocks.size() == 1 && known->blocks[0]->block == block);
 }
 
 }  // namespace warploom

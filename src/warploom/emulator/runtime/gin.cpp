@@ -143,15 +143,15 @@ std::string transfer_text(const Gin& gin, const PutArgs& args, int peer, bool ge
 }
 
 // What a flush of a channel settles: sources were read, and gets have arrived.
-void settle(Channel& channel, uint32_t upto, Clock& clock) {
-  if (upto == 0) return;
-  await_settled(channel);
-  if (channel.get) {
-    land(channel, upto);
-    clock.channel_landed(channel.id, upto);
+void settle(Channel* channel, uint32_t upto, Clock& clock) {
+  if (!channel || upto == 0) return;
+  await_settled(*channel);
+  if (channel->get) {
+    land(*channel, upto);
+    clock.channel_landed(channel->id, upto);
   } else {
-    read_sources(channel, upto);
-    clock.channel_read(channel.id, upto);
+    read_sources(*channel, upto);
+    clock.channel_read(channel->id, upto);
   }
 }
 
@@ -257,7 +257,7 @@ void flush(const Gin& gin, Order order) {
   trace([&] { return format("ncclGin::flush of context %u", gin.context); });
   Clock clock;
   for (Channel* line : dc.sending) {
-    if (line->context == gin.context) settle(*line, line->issued, clock);
+    if (line->context == gin.context) settle(line, line->issued, clock);
   }
   observe(clock, order);
 }
@@ -266,10 +266,10 @@ void flush_async(const Gin& gin, Team team, int peer, uint64_t request[2]) {
   DevComm& dc = require_gin(gin, "ncclGin::flushAsync");
   const int world = reach_peer(dc, team, peer, "ncclGin::flushAsync");
   trace([&] { return format("ncclGin::flushAsync to rank %d, context %u", world, gin.context); });
-  const auto puts = channel(dc, world, gin.context, false).issued;
-  const auto gets = channel(dc, world, gin.context, true).issued;
+  const Channel* puts = find_channel(dc, world, gin.context, false);
+  const Channel* gets = find_channel(dc, world, gin.context, true);
   request[0] = static_cast<uint64_t>(world) + 1;
-  request[1] = uint64_t{puts} << 32 | gets;
+  request[1] = uint64_t{puts ? puts->issued : 0} << 32 | (gets ? gets->issued : 0);
 }
 
 void wait_request(const Gin& gin, uint64_t request[2], Order order) {
@@ -283,8 +283,9 @@ void wait_request(const Gin& gin, uint64_t request[2], Order order) {
   Clock clock;
   const auto peer = static_cast<int>(world);
   trace([&] { return format("ncclGin::wait for the flush to rank %d", peer); });
-  settle(channel(dc, peer, gin.context, false), static_cast<uint32_t>(request[1] >> 32), clock);
-  settle(channel(dc, peer, gin.context, true), static_cast<uint32_t>(request[1]), clock);
+  settle(find_channel(dc, peer, gin.context, false), static_cast<uint32_t>(request[1] >> 32),
+         clock);
+  settle(find_channel(dc, peer, gin.context, true), static_cast<uint32_t>(request[1]), clock);
   observe(clock, order);
 }
 

@@ -1,20 +1,13 @@
 // Signals: arrival rules, waits, resets and shadows.
 #include "gin.h"
 #include "kernel.h"
+#include "learnt.h"
 #include "memory.h"
 #include "polling.h"
 
 namespace warploom::nccl {
 
 namespace {
-
-// Did `clock` see the event that `actor` was?
-bool covers(const Clock& clock, const Actor& actor) {
-  const Op& op = op_of(actor.op);
-  if (clock.agent_time(op.agent) >= op.time) return true;
-  return op.kind == OpKind::Kernel &&
-         clock.covers_block(actor.op, actor.block, actor.thread, actor.time);
-}
 
 Signal& signal_at(DevCommSet& set, ncclWindow_t window, int rank, std::size_t offset,
                   const char* what) {
@@ -114,7 +107,7 @@ Signal& target_signal(DevComm& dc, int peer, uint32_t context, const RemoteActio
 void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock, Channel& channel,
                 uint32_t sequence, const std::string& name, const Frames& where) {
   check_mode(signal, action, name, where);
-  if (g_config.race && signal.was_reset && !covers(clock, signal.reset)) {
+  if (g_config.race && signal.was_reset && !covers(clock, moment_of(signal.reset))) {
     // Shown as the reset's: the sender's thread is the second place.
     Fiber* sender = std::exchange(g_current, nullptr);
     report_finding({.kind = "signal_reset_race",
@@ -194,7 +187,7 @@ void reset_signal(const Gin& gin, const SignalName& name) {
   if (const GpuThread* thread = current_thread()) known.join(thread->pending);
   if (g_config.race) {
     for (const auto& [channel, sequence] : signal.issued) {
-      if (known.covers_landing(channel, sequence)) continue;
+      if (knows_landing(known, channel, sequence)) continue;
       report_finding({.kind = "signal_reset_race",
                       .message = format("%s is reset on rank %d while an arrival is not ordered "
                                         "before it",

@@ -178,6 +178,11 @@ inline Fiber* Block::next_in_turn() {
   return turn[turn_at++];
 }
 
+// What is ordered before the thread's next access.
+inline const Clock& effective_clock(const GpuThread& thread) {
+  return thread.has_own_clock ? thread.own : thread.block->clock;
+}
+
 // The running GPU thread; nullptr on the host.
 inline GpuThread* current_thread() { return g_current ? g_current->gpu : nullptr; }
 void release_closure(void* closure);

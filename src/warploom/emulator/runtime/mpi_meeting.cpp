@@ -61,9 +61,11 @@ std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string 
   meeting->present[rank] = true;
   meeting->data[rank] = std::move(data);
   meeting->clocks[rank] = release_clock();
-  if (++meeting->arrived == comm.size()) comm.meetings.erase(number);
+  const bool complete = ++meeting->arrived == comm.size();
+  if (complete) comm.meetings.erase(number);
   // Those who wait run only after the caller blocks or returns.
-  meeting->changed.notify_all();
+  note_progress();
+  if (complete || meeting->some_need_few) meeting->changed.notify_all();
   return meeting;
 }
 
@@ -75,7 +77,11 @@ bool is_complete(const Meeting& meeting, const std::vector<int>& needs) {
 
 void acquire_from(Meeting& meeting, const std::vector<int>& needs) {
   if (needs.empty()) {
-    for (const Clock& clock : meeting.clocks) acquire_clock(clock);
+    // One object for all, which later joins notice.
+    for (; meeting.joined_ranks < meeting.clocks.size(); meeting.joined_ranks++) {
+      meeting.joined.join(meeting.clocks[meeting.joined_ranks]);
+    }
+    acquire_clock(meeting.joined);
     return;
   }
   for (const int rank : needs) acquire_clock(meeting.clocks[static_cast<std::size_t>(rank)]);
@@ -83,6 +89,7 @@ void acquire_from(Meeting& meeting, const std::vector<int>& needs) {
 
 void await(const Place& place, Meeting& meeting, const std::vector<int>& needs) {
   Comm* comm = place.comm;
+  meeting.some_need_few |= !needs.empty();
   meeting.changed.wait_until([&] { return is_complete(meeting, needs); },
                              {meeting.what.c_str(), [&meeting, comm] {
                                 return format("rank %s has not called it",

@@ -26,8 +26,11 @@ struct Meeting {
   std::vector<bool> present;
   std::vector<Bytes> data;
   std::vector<Clock> clocks;
+  Clock joined;  // of the first ranks
+  std::size_t joined_ranks = 0;
   std::vector<int> numbers;  // a result that the last to arrive works out
   int arrived = 0;
+  bool some_need_few = false;  // somebody waits for some of the ranks only
   WaitQueue changed;
 };
 

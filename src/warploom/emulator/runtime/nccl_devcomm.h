@@ -68,8 +68,10 @@ struct BarrierSlot {
   };
   int ranks = 0;
   std::vector<Member> members;
+  std::deque<int> present;  // members that have arrived, by round
+  uint64_t ended = 0;       // rounds before those
   uint64_t joined_round = 0;
-  Clock joined;  // of all arrivals of that round
+  Clock joined, joined_before;  // of all arrivals of that round
   WaitQueue waiters;
 };
 using BarrierKey = std::tuple<bool, uint32_t, int, int, int, uint32_t, uint32_t>;
@@ -98,6 +100,7 @@ struct DevComm {
   ncclWindow_t resources = nullptr;
   uint64_t* shadows = nullptr;
   std::vector<Channel*> sending;                      // puts and gets that this rank issues
+  std::size_t in_flight = 0;                          // of them
   std::vector<std::map<uint32_t, Signal>> signals;    // by context; made when first used
   std::vector<std::map<uint32_t, Counter>> counters;  // by context
 };

@@ -110,8 +110,13 @@ void deliver_signal(Transfer& t) {
   signal->waiters.notify_all();
 }
 
+DevComm& sender_of(const Channel& channel) {
+  return *channel.set->members[static_cast<std::size_t>(channel.source)];
+}
+
 void remove_finished(Channel& channel) {
-  std::erase_if(channel.pending, [](const auto& t) { return t->finished(); });
+  const auto ended = std::erase_if(channel.pending, [](const auto& t) { return t->finished(); });
+  sender_of(channel).in_flight -= ended;
 }
 
 // Everything that is on its way. Entries that other rules have settled meanwhile are dropped when
@@ -240,12 +245,18 @@ Channel& channel(DevComm& dc, int peer, uint32_t context, bool get) {
   return *slot;
 }
 
+Channel* find_channel(const DevComm& dc, int peer, uint32_t context, bool get) {
+  const auto it = dc.set->channels.find({dc.rank, peer, context, get});
+  return it == dc.set->channels.end() ? nullptr : it->second.get();
+}
+
 void send(std::shared_ptr<Transfer> transfer) {
   Transfer& t = *transfer;
   Channel& channel = *t.channel;
   g_stats.puts++;
   if (channel.source != channel.peer) g_stats.put_bytes += t.bytes;
   channel.pending.push_back(transfer);
+  sender_of(channel).in_flight++;
   if (g_timed) return send_timed(std::move(transfer));
   if (g_config.timing == NetTiming::Eager) {
     land(t);
@@ -300,7 +311,7 @@ void check_flushed(const DevComm& dc) {
 
 void check_quiet(ncclWindow_t window, const Frames& where) {
   for (DevComm* dc : all_devcomms()) {
-    if (dc->set->clique != window->set->clique) continue;
+    if (!dc->in_flight || dc->set->clique != window->set->clique) continue;
     for (Channel* channel : dc->sending) {
       for (auto& t : channel->pending) {
         const bool source = t->source_window == window && !t->read;

@@ -57,6 +57,7 @@ struct Channel {
 };
 
 Channel& channel(DevComm& dc, int peer, uint32_t context, bool get);
+Channel* find_channel(const DevComm& dc, int peer, uint32_t context, bool get);  // if it was used
 void send(std::shared_ptr<Transfer> transfer);
 
 // Forces what a rule demands, at once.

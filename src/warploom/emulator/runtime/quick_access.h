@@ -8,6 +8,7 @@
 #include "equal_stores.h"
 #include "history.h"
 #include "kernel.h"
+#include "learnt.h"
 #include "world.h"
 
 namespace warploom {
@@ -36,7 +37,7 @@ class ThreadViewer {
   bool at_once(const Record& record) const {
     if (record.op != op_ || self_.has_own_clock) return false;
     if (record.block == number_) return record.time() >= block_.warp_base[thread_ / 32];
-    return !block_.clock.knows_blocks() && record.time() != kMaxTime;
+    return !block_.clock.knows_other_blocks(op_, number_) && record.time() != kMaxTime;
   }
   // What this access leaves behind, less its mask.
   Record record(uint32_t pc) const {
@@ -52,8 +53,8 @@ class ThreadViewer {
       auto& known = is_write ? block_.known_landing : block_.known_reading;
       const std::pair put(record.op, record.block);
       if (known == put) return true;
-      if (is_write ? !block_.clock.covers_landing(other.channel, record.block)
-                   : !block_.clock.covers_reading(other.channel, record.block)) {
+      if (is_write ? !knows_landing(block_.clock, other.channel, record.block)
+                   : !knows_reading(block_.clock, other.channel, record.block)) {
         return false;
       }
       known = put;

@@ -7,6 +7,7 @@
 #include "equal_stores.h"
 #include "history.h"
 #include "kernel.h"
+#include "learnt.h"
 #include "memory.h"
 #include "quick_access.h"
 #include "report.h"
@@ -48,8 +49,8 @@ bool ordered(const Record& record, const Actor& actor, bool record_is_write) {
   const Op& op = op_of(record.op);
   const Clock& clock = *actor.clock;
   if (op.kind == OpKind::Channel) {
-    return record_is_write ? clock.covers_landing(op.channel, record.block)
-                           : clock.covers_reading(op.channel, record.block);
+    return record_is_write ? knows_landing(clock, op.channel, record.block)
+                           : knows_reading(clock, op.channel, record.block);
   }
   if (record.op == actor.op) {
     if (op.kind != OpKind::Kernel) return true;
@@ -209,10 +210,6 @@ void access_range(const Actor& actor, const void* address, std::size_t bytes, Ki
   }
 }
 
-const Clock& effective_clock(const GpuThread& thread) {
-  return thread.has_own_clock ? thread.own : thread.block->clock;
-}
-
 }  // namespace
 
 Actor current_actor(uint32_t pc) {
@@ -265,44 +262,6 @@ void settle_suspect(const void* address) {
   const auto word = reinterpret_cast<uintptr_t>(address) & ~uintptr_t{3};
   if (reinterpret_cast<uintptr_t>(suspect.address) - word < kWidestAccess) return;
   report_race(suspect.write, true, suspect.read, false, suspect.address, {.where = suspect.where});
-}
-
-Clock release_clock() {
-  if (GpuThread* thread = current_thread()) {
-    Block& block = *thread->block;
-    Clock clock = effective_clock(*thread);
-    const OpId op = block.op;
-    const uint32_t warp_base = block.warp_base[thread->linear / 32];
-    if (warp_base > block.base) {
-      const unsigned first = thread->linear / 32 * 32u;
-      for (unsigned lane = first; lane < first + 32 && lane < block.threads.size(); lane++) {
-        clock.advance_block(op, block.number, block.base, static_cast<uint16_t>(lane),
-                            warp_base - 1);
-      }
-    }
-    clock.advance_block(op, block.number, block.base, thread->linear, block.time);
-    block.time++;
-    return clock;
-  }
-  HostThread& host = current_host();
-  host.clock.advance(host.agent, host.time);
-  host.time++;
-  host.op = 0;
-  return host.clock;
-}
-
-void acquire_clock(const Clock& clock) {
-  GpuThread* thread = current_thread();
-  if (!thread) {
-    current_host().clock.join(clock);
-    return;
-  }
-  if (!thread->has_own_clock) {
-    thread->own = thread->block->clock;
-    thread->has_own_clock = true;
-    thread->block->with_own_clock.push_back(thread);
-  }
-  thread->own.join(clock);
 }
 
 }  // namespace warploom

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "graph.h"
+#include "learnt.h"
 #include "report.h"
 #include "stats.h"
 #include "stream_time.h"
@@ -107,7 +108,10 @@ void complete(StreamOp& op) {
   trace_op(op, " ends on ");
   op.done = true;
   op.clock.advance(stream.agent, stream.time);
-  stream.clock = op.clock;
+  Clock end = op.clock;
+  end.forget_puts();
+  learn_puts(op.clock, end, {.op = op.op});
+  stream.clock = op.clock = std::move(end);
   // The operation may be the only owner of what it is completing from.
   const std::shared_ptr<StreamOp> keep = stream.queue.front();
   stream.queue.pop_front();

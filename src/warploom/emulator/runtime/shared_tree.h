@@ -1,0 +1,243 @@
+// A map from small numbers to values that only grow, as a tree whose parts many maps share: a copy
+// costs nothing, and a join only looks at the parts in which two maps differ.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace warploom {
+
+// Counts the owners of a T (which has a member `references`); the runtime has one OS thread.
+template <class T>
+class Ref {
+ public:
+  Ref() = default;
+  explicit Ref(T* target) : target_(target) {
+    if (target_) target_->references++;
+  }
+  Ref(const Ref& other) : Ref(other.target_) {}
+  Ref(Ref&& other) noexcept : target_(std::exchange(other.target_, nullptr)) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(target_, other.target_);
+    return *this;
+  }
+  ~Ref() {
+    if (target_ && --target_->references == 0) delete target_;
+  }
+  const T* get() const { return target_; }
+  const T& operator*() const { return *target_; }
+  const T* operator->() const { return target_; }
+  explicit operator bool() const { return target_ != nullptr; }
+  bool operator==(const Ref&) const = default;
+  // To change it: a copy of its own where others have it too, a fresh one where there is none.
+  T& own() {
+    if (!target_) {
+      *this = Ref(new T);
+    } else if (target_->references > 1) {
+      T* copy = new T(*target_);
+      copy->references = 0;
+      *this = Ref(copy);
+    }
+    return *target_;
+  }
+
+ private:
+  T* target_ = nullptr;
+};
+
+template <class Value, unsigned kLeafBits>
+class SharedTree {
+  static constexpr unsigned kInnerBits = 4;
+  static constexpr uint32_t kLeaf = 1u << kLeafBits, kInner = 1u << kInnerBits;
+
+  struct Node {
+    uint32_t references = 0;
+  };
+  struct Leaf : Node {
+    Value values[kLeaf]{};
+  };
+  struct Inner : Node {
+    Node* children[kInner]{};
+  };
+
+ public:
+  SharedTree() = default;
+  SharedTree(const SharedTree& other) : root_(hold(other.root_)), height_(other.height_) {}
+  SharedTree(SharedTree&& other) noexcept
+      : root_(std::exchange(other.root_, nullptr)), height_(std::exchange(other.height_, 0)) {}
+  SharedTree& operator=(SharedTree other) noexcept {
+    std::swap(root_, other.root_);
+    std::swap(height_, other.height_);
+    return *this;
+  }
+  ~SharedTree() { drop(root_, height_); }
+
+  bool empty() const { return !root_; }
+  bool same_as(const SharedTree& other) const { return root_ == other.root_; }
+
+  // nullptr: nothing was ever entered near this key.
+  const Value* find(uint32_t key) const {
+    if (key >> kLeafBits >> kInnerBits * height_) return nullptr;
+    const Node* node = root_;
+    for (unsigned level = height_; node && level > 0; level--) {
+      node = static_cast<const Inner*>(node)->children[index(key, level)];
+    }
+    return node ? &static_cast<const Leaf*>(node)->values[key % kLeaf] : nullptr;
+  }
+
+  // The value at `key`, to be changed in this map only.
+  Value& change(uint32_t key) {
+    unsigned height = height_;
+    while (key >> kLeafBits >> kInnerBits * height) height++;
+    grow(height);
+    Node** slot = &root_;
+    for (unsigned level = height_; level > 0; level--) {
+      slot = &own<Inner>(*slot, level).children[index(key, level)];
+    }
+    return own<Leaf>(*slot, 0).values[key % kLeaf];
+  }
+
+  // Rule: `bool covers(big, small)`, and `void merge(into, from)` of two that do not cover each
+  // other.
+  template <class Rule>
+  void join(const SharedTree& other, const Rule& rule) {
+    if (!other.root_ || other.root_ == root_) return;
+    SharedTree from(other);
+    if (root_) {
+      const unsigned height = std::max(height_, other.height_);
+      grow(height);
+      from.grow(height);
+    } else {
+      height_ = other.height_;
+    }
+    root_ = joined(root_, from.root_, height_, rule);
+  }
+
+ private:
+  static uint32_t index(uint32_t key, unsigned level) {
+    return key >> (kLeafBits + kInnerBits * (level - 1)) & (kInner - 1);
+  }
+
+  static Node* hold(Node* node) {
+    if (node) node->references++;
+    return node;
+  }
+
+  static void drop(Node* node, unsigned level) {
+    if (!node || --node->references) return;
+    if (level == 0) {
+      delete static_cast<Leaf*>(node);
+      return;
+    }
+    auto* inner = static_cast<Inner*>(node);
+    for (Node* child : inner->children) drop(child, level - 1);
+    delete inner;
+  }
+
+  static Leaf* copy_of(const Leaf& leaf) { return new Leaf(leaf); }
+  static Inner* copy_of(const Inner& inner) {
+    auto* copy = new Inner(inner);
+    for (Node* child : copy->children) hold(child);
+    return copy;
+  }
+
+  // Makes the node in `slot` one that nobody else has.
+  template <class Kind>
+  static Kind& own(Node*& slot, unsigned level) {
+    if (!slot || slot->references > 1) {
+      Kind* made = slot ? copy_of(*static_cast<Kind*>(slot)) : new Kind;
+      made->references = 1;
+      drop(slot, level);
+      slot = made;
+    }
+    return *static_cast<Kind*>(slot);
+  }
+
+  void grow(unsigned height) {
+    if (!root_) height_ = height;
+    for (; height_ < height; height_++) {
+      auto* above = new Inner;
+      above->references = 1;
+      above->children[0] = root_;
+      root_ = above;
+    }
+  }
+
+  // Takes over the caller's hold on `mine`; what it returns is held for the caller. Where one of
+  // the two covers the other it is returned itself, theirs rather than mine, so that maps with
+  // equal content come to share it.
+  template <class Rule>
+  static Node* joined(Node* mine, Node* theirs, unsigned level, const Rule& rule) {
+    if (mine == theirs || !theirs) return mine;
+    if (!mine) return hold(theirs);
+    if (level == 0) {
+      return joined_leaf(static_cast<Leaf*>(mine), static_cast<Leaf*>(theirs), rule);
+    }
+    return joined_inner(static_cast<Inner*>(mine), static_cast<Inner*>(theirs), level, rule);
+  }
+
+  template <class Rule>
+  static Node* joined_leaf(Leaf* mine, Leaf* theirs, const Rule& rule) {
+    uint32_t behind = 0,
+             ahead = 0;  // values of mine that lack something of theirs; and the reverse
+    for (uint32_t i = 0; i < kLeaf; i++) {
+      if (mine->values[i] == theirs->values[i]) continue;
+      if (!rule.covers(mine->values[i], theirs->values[i])) behind |= 1u << i;
+      if (!rule.covers(theirs->values[i], mine->values[i])) ahead |= 1u << i;
+    }
+    if (!ahead) {
+      drop(mine, 0);
+      return hold(theirs);
+    }
+    if (!behind) return mine;
+    Node* slot = mine;
+    Leaf& result = own<Leaf>(slot, 0);
+    for (uint32_t i = 0; i < kLeaf; i++) {
+      if (!(behind >> i & 1)) continue;
+      if (ahead >> i & 1) {
+        rule.merge(result.values[i], theirs->values[i]);
+      } else {
+        result.values[i] = theirs->values[i];
+      }
+    }
+    return slot;
+  }
+
+  template <class Rule>
+  static Node* joined_inner(Inner* mine, Inner* theirs, unsigned level, const Rule& rule) {
+    const bool alone = mine->references == 1;
+    bool all_mine = true, all_theirs = true;
+    Inner* made = alone ? mine : nullptr;
+    for (uint32_t i = 0; i < kInner; i++) {
+      Node* const before = mine->children[i];
+      Node* child = joined(alone ? before : hold(before), theirs->children[i], level - 1, rule);
+      const bool is_mine = child == before, is_theirs = child == theirs->children[i];
+      if (!made && !(all_mine && is_mine) && !(all_theirs && is_theirs)) {
+        made = new Inner;
+        made->references = 1;
+        const Inner& first = all_mine ? *mine : *theirs;
+        for (uint32_t k = 0; k < i; k++) made->children[k] = hold(first.children[k]);
+      }
+      all_mine &= is_mine;
+      all_theirs &= is_theirs;
+      if (made) {
+        made->children[i] = child;
+      } else {
+        drop(child, level - 1);  // it is mine or theirs, which have it
+      }
+    }
+    if (all_theirs) {
+      drop(mine, level);
+      return hold(theirs);
+    }
+    if (!made) return mine;
+    if (!alone) drop(mine, level);
+    return made;
+  }
+
+  Node* root_ = nullptr;
+  unsigned height_ = 0;  // levels of inner nodes
+};
+
+}  // namespace warploom
