@@ -1,4 +1,4 @@
-"""256 ranks in one process: host-driven and device-initiated, with the happens-before check on."""
+"""256 ranks in one process: rings and an all-to-all, with the happens-before check on."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from warploom.evaluate.plan import Effort
 PROGRAMS = Path(__file__).parents[1] / "corpus" / "programs"
 
 
-@pytest.mark.parametrize("program", ["host_ring", "gin_ring"])
+@pytest.mark.parametrize("program", ["host_ring", "gin_ring", "gin_put_value"])
 def test_256_ranks(program: str) -> None:
     report = check(PROGRAMS / f"{program}.cu", ranks=256, effort=Effort.QUICK)
     assert report.verdict is Verdict.OK, report.findings
