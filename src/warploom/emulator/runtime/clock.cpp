@@ -51,20 +51,20 @@ void merge(BlockTime& into, const BlockTime& from) {
 
 // --- a running operation -------------------------------------------------------------------------
 
-using Blocks = std::vector<Ref<BlockTime>>;
+using BlockTimes = std::vector<Ref<BlockTime>>;
 
-template <class AnyBlocks>
-auto place_of_block(AnyBlocks& blocks, uint32_t block) {
+template <class AnyBlockTimes>
+auto place_of_block(AnyBlockTimes& blocks, uint32_t block) {
   return std::lower_bound(blocks.begin(), blocks.end(), block,
                           [](const auto& entry, uint32_t b) { return entry->block < b; });
 }
 
-const BlockTime* find_block(const Blocks& blocks, uint32_t block) {
+const BlockTime* find_block(const BlockTimes& blocks, uint32_t block) {
   const auto it = place_of_block(blocks, block);
   return it != blocks.end() && (*it)->block == block ? it->get() : nullptr;
 }
 
-bool covers(const Blocks& big, const Blocks& small) {
+bool covers(const BlockTimes& big, const BlockTimes& small) {
   if (small.size() > big.size()) return false;
   return std::all_of(small.begin(), small.end(), [&](const Ref<BlockTime>& entry) {
     const BlockTime* known = find_block(big, entry->block);
@@ -81,7 +81,7 @@ void merge(Ref<BlockTime>& into, const Ref<BlockTime>& from) {
   }
 }
 
-void merge(Blocks& into, const Blocks& from) {
+void merge(BlockTimes& into, const BlockTimes& from) {
   for (const Ref<BlockTime>& entry : from) {
     const auto it = place_of_block(into, entry->block);
     if (it == into.end() || (*it)->block != entry->block) {
@@ -118,7 +118,7 @@ struct AgentRule {
 
 // --- puts ----------------------------------------------------------------------------------------
 
-using Channels = std::vector<ChannelTime>;
+using ChannelTimes = std::vector<ChannelTime>;
 
 template <class AnyChannels>
 auto place_of_channel(AnyChannels& channels, ChannelId channel) {
@@ -126,7 +126,7 @@ auto place_of_channel(AnyChannels& channels, ChannelId channel) {
                           [](const ChannelTime& entry, ChannelId c) { return entry.channel < c; });
 }
 
-ChannelTime& channel_entry(Channels& channels, ChannelId channel) {
+ChannelTime& channel_entry(ChannelTimes& channels, ChannelId channel) {
   const auto it = place_of_channel(channels, channel);
   if (it != channels.end() && it->channel == channel) return *it;
   return *channels.insert(it, {.channel = channel});
@@ -168,7 +168,7 @@ void join_seen(Ref<SeenPuts>& mine, const Ref<SeenPuts>& theirs) {
     mine = theirs;
     return;
   }
-  Channels& channels = mine.own().channels;
+  ChannelTimes& channels = mine.own().channels;
   for (const ChannelTime& entry : theirs->channels) {
     merge(channel_entry(channels, entry.channel), entry);
   }
@@ -211,7 +211,7 @@ void Clock::advance_block(OpId id, uint32_t block, uint32_t all, uint16_t thread
   known.time = op.time - 1;  // a stream's operations come one after the other
   if (!known.running || known.running->op != id)
     known.running = Ref(new RunningOp{.op = id, .time = op.time});
-  Blocks& blocks = known.running.own().blocks;
+  BlockTimes& blocks = known.running.own().blocks;
   auto it = place_of_block(blocks, block);
   if (it == blocks.end() || (*it)->block != block) {
     it = blocks.insert(it, Ref(new BlockTime{.block = block}));
@@ -244,7 +244,7 @@ const std::vector<ChannelTime>& Clock::seen_puts() const {
 }
 
 const ChannelTime* Clock::seen_of(ChannelId channel) const {
-  const Channels& channels = seen_puts();
+  const ChannelTimes& channels = seen_puts();
   const auto it = place_of_channel(channels, channel);
   return it != channels.end() && it->channel == channel ? &*it : nullptr;
 }

@@ -13,19 +13,19 @@ struct Learnt {
 };
 
 // Of one channel, sorted by put; equal ones in the order in which they came.
-struct History {
+struct LearntOfChannel {
   std::vector<Learnt> landed, read;
 };
-std::vector<History> g_learnt;
+std::vector<LearntOfChannel> g_learnt;
 
-auto place_of(std::vector<Learnt>& list, uint32_t put) {
+auto place_of_put(std::vector<Learnt>& list, uint32_t put) {
   return std::lower_bound(list.begin(), list.end(), put,
                           [](const Learnt& entry, uint32_t p) { return entry.put < p; });
 }
 
 // Does the clock cover a moment at which `put` was learnt of; with `all`, all those before it too?
 bool knows(std::vector<Learnt>& list, const Clock& clock, uint32_t put, bool all) {
-  for (auto it = place_of(list, put); it != list.end(); ++it) {
+  for (auto it = place_of_put(list, put); it != list.end(); ++it) {
     if (it->single && (all || it->put != put)) continue;
     if (covers(clock, it->moment)) return true;
   }
@@ -34,7 +34,7 @@ bool knows(std::vector<Learnt>& list, const Clock& clock, uint32_t put, bool all
 
 void learn(std::vector<Learnt>& list, const Clock& before, const Learnt& learnt) {
   if (knows(list, before, learnt.put, !learnt.single)) return;
-  auto it = place_of(list, learnt.put);
+  auto it = place_of_put(list, learnt.put);
   while (it != list.end() && it->put == learnt.put) ++it;
   list.insert(it, learnt);
 }
@@ -51,7 +51,7 @@ bool covers(const Clock& clock, const Moment& moment) {
 void learn_puts(const Clock& seen, const Clock& before, const Moment& moment) {
   for (const ChannelTime& entry : seen.seen_puts()) {
     if (g_learnt.size() <= entry.channel) g_learnt.resize(entry.channel + 1);
-    History& history = g_learnt[entry.channel];
+    LearntOfChannel& history = g_learnt[entry.channel];
     const ChannelTime* known = before.seen_of(entry.channel);
     if (entry.landed > (known ? known->landed : 0)) {
       learn(history.landed, before, {entry.landed, false, moment});
