@@ -1,6 +1,7 @@
 """Feeds spoiled and hostile programs to the command line, as a user would, and looks for a crash.
 
-    python -m warploom.testing.fuzz [FOLDER ...] [--count N] [--seed S] [--analyze-only] [--json]
+    python -m warploom.testing.fuzz [FOLDER ...] [--count N] [--seed S] [--jobs N]
+                                    [--analyze-only] [--json]
 
 Each program goes through `warploom analyze` and `warploom check`. Good is: the command ends by
 itself within its limit, with exit code 0, 1, 2 or 3, with one JSON document on standard output and
@@ -14,7 +15,9 @@ import random
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from warploom.core.process import ProcessResult, default_environment, run_process
@@ -118,19 +121,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folders", nargs="*", type=Path, help="where programs to spoil are")
     parser.add_argument("--count", type=int, default=1000, help="spoiled programs [1000]")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other programs [0]")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at once [cores]")
     parser.add_argument("--analyze-only", action="store_true", help="build and run nothing")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
     trials: list[Trial] = []
     cases = [*hostile(), *mutated(options.folders or SOURCES, options.count, options.seed)]
-    for number, case in enumerate(cases, 1):
-        made = try_case(case, analyze_only=options.analyze_only)
-        trials += made
-        for trial in made:
-            if trial.problem:
-                sys.stderr.write(f"BAD {trial.command} {trial.case}: {trial.problem}\n")
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{number} of {len(cases)} programs ")
+    with ThreadPoolExecutor(options.jobs) as pool:
+        outcomes = pool.map(partial(try_case, analyze_only=options.analyze_only), cases)
+        for number, made in enumerate(outcomes, 1):
+            trials += made
+            for trial in made:
+                if trial.problem:
+                    sys.stderr.write(f"BAD {trial.command} {trial.case}: {trial.problem}\n")
+            if sys.stderr.isatty() or number % 100 == 0:
+                sys.stderr.write(f"\r{number} of {len(cases)} programs ")
+                sys.stderr.flush()
     _tell(trials, len(cases), as_json=options.json)
     return 1 if any(trial.problem for trial in trials) else 0
 
