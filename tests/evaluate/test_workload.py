@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from warploom.core.errors import BadInputError, SourceError, WarploomError, WorkloadError
-from warploom.core.records import Api, Limits
+from warploom.core.records import Api, Limits, RunSpec
+from warploom.evaluate.runs import run_options
 from warploom.evaluate.workload import Output, Workload, is_workload, load_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -149,3 +150,12 @@ def test_the_examples_are_workloads(name: str) -> None:
     workload = load_target(EXAMPLES / name)
     assert workload.name == name
     assert workload.outputs
+
+
+@pytest.mark.parametrize(("memory_mb", "of_a_device"), [(512, 4096), (12288, 6144), (99999, 8192)])
+def test_a_device_has_half_of_the_memory(tmp_path: Path, memory_mb: int, of_a_device: int) -> None:
+    (tmp_path / "demo.cu").write_text("int main() {}\n")
+    workload = Workload.from_program(tmp_path / "demo.cu").with_overrides(memory_mb=memory_mb)
+    assert workload.limits == Limits(memory_mb=memory_mb)
+    options = run_options(workload, RunSpec(0, "lazy"), "single")
+    assert options.device_memory_mb == of_a_device

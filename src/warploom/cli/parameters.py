@@ -46,7 +46,9 @@ Seconds = Annotated[
 ]
 Memory = Annotated[
     float | None,
-    typer.Option("--memory", metavar="GIB", help="Memory for each run, in GiB. [default: 8]"),
+    typer.Option(
+        "--memory", metavar="GIB", help="GiB for each run; a device has half. [default: 8]"
+    ),
 ]
 Backend = Annotated[
     str,

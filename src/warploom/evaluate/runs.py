@@ -39,7 +39,8 @@ def run_options(
 ) -> RunOptions:
     """Return how to run `workload` once; `processes` is "per_rank", "single" or a number.
 
-    Files of `folder` can be read by their plain names.
+    Files of `folder` can be read by their plain names. A device has half of the memory that the
+    run may hold, but no less than 4 GiB and no more than the 8 GiB of its addresses.
     """
     return RunOptions(
         ranks=workload.ranks,
@@ -47,6 +48,7 @@ def run_options(
         run=spec,
         args=workload.args_for(spec.seed),
         limits=workload.limits,
+        device_memory_mb=min(max(4096, workload.limits.memory_mb // 2), 8192),
         race=race,
         processes=_processes(processes),
         trace=trace,
