@@ -162,7 +162,8 @@ def launch_edits(stream: TokenStream, at: int, guard: str = "") -> list[TextEdit
     config = decode(stream.text[opening.start + 3 : stream.tokens[end].start])
     kept = decode(newlines(stream.text[start : opening.start]))
     braced = not guard and _has_braced_argument(stream, end + 3)
-    function = kernel if braced else f"[=](auto... wl_args) {{ {guard}{kernel}(wl_args...); }}"
+    between = f"[=](auto... wl_args) WARPLOOM_INLINED {{ {guard}{kernel}(wl_args...); }}"
+    function = kernel if braced else between
     name = "launch_typed" if braced else "launch"
     call = f"{kept}::warploom::{name}({shown}, ::warploom::LaunchConfig({config}), {function})"
     edit = TextEdit(start, stream.tokens[end + 2].end, call)

@@ -153,7 +153,7 @@ extern "C" [[gnu::flatten]] void* warploom_arrive(int site, void* stack_pointer)
   Fiber* self = g_current;
   GpuThread* thread = current_thread();
   if (!thread) return arrive_slowly(site, stack_pointer);
-  Block& block = *thread->block;
+  Block& block = *self->block;
   BarrierState& barrier = block.barrier;
   if (barrier.arrived == 0 || barrier.arrived + 1 >= block.live || barrier.site != site ||
       thread->group_call || block.turn_is_over() ||

@@ -16,13 +16,11 @@ namespace {
 
 // Threads start in order, or in a seeded rotation: neighbours then meet in other orders.
 unsigned thread_at(const Block& block, unsigned position) {
-  if (!random_schedule()) return position;
   const auto count = static_cast<unsigned>(block.threads.size());
   return (position + static_cast<unsigned>(g_config.seed) * 37 + block.number * 11) % count;
 }
 
-void check_stack(const Block& block, const Fiber& fiber) {
-  if (!stack_overflowed(&fiber)) return;
+[[gnu::noinline, gnu::cold]] void report_overflow(const Block& block) {
   report_finding({.kind = "crash",
                   .message = format("a thread of kernel %s uses more than %zu KiB of local memory",
                                     block.kernel->name, kGpuStackBytes >> 10),
@@ -60,36 +58,53 @@ void Block::make_threads() {
   }
 }
 
-void Block::work() {
-  Fiber* self = g_current;
-  while (next_thread < threads.size()) {
-    GpuThread& thread = threads[thread_at(*this, next_thread++)];
-    self->gpu = &thread;
-    thread.fiber = self;
-    g_stats.threads++;
-    if (g_timed) begin_thread(*this);
-    kernel->body.invoke(kernel->body.closure);
-    __builtin_prefetch(self->stack);  // see check_stack
-    finish_thread(thread);
-  }
-  check_stack(*this, *self);
-  self->gpu = nullptr;
-}
-
-void Block::finish_thread(GpuThread& thread) {
+[[gnu::noinline, gnu::cold]] void Block::before_exit(GpuThread& thread) {
   if (thread.has_suspect) settle_suspect(nullptr);
   if (g_stores_pending) settle_stores();
   if (g_timed) end_thread(*this);
-  thread.finished = true;
-  thread.fiber = nullptr;
-  live_lanes[thread.linear / 32] &= ~(1u << thread.linear % 32);
-  live--;
-  note_progress();
+}
+
+[[gnu::noinline]] void Block::after_exit(const GpuThread& thread) {
   if (thread.has_own_clock && live == 0) order_block(*this);
   if (live == 0) return;
   if (barrier.arrived) barrier_after_exit(*this);
   if (grid_barrier.arrived) grid_barrier_after_exit(*this);
   if (!warps.empty()) warps_after_exit(*this);
+}
+
+inline void Block::finish_thread(GpuThread& thread) {
+  if (thread.has_suspect || g_stores_pending || g_timed) before_exit(thread);
+  thread.finished = true;
+  thread.fiber = nullptr;
+  live_lanes[thread.linear / 32] &= ~(1u << thread.linear % 32);
+  live--;
+  note_progress();
+  if (live == 0 || barrier.arrived || grid_barrier.arrived || !warps.empty()) after_exit(thread);
+}
+
+void Block::work() {
+  Fiber* self = g_current;
+  const bool in_order = !random_schedule();
+  while (next_thread < threads.size()) {
+    const unsigned position = next_thread++;
+    GpuThread& thread = threads[in_order ? position : thread_at(*this, position)];
+    self->gpu = &thread;
+    thread.fiber = self;
+    g_stats.threads++;
+    if (g_timed) begin_thread(*this);
+    kernel->body.invoke(kernel->body.closure);
+    __builtin_prefetch(self->stack);  // see stack_overflowed
+    finish_thread(thread);
+  }
+  if (stack_overflowed(self)) report_overflow(*this);
+  self->gpu = nullptr;
+}
+
+void work_for_blocks() {
+  for (;;) {
+    g_current->block->work();
+    retire();
+  }
 }
 
 bool Block::start_worker() {

@@ -175,22 +175,22 @@ constexpr int kSavedWords = 10;  // below the frame record
 
 static void fiber_main() {
   Fiber* self = g_current;
-  if (!self->block) {
-    self->entry();
-    self->state = FiberState::Done;
+  if (self->block) work_for_blocks();
+  self->entry();
+  self->state = FiberState::Done;
+  switch_to_scheduler();
+}
+
+// Ends with a jump to the switch, so that the fiber goes on right where this was called.
+void retire() {
+  Fiber* self = g_current;
+  self->state = FiberState::Done;
+  Fiber* next = self->block->next_fiber();
+  g_idle.push_back(self);
+  if (next) {
+    switch_to(next);
+  } else {
     switch_to_scheduler();
-  }
-  // A block's fiber is resumed again for another block.
-  for (;;) {
-    self->block->work();
-    self->state = FiberState::Done;
-    Fiber* next = self->block->next_fiber();
-    g_idle.push_back(self);
-    if (next) {
-      switch_to(next);
-    } else {
-      switch_to_scheduler();
-    }
   }
 }
 

@@ -64,8 +64,10 @@ constexpr std::size_t kGpuStackBytes = 256 << 10;
 constexpr std::size_t kHostStackBytes = 64 << 20;
 
 Fiber* create_host_fiber(std::function<void()> entry);
-// Works for `block` until no thread of it is left to start; is then Done and used again.
+// Works for `block` until no thread of it is left to start; is then used for another one.
 Fiber* create_block_fiber(Block& block);
+[[noreturn]] void work_for_blocks();
+void retire();                // the running fiber is Done; returns when it works for another block
 void resume(Fiber* fiber);    // scheduler to fiber; returns when a fiber switches back
 void switch_to_scheduler();   // fiber to scheduler
 void switch_to(Fiber* next);  // fiber to fiber

@@ -90,6 +90,20 @@ HOT bool plainly_allowed(const Fiber& self, uintptr_t start, uintptr_t end, uint
 }
 
 template <unsigned bytes, bool write>
+[[gnu::noinline]] void watch_access(uintptr_t start, uintptr_t distance,
+                                    const void* return_address) {
+  const Fiber& self = *g_current;
+  if (g_timed) [[unlikely]]
+    meter_access(reinterpret_cast<const void*>(start), bytes, write);
+  if (!g_config.race) return;
+  const uint32_t pc = place(self, return_address);
+  if (!write && may_be_fresh(start)) [[unlikely]]
+    note_fresh_read(reinterpret_cast<const void*>(start), bytes, pc);
+  quick_access<bytes, write>(ThreadViewer(*self.gpu), start, distance, pc);
+}
+
+// Without a stack frame: the stacks of many threads do not fit into the first cache.
+template <unsigned bytes, bool write>
 [[gnu::noinline]] void on_thread_access(const void* p, const void* return_address) {
   const Fiber& self = *g_current;
   const auto start = reinterpret_cast<uintptr_t>(p);
@@ -101,13 +115,7 @@ template <unsigned bytes, bool write>
   g_stats.accesses++;
   if (write) note_progress();
   self.gpu->touched_memory = true;
-  if (g_timed) [[unlikely]]
-    meter_access(p, bytes, write);
-  if (!g_config.race) return;
-  const uint32_t pc = place(self, return_address);
-  if (!write && may_be_fresh(start)) [[unlikely]]
-    note_fresh_read(p, bytes, pc);
-  quick_access<bytes, write>(ThreadViewer(*self.gpu), start, distance, pc);
+  if (g_config.race || g_timed) watch_access<bytes, write>(start, distance, return_address);
 }
 
 // Pinned and managed memory has a history; the rest of the host's is looked at only while a copy

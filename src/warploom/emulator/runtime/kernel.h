@@ -137,6 +137,8 @@ struct Block final : Runnable {
   bool begin_turn();
   bool start_worker();
   void finish_thread(GpuThread& thread);
+  void before_exit(GpuThread& thread);
+  void after_exit(const GpuThread& thread);
   std::vector<Fiber*> turn;
   std::size_t turn_at = 0;
 };

@@ -11,6 +11,9 @@
 
 // Shim code must not be checked as if the user had written it.
 #define WARPLOOM_UNCHECKED __attribute__((no_sanitize("thread")))
+// What lies between a thread's start and its kernel is one function. Not a kernel itself: the
+// compiler puts nothing that is checked into what is not.
+#define WARPLOOM_INLINED __attribute__((always_inline)) WARPLOOM_UNCHECKED
 
 namespace warploom {
 
@@ -34,12 +37,15 @@ void* closure_memory(std::size_t bytes);
 // Queues a kernel; the body runs once per thread. Returns a cudaError_t value.
 int launch_kernel(const char* name, const LaunchConfig& config, KernelBody body);
 
+template <class Closure>
+WARPLOOM_UNCHECKED void invoke_closure(const void* closure) {
+  (*static_cast<const Closure*>(closure))();
+}
 template <class Function>
 KernelBody make_body(Function&& function) {
   using Closure = std::decay_t<Function>;
   void* memory = closure_memory(sizeof(Closure));
-  return {new (memory) Closure(std::forward<Function>(function)),
-          [](const void* c) WARPLOOM_UNCHECKED { (*static_cast<const Closure*>(c))(); },
+  return {new (memory) Closure(std::forward<Function>(function)), &invoke_closure<Closure>,
           [](void* c) { static_cast<Closure*>(c)->~Closure(); }};
 }
 
@@ -52,7 +58,7 @@ struct Launch {
   template <class... Args>
   int operator()(Args... args) const {
     return launch_kernel(name, config,
-                         make_body([k = kernel, args...]() WARPLOOM_UNCHECKED { k(args...); }));
+                         make_body([k = kernel, args...]() WARPLOOM_INLINED { k(args...); }));
   }
 };
 template <class Kernel>

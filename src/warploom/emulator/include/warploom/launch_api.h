@@ -81,7 +81,7 @@ cudaError_t launch_pointer(const void* kernel, const LaunchConfig& config, void*
 template <class... Params, std::size_t... I>
 KernelBody body_of(void (*kernel)(Params...), void** args, std::index_sequence<I...>) {
   return make_body([kernel, ... values = *static_cast<std::decay_t<Params>*>(args[I])]()
-                       WARPLOOM_UNCHECKED { kernel(values...); });
+                       WARPLOOM_INLINED { kernel(values...); });
 }
 
 // Kernels whose addresses the program passes as plain pointers: how to call each.
