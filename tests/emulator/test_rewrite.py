@@ -18,6 +18,7 @@ from warploom.toolchain.compilers import find_compiler
 # Runs each launch at once, thread after thread: enough to see that rewritten code means the same.
 STUB = r"""
 #pragma once
+#define WARPLOOM_INLINED
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
