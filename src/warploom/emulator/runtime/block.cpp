@@ -93,7 +93,6 @@ void Block::work() {
     g_stats.threads++;
     if (g_timed) begin_thread(*this);
     kernel->body.invoke(kernel->body.closure);
-    __builtin_prefetch(self->stack);  // see stack_overflowed
     finish_thread(thread);
   }
   if (stack_overflowed(self)) report_overflow(*this);

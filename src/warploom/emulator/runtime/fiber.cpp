@@ -22,9 +22,9 @@ constexpr uintptr_t kHostStacks = 0x0C0000000000;
 constexpr std::size_t kHostStacksBytes = std::size_t{256} << 30;
 // Pages a power of two apart would all use the same few entries of the TLB: an unused one between
 // the stacks spreads them.
-constexpr std::size_t kGap = 4 << 10;
+constexpr std::size_t kStackGap = 4 << 10;
 // Where a stack begins: it differs in cache lines, and leaves room in the same page.
-constexpr std::size_t kColours = 48;
+constexpr std::size_t kStackColours = 48;
 
 void* g_scheduler_stack = nullptr;
 uintptr_t g_gpu_top = kGpuStacks, g_host_top = kHostStacks;
@@ -45,8 +45,8 @@ char* take_stack(std::size_t bytes) {
   if (top == (gpu ? kGpuStacks : kHostStacks)) {
     reserve(top, gpu ? kGpuStacksBytes : kHostStacksBytes);
   }
-  char* stack = reinterpret_cast<char*>(top + kGap);
-  top += kGap + bytes;
+  char* stack = reinterpret_cast<char*>(top + kStackGap);
+  top += kStackGap + bytes;
   return stack;
 }
 
@@ -188,6 +188,7 @@ void retire() {
   Fiber* next = self->block->next_fiber();
   g_idle.push_back(self);
   if (next) {
+    __builtin_prefetch(next->stack);  // it may end as well: see stack_overflowed
     switch_to(next);
   } else {
     switch_to_scheduler();
@@ -200,8 +201,8 @@ static Fiber* create_fiber(std::size_t stack_bytes, std::function<void()> entry)
   fiber->stack_bytes = stack_bytes;
   fiber->entry = std::move(entry);
   // Stacks lie whole pages apart: without an offset they would all use the same cache lines.
-  const std::size_t number = reinterpret_cast<uintptr_t>(fiber->stack) / (kGap + stack_bytes);
-  const std::size_t offset = 64 + number * 5 % kColours * 64;
+  const std::size_t number = reinterpret_cast<uintptr_t>(fiber->stack) / (kStackGap + stack_bytes);
+  const std::size_t offset = 64 + number * 5 % kStackColours * 64;
   auto* top = reinterpret_cast<void**>(fiber->stack + stack_bytes - offset);
 #if defined(__x86_64__)
   // A null return address above fiber_main ends frame-pointer walks and keeps 16-byte alignment.

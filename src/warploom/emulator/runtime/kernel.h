@@ -172,10 +172,10 @@ struct Kernel {
 };
 
 inline Fiber* Block::next_in_turn() {
-  if (turn_at + 2 < turn.size()) {
-    __builtin_prefetch(turn[turn_at + 2]);
-    __builtin_prefetch(turn[turn_at + 1]->gpu);
-    prefetch_stack(*turn[turn_at + 1]);
+  if (turn_at + 4 < turn.size()) {
+    __builtin_prefetch(turn[turn_at + 4]);
+    __builtin_prefetch(turn[turn_at + 2]->gpu);
+    prefetch_stack(*turn[turn_at + 2]);
   }
   return turn[turn_at++];
 }
