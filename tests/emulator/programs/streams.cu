@@ -50,6 +50,13 @@ int main() {
   CUDA(cudaMemcpy(host.data(), b, n * sizeof(int), cudaMemcpyDeviceToHost));
   EXPECT(host[0] == 18 && host[n - 1] == 18);
 
+  // Setting what the host can see is over when the call returns.
+  CUDA(cudaMemset(pinned, 0, n * sizeof(int)));
+  EXPECT(pinned[0] == 0 && pinned[n - 1] == 0);
+  add<<<1, 128, 0, t>>>(pinned, 4, n);
+  CUDA(cudaStreamSynchronize(t));
+  EXPECT(pinned[0] == 4 && pinned[n - 1] == 4);
+
   // A query ends the wait without blocking.
   set<<<1, 128, 0, s>>>(a, 9, n);
   while (cudaStreamQuery(s) == cudaErrorNotReady) {

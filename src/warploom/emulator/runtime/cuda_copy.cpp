@@ -229,6 +229,13 @@ cudaError_t set(void* pointer, std::size_t pitch, int value, std::size_t width, 
   return cudaSuccess;
 }
 
+// What is not called Async waits where the host can see the memory ("API synchronization behavior"
+// in the reference of the runtime): pinned and managed memory.
+cudaError_t settle_set(cudaError_t error, const void* pointer, const char* name) {
+  if (error == cudaSuccess && !on_device_side(pointer)) synchronize(resolve_stream(nullptr), name);
+  return error;
+}
+
 }  // namespace
 
 cudaError_t cudaMemcpy(void* dst, const void* src, size_t bytes, cudaMemcpyKind kind) {
@@ -272,10 +279,12 @@ cudaError_t cudaMemcpyPeerAsync(void* dst, int, const void* src, int, size_t byt
 }
 
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
-  return set(pointer, bytes, value, bytes, 1, nullptr, "cudaMemset");
+  const cudaError_t error = set(pointer, bytes, value, bytes, 1, nullptr, "cudaMemset");
+  return settle_set(error, pointer, "cudaMemset");
 }
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
-  return set(pointer, pitch, value, width, height, nullptr, "cudaMemset2D");
+  const cudaError_t error = set(pointer, pitch, value, width, height, nullptr, "cudaMemset2D");
+  return settle_set(error, pointer, "cudaMemset2D");
 }
 cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
   return set(pointer, bytes, value, bytes, 1, stream, "cudaMemsetAsync");
@@ -315,7 +324,8 @@ StartFunction start_of(const Fill& fill) {
 }  // namespace
 
 cudaError_t cudaMemset3D(cudaPitchedPtr target, int value, cudaExtent extent) {
-  return cudaMemset3DAsync(target, value, extent, nullptr);
+  const cudaError_t error = cudaMemset3DAsync(target, value, extent, nullptr);
+  return settle_set(error, target.ptr, "cudaMemset3D");
 }
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr target, int value, cudaExtent extent,
                               cudaStream_t handle) {

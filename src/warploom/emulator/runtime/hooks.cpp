@@ -83,7 +83,12 @@ HOT bool plainly_allowed(const Fiber& self, uintptr_t start, uintptr_t end, uint
   if (known.page == start >> 12 && (known.device == self.device || known.device < 0)) {
     return start >= known.start && end <= known.end;
   }
-  if (start >= self.block->hit_start && end <= self.block->hit_end) return true;
+  if (start - kSharedBase < kPinnedBase - kSharedBase) {
+    for (const Block::Hit& hit : self.block->hits) {
+      if (start >= hit.start && end <= hit.end) return true;
+    }
+    return false;
+  }
   const KnownVariable& variable = known_variable(start);
   distance = variable.distance;
   return start >= variable.start && end <= variable.end;

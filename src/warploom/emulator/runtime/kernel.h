@@ -106,9 +106,15 @@ struct Block final : Runnable {
   std::size_t shared_used = 0;
   std::vector<SharedVariable> shared;  // those in use, at most a few
   uintptr_t dynamic_start = 0;
-  uintptr_t hit_start = 0, hit_end = 0;  // the shared variable that was last accessed
-  BarrierState barrier;                  // __syncthreads
-  BarrierState grid_barrier;             // grid.sync(), before the other blocks have come
+  // The shared variables that were accessed last: kernels go from one to the other and back.
+  struct Hit {
+    uintptr_t start = 0, end = 0;
+  };
+  static constexpr unsigned kHits = 4;
+  Hit hits[kHits];
+  unsigned next_hit = 0;
+  BarrierState barrier;       // __syncthreads
+  BarrierState grid_barrier;  // grid.sync(), before the other blocks have come
   std::vector<Gathering> gatherings;
   std::map<unsigned, BarrierState> named_barriers;
   std::map<unsigned, std::vector<char>> part_memory;  // of tiles of several warps

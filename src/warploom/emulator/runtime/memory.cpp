@@ -147,8 +147,7 @@ void report_freed(const Allocation& freed, std::size_t bytes, const char* what,
 bool find_shared(Block& block, uintptr_t start, uintptr_t end) {
   const auto holds = [&](uintptr_t first, std::size_t bytes) {
     if (start < first || end > first + bytes) return false;
-    block.hit_start = first;
-    block.hit_end = first + bytes;
+    block.hits[block.next_hit++ % Block::kHits] = {first, first + bytes};
     return true;
   };
   if (block.dynamic_start && holds(block.dynamic_start, block.kernel->config.shared_bytes)) {
