@@ -5,6 +5,7 @@
 // DEFECT ONE_CTA_MORE not_resident: the last CTA starts only when another ends, and none can
 // DEFECT EARLY_EXIT deadlock: one CTA leaves without arriving
 // DEFECT NO_FENCE data_race: the arrival does not publish what the CTA wrote
+// DEFECT NO_READER_FENCE data_race: what the others wrote is read right behind the polling
 #include "harness.h"
 
 constexpr int kThreads = 32, kShared = 160 * 1024;
@@ -21,7 +22,7 @@ __global__ void shift(Grid* grid, int* values, int* out) {
   if (blockIdx.x == 1) return;
 #endif
   if (threadIdx.x == 0) {
-    // EXPECT NO_FENCE
+    // EXPECT NO_FENCE NO_READER_FENCE
     values[blockIdx.x] = static_cast<int>(blockIdx.x) * 3 + ballast[0];
 #if !defined(DEFECT_NO_FENCE)
     __threadfence();
@@ -30,10 +31,10 @@ __global__ void shift(Grid* grid, int* values, int* out) {
     // EXPECT ONE_CTA_MORE EARLY_EXIT
     while (atomicAdd(&grid->arrived, 0u) < gridDim.x) {
     }
-#if !defined(DEFECT_NO_FENCE)
+#if !defined(DEFECT_NO_FENCE) && !defined(DEFECT_NO_READER_FENCE)
     __threadfence();
 #endif
-    // EXPECT NO_FENCE
+    // EXPECT NO_FENCE NO_READER_FENCE
     out[blockIdx.x] = values[(blockIdx.x + 1) % gridDim.x];
   }
 }

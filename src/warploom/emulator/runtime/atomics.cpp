@@ -1,5 +1,6 @@
 // Fences and atomics: how release and acquire carry order, as in the C++ memory model, with scopes.
 #include <unordered_map>
+#include <utility>
 
 #include "fresh.h"
 #include "kernel.h"
@@ -38,19 +39,22 @@ bool reaches(const Published& published, Scope reader_scope) {
 bool acquires(Order order) { return order != Order::Relaxed && order != Order::Release; }
 bool releases(Order order) { return order != Order::Relaxed && order != Order::Acquire; }
 
-// The guide's own example of __threadfence() counts blocks with a relaxed atomic after the fence,
-// and lets the last block read what the others wrote with no fence behind the atomic.
-bool counts_arrivals(const GpuThread& thread, bool writes) {
-  return writes && thread.fenced && thread.fence_scope != Scope::Block;
+// The guide's own example of __threadfence() counts blocks with a relaxed atomic right after the
+// fence, and lets the last block read what the others wrote with no fence behind the atomic, which
+// the memory model would want. That is an arrival: the first read-modify-write of an address after
+// the fence. One that comes again polls, or takes the lock that the first one gave back.
+bool counts_arrivals(GpuThread& thread, uintptr_t address) {
+  if (!thread.fenced || thread.fence_scope == Scope::Block) return false;
+  return std::exchange(thread.counted_at, address) != address;
 }
 
-void observe(const Published& published, Order order, Scope scope, bool writes) {
+void observe(const Published& published, Order order, Scope scope, bool arrives) {
   GpuThread* thread = current_thread();
   if (!reaches(published, scope)) {
     (thread ? thread->block->saw_narrow_scope : current_host().saw_narrow_scope) = true;
     return;
   }
-  if (acquires(order) || !thread || counts_arrivals(*thread, writes)) {
+  if (acquires(order) || !thread || arrives) {
     acquire_clock(published.clock);
   } else {
     thread->block->has_pending = true;
@@ -89,12 +93,13 @@ Fenced fenced_by(const GpuThread& thread) {
 }
 
 void synchronize_through(uintptr_t address, bool reads, bool writes, Order order, Scope scope) {
+  GpuThread* thread = current_thread();
   if (reads) {
     auto it = g_published.find(address);
-    if (it != g_published.end()) observe(it->second, order, scope, writes);
+    const bool arrives = thread && writes && counts_arrivals(*thread, address);
+    if (it != g_published.end()) observe(it->second, order, scope, arrives);
   }
   if (!writes) return;
-  GpuThread* thread = current_thread();
   if (releases(order) || !thread) {
     publish(g_published[address], release_clock(), scope, reads);
   } else if (const Fenced fenced = fenced_by(*thread); fenced.any) {
@@ -131,6 +136,7 @@ void fence(Order order, Scope scope) {
   if (releases(order)) {
     thread->fence_release = release_clock();
     thread->fence_scope = scope;
+    thread->counted_at = 0;
     if (!thread->fenced || thread->fence_interval != thread->block->base) {
       thread->block->with_fence.push_back(thread);
     }

@@ -137,14 +137,16 @@ void forget_stores() {
   }
 }
 
-// The puts of this rank to each member that the barrier's fence settles.
+// The puts of this rank to each member that the barrier's fence settles: those issued before it.
 void note_puts(DevComm& dc, const BarrierRef& b, BarrierSlot::Arrival& arrival) {
+  const Clock now = release_clock();
   for (std::size_t m = 0; m < static_cast<std::size_t>(b.team.ranks); m++) {
     const int rank = world_rank(dc, b, m);
     for (uint32_t c = 0; c < static_cast<uint32_t>(dc.set->contexts); c++) {
       if (!b.all_contexts && b.kind != BarrierKind::HybridWorld && c != b.context) continue;
       const Channel* line = find_channel(dc, rank, c, false);
-      if (line && line->issued) arrival.puts[{static_cast<int>(m), c}] = line->issued;
+      if (!line || !line->issued) continue;
+      arrival.puts[{static_cast<int>(m), c}] = {line->issued, line->lanes.before(now)};
     }
   }
 }
@@ -281,8 +283,8 @@ bool barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* 
          to_me != arrival.puts.end() && to_me->first.first == self; ++to_me) {
       Channel& line = channel(sender, dc.rank, to_me->first.second, false);
       reach(line.landed_by, 0);
-      land(line, to_me->second);
-      clock.channel_landed(line.id, to_me->second);
+      land(line, to_me->second.turn);
+      for (const LanePlace& put : to_me->second.before) clock.channel_landed(put.lane, put.number);
     }
   }
   slot.members[place.member].waited = round;

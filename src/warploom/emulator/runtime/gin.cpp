@@ -108,24 +108,29 @@ void attach_signal(DevComm& dc, const PutArgs& args, int peer, Transfer& t, cons
   Channel& channel = *t.channel;
   Signal& signal = target_signal(dc, peer, channel.context, args.remote, args.name);
   t.strong = is_strong(dc, args.remote, args.name);
-  note_issue(signal, args.remote, clock, channel, t.sequence, signal_text(args.remote), t.where);
+  note_issue(signal, args.remote, clock, channel, t.place, signal_text(args.remote), t.where);
   t.signal = &signal;
+  if (t.strong) t.before = channel.lanes.before(clock);
   t.amount = args.remote.value;
   t.signal_clock = clock;
 }
 
-std::shared_ptr<Transfer> new_transfer(Channel& channel, const char* name) {
+// A transfer that the running thread issues now; `clock` is set to what is ordered before its next.
+std::shared_ptr<Transfer> new_transfer(Channel& channel, const char* name, Clock& clock) {
   auto transfer = std::make_shared<Transfer>();
   transfer->channel = &channel;
   transfer->sequence = ++channel.issued;
   transfer->name = name;
   transfer->where = capture_frames();
+  const Actor issuer = current_actor(transfer->where.pc[0]);
+  clock = release_clock();
+  transfer->place = channel.lanes.add(issuer, clock, transfer->sequence);
   return transfer;
 }
 
 Actor actor_for(const Transfer& t, const Clock& clock) {
-  return {.op = t.channel->operation_at(t.where, t.name),
-          .time = t.sequence,
+  return {.op = t.channel->operation_at(t.place.lane, t.where, t.name),
+          .time = t.place.number,
           .clock = &clock,
           .pc = t.where.pc[0]};
 }
@@ -148,10 +153,15 @@ void settle(Channel* channel, uint32_t upto, Clock& clock) {
   await_settled(*channel);
   if (channel->get) {
     land(*channel, upto);
-    clock.channel_landed(channel->id, upto);
   } else {
     read_sources(*channel, upto);
-    clock.channel_read(channel->id, upto);
+  }
+  for (const LanePlace& place : channel->lanes.upto(upto)) {
+    if (channel->get) {
+      clock.channel_landed(place.lane, place.number);
+    } else {
+      clock.channel_read(place.lane, place.number);
+    }
   }
 }
 
@@ -226,9 +236,9 @@ void put(const Gin& gin, const PutArgs& args) {
   const int peer = reach_peer(dc, args.team, args.peer, args.name);
   trace([&] { return transfer_text(gin, args, peer, false); });
   Channel& line = channel(dc, peer, gin.context, false);
-  auto transfer = new_transfer(line, args.name);
+  Clock clock;
+  auto transfer = new_transfer(line, args.name, clock);
   Transfer& t = *transfer;
-  const Clock clock = release_clock();
   const bool data = args.destination || args.source || args.value || args.bytes;
   if (data) prepare_data(dc, args, peer, t, actor_for(t, clock));
   if (args.remote.kind != RemoteAction::None) {
@@ -237,7 +247,7 @@ void put(const Gin& gin, const PutArgs& args) {
   }
   if (args.local.present) {
     t.counter = &counter_of(dc, gin.context, args.local.counter, args.name);
-    t.counter_clock.channel_read(line.id, t.sequence);
+    t.counter_clock.channel_read(t.place.lane, t.place.number);
   }
   send(std::move(transfer));
 }
@@ -246,8 +256,8 @@ void get(const Gin& gin, const PutArgs& args) {
   DevComm& dc = require_gin(gin, args.name);
   const int peer = reach_peer(dc, args.team, args.peer, args.name);
   trace([&] { return transfer_text(gin, args, peer, true); });
-  auto transfer = new_transfer(channel(dc, peer, gin.context, true), args.name);
-  const Clock clock = release_clock();
+  Clock clock;
+  auto transfer = new_transfer(channel(dc, peer, gin.context, true), args.name, clock);
   prepare_data(dc, args, peer, *transfer, actor_for(*transfer, clock));
   send(std::move(transfer));
 }

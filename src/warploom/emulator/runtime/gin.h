@@ -12,8 +12,9 @@ Signal& signal_of(DevComm& dc, uint32_t context, const SignalName& name, const c
 // The signal of `action` on `peer`, with the rules of its use checked for this arrival.
 Signal& target_signal(DevComm& dc, int peer, uint32_t context, const RemoteAction& action,
                       const char* what);
-void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock, Channel& channel,
-                uint32_t sequence, const std::string& name, const Frames& where);
+void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock,
+                const Channel& channel, LanePlace place, const std::string& name,
+                const Frames& where);
 std::string signal_text(const RemoteAction& action);
 bool at_least(uint64_t value, uint64_t least, int bits);
 // Takes over an order that was observed: at once, or at the thread's next fence.

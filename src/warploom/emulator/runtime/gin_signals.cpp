@@ -67,9 +67,9 @@ void check_mode(Signal& signal, const RemoteAction& action, const std::string& n
 const Clock& Signal::order() {
   for (const Settled& put : settled) {
     if (put.strong) {
-      clock.channel_landed(put.channel, put.sequence);
+      clock.channel_landed(put.put.lane, put.put.number);
     } else {
-      clock.channel_landed_single(put.channel, put.sequence);
+      clock.channel_landed_single(put.put.lane, put.put.number);
     }
   }
   settled.clear();
@@ -104,8 +104,9 @@ Signal& target_signal(DevComm& dc, int peer, uint32_t context, const RemoteActio
   return signal_number(target, context, action.signal, what);
 }
 
-void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock, Channel& channel,
-                uint32_t sequence, const std::string& name, const Frames& where) {
+void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock,
+                const Channel& channel, LanePlace place, const std::string& name,
+                const Frames& where) {
   check_mode(signal, action, name, where);
   if (g_config.race && signal.was_reset && !covers(clock, moment_of(signal.reset))) {
     // Shown as the reset's: the sender's thread is the second place.
@@ -122,7 +123,7 @@ void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock, 
                     .other_rank = channel.source});
     g_current = sender;
   }
-  signal.issued[channel.id] = sequence;
+  signal.issued[place.lane] = place.number;
   signal.last_issued = where;
 }
 

@@ -40,6 +40,7 @@ struct alignas(64) GpuThread {
   // Fences and relaxed atomics, as in the C++ memory model.
   Clock fence_release;          // published by later relaxed atomic writes
   uint32_t fence_interval = 0;  // barrier interval of the block in which that was
+  uintptr_t counted_at = 0;     // the address of its last read-modify-write since then
   Clock pending;                // seen by relaxed atomic reads, acquired by the next fence
   unsigned gathered = 0;        // the answer to __activemask
 };

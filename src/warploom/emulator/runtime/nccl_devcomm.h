@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lanes.h"
 #include "nccl_objects.h"
 
 namespace warploom::nccl {
@@ -14,9 +15,8 @@ struct Channel;
 
 // The puts that the arrival of a signal has settled.
 struct Settled {
-  ChannelId channel;
-  uint32_t sequence;
-  bool strong;  // and all puts before it
+  LanePlace put;
+  bool strong;  // and all puts of the lane before it
 };
 
 // A number that peers add to, and the order that the additions carry.
@@ -29,7 +29,7 @@ struct Signal {
   // Rules: increments and additions are not mixed, and a reset meets no signal on its way.
   enum class Mode : uint8_t { Fresh, Increments, Additions } mode = Mode::Fresh;
   Frames mode_set;
-  std::map<ChannelId, uint32_t> issued;  // last signal of each channel since the reset
+  std::map<ChannelId, uint32_t> issued;  // last signal of each lane since the reset
   Frames last_issued;
   bool was_reset = false;
   Actor reset;
@@ -56,7 +56,12 @@ struct BarrierSlot {
   struct Arrival {
     Clock clock;
     Clock before;  // what was done when the kernel began, which no order has to publish
-    std::map<std::pair<int, uint32_t>, uint32_t> puts;  // by member and context: puts to settle
+    // Puts by member and context: how many had been issued, and those that were so before it.
+    struct Puts {
+      uint32_t turn = 0;
+      std::vector<LanePlace> before{};
+    };
+    std::map<std::pair<int, uint32_t>, Puts> puts;
   };
   struct Member {
     uint64_t arrived = 0, waited = 0;

@@ -12,8 +12,6 @@ namespace warploom::nccl {
 
 namespace {
 
-ChannelId g_channels = 0;
-
 // A member of the communicator, by the rank that reports show.
 int shown_rank(const Channel& channel, int member) {
   const ncclComm& comm = *channel.set->clique->members[static_cast<std::size_t>(member)];
@@ -106,7 +104,8 @@ void deliver_signal(Transfer& t) {
                   static_cast<unsigned long long>(signal->value()));
   });
   signal->clock.join(t.signal_clock);
-  signal->settled.push_back({t.channel->id, t.sequence, t.strong});
+  for (const LanePlace& place : t.before) signal->settled.push_back({place, true});
+  signal->settled.push_back({t.place, false});
   signal->waiters.notify_all();
 }
 
@@ -217,12 +216,13 @@ void send_timed(std::shared_ptr<Transfer> transfer) {
 
 }  // namespace
 
-OpId Channel::operation_at(const Frames& where, const char* name) {
-  const std::string key(reinterpret_cast<const char*>(where.pc), sizeof where.pc);
+OpId Channel::operation_at(ChannelId lane, const Frames& where, const char* name) {
+  std::string key(reinterpret_cast<const char*>(where.pc), sizeof where.pc);
+  key.append(reinterpret_cast<const char*>(&lane), sizeof lane);
   OpId& op = operations[key];
   if (!op) {
     op = new_op({.kind = OpKind::Channel,
-                 .channel = id,
+                 .channel = lane,
                  .rank = current_rank(),
                  .name = name,
                  .frames = where});
@@ -234,7 +234,6 @@ Channel& channel(DevComm& dc, int peer, uint32_t context, bool get) {
   auto& slot = dc.set->channels[{dc.rank, peer, context, get}];
   if (!slot) {
     slot = std::make_unique<Channel>();
-    slot->id = ++g_channels;
     slot->set = dc.set;
     slot->source = dc.rank;
     slot->peer = peer;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "lanes.h"
 #include "nccl_devcomm.h"
 #include "scheduler.h"
 
@@ -22,7 +23,9 @@ void check_flushed(const DevComm& dc);
 // One put, get or signal.
 struct Transfer {
   Channel* channel = nullptr;
-  uint32_t sequence = 0;
+  uint32_t sequence = 0;  // of the flow
+  LanePlace place;
+  std::vector<LanePlace> before;  // that its strong signal covers too
   const char* name = "";
   Frames where;
   const char* source = nullptr;
@@ -43,7 +46,6 @@ struct Transfer {
 
 // The flow from one rank to one peer on one context. Gets have a flow of their own.
 struct Channel {
-  ChannelId id = 0;
   DevCommSet* set = nullptr;
   int source = 0, peer = 0;
   uint32_t context = 0;
@@ -52,8 +54,9 @@ struct Channel {
   // Modelled times: when all that was issued has left its source, and landed.
   double settled_by = 0, landed_by = 0;
   std::deque<std::shared_ptr<Transfer>> pending;
-  std::map<std::string, OpId> operations;  // one for each place that issues
-  OpId operation_at(const Frames& where, const char* name);
+  Lanes lanes;
+  std::map<std::string, OpId> operations;  // one for each lane and place that issues
+  OpId operation_at(ChannelId lane, const Frames& where, const char* name);
 };
 
 Channel& channel(DevComm& dc, int peer, uint32_t context, bool get);

@@ -1,0 +1,41 @@
+// Which puts of a flow were issued before which others. Not their turn in one schedule counts, but
+// what orders the threads that issue them: puts that nothing orders are in different lanes, and a
+// strong signal or a barrier's Put fence covers what was issued before it, lane by lane.
+#pragma once
+
+#include <vector>
+
+#include "learnt.h"
+
+namespace warploom::nccl {
+
+// The puts of a lane up to a number. A lane has the clock's times of a channel.
+struct LanePlace {
+  ChannelId lane = 0;
+  uint32_t number = 0;
+};
+
+class Lanes {
+ public:
+  // Enters the `sequence`-th put of the flow; `now` is what is ordered before the issuer's next.
+  LanePlace add(const Actor& issuer, const Clock& now, uint32_t sequence);
+  // What was issued before `now`.
+  std::vector<LanePlace> before(const Clock& now) const;
+  // The first `sequence` puts of the flow, in the turn of this schedule.
+  std::vector<LanePlace> upto(uint32_t sequence) const;
+
+ private:
+  struct Issue {
+    Moment moment;
+    uint32_t sequence;
+  };
+  // Each is issued before the next.
+  struct Lane {
+    ChannelId id;
+    std::vector<Issue> issues;
+  };
+  Lane& lane_for(const Moment& issuer, const Clock& now);
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace warploom::nccl
