@@ -50,11 +50,11 @@ int main(void) {
   if (cudaMalloc(&account, sizeof *account) != cudaSuccess) return 2;
   if (cudaMalloc(&slots, blocks * sizeof(int)) != cudaSuccess) return 2;
   if (cudaMalloc(&amounts, sizeof host) != cudaSuccess) return 2;
-  cudaMemset(account, 0, sizeof *account);
-  cudaMemcpy(amounts, host, sizeof host, cudaMemcpyHostToDevice);
+  if (cudaMemset(account, 0, sizeof *account) != cudaSuccess) return 2;
+  if (cudaMemcpy(amounts, host, sizeof host, cudaMemcpyHostToDevice) != cudaSuccess) return 2;
   book<<<blocks, 32>>>(account, slots, amounts, each);
   if (cudaGetLastError() != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) return 2;
-  cudaMemcpy(&result, account, sizeof result, cudaMemcpyDeviceToHost);
+  if (cudaMemcpy(&result, account, sizeof result, cudaMemcpyDeviceToHost) != cudaSuccess) return 2;
   const int good = result.balance == want && result.bookings == blocks * each;
   printf("balance %d of %d, %d bookings: %s\n", result.balance, want, result.bookings,
          good ? "PASS" : "FAIL");
