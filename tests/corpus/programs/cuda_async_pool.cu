@@ -2,7 +2,7 @@
 // Stream-ordered allocation, a callback on the host, and results that live in a pool.
 //
 // DEFECT USED_AFTER_FREE use_after_free: the kernel comes after the free of its memory
-// DEFECT OTHER_STREAM_FREE data_race|use_after_free: freed on another stream while it may be in use
+// DEFECT OTHER_STREAM_FREE use_after_free: freed on another stream while it may be in use
 // DEFECT NO_CALLBACK_WAIT readback_before_sync: reads the total before the callback has run
 #include <cuda_runtime.h>
 

@@ -2,7 +2,7 @@
 // A five-point stencil on tiles with a halo in shared memory; two grids change places each step.
 //
 // DEFECT NO_SYNC shared_memory_race: uses the tile before its halo is loaded
-// DEFECT NARROW_TILE out_of_bounds|shared_memory_race: the tile has no room for the right halo
+// DEFECT NARROW_TILE out_of_bounds: the tile has no room for the right halo
 // DEFECT IN_PLACE data_race: blocks read the neighbours' cells while those are replaced
 // DEFECT WRONG_PITCH out_of_bounds: rows are addressed by the pitch in elements, counted twice
 #include <cuda_runtime.h>

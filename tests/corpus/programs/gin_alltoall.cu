@@ -17,8 +17,8 @@
 // DEFECT SIGNAL_INDEX signal_index: one signal was requested, so its index is 0
 // DEFECT BARRIER_INDEX barrier_index: one barrier was requested, so its index is 0
 // DEFECT CONTEXT_INDEX context_index: there are not that many contexts
-// DEFECT PARTIAL_WAIT partial_coop|divergent_barrier: half of the CTA calls a wait of the whole CTA
-// DEFECT PARTIAL_BARRIER partial_coop|divergent_barrier: half of the CTA calls a barrier of it all
+// DEFECT PARTIAL_WAIT partial_coop: half of the CTA calls a wait of the whole CTA
+// DEFECT PARTIAL_BARRIER partial_coop: half of the CTA calls a barrier of it all
 // DEFECT BLOCK_2D coop_cta_2d: ncclCoopCta knows threadIdx.x only, so two threads have rank 0
 // DEFECT NO_CONNECTION gin_not_enabled: GIN resources are requested without a connection type
 #include "harness.h"

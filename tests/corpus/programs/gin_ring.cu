@@ -4,11 +4,11 @@
 //
 // With two ranks what comes back proves that the slot is free, so some defects need four.
 //
-// DEFECT NO_CREDIT destination_overwrite|overlapping_puts run=4: puts into a slot still in use
+// DEFECT NO_CREDIT destination_overwrite run=4: puts into a slot still in use
 // DEFECT EARLY_CREDIT destination_overwrite run=4: the slot is given back before it was read
 // DEFECT WEAK_SIGNALS missing_wait: with two puts under way, a weak signal may be the later one's
 // DEFECT OLD_CHUNK missing_wait: the threshold is met by the chunk before
-// DEFECT WRONG_SLOT missing_wait|destination_overwrite: reads the slot of the next chunk
+// DEFECT WRONG_SLOT missing_wait: reads the slot of the next chunk
 // DEFECT NO_FLUSH source_reuse run=4: refills the source of a put that may not have left
 #include "harness.h"
 

@@ -5,7 +5,7 @@
 // DEFECT PLAIN_ADD data_race: blocks add to the result without an atomic
 // DEFECT DIVERGENT_BARRIER divergent_barrier: only some of the block's threads reach a barrier
 // DEFECT OUT_OF_BOUNDS out_of_bounds: the last block has no bounds check
-// DEFECT SHARED_OVERRUN out_of_bounds|shared_memory_race: one partial sum more than there are warps
+// DEFECT SHARED_OVERRUN out_of_bounds: one partial sum more than there are warps
 // DEFECT BAD_LAUNCH launch_error: a block of 2048 threads, and nobody looks at the error
 // DEFECT HOST_READ host_dereference: the host reads device memory through its pointer
 // DEFECT DEVICE_READ device_dereference_host: the kernel reads the host's pageable memory

@@ -4,7 +4,7 @@
 // DEFECT NO_GROUP deadlock: every rank sends first, and a send waits for its receive
 // DEFECT GROUP_UNCLOSED group_unclosed: the second group never ends
 // DEFECT COUNT collective_mismatch: sends more than its peer expects to receive
-// DEFECT WRONG_PEER deadlock|collective_mismatch run=4: receives from the rank that it sends to
+// DEFECT WRONG_PEER deadlock run=4: receives from the rank that it sends to
 // DEFECT AFTER_DESTROY use_after_destroy: the communicator is gone
 #include "harness.h"
 

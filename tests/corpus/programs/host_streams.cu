@@ -6,7 +6,7 @@
 // DEFECT NO_DONE_EVENT data_race: the consumer may read before the collective is done
 // DEFECT EVENT_TOO_EARLY data_race: the event is recorded before the kernel that it stands for
 // DEFECT NO_SYNC readback_before_sync: the host reads while the copy may still be under way
-// DEFECT PLAIN_COPY data_race|readback_before_sync: cudaMemcpy does not wait for a non-blocking
+// DEFECT PLAIN_COPY data_race: cudaMemcpy does not wait for a non-blocking
 // stream
 #include "harness.h"
 

@@ -4,8 +4,8 @@
 //
 // DEFECT NO_FENCE missing_wait run=4/2: the exit barrier does not settle the puts
 // DEFECT ALL_LSA peer_not_in_lsa_team run=4/2: takes every peer for a member of the LSA team
-// DEFECT RELAXED_EXIT data_race|missing_wait: the exit barrier orders no memory
-// DEFECT NO_ENTRY_BARRIER data_race|destination_overwrite: writes while the last round is read
+// DEFECT RELAXED_EXIT data_race: the exit barrier orders no memory
+// DEFECT NO_ENTRY_BARRIER data_race: writes while the last round is read
 #include "harness.h"
 
 #include <nccl_device.h>

@@ -5,8 +5,8 @@
 // DEFECT NO_ENTRY_BARRIER data_race: stores into a buffer that a peer may still be reading
 // DEFECT ACQUIRE_EXIT data_race: an acquire barrier publishes none of this CTA's stores
 // DEFECT SMALL_TEAM peer_not_in_lsa_team run=4/2: the LSA team is smaller than the world
-// DEFECT PAST_END window_range|out_of_bounds: the last rank stores beyond the window
-// DEFECT PARTIAL_BARRIER partial_coop|divergent_barrier: half of the CTA calls a barrier of it all
+// DEFECT PAST_END out_of_bounds: the last rank stores beyond the window
+// DEFECT PARTIAL_BARRIER partial_coop: half of the CTA calls a barrier of it all
 // DEFECT BARRIER_INDEX barrier_index: one barrier was requested, so its index is 0
 // DEFECT BLOCK_2D coop_cta_2d: ncclCoopCta knows threadIdx.x only, so two threads have rank 0
 #include "harness.h"

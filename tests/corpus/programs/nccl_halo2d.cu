@@ -5,7 +5,7 @@
 // DEFECT NO_PACK_WAIT data_race: sends the packed column while it is still being packed
 // DEFECT NO_HALO_WAIT data_race: computes the rim before the halo has come
 // DEFECT SHORT_ROW collective_mismatch: sends a row without its last cell
-// DEFECT WRONG_NEIGHBOUR collective_mismatch|deadlock: a rank takes its column for a row
+// DEFECT WRONG_NEIGHBOUR collective_mismatch: a rank takes its column for a row
 #include <cuda_runtime.h>
 #include <mpi.h>
 #include <nccl.h>

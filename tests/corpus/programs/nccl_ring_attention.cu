@@ -4,7 +4,7 @@
 //
 // DEFECT NO_RECV_EVENT data_race: the next block is used before it has come
 // DEFECT NO_USED_EVENT data_race run=4: the neighbour's block lands on the one that is still in use
-// DEFECT ONE_BUFFER data_race|overlapping_buffers: receives into the block that is being sent
+// DEFECT ONE_BUFFER data_race: receives into the block that is being sent
 // DEFECT UNGROUPED deadlock: send and receive of one step outside of a group
 #include <cuda_runtime.h>
 #include <mpi.h>
