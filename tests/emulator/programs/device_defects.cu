@@ -1,6 +1,10 @@
 // One defect for each macro, and the line that must be named; with no macro nothing is wrong.
 #include <vector>
 
+static __global__ void small(float* data) {
+  data[threadIdx.x] = 1;  // EXPECT(SMALL_KERNEL): out_of_bounds
+}
+
 __global__ void work(float* data, int n, float* other) {
   __shared__ float tile[64];
   const int i = threadIdx.x;
@@ -34,6 +38,13 @@ __global__ void work(float* data, int n, float* other) {
 #ifdef HOST_POINTER
   data[i] += other[i];  // EXPECT(HOST_POINTER): device_dereference_host
 #endif
+#ifdef WAIT
+  if (i == 0) {
+    while (*(volatile float*)other != 7.0f) {
+    }
+  }
+  __syncthreads();  // EXPECT(WAIT): deadlock
+#endif
 #ifdef SPIN
   if (i == 0) {
     while (*(volatile float*)other != 7.0f) {  // EXPECT(SPIN): deadlock
@@ -54,6 +65,9 @@ int main() {
   work<<<1, n>>>(data, n, host.data());
 #else
   work<<<1, n>>>(data, n, other);
+#endif
+#ifdef SMALL_KERNEL
+  small<<<1, n + 1>>>(data);
 #endif
 #ifdef STREAM_RACE
   cudaStream_t stream;

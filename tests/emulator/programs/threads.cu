@@ -1,4 +1,5 @@
 // Indices, shared memory, barriers, warp operations and atomics give what CUDA documents.
+#include <stdexcept>
 #include <vector>
 
 #include "expect.h"
@@ -78,7 +79,55 @@ __global__ void instances(int* out) {
   if (threadIdx.x == 0) out[0] = a * 10 + b;
 }
 
+// What a thread holds in registers, on its stack, or as an exception in flight outlives a barrier.
+__device__ __attribute__((noinline)) double meet(double value) {
+  __syncthreads();
+  return value + 1;
+}
+__host__ __device__ double step(double sum, double kept, int round) { return sum * 2 + kept - round; }
+__global__ void held(double* out) {
+  const int i = threadIdx.x;
+  double kept[4] = {i + 0.5, i + 1.5, i + 2.5, i + 3.5}, sum = i;
+  for (int round = 0; round < 5; round++) {
+    sum = step(meet(sum), kept[round % 4], round) + __syncthreads_count(i % 2);
+    kept[round % 4] += sum;
+  }
+  out[i] = sum;
+}
+__global__ void caught(double* out) {
+  const int i = threadIdx.x;
+  double got = 0;
+  for (int round = 0; round < 3; round++) {
+    try {
+      if (i % 2) throw std::runtime_error("odd");
+      got = meet(got);
+    } catch (const std::runtime_error&) {
+      got = meet(got) + i;
+    }
+  }
+  out[i] = got;
+}
+void check_barriers() {
+  constexpr int n = 64;
+  double *d, h[n];
+  CUDA(cudaMalloc(&d, sizeof h));
+  held<<<1, n>>>(d);
+  CUDA(cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < n; i++) {
+    double kept[4] = {i + 0.5, i + 1.5, i + 2.5, i + 3.5}, sum = i;
+    for (int round = 0; round < 5; round++) {
+      sum = step(sum + 1, kept[round % 4], round) + n / 2;
+      kept[round % 4] += sum;
+    }
+    EXPECT(h[i] == sum);
+  }
+  caught<<<1, n>>>(d);
+  CUDA(cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < n; i++) EXPECT(h[i] == 3 + (i % 2) * 3 * i);
+}
+
 int main() {
+  check_barriers();
   int* d;
   CUDA(cudaMalloc(&d, 4096 * sizeof(int)));
   const dim3 grid(2, 3, 2), block(4, 2, 3);
