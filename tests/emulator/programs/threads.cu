@@ -84,7 +84,9 @@ __device__ __attribute__((noinline)) double meet(double value) {
   __syncthreads();
   return value + 1;
 }
-__host__ __device__ double step(double sum, double kept, int round) { return sum * 2 + kept - round; }
+__host__ __device__ double step(double sum, double kept, int round) {
+  return sum * 2 + kept - round;
+}
 __global__ void held(double* out) {
   const int i = threadIdx.x;
   double kept[4] = {i + 0.5, i + 1.5, i + 2.5, i + 3.5}, sum = i;
