@@ -1,56 +1,105 @@
-"""How the time of one emulated run grows with the number of ranks, from 2 to 64.
+"""How the work of one emulated run grows with the number of ranks, from 2 to 256.
 
-For each count of ranks: the host-driven example and its GIN transform, run once (lazy, seed 0)
-with the happens-before check. The work of an all-to-all itself grows with the square of the ranks.
+Rings (each rank talks to its neighbour), all-to-alls, and the MoE example, host-driven and by GIN,
+each run once (lazy, seed 0) with the happens-before check. Seconds are CPU time of the run without
+the build; a message is a put, or a collective, send or receive of one rank's host.
 
-    python bench/ranks.py [--example moe] [--json]
+    python bench/ranks.py [--most 256] [--moe-most 64] [--json]
 """
 
+import resource
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-from common import ROOT, arguments, show
+from common import ROOT, Row, arguments, show
 
 from warploom import PreTransformPipeline, TransformConfig, Workload
-from warploom.core.records import BuildSpec, RunSpec, Timing
+from warploom.core.records import BuildSpec, Limits, RunSpec, Timing
 from warploom.emulator import RunOptions, build, run
 
-RANKS = (2, 4, 8, 16, 32, 64)
+RANKS = (2, 8, 16, 32, 64, 128, 256)
+PROGRAMS = ROOT / "tests" / "corpus" / "programs"
+CORPUS = {
+    "ring, host": "host_ring",
+    "ring, GIN": "gin_ring",
+    "all-to-all, values": "gin_put_value",
+    "all-to-all, barrier": "gin_fence",
+}
 
 
-def seconds(workload: Workload, program: Path, ranks: int) -> float:
-    """Return the run time inside of the runtime, without build and start."""
-    spec = BuildSpec(program, include_dirs=workload.include_dirs, defines=workload.defines)
-    args = tuple(a.replace("{seed}", "1") for a in workload.args)
-    outcome = run(build(spec), RunOptions(run=RunSpec(0, Timing.LAZY), ranks=ranks, args=args))
+@dataclass(frozen=True)
+class Subject:
+    """What is run: a build, the program's arguments, and the most ranks that it is run with."""
+
+    name: str
+    spec: BuildSpec
+    args: tuple[str, ...]
+    most: int
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of all runs that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def measure(subject: Subject, ranks: int) -> Row:
+    """Run once, and return the row of the table."""
+    options = RunOptions(
+        run=RunSpec(0, Timing.LAZY),
+        ranks=ranks,
+        args=subject.args,
+        limits=Limits(seconds=600.0, memory_mb=16384),
+    )
+    built = build(subject.spec)
+    before = cpu_seconds()
+    outcome = run(built, options)
+    seconds = cpu_seconds() - before
     if any(outcome.exit_codes.values()) or outcome.findings:
-        raise SystemExit(f"{program.name} failed at {ranks} ranks: {outcome.findings[:3]}")
-    return float(outcome.stats["seconds"])
+        raise SystemExit(f"{subject.name} failed at {ranks} ranks: {outcome.findings[:3]}")
+    messages = int(outcome.stats["puts"] + outcome.stats["host_calls"])
+    return {
+        "program": subject.name,
+        "ranks": ranks,
+        "s": seconds,
+        "ms per rank": 1e3 * seconds / ranks,
+        "messages": messages,
+        "us per message": 1e6 * seconds / messages,
+        "MiB": outcome.memory_mb,
+    }
+
+
+def subjects(folder: Path, most: int, moe_most: int) -> list[Subject]:
+    """Return all that is measured; the MoE example is transformed into `folder`."""
+    found = [
+        Subject(name, BuildSpec(PROGRAMS / f"{file}.cu", include_dirs=(PROGRAMS,)), (), most)
+        for name, file in CORPUS.items()
+    ]
+    moe = Workload.from_file(ROOT / "examples" / "moe")
+    config = TransformConfig(api_type="gin")
+    result = PreTransformPipeline(config).run(moe.program.parent, folder / "out")
+    args = tuple(a.replace("{seed}", "1") for a in moe.args)
+    for name, program in (("moe, host", moe.program), ("moe, GIN", result.program)):
+        spec = BuildSpec(program, include_dirs=moe.include_dirs, defines=moe.defines)
+        found.append(Subject(name, spec, args, min(most, moe_most)))
+    return found
 
 
 def main() -> None:
-    """Transform once, then measure each count of ranks."""
+    """Measure every program with each count of ranks."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--example", default="moe")
+    parser.add_argument("--most", type=int, default=RANKS[-1], help="ranks")
+    parser.add_argument("--moe-most", type=int, default=64, help="ranks of the MoE example")
     options = parser.parse_args()
-    workload = Workload.from_file(ROOT / "examples" / options.example)
-    rows: list[dict[str, str | float]] = []
     with tempfile.TemporaryDirectory() as folder:
-        config = TransformConfig(api_type="gin")
-        result = PreTransformPipeline(config).run(workload.program.parent, Path(folder) / "out")
-        for ranks in RANKS:
-            host = seconds(workload, workload.program, ranks)
-            device = seconds(workload, result.program, ranks)
-            rows.append(
-                {
-                    "ranks": ranks,
-                    "host-driven s": host,
-                    "per rank ms": 1e3 * host / ranks,
-                    "GIN s": device,
-                    "GIN per rank ms": 1e3 * device / ranks,
-                }
-            )
-    show(rows, options.json, f"{options.example}: one run")
+        rows = [
+            measure(subject, ranks)
+            for subject in subjects(Path(folder), options.most, options.moe_most)
+            for ranks in RANKS
+            if ranks <= subject.most
+        ]
+    show(rows, options.json, "from 2 to 256 ranks: one run")
 
 
 if __name__ == "__main__":
