@@ -150,7 +150,7 @@ void atomic_access(const void* address, unsigned bytes, bool reads, bool writes,
                    Scope scope, bool uses_old) {
   if (!g_current) return;
   let_others_come();
-  if (reads) note_poll(address);
+  if (reads) note_poll(address, bytes);
   g_stats.accesses++;
   if (GpuThread* thread = current_thread()) {
     if (g_timed) meter_atomic(address, bytes, reads, writes);

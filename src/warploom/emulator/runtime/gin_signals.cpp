@@ -130,7 +130,7 @@ void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock,
 uint64_t read_signal(const Gin& gin, const SignalName& name, int bits, Order order) {
   DevComm& dc = require_gin(gin, "ncclGin::readSignal");
   Signal& signal = signal_of(dc, gin.context, name, "ncclGin::readSignal");
-  note_poll(&signal);
+  note_poll(signal.word, sizeof *signal.word);
   trace([&] {
     return format("ncclGin::readSignal: %s has %llu", name_text(name, gin.context).c_str(),
                   static_cast<unsigned long long>(signal.value()));

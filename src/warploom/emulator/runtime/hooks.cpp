@@ -201,10 +201,10 @@ inline void on_volatile(const void* p, unsigned bytes, bool write) {
 
 }  // namespace
 
-void note_poll(const void* address) {
+void note_poll(const void* address, unsigned bytes) {
   Fiber* self = g_current;
   if (self->has_polled && self->polled == address) {
-    poll_current();
+    poll_word(address, bytes);
   } else {
     self->has_polled = true;
     self->polled = address;

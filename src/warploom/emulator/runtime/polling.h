@@ -3,8 +3,8 @@
 
 namespace warploom {
 
-// The running fiber reads `address` in a way that a polling loop would.
-void note_poll(const void* address);
+// The running fiber reads the `bytes` at `address` in a way that a polling loop would.
+void note_poll(const void* address, unsigned bytes);
 // The running fiber has made many accesses: others may have their turn.
 void spend_budget();
 

@@ -1,8 +1,10 @@
 #include "scheduler.h"
 
 #include <algorithm>
-
+#include <cstring>
 #include <deque>
+#include <list>
+#include <unordered_map>
 
 #include "kernel.h"
 #include "timing.h"
@@ -21,7 +23,22 @@ constexpr int kIdleRounds = 256;
 std::deque<Runnable*> g_hosts, g_devices_ready, g_ready_network;
 std::vector<Runnable*> g_any;   // everything, when the order is random
 std::vector<Fiber*> g_polling;  // parked until something changes
-uint64_t g_polled_at = 0;
+
+// Fibers that re-read one place, and what it held.
+struct PolledPlace {
+  const void* address;
+  unsigned bytes;
+  char value[16];
+  std::vector<Fiber*> fibers;
+  bool changed() const { return std::memcmp(value, address, bytes) != 0; }
+};
+std::list<PolledPlace> g_polled_places;  // the oldest first
+std::unordered_map<const void*, std::list<PolledPlace>::iterator> g_polled_place_at;
+std::size_t g_place_pollers = 0;  // fibers
+
+// What g_progress was when those looked again who had reason to, and when all did.
+uint64_t g_polled_at = 0, g_all_polled_at = 0;
+std::size_t g_woken = 0;  // since all did
 uint64_t g_random_state = 0;
 int g_computing = 0;  // of g_polling, how many may be in a long computation
 uint64_t g_rounds = 0;
@@ -57,18 +74,49 @@ Runnable* next_runnable() {
   return nullptr;
 }
 
-// Lets polling fibers look again, if something changed since they last did.
-bool release_pollers() {
-  if (g_polling.empty()) return false;
-  std::vector<Fiber*> polling;
-  polling.swap(g_polling);
+void look_again(std::vector<Fiber*>& polling) {
+  for (Fiber* fiber : polling) fiber->polling = false;
+  wake_all(polling);
+}
+
+void release_unwatched() {
   g_computing = 0;
-  for (Fiber* fiber : polling) {
-    fiber->polling = false;
-    wake(fiber);
-  }
-  g_polled_at = g_progress;
+  look_again(g_polling);
+}
+
+// Lets all polling fibers look again.
+bool release_pollers() {
+  if (g_polling.empty() && g_polled_places.empty()) return false;
+  release_unwatched();
+  for (PolledPlace& place : g_polled_places) look_again(place.fibers);
+  g_polled_places.clear();
+  g_polled_place_at.clear();
+  g_place_pollers = g_woken = 0;
+  g_polled_at = g_all_polled_at = g_progress;
   return true;
+}
+
+// Lets those look again whose place has changed, or who place none. Others may wait for something
+// else than what they re-read: now and then, and before anything is given up, all look.
+bool release_changed() {
+  if (g_woken > 64 + 4 * g_place_pollers) return release_pollers();
+  g_polled_at = g_progress;
+  bool any = !g_polling.empty();
+  g_woken += g_polling.size();
+  release_unwatched();
+  for (auto place = g_polled_places.begin(); place != g_polled_places.end();) {
+    if (!place->changed()) {
+      ++place;
+      continue;
+    }
+    any = true;
+    g_woken += place->fibers.size();
+    g_place_pollers -= place->fibers.size();
+    look_again(place->fibers);
+    g_polled_place_at.erase(place->address);
+    place = g_polled_places.erase(place);
+  }
+  return any;
 }
 
 bool all_hosts_done() {
@@ -174,17 +222,32 @@ void yield_current() {
   switch_away();
 }
 
-void poll_current(bool computing) {
+static void park(std::vector<Fiber*>& list) {
   Fiber* self = g_current;
-  if (!self) return;
-  if (g_timed && timed_poll()) return;
   self->state = FiberState::Blocked;
   self->polling = true;
   static const WaitReason kPolling{"a loop that polls memory", {}};
   self->reason = &kPolling;
-  g_polling.push_back(self);
-  if (computing) g_computing++;
+  list.push_back(self);
   switch_away();
+}
+
+void poll_current(bool computing) {
+  if (!g_current || (g_timed && timed_poll())) return;
+  if (computing) g_computing++;
+  park(g_polling);
+}
+
+void poll_word(const void* address, unsigned bytes) {
+  if (!g_current || (g_timed && timed_poll())) return;
+  auto known = g_polled_place_at.find(address);
+  if (known == g_polled_place_at.end()) {
+    g_polled_places.push_back({address, bytes, {}, {}});
+    std::memcpy(g_polled_places.back().value, address, bytes);
+    known = g_polled_place_at.emplace(address, std::prev(g_polled_places.end())).first;
+  }
+  g_place_pollers++;
+  park(known->second->fibers);
 }
 
 void WaitQueue::sleep(const WaitReason& reason) {
@@ -225,13 +288,15 @@ void run_until_done() {
   int idle = 0;
   for (;;) {
     // Pollers take their turn even while others run on for long.
-    if (++g_rounds % 64 == 0 && g_progress != g_polled_at) release_pollers();
+    if (++g_rounds % 64 == 0 && g_progress != g_polled_at) release_changed();
     if (Runnable* next = next_runnable()) {
       run_one(next);
       continue;
     }
     if (all_hosts_done()) return;
-    if (g_progress != g_polled_at && release_pollers()) {
+    const bool released = (g_progress != g_polled_at && release_changed()) ||
+                          (g_progress != g_all_polled_at && release_pollers());
+    if (released) {
       idle = 0;
       continue;
     }
