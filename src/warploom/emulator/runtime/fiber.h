@@ -48,6 +48,8 @@ struct alignas(64) Fiber {
   void* exceptions[2] = {};            // the C++ library's per-thread exception state
   std::size_t stack_bytes = 0;
   std::function<void()> entry;
+  uint64_t polls_since = 0;  // g_progress when it began to poll several places
+  uint32_t polls = 0;        // and how often it has done so
   // Modelled time (timing.h), and how much of it the fiber waited or was communicating.
   double time = 0, waited = 0, communicated = 0;
   double polling_since = 0, polling_until = 0;

@@ -205,9 +205,18 @@ void note_poll(const void* address, unsigned bytes) {
   Fiber* self = g_current;
   if (self->has_polled && self->polled == address) {
     poll_word(address, bytes);
-  } else {
-    self->has_polled = true;
-    self->polled = address;
+    return;
+  }
+  self->has_polled = true;
+  self->polled = address;
+  // A loop may wait for one of several places.
+  constexpr uint32_t kPolls = 64;
+  if (self->polls_since != g_progress) {
+    self->polls_since = g_progress;
+    self->polls = 0;
+  } else if (++self->polls >= kPolls) {
+    self->polls = 0;
+    poll_current();
   }
 }
 

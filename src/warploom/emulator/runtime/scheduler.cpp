@@ -99,7 +99,8 @@ bool release_pollers() {
 // Lets those look again whose place has changed, or who place none. Others may wait for something
 // else than what they re-read: now and then, and before anything is given up, all look.
 bool release_changed() {
-  if (g_woken > 64 + 4 * g_place_pollers) return release_pollers();
+  // At random, who may look at any time sees more: the moment between two stores, say.
+  if (random_schedule() || g_woken > 64 + 4 * g_place_pollers) return release_pollers();
   g_polled_at = g_progress;
   bool any = !g_polling.empty();
   g_woken += g_polling.size();

@@ -1,0 +1,31 @@
+"""Loops that wait for memory: they end, and wake only those for whom something changed."""
+
+from pathlib import Path
+
+import pytest
+
+from warploom.core.records import BuildSpec, Limits, RunSpec, Timing, Verdict
+from warploom.emulator import EmulatorRun, RunOptions, build, run
+
+PROGRAM = Path(__file__).parent / "programs" / "waiting_loops.cu"
+SCHEDULES = [RunSpec(0, Timing.EAGER), RunSpec(0, Timing.LAZY), RunSpec(3, Timing.RANDOM)]
+
+
+def outcome_of(schedule: RunSpec, blocks: int, **defines: str) -> EmulatorRun:
+    built = build(BuildSpec(PROGRAM, defines=defines))
+    limits = Limits(seconds=30)
+    options = RunOptions(run=schedule, ranks=1, limits=limits, args=(str(blocks),))
+    outcome = run(built, options)
+    assert outcome.verdict is Verdict.OK, outcome.findings
+    return outcome
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
+def test_a_loop_that_waits_for_either_of_two_places_ends(schedule: RunSpec) -> None:
+    outcome_of(schedule, 2)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES[:2], ids=lambda s: s.timing)
+def test_a_chain_of_blocks_takes_turns_in_proportion_to_its_length(schedule: RunSpec) -> None:
+    short, long = (outcome_of(schedule, blocks, CHAIN="1") for blocks in (100, 400))
+    assert long.stats["switches"] < 6 * short.stats["switches"]
