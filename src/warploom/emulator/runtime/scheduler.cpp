@@ -96,8 +96,8 @@ bool release_pollers() {
   return true;
 }
 
-// Lets those look again whose place has changed, or who place none. Others may wait for something
-// else than what they re-read: now and then, and before anything is given up, all look.
+// Lets those look again whose place has changed, or who re-read no one place. Others may wait for
+// something else than what they re-read: now and then, and before anything is given up, all look.
 bool release_changed() {
   // At random, who may look at any time sees more: the moment between two stores, say.
   if (random_schedule() || g_woken > 64 + 4 * g_place_pollers) return release_pollers();
