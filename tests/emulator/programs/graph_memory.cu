@@ -77,6 +77,30 @@ static void captured(int* out, cudaStream_t s) {
   CUDA(cudaGraphDestroy(graph));
 }
 
+// What a graph allocates may be freed by the stream that it was launched into, again and again.
+static void freed_outside(int* out, cudaStream_t s) {
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  int* p = nullptr;
+  CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+  CUDA(cudaMallocAsync(&p, n * sizeof(int), s));
+  fill<<<1, n, 0, s>>>(p, 5);
+  CUDA(cudaStreamEndCapture(s, &graph));
+  CUDA(cudaGraphInstantiate(&exec, graph));
+  for (int i = 0; i < 2; i++) {
+    CUDA(cudaGraphLaunch(exec, s));
+    add<<<1, n, 0, s>>>(out, p);
+    CUDA(cudaFreeAsync(p, s));
+    if (i == 0) CUDA(cudaStreamSynchronize(s));
+  }
+#ifdef FREED_TWICE
+  CUDA(cudaFreeAsync(p, s));  // EXPECT(FREED_TWICE): double_free
+#endif
+  CUDA(cudaStreamSynchronize(s));
+  CUDA(cudaGraphExecDestroy(exec));
+  CUDA(cudaGraphDestroy(graph));
+}
+
 int main() {
   int *out, host[n];
   cudaStream_t s;
@@ -86,9 +110,10 @@ int main() {
   CUDA(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
   by_nodes(out, s);
   captured(out, s);
+  freed_outside(out, s);
   CUDA(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
 #if !defined(USE_BEFORE_NODE) && !defined(USE_AFTER_FREE)
-  for (int value : host) EXPECT(value == 3 * 3 + 2 * 4);
+  for (int value : host) EXPECT(value == 3 * 3 + 2 * 4 + 2 * 5);
 #endif
   CUDA(cudaFree(out));
   CUDA(cudaStreamDestroy(s));

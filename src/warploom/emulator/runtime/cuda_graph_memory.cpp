@@ -41,6 +41,7 @@ NodeWork memory_work(cudaGraphNodeType type, const char* name, StartFunction sta
 namespace warploom {
 
 StartFunction allocation_start(void* pointer) {
+  if (Allocation* found = still_there(pointer)) found->of_graph = true;
   // A write of it all: what is not ordered after the node does not have the memory yet.
   return [pointer](StreamOp& op) {
     Allocation* found = still_there(pointer);
@@ -62,7 +63,7 @@ StartFunction free_start(void* pointer) {
     } else if (!found->live) {
       report_finding(
           {.kind = "double_free",
-           .message = format("a graph frees %zu bytes that were freed before", found->bytes),
+           .message = format("%zu bytes of a graph are freed that were freed before", found->bytes),
            .hint = "free what a graph allocated once for each launch",
            .where = op.where,
            .other = found->freed});

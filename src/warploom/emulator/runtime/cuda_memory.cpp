@@ -113,10 +113,17 @@ cudaError_t cudaFreeHost(void* pointer) {
 
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   if (!pointer) return cudaSuccess;
-  Allocation* allocation = nullptr;
-  if (const cudaError_t error = find_to_free(pointer, "cudaFreeAsync", &allocation)) return error;
+  Allocation* allocation = in_arena(pointer) ? find_allocation(pointer) : nullptr;
+  // The launch that allocates it may be queued before us: whether it is there, the stream will
+  // know.
+  const bool of_graph = allocation && allocation->of_graph &&
+                        allocation->start == reinterpret_cast<uintptr_t>(pointer);
+  if (!of_graph) {
+    const cudaError_t error = find_to_free(pointer, "cudaFreeAsync", &allocation);
+    if (error) return error;
+  }
   Stream* target = resolve_stream(stream);
-  if (target->capture) {
+  if (target->capture || of_graph) {
     push_op(target, OpKind::Copy, "cudaFreeAsync", free_start(pointer));
     return cudaSuccess;
   }

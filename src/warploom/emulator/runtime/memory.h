@@ -28,6 +28,7 @@ struct Allocation {
   int windows = 0;  // NCCL windows that its owner has registered on it
   int shared = 0;   // of these, and of former ones, those that some rank has still registered
   Frames allocated, freed;
+  bool of_graph = false;  // each launch of a graph allocates it anew
 };
 
 constexpr uintptr_t kArenaBase = 0x100000000000;
