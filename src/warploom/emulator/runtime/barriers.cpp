@@ -144,8 +144,9 @@ void note_puts(DevComm& dc, const BarrierRef& b, BarrierSlot::Arrival& arrival) 
     const int rank = world_rank(dc, b, m);
     for (uint32_t c = 0; c < static_cast<uint32_t>(dc.set->contexts); c++) {
       if (!b.all_contexts && b.kind != BarrierKind::HybridWorld && c != b.context) continue;
-      const Channel* line = find_channel(dc, rank, c, false);
+      Channel* line = find_channel(dc, rank, c, false);
       if (!line || !line->issued) continue;
+      line->fenced = line->issued;
       arrival.puts[{static_cast<int>(m), c}] = {line->issued, line->lanes.before(now)};
     }
   }

@@ -51,6 +51,7 @@ struct Channel {
   uint32_t context = 0;
   bool get = false;
   uint32_t issued = 0;
+  uint32_t fenced = 0;  // of them, those that the fence of a barrier settles
   // Modelled times: when all that was issued has left its source, and landed.
   double settled_by = 0, landed_by = 0;
   std::deque<std::shared_ptr<Transfer>> pending;
