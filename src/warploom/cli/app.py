@@ -31,6 +31,8 @@ from warploom.cli.parameters import (
     LsaSize,
     Memory,
     Nccl,
+    NodeSize,
+    Processes,
     Ranks,
     Seconds,
     Seeds,
@@ -129,22 +131,8 @@ def check(
             help="Make this run only, such as 3:random, and show what led to each finding.",
         ),
     ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            "--processes",
-            metavar="N",
-            help="Processes that share the ranks' devices out. [default: one per rank, or one]",
-        ),
-    ] = None,
-    node_size: Annotated[
-        int | None,
-        typer.Option(
-            "--node-size",
-            metavar="N",
-            help="Devices of one machine; a process sees its own machine's. [default: all]",
-        ),
-    ] = None,
+    processes: Processes = None,
+    node_size: NodeSize = None,
     backend: Backend = "emulator",
     as_json: AsJson = False,
 ) -> int:
@@ -155,9 +143,8 @@ def check(
     lazy and eager runs with other contents of fresh memory, until two batches of them show nothing
     new. --seeds K sets the number of random seeds at any effort. With --backend cuda the program
     runs on this machine's GPUs instead: 1, 3 or 10 times, and under compute-sanitizer's tools, its
-    read-backs compared with the emulator's. Exit code 0: no defect found and
-    the program itself succeeded; 1: a defect, a failed program or a deadlock; 2: bad input; 3: not
-    supported here.
+    read-backs compared with the emulator's. Exit code 0: no defect found and the program itself
+    succeeded; 1: a defect, a failed program or a deadlock; 2: bad input; 3: not supported here.
     """
     from warploom.cli.check_command import run_check
     from warploom.cli.hardware_command import is_cuda, run_check_on_gpus

@@ -50,6 +50,22 @@ Memory = Annotated[
         "--memory", metavar="GIB", help="GiB for each run; a device has half. [default: 8]"
     ),
 ]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        "--processes",
+        metavar="N",
+        help="Processes that share the ranks' devices out. [default: one per rank, or one]",
+    ),
+]
+NodeSize = Annotated[
+    int | None,
+    typer.Option(
+        "--node-size",
+        metavar="N",
+        help="Devices of one machine; a process sees its own machine's. [default: all]",
+    ),
+]
 Backend = Annotated[
     str,
     typer.Option(
