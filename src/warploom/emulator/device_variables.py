@@ -4,6 +4,9 @@
 `static ::warploom::DeviceVariable wl_var_u0_7_done(done, "done", false);`.
 """
 
+import re
+from collections.abc import Iterable
+
 from warploom.emulator.shared_memory import declarator_names, statement_end, statement_start
 from warploom.emulator.tokens import Kind, TokenStream
 from warploom.source.edits import TextEdit, decode
@@ -13,6 +16,9 @@ _MARKS = frozenset((b"__device__", b"__constant__", b"__managed__"))
 _OTHER = frozenset((b"extern", b"template", b"using", b"typedef", b"friend", b"__global__",
                     b"__host__", b"operator", b"__shared__", b"inline", b"__forceinline__",
                     b"constexpr", b"__noinline__", b"struct", b"class"))  # fmt: skip
+
+_EXTERN = re.compile(rb"\bextern\b([^;{}()]*\b__(?:device|constant|managed)__[^;{}]*);")
+_NAME = re.compile(rb"[A-Za-z_]\w*")
 
 
 def find_variables(stream: TokenStream) -> list[tuple[int, int]]:
@@ -48,6 +54,31 @@ def variable_edit(stream: TokenStream, first: int, end: int, tag: str) -> TextEd
     )
     after = stream.tokens[end].end
     return TextEdit(after, after, text)
+
+
+def names_shared_by_files(contents: Iterable[bytes]) -> frozenset[bytes]:
+    """Return the words in declarations `extern __device__ ...;` of a program's files."""
+    return frozenset(
+        word for text in contents for part in _EXTERN.findall(text) for word in _NAME.findall(part)
+    )
+
+
+def linkage_edit(
+    stream: TokenStream, first: int, end: int, shared: frozenset[bytes]
+) -> TextEdit | None:
+    """Return the edit that gives the variables declared in tokens `first` to `end` to their file.
+
+    nvcc does that with device variables, unless it is told to link device code (`-rdc=true`): then
+    files name each other's by `extern`, as those in `shared`.
+    """
+    words = {stream.tokens[at].text for at in range(first, end)}
+    if words & (_OTHER | {b"static", b"alignas"}):
+        return None
+    names = declarator_names(stream, _declaration(stream, first, end)) or []
+    if any(stream.tokens[at].text in shared for at in names):
+        return None
+    start = stream.tokens[first].start
+    return TextEdit(start, start, "static ")
 
 
 def _declaration(stream: TokenStream, first: int, end: int) -> list[int]:

@@ -15,7 +15,12 @@ from tree_sitter import Node
 
 from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
-from warploom.emulator.device_variables import find_variables, variable_edit
+from warploom.emulator.device_variables import (
+    find_variables,
+    linkage_edit,
+    names_shared_by_files,
+    variable_edit,
+)
 from warploom.emulator.kernel_pointers import kernel_names, pointer_edits
 from warploom.emulator.launches import find_launches, launch_edits
 from warploom.emulator.metering import metering_edits
@@ -25,6 +30,7 @@ from warploom.emulator.tokens import Directive, Kind, TokenStream, tokenize
 from warploom.emulator.unsupported import asm_edits, refusal
 from warploom.source.edits import TextEdit, apply_edits
 from warploom.source.syntax import SourceFile, parse_source
+from warploom.toolchain.nvcc import user_contents
 
 SHIM_DIR = Path(__file__).with_name("include")
 """Headers that stand in for CUDA, NCCL and MPI."""
@@ -92,6 +98,7 @@ class _Rewriter:
     # Shared variables that were declared outside of functions, in any file read so far.
     outer_shared: dict[str, bool] = field(default_factory=dict[str, bool])
     kernels: set[bytes] = field(default_factory=set[bytes])  # named in any file read so far
+    shared_by_files: frozenset[bytes] = frozenset()  # device variables with `extern` somewhere
 
     def add(self, path: Path, *, always: bool) -> UserFile:
         """Rewrite `path` and what it includes; `always`: its includes are unconditional."""
@@ -174,6 +181,9 @@ class _Rewriter:
             if tree is not None and _is_at_namespace_scope(tree, stream.tokens[first].start):
                 edit = variable_edit(stream, first, end, tag)
                 edits += [edit] if edit else []
+                if edit and self.spec.sources:
+                    own = linkage_edit(stream, first, end, self.shared_by_files)
+                    edits += [own] if own else []
         for at in launches:
             guard = ""
             if tree is not None and _is_in_device_code(tree, stream.tokens[at].start):
@@ -342,6 +352,8 @@ def rewrite(spec: BuildSpec) -> Overlay:
     """
     folders = tuple(f.absolute() for f in spec.include_dirs if not _is_toolkit(f))
     rewriter = _Rewriter(spec, folders)
+    if spec.sources:
+        rewriter.shared_by_files = names_shared_by_files(user_contents(spec).values())
     units = tuple(
         rewriter.add(path, always=at == 0).overlay
         for at, path in enumerate((spec.program, *spec.sources))
