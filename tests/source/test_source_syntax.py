@@ -120,3 +120,8 @@ def test_text_that_reaches_out_is_told(text: str, line: int, said: str) -> None:
     leak = find_leak(text)
     assert leak is not None and said in leak.message
     assert leak.line == line
+
+
+def test_what_is_missing_after_the_last_line_is_no_line() -> None:
+    source = parse_source("int main(int argc, char** argv) {\n#include <nccl_device.h>\n")
+    assert source.text.endswith(b".h>\n")

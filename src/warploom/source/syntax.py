@@ -217,7 +217,8 @@ def _lone_macros(problems: list[Node], data: bytes, starts: tuple[int, ...]) -> 
     """Return the lines, from 0, near problems that hold nothing but one capital name."""
     found: set[int] = set()
     for node in problems:
-        for line in range(max(0, node.start_point[0] - 2), node.start_point[0] + 1):
+        last = min(node.start_point[0], len(starts) - 1)  # what is missing may be after the end
+        for line in range(max(0, node.start_point[0] - 2), last + 1):
             end = starts[line + 1] if line + 1 < len(starts) else len(data)
             if _LONE_MACRO.fullmatch(data[starts[line] : end]):
                 found.add(line)
@@ -231,7 +232,7 @@ def _leading_macros(
     lines = {node.start_point[0] for node in problems}
     lines |= {line - 1 for line in lines if line}
     found: list[tuple[int, int]] = []
-    for line in sorted(lines):
+    for line in sorted(line for line in lines if line < len(starts)):
         match = _LEADING_MACRO.match(data, starts[line])
         if match:
             found.append(match.span(1))

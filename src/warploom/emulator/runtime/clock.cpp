@@ -64,7 +64,7 @@ const BlockTime* find_block(const BlockTimes& blocks, uint32_t block) {
   return it != blocks.end() && (*it)->block == block ? it->get() : nullptr;
 }
 
-bool covers(const BlockTimes& big, const BlockTimes& small) {
+bool covers_blocks(const BlockTimes& big, const BlockTimes& small) {
   if (small.size() > big.size()) return false;
   return std::all_of(small.begin(), small.end(), [&](const Ref<BlockTime>& entry) {
     const BlockTime* known = find_block(big, entry->block);
@@ -103,7 +103,7 @@ struct AgentRule {
     if (!small.running || small.running == big.running) return true;
     if (big.time >= small.running->time) return true;
     return big.running && big.running->op == small.running->op &&
-           warploom::covers(big.running->blocks, small.running->blocks);
+           covers_blocks(big.running->blocks, small.running->blocks);
   }
   static void merge(AgentTime& into, const AgentTime& from) {
     into.time = std::max(into.time, from.time);

@@ -10,6 +10,7 @@
 #define __device__
 #define __host__
 #define __launch_bounds__(...)
+#define WARPLOOM_INLINED
 typedef struct CUstream_st* cudaStream_t;
 typedef int cudaError_t;
 enum { cudaSuccess = 0 };
