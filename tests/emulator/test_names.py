@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warploom.emulator.device_variables import find_variables, variable_edit
+from warploom.emulator.device_variables import find_variables, variable_edits
 from warploom.emulator.kernel_pointers import kernel_names, pointer_edits
 from warploom.emulator.names import name_edits
 from warploom.emulator.ptx import UnknownInstructionError, translate
@@ -93,7 +93,11 @@ def test_casts_of_kernels_and_of_nothing_else():
 )
 def test_declarations_of_device_variables(text: str, names: list[str]):
     stream = tokenize(text.encode())
-    edits = [variable_edit(stream, first, end, "t") for first, end in find_variables(stream)]
+    edits = [
+        edit
+        for first, end in find_variables(stream)
+        for edit in variable_edits(stream, first, end, "t", None)
+    ]
     added = "".join(edit.text for edit in edits if edit)
     assert [name for name in names if f'"{name}"' in added] == names
     assert added.count("DeviceVariable") == len(names)

@@ -34,18 +34,22 @@ def find_variables(stream: TokenStream) -> list[tuple[int, int]]:
     return sorted(found.items())
 
 
-def variable_edit(stream: TokenStream, first: int, end: int, tag: str) -> TextEdit | None:
-    """Return the edit behind the declaration from token `first` to the `;` at `end`.
+def variable_edits(
+    stream: TokenStream, first: int, end: int, tag: str, shared: frozenset[bytes] | None
+) -> list[TextEdit]:
+    """Return the edits of the declaration from token `first` to the `;` at `end`.
 
-    None when it declares no variable.
+    There are none when it declares no variable. In a program of several files, `shared` has the
+    names that files take from each other by `extern`: other variables become their file's own, as
+    nvcc makes them unless it links device code (`-rdc=true`). `shared` is None in a program of one.
     """
     words = {stream.tokens[at].text for at in range(first, end)}
     if words & _OTHER:
-        return None
+        return []
     kept = _declaration(stream, first, end)
     names = declarator_names(stream, kept) if kept else None
     if not names:
-        return None
+        return []
     managed = "true" if b"__managed__" in words else "false"
     text = "".join(
         f' static const ::warploom::DeviceVariable wl_var_{tag}_{at}({name}, "{name}", {managed});'
@@ -53,7 +57,12 @@ def variable_edit(stream: TokenStream, first: int, end: int, tag: str) -> TextEd
         for name in (decode(stream.tokens[at].text),)
     )
     after = stream.tokens[end].end
-    return TextEdit(after, after, text)
+    edits = [TextEdit(after, after, text)]
+    own = shared is not None and not any(stream.tokens[at].text in shared for at in names)
+    if own and not words & {b"static", b"alignas"}:
+        start = stream.tokens[first].start
+        edits.append(TextEdit(start, start, "static "))
+    return edits
 
 
 def names_shared_by_files(contents: Iterable[bytes]) -> frozenset[bytes]:
@@ -61,24 +70,6 @@ def names_shared_by_files(contents: Iterable[bytes]) -> frozenset[bytes]:
     return frozenset(
         word for text in contents for part in _EXTERN.findall(text) for word in _NAME.findall(part)
     )
-
-
-def linkage_edit(
-    stream: TokenStream, first: int, end: int, shared: frozenset[bytes]
-) -> TextEdit | None:
-    """Return the edit that gives the variables declared in tokens `first` to `end` to their file.
-
-    nvcc does that with device variables, unless it is told to link device code (`-rdc=true`): then
-    files name each other's by `extern`, as those in `shared`.
-    """
-    words = {stream.tokens[at].text for at in range(first, end)}
-    if words & (_OTHER | {b"static", b"alignas"}):
-        return None
-    names = declarator_names(stream, _declaration(stream, first, end)) or []
-    if any(stream.tokens[at].text in shared for at in names):
-        return None
-    start = stream.tokens[first].start
-    return TextEdit(start, start, "static ")
 
 
 def _declaration(stream: TokenStream, first: int, end: int) -> list[int]:

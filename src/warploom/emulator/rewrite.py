@@ -17,9 +17,8 @@ from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
 from warploom.emulator.device_variables import (
     find_variables,
-    linkage_edit,
     names_shared_by_files,
-    variable_edit,
+    variable_edits,
 )
 from warploom.emulator.kernel_pointers import kernel_names, pointer_edits
 from warploom.emulator.launches import find_launches, launch_edits
@@ -98,7 +97,7 @@ class _Rewriter:
     # Shared variables that were declared outside of functions, in any file read so far.
     outer_shared: dict[str, bool] = field(default_factory=dict[str, bool])
     kernels: set[bytes] = field(default_factory=set[bytes])  # named in any file read so far
-    shared_by_files: frozenset[bytes] = frozenset()  # device variables with `extern` somewhere
+    shared_by_files: frozenset[bytes] | None = None  # device variables with `extern` somewhere
 
     def add(self, path: Path, *, always: bool) -> UserFile:
         """Rewrite `path` and what it includes; `always`: its includes are unconditional."""
@@ -179,11 +178,7 @@ class _Rewriter:
         edits += pointer_edits(stream, self.kernels)
         for first, end in variables:
             if tree is not None and _is_at_namespace_scope(tree, stream.tokens[first].start):
-                edit = variable_edit(stream, first, end, tag)
-                edits += [edit] if edit else []
-                if edit and self.spec.sources:
-                    own = linkage_edit(stream, first, end, self.shared_by_files)
-                    edits += [own] if own else []
+                edits += variable_edits(stream, first, end, tag, self.shared_by_files)
         for at in launches:
             guard = ""
             if tree is not None and _is_in_device_code(tree, stream.tokens[at].start):
