@@ -59,17 +59,14 @@ char* take_stack(std::size_t bytes) {
 extern "C" void warploom_switch(void** save, void* load);
 #if defined(__x86_64__)
 asm(R"(
-.globl warploom_switch
-.type warploom_switch, @function
-warploom_switch:
-  pushq %rbp
+.macro warploom_save
   pushq %rbx
   pushq %r12
   pushq %r13
   pushq %r14
   pushq %r15
-  movq %rsp, (%rdi)
-  movq %rsi, %rsp
+.endm
+.macro warploom_restore_and_return
   popq %r15
   popq %r14
   popq %r13
@@ -77,6 +74,16 @@ warploom_switch:
   popq %rbx
   popq %rbp
   ret
+.endm
+
+.globl warploom_switch
+.type warploom_switch, @function
+warploom_switch:
+  pushq %rbp
+  warploom_save
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  warploom_restore_and_return
 .size warploom_switch, .-warploom_switch
 
 .globl warploom_block_barrier
@@ -84,30 +91,18 @@ warploom_switch:
 warploom_block_barrier:
   pushq %rbp
   movq %rsp, %rbp
-  pushq %rbx
-  pushq %r12
-  pushq %r13
-  pushq %r14
-  pushq %r15
+  warploom_save
   movq %rsp, %rsi
   subq $8, %rsp
   call warploom_arrive
   movq %rax, %rsp
-  popq %r15
-  popq %r14
-  popq %r13
-  popq %r12
-  popq %rbx
-  popq %rbp
-  ret
+  warploom_restore_and_return
 .size warploom_block_barrier, .-warploom_block_barrier
 )");
 constexpr int kSavedWords = 5;  // below the frame record
 #elif defined(__aarch64__)
 asm(R"(
-.globl warploom_switch
-.type warploom_switch, %function
-warploom_switch:
+.macro warploom_save
   sub sp, sp, #176
   stp x19, x20, [sp, #0]
   stp x21, x22, [sp, #16]
@@ -119,9 +114,8 @@ warploom_switch:
   stp d10, d11, [sp, #112]
   stp d12, d13, [sp, #128]
   stp d14, d15, [sp, #144]
-  mov x9, sp
-  str x9, [x0]
-  mov sp, x1
+.endm
+.macro warploom_restore_and_return
   ldp x19, x20, [sp, #0]
   ldp x21, x22, [sp, #16]
   ldp x23, x24, [sp, #32]
@@ -134,38 +128,27 @@ warploom_switch:
   ldp d14, d15, [sp, #144]
   add sp, sp, #176
   ret
+.endm
+
+.globl warploom_switch
+.type warploom_switch, %function
+warploom_switch:
+  warploom_save
+  mov x9, sp
+  str x9, [x0]
+  mov sp, x1
+  warploom_restore_and_return
 .size warploom_switch, .-warploom_switch
 
 .globl warploom_block_barrier
 .type warploom_block_barrier, %function
 warploom_block_barrier:
-  sub sp, sp, #176
-  stp x19, x20, [sp, #0]
-  stp x21, x22, [sp, #16]
-  stp x23, x24, [sp, #32]
-  stp x25, x26, [sp, #48]
-  stp x27, x28, [sp, #64]
-  stp x29, x30, [sp, #80]
-  stp d8, d9, [sp, #96]
-  stp d10, d11, [sp, #112]
-  stp d12, d13, [sp, #128]
-  stp d14, d15, [sp, #144]
+  warploom_save
   add x29, sp, #80
   mov x1, sp
   bl warploom_arrive
   mov sp, x0
-  ldp x19, x20, [sp, #0]
-  ldp x21, x22, [sp, #16]
-  ldp x23, x24, [sp, #32]
-  ldp x25, x26, [sp, #48]
-  ldp x27, x28, [sp, #64]
-  ldp x29, x30, [sp, #80]
-  ldp d8, d9, [sp, #96]
-  ldp d10, d11, [sp, #112]
-  ldp d12, d13, [sp, #128]
-  ldp d14, d15, [sp, #144]
-  add sp, sp, #176
-  ret
+  warploom_restore_and_return
 .size warploom_block_barrier, .-warploom_block_barrier
 )");
 constexpr int kSavedWords = 10;  // below the frame record
