@@ -174,8 +174,7 @@ def run(
             row["hardware"] = brief(report_of(job, where, tools))
             pairs.put(pair)
         done = [row for row in rows.values() if "hardware" in row]
-        document = {"gpus": [gpu.describe() for gpu in gpus], "entries": done}
-        out.write_text(json.dumps(document, indent=1))
+        write(out, [gpu.describe() for gpu in gpus], done)
         verdict = row["hardware"]["verdict"]
         print(f"{time.monotonic() - started:6.1f} {job.name}: {verdict}", flush=True)
 
@@ -183,6 +182,12 @@ def run(
         with ThreadPoolExecutor(count) as pool:
             list(pool.map(step, todo))
     return 0
+
+
+def write(path: Path, gpus: Sequence[str], entries: Sequence[dict[str, Any]]) -> None:
+    """Write a results file, an entry in each line."""
+    lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in entries)
+    path.write_text(f'{{"gpus":{json.dumps(gpus)},"entries":[\n{lines}\n]}}\n')
 
 
 def read(path: Path) -> list[dict[str, Any]]:
