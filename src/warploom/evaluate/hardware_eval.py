@@ -19,6 +19,7 @@ from warploom.evaluate.hardware_runs import (
     record_of,
     samples_of,
     setup_for,
+    setup_of_candidate,
     told,
     total_ms,
 )
@@ -150,7 +151,9 @@ class _Judge:
         self.setup = setup
         self.legal = legal
         # The trusted program may need no network where the candidate does.
-        self.own_setup = setup_for(task, facts, legal.path) if legal.passed else setup
+        self.own_setup = (
+            setup_of_candidate(setup, task, facts, legal.path) if legal.passed else setup
+        )
         self.candidate = candidate
         self.tools = tools
         self.started = started

@@ -10,7 +10,14 @@ from warploom.evaluate.differential import Difference, compare
 from warploom.evaluate.outputs import Key, Sample, label, select
 from warploom.evaluate.survey import Survey
 from warploom.evaluate.workload import Output, Workload
-from warploom.hardware import HardwareRun, Interval, Setup, find_setup, wants_network
+from warploom.hardware import (
+    HardwareRun,
+    Interval,
+    Setup,
+    connect,
+    find_setup,
+    wants_network,
+)
 
 _SHOWN = 8  # differences that are told one by one
 
@@ -52,8 +59,8 @@ class MeasuredTime:
     runs: int
 
 
-def setup_for(workload: Workload, facts: Survey, program: Path | None = None) -> Setup:
-    """Find what runs of `workload`, or of `program` in its place, need on this machine's GPUs.
+def setup_for(workload: Workload, facts: Survey) -> Setup:
+    """Find what runs of `workload` need on this machine's GPUs.
 
     Raises:
         MissingToolError: GPUs, NCCL's library or MPI are missing, or the GPUs are too few.
@@ -63,9 +70,18 @@ def setup_for(workload: Workload, facts: Survey, program: Path | None = None) ->
         workload.ranks,
         facts.processes,
         uses_mpi=any(report.setup.uses_mpi for report in facts.reports),
-        wants_network=wants_network(workload.build_spec(facts.nccl, program)),
+        wants_network=wants_network(workload.build_spec(facts.nccl)),
         nccl=workload.nccl,
     )
+
+
+def setup_of_candidate(setup: Setup, workload: Workload, facts: Survey, program: Path) -> Setup:
+    """Return the workload's `setup` with the network that `program`, in its place, wants or not.
+
+    Raises:
+        MissingToolError: the network must be built and there is no C++ compiler.
+    """
+    return connect(setup, wants_network=wants_network(workload.build_spec(facts.nccl, program)))
 
 
 def record_of(seed: int, run: HardwareRun) -> HardwareRecord:

@@ -165,9 +165,18 @@ def find_setup(
             f"{headers.version} cannot put several ranks on one GPU",
             hint=f"--ranks {len(gpus)}, or install NCCL 2.30 or newer",
         )
-    own = wants_network and not has_card() and serves(headers.version)
-    network = build_network() if own else None
-    return Setup(gpus, headers, find_mpi() if uses_mpi else None, ranks, shared, network)
+    setup = Setup(gpus, headers, find_mpi() if uses_mpi else None, ranks, shared)
+    return connect(setup, wants_network=wants_network)
+
+
+def connect(setup: Setup, *, wants_network: bool) -> Setup:
+    """Return `setup` with our network if a program wants one and needs ours, else without.
+
+    Raises:
+        MissingToolError: the network must be built and there is no C++ compiler.
+    """
+    own = wants_network and not has_card() and serves(setup.nccl.version)
+    return replace(setup, network=build_network() if own else None)
 
 
 def launch_command(
