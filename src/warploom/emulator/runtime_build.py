@@ -25,8 +25,30 @@ COMPILE_LIMITS = Limits(seconds=600.0, memory_mb=8192, output_mb=16)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _INCLUDE = re.compile(rb'^#[ \t]*include[ \t]*[<"]([^>"\n]+)', re.MULTILINE)
-# Sources are compiled several at a time: most of a compile goes into the headers they share.
-_UNITS = 6
+# Sources of one concern are compiled together: most of a compile goes into the headers they share.
+# Each is named by the words that its sources' names begin with. They share their anonymous
+# namespaces too, so what is compiled together must not change by what else there is: two equal
+# names then fail in the build of whoever writes the second.
+_CONCERNS = {
+    "cuda": (
+        "c_spellings", "capture", "cuda", "device", "graph", "host_registration",
+        "kernel_functions", "stream", "variables",
+    ),
+    "mpi": ("mpi",),
+    "nccl": ("nccl",),
+    "network": (
+        "barriers", "gin", "lanes", "learnt", "multimem", "network", "ptx", "transport", "windows",
+    ),
+    "order": (
+        "atomics", "clock", "closure", "equal", "fresh", "history", "hooks", "host_copies",
+        "memory", "order", "race", "tsan",
+    ),
+    "report": ("crash", "deadlock", "meter", "report", "stream_time", "timeline", "timing", "trace"),
+    "threads": (
+        "barrier", "block", "confine", "environment", "fiber", "grid", "host_threads", "kernel",
+        "main", "openmp", "operations", "phase", "scheduler", "shared", "virtual", "warp", "world",
+    ),
+}  # fmt: skip
 _FLAGS = ("-std=c++20", "-O2", "-g1", "-fno-omit-frame-pointer", "-Wall", "-Wextra")
 
 
@@ -95,6 +117,24 @@ def _headers_of(*sources: Path) -> list[Path]:
     return sorted(found)
 
 
+def units(sources: Sequence[Path]) -> dict[str, list[Path]]:
+    """Return what is compiled together, by name.
+
+    A source belongs to the concern that has the most letters of its name's beginning. One that
+    belongs to none is a unit of its own, and can meet no other's names.
+    """
+    found: dict[str, list[Path]] = {}
+    for source in sorted(sources):
+        matches = [
+            (len(start), concern)
+            for concern, starts in _CONCERNS.items()
+            for start in starts
+            if f"{source.stem}_".startswith(f"{start}_")
+        ]
+        found.setdefault(max(matches)[1] if matches else source.name, []).append(source)
+    return found
+
+
 def _compile(
     compiler: Compiler,
     sources: Sequence[Path],
@@ -137,10 +177,12 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
     sources = sorted(RUNTIME_DIR.glob("*.cpp"))
     if not sources:
         raise ToolFailedError(f"the emulator's runtime must lie in {RUNTIME_DIR}, but is not there")
-    units = [sources[i::_UNITS] for i in range(min(_UNITS, len(sources)))]
+    together = sorted(units(sources).values(), key=len, reverse=True)  # long compiles first
 
     def make(folder: Path) -> None:
-        objects = in_parallel(lambda unit, cancel: _compile(compiler, unit, flags, cancel), units)
+        objects = in_parallel(
+            lambda unit, cancel: _compile(compiler, unit, flags, cancel), together
+        )
         run_tool(
             [*compiler.command, "-rdynamic", *objects, "-o", folder / "warploom-emu", "-ldl"],
             limits=COMPILE_LIMITS,
