@@ -43,10 +43,13 @@ _CONCERNS = {
         "atomics", "clock", "closure", "equal", "fresh", "history", "hooks", "host_copies",
         "memory", "order", "race", "tsan",
     ),
-    "report": ("crash", "deadlock", "meter", "report", "stream_time", "timeline", "timing", "trace"),
+    "report": (
+        "crash", "deadlock", "meter", "report", "stream_time", "timeline", "timing", "trace",
+    ),
     "threads": (
         "barrier", "block", "confine", "environment", "fiber", "grid", "host_threads", "kernel",
-        "main", "openmp", "operations", "phase", "scheduler", "shared", "virtual", "warp", "world",
+        "main", "openmp", "operations", "phase", "process", "scheduler",
+        "shared", "virtual", "warp", "world",
     ),
 }  # fmt: skip
 _FLAGS = ("-std=c++20", "-O2", "-g1", "-fno-omit-frame-pointer", "-Wall", "-Wextra")

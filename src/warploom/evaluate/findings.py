@@ -5,6 +5,9 @@ from dataclasses import dataclass, replace
 
 from warploom.core.records import Finding, Json, Severity, to_json
 
+# What other findings may come of, an error or not: it is told before them.
+_CAUSES = frozenset({"process_refused"})
+
 
 @dataclass(frozen=True, slots=True)
 class MergedFinding:
@@ -23,6 +26,7 @@ class MergedFinding:
 def merge(runs: Iterable[Iterable[Finding]]) -> tuple[MergedFinding, ...]:
     """Merge findings of equal kind, file, line and kernel; errors first, then as seen.
 
+    Before the errors come warnings of what these may come of: a call that the sandbox refuses.
     Findings without a line are told apart by their message too.
     """
     seen: dict[tuple[object, ...], MergedFinding] = {}
@@ -35,7 +39,13 @@ def merge(runs: Iterable[Iterable[Finding]]) -> tuple[MergedFinding, ...]:
             if key not in counted:
                 counted.add(key)
                 seen[key] = replace(seen[key], runs=seen[key].runs + 1)
-    return tuple(sorted(seen.values(), key=lambda item: item.finding.severity != Severity.ERROR))
+    return tuple(sorted(seen.values(), key=lambda item: _order(item.finding)))
+
+
+def _order(finding: Finding) -> int:
+    if finding.kind in _CAUSES:
+        return 0
+    return 1 if finding.severity == Severity.ERROR else 2
 
 
 def _identity(finding: Finding) -> tuple[object, ...]:

@@ -2,10 +2,10 @@
 
 namespace warploom {
 
-// From here on this process can make no other process and no thread of the system: fork() and its
-// like fail with EAGAIN. A program has no need of them (its threads are fibers), and one that forks
-// without end would take the machine down before anybody could end it. Holds for root, too, whom no
-// limit of processes binds.
+// From here on this process can make no other process and no thread of the system, and become no
+// other program: fork(), exec() and their like fail with EAGAIN. A program has no need of them (its
+// threads are fibers), and one that forks without end would take the machine down before anybody
+// could end it. Holds for root, too, whom no limit of processes binds.
 void forbid_processes();
 
 }  // namespace warploom
