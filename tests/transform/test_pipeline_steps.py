@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from warploom.core.errors import BadInputError, RefusedError, UnsupportedError
+from warploom.core.errors import BadInputError, MissingToolError, RefusedError, UnsupportedError
 from warploom.core.records import Finding, Severity, Verdict
 from warploom.evaluate.check import CheckReport
 from warploom.evaluate.evaluation import Evaluation
@@ -49,12 +49,17 @@ def checked(verdict: Verdict = Verdict.OK, *findings: Finding) -> CheckReport:
     return CheckReport(**{**fields, "verdict": verdict, "findings": merged, "program": MOE})
 
 
+def no_gpus(*_: object) -> None:
+    raise MissingToolError("none here")
+
+
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
     played = Judge()
     monkeypatch.setattr("warploom.transform.host_to_device.evaluate", played)
     monkeypatch.setattr("warploom.transform.pipeline.check", lambda *_, **__: checked())
     monkeypatch.setattr("warploom.transform.host_to_device.diagnose", lambda *_: "kernel k")
+    monkeypatch.setattr("warploom.transform.on_gpus.setup_for", no_gpus)  # see test_on_gpus.py
     return played
 
 
@@ -67,6 +72,7 @@ def test_all_steps_and_files(judge: Judge, tmp_path: Path) -> None:
     result = PreTransformPipeline(TransformConfig(api_type="gin")).run(MOE, out)
     assert statuses(result) == [
         ("analyze", DONE), ("host_to_device", DONE), ("evolve_markers", DONE), ("warmup", SKIPPED),
+        ("hardware", SKIPPED),
     ]  # fmt: skip
     assert result.verified and result.exit_code == 0
     assert len(judge.seen) == 2 and "ncclAlltoAll(" in judge.seen[0]
@@ -87,7 +93,7 @@ def test_one_stage_judges_once(judge: Judge, tmp_path: Path) -> None:
     result = PreTransformPipeline(config).run(MOE, tmp_path / "out")
     assert len(judge.seen) == 1
     assert [s.stage for s in result.stages] == ["device"]
-    assert statuses(result)[2:] == [("evolve_markers", SKIPPED), ("warmup", SKIPPED)]
+    assert statuses(result)[2:4] == [("evolve_markers", SKIPPED), ("warmup", SKIPPED)]
     assert result.step("warmup").details["reason"] == "switched off"
 
 
@@ -97,7 +103,7 @@ def test_a_failure_is_never_presented_as_good(judge: Judge, tmp_path: Path) -> N
     result = PreTransformPipeline(TransformConfig()).run(MOE, out)
     assert statuses(result) == [
         ("analyze", DONE), ("host_to_device", FAILED), ("evolve_markers", SKIPPED),
-        ("warmup", SKIPPED),
+        ("warmup", SKIPPED), ("hardware", SKIPPED),
     ]  # fmt: skip
     assert not result.verified and result.exit_code == 1 and result.program is None
     assert "two writers" in result.step("host_to_device").error

@@ -28,6 +28,7 @@ from warploom.cli.parameters import (
     Defines,
     Includes,
     Jobs,
+    JudgedBy,
     LsaSize,
     Memory,
     Nccl,
@@ -296,6 +297,7 @@ def transform(
     price: Price = None,
     stream: Stream = False,
     attempts: Attempts = None,
+    backend: JudgedBy = "auto",
     resume: Annotated[
         Path | None,
         typer.Option("--resume", metavar="RUN", help="Go on with a run; pays for nothing twice."),
@@ -322,7 +324,7 @@ def transform(
         judge_model=judge_model, no_judge=no_judge, agent=agent, agent_seconds=agent_seconds,
         agent_steps=agent_steps, agent_env=tuple(agent_env or ()), max_cost=max_cost,
         max_tokens=max_tokens, max_requests=max_requests, max_seconds=max_seconds, price=price,
-        stream=stream, attempts=attempts, as_json=as_json,
+        stream=stream, attempts=attempts, backend=backend, as_json=as_json,
     )  # fmt: skip
     return run_transform(ask, resume)
 

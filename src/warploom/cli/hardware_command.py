@@ -90,7 +90,7 @@ def run_eval_on_gpus(
     if as_json:
         print_json(result.to_json())
     else:
-        _print_evaluation(result)
+        print_evaluation(result)
     return result.exit_code
 
 
@@ -122,7 +122,8 @@ def _print(report: HardwareReport) -> None:
     out(f"{report.program.name}: {paint(str(report.verdict), colour)} on the GPU")
 
 
-def _print_evaluation(result: HardwareEvaluation) -> None:
+def print_evaluation(result: HardwareEvaluation) -> None:
+    """Print what real GPUs said of a candidate."""
     for item in result.findings:
         print_finding(item.finding, f"seen in {item.runs} of {len(result.runs)} runs")
     for comparison in result.comparisons:

@@ -74,6 +74,15 @@ Backend = Annotated[
         help="emulator, or cuda: this machine's GPUs, with nvcc, NCCL and compute-sanitizer.",
     ),
 ]
+JudgedBy = Annotated[
+    str,
+    typer.Option(
+        "--backend",
+        metavar="BACKEND",
+        help="Who judges the outcome: emulator; cuda: this machine's GPUs as well; auto: they too, "
+        "where there are any.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Sources = Annotated[
     list[Path] | None,

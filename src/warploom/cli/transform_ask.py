@@ -63,6 +63,7 @@ class TransformAsk:
     price: str | None = None
     stream: bool = False
     attempts: int | None = None
+    backend: str = "auto"
     as_json: bool = False
 
     def with_models_of(self, environment: Mapping[str, str]) -> Self:
@@ -102,6 +103,7 @@ class TransformAsk:
             model=self._model_options() if self.models else None,
             agent=self._agent_options(),
             jobs=self.jobs,
+            backend=self.backend,
         )
         tries = self.attempts
         if tries is None:

@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from warploom.cli.hardware_command import print_evaluation
 from warploom.cli.output import out, paint, print_finding, print_json, progress, say, short_path
 from warploom.cli.transform_ask import RUN_FILE, TransformAsk
 from warploom.core.errors import WarploomError
@@ -79,6 +80,8 @@ def _print(result: PipelineResult) -> None:
             out(f"    note: {note}")
     if result.evaluation is not None:
         _print_proof(result.evaluation)
+    if result.hardware is not None:
+        print_evaluation(result.hardware)
     if not result.verified:
         _print_failure(result)
     if result.spent is not None and result.spent.requests:

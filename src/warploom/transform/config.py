@@ -13,6 +13,8 @@ from warploom.propose.llm import ModelOptions
 
 AUTO = "auto"
 PROPOSERS = (AUTO, "rules", "llm", "agent")
+EMULATOR, CUDA = "emulator", "cuda"
+BACKENDS = (AUTO, EMULATOR, CUDA)
 API_TYPES = (*(str(api) for api in Api), AUTO)
 
 
@@ -45,6 +47,8 @@ class TransformConfig:
         seeds: input seeds of the last stage; None: the workload's.
         timings: network timings, each run with every seed.
         jobs: runs at once; None: one per core.
+        backend: who judges the outcome, the emulator in any case: `emulator` alone; `cuda`, this
+            machine's GPUs as well; `auto`: they too where all that they need is here.
     """
 
     api_type: str = AUTO
@@ -68,6 +72,7 @@ class TransformConfig:
     seeds: int | None = None
     timings: tuple[Timing, ...] = ALL_TIMINGS
     jobs: int | None = None
+    backend: str = AUTO
 
     def __post_init__(self) -> None:
         if self.api_type not in API_TYPES:
@@ -79,6 +84,10 @@ class TransformConfig:
                 raise BadInputError(f"{name} must be at least 1, got {getattr(self, name)}")
         if not self.timings:
             raise BadInputError("timings must name at least one network timing, got none")
+        if self.backend not in BACKENDS:
+            raise BadInputError(
+                f"backend must be one of {', '.join(BACKENDS)}, got {self.backend!r}"
+            )
         if self.proposer not in PROPOSERS:
             raise BadInputError(
                 f"proposer must be one of {', '.join(PROPOSERS)}, got {self.proposer!r}"

@@ -1,4 +1,4 @@
-"""The transform pipeline: analyze, host_to_device, evolve_markers, warmup."""
+"""The transform pipeline: analyze, host_to_device, evolve_markers, warmup, hardware."""
 
 import time
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from warploom.core.errors import BadInputError, Refusal, UnsupportedError, Warpl
 from warploom.core.records import Api, Json, Severity, Verdict
 from warploom.evaluate.check import CheckReport, check
 from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluate.hardware_eval import HardwareEvaluation
 from warploom.evaluate.plan import ProgressCallback, ignore_progress
 from warploom.evaluate.workload import Workload, load_target
 from warploom.llm.recorder import Recorder
@@ -21,13 +22,14 @@ from warploom.source.markers import insert_evolve_markers
 from warploom.source.regions import Program, strip_markers
 from warploom.transform.config import TransformConfig, choose_api
 from warploom.transform.host_to_device import RULES, HostToDeviceTransformer, Task
+from warploom.transform.on_gpus import judge_on_gpus, require_hardware
 from warploom.transform.outputs import Written, write_outputs
 from warploom.transform.proposers import CALLS
 from warploom.transform.records import PipelineResult, PipelineStepResult, StageResult, StepStatus
 from warploom.transform.trials import describe
 from warploom.transform.warmup import add_warmup
 
-STEPS = ("analyze", "host_to_device", "evolve_markers", "warmup")
+STEPS = ("analyze", "host_to_device", "evolve_markers", "warmup", "hardware")
 
 
 @dataclass
@@ -42,6 +44,7 @@ class _Run:
     api: Api | None = None
     api_reason: str = ""
     evaluation: Evaluation | None = None
+    hardware: HardwareEvaluation | None = None
     stages: tuple[StageResult, ...] = ()
     steps: list[PipelineStepResult] = field(default_factory=list[PipelineStepResult])
 
@@ -70,7 +73,10 @@ def _skipped(reason: str) -> _Done:
 
 
 class PreTransformPipeline:
-    """Makes a host-driven program device-initiated, marks what may evolve, adds a warm-up."""
+    """Makes a host-driven program device-initiated, marks what may evolve, adds a warm-up.
+
+    The emulator judges each stage; where this machine has GPUs, they judge the outcome as well.
+    """
 
     def __init__(
         self, config: TransformConfig | None = None, on_progress: ProgressCallback = ignore_progress
@@ -98,7 +104,7 @@ class PreTransformPipeline:
             BadInputError: the input is wrong, does not communicate, or fails before it is changed.
             RefusedError: the program is beyond the rules; names every reason and line.
             UnsupportedError: the program uses what the emulator has not.
-            MissingToolError: there is no C++ compiler.
+            MissingToolError: there is no C++ compiler; or GPUs must take part and cannot.
             LLMError: a model was needed and could not be had, or a cap stands before the next call.
         """
         started = time.monotonic()
@@ -115,6 +121,7 @@ class PreTransformPipeline:
             self._step(run, "evolve_markers", self._evolve_markers)
             self._step(run, "warmup", self._warmup)
             self._prove(run)
+            self._step(run, "hardware", self._hardware)
             result = _result(run, started, self.transformer.run_dir)
             return write_outputs(
                 result, Written(run.original, run.text, workload.program.name), Path(output_dir)
@@ -144,6 +151,7 @@ class PreTransformPipeline:
                 hint="there is nothing to make device-initiated",
             )
         _require_one_file(workload)
+        require_hardware(self.config.backend, workload)
         run.original = run.text = _read(workload.program)
         run.task = Task(run.text, report, _unmarked(workload, run.text, run.folder))
         baseline = check(
@@ -240,6 +248,19 @@ class PreTransformPipeline:
         path = _write(run.folder / "final" / run.workload.program.name, run.text)
         run.evaluation = self.transformer.evaluate(path, run.task)
 
+    def _hardware(self, run: _Run) -> _Done:
+        assert run.task is not None
+        if run.evaluation is None or not run.evaluation.verified:
+            return _skipped("the emulator has not verified the program")
+        path = run.folder / "hardware" / run.workload.program.name
+        verdict = judge_on_gpus(
+            self.config.backend, lambda: _write(path, run.text), run.task.workload, self.on_progress
+        )
+        run.hardware = verdict.evaluation
+        if verdict.status is StepStatus.FAILED:
+            return _Done(verdict.status, {}, verdict.why)
+        return _Done(verdict.status, {"reason": verdict.why} if verdict.why else {})
+
 
 _Action = Callable[[_Run], _Done]
 
@@ -322,6 +343,7 @@ def _result(run: _Run, started: float, run_dir: Path | None) -> PipelineResult:
         stages=run.stages,
         collectives=run.task.analysis.collectives if run.task else (),
         evaluation=run.evaluation,
+        hardware=run.hardware,
         program=None,
         unverified=None,
         diff=None,

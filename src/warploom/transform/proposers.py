@@ -10,8 +10,9 @@ from warploom.evaluate.workload import Workload
 from warploom.propose import Proposal, ProposalContext, Proposer
 from warploom.propose.llm import Facts, LLMProposer, ModelOptions
 from warploom.propose.rules import RulesProposer
+from warploom.toolchain.gpu import find_gpus
 from warploom.transform.agents import open_agent
-from warploom.transform.config import TransformConfig
+from warploom.transform.config import EMULATOR, TransformConfig, choose_api
 
 CALLS = "calls"
 """The folder of a run that holds what models were asked and said."""
@@ -90,10 +91,14 @@ def open_proposer(config: TransformConfig, workload: Workload, folder: Path) -> 
 
 def facts_of(config: TransformConfig, workload: Workload, refusals: tuple[str, ...] = ()) -> Facts:
     """Return what a model is told besides the program."""
+    api, reason = choose_api(config.api_type, workload)
+    gpus = () if config.backend == EMULATOR else find_gpus()
     return Facts(
         nccl=config.nccl or nccl_version(workload),
         ranks=workload.ranks,
         lsa_size=workload.lsa_size,
+        directives=(("API", f"{api} ({reason})"),),
+        hardware=f"The GPUs here: {len(gpus)} x {gpus[0].describe()}." if gpus else "",
         refusals=refusals,
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from warploom.core.records import Api, Json, to_json
 from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluate.hardware_eval import HardwareEvaluation
 from warploom.llm.ledger import Spent
 from warploom.propose import Stage
 from warploom.source.records import Collective
@@ -64,11 +65,11 @@ class StageResult:
 class PipelineResult:
     """What a transform did and proved.
 
-    `verified` says that the text in `program` passed the evaluation `evaluation`; only then is
-    `program` set. `unverified` is where a candidate that failed was put aside. `collectives` are
-    those of the source program. `seconds` is wall time. `run` is the folder of the run, where
-    every attempt is kept, None where the rules alone proposed; `spent` is what models cost, in
-    earlier processes of the run too.
+    `verified` says that the text in `program` passed the evaluation `evaluation`, and that on real
+    GPUs, `hardware`, where they took part; only then is `program` set. `unverified` is where a
+    candidate that failed was put aside. `collectives` are those of the source program. `seconds` is
+    wall time. `run` is the folder of the run, where every attempt is kept, None where the rules
+    alone proposed; `spent` is what models cost, in earlier processes of the run too.
     """
 
     verified: bool
@@ -88,6 +89,7 @@ class PipelineResult:
     cost: float
     seconds: float
     run: Path | None = None
+    hardware: HardwareEvaluation | None = None
     spent: Spent | None = None
 
     @property
@@ -111,6 +113,7 @@ class PipelineResult:
             "stages": [_stage(stage) for stage in self.stages],
             "collectives": [_collective(item) for item in self.collectives],
             "evaluation": None if evaluation is None else evaluation.to_json(),
+            "hardware": None if self.hardware is None else self.hardware.to_json(),
             "program": to_json(self.program),
             "unverified": to_json(self.unverified),
             "diff": to_json(self.diff),

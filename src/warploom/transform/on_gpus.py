@@ -1,0 +1,72 @@
+"""The last step of a transform: its program beside the original on this machine's GPUs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from warploom.core.errors import BadInputError, MissingToolError, UnsupportedError
+from warploom.core.records import Severity
+from warploom.evaluate.hardware_eval import HardwareEvaluation, evaluate_hardware
+from warploom.evaluate.hardware_runs import setup_for
+from warploom.evaluate.plan import ProgressCallback
+from warploom.evaluate.survey import survey
+from warploom.evaluate.workload import Workload
+from warploom.toolchain.nvcc import find_sanitizer
+from warploom.transform.config import AUTO, CUDA, EMULATOR
+from warploom.transform.records import StepStatus
+
+
+@dataclass(frozen=True, slots=True)
+class GpuVerdict:
+    """How the step ended, and why it was skipped or failed; `evaluation` is what the GPUs said."""
+
+    status: StepStatus
+    why: str = ""
+    evaluation: HardwareEvaluation | None = None
+
+
+def require_hardware(backend: str, workload: Workload) -> None:
+    """Raise where `backend` is `cuda` and something is missing, before anything is paid for.
+
+    Raises:
+        MissingToolError: a GPU, nvcc, NCCL, MPI or compute-sanitizer is missing.
+        UnsupportedError: the program starts its ranks in a way that we cannot.
+    """
+    if backend == CUDA:
+        _find(workload)
+
+
+def judge_on_gpus(
+    backend: str, program: Callable[[], Path], workload: Workload, on_progress: ProgressCallback
+) -> GpuVerdict:
+    """Run a program beside the workload's own on the GPUs, as `backend` asks.
+
+    `program` is written when it is wanted. With `auto` GPUs take part where all that they need is
+    here and the original runs on them; with `cuda` they must.
+
+    Raises:
+        MissingToolError: with `cuda`, something is missing.
+        UnsupportedError: with `cuda`, the program starts its ranks in a way that we cannot.
+    """
+    if backend == EMULATOR:
+        return GpuVerdict(StepStatus.SKIPPED, "switched off")
+    try:
+        _find(workload)
+        result = evaluate_hardware(program(), workload, on_progress=on_progress)
+    except (MissingToolError, UnsupportedError) as error:
+        if backend != AUTO:
+            raise
+        return GpuVerdict(StepStatus.SKIPPED, error.message)
+    except BadInputError as error:  # the original fails on the GPUs
+        status = StepStatus.SKIPPED if backend == AUTO else StepStatus.FAILED
+        return GpuVerdict(status, error.message)
+    if result.passed:
+        return GpuVerdict(StepStatus.DONE, evaluation=result)
+    first = next(i.finding for i in result.findings if i.finding.severity is Severity.ERROR)
+    return GpuVerdict(StepStatus.FAILED, f"on the GPUs: {first.kind}: {first.message}", result)
+
+
+def _find(workload: Workload) -> None:
+    """Find the GPUs and what runs on them need, or raise."""
+    setup_for(workload, survey(workload))
+    find_sanitizer()
