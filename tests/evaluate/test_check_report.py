@@ -189,3 +189,10 @@ def test_a_replay_is_one_run_with_a_trace(checked: Callable[..., CheckReport]) -
     assert {options.trace for options in seen} == {0}
     with pytest.raises(BadInputError, match="a replay makes one run"):
         checked(act, replay=spec, seeds=2)
+
+
+def test_machines_are_in_the_report(checked: Callable[..., CheckReport]) -> None:
+    report = checked(outcome, ranks=8, node_size=4, effort=Effort.QUICK)
+    assert (report.node_size, report.lsa_size) == (4, 4)
+    assert report.to_json()["node_size"] == 4
+    assert checked(outcome, effort=Effort.QUICK).to_json()["node_size"] is None

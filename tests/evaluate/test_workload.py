@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from warploom.core.errors import BadInputError, SourceError, WarploomError, WorkloadError
-from warploom.core.records import Api, Limits, RunSpec
+from warploom.core.records import Api, Limits, RunSpec, Timing
 from warploom.evaluate.runs import run_options
 from warploom.evaluate.workload import Output, Workload, is_workload, load_target
 
@@ -86,6 +86,8 @@ def test_build_spec_finds_headers_of_a_candidate_elsewhere(folder: Path) -> None
         ("ranks = 8", "ranks = 1000", 5, "ranks should be less than or equal to 256, got 1000"),
         ("ranks = 8", 'ranks = "8"', 5, "ranks should be a valid integer, got '8'"),
         ("ranks = 8", "ranks = 6", 7, "lsa_size must divide ranks (6), got 4"),
+        ("lsa_size = 4", "node_size = 3", 7, "node_size must divide the ranks (8), got 3"),
+        ("lsa_size = 4", "node_size = 0", 7, "node_size should be greater than or equal to 1"),
         ("seeds = 5", "seedz = 5", 9, "seedz: unknown key"),
         ('program = "demo.cu"', "", None, "program: this key is required"),
         ('nccl = "2.30.7"', 'nccl = "new"', 8, "nccl"),
@@ -143,6 +145,29 @@ def test_overrides_leave_the_rest(folder: Path) -> None:
     assert workload.ranks == 8
     with pytest.raises(WarploomError, match="lsa_size must divide"):
         workload.with_overrides(ranks=2)
+
+
+def test_the_ranks_of_a_machine_share_memory_unless_told_otherwise(folder: Path) -> None:
+    full = Workload.from_file(write(folder, FULL))
+    assert (full.node_size, full.lsa_size) == (None, 4)
+    two = Workload.from_file(write(folder, FULL.replace("lsa_size = 4", "node_size = 4")))
+    assert (two.node_size, two.lsa_size) == (4, 4)
+    linked = Workload.from_file(
+        write(folder, FULL.replace("lsa_size = 4", "node_size = 4\nlsa_size = 8"))
+    )
+    assert (linked.node_size, linked.lsa_size) == (4, 8)
+    four = two.with_overrides(node_size=2)
+    assert (four.node_size, four.lsa_size) == (2, 2)
+    assert full.with_overrides(node_size=2).lsa_size == 4
+    assert two.with_overrides(lsa_size=8).lsa_size == 8
+
+
+def test_each_run_is_on_the_workloads_machines(folder: Path) -> None:
+    two = Workload.from_file(write(folder, FULL.replace("lsa_size = 4", "node_size = 4")))
+    options = run_options(two, RunSpec(0, Timing.EAGER), "per_rank")
+    assert (options.node_size, options.lsa_size) == (4, 4)
+    with pytest.raises(BadInputError, match="1 process cannot be shared out to 2 machines"):
+        run_options(two, RunSpec(0, Timing.EAGER), "single")
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in EXAMPLES.glob("*/*.toml")))

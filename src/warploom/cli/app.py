@@ -163,16 +163,15 @@ def check(
         jobs=jobs,
         sources=sources,
         args=cast("list[str] | None", context.obj),
+        node_size=node_size,
     )
     if is_cuda(backend):
         return run_check_on_gpus(
-            target, choices, effort=effort, replay=replay, processes=processes,
-            node_size=node_size, as_json=as_json,
-        )  # fmt: skip
+            target, choices, effort=effort, replay=replay, processes=processes, as_json=as_json
+        )
     return run_check(
-        target, choices, effort=effort, replay=replay, processes=processes, node_size=node_size,
-        as_json=as_json,
-    )  # fmt: skip
+        target, choices, effort=effort, replay=replay, processes=processes, as_json=as_json
+    )
 
 
 @app.command("eval", epilog="Example: warploom eval candidate.cu examples/moe --seeds 3")

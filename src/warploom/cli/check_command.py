@@ -17,7 +17,6 @@ def run_check(
     effort: str | None,
     replay: str | None,
     processes: int | None,
-    node_size: int | None,
     as_json: bool,
 ) -> int:
     """Check one program and print the report; returns the exit code."""
@@ -31,7 +30,6 @@ def run_check(
             effort=kind,
             replay=spec,
             processes=processes,
-            node_size=node_size,
             jobs=choices.jobs,
             on_progress=on_progress,
         )
@@ -73,6 +71,8 @@ def _is_error(item: MergedFinding) -> bool:
 def _runs(report: CheckReport) -> str:
     shapes = {"per_rank": "one process per rank", "single": "one process, all devices"}
     shape = shapes.get(report.processes, f"{report.processes} processes")
+    if report.node_size is not None and report.node_size < report.ranks:
+        shape += f", {report.ranks // report.node_size} machines of {report.node_size} devices"
     made = ", ".join(f"{run.timing}/{run.seed} {run.state}" for run in report.runs)
     skipped = report.planned - len(report.runs)
     why = "not needed: the last showed nothing new" if len(report.runs) > 1 else "not made"

@@ -27,14 +27,13 @@ def _refuse(
     choices: RunChoices,
     replay: str | None = None,
     processes: int | None = None,
-    node_size: int | None = None,
 ) -> None:
     """Refuse what has no meaning on GPUs."""
     if processes is not None:
         raise BadInputError(
             "--processes is for the emulator: on GPUs each MPI rank is a process of its own"
         )
-    if node_size is not None:
+    if choices.node_size is not None:
         raise BadInputError("--node-size divides the emulated machine: it is for the emulator")
     if replay is not None:
         raise BadInputError("--replay repeats an emulated run: leave it or --backend cuda out")
@@ -61,11 +60,10 @@ def run_check_on_gpus(
     effort: str | None,
     replay: str | None,
     processes: int | None,
-    node_size: int | None,
     as_json: bool,
 ) -> int:
     """Check one program on this machine's GPUs and print the report; returns the exit code."""
-    _refuse(choices, replay, processes, node_size)
+    _refuse(choices, replay, processes)
     kind = Effort.NORMAL if effort is None else parse_effort(effort)
     workload = choices.apply(target)
     with progress(not as_json) as on_progress:

@@ -28,6 +28,7 @@ class RunChoices:
     memory: float | None
     jobs: int | None
     args: tuple[str, ...] | None
+    node_size: int | None = None
 
     @classmethod
     def parse(
@@ -44,6 +45,7 @@ class RunChoices:
         jobs: int | None = None,
         sources: Sequence[Path] | None = None,
         args: Sequence[str] | None = None,
+        node_size: int | None = None,
     ) -> Self:
         """Check the options of one command.
 
@@ -77,6 +79,7 @@ class RunChoices:
             memory=memory,
             jobs=jobs,
             args=tuple(args) if args else None,
+            node_size=node_size,
         )
 
     def apply(self, target: Path) -> Workload:
@@ -88,6 +91,7 @@ class RunChoices:
             include_dirs=self.include_dirs,
             args=self.args,
             lsa_size=self.lsa_size,
+            node_size=self.node_size,
             nccl=self.nccl,
             seconds=self.timeout,
             memory_mb=None if self.memory is None else round(self.memory * 1024),

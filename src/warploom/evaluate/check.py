@@ -52,6 +52,7 @@ class CheckReport:
     program: Path
     ranks: int
     lsa_size: int | None
+    node_size: int | None
     nccl: str
     processes: str
     defines: Mapping[str, str]
@@ -111,7 +112,7 @@ def check(
         processes: processes that share the ranks' devices out evenly; default: one for each rank,
             or a single one where the program drives all devices.
         node_size: devices of one machine; each process sees those of its own, and they share
-            memory unless `lsa_size` says otherwise. Default: one machine has all.
+            memory unless `lsa_size` says otherwise. Default: the workload's, or one has all.
         seeds: seeds of the random network, whatever the effort; default: none for a quick check,
             the workload's or 3 for a normal and at least 20 for a thorough one.
         effort: how much to run; default: normal.
@@ -123,22 +124,27 @@ def check(
 
     Raises:
         BadInputError: the program or an argument is wrong, a process would have devices of two
-            machines, or `replay` comes with `effort` or
-            `seeds`.
+            machines, or `replay` comes with `effort` or `seeds`.
         MissingToolError: there is no C++ compiler.
     """
     started = time.monotonic()
     workload = target if isinstance(target, Workload) else load_target(target)
     workload = workload.with_overrides(
         ranks=ranks, sources=sources, defines=defines, include_dirs=include_dirs, args=args,
-        lsa_size=lsa_size, nccl=nccl, seeds=seeds,
+        lsa_size=lsa_size, node_size=node_size, nccl=nccl, seeds=seeds,
     )  # fmt: skip
     effort, batches = _planned(workload, effort, seeds, replay)
     facts = survey(workload)
     if processes is not None:
         facts = replace(facts, processes=str(processes))
-    if node_size is not None:
-        _check_nodes(workload.ranks, node_size, facts.processes)
+    trace = _TRACE if replay else 0
+    options = [
+        [
+            run_options(workload, spec, facts.processes, trace=trace, folder=workload.root)
+            for spec in batch
+        ]
+        for batch in batches
+    ]
     try:
         on_progress(Progress("build", 0, 1))
         program = build(workload.build_spec(facts.nccl))
@@ -147,33 +153,9 @@ def check(
         extra = _unsupported(error)
         return _report(workload, facts, effort, batches, [], started, 0.0, extra=extra)
     build_seconds = time.monotonic() - started
-    trace = _TRACE if replay else 0
-    options = [
-        [
-            replace(
-                run_options(workload, spec, facts.processes, trace=trace, folder=workload.root),
-                node_size=node_size,
-            )
-            for spec in batch
-        ]
-        for batch in batches
-    ]
     runs = run_batches(program, options, jobs=jobs, on_progress=on_progress)
     runs = judge_fresh_reads(program, runs)
     return _report(workload, facts, effort, batches, runs, started, build_seconds)
-
-
-def _check_nodes(ranks: int, node_size: int, processes: str) -> None:
-    """Raise BadInputError unless machines of `node_size` devices hold whole processes."""
-    if node_size < 1 or ranks % node_size:
-        raise BadInputError(f"node_size must divide the ranks ({ranks}), got {node_size}")
-    count = ranks if processes == "per_rank" else 1 if processes == "single" else int(processes)
-    if count % (ranks // node_size):
-        raise BadInputError(
-            f"{count} process{'es' if count > 1 else ''} cannot be shared out to"
-            f" {ranks // node_size} machines of {node_size} devices",
-            hint="--processes says how many there are",
-        )
 
 
 def _planned(
@@ -221,6 +203,7 @@ def _report(
         program=workload.program,
         ranks=workload.ranks,
         lsa_size=workload.lsa_size,
+        node_size=workload.node_size,
         nccl=facts.nccl,
         processes=facts.processes,
         defines=workload.defines,

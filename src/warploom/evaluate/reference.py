@@ -154,6 +154,7 @@ def _key(program: EmulatorBuild, workload: Workload, facts: Survey, seed: int) -
             facts.processes,
             str(workload.ranks),
             str(workload.lsa_size),
+            str(workload.node_size),
             str(seed),
             *workload.args_for(seed),
         )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, Topology, run, run_many
 from warploom.evaluate.findings import merge
@@ -41,10 +42,16 @@ def run_options(
 
     Files of `folder` can be read by their plain names. A device has half of the memory that the
     run may hold, but no less than 4 GiB and no more than the 8 GiB of its addresses.
+
+    Raises:
+        BadInputError: a process would have devices of two of the workload's machines.
     """
+    if workload.node_size is not None:
+        _check_nodes(workload.ranks, workload.node_size, processes)
     return RunOptions(
         ranks=workload.ranks,
         lsa_size=workload.lsa_size,
+        node_size=workload.node_size,
         run=spec,
         args=workload.args_for(spec.seed),
         limits=workload.limits,
@@ -55,6 +62,17 @@ def run_options(
         folder=folder,
         machine=machine,
     )
+
+
+def _check_nodes(ranks: int, node_size: int, processes: str) -> None:
+    """Raise BadInputError unless machines of `node_size` devices hold whole processes."""
+    count = ranks if processes == "per_rank" else 1 if processes == "single" else int(processes)
+    if count % (ranks // node_size):
+        raise BadInputError(
+            f"{count} process{'es' if count > 1 else ''} cannot be shared out to"
+            f" {ranks // node_size} machines of {node_size} devices",
+            hint="--processes says how many there are",
+        )
 
 
 def _processes(text: str) -> Literal["per_rank", "single"] | int:

@@ -8,7 +8,8 @@ A workload is a folder with a `workload.toml`:
     include_dirs = []
     ranks = 4
     args = ["--seed", "{seed}"]     # {seed} becomes the input seed of each run
-    lsa_size = 4                    # ranks that share memory; default: all
+    lsa_size = 4                    # ranks that share memory; default: those of one machine
+    node_size = 4                   # ranks of one machine; default: all
     nccl = "2.30.7"                 # default: the newest whose headers are at hand
     seeds = 3
     api = ["gin", "lsa"]            # which device APIs a transform may use, best first
@@ -73,7 +74,8 @@ class Workload:
     """A program, how to run it, and what must stay true of it.
 
     `outputs` is empty where every device-to-host copy is an output, typed by the analyzer.
-    `lsa_size` None means that all ranks share memory; `nccl` None means the newest at hand.
+    `node_size` None means that one machine has all ranks. `lsa_size` None becomes `node_size`, and
+    without that means that all ranks share memory. `nccl` None means the newest at hand.
     """
 
     name: str
@@ -90,10 +92,13 @@ class Workload:
     nccl: str | None = None
     seeds: int = 3
     api: tuple[Api, ...] = (Api.GIN, Api.LSA)
+    node_size: int | None = None
 
     def __post_init__(self) -> None:
-        check_ranks(self.ranks, self.lsa_size)
+        check_ranks(self.ranks, self.lsa_size, self.node_size)
         check_seeds(self.seeds)
+        if self.lsa_size is None:
+            object.__setattr__(self, "lsa_size", self.node_size)
 
     @classmethod
     def from_file(cls, path: Path | str) -> "Workload":
@@ -174,6 +179,7 @@ class Workload:
         include_dirs: Sequence[Path | str] = (),
         args: Sequence[str] | None = None,
         lsa_size: int | None = None,
+        node_size: int | None = None,
         nccl: str | None = None,
         seeds: int | None = None,
         seconds: float | None = None,
@@ -181,8 +187,11 @@ class Workload:
     ) -> "Workload":
         """Return a copy with what the command line changes; None leaves a value as it is.
 
-        `sources`, `defines` and `include_dirs` come in addition.
+        `sources`, `defines` and `include_dirs` come in addition. Where the ranks of one machine
+        shared memory, those of the new `node_size` do.
         """
+        if lsa_size is None and (node_size is None or self.lsa_size != self.node_size):
+            lsa_size = self.lsa_size
         return replace(
             self,
             ranks=self.ranks if ranks is None else ranks,
@@ -190,7 +199,8 @@ class Workload:
             defines={**self.defines, **(defines or {})},
             include_dirs=(*self.include_dirs, *(require_dir(Path(d)) for d in include_dirs)),
             args=self.args if args is None else tuple(args),
-            lsa_size=self.lsa_size if lsa_size is None else lsa_size,
+            lsa_size=lsa_size,
+            node_size=self.node_size if node_size is None else node_size,
             nccl=nccl or self.nccl,
             seeds=self.seeds if seeds is None else seeds,
             limits=replace(
@@ -201,14 +211,19 @@ class Workload:
         )
 
 
-def check_ranks(ranks: int, lsa_size: int | None) -> None:
-    """Raise BadInputError unless 1 <= ranks <= MAX_RANKS and lsa_size divides ranks."""
+def check_ranks(ranks: int, lsa_size: int | None, node_size: int | None = None) -> None:
+    """Raise BadInputError unless 1 <= ranks <= MAX_RANKS and both sizes divide ranks."""
     if not 1 <= ranks <= MAX_RANKS:
         raise BadInputError(f"ranks must be from 1 to {MAX_RANKS}, got {ranks}")
     if lsa_size is not None and (lsa_size < 1 or ranks % lsa_size):
         raise BadInputError(
             f"lsa_size must divide ranks ({ranks}), got {lsa_size}",
             hint="lsa_size is the number of ranks that share memory, such as the GPUs of a node",
+        )
+    if node_size is not None and (node_size < 1 or ranks % node_size):
+        raise BadInputError(
+            f"node_size must divide the ranks ({ranks}), got {node_size}",
+            hint="node_size is the number of ranks whose GPUs are in one machine",
         )
 
 

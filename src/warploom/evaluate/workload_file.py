@@ -53,6 +53,7 @@ class _WorkloadTable(_Table):
     outputs: list[_OutputTable] = []
     limits: _LimitsTable = _LimitsTable()
     lsa_size: int | None = Field(default=None, ge=1)
+    node_size: int | None = Field(default=None, ge=1)
     nccl: str | None = Field(default=None, pattern=_VERSION)
     seeds: int = Field(default=3, ge=1, le=MAX_SEEDS)
     api: list[str] = ["gin", "lsa"]
@@ -100,6 +101,7 @@ def _freeze(table: _WorkloadTable, file: Path, text: str) -> Workload:
             outputs=tuple(_output(item, file, text) for item in table.outputs),
             limits=Limits(table.limits.seconds, table.limits.memory_mb, table.limits.output_mb),
             lsa_size=table.lsa_size,
+            node_size=table.node_size,
             nccl=table.nccl,
             seeds=table.seeds,
             api=tuple(_api(name, file, text) for name in table.api),
@@ -107,8 +109,9 @@ def _freeze(table: _WorkloadTable, file: Path, text: str) -> Workload:
     except (WorkloadError, SourceError):
         raise
     except BadInputError as error:
+        key = error.message.partition(" ")[0]  # lsa_size or node_size
         raise WorkloadError(
-            error.message, file=str(file), line=_line_of(text, "lsa_size"), hint=error.hint
+            error.message, file=str(file), line=_line_of(text, key), hint=error.hint
         ) from None
 
 
