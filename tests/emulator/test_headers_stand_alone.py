@@ -30,3 +30,28 @@ def test_header_alone(header: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[:2000]
+
+
+def test_functions_of_16_bit_floats_are_found_in_every_way(tmp_path: Path) -> None:
+    source = tmp_path / "found.cpp"
+    source.write_text("""
+template <class T>
+T later(T x) { return hsqrt(x) + __hadd(x, x); }  // by argument, declared below
+#include <cuda_fp16.h>
+static_assert(std::is_trivially_copyable_v<__half2> && sizeof(__half2) == 4);
+float only_half(__half x) { return float(::__hmax(x, 1.0f)) + float(hsqrt(2.0f)) + float(++x); }
+#include <cuda_bf16.h>
+namespace mine {
+int hsqrt(int x) { return x; }
+float both(__nv_bfloat16 a, __half b) {
+  a *= 2;
+  b /= 0.5f;
+  return float(hsqrt(a)) + float(later(b)) + __low2float(__half2(b, b)) + (a < a);
+}
+}
+__half (*pointer)(__half, __half) = __hmax;
+using ::h2rint;
+""")
+    command = [*find_compiler().command, "-std=c++20", "-fsyntax-only", "-Wall", f"-I{SHIM_DIR}"]
+    done = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:2000]
