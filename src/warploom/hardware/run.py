@@ -25,7 +25,7 @@ from warploom.toolchain.nccl import NcclHeaders, get_nccl, nccl_library, version
 from warploom.toolchain.nvcc import find_sanitizer
 from warploom.toolchain.sandbox import Extras, run_sandboxed
 
-_SHIM = Path(__file__).with_name("readbacks.cpp")
+_SHIM = tuple(Path(__file__).with_name(name) for name in ("readbacks.cpp", "processes.cpp"))
 _PASSED = ("NCCL_", "CUDA_", "OMPI_", "OPAL_", "PMIX_", "PRTE_", "UCX_", "NVIDIA_", "HYDRA_")
 _RANK_MEMORY_MB = 4096  # host memory of one rank's CUDA context, NCCL and MPI, generously
 _MANY_RANKS = (2, 30)  # the first NCCL that lets ranks share a GPU
@@ -228,19 +228,19 @@ def _network_environment(setup: Setup, timing: str) -> dict[str, str]:
 
 
 def build_shim() -> Path:
-    """Build the library that notes read-backs; cached.
+    """Build the library that notes read-backs and forbids the program to make processes; cached.
 
     Raises:
         MissingToolError: there is no C++ compiler.
     """
     compiler = find_compiler()
-    text = _SHIM.read_bytes()
+    texts = [path.read_bytes() for path in _SHIM]
 
     def make(folder: Path) -> None:
-        command = [*compiler.command, "-std=c++20", "-O2", "-fPIC", "-shared", str(_SHIM)]
+        command = [*compiler.command, "-std=c++20", "-O2", "-fPIC", "-shared", *map(str, _SHIM)]
         run_tool([*command, "-o", folder / "readbacks.so"], limits=Limits(seconds=120.0))
 
-    folder, _ = cached_folder("hardware-shim", digest([compiler.identity, text]), make)
+    folder, _ = cached_folder("hardware-shim", digest([compiler.identity, *texts]), make)
     return folder / "readbacks.so"
 
 
