@@ -130,40 +130,36 @@ inline GpuThread& thread_or_stop() {
 
 }  // namespace
 
-namespace {
-
-void* wait_at(BarrierState& barrier, Fiber* self, Fiber* next, void* stack_pointer) {
-  self->state = FiberState::Blocked;
-  self->reason = &barrier.reason;
-  return hand_over(stack_pointer, next);
-}
-
-[[gnu::noinline]] void* arrive_slowly(int site, void* stack_pointer) {
-  GpuThread& self = thread_or_stop();
-  Block& block = *self.block;
-  if (arrive(self, block.barrier, block.live, site, "__syncthreads")) return stack_pointer;
-  return wait_at(block.barrier, self.fiber, block.next_fiber(), stack_pointer);
-}
-
-}  // namespace
-
-// Of block_barrier, by the thread whose registers lie at `stack_pointer`: what to load instead.
-// Most threads come to a call where others wait already, and there is one that goes on meanwhile.
-extern "C" [[gnu::flatten]] void* warploom_arrive(int site, void* stack_pointer) {
-  Fiber* self = g_current;
-  GpuThread* thread = current_thread();
-  if (!thread) return arrive_slowly(site, stack_pointer);
+// Both are called from assembly (fiber.cpp), by the running fiber, whose context is saved: what to
+// load instead? Most threads come to a call where others wait already, and there is one that goes
+// on meanwhile. nullptr: it is not as simple.
+extern "C" Context* warploom_arrive(int site, Fiber* self) {
+  if (!self->gpu) return nullptr;
   Block& block = *self->block;
   BarrierState& barrier = block.barrier;
   if (barrier.arrived == 0 || barrier.arrived + 1 >= block.live || barrier.site != site ||
-      thread->group_call || block.turn_is_over() ||
-      barrier.waiting.size() == barrier.waiting.capacity()) {
-    return arrive_slowly(site, stack_pointer);
+      self->gpu->group_call || barrier.waiting.size() == barrier.waiting.capacity()) {
+    return nullptr;
   }
+  Fiber* next = block.turn_is_over() ? block.next_to_start() : block.next_in_turn();
+  if (!next) return nullptr;
   barrier.arrived++;
-  thread->barriers_reached++;
+  self->gpu->barriers_reached++;
   barrier.waiting.push_back(self);
-  return wait_at(barrier, self, block.next_in_turn(), stack_pointer);
+  self->state = FiberState::AtBarrier;
+  hand_over(next);
+  return next;
+}
+
+extern "C" Context* warploom_arrive_slowly(int site) {
+  GpuThread& self = thread_or_stop();
+  Block& block = *self.block;
+  if (arrive(self, block.barrier, block.live, site, "__syncthreads")) return self.fiber;
+  self.fiber->state = FiberState::AtBarrier;
+  Fiber* next = block.next_fiber();
+  if (!next) return &g_scheduler;
+  hand_over(next);
+  return next;
 }
 
 int voting_barrier(BarrierVote vote, int predicate, int site) {

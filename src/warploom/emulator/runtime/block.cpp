@@ -20,14 +20,6 @@ unsigned thread_at(const Block& block, unsigned position) {
   return (position + static_cast<unsigned>(g_config.seed) * 37 + block.number * 11) % count;
 }
 
-[[gnu::noinline, gnu::cold]] void report_overflow(const Block& block) {
-  report_finding({.kind = "crash",
-                  .message = format("a thread of kernel %s uses more than %zu KiB of local memory",
-                                    block.kernel->name, kGpuStackBytes >> 10),
-                  .hint = "make local arrays smaller; look for unbounded recursion"});
-  stop_run();
-}
-
 }  // namespace
 
 Block::~Block() {
@@ -82,8 +74,7 @@ inline void Block::finish_thread(GpuThread& thread) {
   if (live == 0 || barrier.arrived || grid_barrier.arrived || !warps.empty()) after_exit(thread);
 }
 
-void Block::work() {
-  Fiber* self = g_current;
+[[gnu::always_inline]] inline void Block::work(Fiber* self) {
   const bool in_order = !random_schedule();
   while (next_thread < threads.size()) {
     const unsigned position = next_thread++;
@@ -95,15 +86,16 @@ void Block::work() {
     kernel->body.invoke(kernel->body.closure);
     finish_thread(thread);
   }
-  if (stack_overflowed(self)) report_overflow(*this);
   self->gpu = nullptr;
 }
 
-void work_for_blocks() {
-  for (;;) {
-    g_current->block->work();
-    retire();
-  }
+// Where a fiber begins, each time that it gets a block.
+void work_for_block() {
+  Fiber* self = g_current;
+  Block& block = *self->block;
+  void* const start = self->stack_pointer;
+  block.work(self);
+  retire(start, block.next_fiber());
 }
 
 bool Block::start_worker() {
@@ -126,10 +118,15 @@ bool Block::begin_turn() {
   return true;
 }
 
+// At random, another block, stream or message may come between: see run.
+Fiber* Block::next_to_start() {
+  if (next_thread == threads.size() || !ready.empty() || random_schedule()) return nullptr;
+  return create_block_fiber(*this);
+}
+
 Fiber* Block::next_turn() {
-  // At random, another block, stream or message may come between: see run.
   if (random_schedule()) return nullptr;
-  if (ready.empty() && next_thread < threads.size()) return create_block_fiber(*this);
+  if (Fiber* fiber = next_to_start()) return fiber;
   return begin_turn() ? turn[turn_at++] : nullptr;
 }
 

@@ -66,6 +66,7 @@ void on_signal(int number, siginfo_t* info, void* context) {
                  info->si_addr);
     std::_Exit(71);
   }
+  if (g_current->block) check_stacks(*g_current->block->kernel);
   const bool memory = number == SIGSEGV || number == SIGBUS;
   report_finding({.kind = "crash",
                   .message = memory ? format("%s at address %p", signal_name(number), info->si_addr)

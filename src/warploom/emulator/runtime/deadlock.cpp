@@ -21,9 +21,11 @@ struct WaitGroup {
 using WaitGroups = std::map<std::string, WaitGroup>;
 
 std::string reason_of(const Fiber& fiber) {
-  if (fiber.state != FiberState::Blocked) return "code that is ready to run";
-  std::string text = fiber.reason->what;
-  if (fiber.reason->detail) text += " (" + fiber.reason->detail() + ")";
+  const bool at_barrier = fiber.state == FiberState::AtBarrier;
+  if (fiber.state != FiberState::Blocked && !at_barrier) return "code that is ready to run";
+  const WaitReason& reason = at_barrier ? fiber.block->barrier.reason : *fiber.reason;
+  std::string text = reason.what;
+  if (reason.detail) text += " (" + reason.detail() + ")";
   return text;
 }
 

@@ -15,6 +15,8 @@
 namespace warploom {
 
 Fiber* g_current = nullptr;
+Context g_scheduler;
+IdleFibers g_idle;
 
 namespace {
 
@@ -26,9 +28,7 @@ constexpr std::size_t kStackGap = 4 << 10;
 // Where a stack begins: it differs in cache lines, and leaves room in the same page.
 constexpr std::size_t kStackColours = 48;
 
-void* g_scheduler_stack = nullptr;
 uintptr_t g_gpu_top = kGpuStacks, g_host_top = kHostStacks;
-std::vector<Fiber*> g_idle;  // of blocks that have ended
 
 void reserve(uintptr_t start, std::size_t bytes) {
   void* got = mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE,
@@ -52,57 +52,75 @@ char* take_stack(std::size_t bytes) {
 
 }  // namespace
 
-// warploom_switch saves the callee-saved registers on the stack, swaps stacks, restores (System V
-// and AAPCS64). warploom_block_barrier is called by the program (block_barrier in device.h): it
-// saves the same way, asks warploom_arrive whose stack goes on, and returns there. Threads that
-// meet at one call return to one address, so the processor foresees where to.
-extern "C" void warploom_switch(void** save, void* load);
+// warploom_switch saves the callee-saved registers on the stack (System V and AAPCS64), the rest in
+// `save`, and goes on as `load` says. warploom_barrier is where the program comes to a barrier: see
+// block_barrier in device.h. It asks warploom_arrive who goes on.
+extern "C" void warploom_switch(Context* save, const Context* load);
 #if defined(__x86_64__)
+// At a barrier the compiler keeps nothing in registers, and nobody calls or returns: the processor
+// foresees returns by the calls it saw, and those of one thread would mislead it in another one.
+// The quick way runs on a stack of its own, which stays in the first cache. The thread's own one
+// may be in use below its end (the red zone).
+extern "C" char warploom_quick_stack[64 << 10];
+alignas(64) char warploom_quick_stack[64 << 10];
 asm(R"(
-.macro warploom_save
-  pushq %rbx
-  pushq %r12
-  pushq %r13
-  pushq %r14
-  pushq %r15
-.endm
-.macro warploom_restore_and_return
-  popq %r15
-  popq %r14
-  popq %r13
-  popq %r12
-  popq %rbx
-  popq %rbp
-  ret
+.macro warploom_load context
+  movq (\context), %rsp
+  movq 8(\context), %rbp
+  jmp *16(\context)
 .endm
 
 .globl warploom_switch
 .type warploom_switch, @function
 warploom_switch:
-  pushq %rbp
-  warploom_save
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  leaq 1f(%rip), %rax
   movq %rsp, (%rdi)
-  movq %rsi, %rsp
-  warploom_restore_and_return
+  movq %rbp, 8(%rdi)
+  movq %rax, 16(%rdi)
+  warploom_load %rsi
+1:
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  ret
 .size warploom_switch, .-warploom_switch
 
-.globl warploom_block_barrier
-.type warploom_block_barrier, @function
-warploom_block_barrier:
+.globl warploom_barrier
+.type warploom_barrier, @function
+warploom_barrier:
+  movq warploom_running(%rip), %rsi
+  movq %rsp, (%rsi)
+  movq %rbp, 8(%rsi)
+  movq %rax, 16(%rsi)
+  movl %edi, %ebx
+  leaq 65536+warploom_quick_stack(%rip), %rsp
+  call warploom_arrive
+  testq %rax, %rax
+  je 1f
+  warploom_load %rax
+1:
+  movq warploom_running(%rip), %rdx
+  movq (%rdx), %rsp
+  subq $128, %rsp
+  andq $-16, %rsp
+  pushq 16(%rdx)
   pushq %rbp
   movq %rsp, %rbp
-  warploom_save
-  movq %rsp, %rsi
-  subq $8, %rsp
-  call warploom_arrive
-  movq %rax, %rsp
-  warploom_restore_and_return
-.size warploom_block_barrier, .-warploom_block_barrier
+  movl %ebx, %edi
+  call warploom_arrive_slowly
+  warploom_load %rax
+.size warploom_barrier, .-warploom_barrier
 )");
-constexpr int kSavedWords = 5;  // below the frame record
 #elif defined(__aarch64__)
 asm(R"(
-.macro warploom_save
+.macro warploom_save context
   sub sp, sp, #176
   stp x19, x20, [sp, #0]
   stp x21, x22, [sp, #16]
@@ -114,8 +132,26 @@ asm(R"(
   stp d10, d11, [sp, #112]
   stp d12, d13, [sp, #128]
   stp d14, d15, [sp, #144]
+  mov x9, sp
+  add x10, sp, #80
+  adr x11, warploom_restore
+  stp x9, x10, [\context]
+  str x11, [\context, #16]
 .endm
-.macro warploom_restore_and_return
+.macro warploom_load context
+  ldp x9, x29, [\context]
+  ldr x11, [\context, #16]
+  mov sp, x9
+  mov x30, xzr
+  br x11
+.endm
+
+.globl warploom_switch
+.type warploom_switch, %function
+warploom_switch:
+  warploom_save x0
+  warploom_load x1
+warploom_restore:
   ldp x19, x20, [sp, #0]
   ldp x21, x22, [sp, #16]
   ldp x23, x24, [sp, #32]
@@ -128,92 +164,83 @@ asm(R"(
   ldp d14, d15, [sp, #144]
   add sp, sp, #176
   ret
-.endm
-
-.globl warploom_switch
-.type warploom_switch, %function
-warploom_switch:
-  warploom_save
-  mov x9, sp
-  str x9, [x0]
-  mov sp, x1
-  warploom_restore_and_return
 .size warploom_switch, .-warploom_switch
 
-.globl warploom_block_barrier
-.type warploom_block_barrier, %function
-warploom_block_barrier:
-  warploom_save
+.globl warploom_barrier
+.type warploom_barrier, %function
+warploom_barrier:
+  adrp x1, warploom_running
+  ldr x1, [x1, #:lo12:warploom_running]
+  warploom_save x1
   add x29, sp, #80
-  mov x1, sp
+  mov w19, w0
   bl warploom_arrive
-  mov sp, x0
-  warploom_restore_and_return
-.size warploom_block_barrier, .-warploom_block_barrier
+  cbnz x0, 1f
+  mov w0, w19
+  bl warploom_arrive_slowly
+1:
+  warploom_load x0
+.size warploom_barrier, .-warploom_barrier
 )");
-constexpr int kSavedWords = 10;  // below the frame record
 #else
 #error "warploom-emu: fibers are written for x86-64 and aarch64 only"
 #endif
 
-static void fiber_main() {
+static char* top_of_stack(const char* stack, std::size_t bytes) {
+  // Stacks lie whole pages apart: without an offset they would all use the same cache lines.
+  const std::size_t number = reinterpret_cast<uintptr_t>(stack) / (kStackGap + bytes);
+  const std::size_t offset = 64 + number * 5 % kStackColours * 64;
+  return const_cast<char*>(stack) + bytes - offset;
+}
+
+// Where `fiber` starts: as if called from nowhere, which ends walks over its frames.
+static void set_entry(Fiber* fiber, char* top, void (*entry)()) {
+#if defined(__x86_64__)
+  top -= sizeof(void*);  // the return address, which reads 0
+#endif
+  fiber->stack_pointer = top;
+  fiber->frame_pointer = nullptr;
+  fiber->resume = reinterpret_cast<void*>(entry);
+}
+
+static void host_fiber_main() {
   Fiber* self = g_current;
-  if (self->block) work_for_blocks();
   self->entry();
   self->state = FiberState::Done;
   switch_to_scheduler();
 }
 
-// Ends with a jump to the switch, so that the fiber goes on right where this was called.
-void retire() {
-  Fiber* self = g_current;
-  self->state = FiberState::Done;
-  Fiber* next = self->block->next_fiber();
-  g_idle.push_back(self);
-  if (next) {
-    __builtin_prefetch(next->stack);  // it may end as well: see stack_overflowed
-    switch_to(next);
-  } else {
-    switch_to_scheduler();
-  }
-}
-
-static Fiber* create_fiber(std::size_t stack_bytes, std::function<void()> entry) {
+static Fiber* create_fiber(std::size_t stack_bytes) {
   auto* fiber = new Fiber;
   fiber->stack = take_stack(stack_bytes);
   fiber->stack_bytes = stack_bytes;
-  fiber->entry = std::move(entry);
-  // Stacks lie whole pages apart: without an offset they would all use the same cache lines.
-  const std::size_t number = reinterpret_cast<uintptr_t>(fiber->stack) / (kStackGap + stack_bytes);
-  const std::size_t offset = 64 + number * 5 % kStackColours * 64;
-  auto* top = reinterpret_cast<void**>(fiber->stack + stack_bytes - offset);
-#if defined(__x86_64__)
-  // A null return address above fiber_main ends frame-pointer walks and keeps 16-byte alignment.
-  *--top = nullptr;
-  *--top = reinterpret_cast<void*>(&fiber_main);
-  for (int i = 0; i <= kSavedWords; i++) *--top = nullptr;
-#else
-  top -= 22;
-  std::memset(top, 0, 22 * sizeof(void*));
-  top[kSavedWords + 1] = reinterpret_cast<void*>(&fiber_main);
-#endif
-  fiber->stack_pointer = top;
   return fiber;
 }
 
 Fiber* create_host_fiber(std::function<void()> entry) {
-  return create_fiber(kHostStackBytes, std::move(entry));
+  Fiber* fiber = create_fiber(kHostStackBytes);
+  fiber->entry = std::move(entry);
+  set_entry(fiber, top_of_stack(fiber->stack, kHostStackBytes), &host_fiber_main);
+  return fiber;
+}
+
+[[gnu::noinline]] static void add_block_fiber() {
+  Fiber* fiber = create_fiber(kGpuStackBytes);
+  set_entry(fiber, top_of_stack(fiber->stack, kGpuStackBytes), &work_for_block);
+  g_idle.fibers.push_back(nullptr);
+  g_idle.fibers[g_idle.count++] = fiber;
 }
 
 Fiber* create_block_fiber(Block& block) {
-  Fiber* fiber;
-  if (g_idle.empty()) {
-    fiber = create_fiber(kGpuStackBytes, {});
-  } else {
-    fiber = g_idle.back();
-    g_idle.pop_back();
-    if (!g_idle.empty()) prefetch_stack(*g_idle.back());
-    if (g_idle.size() > 1) __builtin_prefetch(g_idle[g_idle.size() - 2]);
+  if (g_idle.count == 0) add_block_fiber();
+  Fiber* fiber = g_idle.fibers[--g_idle.count];
+  if (g_idle.count > 2) {
+    prefetch_stack(*g_idle.fibers[g_idle.count - 2]);
+    __builtin_prefetch(g_idle.fibers[g_idle.count - 3]);
+  }
+  if (fiber->kernel != block.kernel->number) {
+    fiber->kernel = block.kernel->number;
+    block.kernel->fibers.push_back(fiber);
   }
   fiber->state = FiberState::Ready;
   fiber->block = &block;
@@ -229,51 +256,21 @@ Fiber* create_block_fiber(Block& block) {
   return fiber;
 }
 
-// The C++ library keeps the exceptions in flight per OS thread; ours are per fiber.
-static auto** const g_exceptions = reinterpret_cast<void**>(abi::__cxa_get_globals());
-
-static inline void leave(Fiber* fiber) {
-  if (!g_exceptions[0] && !g_exceptions[1]) return;
-  fiber->in_exception = true;
-  for (int i = 0; i < 2; i++) fiber->exceptions[i] = std::exchange(g_exceptions[i], nullptr);
-}
-
-static inline void enter(Fiber* fiber) {
-  g_stats.switches++;
-  g_current = fiber;
-  fiber->state = FiberState::Running;
-  if (!fiber->in_exception) return;
-  fiber->in_exception = false;
-  for (int i = 0; i < 2; i++) g_exceptions[i] = fiber->exceptions[i];
-}
+void** const g_exceptions = reinterpret_cast<void**>(abi::__cxa_get_globals());
 
 void resume(Fiber* fiber) {
   enter(fiber);
-  warploom_switch(&g_scheduler_stack, fiber->stack_pointer);
+  warploom_switch(&g_scheduler, fiber);
   leave(g_current);
   g_current = nullptr;
 }
 
-void switch_to_scheduler() { warploom_switch(&g_current->stack_pointer, g_scheduler_stack); }
+void switch_to_scheduler() { warploom_switch(g_current, &g_scheduler); }
 
 void switch_to(Fiber* next) {
   Fiber* self = g_current;
-  leave(self);
-  enter(next);
-  if (next != self) warploom_switch(&self->stack_pointer, next->stack_pointer);
-}
-
-void* hand_over(void* stack_pointer, Fiber* next) {
-  Fiber* self = g_current;
-  self->stack_pointer = stack_pointer;
-  if (!next) return g_scheduler_stack;
-  leave(self);
-  enter(next);
-  return next->stack_pointer;
-}
-
-void* saved_frame_pointer(const Fiber* fiber) {
-  return static_cast<void**>(fiber->stack_pointer) + kSavedWords;
+  hand_over(next);
+  if (next != self) warploom_switch(self, next);
 }
 
 bool stack_overflowed(const Fiber* fiber) {

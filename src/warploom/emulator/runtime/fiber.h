@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "stats.h"
 
 namespace warploom {
 
@@ -27,11 +30,18 @@ struct WaitReason {
   bool detail_stays_true = false;            // it also fits when the wait is over
 };
 
-enum class FiberState : uint8_t { Ready, Running, Blocked, Done };
+// AtBarrier: Blocked, at the barrier of its block.
+enum class FiberState : uint8_t { Ready, Running, Blocked, AtBarrier, Done };
+
+// Where a fiber that is not running goes on. Assembly knows this layout.
+struct Context {
+  void* stack_pointer = nullptr;
+  void* frame_pointer = nullptr;  // of a frame record of it, to walk its stack
+  void* resume = nullptr;         // the instruction
+};
 
 // What a switch, an access and a start touch comes first, in one cache line.
-struct alignas(64) Fiber {
-  void* stack_pointer = nullptr;
+struct alignas(64) Fiber : Context {
   GpuThread* gpu = nullptr;    // the GPU thread that it runs now, if any
   Block* block = nullptr;      // the block that it works for, if any
   Process* process = nullptr;  // whose code it runs
@@ -41,6 +51,7 @@ struct alignas(64) Fiber {
   bool in_exception = false;           // `exceptions` are to be put back
   int device = kNoDevice;              // whose memory it may touch without a second look
   uint32_t budget = 0;                 // accesses since it last yielded
+  uint32_t kernel = 0;                 // the number of the one that it worked for last
   const WaitReason* reason = nullptr;  // while it is Blocked
   char* stack = nullptr;               // lowest address
   HostThread* host = nullptr;          // the host thread that it is, if any
@@ -60,35 +71,89 @@ struct alignas(64) Fiber {
   static constexpr int kNoDevice = -2;
 };
 
-extern Fiber* g_current;  // the running fiber; nullptr in the scheduler
+// The running fiber; nullptr in the scheduler. Assembly knows it by this name.
+extern Fiber* g_current __asm__("warploom_running");
 
 constexpr std::size_t kGpuStackBytes = 256 << 10;
 constexpr std::size_t kHostStackBytes = 64 << 20;
 
 Fiber* create_host_fiber(std::function<void()> entry);
-// Works for `block` until no thread of it is left to start; is then used for another one.
+// Works for `block` until no thread of it is left to start (work_for_block).
 Fiber* create_block_fiber(Block& block);
-[[noreturn]] void work_for_blocks();
-void retire();                // the running fiber is Done; returns when it works for another block
+void work_for_block();
 void resume(Fiber* fiber);    // scheduler to fiber; returns when a fiber switches back
 void switch_to_scheduler();   // fiber to scheduler
 void switch_to(Fiber* next);  // fiber to fiber
-// The running fiber has saved its registers at `stack_pointer`; what to load instead, so that
-// `next` runs, or the scheduler (nullptr).
-void* hand_over(void* stack_pointer, Fiber* next);
+extern Context g_scheduler;
+// The C++ library keeps the exceptions in flight per OS thread; ours are per fiber.
+extern void** const g_exceptions;
+// Makes `next` the running fiber: what is left to do is to load its context.
+inline void hand_over(Fiber* next);
 // Stacks of many threads do not fit into the first cache: that of the next one is fetched early.
 inline void prefetch_stack(const Fiber& next) {
   const char* stack = static_cast<const char*>(next.stack_pointer);
-  for (int line = 0; line < 4; line++) __builtin_prefetch(stack + 64 * line);
+  for (int line = 0; line < 2; line++) __builtin_prefetch(stack + 64 * line);
 }
-// Frame pointer of a fiber that is not running, to walk its stack.
-void* saved_frame_pointer(const Fiber* fiber);
 bool stack_overflowed(const Fiber* fiber);
 // The stacks of GPU threads lie in one fixed range, so that an address tells whose stack it is.
 constexpr uintptr_t kGpuStacks = 0x080000000000;
 constexpr std::size_t kGpuStacksBytes = std::size_t{2} << 40;
 inline bool in_gpu_stack(const void* address) {
   return reinterpret_cast<uintptr_t>(address) - kGpuStacks < kGpuStacksBytes;
+}
+
+[[gnu::always_inline]] inline void leave(Fiber* fiber) {
+  if (!g_exceptions[0] && !g_exceptions[1]) return;
+  fiber->in_exception = true;
+  for (int i = 0; i < 2; i++) fiber->exceptions[i] = std::exchange(g_exceptions[i], nullptr);
+}
+
+[[gnu::always_inline]] inline void enter(Fiber* fiber) {
+  g_stats.switches++;
+  g_current = fiber;
+  fiber->state = FiberState::Running;
+  if (!fiber->in_exception) return;
+  fiber->in_exception = false;
+  for (int i = 0; i < 2; i++) g_exceptions[i] = fiber->exceptions[i];
+}
+
+[[gnu::always_inline]] inline void hand_over(Fiber* next) {
+  leave(g_current);
+  enter(next);
+}
+
+// Block fibers without a block: the first `count` of `fibers`, which has room for all.
+struct IdleFibers {
+  std::vector<Fiber*> fibers;
+  std::size_t count = 0;
+};
+extern IdleFibers g_idle;
+
+// Goes on as `context` says, and saves nothing. It makes no call: the processor foresees returns by
+// the calls before them, and so those of the threads that end one after another.
+[[noreturn, gnu::always_inline]] inline void go_on(const Context& context) {
+#if defined(__x86_64__)
+  asm volatile("movq (%0), %%rsp\n\tmovq 8(%0), %%rbp\n\tjmp *16(%0)" : : "r"(&context) : "memory");
+#else
+  asm volatile("ldp x9, x29, [%0]\n\tldr x10, [%0, #16]\n\tmov sp, x9\n\tmov x30, xzr\n\tbr x10"
+               :
+               : "r"(&context)
+               : "x9", "x10", "memory");
+#endif
+  __builtin_unreachable();
+}
+
+// The running fiber is idle from now on; `start` is what its stack pointer was at first.
+[[noreturn, gnu::always_inline]] inline void retire(void* start, Fiber* next) {
+  Fiber* self = g_current;
+  self->state = FiberState::Done;
+  self->stack_pointer = start;
+  self->frame_pointer = nullptr;
+  self->resume = reinterpret_cast<void*>(&work_for_block);
+  g_idle.fibers[g_idle.count++] = self;
+  if (!next) go_on(g_scheduler);
+  hand_over(next);
+  go_on(*next);
 }
 
 }  // namespace warploom

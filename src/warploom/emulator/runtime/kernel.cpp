@@ -78,6 +78,18 @@ int fail_launch(HostThread& host, int error) {
 
 }  // namespace
 
+// What a thread wrote to the far end of its stack stays there: no need to look at each thread's
+// end.
+void check_stacks(const Kernel& kernel) {
+  if (std::ranges::none_of(kernel.fibers, stack_overflowed)) return;
+  report_finding({.kind = "crash",
+                  .message = format("a thread of kernel %s uses more than %zu KiB of local memory",
+                                    kernel.name, kGpuStackBytes >> 10),
+                  .hint = "make local arrays smaller; look for unbounded recursion",
+                  .rank = kernel.rank});
+  stop_run();
+}
+
 const std::vector<Kernel*>& running_kernels() { return g_running; }
 
 Kernel::~Kernel() { std::erase(g_running, this); }
@@ -111,6 +123,7 @@ void Kernel::block_finished(Block* block) {
     activate_blocks();
     return;
   }
+  check_stacks(*this);
   if (g_timed) end_kernel(*this);
   complete(*op);
 }
@@ -160,7 +173,7 @@ StartFunction start_of(const KernelPlan& plan) {
   kernel->process = plan.process;
   kernel->total_blocks = volume(plan.config.grid);
   kernel->residency = plan.residency;
-  g_stats.kernels++;
+  kernel->number = static_cast<uint32_t>(++g_stats.kernels);
   return [kernel](StreamOp& op) { start_kernel(kernel, op); };
 }
 

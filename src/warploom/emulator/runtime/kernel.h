@@ -102,8 +102,9 @@ struct Block final : Runnable {
   Fiber* next_fiber() { return turn_is_over() ? next_turn() : next_in_turn(); }
   bool turn_is_over() const { return turn_at == turn.size(); }
   Fiber* next_in_turn();
-  void work();    // what each of its fibers does
-  int slot = -1;  // shared memory slot
+  Fiber* next_to_start();  // nullptr: others come first
+  void work(Fiber* self);  // what each of its fibers does
+  int slot = -1;           // shared memory slot
   std::size_t shared_used = 0;
   std::vector<SharedVariable> shared;  // those in use, at most a few
   uintptr_t dynamic_start = 0;
@@ -164,8 +165,10 @@ struct Kernel {
   StreamOp* op = nullptr;
   Clock before;  // what is ordered before the kernel: no block knows what another one did
   int device = 0, rank = 0;
+  uint32_t number = 0;  // of the launch
   Process* process = nullptr;
   std::vector<std::unique_ptr<Block>> resident;
+  std::vector<Fiber*> fibers;            // all that worked for it, and may for others now
   std::vector<GpuThread> spare_threads;  // of a block that has ended, for the next one's use
   uint64_t next_block = 0, total_blocks = 0, finished_blocks = 0;
   unsigned residency = 0;     // blocks that fit on the device at once
@@ -178,7 +181,7 @@ struct Kernel {
   double start_time = 0;
 };
 
-inline Fiber* Block::next_in_turn() {
+[[gnu::always_inline]] inline Fiber* Block::next_in_turn() {
   if (turn_at + 4 < turn.size()) {
     __builtin_prefetch(turn[turn_at + 4]);
     __builtin_prefetch(turn[turn_at + 2]->gpu);
@@ -195,6 +198,8 @@ inline const Clock& effective_clock(const GpuThread& thread) {
 // The running GPU thread; nullptr on the host.
 inline GpuThread* current_thread() { return g_current ? g_current->gpu : nullptr; }
 void release_closure(void* closure);
+// Ends the run if a thread of the kernel has used more stack than there is.
+void check_stacks(const Kernel& kernel);
 // Kernels that are running now, for reports.
 const std::vector<Kernel*>& running_kernels();
 // Joins what the block's threads have acquired; everything so far is ordered for all of them.

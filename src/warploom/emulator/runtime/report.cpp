@@ -225,7 +225,7 @@ uint32_t program_place() {
 }
 
 Frames frames_of(const Fiber& fiber) {
-  return walk_frames(fiber, saved_frame_pointer(&fiber), nullptr);
+  return walk_frames(fiber, fiber.frame_pointer, static_cast<const char*>(fiber.resume) - 1);
 }
 
 }  // namespace warploom

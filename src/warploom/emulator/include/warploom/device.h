@@ -96,8 +96,23 @@ dim3 grid_dimension() __attribute__((const));
 unsigned lane_index() __attribute__((const));
 
 // `site` is the line of the call: threads that meet at different lines have diverged. Assembly: it
-// hands over to the next thread without a C++ frame in between.
-void block_barrier(int site) __asm__("warploom_block_barrier");
+// hands over to the next thread without a C++ frame in between, and on x86-64 without a call.
+#if defined(__x86_64__)
+__attribute__((always_inline)) inline void block_barrier(int site) {
+  asm volatile(
+      "leaq 1f(%%rip), %%rax\n\t"
+      "jmp *warploom_barrier@GOTPCREL(%%rip)\n"
+      "1:"
+      : "+D"(site)
+      :
+      : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+        "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+        "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)",
+        "st(5)", "st(6)", "st(7)", "cc", "memory");
+}
+#else
+void block_barrier(int site) __asm__("warploom_barrier");
+#endif
 enum class BarrierVote { Count, And, Or };
 int voting_barrier(BarrierVote vote, int predicate, int site);
 void named_barrier(unsigned id, unsigned threads, int site);
