@@ -12,6 +12,9 @@
 
 namespace warploom {
 
+const Here kNowhere{{{0, 0, 0}, 0}, {0, 0, 0}, {1, 1, 1}, {1, 1, 1}};
+Here g_here = kNowhere;
+
 namespace {
 
 // At random, threads start in a seeded rotation: neighbours then meet in other orders.
@@ -26,27 +29,35 @@ Block::~Block() {
   if (slot >= 0) release_shared_slot(*this);
 }
 
-// The threads come from a block that has ended, where there is one: all that it could have left in
-// them is set here (see Kernel::block_finished).
+// The threads come from a block of the kernel that has ended, where there is one: they are in their
+// places, and all else that it could have left in them is set here (see Kernel::block_finished).
 void Block::make_threads() {
-  const dim3 shape = kernel->config.block;
   threads = std::move(kernel->spare_threads);
-  threads.resize(live);
-  uint3 index{0, 0, 0};
-  for (unsigned t = 0; t < live; t++) {
-    GpuThread& thread = threads[t];
-    thread.index = index;
-    thread.linear = static_cast<uint16_t>(t);
+  if (threads.empty()) {
+    threads.resize(live);
+    place_threads();
+  }
+  for (GpuThread& thread : threads) {
     thread.finished = thread.touched_memory = thread.has_suspect = false;
     thread.barriers_reached = 0;
     thread.block = this;
-    thread.fiber = nullptr;
     thread.stored_to = -1;
-    if (++index.x < shape.x) continue;
-    index.x = 0;
-    if (++index.y < shape.y) continue;
-    index.y = 0;
-    index.z++;
+  }
+  g_stats.threads += live;
+}
+
+void Block::place_threads() {
+  const dim3 shape = kernel->config.block;
+  uint3 place{0, 0, 0};
+  unsigned linear = 0;
+  for (GpuThread& thread : threads) {
+    thread.index = place;
+    thread.linear = linear++;
+    if (++place.x < shape.x) continue;
+    place.x = 0;
+    if (++place.y < shape.y) continue;
+    place.y = 0;
+    place.z++;
   }
 }
 
@@ -61,14 +72,13 @@ void Block::make_threads() {
   if (live == 0) return;
   if (barrier.arrived) barrier_after_exit(*this);
   if (grid_barrier.arrived) grid_barrier_after_exit(*this);
-  if (!warps.empty()) warps_after_exit(*this);
+  if (!warps.empty()) warps_after_exit(*this, thread);
 }
 
 inline void Block::finish_thread(GpuThread& thread) {
   if (thread.has_suspect || g_stores_pending || g_timed) before_exit(thread);
   thread.finished = true;
   thread.fiber = nullptr;
-  live_lanes[thread.linear / 32] &= ~(1u << thread.linear % 32);
   live--;
   note_progress();
   if (live == 0 || barrier.arrived || grid_barrier.arrived || !warps.empty()) after_exit(thread);
@@ -76,14 +86,20 @@ inline void Block::finish_thread(GpuThread& thread) {
 
 [[gnu::always_inline]] inline void Block::work(Fiber* self) {
   const bool in_order = !random_schedule();
-  while (next_thread < threads.size()) {
+  const KernelBody body = kernel->body;
+  GpuThread* const first = threads.data();
+  const auto count = static_cast<unsigned>(threads.size());
+  auto accesses = accesses_made();
+  while (next_thread < count) {
     const unsigned position = next_thread++;
-    GpuThread& thread = threads[in_order ? position : thread_at(*this, position)];
+    GpuThread& thread = first[in_order ? position : thread_at(*this, position)];
     self->gpu = &thread;
     thread.fiber = self;
-    g_stats.threads++;
+    g_here.thread = thread;
     if (g_timed) begin_thread(*this);
-    kernel->body.invoke(kernel->body.closure);
+    body.invoke(body.closure);
+    if (accesses_made() != accesses) thread.touched_memory = true;
+    accesses = accesses_made();
     finish_thread(thread);
   }
   self->gpu = nullptr;
@@ -135,6 +151,8 @@ void Block::run() {
   queued = true;
   activate_device(kernel->device);
   if (threads.empty()) make_threads();
+  g_here = {{}, index, kernel->config.block, kernel->config.grid};
+  g_plain_device = g_watching ? kWatchedThreads : kernel->device;
   while (begin_turn()) {
     while (Fiber* fiber = next_fiber()) {
       resume(fiber);
@@ -142,6 +160,8 @@ void Block::run() {
     // Another block, stream or message may come between, in any order.
     if (live && random_schedule() && (gives_way || random_below(4) == 0)) break;
   }
+  g_here = kNowhere;
+  g_plain_device = kNoThread;
   queued = gives_way = false;
   if (live == 0) {
     order_block(*this);
@@ -182,26 +202,6 @@ void order_block(Block& block) {
   block.clock.forget_puts();
 }
 
-uint3 thread_index() {
-  const GpuThread* thread = current_thread();
-  return thread ? thread->index : uint3{0, 0, 0};
-}
-uint3 block_index() {
-  const GpuThread* thread = current_thread();
-  return thread ? thread->block->index : uint3{0, 0, 0};
-}
-dim3 block_dimension() {
-  const GpuThread* thread = current_thread();
-  return thread ? thread->block->kernel->config.block : dim3();
-}
-dim3 grid_dimension() {
-  const GpuThread* thread = current_thread();
-  return thread ? thread->block->kernel->config.grid : dim3();
-}
-unsigned lane_index() {
-  const GpuThread* thread = current_thread();
-  return thread ? thread->linear % 32u : 0;
-}
 bool on_device() { return current_thread() != nullptr; }
 
 }  // namespace warploom

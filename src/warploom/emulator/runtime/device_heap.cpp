@@ -60,9 +60,18 @@ bool is_foreign(void* pointer) {
   return true;
 }
 
+// Of the host: large buffers are touched as a whole, as a rule.
+void* with_huge_pages(void* memory, std::size_t bytes) {
+  constexpr std::size_t kLarge = 4 << 20;
+  if (memory && bytes >= kLarge) prefer_huge_pages(memory, bytes);
+  return memory;
+}
+
 void* make(std::size_t bytes, std::size_t alignment) {
   if (current_thread()) return heap_allocate(bytes);
-  return alignment ? ::operator new(bytes, std::align_val_t{alignment}) : ::operator new(bytes);
+  return with_huge_pages(
+      alignment ? ::operator new(bytes, std::align_val_t{alignment}) : ::operator new(bytes),
+      bytes);
 }
 
 void destroy(void* pointer, std::size_t alignment) {
@@ -80,7 +89,7 @@ using namespace warploom;
 // Names as the linker makes them: the mangled ones are operator new and delete in their forms.
 extern "C" {
 void* __wrap_malloc(std::size_t bytes) {
-  return current_thread() ? heap_allocate(bytes) : std::malloc(bytes);
+  return current_thread() ? heap_allocate(bytes) : with_huge_pages(std::malloc(bytes), bytes);
 }
 void __wrap_free(void* pointer) {
   if (current_thread()) return heap_free(pointer);

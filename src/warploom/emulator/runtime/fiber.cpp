@@ -246,7 +246,6 @@ Fiber* create_block_fiber(Block& block) {
   fiber->block = &block;
   fiber->process = block.kernel->process;
   fiber->device = block.kernel->device;
-  fiber->budget = 0;
   fiber->has_polled = false;
   if (!g_timed) return fiber;
   fiber->time = fiber->waited = fiber->communicated = fiber->loading = 0;

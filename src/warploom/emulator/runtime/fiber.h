@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "../include/warploom/device.h"
 #include "stats.h"
 
 namespace warploom {
@@ -50,7 +51,6 @@ struct alignas(64) Fiber : Context {
   bool has_polled = false;             // `polled` means something
   bool in_exception = false;           // `exceptions` are to be put back
   int device = kNoDevice;              // whose memory it may touch without a second look
-  uint32_t budget = 0;                 // accesses since it last yielded
   uint32_t kernel = 0;                 // the number of the one that it worked for last
   const WaitReason* reason = nullptr;  // while it is Blocked
   char* stack = nullptr;               // lowest address
@@ -112,6 +112,8 @@ inline bool in_gpu_stack(const void* address) {
   g_stats.switches++;
   g_current = fiber;
   fiber->state = FiberState::Running;
+  // A GpuThread begins with its place.
+  if (fiber->gpu) g_here.thread = *reinterpret_cast<const ThreadPlace*>(fiber->gpu);
   if (!fiber->in_exception) return;
   fiber->in_exception = false;
   for (int i = 0; i < 2; i++) g_exceptions[i] = fiber->exceptions[i];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_set>
+#include <vector>
 
 #include "history.h"
 #include "kernel.h"
@@ -70,9 +71,11 @@ std::string describe_memory(const void* p, OpId mover, Frames& origin) {
 }  // namespace
 
 void fill_fresh(uintptr_t start, std::size_t bytes) {
-  const uint32_t word = g_config.fresh_word;
-  std::fill_n(reinterpret_cast<uint32_t*>(start), bytes / 4, word);
-  std::memcpy(reinterpret_cast<char*>(start) + bytes / 4 * 4, &word, bytes % 4);
+  constexpr std::size_t kWords = 1024;
+  static const std::vector<uint32_t> page(kWords, g_config.fresh_word);
+  for (std::size_t at = 0; at < bytes; at += kWords * 4) {
+    std::memcpy(reinterpret_cast<char*>(start + at), page.data(), std::min(kWords * 4, bytes - at));
+  }
 }
 
 void note_fresh_read(const void* p, std::size_t bytes, uint32_t pc) {

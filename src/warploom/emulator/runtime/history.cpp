@@ -133,6 +133,13 @@ Record make_record(const Actor& actor, unsigned mask, bool atomic) {
           record_bits(actor.pc, actor.thread, mask, atomic, actor.time)};
 }
 
+void prefer_huge_history(uintptr_t start, std::size_t bytes) {
+  if (!g_config.race) return;
+  const Granule* first = &granule_of(start);
+  const Granule* last = &granule_of(start + bytes);
+  prefer_huge_pages(first, static_cast<std::size_t>(last - first) * sizeof(Granule));
+}
+
 void forget_history(const void* start, std::size_t bytes) {
   if (!g_config.race || bytes == 0 || !in_arena(start)) return;
   auto address = reinterpret_cast<uintptr_t>(start) & ~uintptr_t{3};

@@ -15,11 +15,16 @@
 
 namespace warploom {
 
+bool g_watching = false;
+int g_plain_device = kNoThread;
+int g_accesses_left = kAccessesInTurn;
+
 namespace {
 
 #define HOT [[gnu::always_inline]] inline
+#define RETURN_ADDRESS __builtin_return_address(0)  // of the function that this is inlined into
 
-constexpr uint32_t kBudget = 1 << 16;  // accesses between two turns
+int g_host_accesses_left = kAccessesInTurn;
 
 // Accesses outside of the emulated memory: a thread's own stack, the program's globals, the heap.
 void unshadowed_access(const void* p, std::size_t bytes, bool write) {
@@ -51,10 +56,7 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
   g_stats.accesses++;
   if (write) note_progress();
   GpuThread* thread = g_current->gpu;
-  if (thread) {
-    thread->touched_memory = true;
-    if (g_timed) meter_access(p, bytes, write);
-  }
+  if (thread && g_timed) meter_access(p, bytes, write);
   if (!check_access(p, bytes, write) || !g_config.race) return;
   if (thread && variable) know_variable(reinterpret_cast<uintptr_t>(p));
   const uint32_t pc = program_offset(return_address);
@@ -76,19 +78,27 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
                   .hint = "a GPU traps there: round the offset, or use narrower elements"});
 }
 
+// Is it memory that host code may touch only as the rules of devices have it?
+HOT bool watched_on_host(const void* p) {
+  return in_arena(p) || g_host_watched.holds(reinterpret_cast<uintptr_t>(p));
+}
+
+// Memory that a GPU thread may touch, of its own device, or pinned: found where it was last.
+HOT bool in_known_allocation(const Fiber& self, uintptr_t start, std::size_t bytes) {
+  const KnownAllocation& known = known_allocation(start);
+  return known.holds(start, bytes) && (known.device == self.device || known.device < 0);
+}
+
 // Is it an access of a GPU thread to live memory that it may touch: of its own device or block,
 // pinned, or a variable? False: it needs a closer look. `distance`: see quick_access.
 HOT bool plainly_allowed(const Fiber& self, uintptr_t start, uintptr_t end, uintptr_t& distance) {
-  const KnownPage& known = known_page(start);
-  if (known.page == start >> 12 && (known.device == self.device || known.device < 0)) {
-    return start >= known.start && end <= known.end;
-  }
   if (start - kSharedBase < kPinnedBase - kSharedBase) {
     for (const Block::Hit& hit : self.block->hits) {
       if (start >= hit.start && end <= hit.end) return true;
     }
     return false;
   }
+  if (in_known_allocation(self, start, end - start)) return true;
   const KnownVariable& variable = known_variable(start);
   distance = variable.distance;
   return start >= variable.start && end <= variable.end;
@@ -107,31 +117,16 @@ template <unsigned bytes, bool write>
   quick_access<bytes, write>(ThreadViewer(*self.gpu), start, distance, pc);
 }
 
-// Without a stack frame: the stacks of many threads do not fit into the first cache.
-template <unsigned bytes, bool write>
-[[gnu::noinline]] void on_thread_access(const void* p, const void* return_address) {
-  const Fiber& self = *g_current;
-  const auto start = reinterpret_cast<uintptr_t>(p);
-  uintptr_t distance = 0;
-  if (!plainly_allowed(self, start, start + bytes, distance)) {
-    if (!in_gpu_stack(p)) on_other_access(p, bytes, write, return_address);
-    return;
-  }
-  g_stats.accesses++;
-  if (write) note_progress();
-  self.gpu->touched_memory = true;
-  if (g_config.race || g_timed) watch_access<bytes, write>(start, distance, return_address);
-}
-
 // Pinned and managed memory has a history; the rest of the host's is looked at only while a copy
 // may still change it.
 template <unsigned bytes, bool write>
 [[gnu::noinline]] void on_host_access(const void* p, const void* return_address) {
+  if (--g_host_accesses_left <= 0) spend_budget();
+  if (!watched_on_host(p)) return;
   const Fiber& self = *g_current;
   const auto start = reinterpret_cast<uintptr_t>(p);
-  const KnownPage& known = known_page(start);
-  const bool allowed = known.page == start >> 12 && known.device < 0 && start >= known.start &&
-                       start + bytes <= known.end;
+  const KnownAllocation& known = known_allocation(start);
+  const bool allowed = known.device < 0 && known.holds(start, bytes);
   if (!allowed || !g_config.race || !self.host || !self.host->op) {
     on_other_access(p, bytes, write, return_address);
     return;
@@ -144,48 +139,77 @@ template <unsigned bytes, bool write>
   quick_access<bytes, write>(HostViewer(*self.host), start, 0, pc);
 }
 
-// Memory of the host alone, which no copy may still change?
-HOT bool unremarkable(const void* p) {
-  const auto address = reinterpret_cast<uintptr_t>(p);
-  return !in_arena(p) && !host_copies_pending() &&
-         (address < g_variables_start || address >= g_variables_end);
+template <unsigned bytes, bool write, bool aligned>
+[[gnu::noinline]] void on_thread_access(const void* p, const void* return_address);
+
+// The budget is spent, or the address is no multiple of the width.
+template <unsigned bytes, bool write, bool aligned>
+[[gnu::noinline, gnu::cold]] void on_rare_access(const void* p, const void* return_address) {
+  if (aligned && reinterpret_cast<uintptr_t>(p) % bytes) report_misaligned(p, bytes, write);
+  if (g_accesses_left <= 0) spend_budget();
+  g_accesses_left++;  // it has been counted
+  on_thread_access<bytes, write, false>(p, return_address);
 }
 
-template <unsigned bytes, bool write>
-HOT void on_plain_access(const Fiber& self, const void* p, const void* return_address) {
-  if (self.gpu) {
-    on_thread_access<bytes, write>(p, return_address);
-  } else if (!unremarkable(p)) {
+// Without a stack frame: the stacks of many threads do not fit into the first cache.
+template <unsigned bytes, bool write, bool aligned>
+[[gnu::noinline]] void on_thread_access(const void* p, const void* return_address) {
+  const Fiber& self = *g_current;
+  const auto start = reinterpret_cast<uintptr_t>(p);
+  if (--g_accesses_left <= 0 || (aligned && start % bytes)) [[unlikely]]
+    return on_rare_access<bytes, write, aligned>(p, return_address);
+  uintptr_t distance = 0;
+  if (!plainly_allowed(self, start, start + bytes, distance)) {
+    g_stats.accesses--;
+    if (!in_gpu_stack(p)) on_other_access(p, bytes, write, return_address);
+    return;
+  }
+  if (write) note_progress();
+  if (g_watching) watch_access<bytes, write>(start, distance, return_address);
+}
+
+template <unsigned bytes, bool write, bool aligned>
+[[gnu::noinline]] void on_watched_access(const void* p, const void* return_address) {
+  if (!g_current) [[unlikely]]
+    return;
+  if (g_current->gpu) {
+    on_thread_access<bytes, write, aligned>(p, return_address);
+  } else {
     on_host_access<bytes, write>(p, return_address);
   }
 }
 
-template <unsigned bytes, bool write, bool aligned>
-[[gnu::noinline, gnu::cold]] void on_rare_access(const void* p, const void* return_address) {
-  if (aligned && reinterpret_cast<uintptr_t>(p) % bytes) report_misaligned(p, bytes, write);
-  if (g_current->budget >= kBudget) spend_budget();
-  on_plain_access<bytes, write>(*g_current, p, return_address);
-}
-
-// All calls are the last thing done, so that host code needs no stack frame here.
+// Most accesses end here, where they are not watched. There is one way on and no call before it, so
+// that the hook makes no stack frame.
 template <unsigned bytes, bool write, bool aligned = false>
-HOT void on_access(const void* p, const void* return_address) {
-  Fiber* self = g_current;
-  if (!self) [[unlikely]]
-    return;
-  const bool crooked = aligned && reinterpret_cast<uintptr_t>(p) % bytes;
-  if (++self->budget >= kBudget || crooked) [[unlikely]] {
-    on_rare_access<bytes, write, aligned>(p, return_address);
+HOT void on_access(const void* p) {
+  const auto start = reinterpret_cast<uintptr_t>(p);
+  const int device = g_plain_device;
+  if (device >= 0) {
+    const KnownAllocation& known = known_allocation(start);
+    if ((aligned ? known.holds_aligned(start, bytes) : known.holds(start, bytes)) &&
+        known.device == device && !(aligned && start % bytes) && g_accesses_left > 1) {
+      g_accesses_left--;
+      if (write) note_progress();
+      return;
+    }
+  } else if (device == kNoThread && g_host_accesses_left > 1 && !watched_on_host(p)) {
+    g_host_accesses_left--;
     return;
   }
-  on_plain_access<bytes, write>(*self, p, return_address);
+  on_watched_access<bytes, write, aligned>(p, RETURN_ADDRESS);
 }
 
 void on_range(const void* p, std::size_t bytes, bool write, const void* return_address) {
   Fiber* self = g_current;
   if (!self) return;
-  if (++self->budget >= kBudget) spend_budget();
-  if (!self->gpu && unremarkable(p)) return;
+  int& left = self->gpu ? g_accesses_left : g_host_accesses_left;
+  if (--left <= 0) spend_budget();
+  if (self->gpu) {
+    g_stats.accesses--;  // counted below
+  } else if (!watched_on_host(p)) {
+    return;
+  }
   on_other_access(p, bytes, write, return_address);
 }
 
@@ -221,8 +245,12 @@ void note_poll(const void* address, unsigned bytes) {
 }
 
 void spend_budget() {
-  Fiber* self = g_current;
-  self->budget = 0;
+  if (g_current->gpu) {
+    g_stats.accesses = accesses_made();
+    g_accesses_left = kAccessesInTurn;
+  } else {
+    g_host_accesses_left = kAccessesInTurn;
+  }
   // A loop over plain reads that waits for a change, or a long computation: both go on later.
   static uint64_t seen = 0;
   if (g_progress == seen) {
@@ -240,29 +268,28 @@ using warploom::on_range;
 using warploom::on_volatile;
 using warploom::require_aligned;
 
-#define RETURN_ADDRESS __builtin_return_address(0)
-#define HOOKS(n)                                                                     \
-  void __tsan_read##n(void* p) { on_access<n, false, true>(p, RETURN_ADDRESS); }     \
-  void __tsan_write##n(void* p) { on_access<n, true, true>(p, RETURN_ADDRESS); }     \
-  void __tsan_unaligned_read##n(void* p) { on_access<n, false>(p, RETURN_ADDRESS); } \
-  void __tsan_unaligned_write##n(void* p) { on_access<n, true>(p, RETURN_ADDRESS); } \
-  void __tsan_read_write##n(void* p) {                                               \
-    on_access<n, false, true>(p, RETURN_ADDRESS);                                    \
-    on_access<n, true>(p, RETURN_ADDRESS);                                           \
-  }                                                                                  \
-  void __tsan_unaligned_read_write##n(void* p) {                                     \
-    on_access<n, false>(p, RETURN_ADDRESS);                                          \
-    on_access<n, true>(p, RETURN_ADDRESS);                                           \
-  }                                                                                  \
-  void __tsan_volatile_read##n(void* p) {                                            \
-    require_aligned(p, n, false);                                                    \
-    on_volatile(p, n, false);                                                        \
-  }                                                                                  \
-  void __tsan_volatile_write##n(void* p) {                                           \
-    require_aligned(p, n, true);                                                     \
-    on_volatile(p, n, true);                                                         \
-  }                                                                                  \
-  void __tsan_unaligned_volatile_read##n(void* p) { on_volatile(p, n, false); }      \
+#define HOOKS(n)                                                                \
+  void __tsan_read##n(void* p) { on_access<n, false, true>(p); }                \
+  void __tsan_write##n(void* p) { on_access<n, true, true>(p); }                \
+  void __tsan_unaligned_read##n(void* p) { on_access<n, false>(p); }            \
+  void __tsan_unaligned_write##n(void* p) { on_access<n, true>(p); }            \
+  void __tsan_read_write##n(void* p) {                                          \
+    on_access<n, false, true>(p);                                               \
+    on_access<n, true>(p);                                                      \
+  }                                                                             \
+  void __tsan_unaligned_read_write##n(void* p) {                                \
+    on_access<n, false>(p);                                                     \
+    on_access<n, true>(p);                                                      \
+  }                                                                             \
+  void __tsan_volatile_read##n(void* p) {                                       \
+    require_aligned(p, n, false);                                               \
+    on_volatile(p, n, false);                                                   \
+  }                                                                             \
+  void __tsan_volatile_write##n(void* p) {                                      \
+    require_aligned(p, n, true);                                                \
+    on_volatile(p, n, true);                                                    \
+  }                                                                             \
+  void __tsan_unaligned_volatile_read##n(void* p) { on_volatile(p, n, false); } \
   void __tsan_unaligned_volatile_write##n(void* p) { on_volatile(p, n, true); }
 
 extern "C" {

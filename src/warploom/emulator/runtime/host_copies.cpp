@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "report.h"
+#include "variables.h"
 #include "world.h"
 
 namespace warploom {
 
 int g_host_copies = 0;
+HostRange g_host_watched;
 
 namespace {
 
@@ -32,10 +34,16 @@ bool settled(const Watch& watch, const HostThread& host) {
 
 }  // namespace
 
+void update_host_watched() {
+  g_host_watched = {g_variables_start, g_variables_end - g_variables_start};
+  if (host_copies_pending()) g_host_watched = {0, ~uintptr_t{0}};
+}
+
 int watch_host_copy(const void* target, std::size_t bytes, const Frames& where) {
   g_watches.push_back(
       {g_next, static_cast<const char*>(target), bytes, &current_process(), 0, where});
   g_host_copies++;
+  update_host_watched();
   return g_next++;
 }
 
@@ -57,6 +65,7 @@ void check_host_copies(const void* p, std::size_t bytes, bool write) {
     if (settled(watch, host)) {
       g_watches.erase(g_watches.begin() + static_cast<long>(i));
       g_host_copies--;
+      update_host_watched();
       continue;
     }
     if (start < watch.start + watch.bytes && watch.start < start + bytes) {

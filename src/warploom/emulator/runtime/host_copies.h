@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "fiber.h"
 #include "race.h"
@@ -10,6 +11,15 @@ namespace warploom {
 
 extern int g_host_copies;  // ranges that are watched
 inline bool host_copies_pending() { return g_host_copies != 0; }
+
+// Ordinary memory of the host that needs a look at each access of host code: the variables of
+// devices, and everything while copies are pending.
+struct HostRange {
+  uintptr_t start = 0, bytes = 0;
+  bool holds(uintptr_t address) const { return address - start < bytes; }
+};
+extern HostRange g_host_watched;
+void update_host_watched();  // copies or variables have come or gone
 
 // The copy `op` (known once it has started; 0 before) will write `bytes` at `target`.
 int watch_host_copy(const void* target, std::size_t bytes, const Frames& where);

@@ -62,9 +62,6 @@ std::unique_ptr<Block> make_block(Kernel& kernel, uint64_t number) {
   const auto threads = static_cast<unsigned>(volume(kernel.config.block));
   block->live = threads;
   block->warp_base.assign((threads + 31) / 32, 0);
-  block->last_meeting.assign((threads + 31) / 32, nullptr);
-  block->live_lanes.assign((threads + 31) / 32, ~0u);
-  if (threads % 32) block->live_lanes.back() = (1u << threads % 32) - 1;
   block->clock = kernel.before;
   return block;
 }

@@ -20,9 +20,7 @@ struct Kernel;
 struct Block;
 
 // What every thread touches comes first, in one cache line.
-struct alignas(64) GpuThread {
-  uint3 index;
-  uint16_t linear = 0;
+struct alignas(64) GpuThread : ThreadPlace {
   bool finished = false;
   bool touched_memory = false;  // it did more than return early
   bool has_own_clock = false;   // it acquired something that its block has not
@@ -121,12 +119,13 @@ struct Block final : Runnable {
   std::map<unsigned, BarrierState> named_barriers;
   std::map<unsigned, std::vector<char>> part_memory;  // of tiles of several warps
   std::vector<std::unique_ptr<WarpState>> warps;
-  std::vector<WarpState*> last_meeting;  // by warp: the state that it used last
-  std::vector<unsigned> live_lanes;      // by warp
-  bool saw_narrow_scope = false;         // a release whose scope did not reach one of its threads
-  bool has_pending = false;              // some thread has read what a later fence would acquire
-  bool has_fenced = false;               // some thread has made a fence
-  bool gives_way = false;                // a thread of it was preempted: others come first
+  // By warp, once there are any `warps`: the state that it used last, and who has not ended.
+  std::vector<WarpState*> last_meeting;
+  std::vector<unsigned> live_lanes;
+  bool saw_narrow_scope = false;  // a release whose scope did not reach one of its threads
+  bool has_pending = false;       // some thread has read what a later fence would acquire
+  bool has_fenced = false;        // some thread has made a fence
+  bool gives_way = false;         // a thread of it was preempted: others come first
   // Happens-before inside of the block.
   Clock clock;
   uint32_t time = 1, base = 1;
@@ -141,6 +140,7 @@ struct Block final : Runnable {
 
  private:
   void make_threads();
+  void place_threads();
   Fiber* next_turn();
   bool begin_turn();
   bool start_worker();
@@ -206,7 +206,7 @@ const std::vector<Kernel*>& running_kernels();
 void order_block(Block& block);
 // A thread has ended: barriers and warp operations that waited for it may go on.
 void barrier_after_exit(Block& block);
-void warps_after_exit(Block& block);
+void warps_after_exit(Block& block, const GpuThread& thread);
 void grid_barrier_after_exit(Block& block);
 // Nobody else can come: tells gathered threads who is with them. False if there are none.
 bool release_gatherings(Block& block);

@@ -135,6 +135,7 @@ int main(int argc, char** argv) {
   }
   g_started = now();
   read_config();
+  g_watching = g_config.race || g_timed;
   open_report();
   start_trace(g_config.trace);
   create_arena(g_config.ranks, g_config.device_memory);

@@ -19,7 +19,7 @@
 
 namespace warploom {
 
-KnownPage g_known_pages[kKnownPages];
+KnownAllocation g_known_allocations[kKnownAllocations];
 
 namespace {
 
@@ -38,7 +38,9 @@ struct Arena {
 std::vector<Arena> g_device_arenas;
 Arena g_pinned;
 
-void drop_cache() { std::fill(std::begin(g_known_pages), std::end(g_known_pages), KnownPage{}); }
+void drop_cache() {
+  std::fill(std::begin(g_known_allocations), std::end(g_known_allocations), KnownAllocation{});
+}
 
 void map_fixed(uintptr_t start, std::size_t bytes) {
   void* got = mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE,
@@ -72,8 +74,10 @@ void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
   const std::size_t align = kind == AllocKind::NcclMemAlloc ? kNcclAlignment : step;
   const std::size_t span = (bytes + (heap ? kHeapAlignment : kGuard) + step - 1) / step * step;
   uintptr_t start = (arena.top + align - 1) / align * align;
-  if (start + span <= arena.end) {
+  const bool untouched = start + span <= arena.end;
+  if (untouched) {
     arena.top = start + span;
+    prefer_huge_pages(reinterpret_cast<void*>(start), bytes);
   } else {
     start = reuse_freed(arena, span);
     if (!start || start % align) return nullptr;
@@ -82,7 +86,11 @@ void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
   Allocation& entry = arena.allocations[start];
   entry = {start, bytes, kind, device, true, 0, 0, where, {}};
   fill_fresh(start, bytes);
-  forget_history(reinterpret_cast<void*>(start), bytes);
+  if (untouched) {
+    prefer_huge_history(start, bytes);
+  } else {
+    forget_history(reinterpret_cast<void*>(start), bytes);
+  }
   return reinterpret_cast<void*>(start);
 }
 
@@ -294,14 +302,12 @@ void* allocate_pinned(std::size_t bytes, AllocKind kind, const Frames& where) {
 
 Allocation* find_allocation(const void* p) {
   const auto address = reinterpret_cast<uintptr_t>(p);
-  KnownPage& known = known_page(address);
-  if (known.page == address >> 12 && address >= known.start && address < known.end) {
-    return known.allocation;
-  }
+  KnownAllocation& known = known_allocation(address);
+  if (known.holds(address, 1)) return known.allocation;
   Arena* arena = arena_of(p);
   Allocation* found = arena ? find_in(*arena, address) : nullptr;
   if (found && found->live) {
-    known = {address >> 12, found->start, found->start + found->bytes, found->device, found};
+    known = {found->start, found->bytes, found, found->device};
   }
   return found;
 }
@@ -326,6 +332,14 @@ bool revive(Allocation* allocation) {
   arena.used += allocation->bytes;
   fill_fresh(allocation->start, allocation->bytes);
   return true;
+}
+
+void prefer_huge_pages(const void* start, std::size_t bytes) {
+  constexpr std::size_t kHugePage = 2 << 20;
+  const auto address = reinterpret_cast<uintptr_t>(start);
+  const uintptr_t first = (address + kHugePage - 1) & ~(kHugePage - 1);
+  const uintptr_t last = (address + bytes) & ~(kHugePage - 1);
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }
 
 std::size_t free_bytes(int device) {

@@ -67,17 +67,28 @@ void release(Allocation* allocation, const Frames& where);
 bool revive(Allocation* allocation);
 
 // Live allocations by page: most accesses hit the one that the last access to the page hit.
-struct KnownPage {
-  uintptr_t page = 0, start = 0, end = 0;
-  int device = 0;
+struct KnownAllocation {
+  uintptr_t start = 0, bytes = 0;
   Allocation* allocation = nullptr;
+  int device = 0;
+
+  // Does it hold the `width` bytes at `address`?
+  bool holds(uintptr_t address, std::size_t width) const {
+    return address >= start && address - start + width <= bytes;
+  }
+  // The same for an address that is a multiple of `width`, as starts of allocations are.
+  bool holds_aligned(uintptr_t address, std::size_t width) const {
+    return address - start + (width - 1) < bytes;
+  }
 };
-constexpr int kKnownPages = 256;
-extern KnownPage g_known_pages[kKnownPages];
-inline KnownPage& known_page(uintptr_t address) {
+constexpr int kKnownAllocations = 256;
+extern KnownAllocation g_known_allocations[kKnownAllocations];
+inline KnownAllocation& known_allocation(uintptr_t address) {
   // Fibonacci hashing (Knuth): arrays of a power of two apart must not share an entry.
-  return g_known_pages[(address >> 12) * 0x9E3779B97F4A7C15 >> 56];
+  return g_known_allocations[static_cast<uint32_t>(address >> 12) * 0x9E3779B1u >> 24];
 }
+// Memory that will be touched as a whole: fewer and larger pages, where whole ones lie in it.
+void prefer_huge_pages(const void* start, std::size_t bytes);
 std::size_t free_bytes(int device);
 std::size_t total_bytes();
 

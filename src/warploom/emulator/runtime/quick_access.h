@@ -21,7 +21,7 @@ class ThreadViewer {
         block_(*thread.block),
         op_(block_.op),
         number_(block_.number),
-        thread_(thread.linear),
+        thread_(static_cast<uint16_t>(thread.linear)),
         base_(block_.base) {}
 
   // Is there nothing to say of this record? False: it needs a closer look.

@@ -217,7 +217,7 @@ Actor current_actor(uint32_t pc) {
     const Block& block = *thread->block;
     return {.op = block.op,
             .block = block.number,
-            .thread = thread->linear,
+            .thread = static_cast<uint16_t>(thread->linear),
             .time = block.time,
             .base = block.base,
             .warp_base = block.warp_base[thread->linear / 32],

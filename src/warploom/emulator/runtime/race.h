@@ -65,6 +65,8 @@ void settle_stores();
 // The running GPU thread does an atomic on `address`, or ends (nullptr): decides on its suspect.
 void settle_suspect(const void* address);
 
+// The history of a range will be touched as a whole.
+void prefer_huge_history(uintptr_t start, std::size_t bytes);
 // Forget the history of a range: it was freed, or given to a new owner.
 void forget_history(const void* address, std::size_t bytes);
 

@@ -4,13 +4,22 @@
 namespace warploom {
 
 struct Stats {
-  unsigned long long switches = 0, threads = 0, kernels = 0, accesses = 0, puts = 0;
+  unsigned long long switches = 0, threads = 0, kernels = 0, puts = 0;
+  unsigned long long accesses = 0;  // less those of the present turn: see accesses_made
   // How data went from rank to rank, in bytes; `host_calls` counts collectives, sends, receives.
   unsigned long long put_bytes = 0, peer_bytes = 0;
   unsigned long long host_calls = 0, host_bytes = 0, copied_bytes = 0, staged_bytes = 0,
                      mpi_bytes = 0;
 };
 extern Stats g_stats;
+
+// Plain accesses of GPU threads are counted down, until others may have their turn.
+constexpr int kAccessesInTurn = 1 << 16;
+extern int g_accesses_left;
+// Of GPU threads, and of hosts to memory that devices can reach; plain or atomic.
+inline unsigned long long accesses_made() {
+  return g_stats.accesses + static_cast<unsigned long long>(kAccessesInTurn - g_accesses_left);
+}
 
 double seconds_since_start();
 

@@ -8,6 +8,7 @@
 #include "../include/cuda_runtime.h"
 #include "cuda_error.h"
 #include "graph.h"
+#include "host_copies.h"
 #include "memory.h"
 #include "report.h"
 #include "stream.h"
@@ -103,6 +104,7 @@ void register_variable(const void* address, std::size_t bytes, const char* name,
   g_variables[start] = variable;
   if (!g_variables_start || start < g_variables_start) g_variables_start = start;
   g_variables_end = std::max(g_variables_end, start + bytes);
+  update_host_watched();
 }
 
 // Symbols are globals of the program: each rank has its own copy.

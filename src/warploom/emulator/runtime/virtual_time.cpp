@@ -24,7 +24,7 @@ double g_slept = 0;
 double virtual_ns() {
   if (g_timed) return time_now();
   const Stats& s = g_stats;
-  return g_slept + static_cast<double>(s.accesses) + 5.0 * static_cast<double>(s.threads) +
+  return g_slept + static_cast<double>(accesses_made()) + 5.0 * static_cast<double>(s.threads) +
          2000.0 * static_cast<double>(s.kernels) + 1000.0 * static_cast<double>(s.puts);
 }
 
@@ -46,8 +46,8 @@ long long device_clock() {
   }
   static unsigned long long accesses = 0;
   static double step = 1;
-  step = accesses == g_stats.accesses ? std::min(step * 1.125, 1e6) : 1;
-  accesses = g_stats.accesses;
+  step = accesses == accesses_made() ? std::min(step * 1.125, 1e6) : 1;
+  accesses = accesses_made();
   g_slept += step;
   return static_cast<long long>(virtual_ns());
 }

@@ -15,6 +15,16 @@ unsigned lanes_of(const Block& block, unsigned warp) {
   return left >= 32 ? ~0u : (1u << left) - 1;
 }
 
+// The first warp operation of a block: only such blocks keep count of their lanes.
+void begin_warps(Block& block) {
+  const std::size_t warps = (block.threads.size() + 31) / 32;
+  block.last_meeting.assign(warps, nullptr);
+  block.live_lanes.assign(warps, 0);
+  for (const GpuThread& thread : block.threads) {
+    if (!thread.finished) block.live_lanes[thread.linear / 32] |= 1u << thread.linear % 32;
+  }
+}
+
 WarpState& make_state(Block& block, unsigned warp, unsigned mask) {
   block.warps.push_back(std::make_unique<WarpState>());
   WarpState& state = *block.warps.back();
@@ -27,6 +37,7 @@ WarpState& make_state(Block& block, unsigned warp, unsigned mask) {
 }
 
 WarpState& state_of(Block& block, unsigned warp, unsigned mask) {
+  if (block.last_meeting.empty()) begin_warps(block);
   WarpState*& last = block.last_meeting[warp];
   if (last && last->mask == mask) return *last;
   auto same = [&](const auto& s) { return s->warp == warp && s->mask == mask; };
@@ -152,7 +163,8 @@ bool release_gatherings(Block& block) {
   return true;
 }
 
-void warps_after_exit(Block& block) {
+void warps_after_exit(Block& block, const GpuThread& thread) {
+  block.live_lanes[thread.linear / 32] &= ~(1u << thread.linear % 32);
   for (const auto& state : block.warps) {
     if (state->arrived == 0) continue;
     if (state->arrived == (state->mask & block.live_lanes[state->warp])) open_warp(block, *state);

@@ -1,5 +1,4 @@
 // What rewritten user code calls: launches, shared variables, thread indices, barriers, warps.
-// Functions marked `const` may be folded by the compiler: their value is fixed for a thread.
 #pragma once
 
 #include <cstring>
@@ -89,11 +88,27 @@ inline T& shared_variable(const char* name) {
 }
 void* dynamic_shared();
 
-uint3 thread_index() __attribute__((const));
-uint3 block_index() __attribute__((const));
-dim3 block_dimension() __attribute__((const));
-dim3 grid_dimension() __attribute__((const));
-unsigned lane_index() __attribute__((const));
+// Which thread runs, in which block: what the built-in variables show. Host code is in no thread.
+struct ThreadPlace {
+  uint3 index;
+  unsigned linear;
+};
+struct Here {
+  ThreadPlace thread;
+  uint3 block, block_size, grid_size;
+};
+// A constant for the program: it changes only while no thread of the block, and no host code, is
+// under way, so that the compiler may read it once. It has no constructor, or it would be none.
+#ifdef WARPLOOM_EMULATOR
+extern const Here g_here;
+#else
+extern Here g_here;
+#endif
+WARPLOOM_INLINED inline uint3 thread_index() { return g_here.thread.index; }
+WARPLOOM_INLINED inline uint3 block_index() { return g_here.block; }
+WARPLOOM_INLINED inline dim3 block_dimension() { return g_here.block_size; }
+WARPLOOM_INLINED inline dim3 grid_dimension() { return g_here.grid_size; }
+WARPLOOM_INLINED inline unsigned lane_index() { return g_here.thread.linear % 32; }
 
 // `site` is the line of the call: threads that meet at different lines have diverged. Assembly: it
 // hands over to the next thread without a C++ frame in between, and on x86-64 without a call.
