@@ -33,9 +33,9 @@ void set_other(uintptr_t word) { *reinterpret_cast<uint32_t*>(word) = g_config.f
 bool is_fresh(uintptr_t word, OpId& mover) {
   if (!may_be_fresh(word)) return false;
   const Record& last = granule_of(word).write.at(word % kGranule / 4);
-  mover = last.op;
-  if (!last.op) return true;
-  const OpKind kind = op_of(last.op).kind;
+  mover = last.op();
+  if (!last.op()) return true;
+  const OpKind kind = op_of(last.op()).kind;
   return kind == OpKind::Copy || kind == OpKind::Collective || kind == OpKind::Channel;
 }
 

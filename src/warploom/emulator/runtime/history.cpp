@@ -84,7 +84,7 @@ bool CellRun::learn(uint32_t cell, const Record& record) {
   return true;
 }
 
-void Plane::set_in_runs(uint32_t cell, const Record& record) {
+void Plane::set_in_runs(uint32_t cell, Record record) {
   if (new_.holds(cell)) {
     // The same thread again, from another place of the program: one of the places will do.
     Record known = new_.at(cell);
@@ -129,7 +129,7 @@ void create_history(int devices, std::size_t device_bytes) {
 
 Record make_record(const Actor& actor, unsigned mask, bool atomic) {
   const bool put = op_of(actor.op).kind == OpKind::Channel;
-  return {actor.op, put ? actor.time : actor.block,
+  return {Record::who_is(actor.op, put ? actor.time : actor.block),
           record_bits(actor.pc, actor.thread, mask, atomic, actor.time)};
 }
 

@@ -16,10 +16,14 @@ namespace warploom {
 
 // One remembered access. `bits`: pc 27, thread 10, byte mask 4, atomic 1, time 22.
 struct Record {
-  OpId op = 0;
-  uint32_t block = 0;  // of a channel: the put's sequence number
+  uint64_t who = 0;  // operation 32, block 32
   uint64_t bits = 0;
 
+  Record() = default;
+  constexpr Record(uint64_t who_, uint64_t bits_) : who(who_), bits(bits_) {}
+  static constexpr uint64_t who_is(OpId op, uint32_t block) { return uint64_t{block} << 32 | op; }
+  OpId op() const { return static_cast<OpId>(who); }
+  uint32_t block() const { return who >> 32; }  // of a channel: the put's sequence number
   uint32_t pc() const { return static_cast<uint32_t>(bits & 0x7FFFFFF); }
   uint16_t thread() const { return static_cast<uint16_t>(bits >> 27 & 0x3FF); }
   unsigned mask() const { return static_cast<unsigned>(bits >> 37 & 0xF); }
@@ -53,7 +57,7 @@ struct CellRun {
   Record at(uint32_t cell) const {
     const uint32_t thread = first.thread() + ((cell - start) >> cells);
     Record record = first;
-    record.block += thread >> threads;
+    record.who += uint64_t{thread >> threads} << 32;
     record.bits += uint64_t{thread & ((1u << threads) - 1)} << 27;
     record.bits -= uint64_t{first.thread()} << 27;
     return record;
@@ -69,12 +73,14 @@ struct CellRun {
 // or one for each.
 class Plane {
  public:
-  Record at(std::size_t cell) const {
+  [[gnu::always_inline]] Record at(std::size_t cell) const {
     return cells_ ? cells_[cell] : in_runs(static_cast<uint32_t>(cell));
   }
-  void set(std::size_t cell, const Record& record) {
+  // Word by word: a record that was just made lies in registers.
+  [[gnu::always_inline]] void set(std::size_t cell, Record record) {
     if (cells_) {
-      cells_[cell] = record;
+      cells_[cell].who = record.who;
+      cells_[cell].bits = record.bits;
     } else {
       set_in_runs(static_cast<uint32_t>(cell), record);
     }
@@ -85,7 +91,7 @@ class Plane {
     if (cells_ && !(cells_[cell].mask() & ~mask)) cells_[cell] = {};
   }
   void clear(std::size_t cell) {
-    if (at(cell).op == 0) return;
+    if (!at(cell).who) return;
     if (!cells_) spread();
     cells_[cell] = {};
   }
@@ -99,12 +105,12 @@ class Plane {
   bool uniform() const { return !cells_ && !old_.count && !new_.count; }
 
  private:
-  Record in_runs(uint32_t cell) const {
+  [[gnu::noinline]] Record in_runs(uint32_t cell) const {
     if (new_.holds(cell)) return new_.at(cell);
     if (old_.holds(cell)) return old_.at(cell);
     return rest_;
   }
-  void set_in_runs(uint32_t cell, const Record& record);
+  void set_in_runs(uint32_t cell, Record record);
   void spread();
   void collapse();
   Record* cells_ = nullptr;

@@ -19,70 +19,69 @@ class ThreadViewer {
   explicit ThreadViewer(const GpuThread& thread)
       : self_(thread),
         block_(*thread.block),
-        op_(block_.op),
-        number_(block_.number),
-        thread_(static_cast<uint16_t>(thread.linear)),
-        base_(block_.base) {}
+        who_(Record::who_is(block_.op, block_.number)),
+        base_(block_.base),
+        thread_(static_cast<uint16_t>(thread.linear)) {}
 
   // Is there nothing to say of this record? False: it needs a closer look.
-  [[gnu::always_inline]] bool past(const Record& record, bool is_write) const {
-    if (record.op == op_ && record.block == number_) {
-      return record.thread() == thread_ || record.time() < base_;
-    }
-    if (record.op == 0) return true;
-    if (record.op == op_) return false;
-    return record.op == block_.known_ops[record.op % 4] || ended_before(record, is_write);
+  [[gnu::always_inline]] bool past(Record record, bool is_write) const {
+    if (record.who == who_) return record.thread() == thread_ || record.time() < base_;
+    if (record.op() == 0) return true;
+    if (record.op() == op()) return false;
+    return record.op() == block_.known_ops[record.op() % 4] || ended_before(record, is_write);
   }
   // Is it of another thread of this kernel, which nothing can have ordered before us?
-  bool at_once(const Record& record) const {
-    if (record.op != op_ || self_.has_own_clock) return false;
-    if (record.block == number_) return record.time() >= block_.warp_base[thread_ / 32];
-    return !block_.clock.knows_other_blocks(op_, number_) && record.time() != kMaxTime;
+  bool at_once(Record record) const {
+    if (record.op() != op() || self_.has_own_clock) return false;
+    if (record.who == who_) return record.time() >= block_.warp_base[thread_ / 32];
+    return !block_.clock.knows_other_blocks(op(), block_.number) && record.time() != kMaxTime;
   }
   // What this access leaves behind, less its mask.
   Record record(uint32_t pc) const {
-    return {op_, number_, record_bits(pc, thread_, 0, false, block_.time)};
+    return {who_, record_bits(pc, thread_, 0, false, block_.time)};
   }
 
  private:
+  OpId op() const { return static_cast<OpId>(who_); }
   // Is the record of an operation that ended before, as the whole block knows? What a block knows,
   // it does not forget.
-  [[gnu::noinline]] bool ended_before(const Record& record, bool is_write) const {
-    const Op& other = op_of(record.op);
+  [[gnu::noinline]] bool ended_before(Record record, bool is_write) const {
+    const Op& other = op_of(record.op());
     if (other.kind == OpKind::Channel) {
       auto& known = is_write ? block_.known_landing : block_.known_reading;
-      const std::pair put(record.op, record.block);
+      const std::pair put(record.op(), record.block());
       if (known == put) return true;
-      if (is_write ? !knows_landing(block_.clock, other.channel, record.block)
-                   : !knows_reading(block_.clock, other.channel, record.block)) {
+      if (is_write ? !knows_landing(block_.clock, other.channel, record.block())
+                   : !knows_reading(block_.clock, other.channel, record.block())) {
         return false;
       }
       known = put;
       return true;
     }
     if (block_.clock.agent_time(other.agent) < other.time) return false;
-    block_.known_ops[record.op % 4] = record.op;
+    block_.known_ops[record.op() % 4] = record.op();
     return true;
   }
   const GpuThread& self_;
   Block& block_;
-  OpId op_;
-  uint32_t number_;
-  uint16_t thread_;
+  uint64_t who_;
   uint32_t base_;
+  uint16_t thread_;
 };
 
 // A host thread that has an operation for its current tick.
 class HostViewer {
  public:
   explicit HostViewer(const HostThread& host) : host_(host) {}
-  bool past(const Record& record, bool) const {
-    if (record.op == 0 || record.op == host_.op) return true;
-    const Op& other = op_of(record.op);
+  bool past(Record record, bool) const {
+    if (record.op() == 0 || record.op() == host_.op) return true;
+    const Op& other = op_of(record.op());
     return other.kind != OpKind::Channel && host_.clock.agent_time(other.agent) >= other.time;
   }
-  bool at_once(const Record&) const { return false; }
-  Record record(uint32_t pc) const { return {host_.op, 0, record_bits(pc, 0, 0, false, 0)}; }
+  bool at_once(Record) const { return false; }
+  Record record(uint32_t pc) const {
+    return {Record::who_is(host_.op, 0), record_bits(pc, 0, 0, false, 0)};
+  }
 
  private:
   const HostThread& host_;
@@ -91,16 +90,16 @@ class HostViewer {
 constexpr uint64_t mask_bits(unsigned mask) { return uint64_t{mask} << 37; }
 
 // One operation may touch the bytes of a word one after another.
-inline void keep_mask(Record& record, const Record& known) {
+inline Record keep_mask(Record record, Record known) {
   constexpr uint64_t kElsewhere = mask_bits(0xF) | kPlaceBits;
-  if (record.op == known.op && record.block == known.block &&
-      ((record.bits ^ known.bits) & ~kElsewhere) == 0) {
+  if (record.who == known.who && ((record.bits ^ known.bits) & ~kElsewhere) == 0) {
     record.bits |= known.bits & mask_bits(0xF);
   }
+  return record;
 }
 
 // Other bytes of the same word?
-inline bool apart(const Record& one, const Record& other) { return !(one.mask() & other.mask()); }
+inline bool apart(Record one, Record other) { return !(one.mask() & other.mask()); }
 
 // False: nothing was done.
 template <class Viewer>
@@ -121,7 +120,7 @@ template <class Viewer>
   }
   Plane& reads = granule.reads[slot];
   const Record known = reads.at(cell);
-  keep_mask(record, known);
+  record = keep_mask(record, known);
   if (known != record) reads.set(cell, record);
   return true;
 }
@@ -136,7 +135,7 @@ template <class Viewer>
     if (!viewer.past(read, false) && !apart(read, record)) return false;
   }
   for (Plane& reads : granule.reads) reads.drop(cell, record.mask());
-  keep_mask(record, known);
+  record = keep_mask(record, known);
   if (known != record) granule.write.set(cell, record);
   return true;
 }
@@ -154,8 +153,8 @@ inline unsigned bytes_in_word(uintptr_t word, uintptr_t start, uintptr_t end) {
 
 template <bool write, class Viewer>
 [[gnu::always_inline]] inline void quick_word(const Viewer& viewer, uintptr_t word,
-                                              uintptr_t distance, unsigned mask,
-                                              const Record& plain, uint32_t pc) {
+                                              uintptr_t distance, unsigned mask, Record plain,
+                                              uint32_t pc) {
   Granule& granule = granule_of(word);
   const std::size_t cell = word % kGranule / 4;
   Record record = plain;

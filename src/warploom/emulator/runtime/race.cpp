@@ -46,31 +46,31 @@ bool ordered_in_block(const Record& record, const Actor& actor) {
 }
 
 bool ordered(const Record& record, const Actor& actor, bool record_is_write) {
-  const Op& op = op_of(record.op);
+  const Op& op = op_of(record.op());
   const Clock& clock = *actor.clock;
   if (op.kind == OpKind::Channel) {
-    return record_is_write ? knows_landing(clock, op.channel, record.block)
-                           : knows_reading(clock, op.channel, record.block);
+    return record_is_write ? knows_landing(clock, op.channel, record.block())
+                           : knows_reading(clock, op.channel, record.block());
   }
-  if (record.op == actor.op) {
+  if (record.op() == actor.op) {
     if (op.kind != OpKind::Kernel) return true;
-    if (record.block == actor.block && ordered_in_block(record, actor)) return true;
+    if (record.block() == actor.block && ordered_in_block(record, actor)) return true;
   } else if (clock.agent_time(op.agent) >= op.time) {
     return true;
   }
   if (op.kind != OpKind::Kernel) return false;
   return record.time() == kMaxTime ||
-         clock.covers_block(record.op, record.block, record.thread(), record.time());
+         clock.covers_block(record.op(), record.block(), record.thread(), record.time());
 }
 
 // Compare-and-swap loops begin with a plain read of what others change atomically.
 bool suspect_only(const Record& record, const Actor& actor, Kind kind) {
-  return kind == Kind::Read && record.atomic() && record.op == actor.op && current_thread();
+  return kind == Kind::Read && record.atomic() && record.op() == actor.op && current_thread();
 }
 
 // A read that came before another thread's atomic: only the other order can show a stale value.
 bool harmless_order(const Record& read, const Actor& actor, Kind kind) {
-  return kind == Kind::AtomicWrite && read.op == actor.op;
+  return kind == Kind::AtomicWrite && read.op() == actor.op;
 }
 
 void remember_suspect(const Record& write, const Actor& actor, const void* p) {
@@ -97,7 +97,7 @@ struct Access {
 };
 
 bool conflicts(const Access& access, const Record& record, bool is_write) {
-  return record.op && (record.mask() & access.mask) && !(access.atomic() && record.atomic()) &&
+  return record.op() && (record.mask() & access.mask) && !(access.atomic() && record.atomic()) &&
          !ordered(record, access.actor, is_write);
 }
 
@@ -106,7 +106,7 @@ void check_write(const Access& access, const Record& write) {
   const Actor& actor = access.actor;
   if (suspect_only(write, actor, access.kind)) {
     remember_suspect(write, actor, access.place());
-  } else if (access.kind == Kind::Write && write.op == actor.op && !write.atomic() &&
+  } else if (access.kind == Kind::Write && write.op() == actor.op && !write.atomic() &&
              current_thread()) {
     remember_store(write, actor, access.mask, access.place(), g_distance);
   } else {
@@ -123,9 +123,9 @@ void check_read(const Access& access, const Record& read) {
 int slot_for(const Record (&reads)[2], const Record& record, const Actor& actor) {
   for (int slot = 0; slot < 2; slot++) {
     const Record& read = reads[slot];
-    const bool same =
-        read.op == record.op && read.block == record.block && read.thread() == record.thread();
-    if (read.op == 0 || same) return slot;
+    const bool same = read.op() == record.op() && read.block() == record.block() &&
+                      read.thread() == record.thread();
+    if (read.op() == 0 || same) return slot;
   }
   for (int slot = 0; slot < 2; slot++) {
     if (ordered(reads[slot], actor, false)) return slot;
@@ -156,7 +156,7 @@ void check_plane(const Plane& plane, Access access, Check&& check) {
     check(access, plane.at(0));
     return;
   }
-  if (plane.of_one_operation() && ended_before(plane.at(0).op, access.actor)) return;
+  if (plane.of_one_operation() && ended_before(plane.at(0).op(), access.actor)) return;
   for (std::size_t cell = 0; cell < kGranuleCells; cell++, access.address += 4) {
     check(access, plane.at(cell));
   }

@@ -81,7 +81,7 @@ bool first_time(const Record& record, const Actor& actor, bool harmless) {
   const auto place = [](uint32_t pc, OpId op) {
     return op_of(op).kind == OpKind::Kernel || op_of(op).kind == OpKind::Host ? pc : op;
   };
-  return known.insert(uint64_t{place(record.pc(), record.op)} << 32 | place(actor.pc, actor.op))
+  return known.insert(uint64_t{place(record.pc(), record.op())} << 32 | place(actor.pc, actor.op))
       .second;
 }
 
@@ -90,7 +90,7 @@ bool first_time(const Record& record, const Actor& actor, bool harmless) {
 void report_race(const Record& record, bool before_writes, const Actor& actor, bool now_writes,
                  const void* p, const RaceView& view) {
   if (!first_time(record, actor, view.harmless)) return;
-  const Op& before = op_of(record.op);
+  const Op& before = op_of(record.op());
   const Op& now = op_of(actor.op);
   const auto [kind, hint] = classify(before, before_writes, now, now_writes, space_of(p));
   FindingInfo info{.kind = kind, .message = "", .hint = hint, .where = view.where};
@@ -115,7 +115,7 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
   info.message =
       format("%s by %s is not ordered after the %s by %s", now_writes ? "write" : "read",
              describe(now, actor.block, actor.thread).c_str(), before_writes ? "write" : "read",
-             describe(before, record.block, record.thread()).c_str());
+             describe(before, record.block(), record.thread()).c_str());
   if (now.kind != OpKind::Kernel && now.kind != OpKind::Host) {
     info.where = now.frames;
     info.rank = now.rank;

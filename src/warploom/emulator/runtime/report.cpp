@@ -168,8 +168,8 @@ void finish_run(const char* state) {
              "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
              "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
              "\"seconds\":%.6f}}",
-             state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes, s.peer_bytes,
-             s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
+             state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes,
+             s.peer_bytes, s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
              seconds_since_start()));
   // No destructors of the program run after the verdict.
   syscall(SYS_exit_group, 0);
