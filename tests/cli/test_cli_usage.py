@@ -182,13 +182,67 @@ def test_doctor_tells_what_is_here(capsys: pytest.CaptureFixture[str]) -> None:
     assert "C++20 compiler" in capsys.readouterr().out
 
 
+MISTAKES = {
+    "no_cuda.cu": "int main() {}\n",
+    "notes.toml": 'program = "no_cuda.cu\n',
+    "gone.toml": 'ranks = 2\nprogram = "no_cudaa.cu"\n',
+    "old.toml": 'program = "no_cuda.cu"\nnccl = "2.20.3"\n',
+    "header.cu": '#include <cuda_runtime.h>\n#include "away.h"\nint main() { cudaFree(0); }\n',
+    "workload.toml": 'program = "no_cuda.cu"\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where", "wrong", "cure"),
+    [
+        (["check", "no_cuda.cu"], "no_cuda.cu", "a kernel, but this file does neither", "has main"),
+        (["check", "notes.toml"], "notes.toml:1", "is not valid TOML", "close in the same line"),
+        (["check", "gone.toml"], "no_cudaa.cu", "no such file", "by program in gone.toml:2; did"),
+        (["check", "old.toml"], "old.toml:2", "known (2.28 to 2.32), got 2.20.3", "leave it out"),
+        (["check", "header.cu"], "header.cu:2", "away.h: No such file", "its folder with -I"),
+        (["check", "no_cuda.c"], "no_cuda.c", "no such file", "did you mean no_cuda.cu"),
+        (["check", "deep"], "deep", "is a folder without a workload.toml", "warploom init"),
+        (["check", "/dev/null"], "/dev/null", "is no ordinary file", ""),
+        (["check", ".", "no_cuda.cu"], "no_cuda.cu", "is named twice", "only its further files"),
+        (["check", ".", "--nccl", "3.1.0"], "", "known (2.28 to 2.32), got 3.1.0", "leave it out"),
+        (["check", ".", "--tokens", "5"], "", "No such option: --tokens", "itself come after --"),
+        (["eval", ".", "no_cuda.cu"], ".", "this is the folder of a workload", "name its .cu file"),
+        (["init", "no_cuda.cu/deep"], "no_cuda.cu/deep", "cannot be made: Not a dir", "write to"),
+        (["explain", "memory_limit"], "", "no page for", "docs/findings.md"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place_and_its_cure(
+    arguments: list[str], where: str, wrong: str, cure: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    for name, text in MISTAKES.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "deep").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert where in first and wrong in first
+    assert cure in "".join(rest)
+
+
+def test_only_pages_that_exist_are_recommended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "blas.cu"
+    program.write_text(MISTAKES["header.cu"].replace('"away.h"', "<cublas_v2.h>"))
+    assert main(["check", str(program)]) == 3
+    said = capsys.readouterr().out
+    assert "<cublas_v2.h> is not emulated [unsupported]" in said
+    assert "warploom explain" not in said
+
+
 def test_a_transform_of_a_wrong_api_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
     moe = str(EXAMPLES / "moe")
     assert main(["transform", moe, "--api", "ib", "--out", str(out)]) == 2
-    assert "api_type must be one of gin, lsa, auto, got 'ib'" in capsys.readouterr().err
+    assert "the API must be one of gin, lsa, auto, got 'ib'" in capsys.readouterr().err
     assert main(["transform", moe, "--api", "lsa", "--lsa-size", "2", "--out", str(out)]) == 2
     assert "lsa_size is 2" in capsys.readouterr().err
     assert not out.exists()

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from warploom.cli.explain_command import kinds_with_a_page
 from warploom.cli.options import RunChoices
 from warploom.cli.output import out, paint, print_finding, print_json, print_trace, progress
 from warploom.core.records import Severity, Verdict
@@ -55,7 +56,8 @@ def _print(report: CheckReport) -> None:
         out("the end of the program's output:")
         for line in report.output.splitlines()[-12:]:
             out(f"    | {line}")
-    kinds = list(dict.fromkeys(item.finding.kind for item in report.findings if _is_error(item)))
+    errors = dict.fromkeys(item.finding.kind for item in report.findings if _is_error(item))
+    kinds = [kind for kind in errors if kind in kinds_with_a_page()]
     if kinds:
         out("what it means, and the cure: " + ", ".join(f"warploom explain {k}" for k in kinds[:3]))
     if report.runs:

@@ -24,6 +24,14 @@ def pages_folder() -> Path:
     )
 
 
+def kinds_with_a_page() -> frozenset[str]:
+    """Return the kinds that `warploom explain` knows; none where the pages are not installed."""
+    try:
+        return frozenset(path.stem for path in pages_folder().glob("*.md"))
+    except MissingToolError:
+        return frozenset()
+
+
 def run_explain(kind: str | None, *, as_json: bool) -> int:
     """Print the page of `kind`, or all kinds where none is asked for; returns the exit code.
 
@@ -39,10 +47,12 @@ def run_explain(kind: str | None, *, as_json: bool) -> int:
             out("\n".join(pages))
         return 0
     if kind not in pages:
-        near = difflib.get_close_matches(kind, pages, n=3)
+        near = difflib.get_close_matches(kind, pages, n=3, cutoff=0.7)
         raise BadInputError(
             f"there is no page for a finding of the kind {kind!r}",
-            hint=f"did you mean {', '.join(near)}?" if near else "`warploom explain` lists all",
+            hint=f"did you mean {', '.join(near)}?"
+            if near
+            else "`warploom explain` lists all pages; docs/findings.md has a line on other kinds",
         )
     text = pages[kind].read_text(encoding="utf-8")
     if as_json:

@@ -21,7 +21,14 @@ def run_init(folder: Path) -> int:
             file=str(folder),
             hint="name another folder",
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInputError(
+            f"the folder cannot be made: {error.strerror}",
+            file=str(folder),
+            hint="name a folder that you can write to",
+        ) from None
     for path in sources:
         shutil.copyfile(path, folder / path.name)
         out(f"wrote {folder / path.name}")

@@ -58,6 +58,8 @@ def _usage(error: Exception, as_json: bool) -> int:
     context = getattr(error, "ctx", None)
     path = str(getattr(context, "command_path", "warploom"))
     hint = f"see: {path} --help"
+    if message.startswith("No such option") and path.split()[-1] in _RUN_A_PROGRAM:
+        hint += "; options of the program itself come after --"
     if message.startswith("Usage:") and not as_json:  # no command given: this is the help
         say(message)
         return 2

@@ -39,6 +39,8 @@ _MISSING_MEMBER = re.compile(f"{_QUOTE} has no member named {_QUOTE}")
 _MISSING_HEADER = re.compile(
     r"^['\u2018]?([^'\u2019:]+)['\u2019]?(?:: No such file| file not found)"
 )
+_HEADER_CURE = "name its folder with -I, or in include_dirs of the workload"
+_OTHER_CURE = "if nvcc accepts this line, the emulator's headers lack something: please report"
 _BAD_INSTRUCTION = re.compile(r"^Error: |no such instruction|invalid instruction mnemonic")
 
 
@@ -157,7 +159,7 @@ def compile_failure(
             f"the program must compile, but the compiler says: {first.message}\n{log.strip()}",
             file=real_path(first.file),
             line=first.line,
-            hint="if nvcc accepts this line, the emulator's headers lack something: please report",
+            hint=_HEADER_CURE if _MISSING_HEADER.search(first.message) else _OTHER_CURE,
         )
     return ToolFailedError(f"the compiler failed outside of the program:\n{log.strip()}")
 

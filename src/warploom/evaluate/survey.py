@@ -119,6 +119,7 @@ def not_cuda(name: str) -> SourceError:
     return SourceError(
         "a CUDA program must call the CUDA runtime or have a kernel, but this file does neither",
         file=name,
+        hint="pass the .cu file that has main, or a workload.toml or its folder",
     )
 
 

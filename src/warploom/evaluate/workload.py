@@ -28,6 +28,7 @@ A workload is a folder with a `workload.toml`:
 Paths are relative to the folder. Tolerances belong to the workload, never to a proposer.
 """
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,6 +40,8 @@ from warploom.evaluate.dtypes import dtype_of
 WORKLOAD_FILE = "workload.toml"
 MAX_RANKS = 256
 MAX_SEEDS = 1000
+OLDEST_NCCL = (2, 28)  # the first with the device API
+NEWEST_NCCL = (2, 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class Workload:
 
     def __post_init__(self) -> None:
         check_ranks(self.ranks, self.lsa_size, self.node_size)
+        check_nccl(self.nccl)
         check_seeds(self.seeds)
         if self.lsa_size is None:
             object.__setattr__(self, "lsa_size", self.node_size)
@@ -189,13 +193,19 @@ class Workload:
 
         `sources`, `defines` and `include_dirs` come in addition. Where the ranks of one machine
         shared memory, those of the new `node_size` do.
+
+        Raises:
+            BadInputError: a file is there twice, or a number is out of range.
+            SourceError: a file or folder does not exist.
         """
+        more = tuple(require_file(Path(source)) for source in sources)
+        _require_once((self.program, *self.sources, *more))
         if lsa_size is None and (node_size is None or self.lsa_size != self.node_size):
             lsa_size = self.lsa_size
         return replace(
             self,
             ranks=self.ranks if ranks is None else ranks,
-            sources=(*self.sources, *(require_file(Path(source)) for source in sources)),
+            sources=(*self.sources, *more),
             defines={**self.defines, **(defines or {})},
             include_dirs=(*self.include_dirs, *(require_dir(Path(d)) for d in include_dirs)),
             args=self.args if args is None else tuple(args),
@@ -227,19 +237,67 @@ def check_ranks(ranks: int, lsa_size: int | None, node_size: int | None = None) 
         )
 
 
+def check_nccl(version: str | None) -> None:
+    """Raise BadInputError where a version of NCCL is named whose rules the emulator does not know.
+
+    What is new in a version stands in the emulator's headers (`WARPLOOM_NCCL_VERSION`).
+    """
+    if version is None:
+        return
+    parts = tuple(int(part) if part.isdecimal() else -1 for part in version.split("."))
+    if not OLDEST_NCCL <= parts[:2] <= NEWEST_NCCL:
+        known = " to ".join(f"{major}.{minor}" for major, minor in (OLDEST_NCCL, NEWEST_NCCL))
+        raise BadInputError(
+            f"nccl must be a version whose rules are known ({known}), got {version}",
+            hint="leave it out for the rules of the newest whose headers are at hand",
+        )
+
+
 def check_seeds(seeds: int) -> None:
     """Raise BadInputError unless 1 <= seeds <= MAX_SEEDS."""
     if not 1 <= seeds <= MAX_SEEDS:
         raise BadInputError(f"seeds must be from 1 to {MAX_SEEDS}, got {seeds}")
 
 
+def _require_once(files: Sequence[Path]) -> None:
+    """Raise BadInputError where a file of a program is named twice."""
+    for at, file in enumerate(files):
+        if file in files[:at]:
+            raise BadInputError(
+                "this file of the program is named twice",
+                file=str(file),
+                hint="the program (or the workload's) comes first, then only its further files",
+            )
+
+
 def require_file(path: Path) -> Path:
     """Return `path` made absolute; raise SourceError where it is not a file."""
+    if path.is_dir() and is_workload(path):
+        raise SourceError(
+            "a program must be named here, but this is the folder of a workload",
+            file=str(path),
+            hint="name its .cu file",
+        )
     if path.is_dir():
-        raise SourceError(f"is a folder without a {WORKLOAD_FILE}", file=str(path))
+        raise SourceError(
+            f"is a folder without a {WORKLOAD_FILE}",
+            file=str(path),
+            hint="name a .cu file in it, or start a workload with: warploom init DIR",
+        )
+    if not path.exists():
+        near = difflib.get_close_matches(path.name, _names_beside(path), n=3)
+        hint = f"did you mean {', '.join(str(path.with_name(name)) for name in near)}?"
+        raise SourceError("no such file", file=str(path), hint=hint if near else "")
     if not path.is_file():
-        raise SourceError("no such file", file=str(path))
+        raise SourceError("is no ordinary file", file=str(path))
     return path.resolve()
+
+
+def _names_beside(path: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in path.parent.iterdir())
+    except OSError:
+        return []
 
 
 def require_dir(path: Path) -> Path:

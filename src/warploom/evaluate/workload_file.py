@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -68,7 +69,11 @@ def read_workload(path: Path) -> Workload:
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         raise WorkloadError(
-            f"is not valid TOML: {error}", file=str(file), line=int(line[1]) if line else None
+            f"is not valid TOML: {error}",
+            file=str(file),
+            line=int(line[1]) if line else None,
+            hint="docs/workloads.md shows a whole file; texts stand in quotes, which close in the "
+            "same line",
         ) from None
     try:
         table = _WorkloadTable.model_validate(raw)
@@ -92,9 +97,15 @@ def _freeze(table: _WorkloadTable, file: Path, text: str) -> Workload:
         return Workload(
             name=table.name or root.name,
             root=root,
-            program=require_file(root / table.program),
-            sources=tuple(require_file(root / source) for source in table.sources),
-            include_dirs=tuple(require_dir(root / folder) for folder in table.include_dirs),
+            program=_named(require_file, root / table.program, "program", file, text),
+            sources=tuple(
+                _named(require_file, root / source, "sources", file, text)
+                for source in table.sources
+            ),
+            include_dirs=tuple(
+                _named(require_dir, root / folder, "include_dirs", file, text)
+                for folder in table.include_dirs
+            ),
             ranks=table.ranks,
             defines={name: str(value) for name, value in table.defines.items()},
             args=tuple(table.args),
@@ -109,9 +120,22 @@ def _freeze(table: _WorkloadTable, file: Path, text: str) -> Workload:
     except (WorkloadError, SourceError):
         raise
     except BadInputError as error:
-        key = error.message.partition(" ")[0]  # lsa_size or node_size
+        key = error.message.partition(" ")[0]  # lsa_size, node_size or nccl
         raise WorkloadError(
             error.message, file=str(file), line=_line_of(text, key), hint=error.hint
+        ) from None
+
+
+def _named(require: Callable[[Path], Path], path: Path, key: str, file: Path, text: str) -> Path:
+    """Return what `require` makes of a path of the workload; an error says what names it."""
+    try:
+        return require(path)
+    except SourceError as error:
+        line = _line_of(text, key)
+        where = str(file) if line is None else f"{file}:{line}"
+        also = f"; {error.hint}" if error.hint else ""
+        raise SourceError(
+            error.message, file=error.file, hint=f"it is named by {key} in {where}{also}"
         ) from None
 
 

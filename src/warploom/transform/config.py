@@ -77,7 +77,7 @@ class TransformConfig:
     def __post_init__(self) -> None:
         if self.api_type not in API_TYPES:
             raise BadInputError(
-                f"api_type must be one of {', '.join(API_TYPES)}, got {self.api_type!r}"
+                f"the API must be one of {', '.join(API_TYPES)}, got {self.api_type!r}"
             )
         for name in ("max_iterations", "stage_a_iterations", "stage_b_iterations"):
             if getattr(self, name) < 1:
