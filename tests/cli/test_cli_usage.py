@@ -4,18 +4,21 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from warploom.cli import main
+from warploom.cli.eval_command import describe_comparison
 from warploom.cli.options import parse_defines
 from warploom.core.errors import BadInputError
+from warploom.evaluate.evaluation import OutputComparison
 from warploom.evaluate.workload import load_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MOE = ["check", str(EXAMPLES / "moe"), "--ranks", "4"]
-COMMANDS = ["analyze", "check", "doctor", "eval", "init", "transform"]
+COMMANDS = ["analyze", "check", "doctor", "eval", "explain", "init", "mcp", "transform"]
 KERNEL = "#include <cuda_runtime.h>\n__global__ void k(int* p) { *p = 1; }\n"
 MAIN = "int main() { int* p; cudaMalloc(&p, 4); k<<<1, 1>>>(p); return 0; }\n"
 
@@ -26,7 +29,7 @@ def test_every_command_has_help_with_an_example(
 ) -> None:
     assert main([command, "--help"]) == 0
     text = capsys.readouterr().out
-    assert f"Example: warploom {command} " in text
+    assert "Example: " in text and f"warploom {command}" in text.partition("Example: ")[2]
 
 
 def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,6 +249,17 @@ def test_a_transform_of_a_wrong_api_writes_nothing(
     assert main(["transform", moe, "--api", "lsa", "--lsa-size", "2", "--out", str(out)]) == 2
     assert "lsa_size is 2" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_an_output_is_told_in_words_that_hold_for_one_and_for_many() -> None:
+    good = OutputComparison("d_out", "float32", 1e-5, None, 36, 18432, 0, 0.0, None, None)
+    assert describe_comparison(good) == (
+        "d_out (float32, rtol 1e-05, atol by magnitude): 36 read-backs as expected, largest error 0"
+    )
+    bad = replace(good, compared=1, failed=1, max_error=2.5, rtol=0.0, atol=0.0, weak="all zero")
+    assert describe_comparison(bad) == (
+        "d_out (float32, bit by bit): differs in 1 of 1 read-back, largest error 2.5; weak: all zero"
+    )
 
 
 def test_defines() -> None:

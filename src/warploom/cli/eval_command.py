@@ -127,13 +127,14 @@ def _build(build: BuildRecord) -> str:
 
 def describe_comparison(item: OutputComparison) -> str:
     """Return one line about how an output fared."""
-    word = "matches" if item.passed else f"differs in {item.failed}"
+    read = f"{item.compared} read-back{'' if item.compared == 1 else 's'}"
+    word = f"{read} as expected" if item.passed else f"differs in {item.failed} of {read}"
     atol = "by magnitude" if item.atol is None else f"{item.atol:g}"
     tolerance = (
         "bit by bit" if item.rtol == 0 and not item.atol else (f"rtol {item.rtol:g}, atol {atol}")
     )
     weak = f"; weak: {item.weak}" if item.weak else ""
     return (
-        f"{item.buffer or 'unnamed'} ({item.dtype}, {tolerance}) {word} of {item.compared} "
-        f"read-backs, largest error {item.max_error:.3g}{weak}"
+        f"{item.buffer or 'unnamed'} ({item.dtype}, {tolerance}): {word}, "
+        f"largest error {item.max_error:.3g}{weak}"
     )
