@@ -258,7 +258,8 @@ def test_an_output_is_told_in_words_that_hold_for_one_and_for_many() -> None:
     )
     bad = replace(good, compared=1, failed=1, max_error=2.5, rtol=0.0, atol=0.0, weak="all zero")
     assert describe_comparison(bad) == (
-        "d_out (float32, bit by bit): differs in 1 of 1 read-back, largest error 2.5; weak: all zero"
+        "d_out (float32, bit by bit): differs in 1 of 1 read-back, largest error 2.5; "
+        "weak: all zero"
     )
 
 
