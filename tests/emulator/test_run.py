@@ -1,6 +1,7 @@
 """Runs are judged by the report alone, and nothing that a program does makes a bad one good."""
 
 import dataclasses
+import os
 import shutil
 import tempfile
 import threading
@@ -96,6 +97,14 @@ def test_places_in_included_files_and_inlined_functions(programs):
     built = programs.build(f'{HEAD}#include "inc/deep.h"\nint main() {{ check(); }}\n')
     finding = run(built, ONE).findings[0]
     assert (finding.file, finding.line) == (str(programs.folder / "inc" / "deep.h"), 3)
+
+
+def test_a_read_may_give_less_than_was_asked_for(programs, monkeypatch):
+    # Linux gives 2 GiB at most: see read(2).
+    whole = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, at: whole(fd, min(size, 3), at))
+    result = ran(programs, 'fake_readback("abcdefgh", 8);')
+    assert [r.data for r in result.readbacks] == [b"abcdefgh"] and result.verdict is Verdict.OK
 
 
 def test_readbacks_keep_their_bytes(programs):

@@ -98,8 +98,13 @@ def _one_line(stream: TokenStream, first: int, last: int) -> bytes:
     return b"".join(parts)
 
 
+# What an argument becomes that means a null pointer where the parameter is one, but would arrive
+# there as an integer; `0` may mean the number as well.
+_NULLS = {b"NULL": "nullptr", b"__null": "nullptr", b"0": "::warploom::Zero()"}
+
+
 def _null_arguments(stream: TokenStream, opener: int) -> list[TextEdit]:
-    """Return edits that turn each bare `NULL` argument into `nullptr`: NULL is an integer."""
+    """Return edits for each bare `NULL` or `0` among the arguments."""
     closer = stream.closing(opener)
     if closer is None:
         return []
@@ -110,8 +115,8 @@ def _null_arguments(stream: TokenStream, opener: int) -> list[TextEdit]:
         alone = stream.tokens[at - 1].text in (b"(", b",") and (
             stream.tokens[at + 1].text == b"," or at + 1 == closer
         )
-        if token.text in (b"NULL", b"__null") and alone:
-            edits.append(TextEdit(token.start, token.end, "nullptr"))
+        if token.text in _NULLS and alone:
+            edits.append(TextEdit(token.start, token.end, _NULLS[token.text]))
         nested = stream.closing(at) if token.text in (b"(", b"[", b"{") else None
         at = (nested if nested is not None else at) + 1
     return edits
@@ -162,9 +167,17 @@ def launch_edits(stream: TokenStream, at: int, guard: str = "") -> list[TextEdit
     config = decode(stream.text[opening.start + 3 : stream.tokens[end].start])
     kept = decode(newlines(stream.text[start : opening.start]))
     braced = not guard and _has_braced_argument(stream, end + 3)
-    between = f"[=](auto... wl_args) WARPLOOM_INLINED {{ {guard}{kernel}(wl_args...); }}"
+    nulls = _null_arguments(stream, end + 3)
+    call = f"{kernel}(wl_args...)"
+    if any(edit.text == _NULLS[b"0"] for edit in nulls):
+        values = f"{kernel}(wl_values...)"
+        call = (
+            "::warploom::call_with_zeros([=](auto... wl_values) WARPLOOM_INLINED "
+            f"requires requires {{ {values}; }} {{ {values}; }}, wl_args...)"
+        )
+    between = f"[=](auto... wl_args) WARPLOOM_INLINED {{ {guard}{call}; }}"
     function = kernel if braced else between
     name = "launch_typed" if braced else "launch"
-    call = f"{kept}::warploom::{name}({shown}, ::warploom::LaunchConfig({config}), {function})"
-    edit = TextEdit(start, stream.tokens[end + 2].end, call)
-    return [edit, *_null_arguments(stream, end + 3)]
+    text = f"{kept}::warploom::{name}({shown}, ::warploom::LaunchConfig({config}), {function})"
+    edit = TextEdit(start, stream.tokens[end + 2].end, text)
+    return [edit, *nulls]

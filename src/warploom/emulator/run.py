@@ -141,11 +141,21 @@ def _failure_findings(
     return ("deadlock" if report.state == "deadlock" else "stopped"), found
 
 
+def _read_at(descriptor: int, size: int, offset: int) -> bytes:
+    """Return `size` bytes of a file, or fewer where it ends: one read gives 2 GiB at most."""
+    parts: list[bytes] = []
+    while size and (part := os.pread(descriptor, size, offset)):
+        parts.append(part)
+        size -= len(part)
+        offset += len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
 def _readbacks(report: Report, symbols: Symbolizer, data: BinaryIO) -> tuple[Readback, ...]:
     found: list[Readback] = []
     for raw in report.readbacks:
         place = symbols.locate(raw.frames)
-        content = os.pread(data.fileno(), raw.size, raw.offset) if raw.size else b""
+        content = _read_at(data.fileno(), raw.size, raw.offset)
         if len(content) != raw.size:
             report.state = None
             report.problem = f"rank {raw.rank} announced a read-back whose bytes are missing"

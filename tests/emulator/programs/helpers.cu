@@ -31,6 +31,11 @@ static void floats() {
   }
   const float2 both = static_cast<float2>(__nv_fp8x2_e4m3(make_float2(2, -3)));
   EXPECT(both.x == 2 && both.y == -3);
+  const __nv_fp8x4_e4m3 four(__floats2half2_rn(1, 2), __floats2half2_rn(3, 1e4f));
+  const float4 wide = static_cast<float4>(four);
+  EXPECT(wide.x == 1 && wide.y == 2 && wide.z == 3 && wide.w == 448);
+  const __nv_fp8x4_e5m2 brain(__floats2bfloat162_rn(-1, 0.5f), __floats2bfloat162_rn(4, 8));
+  EXPECT(static_cast<float4>(brain).x == -1 && static_cast<float4>(brain).w == 8);
 }
 
 __global__ void phases(const int* in, int* out) {

@@ -72,6 +72,12 @@ __global__ void halves() {
   const __nv_bfloat162 c = {__float2bfloat16(8), __float2bfloat16(2)};
   const __nv_bfloat162 exponent = h2log2(__high2bfloat162(c));
   DEVICE_EXPECT(float(exponent.x) == 1 && __hbeq2(exponent, __lows2bfloat162(exponent, exponent)));
+  const __half2 negative = -a;
+  DEVICE_EXPECT(__low2float(negative) == -1 && __high2float(negative) == -4);
+  DEVICE_EXPECT(__high2float(h2tanh_approx(__float2half2_rn(20.0f))) == 1);
+  // A half holds no 65536; a bfloat16 holds seven bits behind the point.
+  DEVICE_EXPECT(std::isinf(float(__half(__float2bfloat16(65536.0f)))));
+  DEVICE_EXPECT(float(__nv_bfloat16(__float2half(1.0009765625f))) == 1);
 }
 
 // Shifts in the size of a shared array keep their meaning.

@@ -20,6 +20,16 @@ namespace inner {
 __global__ void bump(int* p) { p[threadIdx.x]++; }
 }  // namespace inner
 
+// A bare 0 is a number for `first`, and no place for `second`.
+template <class T>
+__global__ void sum(T first, int* result, int* second) {
+  *result = static_cast<int>(first) + sizeof first + (second ? 100 : 0);
+}
+template <class T>
+__global__ void deduced(T value, int* result) {
+  *result = static_cast<int>(value) + sizeof value;
+}
+
 struct Shape {
   dim3 gridDim, blockDim;
 };
@@ -50,6 +60,20 @@ int main() {
   const Shape shape = {2, 32};
   launch_shape(shape.gridDim, shape.blockDim, p, n);
   EXPECT(look() == 8);
+
+  const auto result = [&] {
+    look();
+    return host[0];
+  };
+  sum<double><<<1, 1>>>(0, p, 0);
+  EXPECT(result() == 8);
+  auto other = sum<short>;
+  other<<<1, 1>>>(1, p, 0);
+  EXPECT(result() == 3);
+  deduced<<<1, 1>>>(0, p);
+  EXPECT(result() == 4);
+  deduced<long long><<<1, 1, 0, 0>>>(0, p);
+  EXPECT(result() == 8);
 
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(1);

@@ -3,12 +3,14 @@
 
 #include <cmath>
 
+#include "cuda_fp16.h"
 #include "cuda_runtime.h"
 #include "warploom/float_bits.h"
 
 struct __attribute__((aligned(2))) __nv_bfloat16 {
   std::uint16_t bits;
   __nv_bfloat16() = default;
+  explicit __nv_bfloat16(__half value) : __nv_bfloat16(static_cast<float>(value)) {}
   template <class N, std::enable_if_t<std::is_arithmetic_v<N>, int> = 0>
   __nv_bfloat16(N value) : bits(warploom::bfloat16_from_float(static_cast<float>(value))) {}
   operator float() const { return warploom::float_from_bfloat16(bits); }
@@ -24,6 +26,7 @@ struct __attribute__((aligned(4))) __nv_bfloat162 {
   __nv_bfloat162() = default;
   __nv_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) : x(a), y(b) {}
 };
+inline __half::__half(__nv_bfloat16 value) : __half(static_cast<float>(value)) {}
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
 

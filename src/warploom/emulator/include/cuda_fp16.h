@@ -6,9 +6,12 @@
 #include "cuda_runtime.h"
 #include "warploom/float_bits.h"
 
+struct __nv_bfloat16;
+
 struct __attribute__((aligned(2))) __half {
   std::uint16_t bits;
   __half() = default;
+  explicit __half(__nv_bfloat16 value);  // in cuda_bf16.h
   template <class N, std::enable_if_t<std::is_arithmetic_v<N>, int> = 0>
   __half(N value) : bits(warploom::half_from_float(static_cast<float>(value))) {}
   operator float() const { return warploom::float_from_half(bits); }

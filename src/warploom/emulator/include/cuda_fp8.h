@@ -64,6 +64,8 @@ WARPLOOM_FLOAT8(__nv_fp8_e5m2, 5)
     __nv_fp8x2_storage_t __x;                                                                  \
     two() = default;                                                                           \
     explicit two(float2 value) : __x(__nv_cvt_float2_to_fp8x2(value, __NV_SATFINITE, kind)) {} \
+    explicit two(__half2 value) : two(__half22float2(value)) {}                                \
+    explicit two(__nv_bfloat162 value) : two(__bfloat1622float2(value)) {}                     \
     explicit operator float2() const {                                                         \
       one low, high;                                                                           \
       low.__x = static_cast<__nv_fp8_storage_t>(__x);                                          \
@@ -77,6 +79,9 @@ WARPLOOM_FLOAT8(__nv_fp8_e5m2, 5)
     explicit four(float4 value)                                                                \
         : __x(two(float2{value.x, value.y}).__x |                                              \
               static_cast<unsigned>(two(float2{value.z, value.w}).__x) << 16) {}               \
+    four(__half2 low, __half2 high) : four(__half22float2(low), __half22float2(high)) {}       \
+    four(__nv_bfloat162 low, __nv_bfloat162 high)                                              \
+        : four(__bfloat1622float2(low), __bfloat1622float2(high)) {}                           \
     explicit operator float4() const {                                                         \
       two low, high;                                                                           \
       low.__x = static_cast<__nv_fp8x2_storage_t>(__x);                                        \
@@ -84,6 +89,9 @@ WARPLOOM_FLOAT8(__nv_fp8_e5m2, 5)
       const float2 a = static_cast<float2>(low), b = static_cast<float2>(high);                \
       return {a.x, a.y, b.x, b.y};                                                             \
     }                                                                                          \
+                                                                                               \
+   private:                                                                                    \
+    four(float2 low, float2 high) : four(float4{low.x, low.y, high.x, high.y}) {}              \
   };
 WARPLOOM_FLOAT8_VECTORS(__nv_fp8_e4m3, __nv_fp8x2_e4m3, __nv_fp8x4_e4m3, __NV_E4M3)
 WARPLOOM_FLOAT8_VECTORS(__nv_fp8_e5m2, __nv_fp8x2_e5m2, __nv_fp8x4_e5m2, __NV_E5M2)

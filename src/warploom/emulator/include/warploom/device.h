@@ -76,6 +76,29 @@ TypedLaunch<Parameters...> launch_typed(const char* name, const LaunchConfig& co
   return {{name, config, kernel}};
 }
 
+// A bare 0 among a launch's arguments: a number, or where the parameter is a pointer, none.
+struct Zero {
+  operator int() const { return 0; }
+  template <class T>
+  operator T*() const {
+    return nullptr;
+  }
+};
+WARPLOOM_INLINED inline int number_of(Zero) { return 0; }
+template <class T>
+WARPLOOM_INLINED inline T number_of(T value) {
+  return value;
+}
+// Numbers first: parameters may take their types from the arguments.
+template <class Call, class... Args>
+WARPLOOM_INLINED inline void call_with_zeros(Call call, Args... args) {
+  if constexpr (std::is_invocable_v<Call, decltype(number_of(args))...>) {
+    call(number_of(args)...);
+  } else {
+    call(args...);
+  }
+}
+
 // Static shared memory: one variable per block and declaration. `Tag` is a type local to the
 // declaration, so that each template instantiation has its own; it carries the alignment asked for.
 void* shared_slot(const void* key, const char* name, std::size_t bytes, std::size_t align);
