@@ -142,6 +142,7 @@ class Game {
       give(agent.known);
     } else {
       acquire(agent.known, {host_ops_[agent.id]});
+      if (below(2)) agent.known.clock.settle();
     }
   }
   OpId& op_of_host(const Agent& agent) { return host_ops_[agent.id]; }
@@ -150,6 +151,7 @@ class Game {
     if (!messages_.empty()) agent.known.join(seen_by_nobody(message()));
     agent.op =
         new_op({.kind = OpKind::Kernel, .agent = agent.id, .time = ++agent.time, .frames = {}});
+    agent.known.clock.settle({.op = agent.op});
     for (auto& block : agent.blocks) {
       block = {};
       block.known = agent.known;
@@ -164,6 +166,7 @@ class Game {
     }
     agent.known.clock.advance(agent.id, agent.time);
     agent.known.model.agents[agent.id] = agent.time;
+    if (below(2)) agent.known.clock.settle();
     agent.op = 0;
     give(agent.known);
   }
@@ -172,8 +175,17 @@ class Game {
   void meet(Agent& agent, uint32_t b) {
     auto& block = agent.blocks[b];
     block.base = ++block.time;
-    for (uint16_t t = 0; t < kThreads; t++) block.known.join(block.threads[t]);
     block.known.clock.advance_block(agent.op, b, block.base, 0, 0);
+    std::vector<const Clock*> all;
+    for (uint16_t t = 0; t < kThreads; t++) {
+      all.push_back(&block.threads[t].clock);
+      block.known.model.join(block.threads[t].model);
+    }
+    if (below(4)) {
+      block.known.clock.join_all(all, {agent.op, b, block.base});
+    } else {
+      for (const Clock* clock : all) block.known.clock.join(*clock);
+    }
     block.known.clock.forget_puts();
     for (uint16_t t = 0; t < kThreads; t++) {
       block.known.model.threads[{agent.op, b, t}] = block.base - 1;

@@ -197,6 +197,8 @@ void join_arrivals(BarrierSlot& slot, uint64_t round) {
     slot.joined.join(arrival_of(member, round).clock);
     slot.joined_before.join(arrival_of(member, round).before);
   }
+  slot.joined.settle();
+  slot.joined_before.settle();
   slot.joined_round = whole ? round : 0;
 }
 

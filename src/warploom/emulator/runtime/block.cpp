@@ -190,15 +190,17 @@ static void share_fences(Block& block) {
 void order_block(Block& block) {
   share_fences(block);
   block.base = ++block.time;
+  if (block.with_own_clock.empty() && block.clock.seen_puts().empty()) return;
+  // In place of what single threads of it did and saw.
+  std::vector<const Clock*> of_threads;
+  for (const GpuThread* thread : block.with_own_clock) of_threads.push_back(&thread->own);
+  block.clock.advance_block(block.op, block.number, block.base, 0, 0);
+  block.clock.join_all(of_threads, {block.op, block.number, block.base});
   for (GpuThread* thread : block.with_own_clock) {
-    block.clock.join(thread->own);
     thread->own = {};
     thread->has_own_clock = false;
   }
-  if (block.with_own_clock.empty() && block.clock.seen_puts().empty()) return;
   block.with_own_clock.clear();
-  // In place of what single threads of it did and saw.
-  block.clock.advance_block(block.op, block.number, block.base, 0, 0);
   block.clock.forget_puts();
 }
 

@@ -1,6 +1,7 @@
 #include "clock.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "race.h"
 
@@ -8,113 +9,69 @@ namespace warploom {
 
 namespace {
 
-using ThreadTime = std::pair<uint16_t, uint32_t>;
+// --- parts and threads ---------------------------------------------------------------------------
 
-// --- one block -----------------------------------------------------------------------------------
-
-template <class Threads>
-auto place_of_thread(Threads& threads, uint16_t thread) {
-  return std::lower_bound(threads.begin(), threads.end(), thread,
-                          [](const ThreadTime& entry, uint16_t t) { return entry.first < t; });
+const RunningOp* running_in(const ClockPart& part, OpId op, AgentId agent) {
+  const AgentTime* known = part.times.find(agent);
+  return known && known->running && known->running->op == op ? known->running.get() : nullptr;
 }
 
-bool covers_thread(const BlockTime& known, uint16_t thread, uint32_t time) {
-  if (time < known.all) return true;
-  const auto it = place_of_thread(known.threads, thread);
-  return it != known.threads.end() && it->first == thread && time <= it->second;
+bool holds(const ClockData& clock, const ClockPart& part) {
+  return std::any_of(clock.parts.begin(), clock.parts.end(),
+                     [&](const ClockPart& one) { return one.times.same_as(part.times); });
 }
 
-bool covers(const BlockTime& big, const BlockTime& small) {
-  if (&big == &small) return true;
-  if (big.all < small.all) return false;
-  return std::all_of(small.threads.begin(), small.threads.end(), [&](const ThreadTime& entry) {
-    return covers_thread(big, entry.first, entry.second);
-  });
-}
-
-void merge(BlockTime& into, const BlockTime& from) {
-  if (into.all < from.all) {
-    into.all = from.all;
-    // What the whole block's bound covers need not be kept per thread.
-    std::erase_if(into.threads, [&](const ThreadTime& entry) { return entry.second < into.all; });
+void merge_parts(ClockData& clock) {
+  auto& parts = clock.parts;
+  for (ClockPart* part = parts.begin() + 1; part < parts.end(); part++) {
+    parts.begin()->times.join(part->times, AgentRule());
   }
-  for (const auto& [thread, time] : from.threads) {
-    if (time < into.all) continue;
-    const auto it = place_of_thread(into.threads, thread);
-    if (it == into.threads.end() || it->first != thread) {
-      into.threads.emplace(it, thread, time);
-    } else {
-      it->second = std::max(it->second, time);
-    }
+  parts.resize_down(1);
+  parts.begin()->stage = {};
+}
+
+// A part to which something is added now, so that its stage tells nothing any more.
+AgentTimes& changing_part(ClockData& clock) {
+  for (ClockPart& part : clock.parts) {
+    if (!part.stage.op) return part.times;
   }
+  if (clock.parts.full()) merge_parts(clock);
+  return clock.parts.size() == 1 && !clock.parts.begin()->stage.op ? clock.parts.begin()->times
+                                                                   : clock.parts.add({}).times;
 }
 
-// --- a running operation -------------------------------------------------------------------------
-
-using BlockTimes = std::vector<Ref<BlockTime>>;
-
-template <class AnyBlockTimes>
-auto place_of_block(AnyBlockTimes& blocks, uint32_t block) {
-  return std::lower_bound(blocks.begin(), blocks.end(), block,
-                          [](const auto& entry, uint32_t b) { return entry->block < b; });
+bool same_block(const KnownThread& one, const KnownThread& other) {
+  return one.op == other.op && one.block == other.block;
 }
 
-const BlockTime* find_block(const BlockTimes& blocks, uint32_t block) {
-  const auto it = place_of_block(blocks, block);
-  return it != blocks.end() && (*it)->block == block ? it->get() : nullptr;
+// Does the one tell all that the other does?
+bool tells(const KnownThread& one, const KnownThread& other) {
+  if (one.agent != other.agent) return false;
+  if (one.time != other.time) return one.time > other.time;
+  return same_block(one, other) && one.all >= other.all &&
+         (other.upto < one.all || (one.thread == other.thread && one.upto >= other.upto));
 }
 
-bool covers_blocks(const BlockTimes& big, const BlockTimes& small) {
-  if (small.size() > big.size()) return false;
-  return std::all_of(small.begin(), small.end(), [&](const Ref<BlockTime>& entry) {
-    const BlockTime* known = find_block(big, entry->block);
-    return known && covers(*known, *entry);
-  });
-}
-
-void merge(Ref<BlockTime>& into, const Ref<BlockTime>& from) {
-  if (covers(*into, *from)) return;
-  if (covers(*from, *into)) {
-    into = from;
-  } else {
-    merge(into.own(), *from);
+void enter(ClockData& clock, KnownThread thread) {
+  auto& threads = clock.threads;
+  for (const KnownThread& known : threads) {
+    if (!same_block(known, thread) || known.thread != thread.thread) continue;
+    thread.all = std::max(thread.all, known.all);
+    thread.upto = std::max(thread.upto, known.upto);
   }
+  threads.erase_if([&](const KnownThread& known) { return tells(thread, known); });
+  if (threads.full()) {
+    AgentTimes& times = changing_part(clock);
+    for (const KnownThread& known : threads) times.change(known.agent).add(known);
+    threads.resize_down(0);
+  }
+  threads.add(thread);
 }
 
-void merge(BlockTimes& into, const BlockTimes& from) {
-  for (const Ref<BlockTime>& entry : from) {
-    const auto it = place_of_block(into, entry->block);
-    if (it == into.end() || (*it)->block != entry->block) {
-      into.insert(it, entry);
-    } else {
-      merge(*it, entry);
-    }
-  }
+void add_part(ClockData& clock, const ClockPart& part) {
+  if (clock.parts.full()) merge_parts(clock);
+  clock.parts.add(part);
 }
-
-// --- an agent ------------------------------------------------------------------------------------
-
-// Tells nothing that the time does not tell.
-bool outdated(const AgentTime& entry) { return entry.running && entry.running->time <= entry.time; }
-
-struct AgentRule {
-  static bool covers(const AgentTime& big, const AgentTime& small) {
-    if (big.time < small.time) return false;
-    if (!small.running || small.running == big.running) return true;
-    if (big.time >= small.running->time) return true;
-    return big.running && big.running->op == small.running->op &&
-           covers_blocks(big.running->blocks, small.running->blocks);
-  }
-  static void merge(AgentTime& into, const AgentTime& from) {
-    into.time = std::max(into.time, from.time);
-    if (!into.running || outdated(into)) {
-      into.running = from.running;
-    } else if (from.running && from.running->op == into.running->op) {
-      warploom::merge(into.running.own().blocks, from.running->blocks);
-    }
-    if (outdated(into)) into.running = {};
-  }
-};
 
 // --- puts ----------------------------------------------------------------------------------------
 
@@ -182,41 +139,131 @@ bool has_landed(const ChannelTime& known, uint32_t put) {
          std::binary_search(known.single->numbers.begin(), known.single->numbers.end(), put);
 }
 
+bool Clock::knows(const Stage& stage) const {
+  if (!stage.op) return false;
+  const Op& op = op_of(stage.op);
+  for (const KnownThread& known : data_->threads) {
+    if (known.op != stage.op) continue;
+    if (!stage.all || (known.block == stage.block && known.all >= stage.all)) return true;
+  }
+  for (const ClockPart& part : data_->parts) {
+    const RunningOp* running = running_in(part, stage.op, op.agent);
+    if (!running) continue;
+    const BlockTime* block = running->find(stage.block);
+    if (!stage.all || (block && block->all >= stage.all)) return true;
+  }
+  return agent_time(op.agent) >= op.time;
+}
+
+bool Clock::has(const ClockPart& part) const { return holds(*data_, part) || knows(part.stage); }
+
+bool Clock::has(const KnownThread& thread) const {
+  const uint32_t time = agent_time(thread.agent);
+  if (time >= thread.time) return true;
+  if (time + 1 < thread.time) return false;
+  if (thread.all && !knows({thread.op, thread.block, thread.all})) return false;
+  return thread.upto < thread.all ||
+         covers_block(thread.op, thread.block, thread.thread, thread.upto);
+}
+
+bool Clock::has_times_of(const ClockData& other) const {
+  const auto mine = [this](const auto& one) { return has(one); };
+  return std::all_of(other.parts.begin(), other.parts.end(), mine) &&
+         std::all_of(other.threads.begin(), other.threads.end(), mine);
+}
+
 void Clock::join(const Clock& other) {
   if (!other.data_ || other.data_ == data_) return;
   if (!data_) {
     data_ = other.data_;
     return;
   }
-  const Ref<ClockData> theirs = other.data_;
-  ClockData& mine = data_.own();
-  mine.agents.join(theirs->agents, AgentRule());
-  join_seen(mine.seen, theirs->seen);
+  const Clock from = other;
+  const ClockData& theirs = *from.data_;
+  const bool all_seen = !theirs.seen || theirs.seen == data_->seen;
+  if (all_seen && has_times_of(theirs)) return;
   // Whoever knows the same shares it: the next join of the two has nothing to do.
-  if (mine.agents.same_as(theirs->agents) && mine.seen == theirs->seen) data_ = theirs;
+  if ((!data_->seen || data_->seen == theirs.seen) && from.has_times_of(*data_)) {
+    data_ = from.data_;
+    return;
+  }
+  const auto left_out = [&](const ClockPart& part) { return !holds(*data_, part) && has(part); };
+  const bool takes_all = std::none_of(theirs.parts.begin(), theirs.parts.end(), left_out);
+  ClockData& mine = data_.own();
+  Few<ClockPart, kParts> wanted = theirs.parts;
+  wanted.erase_if([&](const ClockPart& part) { return has(part); });
+  // What they know can stand for mine only where all of it is here to stay.
+  if (takes_all) {
+    mine.parts.erase_if(
+        [&](const ClockPart& part) { return !holds(theirs, part) && from.has(part); });
+    mine.threads.erase_if([&](const KnownThread& thread) { return from.has(thread); });
+  }
+  for (const ClockPart& part : wanted) add_part(mine, part);
+  for (const KnownThread& thread : theirs.threads) {
+    if (!has(thread)) enter(mine, thread);
+  }
+  join_seen(mine.seen, theirs.seen);
+}
+
+void Clock::join_all(const std::vector<const Clock*>& others, const Stage& stage) {
+  Ref<ClockData> joined;
+  ClockData& made = joined.own();
+  AgentTimes times;
+  std::vector<const ClockPart*> parts;
+  std::unordered_set<const void*> met;
+  const auto add = [&](const Clock& clock) {
+    if (!clock.data_) return;
+    join_seen(made.seen, clock.data_->seen);
+    for (const ClockPart& part : clock.data_->parts) {
+      if (met.insert(part.times.identity()).second) parts.push_back(&part);
+    }
+    // First of all: what an agent did last makes much of what others know of it outdated.
+    for (const KnownThread& thread : clock.data_->threads) {
+      if (thread.op == stage.op && thread.block == stage.block) {
+        enter(made, thread);
+      } else {
+        times.change(thread.agent).add(thread);
+      }
+    }
+  };
+  add(*this);
+  for (const Clock* other : others) add(*other);
+  for (const ClockPart* part : parts) times.join(part->times, AgentRule());
+  for (const ClockPart& part : made.parts) times.join(part.times, AgentRule());
+  made.parts.resize_down(0);
+  made.parts.add({std::move(times), stage});
+  data_ = std::move(joined);
 }
 
 void Clock::advance(AgentId agent, uint32_t time) {
   if (agent_time(agent) >= time) return;
-  AgentTime& known = data_.own().agents.change(agent);
-  known.time = time;
-  if (outdated(known)) known.running = {};
+  changing_part(data_.own()).change(agent).advance(time);
 }
 
 void Clock::advance_block(OpId id, uint32_t block, uint32_t all, uint16_t thread,
                           uint32_t thread_time) {
   const Op& op = op_of(id);
-  AgentTime& known = data_.own().agents.change(op.agent);
-  if (known.time >= op.time) return;
-  known.time = op.time - 1;  // a stream's operations come one after the other
-  if (!known.running || known.running->op != id)
-    known.running = Ref(new RunningOp{.op = id, .time = op.time});
-  BlockTimes& blocks = known.running.own().blocks;
-  auto it = place_of_block(blocks, block);
-  if (it == blocks.end() || (*it)->block != block) {
-    it = blocks.insert(it, Ref(new BlockTime{.block = block}));
+  if (agent_time(op.agent) >= op.time) return;
+  enter(data_.own(), {id, op.agent, op.time, block, all, thread_time, thread});
+}
+
+void Clock::settle(const Stage& stage) {
+  if (!data_) return;
+  const auto own = [&](const KnownThread& known) {
+    return known.op == stage.op && known.block == stage.block;
+  };
+  const bool settled = data_->parts.size() == 1 && data_->parts.begin()->stage == stage &&
+                       std::all_of(data_->threads.begin(), data_->threads.end(), own);
+  if (settled) return;
+  ClockData& mine = data_.own();
+  if (mine.parts.empty()) mine.parts.add({});
+  merge_parts(mine);
+  ClockPart& whole = *mine.parts.begin();
+  for (const KnownThread& known : mine.threads) {
+    if (!own(known)) whole.times.change(known.agent).add(known);
   }
-  merge(it->own(), BlockTime{.all = all, .threads = {{thread, thread_time}}});
+  mine.threads.erase_if([&](const KnownThread& known) { return !own(known); });
+  whole.stage = stage;
 }
 
 void Clock::channel_landed(ChannelId channel, uint32_t upto) {
@@ -253,20 +300,30 @@ void Clock::forget_puts() {
   if (data_ && data_->seen) data_.own().seen = {};
 }
 
-const RunningOp* Clock::running(OpId op) const {
-  const AgentTime* agent = data_ ? data_->agents.find(op_of(op).agent) : nullptr;
-  return agent && agent->running && agent->running->op == op ? agent->running.get() : nullptr;
-}
-
 bool Clock::covers_block(OpId op, uint32_t block, uint16_t thread, uint32_t time) const {
-  const RunningOp* known_op = running(op);
-  const BlockTime* known = known_op ? find_block(known_op->blocks, block) : nullptr;
-  return known && covers_thread(*known, thread, time);
+  if (!data_) return false;
+  for (const KnownThread& known : data_->threads) {
+    if (known.op != op || known.block != block) continue;
+    if (time < known.all || (known.thread == thread && time <= known.upto)) return true;
+  }
+  for (const ClockPart& part : data_->parts) {
+    const RunningOp* running = running_in(part, op, op_of(op).agent);
+    const BlockTime* known = running ? running->find(block) : nullptr;
+    if (known && known->covers(thread, time)) return true;
+  }
+  return false;
 }
 
 bool Clock::knows_other_blocks(OpId op, uint32_t block) const {
-  const RunningOp* known = running(op);
-  return known && !(known->blocks.size() == 1 && known->blocks[0]->block == block);
+  if (!data_) return false;
+  for (const KnownThread& known : data_->threads) {
+    if (known.op == op && known.block != block) return true;
+  }
+  for (const ClockPart& part : data_->parts) {
+    const RunningOp* known = running_in(part, op, op_of(op).agent);
+    if (known && !(known->blocks.size() == 1 && known->blocks[0]->block == block)) return true;
+  }
+  return false;
 }
 
 }  // namespace warploom

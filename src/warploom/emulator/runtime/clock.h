@@ -7,41 +7,16 @@
 // of puts only what was seen at first hand; see learnt.h for what others know of it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "shared_tree.h"
+#include "agent_time.h"
 
 namespace warploom {
 
-using AgentId = uint32_t;
-using OpId = uint32_t;       // index into the table of operations; 0 is "none"
 using ChannelId = uint32_t;  // index into the table of channels
-
-// What is known of one block of a running kernel.
-struct BlockTime {
-  uint32_t references = 0;
-  uint32_t block = 0;
-  uint32_t all = 0;                                      // accesses of all threads before this
-  std::vector<std::pair<uint16_t, uint32_t>> threads{};  // and of single threads up to this, sorted
-};
-
-// What is known of the operation of an agent that has not ended.
-struct RunningOp {
-  uint32_t references = 0;
-  OpId op = 0;
-  uint32_t time = 0;                     // that its agent has once it has ended
-  std::vector<Ref<BlockTime>> blocks{};  // sorted
-};
-
-// What is known of an agent: all that it did up to a time, and parts of what it did next. As it
-// does one thing after the other, there is nothing to know of earlier or later operations.
-struct AgentTime {
-  uint32_t time = 0;
-  Ref<RunningOp> running{};
-  bool operator==(const AgentTime&) const = default;
-};
 
 struct Puts {
   uint32_t references = 0;
@@ -60,11 +35,59 @@ struct SeenPuts {
   std::vector<ChannelTime> channels{};  // sorted
 };
 
-using AgentTimes = SharedTree<AgentTime, 4>;
+// At most N values, in place.
+template <class T, std::size_t N>
+class Few {
+ public:
+  const T* begin() const { return values_.data(); }
+  const T* end() const { return values_.data() + size_; }
+  T* begin() { return values_.data(); }
+  T* end() { return values_.data() + size_; }
+  bool empty() const { return size_ == 0; }
+  bool full() const { return size_ == N; }
+  std::size_t size() const { return size_; }
+  T& add(T value) { return values_[size_++] = std::move(value); }
+  void resize_down(std::size_t size) {
+    while (size_ > size) values_[--size_] = {};
+  }
+  template <class Condition>
+  void erase_if(Condition&& condition) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < size_; i++) {
+      if (condition(std::as_const(values_[i]))) continue;
+      if (kept != i) values_[kept] = std::move(values_[i]);
+      kept++;
+    }
+    resize_down(kept);
+  }
 
+ private:
+  std::array<T, N> values_{};
+  std::size_t size_ = 0;
+};
+
+// That `block` of a kernel has got to the interval `all`; with `all` 0, that the kernel has begun.
+struct Stage {
+  OpId op = 0;  // 0: none
+  uint32_t block = 0;
+  uint32_t all = 0;
+  bool operator==(const Stage&) const = default;
+};
+
+// Times that many clocks share as they are. Who knows of the stage knows all of them.
+struct ClockPart {
+  AgentTimes times{};
+  Stage stage{};
+};
+
+constexpr std::size_t kParts = 4;
+
+// What is known is what any of the parts or threads tells. So a message takes the parts of its
+// sender along as they are, and a join that need not look into them costs next to nothing.
 struct ClockData {
   uint32_t references = 0;
-  AgentTimes agents{};
+  Few<ClockPart, kParts> parts{};
+  Few<KnownThread, 4> threads{};
   Ref<SeenPuts> seen{};
 };
 
@@ -72,15 +95,28 @@ struct ClockData {
 class Clock {
  public:
   void join(const Clock& other);
+  // The same with many, in one go; then settles.
+  void join_all(const std::vector<const Clock*>& others, const Stage& stage);
   void advance(AgentId agent, uint32_t time);
   void advance_block(OpId op, uint32_t block, uint32_t all, uint16_t thread, uint32_t thread_time);
   void channel_landed(ChannelId channel, uint32_t upto);
   void channel_landed_single(ChannelId channel, uint32_t sequence);
   void channel_read(ChannelId channel, uint32_t upto);
+  // Makes one part of all but what it knows of the stage's own block: much will be asked of it. It
+  // must hold nothing that somebody who knows of the stage does not know.
+  void settle(const Stage& stage = {});
 
   uint32_t agent_time(AgentId agent) const {
-    const AgentTime* known = data_ ? data_->agents.find(agent) : nullptr;
-    return known ? known->time : 0;
+    uint32_t time = 0;
+    if (!data_) return time;
+    for (const ClockPart& part : data_->parts) {
+      const AgentTime* known = part.times.find(agent);
+      if (known && known->time > time) time = known->time;
+    }
+    for (const KnownThread& known : data_->threads) {
+      if (known.agent == agent && known.time > time + 1) time = known.time - 1;
+    }
+    return time;
   }
   bool covers_block(OpId op, uint32_t block, uint16_t thread, uint32_t time) const;
   // Is anything known of other blocks of this operation, which has not ended?
@@ -92,7 +128,10 @@ class Clock {
   void forget_puts();
 
  private:
-  const RunningOp* running(OpId op) const;
+  bool knows(const Stage& stage) const;
+  bool has(const ClockPart& part) const;
+  bool has(const KnownThread& thread) const;
+  bool has_times_of(const ClockData& other) const;
   Ref<ClockData> data_;
 };
 

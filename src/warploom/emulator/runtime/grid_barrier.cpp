@@ -16,6 +16,7 @@ void open_grid(Kernel& kernel) {
   for (auto& block : kernel.resident) {
     block->clock.join(kernel.grid_clock);
     order_block(*block);
+    block->clock.settle();
     wake_all(block->grid_barrier.waiting);
   }
 }

@@ -1,6 +1,7 @@
 #include "host_copies.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <vector>
 
 #include "report.h"
@@ -18,11 +19,10 @@ struct Watch {
   int id;
   const char* start;
   std::size_t bytes;
-  const Process* process;
   OpId op;
   Frames where;
 };
-std::vector<Watch> g_watches;
+std::unordered_map<const Process*, std::vector<Watch>> g_watches;
 int g_next = 1;
 
 // The host thread has synchronised with the copy.
@@ -40,30 +40,31 @@ void update_host_watched() {
 }
 
 int watch_host_copy(const void* target, std::size_t bytes, const Frames& where) {
-  g_watches.push_back(
-      {g_next, static_cast<const char*>(target), bytes, &current_process(), 0, where});
+  g_watches[&current_process()].push_back(
+      {g_next, static_cast<const char*>(target), bytes, 0, where});
   g_host_copies++;
   update_host_watched();
   return g_next++;
 }
 
 void host_copy_started(int watch, OpId op) {
-  for (Watch& entry : g_watches) {
-    if (entry.id == watch) entry.op = op;
+  for (auto& [process, watches] : g_watches) {
+    for (Watch& entry : watches) {
+      if (entry.id == watch) entry.op = op;
+    }
   }
 }
 
 void check_host_copies(const void* p, std::size_t bytes, bool write) {
   const HostThread& host = *g_current->host;
+  const auto mine = g_watches.find(host.process);
+  if (mine == g_watches.end()) return;
+  std::vector<Watch>& watches = mine->second;
   const char* start = static_cast<const char*>(p);
-  for (std::size_t i = 0; i < g_watches.size();) {
-    const Watch& watch = g_watches[i];
-    if (watch.process != host.process) {
-      i++;
-      continue;
-    }
+  for (std::size_t i = 0; i < watches.size();) {
+    const Watch& watch = watches[i];
     if (settled(watch, host)) {
-      g_watches.erase(g_watches.begin() + static_cast<long>(i));
+      watches.erase(watches.begin() + static_cast<long>(i));
       g_host_copies--;
       update_host_watched();
       continue;

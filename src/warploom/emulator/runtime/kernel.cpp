@@ -137,6 +137,7 @@ std::shared_ptr<void> own(const KernelBody& body) {
 
 void start_kernel(const std::shared_ptr<Kernel>& kernel, StreamOp& op) {
   kernel->op = &op;
+  op.clock.settle({.op = op.op});
   kernel->before = op.clock;
   kernel->rank = op.rank;
   if (g_timed) begin_kernel(*kernel);

@@ -81,6 +81,7 @@ void acquire_from(Meeting& meeting, const std::vector<int>& needs) {
     for (; meeting.joined_ranks < meeting.clocks.size(); meeting.joined_ranks++) {
       meeting.joined.join(meeting.clocks[meeting.joined_ranks]);
     }
+    meeting.joined.settle();
     acquire_clock(meeting.joined);
     return;
   }

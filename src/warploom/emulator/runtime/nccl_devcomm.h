@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "lanes.h"
@@ -104,10 +105,10 @@ struct DevComm {
   Frames created, destroyed;
   ncclWindow_t resources = nullptr;
   uint64_t* shadows = nullptr;
-  std::vector<Channel*> sending;                      // puts and gets that this rank issues
-  std::size_t in_flight = 0;                          // of them
-  std::vector<std::map<uint32_t, Signal>> signals;    // by context; made when first used
-  std::vector<std::map<uint32_t, Counter>> counters;  // by context
+  std::vector<Channel*> sending;                              // puts and gets that this rank issues
+  std::size_t in_flight = 0;                                  // of them
+  std::vector<std::unordered_map<uint32_t, Signal>> signals;  // by context; made when first used
+  std::vector<std::map<uint32_t, Counter>> counters;          // by context
 };
 
 inline bool owns_signal(const DevCommSet& set, uint32_t index) {

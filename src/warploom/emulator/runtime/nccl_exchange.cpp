@@ -137,6 +137,7 @@ void join_clocks(const Members& members) {
   }
   Clock all;
   for (const Task* t : members) all.join(op_of_task(*t).clock);
+  all.settle();
   for (Task* t : members) {
     if (!to_root || t->comm->rank == any.root) op_of_task(*t).clock.join(all);
   }

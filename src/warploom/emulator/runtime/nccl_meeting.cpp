@@ -40,6 +40,7 @@ std::shared_ptr<HostMeeting> post_meeting(ncclComm* comm, const char* what, std:
   meeting->clock.join(release_clock());
   if (++meeting->arrived == clique.size) {
     clique.meetings.erase(number);
+    meeting->clock.settle();
     // Those who wait run only after the caller blocks, so after what it does for all of them.
     meeting->done.notify_all();
   }

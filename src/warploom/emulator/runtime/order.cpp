@@ -41,6 +41,7 @@ void acquire_clock(const Clock& clock) {
   }
   if (!thread) {
     current_host().clock.join(clock);
+    current_host().clock.settle();
     return;
   }
   if (!thread->has_own_clock) {

@@ -110,6 +110,7 @@ void complete(StreamOp& op) {
   op.clock.advance(stream.agent, stream.time);
   Clock end = op.clock;
   end.forget_puts();
+  end.settle();
   learn_puts(op.clock, end, {.op = op.op});
   stream.clock = op.clock = std::move(end);
   // The operation may be the only owner of what it is completing from.
