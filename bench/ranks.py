@@ -4,7 +4,7 @@ Rings (each rank talks to its neighbour), all-to-alls, and the MoE example, host
 each run once (lazy, seed 0) with the happens-before check. Seconds are CPU time of the run without
 the build; a message is a put, or a collective, send or receive of one rank's host.
 
-    python bench/ranks.py [--most 256] [--moe-most 64] [--json]
+    python bench/ranks.py [--most 256] [--moe-most 256] [--json]
 """
 
 import resource
@@ -25,6 +25,7 @@ CORPUS = {
     "ring, GIN": "gin_ring",
     "all-to-all, values": "gin_put_value",
     "all-to-all, barrier": "gin_fence",
+    "all-to-all, rounds": "gin_alltoall",
 }
 
 
@@ -90,7 +91,7 @@ def main() -> None:
     """Measure every program with each count of ranks."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--most", type=int, default=RANKS[-1], help="ranks")
-    parser.add_argument("--moe-most", type=int, default=64, help="ranks of the MoE example")
+    parser.add_argument("--moe-most", type=int, default=RANKS[-1], help="ranks of the MoE example")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = [

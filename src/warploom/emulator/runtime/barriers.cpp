@@ -1,4 +1,6 @@
 // Barriers across ranks (LSA, GIN and both), and the barriers of groups of threads.
+#include <utility>
+
 #include "gin.h"
 #include "kernel.h"
 #include "meter.h"
@@ -132,9 +134,9 @@ Clock fenced_clock() {
 }
 
 void forget_stores() {
-  if (GpuThread* self = current_thread()) {
-    for (GpuThread& thread : self->block->threads) thread.stored_to = -1;
-  }
+  GpuThread* self = current_thread();
+  if (!self || !std::exchange(self->block->stored_to_peers, false)) return;
+  for (GpuThread& thread : self->block->threads) thread.stored_to = -1;
 }
 
 // The puts of this rank to each member that the barrier's fence settles: those issued before it.

@@ -217,7 +217,7 @@ bool at_least(uint64_t value, uint64_t least, int bits) {
 void check_remote_stores(const DevComm& dc, int peer, Scope released, const char* what) {
   if (released == Scope::System) return;
   const GpuThread* self = current_thread();
-  if (!self) return;
+  if (!self || !self->block->stored_to_peers) return;
   const int device = dc.set->clique->members[static_cast<std::size_t>(peer)]->device;
   for (const GpuThread& thread : self->block->threads) {
     if (thread.stored_to != device || device == self->block->kernel->device) continue;

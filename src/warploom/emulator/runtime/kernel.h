@@ -125,6 +125,7 @@ struct Block final : Runnable {
   bool saw_narrow_scope = false;  // a release whose scope did not reach one of its threads
   bool has_pending = false;       // some thread has read what a later fence would acquire
   bool has_fenced = false;        // some thread has made a fence
+  bool stored_to_peers = false;   // some thread has a `stored_to`, or had
   bool gives_way = false;         // a thread of it was preempted: others come first
   // Happens-before inside of the block.
   Clock clock;

@@ -259,7 +259,10 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
   }
   if (allocation->device >= 0 && allocation->device != device) {
     g_stats.peer_bytes += bytes;
-    if (write) thread.stored_to = allocation->device;
+    if (write) {
+      thread.stored_to = allocation->device;
+      thread.block->stored_to_peers = true;
+    }
   }
   return true;
 }
