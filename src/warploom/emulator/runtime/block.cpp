@@ -38,7 +38,7 @@ void Block::make_threads() {
     place_threads();
   }
   for (GpuThread& thread : threads) {
-    thread.finished = thread.touched_memory = thread.has_suspect = false;
+    thread.finished = thread.touched_memory = thread.has_suspect = thread.has_own_clock = false;
     thread.barriers_reached = 0;
     thread.block = this;
     thread.stored_to = -1;

@@ -200,13 +200,43 @@ HOT void on_access(const void* p) {
   on_watched_access<bytes, write, aligned>(p, RETURN_ADDRESS);
 }
 
-void on_range(const void* p, std::size_t bytes, bool write, const void* return_address) {
+template <bool write>
+void watch_words(uintptr_t start, std::size_t bytes, uintptr_t distance,
+                 const void* return_address) {
+  const Fiber& self = *g_current;
+  const auto* p = reinterpret_cast<const void*>(start);
+  if (g_timed) meter_access(p, bytes, write);
+  if (!g_config.race) return;
+  const uint32_t pc = place(self, return_address);
+  if (!write && may_be_fresh(start)) note_fresh_read(p, bytes, pc);
+  quick_words<write>(ThreadViewer(*self.gpu), start, bytes, distance, pc);
+}
+
+// Structures are copied as a whole, and most are small.
+template <bool write>
+bool on_words(const void* p, std::size_t bytes, const void* return_address) {
+  constexpr std::size_t kSmall = 256;
+  const auto start = reinterpret_cast<uintptr_t>(p);
+  uintptr_t distance = 0;
+  if (start % 4 || bytes % 4 || bytes > kSmall ||
+      !plainly_allowed(*g_current, start, start + bytes, distance)) {
+    return false;
+  }
+  if (write) note_progress();
+  if (g_watching) watch_words<write>(start, bytes, distance, return_address);
+  return true;
+}
+
+template <bool write>
+void on_range(const void* p, std::size_t bytes, const void* return_address) {
   Fiber* self = g_current;
   if (!self) return;
   int& left = self->gpu ? g_accesses_left : g_host_accesses_left;
   if (--left <= 0) spend_budget();
   if (self->gpu) {
+    if (on_words<write>(p, bytes, return_address)) return;
     g_stats.accesses--;  // counted below
+    if (in_gpu_stack(p)) return;
   } else if (!watched_on_host(p)) {
     return;
   }
@@ -305,20 +335,20 @@ void __tsan_ignore_thread_begin() {}
 void __tsan_ignore_thread_end() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
-void __tsan_read_range(void* p, std::size_t n) { on_range(p, n, false, RETURN_ADDRESS); }
-void __tsan_write_range(void* p, std::size_t n) { on_range(p, n, true, RETURN_ADDRESS); }
+void __tsan_read_range(void* p, std::size_t n) { on_range<false>(p, n, RETURN_ADDRESS); }
+void __tsan_write_range(void* p, std::size_t n) { on_range<true>(p, n, RETURN_ADDRESS); }
 void* __tsan_memcpy(void* d, const void* s, std::size_t n) {
-  on_range(s, n, false, RETURN_ADDRESS);
-  on_range(d, n, true, RETURN_ADDRESS);
+  on_range<false>(s, n, RETURN_ADDRESS);
+  on_range<true>(d, n, RETURN_ADDRESS);
   return std::memcpy(d, s, n);
 }
 void* __tsan_memmove(void* d, const void* s, std::size_t n) {
-  on_range(s, n, false, RETURN_ADDRESS);
-  on_range(d, n, true, RETURN_ADDRESS);
+  on_range<false>(s, n, RETURN_ADDRESS);
+  on_range<true>(d, n, RETURN_ADDRESS);
   return std::memmove(d, s, n);
 }
 void* __tsan_memset(void* d, int v, std::size_t n) {
-  on_range(d, n, true, RETURN_ADDRESS);
+  on_range<true>(d, n, RETURN_ADDRESS);
   return std::memset(d, v, n);
 }
 }

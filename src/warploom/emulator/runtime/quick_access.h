@@ -188,4 +188,17 @@ template <unsigned bytes, bool write, class Viewer>
   }
 }
 
+// The same for whole words: the fields of a structure that is copied.
+template <bool write, class Viewer>
+inline void quick_words(const Viewer& viewer, uintptr_t address, std::size_t bytes,
+                        uintptr_t distance, uint32_t pc) {
+  if (g_stores_pending) [[unlikely]]
+    settle_stores();
+  const Record plain = viewer.record(pc);
+  const uintptr_t start = address - distance;
+  for (uintptr_t word = start; word < start + bytes; word += 4) {
+    quick_word<write>(viewer, word, distance, 0xF, plain, pc);
+  }
+}
+
 }  // namespace warploom
