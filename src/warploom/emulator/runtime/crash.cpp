@@ -1,10 +1,12 @@
 // Signals, assertions and traps become findings that say where.
 #include "crash.h"
 
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <ucontext.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <cmath>
@@ -37,16 +39,67 @@ const char* signal_name(int number) {
   }
 }
 
+const void* place_of(const ucontext_t& context) {
+#if defined(__x86_64__)
+  return reinterpret_cast<const void*>(context.uc_mcontext.gregs[REG_RIP]);
+#else
+  return reinterpret_cast<const void*>(context.uc_mcontext.pc);
+#endif
+}
+
+const void* frame_of(const ucontext_t& context) {
+#if defined(__x86_64__)
+  return reinterpret_cast<const void*>(context.uc_mcontext.gregs[REG_RBP]);
+#else
+  return reinterpret_cast<const void*>(context.uc_mcontext.regs[29]);
+#endif
+}
+
 // The handler runs on its own stack, so the walk starts from the interrupted registers.
 Frames interrupted_frames(const ucontext_t& context) {
-#if defined(__x86_64__)
-  const auto pc = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
-  const auto frame = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RBP]);
-#else
-  const auto pc = static_cast<uintptr_t>(context.uc_mcontext.pc);
-  const auto frame = static_cast<uintptr_t>(context.uc_mcontext.regs[29]);
-#endif
-  return walk_frames(*g_current, reinterpret_cast<void*>(frame), reinterpret_cast<void*>(pc));
+  return walk_frames(*g_current, frame_of(context), place_of(context));
+}
+
+// A library keeps no frame pointers: who called it stands in its unwind tables alone, and a walk
+// would begin with the caller's caller. Reading them can fault in turn where the stack was
+// overwritten.
+sigjmp_buf g_unwinding;
+
+void stop_unwinding(int) { siglongjmp(g_unwinding, 1); }
+
+_Unwind_Reason_Code keep_frame(_Unwind_Context* context, void* to) {
+  auto& frames = *static_cast<Frames*>(to);
+  const auto* address = reinterpret_cast<const void*>(_Unwind_GetIP(context));
+  if (const uint32_t offset = program_offset(address)) {
+    uint32_t* const end = frames.pc + Frames::kMax;
+    uint32_t* const next = std::find(frames.pc, end, 0u);
+    if (next == end) return _URC_END_OF_STACK;
+    *next = offset;
+  }
+  return _URC_NO_REASON;
+}
+
+Frames unwound_frames() {
+  Frames frames;
+  struct sigaction action{}, before{};
+  action.sa_handler = stop_unwinding;
+  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  sigaction(SIGSEGV, &action, &before);
+  sigset_t faults, blocked;
+  sigemptyset(&faults);
+  sigaddset(&faults, SIGSEGV);
+  sigprocmask(SIG_UNBLOCK, &faults, &blocked);
+  if (sigsetjmp(g_unwinding, 0) == 0) _Unwind_Backtrace(keep_frame, &frames);
+  sigprocmask(SIG_SETMASK, &blocked, nullptr);
+  sigaction(SIGSEGV, &before, nullptr);
+  return frames;
+}
+
+Frames crash_frames(const ucontext_t& context) {
+  if (!program_offset(place_of(context))) {
+    if (const Frames frames = unwound_frames(); frames.pc[0]) return frames;
+  }
+  return interrupted_frames(context);
 }
 
 void on_signal(int number, siginfo_t* info, void* context) {
@@ -72,7 +125,7 @@ void on_signal(int number, siginfo_t* info, void* context) {
                   .message = memory ? format("%s at address %p", signal_name(number), info->si_addr)
                                     : std::string(signal_name(number)),
                   .hint = memory ? "a null, wild or freed pointer, or a stack that overflowed" : "",
-                  .where = interrupted_frames(*static_cast<ucontext_t*>(context))});
+                  .where = crash_frames(*static_cast<ucontext_t*>(context))});
   report_exit(current_rank(), 128 + number);
   stop_run();
 }
