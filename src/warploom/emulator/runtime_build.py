@@ -40,15 +40,15 @@ _CONCERNS = {
         "barriers", "gin", "lanes", "learnt", "multimem", "network", "ptx", "transport", "windows",
     ),
     "order": (
-        "atomics", "clock", "closure", "equal", "fresh", "history", "hooks", "host_copies",
-        "memory", "order", "race", "tsan",
+        "agent", "atomics", "clock", "closure", "equal", "fresh", "history", "hooks", "host_copies",
+        "memory", "operations", "order", "race", "tsan",
     ),
     "report": (
         "crash", "deadlock", "meter", "report", "stream_time", "timeline", "timing", "trace",
     ),
     "threads": (
         "barrier", "block", "confine", "environment", "fiber", "grid", "host_threads", "kernel",
-        "main", "openmp", "operations", "phase", "process", "scheduler",
+        "main", "openmp", "phase", "process", "scheduler",
         "shared", "virtual", "warp", "world",
     ),
 }  # fmt: skip
