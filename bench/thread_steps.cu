@@ -1,6 +1,7 @@
-// Work for bench/thread_steps.py: a block reduction, and the same sum with no barrier.
+// Work for bench/thread_steps.py: a block reduction, one by warps, and a kernel without a wait.
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 __global__ void with_barriers(const float* in, float* out) {
@@ -15,13 +16,19 @@ __global__ void with_barriers(const float* in, float* out) {
   if (i == 0) atomicAdd(out, part[0]);
 }
 
-__global__ void without_barriers(const float* in, float* out) {
+__global__ void with_shuffles(const float* in, float* out) {
+  float sum = in[blockIdx.x * 256 + threadIdx.x];
+  for (int half = 16; half > 0; half /= 2) sum += __shfl_down_sync(0xFFFFFFFF, sum, half);
+  if (threadIdx.x % 32 == 0) atomicAdd(out, sum);
+}
+
+__global__ void without_waits(const float* in, float* out) {
   const int i = blockIdx.x * 256 + threadIdx.x;
   out[i] = in[i] * 2.0f + 1.0f;
 }
 
 int main(int argc, char** argv) {
-  const bool barriers = argc > 1 && std::atoi(argv[1]);
+  const std::string kernel = argc > 1 ? argv[1] : "";
   const int blocks = argc > 2 ? std::atoi(argv[2]) : 4096, n = blocks * 256;
   float *in, *out;
   cudaMalloc(&in, n * sizeof(float));
@@ -29,11 +36,13 @@ int main(int argc, char** argv) {
   std::vector<float> host(n, 1.0f);
   cudaMemcpy(in, host.data(), n * sizeof(float), cudaMemcpyHostToDevice);
   cudaMemset(out, 0, sizeof(float));
-  if (barriers) {
+  if (kernel == "barriers") {
     with_barriers<<<blocks, 256>>>(in, out);
+  } else if (kernel == "shuffles") {
+    with_shuffles<<<blocks, 256>>>(in, out);
   } else {
-    without_barriers<<<blocks, 256>>>(in, out);
+    without_waits<<<blocks, 256>>>(in, out);
   }
   cudaMemcpy(host.data(), out, sizeof(float), cudaMemcpyDeviceToHost);
-  return host[0] == (barriers ? n : 3.0f) ? 0 : 1;
+  return host[0] == (kernel.empty() ? 3.0f : n) ? 0 : 1;
 }

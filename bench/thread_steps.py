@@ -1,4 +1,4 @@
-"""Emulated thread-steps per second: 1M threads with 9 barriers each, and with none.
+"""Emulated thread-steps per second: 1M threads with 9 barriers, 5 warp shuffles or no wait each.
 
 A thread-step is a thread that runs from one blocking point to the next. Each kernel runs with the
 happens-before check and without it, the fastest of the repeats is shown. Seconds are
@@ -18,17 +18,18 @@ from warploom.emulator import RunOptions, build, run
 
 PROGRAM = Path(__file__).with_name("thread_steps.cu")
 BLOCKS = 4096
-BARRIERS = 9
+WAITS = {"barriers": 9, "shuffles": 5, "": 0}
+"""How often each thread of a kernel waits, by the program's argument."""
 
 
-def processor_seconds(race: bool, barriers: bool, blocks: int) -> float:
+def processor_seconds(race: bool, kernel: str, blocks: int) -> float:
     """Return the processor time of one run, with its start and end."""
     options = RunOptions(
         run=RunSpec(0, Timing.EAGER),
         ranks=1,
         processes="single",
         race=race,
-        args=("1" if barriers else "0", str(blocks)),
+        args=(kernel, str(blocks)),
     )
     program = build(BuildSpec(PROGRAM))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -39,30 +40,30 @@ def processor_seconds(race: bool, barriers: bool, blocks: int) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def seconds(race: bool, barriers: bool, repeats: int) -> float:
+def seconds(race: bool, kernel: str, repeats: int) -> float:
     """Return the processor time of all blocks but one."""
     best = [
-        min(processor_seconds(race, barriers, blocks) for _ in range(repeats))
+        min(processor_seconds(race, kernel, blocks) for _ in range(repeats))
         for blocks in (BLOCKS, 1)
     ]
     return best[0] - best[1]
 
 
 def main() -> None:
-    """Measure the four combinations."""
+    """Measure each kernel with and without the check."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     rows: list[dict[str, str | float]] = []
     threads = BLOCKS * 256
-    for barriers in (True, False):
-        times = {race: seconds(race, barriers, options.repeats) for race in (True, False)}
-        steps = threads * (BARRIERS + 1 if barriers else 1)
+    for kernel, waits in WAITS.items():
+        times = {race: seconds(race, kernel, options.repeats) for race in (True, False)}
+        steps = threads * (waits + 1)
         for race in (True, False):
             best = times[race]
             rows.append(
                 {
-                    "kernel": f"{BARRIERS} barriers" if barriers else "no barrier",
+                    "kernel": f"{waits} {kernel}" if kernel else "no wait",
                     "happens-before": "on" if race else "off",
                     "seconds": best,
                     "M thread-steps/s": steps / best / 1e6,

@@ -133,7 +133,8 @@ inline GpuThread& thread_or_stop() {
 // Both are called from assembly (fiber.cpp), by the running fiber, whose context is saved: what to
 // load instead? Most threads come to a call where others wait already, and there is one that goes
 // on meanwhile. nullptr: it is not as simple.
-extern "C" Context* warploom_arrive(int site, Fiber* self) {
+extern "C" Context* warploom_barrier_quickly(int site) {
+  Fiber* self = g_current;
   if (!self->gpu) return nullptr;
   Block& block = *self->block;
   BarrierState& barrier = block.barrier;
@@ -141,7 +142,7 @@ extern "C" Context* warploom_arrive(int site, Fiber* self) {
       self->gpu->group_call || barrier.waiting.size() == barrier.waiting.capacity()) {
     return nullptr;
   }
-  Fiber* next = block.turn_is_over() ? block.next_to_start() : block.next_in_turn();
+  Fiber* next = block.next_at_once();
   if (!next) return nullptr;
   barrier.arrived++;
   self->gpu->barriers_reached++;
@@ -151,15 +152,12 @@ extern "C" Context* warploom_arrive(int site, Fiber* self) {
   return next;
 }
 
-extern "C" Context* warploom_arrive_slowly(int site) {
+extern "C" Context* warploom_barrier_slowly(int site) {
   GpuThread& self = thread_or_stop();
   Block& block = *self.block;
   if (arrive(self, block.barrier, block.live, site, "__syncthreads")) return self.fiber;
   self.fiber->state = FiberState::AtBarrier;
-  Fiber* next = block.next_fiber();
-  if (!next) return &g_scheduler;
-  hand_over(next);
-  return next;
+  return block.pass_on();
 }
 
 int voting_barrier(BarrierVote vote, int predicate, int site) {

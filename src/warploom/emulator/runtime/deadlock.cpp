@@ -1,4 +1,5 @@
 // When nothing can move: who waits for what.
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -20,10 +21,22 @@ struct WaitGroup {
 };
 using WaitGroups = std::map<std::string, WaitGroup>;
 
+// What `fiber` waits for; nullptr: nothing.
+const WaitReason* wait_of(const Fiber& fiber) {
+  if (fiber.state == FiberState::Blocked) return fiber.reason;
+  if (fiber.state == FiberState::AtBarrier) return &fiber.block->barrier.reason;
+  if (fiber.state != FiberState::InWarp) return nullptr;
+  const auto has_it = [&](const auto& warp) {
+    return std::ranges::find(warp->waiting, &fiber) != warp->waiting.end();
+  };
+  const auto found = std::ranges::find_if(fiber.block->warps, has_it);
+  return found == fiber.block->warps.end() ? nullptr : &(*found)->reason;
+}
+
 std::string reason_of(const Fiber& fiber) {
-  const bool at_barrier = fiber.state == FiberState::AtBarrier;
-  if (fiber.state != FiberState::Blocked && !at_barrier) return "code that is ready to run";
-  const WaitReason& reason = at_barrier ? fiber.block->barrier.reason : *fiber.reason;
+  const WaitReason* wait = wait_of(fiber);
+  if (!wait) return "code that is ready to run";
+  const WaitReason& reason = *wait;
   std::string text = reason.what;
   if (reason.detail) text += " (" + reason.detail() + ")";
   return text;

@@ -53,8 +53,9 @@ char* take_stack(std::size_t bytes) {
 }  // namespace
 
 // warploom_switch saves the callee-saved registers on the stack (System V and AAPCS64), the rest in
-// `save`, and goes on as `load` says. warploom_barrier is where the program comes to a barrier: see
-// block_barrier in device.h. It asks warploom_arrive who goes on.
+// `save`, and goes on as `load` says. warploom_barrier and warploom_meet are where a thread comes
+// to a barrier or an operation of its warp: see WARPLOOM_WAIT in device.h. They ask the functions
+// of the same name, quickly and slowly, who goes on.
 extern "C" void warploom_switch(Context* save, const Context* load);
 #if defined(__x86_64__)
 // At a barrier the compiler keeps nothing in registers, and nobody calls or returns: the processor
@@ -92,31 +93,39 @@ warploom_switch:
   ret
 .size warploom_switch, .-warploom_switch
 
-.globl warploom_barrier
-.type warploom_barrier, @function
-warploom_barrier:
-  movq warploom_running(%rip), %rsi
-  movq %rsp, (%rsi)
-  movq %rbp, 8(%rsi)
-  movq %rax, 16(%rsi)
+.macro warploom_wait name
+.globl \name
+.type \name, @function
+\name:
+  movq warploom_running(%rip), %rcx
+  movq %rsp, (%rcx)
+  movq %rbp, 8(%rcx)
+  movq %rax, 16(%rcx)
   movl %edi, %ebx
+  movq %rsi, %r12
+  movl %edx, %r13d
   leaq 65536+warploom_quick_stack(%rip), %rsp
-  call warploom_arrive
+  call \name\()_quickly
   testq %rax, %rax
   je 1f
   warploom_load %rax
 1:
-  movq warploom_running(%rip), %rdx
-  movq (%rdx), %rsp
+  movq warploom_running(%rip), %rcx
+  movq (%rcx), %rsp
   subq $128, %rsp
   andq $-16, %rsp
-  pushq 16(%rdx)
+  pushq 16(%rcx)
   pushq %rbp
   movq %rsp, %rbp
   movl %ebx, %edi
-  call warploom_arrive_slowly
+  movq %r12, %rsi
+  movl %r13d, %edx
+  call \name\()_slowly
   warploom_load %rax
-.size warploom_barrier, .-warploom_barrier
+.size \name, .-\name
+.endm
+warploom_wait warploom_barrier
+warploom_wait warploom_meet
 )");
 #elif defined(__aarch64__)
 asm(R"(
@@ -166,21 +175,29 @@ warploom_restore:
   ret
 .size warploom_switch, .-warploom_switch
 
-.globl warploom_barrier
-.type warploom_barrier, %function
-warploom_barrier:
-  adrp x1, warploom_running
-  ldr x1, [x1, #:lo12:warploom_running]
-  warploom_save x1
+.macro warploom_wait name
+.globl \name
+.type \name, %function
+\name:
+  adrp x9, warploom_running
+  ldr x12, [x9, #:lo12:warploom_running]
+  warploom_save x12
   add x29, sp, #80
   mov w19, w0
-  bl warploom_arrive
+  mov x20, x1
+  mov w21, w2
+  bl \name\()_quickly
   cbnz x0, 1f
   mov w0, w19
-  bl warploom_arrive_slowly
+  mov x1, x20
+  mov w2, w21
+  bl \name\()_slowly
 1:
   warploom_load x0
-.size warploom_barrier, .-warploom_barrier
+.size \name, .-\name
+.endm
+warploom_wait warploom_barrier
+warploom_wait warploom_meet
 )");
 #else
 #error "warploom-emu: fibers are written for x86-64 and aarch64 only"

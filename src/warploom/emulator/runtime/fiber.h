@@ -31,8 +31,8 @@ struct WaitReason {
   bool detail_stays_true = false;            // it also fits when the wait is over
 };
 
-// AtBarrier: Blocked, at the barrier of its block.
-enum class FiberState : uint8_t { Ready, Running, Blocked, AtBarrier, Done };
+// AtBarrier, InWarp: Blocked, at the barrier of its block or an operation of its warp.
+enum class FiberState : uint8_t { Ready, Running, Blocked, AtBarrier, InWarp, Done };
 
 // Where a fiber that is not running goes on. Assembly knows this layout.
 struct Context {

@@ -18,6 +18,7 @@ namespace warploom {
 
 struct Kernel;
 struct Block;
+struct WarpState;
 
 // What every thread touches comes first, in one cache line.
 struct alignas(64) GpuThread : ThreadPlace {
@@ -31,6 +32,7 @@ struct alignas(64) GpuThread : ThreadPlace {
   bool fenced = false;
   Block* block = nullptr;
   Fiber* fiber = nullptr;
+  WarpState* meeting = nullptr;      // where it met lanes of its warp last
   const char* group_call = nullptr;  // the NCCL operation whose group barrier it is in
   int stored_to = -1;  // device of a store to a peer that was not yet released to the system
   Scope fence_scope = Scope::Block;
@@ -46,12 +48,14 @@ struct alignas(64) GpuThread : ThreadPlace {
 // Lanes of one warp that meet with one mask.
 struct WarpState {
   unsigned warp = 0, mask = 0;
+  unsigned missing = 0;  // lanes that the others wait for
   uint64_t value[32] = {};
   uint64_t out[32] = {};
   unsigned arrived = 0;
   uint64_t generation = 0;
   uint64_t ordered = 0;  // generation whose accesses have been ordered
-  const char* what = "";
+  uint64_t counted = 0;  // generation whose votes have been counted
+  unsigned votes = 0;    // lanes that gave something else than 0
   WaitReason reason{};
   std::vector<Fiber*> waiting;
 };
@@ -100,6 +104,9 @@ struct Block final : Runnable {
   Fiber* next_fiber() { return turn_is_over() ? next_turn() : next_in_turn(); }
   bool turn_is_over() const { return turn_at == turn.size(); }
   Fiber* next_in_turn();
+  // Nobody: it takes more than to look.
+  Fiber* next_at_once() { return turn_is_over() ? next_to_start() : next_in_turn(); }
+  Context* pass_on();      // of who runs next, when the running fiber waits
   Fiber* next_to_start();  // nullptr: others come first
   void work(Fiber* self);  // what each of its fibers does
   int slot = -1;           // shared memory slot
@@ -122,6 +129,7 @@ struct Block final : Runnable {
   // By warp, once there are any `warps`: the state that it used last, and who has not ended.
   std::vector<WarpState*> last_meeting;
   std::vector<unsigned> live_lanes;
+  unsigned meetings = 0;          // at which lanes wait for others
   bool saw_narrow_scope = false;  // a release whose scope did not reach one of its threads
   bool has_pending = false;       // some thread has read what a later fence would acquire
   bool has_fenced = false;        // some thread has made a fence
@@ -189,6 +197,13 @@ struct Kernel {
     prefetch_stack(*turn[turn_at + 2]);
   }
   return turn[turn_at++];
+}
+
+inline Context* Block::pass_on() {
+  Fiber* next = next_fiber();
+  if (!next) return &g_scheduler;
+  hand_over(next);
+  return next;
 }
 
 // What is ordered before the thread's next access.

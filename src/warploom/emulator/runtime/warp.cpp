@@ -50,38 +50,21 @@ void open_warp(Block& block, WarpState& state) {
   std::copy(std::begin(state.value), std::end(state.value), std::begin(state.out));
   state.arrived = 0;
   state.generation++;
+  block.meetings--;
   if (g_timed) meet_threads(state.waiting, g_machine.warp_op_ns);
   note_progress();
   wake_block(block, state.waiting);
 }
 
-// All lanes of `mask` that still run deposit a value; returns when the last one has.
-WarpState& meet(unsigned mask, uint64_t value, const char* what) {
-  GpuThread* self = current_thread();
-  if (!self) stop_unsupported(what, "a warp operation was called outside of a kernel");
-  Block& block = *self->block;
-  const unsigned warp = self->linear / 32u, lane = self->linear % 32u;
-  mask &= lanes_of(block, warp);
-  if (!(mask >> lane & 1)) {
-    report_finding({.kind = "warp_mask",
-                    .message = format("lane %u calls %s with mask 0x%08x, which leaves it out",
-                                      lane, what, mask),
-                    .hint = "the mask must name every lane that makes the call"});
-    mask |= 1u << lane;
+const char* name_of(WarpOperation operation) {
+  switch (operation) {
+    case WarpOperation::Barrier:
+      return "__syncwarp";
+    case WarpOperation::Shuffle:
+      return "a warp shuffle";
+    default:
+      return "a warp vote";
   }
-  WarpState& state = state_of(block, warp, mask);
-  if (state.arrived == 0) std::fill(std::begin(state.value), std::end(state.value), 0);
-  state.value[lane] = value;
-  state.arrived |= 1u << lane;
-  const uint64_t generation = state.generation;
-  if (state.arrived == (mask & block.live_lanes[warp])) {
-    open_warp(block, state);
-    return state;
-  }
-  state.reason.what = what;
-  state.waiting.push_back(g_current);
-  while (state.generation == generation) block_current(state.reason);
-  return state;
 }
 
 // What the lanes have acquired becomes known to all of them, and what they did before is ordered.
@@ -108,28 +91,101 @@ void order_warp(Block& block, unsigned warp) {
 
 }  // namespace
 
-void warp_barrier(unsigned mask) {
-  WarpState& state = meet(mask, 0, "__syncwarp");
-  Block& block = *current_thread()->block;
-  const unsigned warp = current_thread()->linear / 32u;
-  // The first lane to leave does it for all.
-  if (state.ordered != state.generation) {
-    state.ordered = state.generation;
-    order_warp(block, warp);
+// As at a barrier (barrier.cpp): all lanes of `mask` that still run deposit a value.
+extern "C" Context* warploom_meet_quickly(unsigned mask, uint64_t value) {
+  Fiber* self = g_current;
+  GpuThread* thread = self->gpu;
+  if (!thread) return nullptr;
+  Block& block = *self->block;
+  if (block.last_meeting.empty()) return nullptr;
+  const unsigned lane = thread->linear % 32u, bit = 1u << lane;
+  WarpState* state = block.last_meeting[thread->linear / 32u];
+  if (!state || state->mask != mask || !(state->missing & bit) || state->missing == bit ||
+      state->waiting.size() == state->waiting.capacity()) {
+    return nullptr;
   }
+  Fiber* next = block.next_at_once();
+  if (!next) return nullptr;
+  thread->meeting = state;
+  state->value[lane] = value;
+  state->arrived |= bit;
+  state->missing &= ~bit;
+  state->waiting.push_back(self);
+  self->state = FiberState::InWarp;
+  hand_over(next);
+  return next;
 }
 
-uint64_t warp_exchange(unsigned mask, uint64_t value, unsigned source) {
-  const WarpState& state = meet(mask, value, "a warp shuffle");
-  const GpuThread& self = *current_thread();
-  const unsigned lanes = mask & lanes_of(*self.block, self.linear / 32u);
-  source &= 31;
-  return lanes >> source & 1 ? state.out[source] : value;
+// The meeting of the lanes of `mask`, at which the thread is from now on.
+static WarpState& come_to_meeting(GpuThread& self, unsigned mask, const char* what) {
+  Block& block = *self.block;
+  const unsigned warp = self.linear / 32u, lane = self.linear % 32u;
+  mask &= lanes_of(block, warp);
+  if (!(mask >> lane & 1)) {
+    report_finding({.kind = "warp_mask",
+                    .message = format("lane %u calls %s with mask 0x%08x, which leaves it out",
+                                      lane, what, mask),
+                    .hint = "the mask must name every lane that makes the call"});
+    mask |= 1u << lane;
+  }
+  WarpState& state = state_of(block, warp, mask);
+  self.meeting = &state;
+  if (state.arrived) return state;
+  block.meetings++;
+  std::fill(std::begin(state.value), std::end(state.value), 0);
+  state.missing = mask & block.live_lanes[warp];
+  state.reason.what = what;
+  state.waiting.reserve(32);
+  return state;
 }
 
-void warp_gather(unsigned mask, uint64_t value, uint64_t out[32]) {
-  const WarpState& state = meet(mask, value, "a warp vote");
+extern "C" Context* warploom_meet_slowly(unsigned mask, uint64_t value, WarpOperation operation) {
+  GpuThread* self = current_thread();
+  const char* what = name_of(operation);
+  if (!self) stop_unsupported(what, "a warp operation was called outside of a kernel");
+  Block& block = *self->block;
+  const unsigned lane = self->linear % 32u;
+  WarpState& state = come_to_meeting(*self, mask, what);
+  state.value[lane] = value;
+  state.arrived |= 1u << lane;
+  state.missing &= ~(1u << lane);
+  if (!state.missing) {
+    open_warp(block, state);
+    return self->fiber;
+  }
+  state.waiting.push_back(self->fiber);
+  self->fiber->state = FiberState::InWarp;
+  return block.pass_on();
+}
+
+void warp_order() {
+  GpuThread& self = *current_thread();
+  WarpState& state = *self.meeting;
+  // The first lane to leave does it for all.
+  if (state.ordered == state.generation) return;
+  state.ordered = state.generation;
+  order_warp(*self.block, state.warp);
+}
+
+uint64_t warp_value(uint64_t value, unsigned source) {
+  const WarpState& state = *current_thread()->meeting;
+  source %= 32;
+  return state.mask >> source & 1 ? state.out[source] : value;
+}
+
+void warp_values(unsigned mask, uint64_t out[32]) {
+  const WarpState& state = *current_thread()->meeting;
   for (unsigned lane = 0; lane < 32; lane++) out[lane] = mask >> lane & 1 ? state.out[lane] : 0;
+}
+
+unsigned warp_votes(unsigned mask) {
+  WarpState& state = *current_thread()->meeting;
+  if (state.counted != state.generation) {
+    state.counted = state.generation;
+    state.votes = 0;
+    for (unsigned lane = 0; lane < 32; lane++) state.votes |= (state.out[lane] != 0) << lane;
+  }
+  return state.votes & mask;
 }
 
 // Any subset that holds the caller would be a legal answer. Hardware keeps lanes together until
@@ -164,10 +220,13 @@ bool release_gatherings(Block& block) {
 }
 
 void warps_after_exit(Block& block, const GpuThread& thread) {
-  block.live_lanes[thread.linear / 32] &= ~(1u << thread.linear % 32);
+  const unsigned warp = thread.linear / 32, bit = 1u << thread.linear % 32;
+  block.live_lanes[warp] &= ~bit;
+  if (!block.meetings) return;
   for (const auto& state : block.warps) {
-    if (state->arrived == 0) continue;
-    if (state->arrived == (state->mask & block.live_lanes[state->warp])) open_warp(block, *state);
+    if (state->warp != warp || !(state->missing & bit)) continue;
+    state->missing &= ~bit;
+    if (!state->missing) open_warp(block, *state);
   }
 }
 

@@ -154,10 +154,10 @@ class lane_group : public thread_group {
     const unsigned rank = thread_rank();
     return at_rank(value, rank + delta < num_threads() ? rank + delta : rank);
   }
-  int any(int predicate) const { return warploom::ballot(mask_, predicate) != 0; }
-  int all(int predicate) const { return warploom::ballot(mask_, !predicate) == 0; }
+  int any(int predicate) const { return warploom::warp_ballot(mask_, predicate) != 0; }
+  int all(int predicate) const { return warploom::warp_ballot(mask_, !predicate) == 0; }
   unsigned ballot(int predicate) const {
-    return details::pack(mask_, warploom::ballot(mask_, predicate));
+    return details::pack(mask_, warploom::warp_ballot(mask_, predicate));
   }
   template <class T>
   unsigned match_any(T value) const {

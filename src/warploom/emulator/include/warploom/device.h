@@ -133,20 +133,26 @@ WARPLOOM_INLINED inline dim3 block_dimension() { return g_here.block_size; }
 WARPLOOM_INLINED inline dim3 grid_dimension() { return g_here.grid_size; }
 WARPLOOM_INLINED inline unsigned lane_index() { return g_here.thread.linear % 32; }
 
-// `site` is the line of the call: threads that meet at different lines have diverged. Assembly: it
-// hands over to the next thread without a C++ frame in between, and on x86-64 without a call.
+// Where a thread may wait for others of its block: assembly of the runtime (fiber.cpp) hands over
+// to the next thread without a C++ frame in between, and on x86-64 without a call. There the thread
+// leaves nothing in registers, and goes on at the label, maybe much later.
 #if defined(__x86_64__)
-__attribute__((always_inline)) inline void block_barrier(int site) {
-  asm volatile(
-      "leaq 1f(%%rip), %%rax\n\t"
-      "jmp *warploom_barrier@GOTPCREL(%%rip)\n"
-      "1:"
-      : "+D"(site)
-      :
-      : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-        "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-        "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)",
-        "st(5)", "st(6)", "st(7)", "cc", "memory");
+#define WARPLOOM_WAIT(name, first, second, third)                                                \
+  asm volatile("leaq 1f(%%rip), %%rax\n\tjmp *" name "@GOTPCREL(%%rip)\n1:"                      \
+               : "+D"(first), "+S"(second), "+d"(third)                                          \
+               :                                                                                 \
+               : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",      \
+                 "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", \
+                 "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)",   \
+                 "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "cc", "memory")
+#endif
+
+// `site` is the line of the call: threads that meet at different lines have diverged.
+#if defined(__x86_64__)
+WARPLOOM_INLINED inline void block_barrier(int site) {
+  std::uint64_t none = 0;
+  unsigned nothing = 0;
+  WARPLOOM_WAIT("warploom_barrier", site, none, nothing);
 }
 #else
 void block_barrier(int site) __asm__("warploom_barrier");
@@ -156,11 +162,43 @@ int voting_barrier(BarrierVote vote, int predicate, int site);
 void named_barrier(unsigned id, unsigned threads, int site);
 // Memory that the threads of one part of the block share: what they exchange between barriers.
 void* part_memory(unsigned part, std::size_t bytes);
-void warp_barrier(unsigned mask);
+// The lanes of `mask` come together, each with a value.
+enum class WarpOperation : unsigned { Barrier, Shuffle, Vote };
+#if defined(__x86_64__)
+WARPLOOM_INLINED inline void warp_meet(unsigned mask, std::uint64_t value,
+                                       WarpOperation operation) {
+  WARPLOOM_WAIT("warploom_meet", mask, value, operation);
+}
+#else
+void warp_meet(unsigned mask, std::uint64_t value,
+               WarpOperation operation) __asm__("warploom_meet");
+#endif
+// What has come of it, for the lane that asks right after.
+void warp_order();  // what the lanes did before is ordered
+std::uint64_t warp_value(std::uint64_t value, unsigned source);
+void warp_values(unsigned mask, std::uint64_t out[32]);
+unsigned warp_votes(unsigned mask);  // lanes whose value is not 0
+
+WARPLOOM_INLINED inline void warp_barrier(unsigned mask) {
+  warp_meet(mask, 0, WarpOperation::Barrier);
+  warp_order();
+}
 // Every lane of `mask` gives a value and gets the one of `source` (its own if not in the mask).
-std::uint64_t warp_exchange(unsigned mask, std::uint64_t value, unsigned source);
+WARPLOOM_INLINED inline std::uint64_t warp_exchange(unsigned mask, std::uint64_t value,
+                                                    unsigned source) {
+  warp_meet(mask, value, WarpOperation::Shuffle);
+  return warp_value(value, source);
+}
 // Every lane of `mask` gives a value and gets all 32 (lanes out of the mask read 0).
-void warp_gather(unsigned mask, std::uint64_t value, std::uint64_t out[32]);
+WARPLOOM_INLINED inline void warp_gather(unsigned mask, std::uint64_t value,
+                                         std::uint64_t out[32]) {
+  warp_meet(mask, value, WarpOperation::Vote);
+  warp_values(mask, out);
+}
+WARPLOOM_INLINED inline unsigned warp_ballot(unsigned mask, bool predicate) {
+  warp_meet(mask, predicate, WarpOperation::Vote);
+  return warp_votes(mask);
+}
 // The lanes of the warp that come to this place together, as far as they can.
 unsigned active_mask(int site);
 // Barrier of all blocks of a cooperative launch.

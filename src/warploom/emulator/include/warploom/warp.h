@@ -20,9 +20,16 @@ namespace warploom {
 
 // Values wider than 8 bytes go in pieces, as the hardware moves 32-bit registers.
 template <class T>
-WARPLOOM_UNCHECKED T shuffle(unsigned mask, T value, unsigned source) {
+WARPLOOM_INLINED T shuffle(unsigned mask, T value, unsigned source) {
   static_assert(std::is_trivially_copyable_v<T>);
   T result;
+  if constexpr (sizeof(T) <= 8) {
+    std::uint64_t piece = 0;
+    std::memcpy(&piece, &value, sizeof(T));
+    piece = warp_exchange(mask, piece, source);
+    std::memcpy(&result, &piece, sizeof(T));
+    return result;
+  }
   for (std::size_t at = 0; at < sizeof(T); at += 8) {
     const std::size_t bytes = sizeof(T) - at < 8 ? sizeof(T) - at : 8;
     std::uint64_t piece = 0;
@@ -50,56 +57,48 @@ WARPLOOM_UNCHECKED T warp_reduce(unsigned mask, T value, Combine combine) {
   return result;
 }
 
-WARPLOOM_UNCHECKED inline unsigned ballot(unsigned mask, int predicate) {
-  std::uint64_t all[32];
-  warp_gather(mask, predicate != 0, all);
-  unsigned result = 0;
-  for (unsigned lane = 0; lane < 32; lane++) result |= static_cast<unsigned>(all[lane]) << lane;
-  return result;
-}
-
 }  // namespace warploom
 
 template <class T>
-T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+WARPLOOM_INLINED T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
   const unsigned lane = warploom::lane_index(), group = lane & ~(unsigned(width) - 1);
   return warploom::shuffle(mask, value, group | (unsigned(source) & (unsigned(width) - 1)));
 }
 template <class T>
-T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+WARPLOOM_INLINED T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
   const unsigned lane = warploom::lane_index(), first = lane & ~(unsigned(width) - 1);
   return warploom::shuffle(mask, value, lane >= first + delta ? lane - delta : lane);
 }
 template <class T>
-T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+WARPLOOM_INLINED T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
   const unsigned lane = warploom::lane_index(), last = lane | (unsigned(width) - 1);
   return warploom::shuffle(mask, value, lane + delta <= last ? lane + delta : lane);
 }
 template <class T>
-T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32) {
+WARPLOOM_INLINED T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32) {
   const unsigned lane = warploom::lane_index(), other = lane ^ unsigned(bits);
   const unsigned last = lane | (unsigned(width) - 1);
   return warploom::shuffle(mask, value, other <= last ? other : lane);
 }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate) {
-  return warploom::ballot(mask, predicate);
+  return warploom::warp_ballot(mask, predicate);
 }
 inline int __any_sync(unsigned mask, int predicate) {
-  return warploom::ballot(mask, predicate) != 0;
+  return warploom::warp_ballot(mask, predicate) != 0;
 }
 inline int __all_sync(unsigned mask, int predicate) {
-  return warploom::ballot(mask, !predicate) == 0;
+  return warploom::warp_ballot(mask, !predicate) == 0;
 }
 // The forms of CUDA 8 and before: among the lanes that come together.
 inline unsigned __ballot(int predicate, int site = __builtin_LINE()) {
-  return warploom::ballot(warploom::active_mask(site), predicate);
+  return warploom::warp_ballot(warploom::active_mask(site), predicate);
 }
 inline int __any(int predicate, int site = __builtin_LINE()) {
-  return warploom::ballot(warploom::active_mask(site), predicate) != 0;
+  return warploom::warp_ballot(warploom::active_mask(site), predicate) != 0;
 }
 inline int __all(int predicate, int site = __builtin_LINE()) {
-  return warploom::ballot(warploom::active_mask(site), !predicate) == 0;
+  return warploom::warp_ballot(warploom::active_mask(site), !predicate) == 0;
 }
 template <class T>
 T __shfl(T value, int source, int width = 32, int site = __builtin_LINE()) {
