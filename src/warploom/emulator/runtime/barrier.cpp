@@ -142,11 +142,14 @@ extern "C" Context* warploom_barrier_quickly(int site) {
       self->gpu->group_call || barrier.waiting.size() == barrier.waiting.capacity()) {
     return nullptr;
   }
+  barrier.waiting.push_back(self);
   Fiber* next = block.next_at_once();
-  if (!next) return nullptr;
+  if (!next) {
+    barrier.waiting.pop_back();
+    return nullptr;
+  }
   barrier.arrived++;
   self->gpu->barriers_reached++;
-  barrier.waiting.push_back(self);
   self->state = FiberState::AtBarrier;
   hand_over(next);
   return next;

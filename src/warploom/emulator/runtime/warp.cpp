@@ -104,13 +104,16 @@ extern "C" Context* warploom_meet_quickly(unsigned mask, uint64_t value) {
       state->waiting.size() == state->waiting.capacity()) {
     return nullptr;
   }
+  state->waiting.push_back(self);
   Fiber* next = block.next_at_once();
-  if (!next) return nullptr;
+  if (!next) {
+    state->waiting.pop_back();
+    return nullptr;
+  }
   thread->meeting = state;
   state->value[lane] = value;
   state->arrived |= bit;
   state->missing &= ~bit;
-  state->waiting.push_back(self);
   self->state = FiberState::InWarp;
   hand_over(next);
   return next;

@@ -20,7 +20,7 @@ namespace warploom {
 
 // Values wider than 8 bytes go in pieces, as the hardware moves 32-bit registers.
 template <class T>
-WARPLOOM_INLINED T shuffle(unsigned mask, T value, unsigned source) {
+WARPLOOM_INLINED inline T shuffle(unsigned mask, T value, unsigned source) {
   static_assert(std::is_trivially_copyable_v<T>);
   T result;
   if constexpr (sizeof(T) <= 8) {
@@ -60,22 +60,22 @@ WARPLOOM_UNCHECKED T warp_reduce(unsigned mask, T value, Combine combine) {
 }  // namespace warploom
 
 template <class T>
-WARPLOOM_INLINED T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+WARPLOOM_INLINED inline T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
   const unsigned lane = warploom::lane_index(), group = lane & ~(unsigned(width) - 1);
   return warploom::shuffle(mask, value, group | (unsigned(source) & (unsigned(width) - 1)));
 }
 template <class T>
-WARPLOOM_INLINED T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+WARPLOOM_INLINED inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
   const unsigned lane = warploom::lane_index(), first = lane & ~(unsigned(width) - 1);
   return warploom::shuffle(mask, value, lane >= first + delta ? lane - delta : lane);
 }
 template <class T>
-WARPLOOM_INLINED T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+WARPLOOM_INLINED inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
   const unsigned lane = warploom::lane_index(), last = lane | (unsigned(width) - 1);
   return warploom::shuffle(mask, value, lane + delta <= last ? lane + delta : lane);
 }
 template <class T>
-WARPLOOM_INLINED T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32) {
+WARPLOOM_INLINED inline T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32) {
   const unsigned lane = warploom::lane_index(), other = lane ^ unsigned(bits);
   const unsigned last = lane | (unsigned(width) - 1);
   return warploom::shuffle(mask, value, other <= last ? other : lane);
