@@ -10,6 +10,7 @@ from warploom.emulator.run_records import (
     FreshRead,
     Readback,
     RunOptions,
+    StaleRead,
     UnsupportedUse,
 )
 from warploom.emulator.timeline import Region, Timeline
@@ -26,6 +27,7 @@ __all__ = [
     "Readback",
     "Region",
     "RunOptions",
+    "StaleRead",
     "Timeline",
     "Topology",
     "UnsupportedUse",

@@ -20,6 +20,7 @@ def stacks_of(
     yield item.frames
     if isinstance(item, RawFinding):
         yield item.other_frames
+        yield item.later_frames
         for event in item.trace:
             yield event.frames
 

@@ -18,6 +18,11 @@ def _lanes(i: Instruction) -> int:
     return 4 if i.has("v4") else 2 if i.has("v2") else 1
 
 
+def _together(kind: str, lanes: int) -> str:
+    """Say that the accesses of a vector's elements are of one instruction."""
+    return f"warploom::vector_access(wl_p, {lanes} * sizeof({kind}));"
+
+
 def load(i: Instruction) -> str | None:
     """`ld`: plain, or atomic where an order is named; vectors too."""
     kind = i.type
@@ -30,6 +35,8 @@ def load(i: Instruction) -> str | None:
         return None
     where = f"static_cast<const {kind}*>(wl_p) + "
     lines = [f"const void* wl_p = {i.address(1)};"]
+    if atomic and lanes > 1:
+        lines.append(_together(kind, lanes))
     for n in range(lanes):
         if atomic:
             default = "System" if i.has("volatile") else "Device"
@@ -54,6 +61,8 @@ def store(i: Instruction) -> str | None:
     if len(sources) != lanes:
         return None
     lines = [f"void* wl_p = {i.address(0)};"]
+    if atomic and lanes > 1:
+        lines.append(_together(kind, lanes))
     for n, source in enumerate(sources):
         value = f"{PTX}read<{kind}>({i.reference(source)})"
         where = f"static_cast<{kind}*>(wl_p) + {n}"

@@ -45,6 +45,8 @@ class RawFinding:
     frames: tuple[int, ...]
     other_frames: tuple[int, ...]
     trace: tuple[RawEvent, ...] = ()
+    later_frames: tuple[int, ...] = ()
+    site: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,8 @@ def _take(line: _Line, report: Report) -> None:
                 frames=line.numbers("frames"),
                 other_frames=line.numbers("other_frames"),
                 trace=tuple(report.events),
+                later_frames=line.numbers("later_frames"),
+                site=line.number_or_none("site"),
             )
         )
         report.events.clear()

@@ -16,11 +16,13 @@ from warploom.emulator.build import EmulatorBuild, version_code
 from warploom.emulator.locate import locate_finding, stacks_of
 from warploom.emulator.report import Report, parse_report
 from warploom.emulator.run_records import (
+    STALE,
     UNINITIALIZED,
     EmulatorRun,
     FreshRead,
     Readback,
     RunOptions,
+    StaleRead,
     State,
     UnsupportedUse,
     check_options,
@@ -44,6 +46,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "seed": options.run.seed,
         "fresh_word": options.fresh_word,
         "fresh_other": options.fresh_other,
+        "stale_every": options.stale_every,
         "timing": options.run.timing,
         "race": int(options.race),
         "readbacks": int(options.readbacks),
@@ -57,7 +60,11 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
     if options.machine is not None:
         values["timed"] = 1
         values |= {f"machine.{name}": f"{v!r}" for name, v in options.machine.values.items()}
-    lines = [*values.items(), *(("fresh_site", site) for site in options.fresh_sites)]
+    lines = [
+        *values.items(),
+        *(("fresh_site", site) for site in options.fresh_sites),
+        *(("stale_site", site) for site in options.stale_sites),
+    ]
     return "".join(f"{key}={value}\n" for key, value in lines).encode()
 
 
@@ -234,11 +241,19 @@ def run(
     return EmulatorRun(
         state=state,
         options=options,
-        findings=(*(found for raw, found in located if raw.kind != UNINITIALIZED), *failures),
+        findings=(
+            *(found for raw, found in located if raw.kind not in (UNINITIALIZED, STALE)),
+            *failures,
+        ),
         fresh_reads=tuple(
             FreshRead(found, raw.frames[0] if raw.frames else 0, raw.severity == "suspicion")
             for raw, found in located
             if raw.kind == UNINITIALIZED
+        ),
+        stale_reads=tuple(
+            StaleRead(found, raw.site or 0, symbols.locate(raw.later_frames))
+            for raw, found in located
+            if raw.kind == STALE
         ),
         exit_codes=report.exit_codes,
         stdout=process.stdout.decode(errors="replace"),

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Literal
 
 from warploom.core.errors import BadInputError
-from warploom.core.records import Finding, Limits, RunSpec, Severity, Timing, Verdict
+from warploom.core.records import (
+    Finding,
+    Limits,
+    RunSpec,
+    Severity,
+    SourceLocation,
+    Timing,
+    Verdict,
+)
 from warploom.emulator.timeline import Timeline
 from warploom.emulator.topology import Topology, check_fit
 from warploom.toolchain.sandbox import SandboxKind
@@ -20,6 +28,9 @@ FAILURE_KINDS = frozenset(
 
 UNINITIALIZED = "uninitialized_read"
 """The kind of finding for memory that is read although nobody has written it."""
+
+STALE = "stale_read"
+"""The kind of finding for a volatile or relaxed read that may give an older value."""
 
 State = Literal[
     "finished", "deadlock", "stopped", "crashed", "timeout", "output_limit", "memory_limit",
@@ -42,7 +53,9 @@ class RunOptions:
     `folder` can be read as if the program had been started there. With a `machine` the run models
     time on it: its schedule follows that time instead of the timing. `fresh` is the word that fills
     memory which nobody has written; by default it depends on the seed. Reads of such memory at
-    `fresh_sites` (`FreshRead.site`) get the word `fresh_other` instead.
+    `fresh_sites` (`FreshRead.site`) get the word `fresh_other` instead. Reads at `stale_sites`
+    (`StaleRead.site`) get the value before the newest one, where a GPU may give that: all of them,
+    or each `stale_every`-th.
     """
 
     run: RunSpec = field(default_factory=lambda: RunSpec(0, Timing.EAGER))
@@ -64,6 +77,8 @@ class RunOptions:
     fresh: int | None = None
     fresh_sites: tuple[int, ...] = ()
     fresh_other: int = 0
+    stale_sites: tuple[int, ...] = ()
+    stale_every: int = 1
 
     @property
     def fresh_word(self) -> int:
@@ -109,6 +124,19 @@ class FreshRead:
 
 
 @dataclass(frozen=True, slots=True)
+class StaleRead:
+    """A place that reads by volatile or relaxed access what nothing orders after its writer.
+
+    `site` names it for `RunOptions.stale_sites`. `later` is where the same thread wrote later what
+    the reader has seen before.
+    """
+
+    finding: Finding
+    site: int
+    later: SourceLocation | None
+
+
+@dataclass(frozen=True, slots=True)
 class UnsupportedUse:
     """An API or argument that the run met and that is not emulated."""
 
@@ -124,7 +152,8 @@ class EmulatorRun:
 
     `state` is the runtime's word (finished, deadlock, stopped) or why there is none. `exit_codes`
     holds the ranks that ended. `sandbox` says how the program was confined. `fresh_reads` are not
-    judged yet (`evaluate/fresh_memory.py`), and not among the findings.
+    judged yet (`evaluate/fresh_memory.py`), and not among the findings; nor are `stale_reads`
+    (`evaluate/stale_reads.py`).
     """
 
     state: State
@@ -141,6 +170,7 @@ class EmulatorRun:
     sandbox: SandboxKind
     timeline: Timeline | None = None
     fresh_reads: tuple[FreshRead, ...] = ()
+    stale_reads: tuple[StaleRead, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

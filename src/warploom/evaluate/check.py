@@ -27,6 +27,7 @@ from warploom.evaluate.runs import (
     run_batches,
     run_options,
 )
+from warploom.evaluate.stale_reads import judge_stale_reads
 from warploom.evaluate.survey import Survey, survey
 from warploom.evaluate.workload import Workload, load_target
 
@@ -154,7 +155,7 @@ def check(
         return _report(workload, facts, effort, batches, [], started, 0.0, extra=extra)
     build_seconds = time.monotonic() - started
     runs = run_batches(program, options, jobs=jobs, on_progress=on_progress)
-    runs = judge_fresh_reads(program, runs)
+    runs = judge_stale_reads(program, judge_fresh_reads(program, runs))
     return _report(workload, facts, effort, batches, runs, started, build_seconds)
 
 

@@ -125,7 +125,7 @@ def _equal(one: EmulatorRun, other: EmulatorRun, other_word: int, *, printed: bo
     if _conduct(one) != _conduct(other) or len(one.readbacks) != len(other.readbacks):
         return False
     words = one.options.fresh_word, other_word
-    return all(_copied(a, b, *words) for a, b in zip(one.readbacks, other.readbacks, strict=True))
+    return all(same_data(a, b, *words) for a, b in zip(one.readbacks, other.readbacks, strict=True))
 
 
 def _conduct(outcome: EmulatorRun) -> tuple[object, ...]:
@@ -136,8 +136,11 @@ def _conduct(outcome: EmulatorRun) -> tuple[object, ...]:
     return outcome.state, dict(outcome.exit_codes), findings
 
 
-def _copied(one: Readback, other: Readback, word: int, other_word: int) -> bool:
-    """Whether two read-backs differ only in bytes of fresh memory."""
+def same_data(one: Readback, other: Readback, word: int, other_word: int) -> bool:
+    """Whether two read-backs differ only in bytes of fresh memory.
+
+    `word` and `other_word` are what fresh memory held in the two runs.
+    """
     if (one.rank, one.seq, len(one.data)) != (other.rank, other.seq, len(other.data)):
         return False
     if one.data == other.data:

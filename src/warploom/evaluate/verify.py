@@ -12,6 +12,7 @@ from warploom.evaluate.outputs import Key, Sample, label, output_of, select
 from warploom.evaluate.plan import ProgressCallback
 from warploom.evaluate.reference import Reference, recheck
 from warploom.evaluate.runs import ended, findings_of, run_options, run_plan
+from warploom.evaluate.stale_reads import judge_stale_reads
 from warploom.evaluate.survey import Survey
 from warploom.evaluate.workload import Output
 
@@ -55,10 +56,17 @@ def verify(
         found = _compare(first, facts, reference, plan[0].seed)
         return first.verdict == Verdict.OK and not any(item.problem for item in found)
 
+    seed_of = {option.args: spec.seed for option, spec in zip(options, plan, strict=True)}
+
+    def is_wrong(outcome: EmulatorRun) -> bool:
+        found = _compare(outcome, facts, reference, seed_of[outcome.options.args])
+        return any(item.problem for item in found)
+
     outcomes = run_plan(
         program, options, good_so_far, stage=stage, jobs=jobs, on_progress=on_progress
     )
     outcomes = judge_fresh_reads(program, outcomes)
+    outcomes = judge_stale_reads(program, outcomes, is_wrong)
     differences: list[Difference] = []
     findings: list[tuple[Finding, ...]] = []
     outputs: dict[str, Output] = _outputs(reference)

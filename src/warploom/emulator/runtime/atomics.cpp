@@ -2,6 +2,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "equal_stores.h"
 #include "fresh.h"
 #include "kernel.h"
 #include "memory.h"
@@ -9,6 +10,7 @@
 #include "race.h"
 #include "report.h"
 #include "scheduler.h"
+#include "stale.h"
 #include "stats.h"
 #include "timing.h"
 
@@ -16,14 +18,12 @@ namespace warploom {
 
 namespace {
 
-// What a release on an atomic variable has published, and how far it reaches.
-struct Published {
-  Clock clock;
-  Scope scope = Scope::System;
-  const Block* block = nullptr;  // of the publisher; nullptr for the host
-  int device = -1;
-};
 std::unordered_map<uintptr_t, Published> g_published;
+
+const Published* published_at(const void* address) {
+  const auto it = g_published.find(reinterpret_cast<uintptr_t>(address));
+  return it == g_published.end() ? nullptr : &it->second;
+}
 
 // Does the publication reach the running fiber?
 bool reaches(const Published& published, Scope reader_scope) {
@@ -129,6 +129,7 @@ void fence(Order order, Scope scope) {
     advance(scope == Scope::System ? g_machine.system_fence_ns : g_machine.fence_ns);
   }
   if (!thread || !g_config.race) return;
+  if (order == Order::SeqCst) note_strong_fence(scope);
   if (acquires(order)) {
     acquire_clock(thread->pending);
     thread->pending = {};
@@ -149,6 +150,7 @@ void fence(Order order, Scope scope) {
 void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
                    Scope scope, bool uses_old) {
   if (!g_current) return;
+  if (g_stores_pending) settle_stores();
   let_others_come();
   if (reads) note_poll(address, bytes);
   g_stats.accesses++;
@@ -165,7 +167,15 @@ void atomic_access(const void* address, unsigned bytes, bool reads, bool writes,
     if (reads && uses_old && may_be_fresh(reinterpret_cast<uintptr_t>(address))) {
       note_fresh_read(address, bytes, pc);
     }
-    access_atomic(current_actor(pc), address, bytes, writes);
+    const Actor actor = current_actor(pc);
+    const StrongAccess access{address, bytes, reads, writes, order, scope};
+    const auto older = note_strong_access(actor, access, published_at(address));
+    access_atomic(actor, address, bytes, writes);
+    if (older) {
+      if (older->published) observe(*older->published, order, scope, false);
+      put_in_place(address, bytes, *older);
+      return;
+    }
   }
   synchronize_through(reinterpret_cast<uintptr_t>(address), reads, writes, order, scope);
 }

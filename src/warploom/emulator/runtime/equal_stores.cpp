@@ -6,6 +6,7 @@
 
 #include "kernel.h"
 #include "report.h"
+#include "stale.h"
 
 namespace warploom {
 
@@ -54,6 +55,7 @@ void remember_store(const Record& before, const Actor& actor, unsigned mask, con
 }
 
 void settle_stores() {
+  put_newest_back();
   std::vector<Store> stores;
   stores.swap(g_stores);
   g_stores_pending = false;

@@ -2,10 +2,15 @@
 // flags. That is known when the later store has been made.
 #pragma once
 
+#include <string>
+
 #include "history.h"
 #include "race.h"
 
 namespace warploom {
+
+// Who accessed memory, for messages.
+std::string describe(const Op& op, uint32_t block, uint16_t thread);
 
 // How a race is told: where it happened and in which kernel, if that is not where we are now.
 struct RaceView {

@@ -41,6 +41,8 @@ constexpr uint64_t record_bits(uint32_t pc, uint16_t thread, unsigned mask, bool
          uint64_t{atomic} << 41 | uint64_t{time < kMaxTime ? time : kMaxTime} << 42;
 }
 Record make_record(const Actor& actor, unsigned mask, bool atomic);
+// Is the access, no put, ordered before what `actor` does?
+bool is_ordered(const Record& record, const Actor& actor);
 
 constexpr std::size_t kGranule = 1024;  // bytes
 constexpr std::size_t kGranuleCells = kGranule / 4;

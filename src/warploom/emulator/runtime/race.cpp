@@ -253,6 +253,8 @@ void access_atomic(const Actor& actor, const void* address, std::size_t bytes, b
   access_range(actor, address, bytes, writes ? Kind::AtomicWrite : Kind::AtomicRead);
 }
 
+bool is_ordered(const Record& record, const Actor& actor) { return ordered(record, actor, true); }
+
 void settle_suspect(const void* address) {
   GpuThread& thread = *current_thread();
   if (!thread.has_suspect) return;

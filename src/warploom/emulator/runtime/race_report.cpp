@@ -8,8 +8,6 @@
 
 namespace warploom {
 
-namespace {
-
 std::string describe(const Op& op, uint32_t block, uint16_t thread) {
   switch (op.kind) {
     case OpKind::Host:
@@ -22,6 +20,8 @@ std::string describe(const Op& op, uint32_t block, uint16_t thread) {
       return format("%s on rank %d", op.name, op.rank);
   }
 }
+
+namespace {
 
 // What the two accesses are to each other decides the name of the defect.
 struct Classified {

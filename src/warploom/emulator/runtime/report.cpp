@@ -131,8 +131,10 @@ bool report_finding(FindingInfo info) {
     line += ",\"block\":" + index_json(thread->block->index) +
             ",\"thread\":" + index_json(thread->index);
   }
-  line += ",\"frames\":" + frames_json(info.where) +
-          ",\"other_frames\":" + frames_json(info.other) + "}";
+  line += ",\"frames\":" + frames_json(info.where) + ",\"other_frames\":" + frames_json(info.other);
+  if (info.later.pc[0]) line += ",\"later_frames\":" + frames_json(info.later);
+  if (info.site) line += ",\"site\":" + std::to_string(*info.site);
+  line += "}";
   if (g_tracing) send_trace({info.rank, info.other_rank, info.everyone, info.other});
   send(line);
   return true;
@@ -220,9 +222,12 @@ Frames capture_frames() {
   return walk_frames(*g_current, __builtin_frame_address(0), nullptr);
 }
 
-uint32_t program_place() {
-  return g_current ? walk_frames(*g_current, __builtin_frame_address(0), nullptr, 1).pc[0] : 0;
+Frames innermost_frames(int most) {
+  if (!g_current) return {};
+  return walk_frames(*g_current, __builtin_frame_address(0), nullptr, most);
 }
+
+uint32_t program_place() { return innermost_frames(1).pc[0]; }
 
 Frames frames_of(const Fiber& fiber) {
   return walk_frames(fiber, fiber.frame_pointer, static_cast<const char*>(fiber.resume) - 1);

@@ -15,12 +15,14 @@ struct FindingInfo {
   std::string message;
   std::string hint = "";
   bool warning = false;
-  bool suspicion = false;        // no finding unless the driver finds that results depend on it
-  Frames where{};                // empty: the place where the running fiber is
-  Frames other{};                // second place of a race or mismatch
-  std::optional<int> rank{};     // empty: the running fiber's
-  const char* kernel = nullptr;  // empty: the running fiber's
-  bool host = false;             // host code did it, whatever runs now
+  bool suspicion = false;          // no finding unless the driver finds that results depend on it
+  Frames where{};                  // empty: the place where the running fiber is
+  Frames other{};                  // second place of a race or mismatch
+  Frames later{};                  // of a stale read: the write that came later and was seen
+  std::optional<uint32_t> site{};  // the name of a place that the driver may ask about
+  std::optional<int> rank{};       // empty: the running fiber's
+  const char* kernel = nullptr;    // empty: the running fiber's
+  bool host = false;               // host code did it, whatever runs now
   // For the trace: the second party, if it is known to be one rank, and whether all take part.
   std::optional<int> other_rank{};
   bool everyone = false;
@@ -43,6 +45,7 @@ Frames capture_frames();
 Frames frames_of(const Fiber& fiber);
 Frames walk_frames(const Fiber& fiber, const void* frame_pointer, const void* pc,
                    int most = Frames::kMax);
+Frames innermost_frames(int most);
 uint32_t program_place();  // only the innermost frame; 0 if there is none
 uint32_t program_offset(const void* return_address);  // 0 if it is not in the program
 

@@ -29,6 +29,9 @@ struct Config {
   // Places (program offsets) whose reads of such memory get another word instead.
   std::vector<uint32_t> fresh_sites;
   uint32_t fresh_other = 0;
+  // Places whose reads get an older value where that is allowed, or every n-th one of these reads.
+  std::vector<uint32_t> stale_sites;
+  uint64_t stale_every = 1;
   NetTiming timing = NetTiming::Eager;
   bool race = true;
   bool readbacks = true;

@@ -213,6 +213,8 @@ void fence(Order order, Scope scope);
 // `uses_old`: what was read counts (an exchange can be a mere store).
 void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
                    Scope scope, bool uses_old = true);
+// The atomic accesses of these bytes that follow are of one instruction, which sees them together.
+void vector_access(const void* address, unsigned bytes);
 // Called after an emulated atomic that changed memory: threads that poll may go on.
 void atomic_changed();
 

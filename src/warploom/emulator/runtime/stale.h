@@ -1,0 +1,52 @@
+// Reads that a GPU may answer with an older value.
+//
+// Volatile and relaxed accesses of two places are in no order without fences, and they never race:
+// who has seen a flag may still read what lay in the data before. The emulator runs them in order,
+// so it notes where an older value was allowed; a run in which such reads get that value shows
+// whether the program depends on it (evaluate/stale_reads.py).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "../include/warploom/device.h"
+#include "race.h"
+
+namespace warploom {
+
+struct Block;
+
+// What a release on an atomic variable has published, and how far it reaches.
+struct Published {
+  Clock clock;
+  Scope scope = Scope::System;
+  const Block* block = nullptr;  // of the publisher; nullptr for the host
+  int device = -1;
+};
+
+// A volatile or atomic access of the running fiber.
+struct StrongAccess {
+  const void* address;
+  unsigned bytes;
+  bool reads, writes;
+  Order order;
+  Scope scope;
+};
+
+// What a read gets instead of the newest value.
+struct OlderValue {
+  uint64_t bytes = 0;
+  std::optional<Published> published;  // what lay at the place with it
+};
+
+// Before the access enters the history. `published`: what lies at the place so far, or nullptr.
+std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAccess& access,
+                                             const Published* published);
+// The running fiber reads `older` next, with nothing in between; what it accesses after that finds
+// the newest value again.
+void put_in_place(const void* address, unsigned bytes, const OlderValue& older);
+void put_newest_back();  // settle_stores calls it
+// The running GPU thread makes a sequentially consistent fence.
+void note_strong_fence(Scope scope);
+
+}  // namespace warploom

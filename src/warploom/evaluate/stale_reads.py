@@ -1,0 +1,198 @@
+"""Whether reads that a GPU may answer with an older value matter.
+
+Volatile and relaxed accesses never race, and the emulator runs them in order. The runtime says
+where a thread has seen a later write of another thread, and then reads a place that this thread
+wrote before, with nothing that orders the two: the memory model allows the value from before. A run
+in which these reads get it shows whether the program can do with that. Many can: statistics, hints
+that a compare-and-swap checks, loops that look again.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence, Set
+from dataclasses import replace
+
+from warploom.core.records import Finding, RunSpec, Severity, Timing
+from warploom.emulator import EmulatorBuild, EmulatorRun, StaleRead, run
+from warploom.evaluate.fresh_memory import same_data
+from warploom.evaluate.runs import ended
+
+_MOST_REPEATED = 3  # outcomes of one program that are repeated with older values
+_MOST_PLACES = 8  # places that are told apart: each takes a run
+_SCHEDULES = 5  # that show what depends on chance, the outcome's own among them
+
+Place = tuple[str | None, int | None, str | None]
+Wrong = Callable[[EmulatorRun], bool]
+
+
+def _not_known_as_wrong(_: EmulatorRun) -> bool:
+    return False
+
+
+def judge_stale_reads(
+    program: EmulatorBuild,
+    outcomes: Sequence[EmulatorRun],
+    wrong: Wrong = _not_known_as_wrong,
+) -> list[EmulatorRun]:
+    """Return `outcomes` with an error for each of their `stale_reads` on which they depend.
+
+    A read is blamed where a run in which it gives an older value fails, hangs, shows an error that
+    no other schedule shows, or is `wrong`; or where it lacks something of what all schedules
+    return alike. What differs from schedule to schedule proves nothing.
+
+    Args:
+        program: what was run.
+        outcomes: its runs.
+        wrong: whether a run with the arguments of an outcome returned what it must not.
+    """
+    blamed: set[Place] = set()
+    tried: set[Place] = set()
+    repeated = 0
+    for outcome in outcomes:
+        reads = [read for read in outcome.stale_reads if _place(read) not in blamed]
+        if reads and outcome.state == "finished" and repeated < _MOST_REPEATED:
+            repeated += 1
+            blamed |= _Trial(program, outcome, outcomes, wrong).blamed(reads, tried)
+            tried |= {_place(read) for read in reads}
+    return [_with_verdicts(outcome, blamed) for outcome in outcomes]
+
+
+def _place(read: StaleRead) -> Place:
+    return read.finding.file, read.finding.line, read.finding.kernel
+
+
+class _Trial:
+    """Repeats one outcome with older values and compares."""
+
+    def __init__(
+        self,
+        program: EmulatorBuild,
+        outcome: EmulatorRun,
+        outcomes: Sequence[EmulatorRun],
+        wrong: Wrong,
+    ) -> None:
+        self._program, self._wrong = program, wrong
+        self._options = replace(outcome.options, trace=0)
+        known = {o.options.run: o for o in outcomes if self._is_alike(o)}
+        self._known = {**known, outcome.options.run: outcome}
+        self._outcome = outcome
+        self._base: list[EmulatorRun] = []
+
+    def _is_alike(self, other: EmulatorRun) -> bool:
+        """Whether `other` differs in its schedule alone."""
+        return ended(other) and self._options == replace(
+            other.options, trace=0, run=self._options.run
+        )
+
+    def blamed(self, reads: Sequence[StaleRead], spared: Set[Place]) -> set[Place]:
+        """Return the places of `reads` that matter; those in `spared` are not tried alone."""
+        sites: dict[Place, list[int]] = {}
+        for read in reads:
+            sites.setdefault(_place(read), []).append(read.site)
+        every = [site for group in sites.values() for site in group]
+        # Older values all together may fit each other, and so may those of one place.
+        together = self._differs(every) or self._differs(every, stale_every=2)
+        if len(sites) == 1 or len(sites) > _MOST_PLACES:
+            return set(sites) if together else set()
+        tried = sites if together else {p: group for p, group in sites.items() if p not in spared}
+        alone = {p for p, g in tried.items() if self._differs(g) or self._differs(g, stale_every=2)}
+        # Together they may do what none does alone.
+        return alone or (set(sites) if together else set())
+
+    def _differs(self, sites: Sequence[int], stale_every: int = 1) -> bool:
+        """Whether the program returns something else where `sites` give an older value."""
+        options = replace(self._options, stale_sites=tuple(sites), stale_every=stale_every)
+        changed = run(self._program, options)
+        if changed.state not in ("finished", "deadlock", "stopped") or changed.unsupported:
+            return False  # nobody knows what it would have returned
+        if changed.state == "finished" and self._same_as_outcome(changed):
+            return False
+        base = self._schedules()
+        if _fails(changed) and not any(map(_fails, base)):
+            return True
+        if self._wrong(changed) and not self._wrong(self._outcome):
+            return True
+        if _errors(changed) - set[object]().union(*map(_errors, base)):
+            return True
+        return _lacks_lines(changed, base) or _lacks_data(changed, base)
+
+    def _same_as_outcome(self, changed: EmulatorRun) -> bool:
+        return (
+            not _fails(changed)
+            and _errors(changed) == _errors(self._outcome)
+            and not _lacks_lines(changed, [self._outcome])
+            and not _lacks_data(changed, [self._outcome])
+        )
+
+    def _schedules(self) -> list[EmulatorRun]:
+        """Return runs that differ in their schedules, the outcome first."""
+        if not self._base:
+            own = self._options.run
+            others = [RunSpec(own.seed, timing) for timing in (Timing.LAZY, Timing.EAGER)]
+            others += [RunSpec(seed, Timing.RANDOM) for seed in range(_SCHEDULES)]
+            specs = [own, *(spec for spec in others if spec != own)][:_SCHEDULES]
+            self._base = [
+                self._known.get(spec) or run(self._program, replace(self._options, run=spec))
+                for spec in specs
+            ]
+        return self._base
+
+
+def _fails(outcome: EmulatorRun) -> bool:
+    return outcome.state != "finished" or any(outcome.exit_codes.values())
+
+
+def _errors(outcome: EmulatorRun) -> set[object]:
+    return {
+        (found.kind, found.file, found.line, found.kernel)
+        for found in outcome.findings
+        if found.severity is Severity.ERROR
+    }
+
+
+def _lines(outcome: EmulatorRun) -> Counter[str]:
+    return Counter([*outcome.stdout.splitlines(), *outcome.stderr.splitlines()])
+
+
+def _lacks_lines(changed: EmulatorRun, base: Sequence[EmulatorRun]) -> bool:
+    """Whether `changed` does not print what all of `base` print, or prints more where they agree.
+
+    Ranks may print in any order.
+    """
+    printed = [_lines(outcome) for outcome in base]
+    steady = printed[0]
+    for other in printed[1:]:
+        steady = steady & other
+    lines = _lines(changed)
+    return not steady <= lines or (all(other == steady for other in printed) and lines != steady)
+
+
+def _lacks_data(changed: EmulatorRun, base: Sequence[EmulatorRun]) -> bool:
+    """Whether `changed` reads back other bytes where all of `base` read back the same."""
+    runs = [{(item.rank, item.seq): item for item in o.readbacks} for o in (changed, *base)]
+    words = [o.options.fresh_word for o in (changed, *base)]
+    if any(other.keys() != runs[1].keys() for other in runs[1:]):
+        return False
+    if runs[0].keys() != runs[1].keys():
+        return True
+
+    def same(key: tuple[int, int], a: int, b: int) -> bool:
+        return same_data(runs[a][key], runs[b][key], words[a], words[b])
+
+    return any(
+        not same(key, 0, 1) and all(same(key, 1, other) for other in range(2, len(runs)))
+        for key in runs[1]
+    )
+
+
+def _told(read: StaleRead) -> Finding:
+    later = f" ({read.later.file}:{read.later.line})" if read.later else ""
+    return replace(
+        read.finding,
+        severity=Severity.ERROR,
+        message=f"{read.finding.message}{later}; what the program returns depends on it",
+    )
+
+
+def _with_verdicts(outcome: EmulatorRun, blamed: set[Place]) -> EmulatorRun:
+    told = [_told(read) for read in outcome.stale_reads if _place(read) in blamed]
+    return replace(outcome, findings=(*told, *outcome.findings), stale_reads=())
