@@ -17,6 +17,7 @@ from warploom.emulator.locate import locate_finding, stacks_of
 from warploom.emulator.report import Report, parse_report
 from warploom.emulator.run_records import (
     STALE,
+    STRONG_LOADS,
     UNINITIALIZED,
     EmulatorRun,
     FreshRead,
@@ -46,6 +47,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "seed": options.run.seed,
         "fresh_word": options.fresh_word,
         "fresh_other": options.fresh_other,
+        "stale": int(any(part in name for name in build.imports for part in STRONG_LOADS)),
         "stale_every": options.stale_every,
         "timing": options.run.timing,
         "race": int(options.race),

@@ -32,6 +32,15 @@ UNINITIALIZED = "uninitialized_read"
 STALE = "stale_read"
 """The kind of finding for a volatile or relaxed read that may give an older value."""
 
+STRONG_LOADS = (
+    "__tsan_volatile_read", "__tsan_unaligned_volatile_read", "atomic_load_access",
+    "__tsan_atomic8_load", "__tsan_atomic16_load", "__tsan_atomic32_load", "__tsan_atomic64_load",
+)  # fmt: skip
+"""Parts of names: a program that takes none of them from the runtime has no stale reads.
+
+Read-modify-writes always find the newest value.
+"""
+
 State = Literal[
     "finished", "deadlock", "stopped", "crashed", "timeout", "output_limit", "memory_limit",
     "process_limit", "cancelled",

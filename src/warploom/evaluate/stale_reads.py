@@ -10,6 +10,7 @@ that a compare-and-swap checks, loops that look again.
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
+from pathlib import Path
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorBuild, EmulatorRun, StaleRead, run
@@ -185,7 +186,11 @@ def _lacks_data(changed: EmulatorRun, base: Sequence[EmulatorRun]) -> bool:
 
 
 def _told(read: StaleRead) -> Finding:
-    later = f" ({read.later.file}:{read.later.line})" if read.later else ""
+    later = ""
+    if read.later:
+        own = read.later.file == read.finding.file
+        name = "line " if own else f"{Path(read.later.file).name}:"
+        later = f" ({name}{read.later.line})"
     return replace(
         read.finding,
         severity=Severity.ERROR,

@@ -129,7 +129,7 @@ void fence(Order order, Scope scope) {
     advance(scope == Scope::System ? g_machine.system_fence_ns : g_machine.fence_ns);
   }
   if (!thread || !g_config.race) return;
-  if (order == Order::SeqCst) note_strong_fence(scope);
+  if (order == Order::SeqCst && g_config.stale) note_strong_fence(scope);
   if (acquires(order)) {
     acquire_clock(thread->pending);
     thread->pending = {};
@@ -169,7 +169,8 @@ void atomic_access(const void* address, unsigned bytes, bool reads, bool writes,
     }
     const Actor actor = current_actor(pc);
     const StrongAccess access{address, bytes, reads, writes, order, scope};
-    const auto older = note_strong_access(actor, access, published_at(address));
+    std::optional<OlderValue> older;
+    if (g_config.stale) older = note_strong_access(actor, access, published_at(address));
     access_atomic(actor, address, bytes, writes);
     if (older) {
       if (older->published) observe(*older->published, order, scope, false);
@@ -178,6 +179,10 @@ void atomic_access(const void* address, unsigned bytes, bool reads, bool writes,
     }
   }
   synchronize_through(reinterpret_cast<uintptr_t>(address), reads, writes, order, scope);
+}
+
+void atomic_load_access(const void* address, unsigned bytes, Order order, Scope scope) {
+  atomic_access(address, bytes, true, false, order, scope);
 }
 
 void atomic_changed() { note_progress(); }

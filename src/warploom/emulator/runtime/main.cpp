@@ -72,6 +72,8 @@ bool set_option(const std::string& key, const std::string& value) {
     c.fresh_sites.push_back(static_cast<uint32_t>(number()));
   } else if (key == "stale_site") {
     c.stale_sites.push_back(static_cast<uint32_t>(number()));
+  } else if (key == "stale") {
+    c.stale = integer() != 0;
   } else if (key == "stale_every") {
     c.stale_every = static_cast<uint64_t>(number());
   } else if (key == "timing") {

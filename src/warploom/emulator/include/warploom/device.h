@@ -213,6 +213,9 @@ void fence(Order order, Scope scope);
 // `uses_old`: what was read counts (an exchange can be a mere store).
 void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
                    Scope scope, bool uses_old = true);
+// The same for a mere load. Programs without one cannot read an older value (STRONG_LOADS in
+// run_records.py).
+void atomic_load_access(const void* address, unsigned bytes, Order order, Scope scope);
 // The atomic accesses of these bytes that follow are of one instruction, which sees them together.
 void vector_access(const void* address, unsigned bytes);
 // Called after an emulated atomic that changed memory: threads that poll may go on.

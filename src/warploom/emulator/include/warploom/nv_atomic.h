@@ -42,8 +42,8 @@ WARPLOOM_UNCHECKED T change(T* p, int o, int s, Change&& next) {
 template <class T>
 WARPLOOM_UNCHECKED T __nv_atomic_load_n(const T* p, int order,
                                         int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  warploom::atomic_access(p, sizeof(T), true, false, warploom::nv::order(order),
-                          warploom::nv::scope(scope));
+  warploom::atomic_load_access(p, sizeof(T), warploom::nv::order(order),
+                               warploom::nv::scope(scope));
   return *p;
 }
 template <class T>

@@ -80,7 +80,7 @@ inline void copy_async(void* to, const void* from, unsigned bytes, unsigned kept
 }
 template <class T>
 WARPLOOM_UNCHECKED T load_atomic(const void* p, Order order, Scope scope) {
-  atomic_access(p, sizeof(T), true, false, order, scope);
+  atomic_load_access(p, sizeof(T), order, scope);
   T value;
   std::memcpy(&value, p, sizeof value);
   return value;
