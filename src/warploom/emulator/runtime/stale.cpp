@@ -41,12 +41,12 @@ struct InPlace {
 
 // Two threads with one key would only hide something.
 uint64_t key_of_block(const Record& record) {
-  return (uint64_t{record.op} << 32 | record.block) * 0x9E3779B97F4A7C15;
+  return (uint64_t{record.op()} << 32 | record.block()) * 0x9E3779B97F4A7C15;
 }
 uint64_t key_of(const Record& record) { return key_of_block(record) + record.thread(); }
 
 Scope between(const StrongStore& store, const Record& reader, int device) {
-  if (store.record.op == reader.op && store.record.block == reader.block) return Scope::Block;
+  if (store.record.who == reader.who) return Scope::Block;
   return store.device >= 0 && store.device == device ? Scope::Device : Scope::System;
 }
 
@@ -79,12 +79,12 @@ uint64_t last_followed(const Record& record, Scope scope) {
 bool fences_order(const StrongStore& store, const Record& reader, Scope scope) {
   if (store.number <= g_fences_lost) return true;
   if (last_followed(store.record, scope) < store.number) return false;
-  return op_of(reader.op).kind == OpKind::Host || last_fence(reader, scope) > store.number;
+  return op_of(reader.op()).kind == OpKind::Host || last_fence(reader, scope) > store.number;
 }
 
 Actor actor_of(const StrongStore& store) {
-  return {.op = store.record.op,
-          .block = store.record.block,
+  return {.op = store.record.op(),
+          .block = store.record.block(),
           .thread = store.record.thread(),
           .time = store.record.time(),
           .base = store.base,
@@ -102,8 +102,7 @@ bool is_newest(const Place& place) {
   const Record last = granule_of(place.address).write.at(place.address % kGranule / 4);
   const Record& known = place.newest->record;
   constexpr uint64_t kElsewhere = kPlaceBits | uint64_t{0xF} << 37;
-  return last.op == known.op && last.block == known.block &&
-         ((last.bits ^ known.bits) & ~kElsewhere) == 0;
+  return last.who == known.who && ((last.bits ^ known.bits) & ~kElsewhere) == 0;
 }
 
 // A store behind `data`, as its thread sees it, that the reader has seen: whoever wrote the program
@@ -228,10 +227,10 @@ uint32_t tell(const StrongStore& data, const StrongStore& later, const Record& s
   info.site = site;
   info.other = data.where();
   info.later = later.where();
-  const Op& op = op_of(data.record.op);
+  const Op& op = op_of(data.record.op());
   info.other_rank = op.rank;
   info.message = "the read may miss the write by " +
-                 describe(op, data.record.block, data.record.thread()) +
+                 describe(op, data.record.block(), data.record.thread()) +
                  ", although a later write has been seen";
   report_finding(std::move(info));
   return site;

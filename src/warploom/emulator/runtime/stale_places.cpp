@@ -22,9 +22,9 @@ unsigned slot_of(uint64_t key, unsigned bits) {
 
 // A host thread has another operation after each release.
 uint64_t identity(const Record& record) {
-  const Op& op = op_of(record.op);
+  const Op& op = op_of(record.op());
   if (op.kind != OpKind::Kernel) return uint64_t{1} << 63 | op.agent;
-  return uint64_t{record.op} << 32 | record.block;
+  return uint64_t{record.op()} << 32 | record.block();
 }
 
 }  // namespace
@@ -61,12 +61,12 @@ void forget_line(uintptr_t address) {
 Reader& reader_of(const Record& record) {
   auto& slot = g_readers[slot_of(identity(record), kReaderBits)];
   if (!slot) slot = std::make_unique<Reader>();
-  const bool host = op_of(record.op).kind != OpKind::Kernel;
-  const OpId op = host ? op_of(record.op).agent : record.op;
-  if (slot->op != op || slot->block != (host ? ~0u : record.block)) {
+  const bool host = op_of(record.op()).kind != OpKind::Kernel;
+  const OpId op = host ? op_of(record.op()).agent : record.op();
+  if (slot->op != op || slot->block != (host ? ~0u : record.block())) {
     *slot = {};
     slot->op = op;
-    slot->block = host ? ~0u : record.block;
+    slot->block = host ? ~0u : record.block();
   }
   return *slot;
 }
