@@ -20,6 +20,7 @@ from warploom.evaluate.runs import ended
 _MOST_REPEATED = 3  # outcomes of one program that are repeated with older values
 _MOST_PLACES = 8  # places that are told apart: each takes a run
 _SCHEDULES = 5  # that show what depends on chance, the outcome's own among them
+_SECONDS, _SLOWER = 10.0, 10.0  # a run that takes longer, and as often the outcome's, is given up
 
 Place = tuple[str | None, int | None, str | None]
 Wrong = Callable[[EmulatorRun], bool]
@@ -101,7 +102,14 @@ class _Trial:
 
     def _differs(self, sites: Sequence[int], stale_every: int = 1) -> bool:
         """Whether the program returns something else where `sites` give an older value."""
-        options = replace(self._options, stale_sites=tuple(sites), stale_every=stale_every)
+        limits = self._options.limits
+        seconds = min(limits.seconds, _SECONDS + _SLOWER * self._outcome.seconds)
+        options = replace(
+            self._options,
+            limits=replace(limits, seconds=seconds),
+            stale_sites=tuple(sites),
+            stale_every=stale_every,
+        )
         changed = run(self._program, options)
         if changed.state not in ("finished", "deadlock", "stopped") or changed.unsupported:
             return False  # nobody knows what it would have returned

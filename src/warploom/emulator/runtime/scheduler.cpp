@@ -6,6 +6,7 @@
 #include <list>
 #include <unordered_map>
 
+#include "equal_stores.h"
 #include "kernel.h"
 #include "timing.h"
 #include "world.h"
@@ -202,6 +203,7 @@ void wake_block(Block& block, std::vector<Fiber*>& waiting) {
 
 // The running fiber cannot go on: the next one of its block runs, or the scheduler decides.
 static inline void switch_away() {
+  if (g_stores_pending) settle_stores();
   Fiber* next = g_current->block ? g_current->block->next_fiber() : nullptr;
   if (next) {
     switch_to(next);
