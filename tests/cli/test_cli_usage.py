@@ -211,6 +211,13 @@ MISTAKES = {
         (["check", ".", "--tokens", "5"], "", "No such option: --tokens", "itself come after --"),
         (["eval", ".", "no_cuda.cu"], ".", "this is the folder of a workload", "name its .cu file"),
         (["init", "no_cuda.cu/deep"], "no_cuda.cu/deep", "cannot be made: Not a dir", "write to"),
+        (
+            ["transform", ".", "--model", "gpt"],
+            "",
+            "PREFIX:MODEL with a known prefix, got",
+            "openai",
+        ),
+        (["transform", ".", "--price", "3"], "", "must be IN,OUT in dollars", ""),
         (["explain", "memory_limit"], "", "no page for", "docs/findings.md"),
     ],
 )

@@ -18,6 +18,7 @@ from warploom.core.jsontext import write_json
 from warploom.core.records import Json
 from warploom.evaluate.workload import Workload
 from warploom.llm import Budget, LLMSettings, Price
+from warploom.llm.names import parse_model
 from warploom.propose.agent import OWN, AgentLimits, AgentOptions
 from warploom.propose.llm import ModelOptions
 from warploom.transform import TransformConfig
@@ -92,7 +93,13 @@ class TransformAsk:
         return self.choices().apply(Path(self.target))
 
     def config(self) -> TransformConfig:
-        """Return the configuration; raise BadInputError where an option breaks a rule."""
+        """Return the configuration.
+
+        Raises:
+            BadInputError: an option breaks a rule, of a model too that may never be asked.
+            LLMModelError: a model's name cannot be read.
+        """
+        price = None if self.price is None else parse_price(self.price)
         config = TransformConfig(
             api_type=self.api,
             two_stage=not self.one_stage and self.proposer != "agent",
@@ -100,7 +107,7 @@ class TransformAsk:
             evolve_markers=not self.no_markers,
             warmup=not self.no_warmup,
             proposer=self.proposer,
-            model=self._model_options() if self.models else None,
+            model=self._model_options(price) if self.models else None,
             agent=self._agent_options(),
             jobs=self.jobs,
             backend=self.backend,
@@ -121,11 +128,11 @@ class TransformAsk:
         )
         return AgentOptions(self.agent, limits, self.agent_env)
 
-    def _model_options(self) -> ModelOptions:
-        judges = (self.judge_model,) if self.judge_model else ()
-        prices: dict[str, Price] = {}
-        if self.price is not None:
-            prices = dict.fromkeys((*self.models, *judges), parse_price(self.price))
+    def _model_options(self, price: Price | None) -> ModelOptions:
+        names = (*self.models, *((self.judge_model,) if self.judge_model else ()))
+        for name in names:
+            parse_model(name)
+        prices = {} if price is None else dict.fromkeys(names, price)
         return ModelOptions(
             models=self.models,
             judge=self.judge_model,
