@@ -41,7 +41,7 @@ _CONCERNS = {
     ),
     "order": (
         "agent", "atomics", "clock", "closure", "equal", "fresh", "history", "hooks", "host_copies",
-        "memory", "operations", "order", "race", "tsan",
+        "memory", "operations", "order", "race", "stale", "tsan",
     ),
     "report": (
         "crash", "deadlock", "meter", "report", "stream_time", "timeline", "timing", "trace",
