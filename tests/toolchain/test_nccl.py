@@ -65,6 +65,14 @@ def test_versions_sort_as_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert newest_version() == "2.28.9"
 
 
+def test_headers_before_the_device_api_do_not_set_the_rules(tmp_path: Path):
+    install(tmp_path / "system", "2.27.5")
+    assert newest_version() == "2.32.3"
+    assert get_nccl().version == "2.27.5"
+    install(tmp_path / "cache" / "nccl" / "2.28.9" / "include", "2.28.9")
+    assert newest_version() == "2.28.9"
+
+
 def test_an_absent_version_says_what_is_here(tmp_path: Path):
     install(tmp_path / "system", "2.28.9")
     with pytest.raises(MissingToolError, match=r"NCCL 2\.30\.7 are needed, but here are: 2\.28\.9"):

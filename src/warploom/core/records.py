@@ -116,6 +116,11 @@ class Limits:
     output_mb: int = 16
 
 
+OLDEST_NCCL, NEWEST_NCCL = (2, 28), (2, 32)
+"""The first and the last NCCL whose rules the emulator knows: 2.28 brought the device API. What is
+new in a version stands in the emulator's headers (`WARPLOOM_NCCL_VERSION`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class BuildSpec:
     """How to build a program: everything that the content of a build depends on.

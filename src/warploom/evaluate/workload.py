@@ -34,14 +34,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from warploom.core.errors import BadInputError, SourceError, WorkloadError
-from warploom.core.records import Api, BuildSpec, Limits
+from warploom.core.records import NEWEST_NCCL, OLDEST_NCCL, Api, BuildSpec, Limits
 from warploom.evaluate.dtypes import dtype_of
 
 WORKLOAD_FILE = "workload.toml"
 MAX_RANKS = 256
 MAX_SEEDS = 1000
-OLDEST_NCCL = (2, 28)  # the first with the device API
-NEWEST_NCCL = (2, 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,10 +236,7 @@ def check_ranks(ranks: int, lsa_size: int | None, node_size: int | None = None) 
 
 
 def check_nccl(version: str | None) -> None:
-    """Raise BadInputError where a version of NCCL is named whose rules the emulator does not know.
-
-    What is new in a version stands in the emulator's headers (`WARPLOOM_NCCL_VERSION`).
-    """
+    """Raise BadInputError where a version of NCCL is named whose rules are not known."""
     if version is None:
         return
     parts = tuple(int(part) if part.isdecimal() else -1 for part in version.split("."))

@@ -14,7 +14,7 @@ from pathlib import Path
 from warploom.core.errors import BadInputError, MissingToolError
 from warploom.core.ids import digest
 from warploom.core.process import run_process
-from warploom.core.records import Limits
+from warploom.core.records import OLDEST_NCCL, Limits
 from warploom.toolchain.cache import cache_root, cached_folder
 
 DEFAULT_VERSION = "2.32.3"
@@ -91,9 +91,14 @@ def find_nccl() -> tuple[NcclHeaders, ...]:
 
 
 def newest_version() -> str:
-    """Return the newest version whose headers are at hand, or `DEFAULT_VERSION`."""
-    found = find_nccl()
-    return found[0].version if found else DEFAULT_VERSION
+    """Return the newest version whose headers are at hand, or `DEFAULT_VERSION`.
+
+    Versions before the device API do not count, such as PyTorch may bring.
+    """
+    for headers in find_nccl():
+        if version_key(headers.version) >= OLDEST_NCCL:
+            return headers.version
+    return DEFAULT_VERSION
 
 
 def get_nccl(version: str | None = None) -> NcclHeaders:
