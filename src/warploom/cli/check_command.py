@@ -57,7 +57,8 @@ def _print(report: CheckReport) -> None:
         for line in report.output.splitlines()[-12:]:
             out(f"    | {line}")
     errors = dict.fromkeys(item.finding.kind for item in report.findings if _is_error(item))
-    kinds = [kind for kind in errors if kind in kinds_with_a_page()]
+    known = kinds_with_a_page()
+    kinds = [kind for kind in errors if kind in known]
     if kinds:
         out("what it means, and the cure: " + ", ".join(f"warploom explain {k}" for k in kinds[:3]))
     if report.runs:
