@@ -1,6 +1,7 @@
 // Clocks against a model without any sharing: maps that are joined entry by entry. Random releases
 // and acquires of host threads, streams and threads of kernels, and puts that some of them see
-// land. Prints how many answers were compared; ends with 1 at the first that differs.
+// land; now and then all meet, and what all know is forgotten. Prints how many answers were
+// compared; ends with 1 at the first that differs, or where more is remembered than must be.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -76,6 +77,7 @@ class Game {
     for (uint32_t a = 0; a < agents; a++) {
       agents_[a].id = a * 5;
       agents_[a].host = a % 3 == 0;
+      host_ops_[a * 5] = new_op({.agent = a * 5, .time = 1, .frames = {}});
     }
   }
 
@@ -83,7 +85,11 @@ class Game {
     for (int step = 0; step < steps; step++) {
       move();
       if (step % 8 == 0) compare(pick());
+      if (step % 100 == 0) forget_learners(known_to_all());
+      if (below(400) == 0) meet_all();
     }
+    for (Known* known : everybody()) compare(*known);
+    meet_all();
     for (Known* known : everybody()) compare(*known);
     return compared_;
   }
@@ -136,16 +142,18 @@ class Game {
 
   void move_host(Agent& agent) {
     if (below(2) || messages_.empty()) {
-      agent.known.clock.advance(agent.id, ++agent.time);
-      agent.known.model.agents[agent.id] = agent.time;
-      op_of_host(agent) = new_op({.agent = agent.id, .time = agent.time + 1, .frames = {}});
+      release_host(agent);
       give(agent.known);
     } else {
       acquire(agent.known, {host_ops_[agent.id]});
       if (below(2)) agent.known.clock.settle();
     }
   }
-  OpId& op_of_host(const Agent& agent) { return host_ops_[agent.id]; }
+  void release_host(Agent& agent) {
+    agent.known.clock.advance(agent.id, ++agent.time);
+    agent.known.model.agents[agent.id] = agent.time;
+    host_ops_[agent.id] = new_op({.agent = agent.id, .time = agent.time + 1, .frames = {}});
+  }
 
   void start(Agent& agent) {
     if (!messages_.empty()) agent.known.join(seen_by_nobody(message()));
@@ -214,6 +222,35 @@ class Game {
         thread.clock.forget_puts();
         give(thread);
     }
+  }
+
+  // Everything ends, and everybody learns of everything.
+  void meet_all() {
+    Known all;
+    for (Agent& agent : agents_) {
+      if (agent.op) {
+        end(agent);
+      } else if (agent.host) {
+        release_host(agent);
+      }
+      all.join(agent.known);
+    }
+    for (Agent& agent : agents_) agent.known.join(all);
+    messages_.clear();
+    forget_learners(known_to_all());
+    if (learners() == 0) return;
+    std::printf("%zu learners are remembered when all know all\n", learners());
+    std::exit(1);
+  }
+
+  KnownToAll known_to_all() {
+    KnownToAll times(5 * agents_.size(), ~uint32_t{0});
+    for (const Known* known : everybody()) {
+      for (AgentId id = 0; id < times.size(); id++) {
+        times[id] = std::min(times[id], known->clock.agent_time(id));
+      }
+    }
+    return times;
   }
 
   // A message, with puts that its arrival shows to have landed or left.

@@ -139,6 +139,18 @@ bool has_landed(const ChannelTime& known, uint32_t put) {
          std::binary_search(known.single->numbers.begin(), known.single->numbers.end(), put);
 }
 
+void add_landed(ChannelTime& known, uint32_t upto) {
+  known.landed = std::max(known.landed, upto);
+  compact(known);
+}
+
+void add_landed_single(ChannelTime& known, uint32_t put) {
+  if (has_landed(known, put)) return;
+  auto& puts = known.single.own().numbers;
+  puts.insert(std::lower_bound(puts.begin(), puts.end(), put), put);
+  compact(known);
+}
+
 bool Clock::knows(const Stage& stage) const {
   if (!stage.op) return false;
   const Op& op = op_of(stage.op);
@@ -267,17 +279,11 @@ void Clock::settle(const Stage& stage) {
 }
 
 void Clock::channel_landed(ChannelId channel, uint32_t upto) {
-  ChannelTime& known = channel_entry(data_.own().seen.own().channels, channel);
-  known.landed = std::max(known.landed, upto);
-  compact(known);
+  add_landed(channel_entry(data_.own().seen.own().channels, channel), upto);
 }
 
 void Clock::channel_landed_single(ChannelId channel, uint32_t sequence) {
-  ChannelTime& known = channel_entry(data_.own().seen.own().channels, channel);
-  if (has_landed(known, sequence)) return;
-  auto& puts = known.single.own().numbers;
-  puts.insert(std::lower_bound(puts.begin(), puts.end(), sequence), sequence);
-  compact(known);
+  add_landed_single(channel_entry(data_.own().seen.own().channels, channel), sequence);
 }
 
 void Clock::channel_read(ChannelId channel, uint32_t upto) {

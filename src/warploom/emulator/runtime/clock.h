@@ -136,5 +136,7 @@ class Clock {
 };
 
 bool has_landed(const ChannelTime& known, uint32_t put);
+void add_landed(ChannelTime& known, uint32_t upto);
+void add_landed_single(ChannelTime& known, uint32_t put);
 
 }  // namespace warploom

@@ -36,7 +36,7 @@ LanePlace Lanes::add(const Actor& issuer, const Clock& now, uint32_t sequence) {
   const Moment moment = moment_of(issuer);
   Lane& lane = lane_for(moment, now);
   lane.issues.push_back({moment, sequence});
-  return {lane.id, static_cast<uint32_t>(lane.issues.size())};
+  return {lane.id, lane.forgotten + static_cast<uint32_t>(lane.issues.size())};
 }
 
 std::vector<LanePlace> Lanes::before(const Clock& now) const {
@@ -45,7 +45,7 @@ std::vector<LanePlace> Lanes::before(const Clock& now) const {
     const auto count = count_while(lane.issues, [&](const Issue& issue) {
       return !g_config.race || covers(now, issue.moment);
     });
-    if (count) places.push_back({lane.id, count});
+    if (lane.forgotten + count) places.push_back({lane.id, lane.forgotten + count});
   }
   return places;
 }
@@ -53,11 +53,25 @@ std::vector<LanePlace> Lanes::before(const Clock& now) const {
 std::vector<LanePlace> Lanes::upto(uint32_t sequence) const {
   std::vector<LanePlace> places;
   for (const Lane& lane : lanes_) {
+    if (sequence < lane.last_forgotten) continue;  // asked for long ago
     const auto count =
         count_while(lane.issues, [&](const Issue& issue) { return issue.sequence <= sequence; });
-    if (count) places.push_back({lane.id, count});
+    if (lane.forgotten + count) places.push_back({lane.id, lane.forgotten + count});
   }
   return places;
+}
+
+void Lanes::forget_issuers(const KnownToAll& times) {
+  for (Lane& lane : lanes_) {
+    // The last one is who the next has to come after.
+    const auto known = std::find_if(lane.issues.begin(), lane.issues.end() - 1,
+                                    [&](const Issue& i) { return !covers(times, i.moment); });
+    if (known == lane.issues.begin()) continue;
+    lane.forgotten += static_cast<uint32_t>(known - lane.issues.begin());
+    lane.last_forgotten = std::prev(known)->sequence;
+    lane.issues.erase(lane.issues.begin(), known);
+    if (lane.issues.capacity() > 64) lane.issues.shrink_to_fit();
+  }
 }
 
 }  // namespace warploom::nccl

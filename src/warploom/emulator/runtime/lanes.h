@@ -23,6 +23,9 @@ class Lanes {
   std::vector<LanePlace> before(const Clock& now) const;
   // The first `sequence` puts of the flow, in the turn of this schedule.
   std::vector<LanePlace> upto(uint32_t sequence) const;
+  // Who issued what need not be remembered where everybody knows of it: it is before all that
+  // comes.
+  void forget_issuers(const KnownToAll& times);
 
  private:
   struct Issue {
@@ -32,7 +35,9 @@ class Lanes {
   // Each is issued before the next.
   struct Lane {
     ChannelId id;
-    std::vector<Issue> issues;
+    std::vector<Issue> issues{};
+    uint32_t forgotten = 0;       // issues before those
+    uint32_t last_forgotten = 0;  // the sequence of the last of them
   };
   Lane& lane_for(const Moment& issuer, const Clock& now);
   std::vector<Lane> lanes_;

@@ -28,4 +28,12 @@ void learn_puts(const Clock& seen, const Clock& before, const Moment& moment);
 bool knows_landing(const Clock& clock, ChannelId channel, uint32_t put);
 bool knows_reading(const Clock& clock, ChannelId channel, uint32_t put);
 
+// For each agent a time that every clock has reached which is still in use. Who learnt something
+// before that need not be remembered: everybody knows it.
+using KnownToAll = std::vector<uint32_t>;
+bool covers(const KnownToAll& times, const Moment& moment);
+void forget_learners(const KnownToAll& times);
+std::size_t learners();       // that are remembered now
+std::size_t most_learners();  // that ever were
+
 }  // namespace warploom

@@ -19,5 +19,6 @@ OpId new_op(const Op& op) {
   return id;
 }
 AgentId new_agent() { return g_agents++; }
+AgentId agents_made() { return g_agents; }
 
 }  // namespace warploom

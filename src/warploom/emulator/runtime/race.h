@@ -30,6 +30,7 @@ constexpr std::size_t kOpsInChunk = 4096;
 extern std::vector<std::unique_ptr<Op[]>> g_ops;  // references stay valid
 inline const Op& op_of(OpId id) { return g_ops[id / kOpsInChunk][id % kOpsInChunk]; }
 AgentId new_agent();
+AgentId agents_made();
 
 // Who accesses memory. For a kernel thread: `block` and `thread` place it, `time` is the block's
 // interval, and what its own block did before `base` is ordered. For a channel: `time` is the

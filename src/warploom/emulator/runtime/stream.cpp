@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "graph.h"
+#include "known_to_all.h"
 #include "learnt.h"
 #include "report.h"
 #include "stats.h"
@@ -118,6 +119,7 @@ void complete(StreamOp& op) {
   stream.queue.pop_front();
   stream.idle.notify_all();
   if (keep->finished) keep->finished();
+  forget_what_all_know();
   const Device& device = *g_devices[static_cast<std::size_t>(stream.device)];
   for (Stream* other : device.streams) {
     if (!other->queue.empty()) enqueue(other);
