@@ -8,6 +8,8 @@ from warploom.core.records import BuildSpec, Limits, RunSpec, Timing, Verdict
 from warploom.emulator import EmulatorRun, RunOptions, build, run
 
 PROGRAM = Path(__file__).parent / "programs" / "waiting_loops.cu"
+COUNTING = Path(__file__).parent / "programs" / "counting_loops.cu"
+HARNESS = Path(__file__).parents[1] / "corpus" / "programs"
 SCHEDULES = [RunSpec(0, Timing.EAGER), RunSpec(0, Timing.LAZY), RunSpec(3, Timing.RANDOM)]
 
 
@@ -29,3 +31,16 @@ def test_a_loop_that_waits_for_either_of_two_places_ends(schedule: RunSpec) -> N
 def test_a_chain_of_blocks_takes_turns_in_proportion_to_its_length(schedule: RunSpec) -> None:
     short, long = (outcome_of(schedule, blocks, CHAIN="1") for blocks in (100, 400))
     assert long.stats["switches"] < 6 * short.stats["switches"]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
+@pytest.mark.parametrize("form", ["COUNT", "TWO_PLACES", "SHARE"])
+def test_a_loop_that_changes_memory_in_each_round_is_no_progress(
+    form: str, schedule: RunSpec
+) -> None:
+    """What is on its way arrives all the same, and what never comes is a deadlock, soon."""
+    built = build(BuildSpec(COUNTING, defines={form: "1"}, include_dirs=(HARNESS,)))
+    for signals, verdict in (("1", Verdict.OK), ("2", Verdict.DEADLOCK)):
+        limits = Limits(seconds=30)
+        outcome = run(built, RunOptions(run=schedule, ranks=2, limits=limits, args=(signals,)))
+        assert outcome.verdict is verdict, outcome.findings

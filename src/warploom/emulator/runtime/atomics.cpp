@@ -160,6 +160,7 @@ void atomic_access(const void* address, unsigned bytes, bool reads, bool writes,
     if (reads && writes) settle_suspect(address);
   }
   const bool known = check_access(address, bytes, writes);
+  if (known && reads && !writes) note_look(address, bytes);
   if (writes && !reads) note_progress();
   if (!g_config.race) return;
   if (known) {

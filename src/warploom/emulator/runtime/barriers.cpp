@@ -247,7 +247,7 @@ void barrier_arrive(const BarrierRef& b, Order order, uint32_t fence) {
                   static_cast<unsigned long long>(member.arrived),
                   releases(order) ? "" : " (relaxed)");
   });
-  note_progress();
+  note_event();
   BarrierSlot& slot = *place.slot;
   // Who waits needs all others. A team of one may wait first, and arrive when the round has ended.
   if (member.arrived > slot.ended && ++present_in(slot, member.arrived) + 1 >= slot.ranks) {

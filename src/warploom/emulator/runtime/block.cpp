@@ -80,7 +80,7 @@ inline void Block::finish_thread(GpuThread& thread) {
   thread.finished = true;
   thread.fiber = nullptr;
   live--;
-  note_progress();
+  note_event();
   if (live == 0 || barrier.arrived || grid_barrier.arrived || !warps.empty()) after_exit(thread);
 }
 

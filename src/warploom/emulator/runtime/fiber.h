@@ -59,8 +59,12 @@ struct alignas(64) Fiber : Context {
   void* exceptions[2] = {};            // the C++ library's per-thread exception state
   std::size_t stack_bytes = 0;
   std::function<void()> entry;
-  uint64_t polls_since = 0;  // g_progress when it began to poll several places
-  uint32_t polls = 0;        // and how often it has done so
+  uint64_t polls_since = 0;         // g_progress when it began to poll several places
+  uint32_t polls = 0;               // and how often it has done so
+  uint32_t polls_with_changes = 0;  // the same from event to event: see note_event
+  uint64_t polls_since_event = 0;
+  uint64_t saw = 0,
+           saw_before = 0;  // what it read there in this round and the last, a bit for each
   // Modelled time (timing.h), and how much of it the fiber waited or was communicating.
   double time = 0, waited = 0, communicated = 0;
   double polling_since = 0, polling_until = 0;

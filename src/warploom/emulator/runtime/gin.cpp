@@ -303,6 +303,7 @@ uint64_t read_counter(const Gin& gin, uint32_t index, int bits, Order order) {
   DevComm& dc = require_gin(gin, "ncclGin::readCounter");
   Counter& counter = counter_of(dc, gin.context, index, "ncclGin::readCounter");
   note_poll(&counter.value, sizeof counter.value);
+  note_look(&counter.value, sizeof counter.value);
   trace([&] {
     return format("ncclGin::readCounter: counter %u of context %u has %llu", index, gin.context,
                   static_cast<unsigned long long>(counter.value));

@@ -131,6 +131,7 @@ uint64_t read_signal(const Gin& gin, const SignalName& name, int bits, Order ord
   DevComm& dc = require_gin(gin, "ncclGin::readSignal");
   Signal& signal = signal_of(dc, gin.context, name, "ncclGin::readSignal");
   note_poll(signal.word, sizeof *signal.word);
+  note_look(signal.word, sizeof *signal.word);
   trace([&] {
     return format("ncclGin::readSignal: %s has %llu", name_text(name, gin.context).c_str(),
                   static_cast<unsigned long long>(signal.value()));
@@ -210,7 +211,7 @@ void reset_signal(const Gin& gin, const SignalName& name) {
   signal.reset.clock = nullptr;
   signal.reset_where = where;
   if (!name.window) write_shadow(gin, name.index, 0);
-  note_progress();
+  note_event();
 }
 
 uint64_t* shadow_pointer(const Gin& gin, uint32_t index) {

@@ -263,15 +263,15 @@ void note_poll(const void* address, unsigned bytes) {
   }
   self->has_polled = true;
   self->polled = address;
-  // A loop may wait for one of several places.
-  constexpr uint32_t kPolls = 64;
-  if (self->polls_since != g_progress) {
-    self->polls_since = g_progress;
-    self->polls = 0;
-  } else if (++self->polls >= kPolls) {
-    self->polls = 0;
-    poll_current();
-  }
+  // A loop may wait for one of several places, and store to memory each time.
+  constexpr uint32_t kPolls = 64, kPollsWithChanges = 1024;
+  if (std::exchange(self->polls_since, g_progress) != g_progress) self->polls = 0;
+  if (std::exchange(self->polls_since_event, g_events) != g_events) self->polls_with_changes = 0;
+  self->polls++;
+  self->polls_with_changes++;
+  if (self->polls <= kPolls && self->polls_with_changes <= kPollsWithChanges) return;
+  self->polls = self->polls_with_changes = 0;
+  poll_current();
 }
 
 void spend_budget() {
@@ -282,11 +282,13 @@ void spend_budget() {
     g_host_accesses_left = kAccessesInTurn;
   }
   // A loop over plain reads that waits for a change, or a long computation: both go on later.
-  static uint64_t seen = 0;
-  if (g_progress == seen) {
+  static uint64_t seen = 0, events_seen = 0;
+  static int turns = 0;  // in which memory has changed and nothing else happened
+  constexpr int kTurns = 64;
+  turns = std::exchange(events_seen, g_events) == g_events ? turns + 1 : 0;
+  if (std::exchange(seen, g_progress) == g_progress || turns > kTurns) {
     poll_current(true);
   } else {
-    seen = g_progress;
     yield_current();
   }
 }

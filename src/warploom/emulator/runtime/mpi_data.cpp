@@ -221,7 +221,7 @@ void write_buffer(void* p, const char* data, std::size_t bytes, const char* what
   }
   g_stats.mpi_bytes += bytes;
   std::memcpy(p, data, bytes);
-  note_progress();
+  note_event();
 }
 
 }  // namespace warploom::mpi

@@ -64,7 +64,7 @@ std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string 
   const bool complete = ++meeting->arrived == comm.size();
   if (complete) comm.meetings.erase(number);
   // Those who wait run only after the caller blocks or returns.
-  note_progress();
+  note_event();
   if (complete || meeting->some_need_few) meeting->changed.notify_all();
   return meeting;
 }

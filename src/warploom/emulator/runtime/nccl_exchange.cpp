@@ -163,7 +163,7 @@ void exchange(const Members& members) {
   }
   join_clocks(members);
   if (g_timed) price_collective(members);
-  note_progress();
+  note_event();
   for (Task* task : members) task_done(*task);
 }
 
@@ -189,7 +189,7 @@ void transfer(Task& send, Task& receive) {
   }
   to.clock.join(from.clock);
   if (g_timed) price_pair(send, receive);
-  note_progress();
+  note_event();
   task_done(send);
   task_done(receive);
 }

@@ -117,7 +117,7 @@ void send_signal(Task& task) {
   Inbox& inbox = clique.inboxes[{task.comm->rank, task.root, call.context, call.signal}];
   inbox.arrived.push_back(task.batch->op->clock);
   task_done(task);
-  note_progress();
+  note_event();
   std::vector<Task*>& waiting = clique.waiting_signals;
   for (std::size_t i = 0; i < waiting.size();) {
     if (!satisfied(*waiting[i])) {

@@ -86,7 +86,7 @@ void land(Transfer& t) {
     std::memcpy(t.destination, t.staged.data(), t.staged.size());
   }
   t.staged = {};
-  note_progress();
+  note_event();
 }
 
 void deliver_signal(Transfer& t) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <list>
 #include <unordered_map>
+#include <utility>
 
 #include "equal_stores.h"
 #include "kernel.h"
@@ -13,13 +14,15 @@
 
 namespace warploom {
 
-uint64_t g_progress = 0;
+uint64_t g_progress = 0, g_events = 0;
 
 namespace {
 
 // Rounds in which every polling thread re-read its memory and nothing changed. A loop with its own
 // time-out may need many; a real deadlock never ends.
 constexpr int kIdleRounds = 256;
+// The same where polling loops store to memory in each round.
+constexpr int kStoringRounds = 1 << 12;
 
 std::deque<Runnable*> g_hosts, g_devices_ready, g_ready_network;
 std::vector<Runnable*> g_any;   // everything, when the order is random
@@ -41,7 +44,10 @@ std::size_t g_place_pollers = 0;  // fibers
 uint64_t g_polled_at = 0, g_all_polled_at = 0;
 std::size_t g_woken = 0;  // since all did
 uint64_t g_random_state = 0;
-int g_computing = 0;  // of g_polling, how many may be in a long computation
+uint64_t g_events_seen = 0;
+bool g_saw_other = false;  // a fiber that polls several places has read other values than before
+int g_rounds_alone = 0;    // of polling loops, in which nothing happened but what they did
+int g_computing = 0;       // of g_polling, how many may be in a long computation
 uint64_t g_rounds = 0;
 
 bool lazy() { return g_config.timing == NetTiming::Lazy; }
@@ -119,6 +125,27 @@ bool release_changed() {
     place = g_polled_places.erase(place);
   }
   return any;
+}
+
+// Nothing else can run. Have polling loops only repeated themselves since that was so last? They
+// may store to memory each time, count their rounds say, which nobody waits for.
+void count_rounds_alone() {
+  const bool changed = std::any_of(g_polled_places.begin(), g_polled_places.end(),
+                                   [](auto& p) { return p.changed(); });
+  const bool alone = g_events == g_events_seen && !changed && !g_saw_other;
+  g_events_seen = g_events;
+  g_saw_other = false;
+  g_rounds_alone = alone ? g_rounds_alone + 1 : 0;
+}
+
+// Lets those look again who have reason to. Loops that only repeat themselves have little: what is
+// on its way comes first, and in the end they have none.
+bool release_for_progress() {
+  if (g_progress == g_all_polled_at) return false;
+  count_rounds_alone();
+  if (g_rounds_alone > 1 && !g_ready_network.empty()) return false;
+  if (g_rounds_alone > kStoringRounds) return false;
+  return (g_progress != g_polled_at && release_changed()) || release_pollers();
 }
 
 bool all_hosts_done() {
@@ -229,6 +256,8 @@ static void park(std::vector<Fiber*>& list) {
   Fiber* self = g_current;
   self->state = FiberState::Blocked;
   self->polling = true;
+  g_saw_other |= self->saw != self->saw_before;
+  self->saw_before = std::exchange(self->saw, 0);
   static const WaitReason kPolling{"a loop that polls memory", {}};
   self->reason = &kPolling;
   list.push_back(self);
@@ -239,6 +268,14 @@ void poll_current(bool computing) {
   if (!g_current || (g_timed && timed_poll())) return;
   if (computing) g_computing++;
   park(g_polling);
+}
+
+void note_look(const void* address, unsigned bytes) {
+  std::size_t values = reinterpret_cast<uintptr_t>(address);
+  for (unsigned i = 0; i < bytes; i++) {
+    values = values * 0x9E3779B97F4A7C15 + static_cast<const unsigned char*>(address)[i];
+  }
+  g_current->saw |= uint64_t{1} << (values * 0x9E3779B97F4A7C15 >> 58);
 }
 
 void poll_word(const void* address, unsigned bytes) {
@@ -277,13 +314,13 @@ bool expire_wait() {
   timed.erase(next);
   over.expired = true;
   std::erase(over.queue->waiting_, over.fiber);
-  note_progress();
+  note_event();
   wake(over.fiber);
   return true;
 }
 
 void WaitQueue::notify_all() {
-  note_progress();
+  note_event();
   wake_all(waiting_);
 }
 
@@ -297,15 +334,13 @@ void run_until_done() {
       continue;
     }
     if (all_hosts_done()) return;
-    const bool released = (g_progress != g_polled_at && release_changed()) ||
-                          (g_progress != g_all_polled_at && release_pollers());
-    if (released) {
+    if (release_for_progress()) {
       idle = 0;
       continue;
     }
     if (!g_ready_network.empty()) {
       run_one(take(g_ready_network));
-      note_progress();
+      note_event();
       continue;
     }
     if (g_computing && release_pollers()) continue;

@@ -35,9 +35,18 @@ void wake(Fiber* fiber);
 void wake_all(std::vector<Fiber*>& waiting);  // and empties it
 // The same for fibers that all work for `block`, in one step.
 void wake_block(Block& block, std::vector<Fiber*>& waiting);
-// Counts changes that a polling fiber may be waiting for.
+// Counts changes that a polling fiber may be waiting for. Loops that poll make some themselves:
+// they store to memory, and meet at barriers of their block.
 extern uint64_t g_progress;
 inline void note_progress() { g_progress++; }
+// Of them, those that no polling loop makes in each of its rounds.
+extern uint64_t g_events;
+inline void note_event() {
+  g_progress++;
+  g_events++;
+}
+// The running fiber, which polls several places, has read one of them.
+void note_look(const void* address, unsigned bytes);
 
 // Fibers that wait for a condition; whoever may have changed it calls notify_all().
 class WaitQueue {

@@ -74,7 +74,7 @@ void start(Stream& stream, StreamOp& op) {
                   .rank = op.rank,
                   .name = op.name,
                   .frames = op.where});
-  note_progress();
+  note_event();
   trace_op(op, " starts on ");
   g_active_op = &op;
   op.start(op);
