@@ -37,7 +37,8 @@ _CONCERNS = {
     "mpi": ("mpi",),
     "nccl": ("nccl",),
     "network": (
-        "barriers", "gin", "known", "lanes", "learnt", "multimem", "network", "ptx", "transport", "windows",
+        "barriers", "gin", "known", "lanes", "learnt", "multimem", "network", "ptx", "transport",
+        "windows",
     ),
     "order": (
         "agent", "atomics", "clock", "closure", "equal", "fresh", "history", "hooks", "host_copies",
