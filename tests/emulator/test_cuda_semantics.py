@@ -76,6 +76,12 @@ def test_defect_is_named_with_its_line(macro: str):
         assert outcome.verdict != Verdict.OK
 
 
+def test_freed_memory_is_had_again_in_larger_pieces():
+    options = RunOptions(ranks=1, processes="single", device_memory_mb=64)
+    outcome = run(build(BuildSpec(PROGRAMS / "memory_again.cu")), options)
+    assert outcome.stdout == "" and outcome.verdict == Verdict.OK, outcome.findings
+
+
 def test_same_seed_same_run():
     def trace(seed: int) -> tuple[object, ...]:
         outcome = emulate(DEFECTS, RunSpec(seed, Timing.RANDOM), {"GLOBAL_RACE": ""})

@@ -5,6 +5,13 @@ static __global__ void small(float* data) {
   data[threadIdx.x] = 1;  // EXPECT(SMALL_KERNEL): out_of_bounds
 }
 
+// More blocks than fit at once, but each waits for itself only.
+static __global__ void stuck(float* data) {
+  if (threadIdx.x == 1) __syncwarp(0x3);  // EXPECT(STUCK_WARP): deadlock
+  __syncthreads();
+  data[0] = 1;
+}
+
 __global__ void work(float* data, int n, float* other) {
   __shared__ float tile[64];
   const int i = threadIdx.x;
@@ -31,6 +38,11 @@ __global__ void work(float* data, int n, float* other) {
 #endif
 #ifdef SKIPPED
   if (i < 32) __syncthreads();  // EXPECT(SKIPPED): divergent_barrier
+#endif
+#ifdef WARP_MASK
+  // Lanes that no mask names wait for nobody: that would only hide what comes later.
+  data[i] = __shfl_up_sync(0xffff, data[i], 16);  // EXPECT(WARP_MASK): warp_mask
+  data[i] = __shfl_sync(0xffffffff, data[i], 0);
 #endif
 #ifdef GLOBAL_RACE
   other[0] = static_cast<float>(i);  // EXPECT(GLOBAL_RACE): data_race
@@ -68,6 +80,9 @@ int main() {
 #endif
 #ifdef SMALL_KERNEL
   small<<<1, n + 1>>>(data);
+#endif
+#ifdef STUCK_WARP
+  stuck<<<132 * 32 + 1, 2>>>(data);
 #endif
 #ifdef STREAM_RACE
   cudaStream_t stream;

@@ -89,10 +89,26 @@ void add_streams(WaitGroups& groups) {
   }
 }
 
+// Does it wait for threads of its own block only?
+bool waits_within_block(const Fiber& fiber) {
+  if (fiber.state == FiberState::AtBarrier || fiber.state == FiberState::InWarp) return true;
+  const auto is_reason = [&](const auto& named) { return fiber.reason == &named.second.reason; };
+  return std::ranges::any_of(fiber.block->named_barriers, is_reason);
+}
+
+bool waits_for_blocks(const Kernel& kernel) {
+  for (const auto& block : kernel.resident) {
+    for (const GpuThread& thread : block->threads) {
+      if (thread.fiber && !thread.finished && !waits_within_block(*thread.fiber)) return true;
+    }
+  }
+  return false;
+}
+
 // Blocks that wait for blocks which cannot start.
 void report_residency() {
   for (const Kernel* kernel : running_kernels()) {
-    if (kernel->next_block >= kernel->total_blocks) continue;
+    if (kernel->next_block >= kernel->total_blocks || !waits_for_blocks(*kernel)) continue;
     report_finding(
         {.kind = "not_resident",
          .message = format("kernel %s has %llu blocks, of which only %u fit on the "

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <vector>
 
 #include "fresh.h"
 #include "kernel.h"
+#include "memory_arena.h"
 #include "multimem.h"
 #include "race.h"
 #include "report.h"
@@ -29,12 +29,6 @@ constexpr std::size_t kGuard = 512;              // unmapped-looking gap behind 
 constexpr std::size_t kNcclAlignment = 2 << 20;  // ncclMemAlloc hands out whole 2 MiB granules
 constexpr std::size_t kReleasePages = 64 << 10;  // give freed pages back above this size
 
-// Allocations of one space, freed ones included until their addresses are used again.
-struct Arena {
-  uintptr_t base = 0, top = 0, end = 0;
-  std::size_t capacity = 0, used = 0;
-  std::map<uintptr_t, Allocation> allocations;
-};
 std::vector<Arena> g_device_arenas;
 Arena g_pinned;
 
@@ -51,21 +45,6 @@ void map_fixed(uintptr_t start, std::size_t bytes) {
   }
 }
 
-// Takes a freed range of the same size again only when the address space runs out.
-uintptr_t reuse_freed(Arena& arena, std::size_t span) {
-  for (auto it = arena.allocations.begin(); it != arena.allocations.end(); ++it) {
-    auto next = std::next(it);
-    const uintptr_t limit = next == arena.allocations.end() ? arena.top : next->first;
-    if (!it->second.live && limit - it->first >= span) {
-      const uintptr_t start = it->first;
-      drop_cache();
-      arena.allocations.erase(it);
-      return start;
-    }
-  }
-  return 0;
-}
-
 void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
                   const Frames& where) {
   if (bytes == 0 || bytes > arena.capacity - arena.used) return nullptr;
@@ -73,14 +52,15 @@ void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
   const std::size_t step = heap ? kHeapAlignment : kAlignment;
   const std::size_t align = kind == AllocKind::NcclMemAlloc ? kNcclAlignment : step;
   const std::size_t span = (bytes + (heap ? kHeapAlignment : kGuard) + step - 1) / step * step;
-  uintptr_t start = (arena.top + align - 1) / align * align;
-  const bool untouched = start + span <= arena.end;
+  // Freed addresses are used again only when there are no others: that shows who still uses them.
+  uintptr_t start = arena.take_untouched(span, align);
+  const bool untouched = start != 0;
   if (untouched) {
-    arena.top = start + span;
     prefer_huge_pages(reinterpret_cast<void*>(start), bytes);
   } else {
-    start = reuse_freed(arena, span);
-    if (!start || start % align) return nullptr;
+    start = arena.take_freed(span, align);
+    if (!start) return nullptr;
+    drop_cache();
   }
   arena.used += bytes;
   Allocation& entry = arena.allocations[start];
@@ -95,11 +75,8 @@ void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
 }
 
 Allocation* find_in(Arena& arena, uintptr_t p) {
-  auto it = arena.allocations.upper_bound(p);
-  if (it == arena.allocations.begin()) return nullptr;
-  --it;
-  Allocation& found = it->second;
-  return p < found.start + found.bytes ? &found : nullptr;
+  Allocation* found = arena.at_or_before(p);
+  return found && p < found->start + found->bytes ? found : nullptr;
 }
 
 Arena* arena_of(const void* p) {
@@ -118,9 +95,7 @@ Arena* arena_of(const void* p) {
 // The allocation that ends nearest before `p`, for the message of an out-of-bounds access.
 Allocation* nearest_before(const void* p) {
   Arena* arena = arena_of(p);
-  if (!arena) return nullptr;
-  auto it = arena->allocations.upper_bound(reinterpret_cast<uintptr_t>(p));
-  return it == arena->allocations.begin() ? nullptr : &std::prev(it)->second;
+  return arena ? arena->at_or_before(reinterpret_cast<uintptr_t>(p)) : nullptr;
 }
 
 const char* verb(bool write) { return write ? "write" : "read"; }
@@ -151,6 +126,22 @@ void report_freed(const Allocation& freed, std::size_t bytes, const char* what,
                   .other = freed.freed});
 }
 
+// The allocation that holds all of the range and was not freed; nullptr: that was reported.
+const Allocation* live_allocation(const void* p, std::size_t bytes, const char* what,
+                                  const Frames& where) {
+  const Allocation* allocation = find_allocation(p);
+  if (allocation && !allocation->live) {
+    report_freed(*allocation, bytes, what, where);
+    return nullptr;
+  }
+  if (!allocation ||
+      reinterpret_cast<uintptr_t>(p) + bytes > allocation->start + allocation->bytes) {
+    report_bounds(p, bytes, what, where);
+    return nullptr;
+  }
+  return allocation;
+}
+
 // Is it in one shared variable? Then that one is remembered.
 bool find_shared(Block& block, uintptr_t start, uintptr_t end) {
   const auto holds = [&](uintptr_t first, std::size_t bytes) {
@@ -178,15 +169,18 @@ bool check_shared(const void* p, std::size_t bytes, bool write, const GpuThread&
     }
   }
   if (block.dynamic_start && block.dynamic_start <= address && block.dynamic_start >= best) {
-    name = "dynamic shared memory";
+    report_finding(
+        {.kind = "out_of_bounds",
+         .message = format("%s of %zu bytes outside of the %zu bytes of dynamic shared memory "
+                           "that the launch asks for",
+                           verb(write), bytes, block.kernel->config.shared_bytes),
+         .hint = "compare the launch's third argument with what the kernel uses"});
+    return false;
   }
-  report_finding(
-      {.kind = "out_of_bounds",
-       .message = format("%s of %zu bytes outside of '%s' in shared memory (%zu bytes of "
-                         "dynamic shared memory were asked for)",
-                         verb(write), bytes, name, block.kernel->config.shared_bytes),
-       .hint = "compare the index with the array's size, and the launch's third "
-               "argument with what the kernel uses"});
+  report_finding({.kind = "out_of_bounds",
+                  .message = format("%s of %zu bytes outside of '%s' in shared memory", verb(write),
+                                    bytes, name),
+                  .hint = "compare the index with the array's size"});
   return false;
 }
 
@@ -237,16 +231,8 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
     default:
       break;
   }
-  Allocation* allocation = find_allocation(p);
-  if (!allocation ||
-      reinterpret_cast<uintptr_t>(p) + bytes > allocation->start + allocation->bytes) {
-    report_bounds(p, bytes, verb(write), {});
-    return false;
-  }
-  if (!allocation->live) {
-    report_freed(*allocation, bytes, verb(write), {});
-    return false;
-  }
+  const Allocation* allocation = live_allocation(p, bytes, verb(write), {});
+  if (!allocation) return false;
   const int device = thread.block->kernel->device;
   if (!reachable(*allocation, device)) {
     report_finding(
@@ -385,17 +371,7 @@ bool check_range(const void* p, std::size_t bytes, const char* what, const Frame
                     .where = where});
     return false;
   }
-  Allocation* allocation = find_allocation(p);
-  if (!allocation ||
-      reinterpret_cast<uintptr_t>(p) + bytes > allocation->start + allocation->bytes) {
-    report_bounds(p, bytes, what, where);
-    return false;
-  }
-  if (!allocation->live) {
-    report_freed(*allocation, bytes, what, where);
-    return false;
-  }
-  return true;
+  return live_allocation(p, bytes, what, where) != nullptr;
 }
 
 }  // namespace warploom

@@ -129,7 +129,7 @@ static WarpState& come_to_meeting(GpuThread& self, unsigned mask, const char* wh
                     .message = format("lane %u calls %s with mask 0x%08x, which leaves it out",
                                       lane, what, mask),
                     .hint = "the mask must name every lane that makes the call"});
-    mask |= 1u << lane;
+    mask = 1u << lane;  // nobody waits for it, so it waits for nobody
   }
   WarpState& state = state_of(block, warp, mask);
   self.meeting = &state;
