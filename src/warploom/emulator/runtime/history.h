@@ -76,7 +76,8 @@ struct CellRun {
 class Plane {
  public:
   [[gnu::always_inline]] Record at(std::size_t cell) const {
-    return cells_ ? cells_[cell] : in_runs(static_cast<uint32_t>(cell));
+    if (cells_) return cells_[cell];
+    return uniform() ? rest_ : in_runs(static_cast<uint32_t>(cell));
   }
   // Word by word: a record that was just made lies in registers.
   [[gnu::always_inline]] void set(std::size_t cell, Record record) {

@@ -108,20 +108,19 @@ template <class Viewer>
   const Record write = granule.write.at(cell);
   if (!viewer.past(write, true) && !apart(write, record)) return false;
   const Record first = granule.reads[0].at(cell);
+  Record known = first;
   int slot = 0;
   if (!viewer.past(first, false)) {
     slot = 1;
-    const Record second = granule.reads[1].at(cell);
-    if (!viewer.past(second, false)) {
+    known = granule.reads[1].at(cell);
+    if (!viewer.past(known, false)) {
       // Many threads read one place: see slot_for.
-      if (!viewer.at_once(first) || !viewer.at_once(second)) return false;
+      if (!viewer.at_once(first) || !viewer.at_once(known)) return false;
       if (g_config.seed != 0 && !random_below(2)) return true;
     }
   }
-  Plane& reads = granule.reads[slot];
-  const Record known = reads.at(cell);
   record = keep_mask(record, known);
-  if (known != record) reads.set(cell, record);
+  if (known != record) granule.reads[slot].set(cell, record);
   return true;
 }
 
