@@ -193,9 +193,13 @@ HOT void on_access(const void* p) {
       if (write) note_progress();
       return;
     }
-  } else if (device == kNoThread && g_host_accesses_left > 1 && !watched_on_host(p)) {
-    g_host_accesses_left--;
-    return;
+  } else if (device == kNoThread && !watched_on_host(p)) {
+    // Who only writes waits for nobody.
+    if (write) return;
+    if (g_host_accesses_left > 1) {
+      g_host_accesses_left--;
+      return;
+    }
   }
   on_watched_access<bytes, write, aligned>(p, RETURN_ADDRESS);
 }
