@@ -96,7 +96,7 @@ class _Trial:
         if len(sites) == 1 or len(sites) > _MOST_PLACES:
             return set(sites) if together else set()
         tried = sites if together else {p: group for p, group in sites.items() if p not in spared}
-        alone = {p for p, g in tried.items() if self._differs(g) or self._differs(g, stale_every=2)}
+        alone = {place for place, group in tried.items() if self._differs(group)}
         # Together they may do what none does alone.
         return alone or (set(sites) if together else set())
 
