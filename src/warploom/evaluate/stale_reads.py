@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
-from warploom.emulator import EmulatorBuild, EmulatorRun, StaleRead, run
+from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, StaleRead, run
 from warploom.evaluate.fresh_memory import same_data
 from warploom.evaluate.runs import ended
 
@@ -102,15 +102,8 @@ class _Trial:
 
     def _differs(self, sites: Sequence[int], stale_every: int = 1) -> bool:
         """Whether the program returns something else where `sites` give an older value."""
-        limits = self._options.limits
-        seconds = min(limits.seconds, _SECONDS + _SLOWER * self._outcome.seconds)
-        options = replace(
-            self._options,
-            limits=replace(limits, seconds=seconds),
-            stale_sites=tuple(sites),
-            stale_every=stale_every,
-        )
-        changed = run(self._program, options)
+        options = replace(self._options, stale_sites=tuple(sites), stale_every=stale_every)
+        changed = self._run(options)
         if changed.state not in ("finished", "deadlock", "stopped") or changed.unsupported:
             return False  # nobody knows what it would have returned
         if changed.state == "finished" and self._same_as_outcome(changed):
@@ -124,6 +117,11 @@ class _Trial:
             return True
         return _lacks_lines(changed, base) or _lacks_data(changed, base)
 
+    def _run(self, options: RunOptions) -> EmulatorRun:
+        limits = options.limits
+        seconds = min(limits.seconds, _SECONDS + _SLOWER * self._outcome.seconds)
+        return run(self._program, replace(options, limits=replace(limits, seconds=seconds)))
+
     def _same_as_outcome(self, changed: EmulatorRun) -> bool:
         return (
             not _fails(changed)
@@ -133,16 +131,17 @@ class _Trial:
         )
 
     def _schedules(self) -> list[EmulatorRun]:
-        """Return runs that differ in their schedules, the outcome first."""
+        """Return runs that differ in their schedules, the outcome first; those that came to an end."""
         if not self._base:
             own = self._options.run
             others = [RunSpec(own.seed, timing) for timing in (Timing.LAZY, Timing.EAGER)]
             others += [RunSpec(seed, Timing.RANDOM) for seed in range(_SCHEDULES)]
             specs = [own, *(spec for spec in others if spec != own)][:_SCHEDULES]
-            self._base = [
-                self._known.get(spec) or run(self._program, replace(self._options, run=spec))
+            runs = [
+                self._known.get(spec) or self._run(replace(self._options, run=spec))
                 for spec in specs
             ]
+            self._base = [outcome for outcome in runs if ended(outcome)]
         return self._base
 
 
