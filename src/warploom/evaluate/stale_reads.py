@@ -131,7 +131,7 @@ class _Trial:
         )
 
     def _schedules(self) -> list[EmulatorRun]:
-        """Return runs that differ in their schedules, the outcome first; those that came to an end."""
+        """Return runs that differ in their schedules and came to an end, the outcome first."""
         if not self._base:
             own = self._options.run
             others = [RunSpec(own.seed, timing) for timing in (Timing.LAZY, Timing.EAGER)]
