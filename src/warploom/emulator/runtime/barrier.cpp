@@ -1,4 +1,5 @@
 // Block barriers: __syncthreads and its voting forms, and named barriers.
+#include "equal_stores.h"
 #include "kernel.h"
 #include "report.h"
 #include "timing.h"
@@ -139,7 +140,8 @@ extern "C" Context* warploom_barrier_quickly(int site) {
   Block& block = *self->block;
   BarrierState& barrier = block.barrier;
   if (barrier.arrived == 0 || barrier.arrived + 1 >= block.live || barrier.site != site ||
-      self->gpu->group_call || barrier.waiting.size() == barrier.waiting.capacity()) {
+      self->gpu->group_call || g_stores_pending ||
+      barrier.waiting.size() == barrier.waiting.capacity()) {
     return nullptr;
   }
   barrier.waiting.push_back(self);
@@ -158,6 +160,7 @@ extern "C" Context* warploom_barrier_quickly(int site) {
 extern "C" Context* warploom_barrier_slowly(int site) {
   GpuThread& self = thread_or_stop();
   Block& block = *self.block;
+  if (g_stores_pending) settle_stores();
   if (arrive(self, block.barrier, block.live, site, "__syncthreads")) return self.fiber;
   self.fiber->state = FiberState::AtBarrier;
   return block.pass_on();

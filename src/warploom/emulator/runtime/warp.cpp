@@ -1,6 +1,7 @@
 // Warp operations: shuffles, votes, __syncwarp.
 #include <algorithm>
 
+#include "equal_stores.h"
 #include "kernel.h"
 #include "report.h"
 #include "timing.h"
@@ -101,7 +102,7 @@ extern "C" Context* warploom_meet_quickly(unsigned mask, uint64_t value) {
   const unsigned lane = thread->linear % 32u, bit = 1u << lane;
   WarpState* state = block.last_meeting[thread->linear / 32u];
   if (!state || state->mask != mask || !(state->missing & bit) || state->missing == bit ||
-      state->waiting.size() == state->waiting.capacity()) {
+      g_stores_pending || state->waiting.size() == state->waiting.capacity()) {
     return nullptr;
   }
   state->waiting.push_back(self);
@@ -146,6 +147,7 @@ extern "C" Context* warploom_meet_slowly(unsigned mask, uint64_t value, WarpOper
   GpuThread* self = current_thread();
   const char* what = name_of(operation);
   if (!self) stop_unsupported(what, "a warp operation was called outside of a kernel");
+  if (g_stores_pending) settle_stores();
   Block& block = *self->block;
   const unsigned lane = self->linear % 32u;
   WarpState& state = come_to_meeting(*self, mask, what);
