@@ -251,10 +251,7 @@ Fiber* create_host_fiber(std::function<void()> entry) {
 Fiber* create_block_fiber(Block& block) {
   if (g_idle.count == 0) add_block_fiber();
   Fiber* fiber = g_idle.fibers[--g_idle.count];
-  if (g_idle.count > 2) {
-    prefetch_stack(*g_idle.fibers[g_idle.count - 2]);
-    __builtin_prefetch(g_idle.fibers[g_idle.count - 3]);
-  }
+  if (g_idle.count > 2) __builtin_prefetch(g_idle.fibers[g_idle.count - 3]);
   if (fiber->kernel != block.kernel->number) {
     fiber->kernel = block.kernel->number;
     block.kernel->fibers.push_back(fiber);
