@@ -273,7 +273,7 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
     forget_line(address);
     return std::nullopt;
   }
-  Place& place = place_at(address, access.bytes);
+  stale::Place& place = place_at(address, access.bytes);
   if (place.newest && !is_newest(place)) place = {.address = address, .bytes = access.bytes};
   const Record self = make_record(actor, 0, true);
   std::optional<OlderValue> older;
@@ -283,7 +283,7 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
   }
   if (access.writes) note_store(place, actor, self, access, published);
   const GpuThread* thread = current_thread();
-  if (thread && thread->block->has_fenced) g_active[key_of_block(self)] = ++g_number;
+  if (thread && thread->block->has_fenced) stale::g_active[key_of_block(self)] = ++g_number;
   return older;
 }
 
@@ -313,7 +313,7 @@ void note_strong_fence(Scope scope) {
   if (!g_number) return;
   if (g_fences.size() >= kMostFences) {
     g_fences.clear();
-    g_active.clear();
+    stale::g_active.clear();
     g_fences_lost = g_number;
   }
   const Record self = make_record(current_actor(0), 0, true);
