@@ -55,6 +55,12 @@ def test_a_race_of_whole_structures_is_found_where_they_are_copied() -> None:
     assert "out[same ? 0 : i] = in[i]" in text_at(finding)
 
 
+def test_a_read_whose_value_only_one_thread_uses_is_seen_of_all() -> None:
+    finding = only_finding(outcome_of("ask-early"))
+    assert finding.kind == "shared_memory_race"
+    assert "if (last == 0 && threadIdx.x == 0)" in text_at(finding)
+
+
 @pytest.mark.parametrize("race", [True, False], ids=["checked", "unchecked"])
 def test_a_thread_that_reads_memory_and_skips_a_barrier_is_found(race: bool) -> None:
     finding = only_finding(outcome_of("early-reads", race=race))

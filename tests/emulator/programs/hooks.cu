@@ -50,6 +50,13 @@ __global__ void read_crooked(const char* bytes, int offset, int step, int times,
   *out = sum;
 }
 
+// All threads read `last`, but only one of them does something with it.
+__global__ void ask_early(int* out) {
+  __shared__ int last;
+  if (threadIdx.x == 0) last = blockIdx.x;
+  if (last == 0 && threadIdx.x == 0) *out = 1;
+}
+
 template <class T>
 T* fresh(std::size_t count) {
   T* memory;
@@ -105,6 +112,10 @@ int main(int argc, char** argv) {
     return to_host(out, 64)[0] != 12;
   }
   int* out = fresh<int>(1);
+  if (!std::strcmp(what, "ask-early")) {
+    ask_early<<<1, 64>>>(out);
+    return to_host(out, 1)[0] != 1;
+  }
   char* bytes = fresh<char>(64);  // not the first allocation: something lies before it
   const int offset = std::atoi(what);
   read_crooked<<<1, 1>>>(bytes, offset, 0, 200000, out);

@@ -127,11 +127,20 @@ extern const Here g_here;
 #else
 extern Here g_here;
 #endif
-WARPLOOM_INLINED inline uint3 thread_index() { return g_here.thread.index; }
-WARPLOOM_INLINED inline uint3 block_index() { return g_here.block; }
-WARPLOOM_INLINED inline dim3 block_dimension() { return g_here.block_size; }
-WARPLOOM_INLINED inline dim3 grid_dimension() { return g_here.grid_size; }
-WARPLOOM_INLINED inline unsigned lane_index() { return g_here.thread.linear % 32; }
+// Each use is a value of its own to the compiler: in `if (threadIdx.x == 0) ...; if (shared &&
+// threadIdx.x == 0)` it would else drop the second read of the other threads, and the race with it.
+WARPLOOM_INLINED inline unsigned any_value(unsigned value) {
+  __asm__("" : "+r"(value));
+  return value;
+}
+WARPLOOM_INLINED inline uint3 any_value(uint3 v) {
+  return {any_value(v.x), any_value(v.y), any_value(v.z)};
+}
+WARPLOOM_INLINED inline uint3 thread_index() { return any_value(g_here.thread.index); }
+WARPLOOM_INLINED inline uint3 block_index() { return any_value(g_here.block); }
+WARPLOOM_INLINED inline dim3 block_dimension() { return any_value(g_here.block_size); }
+WARPLOOM_INLINED inline dim3 grid_dimension() { return any_value(g_here.grid_size); }
+WARPLOOM_INLINED inline unsigned lane_index() { return any_value(g_here.thread.linear) % 32; }
 
 // Where a thread may wait for others of its block: assembly of the runtime (fiber.cpp) hands over
 // to the next thread without a C++ frame in between, and on x86-64 without a call. There the thread
