@@ -6,6 +6,7 @@
 // DEFECT FOREIGN_READ missing_wait: reads the part that another CTA waits for
 // DEFECT BARRIER_SHARED barrier_shared: all CTAs use one barrier of one context at the same time
 // DEFECT ONE_SIGNAL missing_wait: CTAs count each other's arrivals on a common signal and context
+// DEFECT FOREIGN_FLUSH source_reuse: one CTA flushes for all, and is not ordered behind their puts
 #include "harness.h"
 
 #include <nccl_device.h>
@@ -14,6 +15,7 @@ constexpr int kCtas = 4, kPart = 16, kInts = kCtas * kPart, kRounds = 2, kThread
 
 __global__ void fill(int* send, int rank, int ranks, int round) {
   for (int i = threadIdx.x; i < ranks * kInts; i += blockDim.x) {
+    // EXPECT FOREIGN_FLUSH
     send[i] = value(rank, i / kInts, i % kInts, round);
   }
 }
@@ -66,7 +68,11 @@ __global__ void all_to_all(ncclDevComm dev, ncclWindow_t send, ncclWindow_t recv
     // EXPECT FOREIGN_READ ONE_SIGNAL
     out[place] = in[place];
   }
+#if defined(DEFECT_FOREIGN_FLUSH)
+  for (int c = 0; cta == 0 && c < dev.ginContextCount; ++c) ncclGin(dev, c).flush(ncclCoopCta());
+#else
   gin.flush(ncclCoopCta());
+#endif
 }
 
 int main(int argc, char** argv) {

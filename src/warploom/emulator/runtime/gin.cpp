@@ -1,6 +1,8 @@
 // GIN operations: put, get, signal, flush and counters.
 #include "gin.h"
 
+#include <algorithm>
+
 #include "kernel.h"
 #include "memory.h"
 #include "polling.h"
@@ -147,8 +149,20 @@ std::string transfer_text(const Gin& gin, const PutArgs& args, int peer, bool ge
   return text;
 }
 
-// What a flush of a channel settles: sources were read, and gets have arrived.
-void settle(Channel* channel, uint32_t upto, Clock& clock) {
+// Of the first `upto` puts in the turn of this schedule, those that were issued before `now`.
+std::vector<LanePlace> issued_before(const Channel& channel, uint32_t upto, const Clock& now) {
+  std::vector<LanePlace> places = channel.lanes.before(now);
+  const std::vector<LanePlace> turn = channel.lanes.upto(upto);
+  for (LanePlace& place : places) {
+    const auto same = std::ranges::find(turn, place.lane, &LanePlace::lane);
+    place.number = same == turn.end() ? 0 : std::min(place.number, same->number);
+  }
+  return places;
+}
+
+// What a flush of a channel settles: sources were read, and gets have arrived. Others may have
+// issued more by now, which another schedule would issue behind it.
+void settle(Channel* channel, uint32_t upto, const Clock& now, Clock& clock) {
   if (!channel || upto == 0) return;
   await_settled(*channel);
   if (channel->get) {
@@ -156,7 +170,8 @@ void settle(Channel* channel, uint32_t upto, Clock& clock) {
   } else {
     read_sources(*channel, upto);
   }
-  for (const LanePlace& place : channel->lanes.upto(upto)) {
+  for (const LanePlace& place : issued_before(*channel, upto, now)) {
+    note_flushed(*channel, place);
     if (channel->get) {
       clock.channel_landed(place.lane, place.number);
     } else {
@@ -266,8 +281,9 @@ void flush(const Gin& gin, Order order) {
   DevComm& dc = require_gin(gin, "ncclGin::flush");
   trace([&] { return format("ncclGin::flush of context %u", gin.context); });
   Clock clock;
+  const Clock now = release_clock();
   for (Channel* line : dc.sending) {
-    if (line->context == gin.context) settle(line, line->issued, clock);
+    if (line->context == gin.context) settle(line, line->issued, now, clock);
   }
   observe(clock, order);
 }
@@ -293,9 +309,10 @@ void wait_request(const Gin& gin, uint64_t request[2], Order order) {
   Clock clock;
   const auto peer = static_cast<int>(world);
   trace([&] { return format("ncclGin::wait for the flush to rank %d", peer); });
-  settle(find_channel(dc, peer, gin.context, false), static_cast<uint32_t>(request[1] >> 32),
+  const Clock now = release_clock();
+  settle(find_channel(dc, peer, gin.context, false), static_cast<uint32_t>(request[1] >> 32), now,
          clock);
-  settle(find_channel(dc, peer, gin.context, true), static_cast<uint32_t>(request[1]), clock);
+  settle(find_channel(dc, peer, gin.context, true), static_cast<uint32_t>(request[1]), now, clock);
   observe(clock, order);
 }
 

@@ -62,6 +62,7 @@ void trace_reading(const Transfer& t) {
 void finish_counter(Transfer& t) {
   trace_reading(t);
   read_source(t);
+  t.flushed = true;
   Counter* counter = std::exchange(t.counter, nullptr);
   counter->value++;
   trace_of(g_tracing ? shown_rank(*t.channel, t.channel->source) : 0, nullptr, t.where, [&] {
@@ -275,6 +276,12 @@ void read_sources(Channel& channel, uint32_t upto) {
   }
 }
 
+void note_flushed(Channel& channel, LanePlace upto) {
+  for (auto& t : channel.pending) {
+    t->flushed |= t->place.lane == upto.lane && t->place.number <= upto.number;
+  }
+}
+
 void land(Channel& channel, uint32_t upto) {
   for (auto& t : channel.pending) {
     if (t->sequence <= upto) land(*t);
@@ -296,7 +303,7 @@ void deliver_from(DevComm& dc) {
 void check_flushed(const DevComm& dc) {
   for (const Channel* channel : dc.sending) {
     for (const auto& t : channel->pending) {
-      if (t->read || t->sequence <= channel->fenced) continue;
+      if (t->flushed || t->landed || t->sequence <= channel->fenced) continue;
       report_finding({.kind = "use_after_destroy",
                       .message = format("rank %d destroys its device communicator while a %s to "
                                         "rank %d may not have left: nothing flushed it",

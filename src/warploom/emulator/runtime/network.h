@@ -33,6 +33,7 @@ struct Transfer {
   std::size_t bytes = 0;
   std::vector<char> staged;  // the source, once it was read
   bool read = false, landed = false;
+  bool flushed = false;      // whoever issued it knows that the source was read
   Signal* signal = nullptr;  // still to arrive
   bool strong = false;
   uint64_t amount = 0;
@@ -67,6 +68,7 @@ void send(std::shared_ptr<Transfer> transfer);
 // Forces what a rule demands, at once.
 void read_sources(Channel& channel, uint32_t upto);
 void land(Channel& channel, uint32_t upto);
+void note_flushed(Channel& channel, LanePlace upto);
 void deliver_from(DevComm& dc);  // everything that one rank has sent
 
 }  // namespace warploom::nccl
