@@ -63,8 +63,8 @@ struct alignas(64) Fiber : Context {
   uint32_t polls = 0;               // and how often it has done so
   uint32_t polls_with_changes = 0;  // the same from event to event: see note_event
   uint64_t polls_since_event = 0;
-  uint64_t saw = 0,
-           saw_before = 0;  // what it read there in this round and the last, a bit for each
+  // The least hash of what it read there in this round and the last: see note_look.
+  uint64_t saw = kSawNothing, saw_before = kSawNothing;
   // Modelled time (timing.h), and how much of it the fiber waited or was communicating.
   double time = 0, waited = 0, communicated = 0;
   double polling_since = 0, polling_until = 0;
@@ -73,6 +73,7 @@ struct alignas(64) Fiber : Context {
   uint64_t operations = 0;  // in this segment of its block (meter.h)
   uint32_t segment = 0;
   static constexpr int kNoDevice = -2;
+  static constexpr uint64_t kSawNothing = ~uint64_t{0};
 };
 
 // The running fiber; nullptr in the scheduler. Assembly knows it by this name.

@@ -274,8 +274,11 @@ void note_poll(const void* address, unsigned bytes) {
   self->polls++;
   self->polls_with_changes++;
   if (self->polls <= kPolls && self->polls_with_changes <= kPollsWithChanges) return;
+  // Read-modify-writes alone, which change memory, are a computation.
+  const bool computing =
+      self->polls_with_changes > kPollsWithChanges && self->saw == Fiber::kSawNothing;
   self->polls = self->polls_with_changes = 0;
-  poll_current();
+  poll_current(computing);
 }
 
 void spend_budget() {

@@ -257,7 +257,7 @@ static void park(std::vector<Fiber*>& list) {
   self->state = FiberState::Blocked;
   self->polling = true;
   g_saw_other |= self->saw != self->saw_before;
-  self->saw_before = std::exchange(self->saw, 0);
+  self->saw_before = std::exchange(self->saw, Fiber::kSawNothing);
   static const WaitReason kPolling{"a loop that polls memory", {}};
   self->reason = &kPolling;
   list.push_back(self);
@@ -270,12 +270,15 @@ void poll_current(bool computing) {
   park(g_polling);
 }
 
+// Rounds that read the same have the same least hash (Broder 1997, min-wise hashing), wherever they
+// begin; those that read other values seldom have it twice.
 void note_look(const void* address, unsigned bytes) {
-  std::size_t values = reinterpret_cast<uintptr_t>(address);
+  uint64_t values = reinterpret_cast<uintptr_t>(address);
   for (unsigned i = 0; i < bytes; i++) {
     values = values * 0x9E3779B97F4A7C15 + static_cast<const unsigned char*>(address)[i];
   }
-  g_current->saw |= uint64_t{1} << (values * 0x9E3779B97F4A7C15 >> 58);
+  values ^= values >> 31;
+  g_current->saw = std::min(g_current->saw, values * 0x94D049BB133111EB);
 }
 
 void poll_word(const void* address, unsigned bytes) {
