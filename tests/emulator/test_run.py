@@ -215,6 +215,17 @@ def test_forged_reports_are_failures(programs, code: str):
     assert (result.state, result.verdict) == ("crashed", Verdict.FAILED), result.findings
 
 
+def test_more_read_back_than_a_file_may_hold_is_a_limit(programs):
+    code = (
+        r'fake_signed("{\"ev\":\"readback\",\"rank\":0,\"seq\":0,\"bytes\":5368709120,\"offset\":0,'
+        r'\"device_offset\":0,\"frames\":[]}");'
+    )
+    result = ran(programs, code)
+    assert (result.state, result.verdict) == ("output_limit", Verdict.FAILED)
+    assert "read back less than 4096 MiB" in result.findings[0].message
+    assert "but read back 5120 MiB" in result.findings[0].message
+
+
 def test_the_nonce_cannot_be_read_again(programs):
     code = (
         "char b[64]; for (int fd = 0; fd < 64; fd++) if (fd != 4 && fd != 5) { "

@@ -31,7 +31,7 @@ from warploom.emulator.run_records import (
 from warploom.emulator.runtime_build import jobs, noted_library_folder
 from warploom.emulator.symbolize import Symbolizer
 from warploom.emulator.timeline import timeline_of
-from warploom.toolchain.sandbox import SandboxedResult, run_sandboxed
+from warploom.toolchain.sandbox import MAX_FILE_MB, SandboxedResult, run_sandboxed
 
 _CONFIG, _REPORT, _READBACKS = 3, 4, 5
 _MORE_MEMORY = "--memory GIB allows more, or memory_mb in the [limits] of a workload.toml"
@@ -105,6 +105,12 @@ def _failure(process: ProcessResult, options: RunOptions, report: Report) -> tup
         return "process_limit", "the program started too many processes"
     if process.stopped is Stop.CANCELLED:
         return "cancelled", "the run was cancelled"
+    read_back = max((raw.offset + raw.size for raw in report.readbacks), default=0) >> 20
+    if read_back >= MAX_FILE_MB:
+        return "output_limit", (
+            f"the program must read back less than {MAX_FILE_MB} MiB from its devices in one run, "
+            f"but read back {read_back} MiB"
+        )
     if process.signal is not None:
         how = f"signal {signal.Signals(process.signal).name}"
     else:

@@ -14,7 +14,9 @@ from pathlib import Path
 from warploom.core.process import ProcessResult, run_process
 from warploom.core.records import Limits
 
-_FILE_MB = 4096
+MAX_FILE_MB = 4096
+"""The largest file that a command in the sandbox may write, MiB."""
+
 _SHELL_SIGNAL_BASE = 128
 _LAST_SIGNAL = 64
 _WORK = "/tmp/work"  # noqa: S108 - inside of the sandbox, on its own file system
@@ -179,7 +181,7 @@ def run_sandboxed(
         limits=limits,
         channels=channels,
         descriptors=descriptors,
-        file_mb=_FILE_MB,
+        file_mb=MAX_FILE_MB,
         cancel=cancel,
     )
     if chosen.kind is SandboxKind.BUBBLEWRAP:
