@@ -66,7 +66,7 @@ void prepare_data(DevComm& dc, const PutArgs& args, int peer, Transfer& t, const
   if (args.value) {
     t.staged.assign(static_cast<const char*>(args.value),
                     static_cast<const char*>(args.value) + args.bytes);
-    t.read = true;
+    t.read = t.flushed = true;  // the value travels in the request
   } else {
     t.source =
         locate(dc, args.source, source_rank, args.source_offset, args.bytes, args.name, "source");
