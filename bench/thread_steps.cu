@@ -27,14 +27,17 @@ __global__ void without_waits(const float* in, float* out) {
   out[i] = in[i] * 2.0f + 1.0f;
 }
 
+// The memory is that of all blocks, however many run: what it takes is no matter of the threads.
+constexpr int kBlocks = 4096, kThreads = kBlocks * 256;
+
 int main(int argc, char** argv) {
   const std::string kernel = argc > 1 ? argv[1] : "";
-  const int blocks = argc > 2 ? std::atoi(argv[2]) : 4096, n = blocks * 256;
+  const int blocks = argc > 2 ? std::atoi(argv[2]) : kBlocks, n = blocks * 256;
   float *in, *out;
-  cudaMalloc(&in, n * sizeof(float));
-  cudaMalloc(&out, n * sizeof(float));
-  std::vector<float> host(n, 1.0f);
-  cudaMemcpy(in, host.data(), n * sizeof(float), cudaMemcpyHostToDevice);
+  cudaMalloc(&in, kThreads * sizeof(float));
+  cudaMalloc(&out, kThreads * sizeof(float));
+  std::vector<float> host(kThreads, 1.0f);
+  cudaMemcpy(in, host.data(), kThreads * sizeof(float), cudaMemcpyHostToDevice);
   cudaMemset(out, 0, sizeof(float));
   if (kernel == "barriers") {
     with_barriers<<<blocks, 256>>>(in, out);

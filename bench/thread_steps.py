@@ -3,7 +3,7 @@
 A thread-step is a thread that runs from one blocking point to the next. Each kernel runs with the
 happens-before check and without it, the fastest of the repeats is shown. Seconds are
 processor time, which other programs disturb less than the clock on the wall: of a run with all
-blocks, less that of a run with one block, which is mostly the start.
+blocks, less that of a run with one block and the same memory, which is the start and that memory.
 
     python bench/thread_steps.py [--json]
 """
