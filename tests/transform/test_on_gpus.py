@@ -36,11 +36,12 @@ class Gpus:
         self.verdict: HardwareEvaluation | BadInputError = said()
         self.seen: list[str] = []
 
-    def setup(self, *_: object) -> None:
+    def search(self, *_: object) -> None:
         if self.missing is not None:
             raise self.missing
 
     def evaluate(self, program: Path, workload: object, **_: object) -> HardwareEvaluation:
+        self.search()
         self.seen.append(program.read_text())
         if isinstance(self.verdict, BadInputError):
             raise self.verdict
@@ -50,7 +51,7 @@ class Gpus:
 @pytest.fixture
 def gpus(monkeypatch: pytest.MonkeyPatch) -> Gpus:
     played = Gpus()
-    monkeypatch.setattr(on_gpus, "setup_for", played.setup)
+    monkeypatch.setattr(on_gpus, "setup_for", played.search)
     monkeypatch.setattr(on_gpus, "find_sanitizer", lambda: None)
     monkeypatch.setattr(on_gpus, "evaluate_hardware", played.evaluate)
     return played

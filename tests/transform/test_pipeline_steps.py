@@ -49,7 +49,7 @@ def checked(verdict: Verdict = Verdict.OK, *findings: Finding) -> CheckReport:
     return CheckReport(**{**fields, "verdict": verdict, "findings": merged, "program": MOE})
 
 
-def no_gpus(*_: object) -> None:
+def no_gpus(*_: object, **__: object) -> None:
     raise MissingToolError("none here")
 
 
@@ -59,7 +59,9 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
     monkeypatch.setattr("warploom.transform.host_to_device.evaluate", played)
     monkeypatch.setattr("warploom.transform.pipeline.check", lambda *_, **__: checked())
     monkeypatch.setattr("warploom.transform.host_to_device.diagnose", lambda *_: "kernel k")
-    monkeypatch.setattr("warploom.transform.on_gpus.setup_for", no_gpus)  # see test_on_gpus.py
+    monkeypatch.setattr(
+        "warploom.transform.on_gpus.evaluate_hardware", no_gpus
+    )  # see test_on_gpus.py
     return played
 
 

@@ -1,6 +1,5 @@
 """The last step of a transform: its program beside the original on this machine's GPUs."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,16 +32,17 @@ def require_hardware(backend: str, workload: Workload) -> None:
         UnsupportedError: the program starts its ranks in a way that we cannot.
     """
     if backend == CUDA:
-        _find(workload)
+        setup_for(workload, survey(workload))
+        find_sanitizer()
 
 
 def judge_on_gpus(
-    backend: str, program: Callable[[], Path], workload: Workload, on_progress: ProgressCallback
+    backend: str, program: Path, workload: Workload, on_progress: ProgressCallback
 ) -> GpuVerdict:
     """Run a program beside the workload's own on the GPUs, as `backend` asks.
 
-    `program` is written when it is wanted. With `auto` GPUs take part where all that they need is
-    here and the original runs on them; with `cuda` they must.
+    With `auto` GPUs take part where all that they need is here and the original runs on them; with
+    `cuda` they must.
 
     Raises:
         MissingToolError: with `cuda`, something is missing.
@@ -51,8 +51,7 @@ def judge_on_gpus(
     if backend == EMULATOR:
         return GpuVerdict(StepStatus.SKIPPED, "switched off")
     try:
-        _find(workload)
-        result = evaluate_hardware(program(), workload, on_progress=on_progress)
+        result = evaluate_hardware(program, workload, on_progress=on_progress)
     except (MissingToolError, UnsupportedError) as error:
         if backend != AUTO:
             raise
@@ -64,9 +63,3 @@ def judge_on_gpus(
         return GpuVerdict(StepStatus.DONE, evaluation=result)
     first = next(i.finding for i in result.findings if i.finding.severity is Severity.ERROR)
     return GpuVerdict(StepStatus.FAILED, f"on the GPUs: {first.kind}: {first.message}", result)
-
-
-def _find(workload: Workload) -> None:
-    """Find the GPUs and what runs on them need, or raise."""
-    setup_for(workload, survey(workload))
-    find_sanitizer()

@@ -252,10 +252,8 @@ class PreTransformPipeline:
         assert run.task is not None
         if run.evaluation is None or not run.evaluation.verified:
             return _skipped("the emulator has not verified the program")
-        path = run.folder / "hardware" / run.workload.program.name
-        verdict = judge_on_gpus(
-            self.config.backend, lambda: _write(path, run.text), run.task.workload, self.on_progress
-        )
+        path = _write(run.folder / "hardware" / run.workload.program.name, run.text)
+        verdict = judge_on_gpus(self.config.backend, path, run.task.workload, self.on_progress)
         run.hardware = verdict.evaluation
         if verdict.status is StepStatus.FAILED:
             return _Done(verdict.status, {}, verdict.why)
