@@ -66,6 +66,39 @@ int main() { printf("%d %s %d", N, TEXT, WARPLOOM_NCCL_VERSION);
         programs.build(OK, nccl="new")
 
 
+DEPENDENT = """template <typename T> struct Cast {
+  template <int N> __host__ __device__ static T go(T value) { return value + N; }
+  template <int N> __host__ __device__ T add(T value) const { return value + N; }
+};
+template <typename T, int N> __host__ __device__ T both(T value) {
+	const Cast<T> cast;  /* \u00e4 */ return Cast<T>::go<N>(value) * cast.add<N + 1>(value);
+}
+"""
+
+
+def test_nvcc_wants_no_keyword_before_a_dependent_template(programs):
+    programs.write(DEPENDENT, "cast.cuh")
+    code = """#include <cuda_runtime.h>
+#include "cast.cuh"
+int main() { printf("%d", both<int, 3>(4) + both<int, 1>(0)); }
+"""
+    assert run(programs.build(code), RunOptions(ranks=1)).stdout == "58"
+
+
+def test_a_name_that_is_no_template_gets_no_keyword(programs):
+    code = "struct S { void f(); };\nint main() {\n  S s;\n  return s.f < 3;\n}\n"
+    with pytest.raises(SourceError, match="invalid") as error:
+        programs.build(code)
+    assert error.value.line == 4
+    code = """template <typename T> struct A { template <int N> static int f(); };
+template <typename T> int g() { return A<T>::f<3>(); }
+int main() { return g<int>() + nothing; }
+"""
+    with pytest.raises(SourceError, match="nothing") as error:
+        programs.build(code)
+    assert error.value.line == 3
+
+
 def test_version_codes():
     assert [version_code(v) for v in ("2.28.9", "2.32.3", "2.30")] == [22809, 23203, 23000]
 

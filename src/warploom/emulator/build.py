@@ -24,6 +24,7 @@ from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.prefix import precompiled_prefix
 from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
 from warploom.emulator.runtime_build import build_runtime, folder_digest, in_parallel, run_compiler
+from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, with_keywords
 from warploom.emulator.unsupported import is_api_name
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import Compiler, find_compiler
@@ -237,20 +238,40 @@ class _Builder:
         return cached_folder("objects", key, make)[0] / "entry.o"
 
     def _compile(self, unit: _Unit, work: Path, target: Path, cancel: threading.Event) -> None:
+        result = self._run_compiler(unit, unit.flags, work, target, cancel)
+        if not result.ok and may_lack_keyword(result.log):
+            log = result.log
+            if self.compiler.family == "gcc":  # clang has said where
+                flags = (*(flag for flag in unit.flags if flag != "-w"), *PLACE_FLAGS)
+                log = self._run_compiler(unit, flags, work, target, cancel).log
+            # A folder of its own: other units may be reading `work`.
+            work = Path(tempfile.mkdtemp(dir=work))
+            for overlay, text in with_keywords(log, self.overlay).items():
+                (work / overlay).write_bytes(text)
+            result = self._run_compiler(unit, unit.flags, work, target, cancel)
+        self._check(result, work)
+
+    def _run_compiler(
+        self,
+        unit: _Unit,
+        flags: Sequence[str],
+        work: Path,
+        target: Path,
+        cancel: threading.Event,
+    ) -> ProcessResult:
         prefix: list[str] = []
         if unit.wants_prefix:
             header = precompiled_prefix(self.compiler, unit.flags, self.overlay.headers, self.shims)
             prefix = ["-include", str(header)]
-        result = run_compiler(
+        return run_compiler(
             self.compiler,
             [
-                *unit.flags, f"-I{SHIM_DIR}", f"-fdebug-prefix-map={work}={USER_ROOT}",
+                *flags, f"-I{SHIM_DIR}", f"-fdebug-prefix-map={work}={USER_ROOT}",
                 *prefix, "-c", unit.overlay, "-o", target,
             ],
             work,
             cancel,
         )  # fmt: skip
-        self._check(result, work)
 
     def _check(self, result: ProcessResult, work: Path) -> None:
         if result.stopped in (Stop.TIMEOUT, Stop.MEMORY, Stop.OUTPUT):
