@@ -1,7 +1,6 @@
 """Runs are judged by the report alone, and nothing that a program does makes a bad one good."""
 
 import dataclasses
-import os
 import shutil
 import tempfile
 import threading
@@ -99,12 +98,14 @@ def test_places_in_included_files_and_inlined_functions(programs):
     assert (finding.file, finding.line) == (str(programs.folder / "inc" / "deep.h"), 3)
 
 
-def test_a_read_may_give_less_than_was_asked_for(programs, monkeypatch):
-    # Linux gives 2 GiB at most: see read(2).
-    whole = os.pread
-    monkeypatch.setattr(os, "pread", lambda fd, size, at: whole(fd, min(size, 3), at))
-    result = ran(programs, 'fake_readback("abcdefgh", 8);')
-    assert [r.data for r in result.readbacks] == [b"abcdefgh"] and result.verdict is Verdict.OK
+def test_large_readbacks_are_views_of_their_file(programs):
+    code = """std::string big(17 << 20, 'a');
+fake_readback("xyz", 3); fake_readback(big.data(), big.size()); fake_readback("end", 3);"""
+    result = ran(programs, code)
+    small, large, last = (readback.data for readback in result.readbacks[:3])
+    assert isinstance(large, memoryview) and len(large) == 17 << 20
+    assert bytes(large[:2]) + bytes(large[-2:]) == b"aaaa" and large == b"a" * (17 << 20)
+    assert (small, last) == (b"xyz", b"end") and result.verdict is Verdict.OK
 
 
 def test_readbacks_keep_their_bytes(programs):
@@ -224,6 +225,17 @@ def test_more_read_back_than_a_file_may_hold_is_a_limit(programs):
     assert (result.state, result.verdict) == ("output_limit", Verdict.FAILED)
     assert "read back less than 4096 MiB" in result.findings[0].message
     assert "but read back 5120 MiB" in result.findings[0].message
+
+
+def test_a_full_disk_is_no_fault_of_the_program(programs):
+    code = (
+        r'fake_signed("{\"ev\":\"readback\",\"rank\":0,\"seq\":0,\"bytes\":9,\"offset\":0,'
+        r'\"device_offset\":0,\"frames\":[],\"lost\":1}"); fake_end("stopped");'
+    )
+    result = ran(programs, code)
+    assert (result.state, result.verdict) == ("output_limit", Verdict.FAILED)
+    assert "is full after 0 MiB" in result.findings[0].message
+    assert "TMPDIR" in result.findings[0].hint
 
 
 def test_the_nonce_cannot_be_read_again(programs):

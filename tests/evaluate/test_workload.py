@@ -177,10 +177,11 @@ def test_the_examples_are_workloads(name: str) -> None:
     assert workload.outputs
 
 
-@pytest.mark.parametrize(("memory_mb", "of_a_device"), [(512, 4096), (12288, 6144), (99999, 8192)])
+@pytest.mark.parametrize(("memory_mb", "of_a_device"), [(512, 4096), (12288, 6144), (99999, 40960)])
 def test_a_device_has_half_of_the_memory(tmp_path: Path, memory_mb: int, of_a_device: int) -> None:
     (tmp_path / "demo.cu").write_text("int main() {}\n")
     workload = Workload.from_program(tmp_path / "demo.cu").with_overrides(memory_mb=memory_mb)
     assert workload.limits == Limits(memory_mb=memory_mb)
     options = run_options(workload, RunSpec(0, "lazy"), "single")
     assert options.device_memory_mb == of_a_device
+    assert options.device_most_mb == 40960

@@ -47,7 +47,7 @@ Seconds = Annotated[
 Memory = Annotated[
     float | None,
     typer.Option(
-        "--memory", metavar="GIB", help="GiB for each run; a device has half. [default: 8]"
+        "--memory", metavar="GIB", help="GiB for each run; a device says it has half. [default: 8]"
     ),
 ]
 Processes = Annotated[

@@ -51,7 +51,10 @@ class RawFinding:
 
 @dataclass(frozen=True, slots=True)
 class RawReadback:
-    """One device-to-host copy; its bytes are `offset` to `offset + size` of descriptor 5."""
+    """One device-to-host copy; its bytes are `offset` to `offset + size` of descriptor 5.
+
+    `lost` says that not all of them could be written there; it ended the run.
+    """
 
     rank: int
     seq: int
@@ -59,6 +62,7 @@ class RawReadback:
     size: int
     device_offset: int
     frames: tuple[int, ...]
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +256,7 @@ def _take(line: _Line, report: Report) -> None:
                 size=line.count("bytes"),
                 device_offset=line.count("device_offset"),
                 frames=line.numbers("frames"),
+                lost=bool(line.number_or_none("lost")),
             )
         )
     elif event == "exit":

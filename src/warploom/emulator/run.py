@@ -1,5 +1,6 @@
 """Runs a build under the runtime and turns its report into records."""
 
+import mmap
 import os
 import secrets
 import signal
@@ -34,6 +35,11 @@ from warploom.emulator.timeline import timeline_of
 from warploom.toolchain.sandbox import MAX_FILE_MB, SandboxedResult, run_sandboxed
 
 _CONFIG, _REPORT, _READBACKS = 3, 4, 5
+_LARGE_PART = 16 << 20  # bytes of one read-back
+_READ_BACK_MORE = 2  # bytes that a run may read back, by byte of memory that it may hold
+_MORE_READ_BACK = (
+    f"--memory GIB allows {_READ_BACK_MORE} times that; TMPDIR names the folder that keeps it"
+)
 _MORE_MEMORY = "--memory GIB allows more, or memory_mb in the [limits] of a workload.toml"
 
 
@@ -54,6 +60,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "readbacks": int(options.readbacks),
         "nccl_version": version_code(build.spec.nccl),
         "device_memory_mb": options.device_memory_mb,
+        "device_most_mb": max(options.device_memory_mb, options.device_most_mb),
         "max_findings": options.max_findings,
         "sync_launches": int(options.sync_launches),
         "trace": options.trace,
@@ -105,17 +112,35 @@ def _failure(process: ProcessResult, options: RunOptions, report: Report) -> tup
         return "process_limit", "the program started too many processes"
     if process.stopped is Stop.CANCELLED:
         return "cancelled", "the run was cancelled"
-    read_back = max((raw.offset + raw.size for raw in report.readbacks), default=0) >> 20
-    if read_back >= MAX_FILE_MB:
-        return "output_limit", (
-            f"the program must read back less than {MAX_FILE_MB} MiB from its devices in one run, "
-            f"but read back {read_back} MiB"
-        )
+    if unkept := _unkept(report, limits.memory_mb):
+        return "output_limit", unkept
     if process.signal is not None:
         how = f"signal {signal.Signals(process.signal).name}"
     else:
         how = f"exit code {process.exit_code}"
     return "crashed", f"the run ended with {how}, and its report is not valid: {report.problem}"
+
+
+def _file_limit_mb(memory_mb: int) -> int:
+    """Return how much a run that may hold `memory_mb` may read back, MiB."""
+    return max(MAX_FILE_MB, _READ_BACK_MORE * memory_mb)
+
+
+def _unkept(report: Report, memory_mb: int) -> str:
+    """Return why the file with the read-backs lacks some of their bytes; empty if it should not."""
+    read_back = max((raw.offset + raw.size for raw in report.readbacks), default=0) >> 20
+    most = _file_limit_mb(memory_mb)
+    if read_back >= most:
+        return (
+            f"the program must read back less than {most} MiB from its devices in one run, "
+            f"but read back {read_back} MiB"
+        )
+    if any(raw.lost for raw in report.readbacks):
+        return (
+            f"{tempfile.gettempdir()} must have room for what the program reads back, but is full "
+            f"after {read_back} MiB"
+        )
+    return ""
 
 
 def _failure_findings(
@@ -134,6 +159,8 @@ def _failure_findings(
         kind = "crash" if state == "crashed" else state
         last = process.stderr.decode(errors="replace").strip().splitlines()[-3:]
         hint = " | ".join(last)
+        if state == "output_limit" and process.stopped is None:
+            hint = _MORE_READ_BACK
         if state == "memory_limit":
             short = process.memory_limit_mb < options.limits.memory_mb
             hint = "this machine has no more" if short else _MORE_MEMORY
@@ -156,22 +183,32 @@ def _failure_findings(
     return ("deadlock" if report.state == "deadlock" else "stopped"), found
 
 
-def _read_at(descriptor: int, size: int, offset: int) -> bytes:
-    """Return `size` bytes of a file, or fewer where it ends: one read gives 2 GiB at most."""
-    parts: list[bytes] = []
-    while size and (part := os.pread(descriptor, size, offset)):
-        parts.append(part)
-        size -= len(part)
-        offset += len(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+class _Contents:
+    """The bytes of a file; large parts are views of it, which cost no memory."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file.fileno()
+        self._size = os.fstat(self._file).st_size
+        self._view: memoryview | None = None
+
+    def part(self, offset: int, size: int) -> bytes | memoryview | None:
+        """Return `size` bytes from `offset` on; None where the file has no such bytes."""
+        if offset + size > self._size:
+            return None
+        if size < _LARGE_PART:
+            return os.pread(self._file, size, offset)
+        if self._view is None:
+            self._view = memoryview(mmap.mmap(self._file, 0, prot=mmap.PROT_READ))
+        return self._view[offset : offset + size]
 
 
 def _readbacks(report: Report, symbols: Symbolizer, data: BinaryIO) -> tuple[Readback, ...]:
     found: list[Readback] = []
+    contents = _Contents(data)
     for raw in report.readbacks:
         place = symbols.locate(raw.frames)
-        content = _read_at(data.fileno(), raw.size, raw.offset)
-        if len(content) != raw.size:
+        content = contents.part(raw.offset, raw.size)
+        if content is None:
             report.state = None
             report.problem = f"rank {raw.rank} announced a read-back whose bytes are missing"
             break
@@ -200,6 +237,7 @@ def _execute(
             channels=[_REPORT],
             descriptors={_CONFIG: reader, _READBACKS: data.fileno()},
             cancel=cancel,
+            file_mb=_file_limit_mb(options.limits.memory_mb),
         )
     finally:
         os.close(reader)

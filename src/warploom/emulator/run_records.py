@@ -57,7 +57,8 @@ class RunOptions:
     has (None: one machine has all): a process sees those of its own, numbered from 0. `race`
     switches the happens-before check, `readbacks` the recording of what the program reads back,
     `sync_launches` synchronises after every launch. `environment` is all that the program sees of
-    an environment; `device_memory_mb` is the memory of one device. `trace` is how many events of
+    an environment; `device_memory_mb` is the memory that a device says it has, and
+    `device_most_mb` what it gives to a program that asks for more. `trace` is how many events of
     each rank are kept for the findings to show (0: none); it changes nothing else. Files of
     `folder` can be read as if the program had been started there. With a `machine` the run models
     time on it: its schedule follows that time instead of the timing. `fresh` is the word that fills
@@ -79,6 +80,7 @@ class RunOptions:
     node_size: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     device_memory_mb: int = 4096
+    device_most_mb: int = 0
     max_findings: int = 100
     trace: int = 0
     folder: Path | None = None
@@ -109,11 +111,14 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Readback:
-    """One device-to-host copy of a rank, in the order `seq`; `device_offset` says where from."""
+    """One device-to-host copy of a rank, in the order `seq`; `device_offset` says where from.
+
+    Large `data` are a view of a file that goes when the last one of its views does.
+    """
 
     rank: int
     seq: int
-    data: bytes
+    data: bytes | memoryview
     device_offset: int
     file: str | None
     line: int | None

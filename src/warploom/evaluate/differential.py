@@ -63,7 +63,7 @@ class Difference:
         )
 
 
-def decode(data: bytes, dtype: str) -> _Values:
+def decode(data: bytes | memoryview, dtype: str) -> _Values:
     """Return the elements of `data`; bytes that are no whole number of elements stay bytes."""
     if len(data) % DTYPES[dtype].size:
         dtype = "bytes"
@@ -74,7 +74,7 @@ def decode(data: bytes, dtype: str) -> _Values:
 
 
 def compare_buffer(
-    expected: bytes, got: bytes, output: Output
+    expected: bytes | memoryview, got: bytes | memoryview, output: Output
 ) -> tuple[int, int, Worst | None, float]:
     """Compare two buffers of equal size.
 

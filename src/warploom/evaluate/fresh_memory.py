@@ -31,6 +31,7 @@ _RACES = frozenset(
 )  # fmt: skip
 _MOST_REPEATED = 3  # outcomes of one program that are repeated with other words
 _MOST_PLACES = 8  # places that are told apart: each takes a run
+_PIECE = 4 << 20  # bytes that are compared at a time: read-backs may be larger than memory
 
 Place = tuple[str | None, int | None, str | None]
 
@@ -143,18 +144,22 @@ def same_data(one: Readback, other: Readback, word: int, other_word: int) -> boo
     """
     if (one.rank, one.seq, len(one.data)) != (other.rank, other.seq, len(other.data)):
         return False
-    if one.data == other.data:
-        return True
-    a, b = (np.frombuffer(readback.data, dtype=np.uint8) for readback in (one, other))
     fresh_a, fresh_b = (_fresh_bytes(r, w) for r, w in ((one, word), (other, other_word)))
-    return bool(np.all((a == b) | ((a == fresh_a) & (b == fresh_b))))
+    a, b = (np.frombuffer(readback.data, dtype=np.uint8) for readback in (one, other))
+    for start in range(0, len(a), _PIECE):
+        x, y = a[start : start + _PIECE], b[start : start + _PIECE]
+        if np.array_equal(x, y):
+            continue
+        if not np.all((x == y) | ((x == fresh_a[: len(x)]) & (y == fresh_b[: len(y)]))):
+            return False
+    return True
 
 
 def _fresh_bytes(readback: Readback, word: int) -> npt.NDArray[np.uint8]:
-    """Return what `readback` would hold had nobody written it: the word, by address."""
+    """Return what a piece of `readback` would hold had nobody written it: the word, by address."""
     pattern = np.frombuffer(word.to_bytes(4, "little"), dtype=np.uint8)
     start = readback.device_offset % 4
-    return np.resize(np.roll(pattern, -start), len(readback.data))
+    return np.resize(np.roll(pattern, -start), min(_PIECE, len(readback.data)))
 
 
 def _with_verdicts(outcome: EmulatorRun, judged: dict[Place, bool]) -> EmulatorRun:

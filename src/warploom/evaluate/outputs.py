@@ -41,7 +41,7 @@ class Sample:
 
     key: Key
     dtype: str
-    data: bytes
+    data: bytes | memoryview
     file: str | None
     line: int | None
 
@@ -55,7 +55,7 @@ class ReadbackLike(Protocol):
         ...
 
     @property
-    def data(self) -> bytes:
+    def data(self) -> bytes | memoryview:
         """What was copied."""
         ...
 

@@ -12,6 +12,9 @@ from warploom.evaluate.findings import merge
 from warploom.evaluate.plan import ProgressCallback, counter, worker_count
 from warploom.evaluate.workload import Workload
 
+MAX_DEVICE_MB = 40 << 10
+"""What an emulated device gives at most, MiB: its addresses are 48 GiB."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
@@ -40,8 +43,9 @@ def run_options(
 ) -> RunOptions:
     """Return how to run `workload` once; `processes` is "per_rank", "single" or a number.
 
-    Files of `folder` can be read by their plain names. A device has half of the memory that the
-    run may hold, but no less than 4 GiB and no more than the 8 GiB of its addresses.
+    Files of `folder` can be read by their plain names. A device says that it has half of the
+    memory that the run may hold, but no less than 4 GiB, and gives 40 GiB to who asks for them:
+    memory that nobody writes costs nothing, and what is written counts for the run.
 
     Raises:
         BadInputError: a process would have devices of two of the workload's machines.
@@ -55,7 +59,8 @@ def run_options(
         run=spec,
         args=workload.args_for(spec.seed),
         limits=workload.limits,
-        device_memory_mb=min(max(4096, workload.limits.memory_mb // 2), 8192),
+        device_memory_mb=min(max(4096, workload.limits.memory_mb // 2), MAX_DEVICE_MB),
+        device_most_mb=MAX_DEVICE_MB,
         race=race,
         processes=_processes(processes),
         trace=trace,

@@ -156,6 +156,7 @@ def run_sandboxed(
     cancel: threading.Event | None = None,
     sandbox: Sandbox | None = None,
     extras: Extras = Extras(),
+    file_mb: int = MAX_FILE_MB,
 ) -> SandboxedResult:
     """Run `command` confined, in an empty working directory that is thrown away.
 
@@ -172,6 +173,7 @@ def run_sandboxed(
         cancel: as for `run_process`.
         sandbox: instead of what `find_sandbox` found.
         extras: folders, devices and shared memory that a program with GPUs needs.
+        file_mb: largest file that it may write, MiB.
     """
     chosen = sandbox or find_sandbox()
     words = [str(part) for part in command]
@@ -181,7 +183,7 @@ def run_sandboxed(
         limits=limits,
         channels=channels,
         descriptors=descriptors,
-        file_mb=MAX_FILE_MB,
+        file_mb=file_mb,
         cancel=cancel,
     )
     if chosen.kind is SandboxKind.BUBBLEWRAP:

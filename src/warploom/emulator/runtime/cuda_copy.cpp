@@ -5,6 +5,7 @@
 #include "../include/cuda_runtime.h"
 #include "cuda_error.h"
 #include "fresh.h"
+#include "fresh_pages.h"
 #include "graph.h"
 #include "host_copies.h"
 #include "memory.h"
@@ -94,6 +95,7 @@ void move(const Copy& copy, StreamOp& op) {
     access_write(actor, dst, copy.width);
     const bool to_host = on_device_side(src) && !on_device_side(dst);
     if (to_host) note_fresh_source(src, copy.width, op.name, op.rank, op.where);
+    if (dst + copy.width <= src || src + copy.width <= dst) will_overwrite(dst, copy.width);
     std::memmove(dst, src, copy.width);
     if (space_of(src) == Space::Device && space_of(dst) == Space::Device) {
       if (device_of(src) != device_of(dst)) g_stats.copied_bytes += copy.width;
@@ -221,6 +223,7 @@ cudaError_t set(void* pointer, std::size_t pitch, int value, std::size_t width, 
   push_op(stream, OpKind::Copy, name, [=](StreamOp& op) {
     for (std::size_t row = 0; row < height; row++) {
       access_write(actor_of(op), start + row * pitch, width);
+      will_overwrite(start + row * pitch, width);
       std::memset(start + row * pitch, value, width);
     }
     if (g_timed) price_memset(op, start, width * height);
@@ -313,6 +316,7 @@ StartFunction start_of(const Fill& fill) {
     for (std::size_t row = 0; row < fill.height * fill.slices; row++) {
       char* at = fill.start + row / fill.height * fill.slice + row % fill.height * fill.pitch;
       access_write(actor_of(op), at, fill.width * fill.element);
+      will_overwrite(at, fill.width * fill.element);
       for (std::size_t i = 0; i < fill.width; i++) {
         std::memcpy(at + i * fill.element, &fill.value, fill.element);
       }

@@ -86,7 +86,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
   } else if (attribute == cudaMemPoolAttrReleaseThreshold) {
     *static_cast<uint64_t*>(value) = from.threshold;
   } else {
-    *static_cast<uint64_t*>(value) = total_bytes() - free_bytes(from.device);
+    *static_cast<uint64_t*>(value) = used_bytes(from.device);
   }
   return cudaSuccess;
 }

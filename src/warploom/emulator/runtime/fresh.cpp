@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "fresh_pages.h"
 #include "history.h"
 #include "kernel.h"
 #include "memory.h"
@@ -73,9 +74,14 @@ std::string describe_memory(const void* p, OpId mover, Frames& origin) {
 void fill_fresh(uintptr_t start, std::size_t bytes) {
   constexpr std::size_t kWords = 1024;
   static const std::vector<uint32_t> page(kWords, g_config.fresh_word);
-  for (std::size_t at = 0; at < bytes; at += kWords * 4) {
-    std::memcpy(reinterpret_cast<char*>(start + at), page.data(), std::min(kWords * 4, bytes - at));
-  }
+  const auto fill = [&](uintptr_t at, uintptr_t end) {
+    for (; at < end; at += kWords * 4) {
+      std::memcpy(reinterpret_cast<char*>(at), page.data(), std::min(kWords * 4, end - at));
+    }
+  };
+  const FreshPieces done = map_fresh(start, bytes);
+  fill(start, done.first);
+  fill(done.last, start + bytes);
 }
 
 void note_fresh_read(const void* p, std::size_t bytes, uint32_t pc) {

@@ -16,6 +16,7 @@ namespace warploom {
 namespace {
 
 constexpr std::size_t kPlaneBytes = kGranuleCells * sizeof(Record);
+constexpr std::size_t kMayBeSparse = std::size_t{2} << 30;
 constexpr std::size_t kChunk = 2 << 20;  // planes are made in chunks that can be one huge page
 
 std::vector<Record*> g_free_planes;
@@ -119,7 +120,7 @@ void Plane::collapse() {
 }
 
 void create_history(int devices, std::size_t device_bytes) {
-  const std::size_t span = std::min(kDeviceStride, device_bytes * 2);
+  const std::size_t span = device_span(device_bytes);
   for (int i = 0; i < devices; i++) {
     map_history(kArenaBase + kDeviceStride * static_cast<uintptr_t>(i), span);
   }
@@ -134,7 +135,8 @@ Record make_record(const Actor& actor, unsigned mask, bool atomic) {
 }
 
 void prefer_huge_history(uintptr_t start, std::size_t bytes) {
-  if (!g_config.race) return;
+  // Who asks for that much may touch a place here and there.
+  if (!g_config.race || bytes > kMayBeSparse) return;
   const Granule* first = &granule_of(start);
   const Granule* last = &granule_of(start + bytes);
   prefer_huge_pages(first, static_cast<std::size_t>(last - first) * sizeof(Granule));

@@ -126,7 +126,8 @@ struct Granule {
   Plane write, reads[2];
 };
 
-constexpr uintptr_t kGranules = 0x0F0000000000;
+constexpr uintptr_t kGranules = 0x010000000000;
+static_assert(kGranules + (kArenaEnd - kArenaBase) / kGranule * sizeof(Granule) < kGpuStacks);
 inline Granule& granule_of(uintptr_t address) {
   return reinterpret_cast<Granule*>(kGranules)[(address - kArenaBase) / kGranule];
 }

@@ -2,6 +2,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -88,6 +89,8 @@ bool set_option(const std::string& key, const std::string& value) {
     c.nccl_version = integer();
   } else if (key == "device_memory_mb") {
     c.device_memory = static_cast<std::size_t>(number()) << 20;
+  } else if (key == "device_most_mb") {
+    c.device_most = static_cast<std::size_t>(number()) << 20;
   } else if (key == "max_findings") {
     c.max_findings = integer();
   } else if (key == "time_limit") {
@@ -144,8 +147,9 @@ int main(int argc, char** argv) {
   g_watching = g_config.race || g_timed;
   open_report();
   start_trace(g_config.trace);
-  create_arena(g_config.ranks, g_config.device_memory);
-  if (g_config.race) create_history(g_config.ranks, g_config.device_memory);
+  const std::size_t device_bytes = std::max(g_config.device_memory, g_config.device_most);
+  create_arena(g_config.ranks, device_bytes);
+  if (g_config.race) create_history(g_config.ranks, device_bytes);
   install_crash_handlers();
   start_time_limit(g_config.time_limit);
   forbid_processes();

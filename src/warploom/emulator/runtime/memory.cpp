@@ -268,8 +268,7 @@ int device_of(const void* p) {
 }
 
 void create_arena(int devices, std::size_t device_bytes) {
-  // Some room above the capacity, so that freed addresses are not reused soon.
-  const std::size_t span = std::min(kDeviceStride, device_bytes * 2);
+  const std::size_t span = device_span(device_bytes);
   for (int i = 0; i < devices; i++) {
     const uintptr_t base = kArenaBase + kDeviceStride * static_cast<uintptr_t>(i);
     map_fixed(base, span);
@@ -331,12 +330,15 @@ void prefer_huge_pages(const void* start, std::size_t bytes) {
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }
 
-std::size_t free_bytes(int device) {
-  const Arena& arena = g_device_arenas[static_cast<std::size_t>(device)];
-  return arena.capacity - arena.used;
+std::size_t used_bytes(int device) {
+  return g_device_arenas[static_cast<std::size_t>(device)].used;
 }
 
-std::size_t total_bytes() { return g_device_arenas.front().capacity; }
+std::size_t free_bytes(int device) {
+  return total_bytes() - std::min(total_bytes(), used_bytes(device));
+}
+
+std::size_t total_bytes() { return g_config.device_memory; }
 
 bool check_access(const void* p, std::size_t bytes, bool write) {
   if (!in_arena(p)) {

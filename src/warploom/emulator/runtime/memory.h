@@ -32,14 +32,16 @@ struct Allocation {
 };
 
 constexpr uintptr_t kArenaBase = 0x100000000000;
-constexpr std::size_t kDeviceStride = std::size_t{8} << 30;
+constexpr std::size_t kDeviceStride = std::size_t{48} << 30;
 constexpr int kMaxDevices = 512;
 constexpr uintptr_t kSharedBase = kArenaBase + kDeviceStride * kMaxDevices;
 constexpr std::size_t kSharedSlot = 256 << 10;
 constexpr int kSharedSlots = 64 << 10;
 constexpr uintptr_t kPinnedBase = kSharedBase + kSharedSlot * std::size_t{kSharedSlots};
-constexpr std::size_t kPinnedBytes = std::size_t{64} << 30;
+constexpr std::size_t kPinnedBytes = std::size_t{256} << 30;
 constexpr uintptr_t kArenaEnd = kPinnedBase + kPinnedBytes;
+// Above lie shared libraries, where stacks are unlimited (a third of the user's addresses).
+static_assert(kArenaEnd < 0x2A0000000000);
 
 inline bool in_arena(const void* p) {
   return reinterpret_cast<uintptr_t>(p) - kArenaBase < kArenaEnd - kArenaBase;
@@ -55,6 +57,11 @@ void register_host(const void* p, std::size_t bytes);
 bool unregister_host(const void* p);
 bool is_registered(const void* p);
 
+// The addresses of a device that gives at most `bytes`: some room above that, so that freed ones
+// are not reused soon.
+constexpr std::size_t device_span(std::size_t bytes) {
+  return bytes < kDeviceStride / 2 ? bytes * 2 : kDeviceStride;
+}
 void create_arena(int devices, std::size_t device_bytes);
 // nullptr when the device has not that much memory left. Fresh memory holds one
 // word throughout (fresh.h).
@@ -89,8 +96,10 @@ inline KnownAllocation& known_allocation(uintptr_t address) {
 }
 // Memory that will be touched as a whole: fewer and larger pages, where whole ones lie in it.
 void prefer_huge_pages(const void* start, std::size_t bytes);
+// What a device says that it has, and has left; it may give more (Config::device_most).
 std::size_t free_bytes(int device);
 std::size_t total_bytes();
+std::size_t used_bytes(int device);
 
 // Bounds, lifetime and reachability of an access by the running fiber (host or GPU thread); a
 // violation becomes a finding. False: nothing more can be said of this access.

@@ -30,13 +30,15 @@ int g_findings = 0;
 std::size_t g_readback_bytes = 0;
 std::vector<uint64_t> g_readback_count;
 
-void write_all(int fd, const char* data, std::size_t bytes) {
+// False: not all of it, since the driver has gone or the file is full.
+bool write_all(int fd, const char* data, std::size_t bytes) {
   while (bytes) {
     const ssize_t written = write(fd, data, bytes);
-    if (written <= 0) return;  // the driver has gone: there is nobody to tell
+    if (written <= 0) return false;
     data += written;
     bytes -= static_cast<std::size_t>(written);
   }
+  return true;
 }
 
 std::string index_json(uint3 v) { return format("[%u,%u,%u]", v.x, v.y, v.z); }
@@ -146,14 +148,15 @@ void report_readback(int rank, const void* data, std::size_t bytes, const void* 
   if (!g_config.readbacks) return;
   const auto index = static_cast<std::size_t>(rank);
   if (g_readback_count.size() <= index) g_readback_count.resize(index + 1);
-  write_all(kReadbackFd, static_cast<const char*>(data), bytes);
+  const bool kept = write_all(kReadbackFd, static_cast<const char*>(data), bytes);
   send(
       format("{\"ev\":\"readback\",\"rank\":%d,\"seq\":%llu,\"bytes\":%zu,\"offset\":%zu,"
-             "\"device_offset\":%llu,\"frames\":%s}",
+             "\"device_offset\":%llu,\"frames\":%s%s}",
              rank, static_cast<unsigned long long>(g_readback_count[index]++), bytes,
              g_readback_bytes, static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(device)),
-             frames_json(where).c_str()));
+             frames_json(where).c_str(), kept ? "" : ",\"lost\":1"));
   g_readback_bytes += bytes;
+  if (!kept) stop_run();
 }
 
 void report_exit(int rank, int code) {

@@ -38,7 +38,8 @@ struct Config {
   bool readbacks = true;
   bool sync_launches = false;
   int nccl_version = 23203;
-  std::size_t device_memory = std::size_t{4} << 30;
+  std::size_t device_memory = std::size_t{4} << 30;  // that a device says it has
+  std::size_t device_most = 0;                       // that it gives, if that is more
   int max_findings = 100;
   double time_limit = 0;  // seconds of real time; 0: none
   std::size_t trace = 0;  // events kept for each rank; 0: none
