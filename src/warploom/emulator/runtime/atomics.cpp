@@ -7,6 +7,7 @@
 #include "kernel.h"
 #include "memory.h"
 #include "polling.h"
+#include "quick_atomic.h"
 #include "race.h"
 #include "report.h"
 #include "scheduler.h"
@@ -20,8 +21,9 @@ namespace {
 
 std::unordered_map<uintptr_t, Published> g_published;
 
-const Published* published_at(const void* address) {
-  const auto it = g_published.find(reinterpret_cast<uintptr_t>(address));
+const Published* published_at(uintptr_t address) {
+  if (g_published.empty()) return nullptr;
+  const auto it = g_published.find(address);
   return it == g_published.end() ? nullptr : &it->second;
 }
 
@@ -72,22 +74,21 @@ void publish(Published& published, const Clock& clock, Scope scope, bool keep) {
 }
 
 struct Fenced {
-  bool any = false;
   Clock clock{};
   Scope scope = Scope::System;
 };
 
-// What a relaxed write of this thread publishes: its own fence, and those of the block's other
-// threads before the last barrier unless its own came after that.
+// What a relaxed write of this thread publishes, which has fenced or whose block has: its own
+// fence, and those of the block's other threads before the last barrier unless its own came after
+// that.
 Fenced fenced_by(const GpuThread& thread) {
   const Block& block = *thread.block;
   Fenced fenced;
-  if (thread.fenced) fenced = {true, thread.fence_release, thread.fence_scope};
+  if (thread.fenced) fenced = {thread.fence_release, thread.fence_scope};
   const bool own_is_newer = thread.fenced && thread.fence_interval == block.base;
   if (block.fenced && !own_is_newer) {
     fenced.clock.join(block.fence_release);
     fenced.scope = std::min(fenced.scope, block.fence_scope);
-    fenced.any = true;
   }
   return fenced;
 }
@@ -95,28 +96,28 @@ Fenced fenced_by(const GpuThread& thread) {
 void synchronize_through(uintptr_t address, bool reads, bool writes, Order order, Scope scope) {
   GpuThread* thread = current_thread();
   if (reads) {
-    auto it = g_published.find(address);
     const bool arrives = thread && writes && counts_arrivals(*thread, address);
-    if (it != g_published.end()) observe(it->second, order, scope, arrives);
+    const Published* published = published_at(address);
+    if (published) observe(*published, order, scope, arrives);
   }
   if (!writes) return;
   if (releases(order) || !thread) {
     publish(g_published[address], release_clock(), scope, reads);
-  } else if (const Fenced fenced = fenced_by(*thread); fenced.any) {
+  } else if (thread->fenced || thread->block->fenced) {
+    const Fenced fenced = fenced_by(*thread);
     publish(g_published[address], fenced.clock, std::min(scope, fenced.scope), reads);
-  } else if (!reads) {
+  } else if (!reads && !g_published.empty()) {
     // A plain relaxed store ends the release sequence; a read-modify-write continues it.
-    auto it = g_published.find(address);
-    if (it != g_published.end()) g_published.erase(it);
+    g_published.erase(address);
   }
 }
 
 // Between an atomic and what follows, or a store and the flag behind it, others may run: what goes
 // wrong then is no data race where all of it is atomic or volatile. The host comes back to its turn
-// soon, and a kernel takes many to get somewhere.
+// soon, and a kernel takes many to get somewhere. (Random schedules only.)
 void let_others_come() {
   GpuThread* thread = current_thread();
-  if (!random_schedule() || random_below(thread ? 8 : 4) != 0) return;
+  if (random_below(thread ? 8 : 4) != 0) return;
   if (thread) thread->block->gives_way = true;
   for (auto turns = thread ? 1 : 1 + random_below(32); turns > 0; turns--) yield_current();
 }
@@ -147,45 +148,68 @@ void fence(Order order, Scope scope) {
   }
 }
 
-void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
-                   Scope scope, bool uses_old) {
+// Enters the access into the history. What it gets instead of the newest value, if anything.
+static std::optional<OlderValue> enter_access(const StrongAccess& access, bool uses_old,
+                                              uint32_t pc) {
+  const auto start = reinterpret_cast<uintptr_t>(access.address);
+  if (access.reads && uses_old && may_be_fresh(start)) {
+    note_fresh_read(access.address, access.bytes, pc);
+  }
+  std::optional<OlderValue> older;
+  if (g_config.stale) {
+    older = note_strong_access(current_actor(pc), access, published_at(start));
+  }
+  const GpuThread* thread = current_thread();
+  if (thread && quick_atomic(*thread, start, access.bytes, access.writes, pc)) return older;
+  access_atomic(current_actor(pc), access.address, access.bytes, access.writes);
+  if (thread && !in_arena(access.address)) know_variable(start);
+  return older;
+}
+
+void strong_access(const StrongAccess& access, bool uses_old, const void* return_address) {
   if (!g_current) return;
+  const auto& [address, bytes, reads, writes, order, scope] = access;
   if (g_stores_pending) settle_stores();
-  let_others_come();
-  if (reads) note_poll(address, bytes);
+  if (random_schedule()) let_others_come();
+  if (reads) note_poll(address, bytes, writes);
   g_stats.accesses++;
-  if (GpuThread* thread = current_thread()) {
+  GpuThread* thread = current_thread();
+  if (thread) {
     if (g_timed) meter_atomic(address, bytes, reads, writes);
     thread->touched_memory = true;
-    if (reads && writes) settle_suspect(address);
+    if (reads && writes && thread->has_suspect) settle_suspect(address);
   }
-  const bool known = check_access(address, bytes, writes);
+  const auto start = reinterpret_cast<uintptr_t>(address);
+  const bool known =
+      (thread && plainly_reachable(*thread, start, bytes)) || check_access(address, bytes, writes);
   if (known && reads && !writes) note_look(address, bytes);
   if (writes && !reads) note_progress();
   if (!g_config.race) return;
   if (known) {
-    const uint32_t pc = program_place();
-    if (reads && uses_old && may_be_fresh(reinterpret_cast<uintptr_t>(address))) {
-      note_fresh_read(address, bytes, pc);
-    }
-    const Actor actor = current_actor(pc);
-    const StrongAccess access{address, bytes, reads, writes, order, scope};
-    std::optional<OlderValue> older;
-    if (g_config.stale) older = note_strong_access(actor, access, published_at(address));
-    access_atomic(actor, address, bytes, writes);
+    const uint32_t place = program_offset(return_address);
+    const auto older = enter_access(access, uses_old, place ? place : program_place());
     if (older) {
       if (older->published) observe(*older->published, order, scope, false);
       put_in_place(address, bytes, *older);
       return;
     }
   }
-  synchronize_through(reinterpret_cast<uintptr_t>(address), reads, writes, order, scope);
+  synchronize_through(start, reads, writes, order, scope);
+}
+
+void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
+                   Scope scope, bool uses_old) {
+  strong_access({address, bytes, reads, writes, order, scope}, uses_old,
+                __builtin_return_address(0));
 }
 
 void atomic_load_access(const void* address, unsigned bytes, Order order, Scope scope) {
-  atomic_access(address, bytes, true, false, order, scope);
+  strong_access({address, bytes, true, false, order, scope}, true, __builtin_return_address(0));
 }
 
-void atomic_changed() { note_progress(); }
+void atomic_changed() {
+  note_progress();
+  if (g_current && std::exchange(g_current->futile, 0)) g_current->has_polled = false;
+}
 
 }  // namespace warploom

@@ -95,6 +95,7 @@ inline void Block::finish_thread(GpuThread& thread) {
     GpuThread& thread = first[in_order ? position : thread_at(*this, position)];
     self->gpu = &thread;
     thread.fiber = self;
+    self->has_polled = false;
     g_here.thread = thread;
     if (g_timed) begin_thread(*this);
     body.invoke(body.closure);

@@ -52,6 +52,7 @@ struct alignas(64) Fiber : Context {
   bool in_exception = false;           // `exceptions` are to be put back
   int device = kNoDevice;              // whose memory it may touch without a second look
   uint32_t kernel = 0;                 // the number of the one that it worked for last
+  uint32_t futile = 0;                 // read-modify-writes of `polled` since one changed it
   const WaitReason* reason = nullptr;  // while it is Blocked
   char* stack = nullptr;               // lowest address
   HostThread* host = nullptr;          // the host thread that it is, if any

@@ -32,6 +32,7 @@ struct Record {
   bool operator==(const Record&) const = default;
 };
 constexpr uint64_t kPlaceBits = 0x7FFFFFF;
+constexpr uint64_t kAtomicBit = uint64_t{1} << 41;
 // Accesses at this time or later are taken as ordered: they cannot be told apart.
 constexpr uint32_t kMaxTime = (1u << 22) - 1;
 

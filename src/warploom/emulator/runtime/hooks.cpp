@@ -9,6 +9,7 @@
 #include "quick_access.h"
 #include "race.h"
 #include "report.h"
+#include "stale.h"
 #include "stats.h"
 #include "timing.h"
 #include "variables.h"
@@ -252,20 +253,24 @@ void require_aligned(const void* p, unsigned bytes, bool write) {
 }
 
 // Volatile accesses are relaxed and of system scope, as CUDA documents them.
-inline void on_volatile(const void* p, unsigned bytes, bool write) {
+HOT void on_volatile(const void* p, unsigned bytes, bool write) {
   if (!in_arena(p) && !(g_current && find_variable(p))) return;
-  atomic_access(p, bytes, !write, write, Order::Relaxed, Scope::System);
+  strong_access({p, bytes, !write, write, Order::Relaxed, Scope::System}, true, RETURN_ADDRESS);
 }
 
 }  // namespace
 
-void note_poll(const void* address, unsigned bytes) {
+void note_poll(const void* address, unsigned bytes, bool changes) {
   Fiber* self = g_current;
-  if (self->has_polled && self->polled == address) {
-    poll_word(address, bytes);
+  // Not every one that changes nothing polls: some add 0.
+  constexpr uint32_t kFutile = 4;
+  const bool again = std::exchange(self->has_polled, true) && self->polled == address;
+  self->futile = !changes ? 0 : again ? self->futile + 1 : 1;
+  if (again) {
+    // Compare-and-swap loops begin with a load.
+    if (!changes || self->futile > kFutile) poll_word(address, bytes);
     return;
   }
-  self->has_polled = true;
   self->polled = address;
   // A loop may wait for one of several places, and store to memory each time.
   constexpr uint32_t kPolls = 64, kPollsWithChanges = 1024;

@@ -33,6 +33,10 @@ struct StrongAccess {
   Scope scope;
 };
 
+// The access checks, synchronises and counts; `return_address` is where the program makes it, or in
+// the runtime. `uses_old`: see atomic_access.
+void strong_access(const StrongAccess& access, bool uses_old, const void* return_address);
+
 // What a read gets instead of the newest value.
 struct OlderValue {
   uint64_t bytes = 0;

@@ -48,7 +48,7 @@ T modify(volatile T* p, int order, Change change, bool uses_old = true) {
   const T after = change(before);
   if (before != after) {
     *p = after;
-    note_progress();
+    atomic_changed();
   }
   return before;
 }
@@ -61,8 +61,10 @@ int compare_exchange(volatile T* p, T* expected, T value, int order) {
     *expected = before;
     return 0;
   }
-  *p = value;
-  note_progress();
+  if (value != before) {
+    *p = value;
+    atomic_changed();
+  }
   return 1;
 }
 

@@ -31,9 +31,11 @@ WARPLOOM_UNCHECKED inline Scope scope(int number) {
 template <class T, class Change>
 WARPLOOM_UNCHECKED T change(T* p, int o, int s, Change&& next) {
   atomic_access(p, sizeof(T), true, true, order(o), scope(s));
-  const T old = *p;
-  *p = next(old);
-  atomic_changed();
+  const T old = *p, value = next(old);
+  if (std::memcmp(&old, &value, sizeof(T)) != 0) {
+    *p = value;
+    atomic_changed();
+  }
   return old;
 }
 

@@ -1,0 +1,76 @@
+// The way of most atomic and volatile accesses of GPU threads. As in quick_access.h, but what is
+// atomic as well is no conflict.
+#pragma once
+
+#include "memory.h"
+#include "quick_access.h"
+#include "variables.h"
+
+namespace warploom {
+
+// Memory of the thread's own device or block, or pinned, found where it was last.
+inline bool plainly_reachable(const GpuThread& thread, uintptr_t start, std::size_t bytes) {
+  if (start - kSharedBase < kPinnedBase - kSharedBase) {
+    for (const Block::Hit& hit : thread.block->hits) {
+      if (start >= hit.start && start + bytes <= hit.end) return true;
+    }
+    return false;
+  }
+  const KnownAllocation& known = known_allocation(start);
+  return known.holds(start, bytes) && (known.device == thread.fiber->device || known.device < 0);
+}
+
+inline bool passes(const ThreadViewer& viewer, Record known, Record record, bool is_write) {
+  return known.atomic() || viewer.past(known, is_write) || apart(known, record);
+}
+
+// False: nothing was done.
+inline bool quick_atomic_read(Granule& granule, std::size_t cell, const ThreadViewer& viewer,
+                              Record record) {
+  if (!passes(viewer, granule.write.at(cell), record, true)) return false;
+  for (Plane& reads : granule.reads) {
+    const Record known = reads.at(cell);
+    if (!viewer.past(known, false)) continue;
+    if (known != record) reads.set(cell, record);
+    return true;
+  }
+  return false;
+}
+
+inline bool quick_atomic_write(Granule& granule, std::size_t cell, const ThreadViewer& viewer,
+                               Record record) {
+  const Record known = granule.write.at(cell);
+  if (!passes(viewer, known, record, true)) return false;
+  for (const Plane& reads : granule.reads) {
+    if (!viewer.past(reads.at(cell), false)) return false;
+  }
+  for (Plane& reads : granule.reads) reads.drop(cell, record.mask());
+  if (known != record) granule.write.set(cell, record);
+  return true;
+}
+
+// Enters an access of the running thread, of up to two words. False: nothing was done.
+inline bool quick_atomic(const GpuThread& thread, uintptr_t address, unsigned bytes, bool writes,
+                         uint32_t pc) {
+  uintptr_t start = address;
+  if (address - kArenaBase >= kArenaEnd - kArenaBase) {
+    const KnownVariable& variable = known_variable(address);
+    if (address < variable.start || address + bytes > variable.end) return false;
+    start -= variable.distance;
+  }
+  const uintptr_t word = start & ~uintptr_t{3};
+  if (start + bytes > word + 4 && (bytes != 8 || start % 8)) return false;
+  const ThreadViewer viewer(thread);
+  Record record = viewer.record(pc);
+  record.bits |= kAtomicBit | mask_bits(bytes_in_word(word, start, start + bytes));
+  Granule& granule = granule_of(word);
+  const std::size_t cell = word % kGranule / 4;
+  const auto enter = [&](std::size_t at) {
+    return writes ? quick_atomic_write(granule, at, viewer, record)
+                  : quick_atomic_read(granule, at, viewer, record);
+  };
+  // The second word may be entered again: that changes nothing.
+  return enter(cell) && (bytes != 8 || enter(cell + 1));
+}
+
+}  // namespace warploom
