@@ -41,6 +41,16 @@ def test_a_long_loop_over_atomics_is_no_deadlock(schedule: RunSpec) -> None:
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
+def test_who_changes_memory_atomically_waits_for_nobody(schedule: RunSpec) -> None:
+    """At random, threads may take turns at each atomic; else only blocks do."""
+    built = build(BuildSpec(PROGRAM.with_name("derived_atomics.cu")))
+    outcome = run(built, RunOptions(run=schedule, ranks=1, limits=Limits(seconds=60)))
+    assert outcome.verdict is Verdict.OK, outcome.findings
+    if schedule.timing is not Timing.RANDOM:
+        assert outcome.stats["switches"] < 1000
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
 @pytest.mark.parametrize("form", ["COUNT", "TWO_PLACES", "SHARE"])
 def test_a_loop_that_changes_memory_in_each_round_is_no_progress(
     form: str, schedule: RunSpec
