@@ -53,7 +53,11 @@ _CONCERNS = {
         "shared", "virtual", "warp", "world",
     ),
 }  # fmt: skip
-_FLAGS = ("-std=c++20", "-O2", "-g1", "-fno-omit-frame-pointer", "-Wall", "-Wextra")
+# Records of the history are two words each: as vectors they would go through memory.
+_FLAGS = (
+    "-std=c++20", "-O2", "-fno-tree-slp-vectorize", "-g1", "-fno-omit-frame-pointer", "-Wall",
+    "-Wextra",
+)  # fmt: skip
 
 
 def folder_digest(*folders: Path) -> str:

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "equal_stores.h"
+#include "history.h"
 #include "kernel.h"
 #include "memory.h"
 #include "report.h"
@@ -14,6 +15,7 @@ namespace warploom {
 
 const Here kNowhere{{{0, 0, 0}, 0}, {0, 0, 0}, {1, 1, 1}, {1, 1, 1}};
 Here g_here = kNowhere;
+Turn g_turn;
 
 namespace {
 
@@ -153,7 +155,11 @@ void Block::run() {
   activate_device(kernel->device);
   if (threads.empty()) make_threads();
   g_here = {{}, index, kernel->config.block, kernel->config.grid};
-  g_plain_device = g_watching ? kWatchedThreads : kernel->device;
+  const Process& process = *kernel->process;
+  g_turn = {this, Record::who_is(op, number), process.base, process.end - process.base,
+            owner_mark(kernel->device)};
+  const int watched = g_config.race && !g_timed ? kCheckedThreads : kWatchedThreads;
+  g_plain_device = g_watching ? watched : kernel->device;
   while (begin_turn()) {
     while (Fiber* fiber = next_fiber()) {
       resume(fiber);
@@ -203,6 +209,7 @@ void order_block(Block& block) {
   }
   block.with_own_clock.clear();
   block.clock.forget_puts();
+  block.note_clock();
 }
 
 bool on_device() { return current_thread() != nullptr; }

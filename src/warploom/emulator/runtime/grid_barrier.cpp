@@ -17,6 +17,7 @@ void open_grid(Kernel& kernel) {
     block->clock.join(kernel.grid_clock);
     order_block(*block);
     block->clock.settle();
+    block->note_clock();
     wake_all(block->grid_barrier.waiting);
   }
 }

@@ -87,17 +87,12 @@ bool CellRun::learn(uint32_t cell, const Record& record) {
 
 void Plane::set_in_runs(uint32_t cell, Record record) {
   if (new_.holds(cell)) {
-    // The same thread again, from another place of the program: one of the places will do.
-    Record known = new_.at(cell);
-    known.bits = (known.bits & ~kPlaceBits) | (record.bits & kPlaceBits);
-    if (known == record) return;
+    if (same_but_place(new_.at(cell), record)) return;
   } else if (new_.count == 0) {
     new_ = {record, static_cast<uint16_t>(cell), 1};
     return;
   } else if (new_.extend(cell, record)) {
-    const bool covers =
-        new_.start <= old_.start && new_.start + new_.count >= old_.start + old_.count;
-    if (covers) old_.count = 0;
+    forget_covered();
     return;
   }
   if (old_.count == 0) {
@@ -110,7 +105,7 @@ void Plane::set_in_runs(uint32_t cell, Record record) {
 
 void Plane::spread() {
   Record* cells = take_plane();
-  for (uint32_t cell = 0; cell < kGranuleCells; cell++) cells[cell] = in_runs(cell);
+  for (uint32_t cell = 0; cell < kGranuleCells; cell++) cells[cell] = at(cell);
   cells_ = cells;
 }
 

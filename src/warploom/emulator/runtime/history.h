@@ -57,13 +57,17 @@ struct CellRun {
   uint8_t cells = kUnknown, threads = kUnknown;
 
   bool holds(uint32_t cell) const { return cell - start < count; }
-  Record at(uint32_t cell) const {
+  [[gnu::always_inline]] Record at(uint32_t cell) const {
     const uint32_t thread = first.thread() + ((cell - start) >> cells);
     Record record = first;
     record.who += uint64_t{thread >> threads} << 32;
     record.bits += uint64_t{thread & ((1u << threads) - 1)} << 27;
     record.bits -= uint64_t{first.thread()} << 27;
     return record;
+  }
+  // Is it what comes next, by all that is known of the run?
+  [[gnu::always_inline]] bool continues(uint32_t cell, Record record) const {
+    return count && cell == uint32_t{start} + count && record == at(cell);
   }
   // Makes the run one longer, if the record is what comes next.
   bool extend(uint32_t cell, const Record& record);
@@ -72,13 +76,19 @@ struct CellRun {
   bool learn(uint32_t cell, const Record& record);
 };
 
+// At a glance no call is made: what takes one is left to a closer look.
+enum class Look { Glance, Closer };
+
 // The records of one sort in one granule: one for all its cells but for those of at most two runs,
 // or one for each.
 class Plane {
  public:
-  [[gnu::always_inline]] Record at(std::size_t cell) const {
+  [[gnu::always_inline]] Record at(std::size_t at) const {
+    const auto cell = static_cast<uint32_t>(at);
     if (cells_) return cells_[cell];
-    return uniform() ? rest_ : in_runs(static_cast<uint32_t>(cell));
+    if (uniform()) return rest_;
+    const CellRun& run = new_.holds(cell) ? new_ : old_;
+    return run.holds(cell) ? run.at(cell) : rest_;
   }
   // Word by word: a record that was just made lies in registers.
   [[gnu::always_inline]] void set(std::size_t cell, Record record) {
@@ -88,6 +98,19 @@ class Plane {
     } else {
       set_in_runs(static_cast<uint32_t>(cell), record);
     }
+  }
+  // The same in place of `known`. False: nothing was done.
+  template <Look look>
+  [[gnu::always_inline]] bool replace(std::size_t cell, Record known, Record record) {
+    if (cells_ || look == Look::Closer) {
+      set(cell, record);
+      return true;
+    }
+    if (new_.holds(static_cast<uint32_t>(cell))) return same_but_place(known, record);
+    if (!new_.continues(static_cast<uint32_t>(cell), record)) return false;
+    new_.count++;
+    forget_covered();
+    return true;
   }
   // Forgets a record of bytes in `mask` alone, of an access that a later one in the same place is
   // ordered after; it may stay where it is part of a run.
@@ -106,13 +129,17 @@ class Plane {
   }
   // Is there one record, or one run, for the whole granule?
   bool of_one_operation() const { return uniform() || (!cells_ && new_.count == kGranuleCells); }
-  bool uniform() const { return !cells_ && !old_.count && !new_.count; }
+  bool uniform() const { return !cells_ && !new_.count; }  // there is no old run without a new one
 
  private:
-  [[gnu::noinline]] Record in_runs(uint32_t cell) const {
-    if (new_.holds(cell)) return new_.at(cell);
-    if (old_.holds(cell)) return old_.at(cell);
-    return rest_;
+  // The same thread again, from another place of the program: one of the places will do.
+  [[gnu::always_inline]] static bool same_but_place(Record one, Record other) {
+    return one.who == other.who && !((one.bits ^ other.bits) & ~kPlaceBits);
+  }
+  [[gnu::always_inline]] void forget_covered() {
+    if (new_.start <= old_.start && new_.start + new_.count >= old_.start + old_.count) {
+      old_.count = 0;
+    }
   }
   void set_in_runs(uint32_t cell, Record record);
   void spread();

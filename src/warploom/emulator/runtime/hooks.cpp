@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "fresh.h"
+#include "glance.h"
 #include "host_copies.h"
 #include "kernel.h"
 #include "memory.h"
@@ -22,7 +23,6 @@ int g_accesses_left = kAccessesInTurn;
 
 namespace {
 
-#define HOT [[gnu::always_inline]] inline
 #define RETURN_ADDRESS __builtin_return_address(0)  // of the function that this is inlined into
 
 int g_host_accesses_left = kAccessesInTurn;
@@ -84,27 +84,6 @@ HOT bool watched_on_host(const void* p) {
   return in_arena(p) || g_host_watched.holds(reinterpret_cast<uintptr_t>(p));
 }
 
-// Memory that a GPU thread may touch, of its own device, or pinned: found where it was last.
-HOT bool in_known_allocation(const Fiber& self, uintptr_t start, std::size_t bytes) {
-  const KnownAllocation& known = known_allocation(start);
-  return known.holds(start, bytes) && (known.device == self.device || known.device < 0);
-}
-
-// Is it an access of a GPU thread to live memory that it may touch: of its own device or block,
-// pinned, or a variable? False: it needs a closer look. `distance`: see quick_access.
-HOT bool plainly_allowed(const Fiber& self, uintptr_t start, uintptr_t end, uintptr_t& distance) {
-  if (start - kSharedBase < kPinnedBase - kSharedBase) {
-    for (const Block::Hit& hit : self.block->hits) {
-      if (start >= hit.start && end <= hit.end) return true;
-    }
-    return false;
-  }
-  if (in_known_allocation(self, start, end - start)) return true;
-  const KnownVariable& variable = known_variable(start);
-  distance = variable.distance;
-  return start >= variable.start && end <= variable.end;
-}
-
 template <unsigned bytes, bool write>
 [[gnu::noinline]] void watch_access(uintptr_t start, uintptr_t distance,
                                     const void* return_address) {
@@ -115,7 +94,9 @@ template <unsigned bytes, bool write>
   const uint32_t pc = place(self, return_address);
   if (!write && may_be_fresh(start)) [[unlikely]]
     note_fresh_read(reinterpret_cast<const void*>(start), bytes, pc);
-  quick_access<bytes, write>(ThreadViewer(*self.gpu), start, distance, pc);
+  if (g_stores_pending) [[unlikely]]
+    settle_stores();
+  quick_access<bytes, write>(ThreadViewer<Look::Closer>(), start, distance, pc);
 }
 
 // Pinned and managed memory has a history; the rest of the host's is looked at only while a copy
@@ -137,6 +118,8 @@ template <unsigned bytes, bool write>
   const uint32_t pc = place(self, return_address);
   if (!write && may_be_fresh(start)) [[unlikely]]
     note_fresh_read(p, bytes, pc);
+  if (g_stores_pending) [[unlikely]]
+    settle_stores();
   quick_access<bytes, write>(HostViewer(*self.host), start, 0, pc);
 }
 
@@ -180,12 +163,36 @@ template <unsigned bytes, bool write, bool aligned>
   }
 }
 
+// An access of a thread that is watched for races alone: what takes no call.
+template <unsigned bytes, bool write, bool aligned>
+[[gnu::noinline]] void on_checked_access(const void* p, const void* return_address) {
+  const auto start = reinterpret_cast<uintptr_t>(p);
+  if (--g_accesses_left > 0 && !(aligned && start % bytes) && !g_stores_pending) [[likely]] {
+    if (in_gpu_stack(p)) {
+      g_stats.accesses--;
+      return;
+    }
+    uintptr_t distance = 0;
+    if ((own_memory<bytes, aligned>(start) ||
+         plainly_allowed(*g_current, start, start + bytes, distance)) &&
+        watch_at_a_glance<bytes, write>(start, distance, return_address)) {
+      return;
+    }
+  }
+  g_accesses_left++;
+  on_thread_access<bytes, write, aligned>(p, return_address);
+}
+
 // Most accesses end here, where they are not watched. There is one way on and no call before it, so
 // that the hook makes no stack frame.
 template <unsigned bytes, bool write, bool aligned = false>
 HOT void on_access(const void* p) {
   const auto start = reinterpret_cast<uintptr_t>(p);
   const int device = g_plain_device;
+  if (device == kCheckedThreads) {
+    on_checked_access<bytes, write, aligned>(p, RETURN_ADDRESS);
+    return;
+  }
   if (device >= 0) {
     const KnownAllocation& known = known_allocation(start);
     if ((aligned ? known.holds_aligned(start, bytes) : known.holds(start, bytes)) &&
@@ -214,7 +221,8 @@ void watch_words(uintptr_t start, std::size_t bytes, uintptr_t distance,
   if (!g_config.race) return;
   const uint32_t pc = place(self, return_address);
   if (!write && may_be_fresh(start)) note_fresh_read(p, bytes, pc);
-  quick_words<write>(ThreadViewer(*self.gpu), start, bytes, distance, pc);
+  if (g_stores_pending) settle_stores();
+  quick_words<write>(ThreadViewer<Look::Closer>(), start, bytes, distance, pc);
 }
 
 // Structures are copied as a whole, and most are small.

@@ -63,6 +63,7 @@ std::unique_ptr<Block> make_block(Kernel& kernel, uint64_t number) {
   block->live = threads;
   block->warp_base.assign((threads + 31) / 32, 0);
   block->clock = kernel.before;
+  block->note_clock();
   return block;
 }
 

@@ -91,12 +91,25 @@ struct Block final : Runnable {
   ~Block() override;
   void run() override;
   Kernel* kernel = nullptr;
-  OpId op = 0;  // of the kernel
-  // What `clock` was found to cover last: operations, the landing of a put, the reading of one.
-  OpId known_ops[4] = {};
+  // What each access looks at, together.
+  OpId op = 0;          // of the kernel
+  uint32_t number = 0;  // linear index in the grid
+  uint32_t time = 1, base = 1;
+  // Operations that `clock` was found to cover last.
+  static constexpr unsigned kKnownOps = 8;
+  OpId known_ops[kKnownOps] = {};
+  // The shared variables that were accessed last: kernels go from one to the other and back.
+  struct Hit {
+    uintptr_t start = 0, end = 0;
+  };
+  static constexpr unsigned kHits = 4;
+  Hit hits[kHits];
+  std::vector<uint32_t> warp_base;
+  bool alone = false;  // `clock` says nothing of other blocks of the kernel: see note_clock
+  unsigned next_hit = 0;
+  // The same of the landing of a put, the reading of one.
   std::pair<OpId, uint32_t> known_landing{}, known_reading{};
   uint3 index;
-  uint32_t number = 0;  // linear index in the grid
   std::vector<GpuThread> threads;
   unsigned next_thread = 0, live = 0;
   std::vector<Fiber*> ready;
@@ -113,13 +126,6 @@ struct Block final : Runnable {
   std::size_t shared_used = 0;
   std::vector<SharedVariable> shared;  // those in use, at most a few
   uintptr_t dynamic_start = 0;
-  // The shared variables that were accessed last: kernels go from one to the other and back.
-  struct Hit {
-    uintptr_t start = 0, end = 0;
-  };
-  static constexpr unsigned kHits = 4;
-  Hit hits[kHits];
-  unsigned next_hit = 0;
   BarrierState barrier;       // __syncthreads
   BarrierState grid_barrier;  // grid.sync(), before the other blocks have come
   std::vector<Gathering> gatherings;
@@ -137,8 +143,7 @@ struct Block final : Runnable {
   bool gives_way = false;         // a thread of it was preempted: others come first
   // Happens-before inside of the block.
   Clock clock;
-  uint32_t time = 1, base = 1;
-  std::vector<uint32_t> warp_base;
+  void note_clock() { alone = !clock.knows_other_blocks(op, number); }  // after each change
   std::vector<GpuThread*> with_own_clock;
   std::unique_ptr<BlockMeter> meter;  // in timed runs
   // Threads that fenced since the last barrier; what they published, from the barrier on.
@@ -159,6 +164,15 @@ struct Block final : Runnable {
   std::vector<Fiber*> turn;
   std::size_t turn_at = 0;
 };
+
+// What stays as it is while a block has its turn, for the accesses of its threads.
+struct Turn {
+  Block* block = nullptr;
+  uint64_t who = 0;  // as records have it
+  uintptr_t program = 0, program_bytes = 0;
+  uint8_t owner = 0;  // the mark of memory that is the device's own
+};
+extern Turn g_turn;
 
 struct Kernel {
   // Few blocks at a time keep the memory in use small.

@@ -45,6 +45,15 @@ void map_fixed(uintptr_t start, std::size_t bytes) {
   }
 }
 
+// Programs have 47 bits of addresses.
+void map_owners() { map_fixed(kOwners, (std::size_t{1} << 47) / kOwnedChunk); }
+
+void mark_owner(const Allocation& allocation, uint8_t mark) {
+  const uintptr_t first = (allocation.start + kOwnedChunk - 1) / kOwnedChunk;
+  const uintptr_t last = (allocation.start + allocation.bytes) / kOwnedChunk;
+  if (first < last) std::memset(reinterpret_cast<void*>(kOwners + first), mark, last - first);
+}
+
 void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
                   const Frames& where) {
   if (bytes == 0 || bytes > arena.capacity - arena.used) return nullptr;
@@ -65,6 +74,7 @@ void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
   arena.used += bytes;
   Allocation& entry = arena.allocations[start];
   entry = {start, bytes, kind, device, true, 0, 0, where, {}};
+  mark_owner(entry, owner_mark(device));
   fill_fresh(start, bytes);
   if (untouched) {
     prefer_huge_history(start, bytes);
@@ -274,6 +284,7 @@ void create_arena(int devices, std::size_t device_bytes) {
     map_fixed(base, span);
     g_device_arenas.push_back({base, base, base + span, device_bytes, 0, {}});
   }
+  map_owners();
   map_fixed(kSharedBase, kSharedSlot * std::size_t{kSharedSlots});
   map_fixed(kPinnedBase, kPinnedBytes);
   // The upper half keeps the history of variables (variables.cpp).
@@ -302,6 +313,7 @@ Allocation* find_allocation(const void* p) {
 
 void release(Allocation* allocation, const Frames& where) {
   drop_cache();
+  mark_owner(*allocation, 0);
   allocation->live = false;
   allocation->freed = where;
   arena_of(reinterpret_cast<void*>(allocation->start))->used -= allocation->bytes;
@@ -317,6 +329,7 @@ bool revive(Allocation* allocation) {
   Arena& arena = *arena_of(reinterpret_cast<void*>(allocation->start));
   if (allocation->live || allocation->bytes > arena.capacity - arena.used) return allocation->live;
   allocation->live = true;
+  mark_owner(*allocation, owner_mark(allocation->device));
   arena.used += allocation->bytes;
   fill_fresh(allocation->start, allocation->bytes);
   return true;

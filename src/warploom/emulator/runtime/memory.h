@@ -94,6 +94,17 @@ inline KnownAllocation& known_allocation(uintptr_t address) {
   // Fibonacci hashing (Knuth): arrays of a power of two apart must not share an entry.
   return g_known_allocations[static_cast<uint32_t>(address >> 12) * 0x9E3779B1u >> 24];
 }
+// Whose memory each whole chunk of the addresses is: of a live allocation, 1 more than its device.
+// 0 says nothing: a chunk may be shared, pinned, of no device, or of one of the few with high
+// numbers.
+constexpr uintptr_t kOwners = 0x0B0000000000;
+constexpr std::size_t kOwnedChunk = 512;  // allocations start at multiples of it
+inline uint8_t owner_of_chunk(uintptr_t address) {
+  return reinterpret_cast<const uint8_t*>(kOwners)[address / kOwnedChunk];
+}
+constexpr uint8_t owner_mark(int device) {
+  return device >= 0 && device < 255 ? static_cast<uint8_t>(device + 1) : 0;
+}
 // Memory that will be touched as a whole: fewer and larger pages, where whole ones lie in it.
 void prefer_huge_pages(const void* start, std::size_t bytes);
 // What a device says that it has, and has left; it may give more (Config::device_most).

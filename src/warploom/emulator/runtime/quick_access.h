@@ -13,28 +13,32 @@
 
 namespace warploom {
 
-// A GPU thread as it looks at the history.
+// The running GPU thread as it looks at the history.
+template <Look look>
 class ThreadViewer {
  public:
-  explicit ThreadViewer(const GpuThread& thread)
-      : self_(thread),
-        block_(*thread.block),
-        who_(Record::who_is(block_.op, block_.number)),
-        base_(block_.base),
-        thread_(static_cast<uint16_t>(thread.linear)) {}
+  static constexpr Look kLook = look;
+  ThreadViewer()
+      : block_(*g_turn.block),
+        who_(g_turn.who),
+        thread_(static_cast<uint16_t>(g_here.thread.linear)) {}
 
   // Is there nothing to say of this record? False: it needs a closer look.
   [[gnu::always_inline]] bool past(Record record, bool is_write) const {
-    if (record.who == who_) return record.thread() == thread_ || record.time() < base_;
-    if (record.op() == 0) return true;
-    if (record.op() == op()) return false;
-    return record.op() == block_.known_ops[record.op() % 4] || ended_before(record, is_write);
+    if (record.op() == op()) {
+      return record.who == who_ &&
+             (record.thread() == thread_ || record.time() < block_.base || before_warp(record));
+    }
+    if (record.op() == 0 || record.op() == block_.known_ops[record.op() % Block::kKnownOps]) {
+      return true;
+    }
+    return look == Look::Closer && ended_before(record, is_write);
   }
   // Is it of another thread of this kernel, which nothing can have ordered before us?
-  bool at_once(Record record) const {
-    if (record.op() != op() || self_.has_own_clock) return false;
+  [[gnu::always_inline]] bool at_once(Record record) const {
+    if (record.op() != op() || g_current->gpu->has_own_clock) return false;
     if (record.who == who_) return record.time() >= block_.warp_base[thread_ / 32];
-    return !block_.clock.knows_other_blocks(op(), block_.number) && record.time() != kMaxTime;
+    return block_.alone && record.time() != kMaxTime;
   }
   // What this access leaves behind, less its mask.
   Record record(uint32_t pc) const {
@@ -43,6 +47,9 @@ class ThreadViewer {
 
  private:
   OpId op() const { return static_cast<OpId>(who_); }
+  [[gnu::always_inline]] bool before_warp(Record record) const {
+    return record.thread() / 32 == thread_ / 32 && record.time() < block_.warp_base[thread_ / 32];
+  }
   // Is the record of an operation that ended before, as the whole block knows? What a block knows,
   // it does not forget.
   [[gnu::noinline]] bool ended_before(Record record, bool is_write) const {
@@ -59,19 +66,18 @@ class ThreadViewer {
       return true;
     }
     if (block_.clock.agent_time(other.agent) < other.time) return false;
-    block_.known_ops[record.op() % 4] = record.op();
+    block_.known_ops[record.op() % Block::kKnownOps] = record.op();
     return true;
   }
-  const GpuThread& self_;
   Block& block_;
   uint64_t who_;
-  uint32_t base_;
   uint16_t thread_;
 };
 
 // A host thread that has an operation for its current tick.
 class HostViewer {
  public:
+  static constexpr Look kLook = Look::Closer;
   explicit HostViewer(const HostThread& host) : host_(host) {}
   bool past(Record record, bool) const {
     if (record.op() == 0 || record.op() == host_.op) return true;
@@ -90,40 +96,49 @@ class HostViewer {
 constexpr uint64_t mask_bits(unsigned mask) { return uint64_t{mask} << 37; }
 
 // One operation may touch the bytes of a word one after another.
-inline Record keep_mask(Record record, Record known) {
+[[gnu::always_inline]] inline Record keep_mask(Record record, Record known) {
   constexpr uint64_t kElsewhere = mask_bits(0xF) | kPlaceBits;
-  if (record.who == known.who && ((record.bits ^ known.bits) & ~kElsewhere) == 0) {
+  if (record.mask() != 0xF && record.who == known.who &&
+      ((record.bits ^ known.bits) & ~kElsewhere) == 0) {
     record.bits |= known.bits & mask_bits(0xF);
   }
   return record;
 }
 
 // Other bytes of the same word?
-inline bool apart(Record one, Record other) { return !(one.mask() & other.mask()); }
+[[gnu::always_inline]] inline bool apart(Record one, Record other) {
+  return !(one.mask() & other.mask());
+}
 
-// False: nothing was done.
+// False: it takes a closer look, at all of it.
+template <class Viewer>
+[[gnu::always_inline]] inline bool replace(Plane& plane, std::size_t cell, Record known,
+                                           Record record) {
+  record = keep_mask(record, known);
+  return known == record || plane.replace<Viewer::kLook>(cell, known, record);
+}
+
+// The same.
 template <class Viewer>
 [[gnu::always_inline]] inline bool quick_read(Granule& granule, std::size_t cell,
                                               const Viewer& viewer, Record record) {
   const Record write = granule.write.at(cell);
   if (!viewer.past(write, true) && !apart(write, record)) return false;
   const Record first = granule.reads[0].at(cell);
-  Record known = first;
-  int slot = 0;
-  if (!viewer.past(first, false)) {
-    slot = 1;
-    known = granule.reads[1].at(cell);
-    if (!viewer.past(known, false)) {
-      // Many threads read one place: see slot_for.
-      if (!viewer.at_once(first) || !viewer.at_once(known)) return false;
-      if (g_config.seed != 0 && !random_below(2)) return true;
+  if (viewer.past(first, false)) return replace<Viewer>(granule.reads[0], cell, first, record);
+  const Record second = granule.reads[1].at(cell);
+  if (!viewer.past(second, false)) {
+    // Many threads read one place: see slot_for.
+    if (!viewer.at_once(first) || !viewer.at_once(second)) return false;
+    if (g_config.seed != 0) {
+      if (Viewer::kLook == Look::Glance) return false;
+      if (!random_below(2)) return true;
     }
   }
-  record = keep_mask(record, known);
-  if (known != record) granule.reads[slot].set(cell, record);
-  return true;
+  return replace<Viewer>(granule.reads[1], cell, second, record);
 }
 
+// The same.
 template <class Viewer>
 [[gnu::always_inline]] inline bool quick_write(Granule& granule, std::size_t cell,
                                                const Viewer& viewer, Record record) {
@@ -134,9 +149,7 @@ template <class Viewer>
     if (!viewer.past(read, false) && !apart(read, record)) return false;
   }
   for (Plane& reads : granule.reads) reads.drop(cell, record.mask());
-  record = keep_mask(record, known);
-  if (known != record) granule.write.set(cell, record);
-  return true;
+  return replace<Viewer>(granule.write, cell, known, record);
 }
 
 // The way of the others, by the running fiber: the bytes of `mask` in the word at `address`.
@@ -150,8 +163,9 @@ inline unsigned bytes_in_word(uintptr_t word, uintptr_t start, uintptr_t end) {
   return mask;
 }
 
+// False: at a glance, it takes a closer look.
 template <bool write, class Viewer>
-[[gnu::always_inline]] inline void quick_word(const Viewer& viewer, uintptr_t word,
+[[gnu::always_inline]] inline bool quick_word(const Viewer& viewer, uintptr_t word,
                                               uintptr_t distance, unsigned mask, Record plain,
                                               uint32_t pc) {
   Granule& granule = granule_of(word);
@@ -160,44 +174,48 @@ template <bool write, class Viewer>
   record.bits |= mask_bits(mask);
   if (write ? quick_write(granule, cell, viewer, record)
             : quick_read(granule, cell, viewer, record)) [[likely]] {
-    return;
+    return true;
   }
+  if (Viewer::kLook == Look::Glance) return false;
   access_in_word(word + distance, mask, write, pc);
+  return true;
 }
 
-// A plain access of `bytes` at `address`; its history lies `distance` bytes before it.
+// A plain access of `bytes` at `address`; its history lies `distance` bytes before it. False: at a
+// glance, it takes a closer look, at all of it.
 template <unsigned bytes, bool write, class Viewer>
-[[gnu::always_inline]] inline void quick_access(const Viewer& viewer, uintptr_t address,
+[[gnu::always_inline]] inline bool quick_access(const Viewer& viewer, uintptr_t address,
                                                 uintptr_t distance, uint32_t pc) {
-  if (g_stores_pending) [[unlikely]]
-    settle_stores();
   const uintptr_t start = address - distance, end = start + bytes;
   const Record plain = viewer.record(pc);
   if (bytes < 4 && start % 4 + bytes <= 4) [[likely]] {
     const auto at = static_cast<unsigned>(start % 4);
-    quick_word<write>(viewer, start - at, distance, ((1u << bytes) - 1) << at, plain, pc);
-  } else if (bytes >= 4 && start % 4 == 0) [[likely]] {
-    for (uintptr_t word = start; word < end; word += 4) {
-      quick_word<write>(viewer, word, distance, 0xF, plain, pc);
-    }
-  } else {
-    for (uintptr_t word = start & ~uintptr_t{3}; word < end; word += 4) {
-      quick_word<write>(viewer, word, distance, bytes_in_word(word, start, end), plain, pc);
-    }
+    return quick_word<write>(viewer, start - at, distance, ((1u << bytes) - 1) << at, plain, pc);
   }
+  if (bytes >= 4 && start % 4 == 0) [[likely]] {
+    bool done = true;
+    for (unsigned word = 0; word < bytes && done; word += 4) {
+      done = quick_word<write>(viewer, start + word, distance, 0xF, plain, pc);
+    }
+    return done;
+  }
+  if (Viewer::kLook == Look::Glance) return false;
+  for (uintptr_t word = start & ~uintptr_t{3}; word < end; word += 4) {
+    quick_word<write>(viewer, word, distance, bytes_in_word(word, start, end), plain, pc);
+  }
+  return true;
 }
 
 // The same for whole words: the fields of a structure that is copied.
 template <bool write, class Viewer>
-inline void quick_words(const Viewer& viewer, uintptr_t address, std::size_t bytes,
+inline bool quick_words(const Viewer& viewer, uintptr_t address, std::size_t bytes,
                         uintptr_t distance, uint32_t pc) {
-  if (g_stores_pending) [[unlikely]]
-    settle_stores();
   const Record plain = viewer.record(pc);
   const uintptr_t start = address - distance;
   for (uintptr_t word = start; word < start + bytes; word += 4) {
-    quick_word<write>(viewer, word, distance, 0xF, plain, pc);
+    if (!quick_word<write>(viewer, word, distance, 0xF, plain, pc)) return false;
   }
+  return true;
 }
 
 }  // namespace warploom

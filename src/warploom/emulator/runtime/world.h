@@ -90,8 +90,9 @@ Process& current_process();
 // The rank shown in reports for the running fiber: MPI rank, or device in a single process.
 int current_rank();
 extern bool g_watching;  // is each access looked at closely: for races, or to model time?
-// While a block has its turn: the device whose memory its threads may touch without a second look.
-constexpr int kNoThread = -2, kWatchedThreads = -3;
+// While a block has its turn: the device whose memory its threads may touch without a second look,
+// or that they are watched; checked: for races alone.
+constexpr int kNoThread = -2, kWatchedThreads = -3, kCheckedThreads = -4;
 extern int g_plain_device;
 inline bool valid_device(int device) { return device >= 0 && device < g_config.ranks; }
 int lsa_team_of(int rank);  // ranks of one LSA team are consecutive
