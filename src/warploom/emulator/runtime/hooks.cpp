@@ -96,7 +96,7 @@ template <unsigned bytes, bool write>
     note_fresh_read(reinterpret_cast<const void*>(start), bytes, pc);
   if (g_stores_pending) [[unlikely]]
     settle_stores();
-  quick_access<bytes, write>(ThreadViewer<Look::Closer>(), start, distance, pc);
+  quick_access<bytes, write>(CloseViewer(), start, distance, pc);
 }
 
 // Pinned and managed memory has a history; the rest of the host's is looked at only while a copy
@@ -222,7 +222,7 @@ void watch_words(uintptr_t start, std::size_t bytes, uintptr_t distance,
   const uint32_t pc = place(self, return_address);
   if (!write && may_be_fresh(start)) note_fresh_read(p, bytes, pc);
   if (g_stores_pending) settle_stores();
-  quick_words<write>(ThreadViewer<Look::Closer>(), start, bytes, distance, pc);
+  quick_words<write>(CloseViewer(), start, bytes, distance, pc);
 }
 
 // Structures are copied as a whole, and most are small.

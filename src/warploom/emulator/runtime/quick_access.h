@@ -74,6 +74,8 @@ class ThreadViewer {
   uint16_t thread_;
 };
 
+using CloseViewer = ThreadViewer<Look::Closer>;
+
 // A host thread that has an operation for its current tick.
 class HostViewer {
  public:

@@ -20,12 +20,12 @@ inline bool plainly_reachable(const GpuThread& thread, uintptr_t start, std::siz
   return known.holds(start, bytes) && (known.device == thread.fiber->device || known.device < 0);
 }
 
-inline bool passes(const ThreadViewer& viewer, Record known, Record record, bool is_write) {
+inline bool passes(const CloseViewer& viewer, Record known, Record record, bool is_write) {
   return known.atomic() || viewer.past(known, is_write) || apart(known, record);
 }
 
 // False: nothing was done.
-inline bool quick_atomic_read(Granule& granule, std::size_t cell, const ThreadViewer& viewer,
+inline bool quick_atomic_read(Granule& granule, std::size_t cell, const CloseViewer& viewer,
                               Record record) {
   if (!passes(viewer, granule.write.at(cell), record, true)) return false;
   for (Plane& reads : granule.reads) {
@@ -37,7 +37,7 @@ inline bool quick_atomic_read(Granule& granule, std::size_t cell, const ThreadVi
   return false;
 }
 
-inline bool quick_atomic_write(Granule& granule, std::size_t cell, const ThreadViewer& viewer,
+inline bool quick_atomic_write(Granule& granule, std::size_t cell, const CloseViewer& viewer,
                                Record record) {
   const Record known = granule.write.at(cell);
   if (!passes(viewer, known, record, true)) return false;
@@ -50,8 +50,7 @@ inline bool quick_atomic_write(Granule& granule, std::size_t cell, const ThreadV
 }
 
 // Enters an access of the running thread, of up to two words. False: nothing was done.
-inline bool quick_atomic(const GpuThread& thread, uintptr_t address, unsigned bytes, bool writes,
-                         uint32_t pc) {
+inline bool quick_atomic(uintptr_t address, unsigned bytes, bool writes, uint32_t pc) {
   uintptr_t start = address;
   if (address - kArenaBase >= kArenaEnd - kArenaBase) {
     const KnownVariable& variable = known_variable(address);
@@ -60,7 +59,7 @@ inline bool quick_atomic(const GpuThread& thread, uintptr_t address, unsigned by
   }
   const uintptr_t word = start & ~uintptr_t{3};
   if (start + bytes > word + 4 && (bytes != 8 || start % 8)) return false;
-  const ThreadViewer viewer(thread);
+  const CloseViewer viewer;
   Record record = viewer.record(pc);
   record.bits |= kAtomicBit | mask_bits(bytes_in_word(word, start, start + bytes));
   Granule& granule = granule_of(word);
