@@ -80,45 +80,75 @@ const BlockTime* RunningOp::find(uint32_t block) const {
   return it != blocks.end() && (*it)->block == block ? it->get() : nullptr;
 }
 
-void AgentTime::forget_outdated() {
-  if (ends > time) return;
-  ends = 0;
-  running = {};
+void AgentLeaf::forget_outdated(uint32_t at) {
+  if (ends[at] > time[at]) return;
+  ends[at] = 0;
+  running[at] = {};
 }
 
-void AgentTime::advance(uint32_t to) {
-  time = std::max(time, to);
-  forget_outdated();
+void AgentLeaf::advance(AgentId agent, uint32_t to) {
+  const uint32_t at = agent % kAgentsInLeaf;
+  time[at] = std::max(time[at], to);
+  forget_outdated(at);
 }
 
-void AgentTime::add(const KnownThread& known) {
-  if (time >= known.time) return;
-  time = known.time - 1;  // a stream's operations come one after the other
-  if (!running || ends != known.time) running = Ref(new RunningOp{.op = known.op});
-  ends = known.time;
-  BlockTimes& blocks = running.own().blocks;
+void AgentLeaf::add(const KnownThread& known) {
+  const uint32_t at = known.agent % kAgentsInLeaf;
+  if (time[at] >= known.time) return;
+  time[at] = known.time - 1;  // a stream's operations come one after the other
+  Ref<RunningOp>& op = running[at];
+  if (!op || ends[at] != known.time) op = Ref<RunningOp>::make({.op = known.op});
+  ends[at] = known.time;
+  BlockTimes& blocks = op.own().blocks;
   auto it = place_of_block(blocks, known.block);
   if (it == blocks.end() || (*it)->block != known.block) {
-    it = blocks.insert(it, Ref(new BlockTime{.block = known.block}));
+    it = blocks.insert(it, Ref<BlockTime>::make({.block = known.block}));
   }
   merge_block_time(it->own(), {.all = known.all, .threads = {{known.thread, known.upto}}});
 }
 
-bool AgentRule::covers(const AgentTime& big, const AgentTime& small) {
-  if (big.time < small.time) return false;
-  if (small.running == big.running || big.time >= small.ends) return true;
-  return big.ends == small.ends && covers_blocks(*big.running, *small.running);
+bool AgentLeaf::covers(uint32_t at, const AgentLeaf& other) const {
+  if (time[at] < other.time[at]) return false;
+  if (time[at] >= other.ends[at] || running[at] == other.running[at]) return true;
+  return ends[at] == other.ends[at] && covers_blocks(*running[at], *other.running[at]);
 }
 
-void AgentRule::merge(AgentTime& into, const AgentTime& from) {
-  into.time = std::max(into.time, from.time);
-  if (into.ends < from.ends) {
-    into.ends = from.ends;
-    into.running = from.running;
-  } else if (from.running && from.ends == into.ends) {
-    merge_blocks(into.running.own().blocks, from.running->blocks);
+bool AgentLeaf::covers(const AgentLeaf& other) const {
+  // Without a branch, for all at once.
+  bool behind = false, undecided = false;
+  for (uint32_t at = 0; at < kAgentsInLeaf; at++) {
+    behind |= time[at] < other.time[at];
+    undecided |= time[at] < other.ends[at];
   }
-  into.forget_outdated();
+  if (behind || !undecided) return !behind;
+  for (uint32_t at = 0; at < kAgentsInLeaf; at++) {
+    if (!covers(at, other)) return false;
+  }
+  return true;
+}
+
+void AgentLeaf::join(uint32_t at, const AgentLeaf& other) {
+  time[at] = std::max(time[at], other.time[at]);
+  if (ends[at] < other.ends[at]) {
+    ends[at] = other.ends[at];
+    running[at] = other.running[at];
+  } else if (other.running[at] && other.ends[at] == ends[at]) {
+    merge_blocks(running[at].own().blocks, other.running[at]->blocks);
+  }
+  forget_outdated(at);
+}
+
+void AgentLeaf::join(const AgentLeaf& other) {
+  for (uint32_t at = 0; at < kAgentsInLeaf; at++) {
+    if (covers(at, other)) continue;
+    if (other.covers(at, *this)) {
+      time[at] = other.time[at];
+      ends[at] = other.ends[at];
+      running[at] = other.running[at];
+    } else {
+      join(at, other);
+    }
+  }
 }
 
 }  // namespace warploom

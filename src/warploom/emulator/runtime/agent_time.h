@@ -43,24 +43,40 @@ struct KnownThread {
   uint16_t thread = 0;
 };
 
-// As an agent does one thing after the other, there is nothing to know of earlier or later
-// operations than the running one.
-struct AgentTime {
-  uint32_t time = 0;
-  uint32_t ends = 0;  // the time when the running one has ended
-  Ref<RunningOp> running{};
-  bool operator==(const AgentTime&) const = default;
+constexpr unsigned kAgentBits = 4;
+constexpr uint32_t kAgentsInLeaf = 1u << kAgentBits;
 
-  void advance(uint32_t to);
+// What is known of some agents: the time that each one has reached, and its running operation with
+// the time when that has ended. As an agent does one thing after the other, there is nothing to
+// know of earlier or later operations. Times lie side by side, because most joins only compare
+// them.
+struct AgentLeaf {
+  uint32_t time[kAgentsInLeaf] = {}, ends[kAgentsInLeaf] = {};
+  Ref<RunningOp> running[kAgentsInLeaf]{};
+
+  void advance(AgentId agent, uint32_t to);
   void add(const KnownThread& known);
-  void forget_outdated();
+  bool covers(const AgentLeaf& other) const;
+  void join(const AgentLeaf& other);
+
+ private:
+  bool covers(uint32_t at, const AgentLeaf& other) const;
+  void join(uint32_t at, const AgentLeaf& other);
+  void forget_outdated(uint32_t at);
 };
 
-struct AgentRule {
-  static bool covers(const AgentTime& big, const AgentTime& small);
-  static void merge(AgentTime& into, const AgentTime& from);
+class AgentTimes : public SharedTree<AgentLeaf, kAgentBits> {
+ public:
+  uint32_t time_of(AgentId agent) const {
+    const AgentLeaf* leaf = find(agent);
+    return leaf ? leaf->time[agent % kAgentsInLeaf] : 0;
+  }
+  const RunningOp* running_of(AgentId agent) const {  // nullptr: nothing is known of one
+    const AgentLeaf* leaf = find(agent);
+    return leaf ? leaf->running[agent % kAgentsInLeaf].get() : nullptr;
+  }
+  void advance(AgentId agent, uint32_t to) { change(agent).advance(agent, to); }
+  void add(const KnownThread& known) { change(known.agent).add(known); }
 };
-
-using AgentTimes = SharedTree<AgentTime, 4>;
 
 }  // namespace warploom

@@ -12,8 +12,8 @@ namespace {
 // --- parts and threads ---------------------------------------------------------------------------
 
 const RunningOp* running_in(const ClockPart& part, OpId op, AgentId agent) {
-  const AgentTime* known = part.times.find(agent);
-  return known && known->running && known->running->op == op ? known->running.get() : nullptr;
+  const RunningOp* running = part.times.running_of(agent);
+  return running && running->op == op ? running : nullptr;
 }
 
 bool holds(const ClockData& clock, const ClockPart& part) {
@@ -24,10 +24,10 @@ bool holds(const ClockData& clock, const ClockPart& part) {
 void merge_parts(ClockData& clock) {
   auto& parts = clock.parts;
   for (ClockPart* part = parts.begin() + 1; part < parts.end(); part++) {
-    parts.begin()->times.join(part->times, AgentRule());
+    parts.begin()->times.join(part->times);
   }
   parts.resize_down(1);
-  parts.begin()->stage = {};
+  parts.begin()->set_stage({});
 }
 
 // A part to which something is added now, so that its stage tells nothing any more.
@@ -62,7 +62,7 @@ void enter(ClockData& clock, KnownThread thread) {
   threads.erase_if([&](const KnownThread& known) { return tells(thread, known); });
   if (threads.full()) {
     AgentTimes& times = changing_part(clock);
-    for (const KnownThread& known : threads) times.change(known.agent).add(known);
+    for (const KnownThread& known : threads) times.add(known);
     threads.resize_down(0);
   }
   threads.add(thread);
@@ -151,37 +151,61 @@ void add_landed_single(ChannelTime& known, uint32_t put) {
   compact(known);
 }
 
-bool Clock::knows(const Stage& stage) const {
+void ClockPart::set_stage(const Stage& to) {
+  stage = to;
+  agent = to.op ? op_of(to.op).agent : 0;
+  time = to.op ? op_of(to.op).time : 0;
+}
+
+// `agent` will have reached `time` when the stage's operation has ended.
+bool Clock::knows(const Stage& stage, AgentId agent, uint32_t time) const {
   if (!stage.op) return false;
-  const Op& op = op_of(stage.op);
   for (const KnownThread& known : data_->threads) {
+    if (known.agent == agent && known.time > time) return true;
     if (known.op != stage.op) continue;
     if (!stage.all || (known.block == stage.block && known.all >= stage.all)) return true;
   }
   for (const ClockPart& part : data_->parts) {
-    const RunningOp* running = running_in(part, stage.op, op.agent);
-    if (!running) continue;
+    const AgentLeaf* leaf = part.times.find(agent);
+    if (!leaf) continue;
+    const uint32_t at = agent % kAgentsInLeaf;
+    if (leaf->time[at] >= time) return true;
+    const RunningOp* running = leaf->running[at].get();
+    if (!running || running->op != stage.op) continue;
     const BlockTime* block = running->find(stage.block);
     if (!stage.all || (block && block->all >= stage.all)) return true;
   }
-  return agent_time(op.agent) >= op.time;
+  return false;
 }
 
-bool Clock::has(const ClockPart& part) const { return holds(*data_, part) || knows(part.stage); }
+bool Clock::has(const ClockPart& part) const {
+  return holds(*data_, part) || knows(part.stage, part.agent, part.time);
+}
 
 bool Clock::has(const KnownThread& thread) const {
   const uint32_t time = agent_time(thread.agent);
   if (time >= thread.time) return true;
   if (time + 1 < thread.time) return false;
-  if (thread.all && !knows({thread.op, thread.block, thread.all})) return false;
+  if (thread.all && !knows({thread.op, thread.block, thread.all}, thread.agent, thread.time)) {
+    return false;
+  }
   return thread.upto < thread.all ||
          covers_block(thread.op, thread.block, thread.thread, thread.upto);
 }
 
-bool Clock::has_times_of(const ClockData& other) const {
-  const auto mine = [this](const auto& one) { return has(one); };
-  return std::all_of(other.parts.begin(), other.parts.end(), mine) &&
-         std::all_of(other.threads.begin(), other.threads.end(), mine);
+// Which parts of the other are known here, one bit for each.
+unsigned Clock::parts_known_of(const ClockData& other) const {
+  unsigned known = 0, bit = 1;
+  for (const ClockPart& part : other.parts) {
+    if (has(part)) known |= bit;
+    bit <<= 1;
+  }
+  return known;
+}
+
+bool Clock::has_threads_of(const ClockData& other) const {
+  return std::all_of(other.threads.begin(), other.threads.end(),
+                     [this](const KnownThread& thread) { return has(thread); });
 }
 
 void Clock::join(const Clock& other) {
@@ -192,29 +216,47 @@ void Clock::join(const Clock& other) {
   }
   const Clock from = other;
   const ClockData& theirs = *from.data_;
+  const unsigned known = parts_known_of(theirs), all_theirs = (1u << theirs.parts.size()) - 1;
   const bool all_seen = !theirs.seen || theirs.seen == data_->seen;
-  if (all_seen && has_times_of(theirs)) return;
+  if (all_seen && known == all_theirs && has_threads_of(theirs)) return;
   // Whoever knows the same shares it: the next join of the two has nothing to do.
-  if ((!data_->seen || data_->seen == theirs.seen) && from.has_times_of(*data_)) {
+  const unsigned outdated = from.parts_known_of(*data_), all = (1u << data_->parts.size()) - 1;
+  if ((!data_->seen || data_->seen == theirs.seen) && outdated == all &&
+      from.has_threads_of(*data_)) {
     data_ = from.data_;
     return;
   }
-  const auto left_out = [&](const ClockPart& part) { return !holds(*data_, part) && has(part); };
-  const bool takes_all = std::none_of(theirs.parts.begin(), theirs.parts.end(), left_out);
+  take_over(from, known, outdated);
+  join_seen(data_.own().seen, theirs.seen);
+}
+
+// `known`: parts of theirs that are known here; `outdated`: parts of mine that are known there.
+void Clock::take_over(const Clock& from, unsigned known, unsigned outdated) {
+  const ClockData& theirs = *from.data_;
   ClockData& mine = data_.own();
-  Few<ClockPart, kParts> wanted = theirs.parts;
-  wanted.erase_if([&](const ClockPart& part) { return has(part); });
+  Few<ClockPart, kParts> wanted, kept;
+  bool takes_all = true;
+  for (const ClockPart& part : theirs.parts) {
+    if (!(known & 1)) {
+      wanted.add(part);
+    } else {
+      takes_all &= holds(mine, part);
+    }
+    known >>= 1;
+  }
   // What they know can stand for mine only where all of it is here to stay.
   if (takes_all) {
-    mine.parts.erase_if(
-        [&](const ClockPart& part) { return !holds(theirs, part) && from.has(part); });
+    for (const ClockPart& part : mine.parts) {
+      if (!(outdated & 1) || holds(theirs, part)) kept.add(part);
+      outdated >>= 1;
+    }
+    mine.parts = std::move(kept);
     mine.threads.erase_if([&](const KnownThread& thread) { return from.has(thread); });
   }
   for (const ClockPart& part : wanted) add_part(mine, part);
   for (const KnownThread& thread : theirs.threads) {
     if (!has(thread)) enter(mine, thread);
   }
-  join_seen(mine.seen, theirs.seen);
 }
 
 void Clock::join_all(const std::vector<const Clock*>& others, const Stage& stage) {
@@ -234,22 +276,22 @@ void Clock::join_all(const std::vector<const Clock*>& others, const Stage& stage
       if (thread.op == stage.op && thread.block == stage.block) {
         enter(made, thread);
       } else {
-        times.change(thread.agent).add(thread);
+        times.add(thread);
       }
     }
   };
   add(*this);
   for (const Clock* other : others) add(*other);
-  for (const ClockPart* part : parts) times.join(part->times, AgentRule());
-  for (const ClockPart& part : made.parts) times.join(part.times, AgentRule());
+  for (const ClockPart* part : parts) times.join(part->times);
+  for (const ClockPart& part : made.parts) times.join(part.times);
   made.parts.resize_down(0);
-  made.parts.add({std::move(times), stage});
+  made.parts.add({std::move(times)}).set_stage(stage);
   data_ = std::move(joined);
 }
 
 void Clock::advance(AgentId agent, uint32_t time) {
   if (agent_time(agent) >= time) return;
-  changing_part(data_.own()).change(agent).advance(time);
+  changing_part(data_.own()).advance(agent, time);
 }
 
 void Clock::advance_block(OpId id, uint32_t block, uint32_t all, uint16_t thread,
@@ -272,10 +314,10 @@ void Clock::settle(const Stage& stage) {
   merge_parts(mine);
   ClockPart& whole = *mine.parts.begin();
   for (const KnownThread& known : mine.threads) {
-    if (!own(known)) whole.times.change(known.agent).add(known);
+    if (!own(known)) whole.times.add(known);
   }
   mine.threads.erase_if([&](const KnownThread& known) { return !own(known); });
-  whole.stage = stage;
+  whole.set_stage(stage);
 }
 
 void Clock::channel_landed(ChannelId channel, uint32_t upto) {

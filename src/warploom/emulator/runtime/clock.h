@@ -7,6 +7,7 @@
 // of puts only what was seen at first hand; see learnt.h for what others know of it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -78,6 +79,9 @@ struct Stage {
 struct ClockPart {
   AgentTimes times{};
   Stage stage{};
+  AgentId agent = 0;  // of the stage's operation
+  uint32_t time = 0;  // that the agent has once it has ended
+  void set_stage(const Stage& to);
 };
 
 constexpr std::size_t kParts = 4;
@@ -110,8 +114,7 @@ class Clock {
     uint32_t time = 0;
     if (!data_) return time;
     for (const ClockPart& part : data_->parts) {
-      const AgentTime* known = part.times.find(agent);
-      if (known && known->time > time) time = known->time;
+      time = std::max(time, part.times.time_of(agent));
     }
     for (const KnownThread& known : data_->threads) {
       if (known.agent == agent && known.time > time + 1) time = known.time - 1;
@@ -128,10 +131,12 @@ class Clock {
   void forget_puts();
 
  private:
-  bool knows(const Stage& stage) const;
+  bool knows(const Stage& stage, AgentId agent, uint32_t time) const;
   bool has(const ClockPart& part) const;
   bool has(const KnownThread& thread) const;
-  bool has_times_of(const ClockData& other) const;
+  unsigned parts_known_of(const ClockData& other) const;
+  bool has_threads_of(const ClockData& other) const;
+  void take_over(const Clock& from, unsigned known, unsigned outdated);
   Ref<ClockData> data_;
 };
 

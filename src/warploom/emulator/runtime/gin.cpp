@@ -6,6 +6,7 @@
 #include "kernel.h"
 #include "memory.h"
 #include "polling.h"
+#include "pool.h"
 #include "transport_time.h"
 
 namespace warploom::nccl {
@@ -119,7 +120,7 @@ void attach_signal(DevComm& dc, const PutArgs& args, int peer, Transfer& t, cons
 
 // A transfer that the running thread issues now; `clock` is set to what is ordered before its next.
 std::shared_ptr<Transfer> new_transfer(Channel& channel, const char* name, Clock& clock) {
-  auto transfer = std::make_shared<Transfer>();
+  auto transfer = std::allocate_shared<Transfer>(PoolAllocator<Transfer>());
   transfer->channel = &channel;
   transfer->sequence = ++channel.issued;
   transfer->name = name;

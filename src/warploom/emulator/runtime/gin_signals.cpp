@@ -1,4 +1,6 @@
 // Signals: arrival rules, waits, resets and shadows.
+#include <algorithm>
+
 #include "gin.h"
 #include "kernel.h"
 #include "learnt.h"
@@ -37,7 +39,7 @@ Signal& signal_number(DevComm& dc, uint32_t context, uint32_t index, const char*
           .hint = "raise ginSignalCount in the requirements",
           .other = dc.created});
   }
-  return dc.signals[context][index];
+  return dc.signals[context].at(index);
 }
 
 std::string name_text(const SignalName& name, uint32_t context) {
@@ -63,6 +65,25 @@ void check_mode(Signal& signal, const RemoteAction& action, const std::string& n
 }
 
 }  // namespace
+
+void LastOfLanes::settle() {
+  std::ranges::sort(places_, [](const LanePlace& a, const LanePlace& b) {
+    return a.lane != b.lane ? a.lane < b.lane : a.number > b.number;
+  });
+  const auto rest = std::ranges::unique(places_, {}, &LanePlace::lane);
+  places_.erase(rest.begin(), rest.end());
+  settle_at_ = std::max(kFew, 2 * places_.size());
+}
+
+const std::vector<LanePlace>& LastOfLanes::all() {
+  settle();
+  return places_;
+}
+
+void LastOfLanes::clear() {
+  places_.clear();
+  settle_at_ = kFew;
+}
 
 const Clock& Signal::order() {
   for (const Settled& put : settled) {
@@ -123,7 +144,7 @@ void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock,
                     .other_rank = channel.source});
     g_current = sender;
   }
-  signal.issued[place.lane] = place.number;
+  signal.issued.note(place);
   signal.last_issued = where;
 }
 
@@ -188,8 +209,8 @@ void reset_signal(const Gin& gin, const SignalName& name) {
   Clock known = *actor.clock;
   if (const GpuThread* thread = current_thread()) known.join(thread->pending);
   if (g_config.race) {
-    for (const auto& [channel, sequence] : signal.issued) {
-      if (knows_landing(known, channel, sequence)) continue;
+    for (const LanePlace& last : signal.issued.all()) {
+      if (knows_landing(known, last.lane, last.number)) continue;
       report_finding({.kind = "signal_reset_race",
                       .message = format("%s is reset on rank %d while an arrival is not ordered "
                                         "before it",

@@ -10,8 +10,10 @@ uintptr_t aligned(uintptr_t address, std::size_t align) {
   return (address + align - 1) / align * align;
 }
 
-// What a graph's launches free is theirs to take again at the same place.
-bool is_free(const Allocation& allocation) { return !allocation.live && !allocation.of_graph; }
+// What a graph's launches free is theirs to take again at the same place. Windows know theirs.
+bool is_free(const Allocation& allocation) {
+  return !allocation.live && !allocation.of_graph && !allocation.windows;
+}
 
 }  // namespace
 

@@ -262,6 +262,7 @@ ncclResult_t create_devcomm(ncclComm_t comm, const DevCommRequest& request, DevC
   dc->set->counters = layout.counters();
   dc->signals.resize(static_cast<std::size_t>(dc->set->contexts));
   dc->counters.resize(static_cast<std::size_t>(dc->set->contexts));
+  dc->lines.resize(2 * static_cast<std::size_t>(dc->set->contexts));
   if (!allocate_resources(*dc, layout)) return ncclUnhandledCudaError;
   if (const ncclResult_t made = add_multimem(*dc, request, *info); made != ncclSuccess) return made;
   g_devcomms.push_back(dc);

@@ -1,10 +1,10 @@
 // Device communicators: their resources, signals, counters and barriers.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "lanes.h"
@@ -20,6 +20,23 @@ struct Settled {
   bool strong;  // and all puts of the lane before it
 };
 
+// The last of certain puts on each lane: notes cost no look at the others.
+class LastOfLanes {
+ public:
+  void note(LanePlace place) {
+    places_.push_back(place);
+    if (places_.size() >= settle_at_) settle();
+  }
+  const std::vector<LanePlace>& all();  // by lane
+  void clear();
+
+ private:
+  void settle();
+  std::vector<LanePlace> places_;
+  std::size_t settle_at_ = kFew;
+  static constexpr std::size_t kFew = 16;
+};
+
 // A number that peers add to, and the order that the additions carry.
 struct Signal {
   uint64_t own = 0;
@@ -27,16 +44,32 @@ struct Signal {
   Clock clock;                   // of all arrivals since the last reset
   std::vector<Settled> settled;  // of arrivals, not yet entered into the clock
   WaitQueue waiters;
+  LastOfLanes issued;  // since the reset
   // Rules: increments and additions are not mixed, and a reset meets no signal on its way.
   enum class Mode : uint8_t { Fresh, Increments, Additions } mode = Mode::Fresh;
-  Frames mode_set;
-  std::map<ChannelId, uint32_t> issued;  // last signal of each lane since the reset
-  Frames last_issued;
   bool was_reset = false;
   Actor reset;
-  Frames reset_where;
+  Frames mode_set, last_issued, reset_where;
   uint64_t value() const { return *word; }
   const Clock& order();  // the clock, with everything entered
+};
+
+// Those of one rank and context by number, made when first used.
+class Signals {
+ public:
+  Signal& at(uint32_t index) {
+    if (index / kInPage >= pages_.size()) pages_.resize(index / kInPage + 1);
+    auto& page = pages_[index / kInPage];
+    if (!page) page = std::make_unique<Page>();
+    auto& signal = (*page)[index % kInPage];
+    if (!signal) signal = std::make_unique<Signal>();
+    return *signal;
+  }
+
+ private:
+  static constexpr uint32_t kInPage = 256;
+  using Page = std::array<std::unique_ptr<Signal>, kInPage>;
+  std::vector<std::unique_ptr<Page>> pages_;
 };
 
 struct Counter {
@@ -93,7 +126,7 @@ struct DevCommSet {
   std::vector<DevComm*> members;
   std::map<std::pair<bool, uint32_t>, BarrierDefinition> definitions;  // by GIN and handle
   std::map<BarrierKey, BarrierSlot> barriers;
-  std::map<std::tuple<int, int, uint32_t, bool>, std::unique_ptr<Channel>> channels;
+  std::vector<std::unique_ptr<Channel>> channels;
   std::map<uint64_t*, std::unique_ptr<Signal>> by_address;
 };
 
@@ -105,10 +138,10 @@ struct DevComm {
   Frames created, destroyed;
   ncclWindow_t resources = nullptr;
   uint64_t* shadows = nullptr;
-  std::vector<Channel*> sending;                              // puts and gets that this rank issues
-  std::size_t in_flight = 0;                                  // of them
-  std::vector<std::unordered_map<uint32_t, Signal>> signals;  // by context; made when first used
-  std::vector<std::map<uint32_t, Counter>> counters;          // by context
+  std::vector<Channel*> sending;             // puts and gets that this rank issues
+  std::vector<std::vector<Channel*>> lines;  // the same by 2 * context + is it for gets?, and peer
+  std::vector<Signals> signals;              // by context
+  std::vector<std::map<uint32_t, Counter>> counters;  // by context; made when first used
 };
 
 inline bool owns_signal(const DevCommSet& set, uint32_t index) {

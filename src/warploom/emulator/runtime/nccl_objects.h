@@ -16,6 +16,9 @@
 #include "stream.h"
 #include "world.h"
 
+namespace warploom {
+struct Allocation;
+}
 namespace warploom::nccl {
 struct Clique;
 struct CollectiveMeeting;
@@ -51,6 +54,9 @@ struct ncclWindow_vidmem {
   std::size_t bytes = 0;
   bool live = true;
   bool internal = false;  // of a device communicator's own resources
+  // Its memory, which is no other's before it is deregistered.
+  const warploom::Allocation* allocation = nullptr;
+  std::size_t in_use = 0;  // by puts and gets whose bytes have not been read, or not landed
   warploom::Frames registered, deregistered;
 };
 

@@ -31,8 +31,8 @@ void trace_at_target(const Transfer& t, Text&& text) {
                   t.where, text());
 }
 
-bool memory_alive(const Transfer& t, const void* p, const char* side) {
-  const Allocation* allocation = find_allocation(p);
+bool memory_alive(const Transfer& t, ncclWindow_t window, const void* p, const char* side) {
+  const Allocation* allocation = window->live ? window->allocation : find_allocation(p);
   if (allocation && allocation->live) return true;
   report_finding({.kind = "window_use_after_free",
                   .message = format("the %s of a %s of %zu bytes was freed while it was on its "
@@ -48,7 +48,8 @@ bool memory_alive(const Transfer& t, const void* p, const char* side) {
 void read_source(Transfer& t) {
   if (t.read) return;
   t.read = true;
-  if (t.source && t.bytes && memory_alive(t, t.source, "source")) {
+  if (t.source_window) t.source_window->in_use--;
+  if (t.source && t.bytes && memory_alive(t, t.source_window, t.source, "source")) {
     t.staged.assign(t.source, t.source + t.bytes);
   }
 }
@@ -83,7 +84,9 @@ void land(Transfer& t) {
   }
   read_source(t);
   t.landed = true;
-  if (t.destination && !t.staged.empty() && memory_alive(t, t.destination, "destination")) {
+  if (t.destination_window) t.destination_window->in_use--;
+  if (t.destination && !t.staged.empty() &&
+      memory_alive(t, t.destination_window, t.destination, "destination")) {
     std::memcpy(t.destination, t.staged.data(), t.staged.size());
   }
   t.staged = {};
@@ -110,13 +113,8 @@ void deliver_signal(Transfer& t) {
   signal->waiters.notify_all();
 }
 
-DevComm& sender_of(const Channel& channel) {
-  return *channel.set->members[static_cast<std::size_t>(channel.source)];
-}
-
 void remove_finished(Channel& channel) {
-  const auto ended = std::erase_if(channel.pending, [](const auto& t) { return t->finished(); });
-  sender_of(channel).in_flight -= ended;
+  std::erase_if(channel.pending, [](const auto& t) { return t->finished(); });
 }
 
 // Everything that is on its way. Entries that other rules have settled meanwhile are dropped when
@@ -218,36 +216,38 @@ void send_timed(std::shared_ptr<Transfer> transfer) {
 }  // namespace
 
 OpId Channel::operation_at(ChannelId lane, const Frames& where, const char* name) {
-  std::string key(reinterpret_cast<const char*>(where.pc), sizeof where.pc);
-  key.append(reinterpret_cast<const char*>(&lane), sizeof lane);
-  OpId& op = operations[key];
-  if (!op) {
-    op = new_op({.kind = OpKind::Channel,
-                 .channel = lane,
-                 .rank = current_rank(),
-                 .name = name,
-                 .frames = where});
+  for (const Operation& known : operations_) {
+    if (known.lane != lane || known.pc != where.pc[0]) continue;
+    if (std::ranges::equal(op_of(known.op).frames.pc, where.pc)) return known.op;
   }
+  const OpId op = new_op({.kind = OpKind::Channel,
+                          .channel = lane,
+                          .rank = current_rank(),
+                          .name = name,
+                          .frames = where});
+  operations_.push_back({lane, where.pc[0], op});
   return op;
 }
 
 Channel& channel(DevComm& dc, int peer, uint32_t context, bool get) {
-  auto& slot = dc.set->channels[{dc.rank, peer, context, get}];
-  if (!slot) {
-    slot = std::make_unique<Channel>();
-    slot->set = dc.set;
-    slot->source = dc.rank;
-    slot->peer = peer;
-    slot->context = context;
-    slot->get = get;
-    dc.sending.push_back(slot.get());
+  auto& lines = dc.lines[2 * context + get];
+  if (lines.empty()) lines.resize(static_cast<std::size_t>(dc.set->clique->size));
+  Channel*& line = lines[static_cast<std::size_t>(peer)];
+  if (!line) {
+    line = dc.set->channels.emplace_back(std::make_unique<Channel>()).get();
+    line->set = dc.set;
+    line->source = dc.rank;
+    line->peer = peer;
+    line->context = context;
+    line->get = get;
+    dc.sending.push_back(line);
   }
-  return *slot;
+  return *line;
 }
 
 Channel* find_channel(const DevComm& dc, int peer, uint32_t context, bool get) {
-  const auto it = dc.set->channels.find({dc.rank, peer, context, get});
-  return it == dc.set->channels.end() ? nullptr : it->second.get();
+  const auto& lines = dc.lines[2 * context + get];
+  return lines.empty() ? nullptr : lines[static_cast<std::size_t>(peer)];
 }
 
 void send(std::shared_ptr<Transfer> transfer) {
@@ -256,7 +256,8 @@ void send(std::shared_ptr<Transfer> transfer) {
   g_stats.puts++;
   if (channel.source != channel.peer) g_stats.put_bytes += t.bytes;
   channel.pending.push_back(transfer);
-  sender_of(channel).in_flight++;
+  if (t.source_window && !t.read) t.source_window->in_use++;
+  if (t.destination_window) t.destination_window->in_use++;
   if (g_timed) return send_timed(std::move(transfer));
   if (g_config.timing == NetTiming::Eager) {
     land(t);
@@ -316,8 +317,9 @@ void check_flushed(const DevComm& dc) {
 }
 
 void check_quiet(ncclWindow_t window, const Frames& where) {
+  if (!window->in_use) return;
   for (DevComm* dc : all_devcomms()) {
-    if (!dc->in_flight || dc->set->clique != window->set->clique) continue;
+    if (dc->set->clique != window->set->clique) continue;
     for (Channel* channel : dc->sending) {
       for (auto& t : channel->pending) {
         const bool source = t->source_window == window && !t->read;

@@ -1,8 +1,6 @@
 // The network: puts and signals on their way, moved as early or late as the timing says.
 #pragma once
 
-#include <deque>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -55,10 +53,17 @@ struct Channel {
   uint32_t fenced = 0;  // of them, those that the fence of a barrier settles
   // Modelled times: when all that was issued has left its source, and landed.
   double settled_by = 0, landed_by = 0;
-  std::deque<std::shared_ptr<Transfer>> pending;
+  std::vector<std::shared_ptr<Transfer>> pending;
   Lanes lanes;
-  std::map<std::string, OpId> operations;  // one for each lane and place that issues
   OpId operation_at(ChannelId lane, const Frames& where, const char* name);
+
+ private:
+  struct Operation {
+    ChannelId lane;
+    uint32_t pc;
+    OpId op;
+  };
+  std::vector<Operation> operations_;  // one for each lane and place that issues
 };
 
 Channel& channel(DevComm& dc, int peer, uint32_t context, bool get);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "pool.h"
+
 namespace warploom {
 
 // Counts the owners of a T (which has a member `references`); the runtime has one OS thread.
@@ -13,9 +15,6 @@ template <class T>
 class Ref {
  public:
   Ref() = default;
-  explicit Ref(T* target) : target_(target) {
-    if (target_) target_->references++;
-  }
   Ref(const Ref& other) : Ref(other.target_) {}
   Ref(Ref&& other) noexcept : target_(std::exchange(other.target_, nullptr)) {}
   Ref& operator=(Ref other) noexcept {
@@ -23,7 +22,11 @@ class Ref {
     return *this;
   }
   ~Ref() {
-    if (target_ && --target_->references == 0) delete target_;
+    if (target_ && --target_->references == 0) drop_pooled(target_);
+  }
+  static Ref make(T value) {
+    value.references = 0;
+    return Ref(make_pooled<T>(std::move(value)));
   }
   const T* get() const { return target_; }
   const T& operator*() const { return *target_; }
@@ -33,29 +36,32 @@ class Ref {
   // To change it: a copy of its own where others have it too, a fresh one where there is none.
   T& own() {
     if (!target_) {
-      *this = Ref(new T);
+      *this = make({});
     } else if (target_->references > 1) {
-      T* copy = new T(*target_);
-      copy->references = 0;
-      *this = Ref(copy);
+      *this = make(*target_);
     }
     return *target_;
   }
 
  private:
+  explicit Ref(T* target) : target_(target) {
+    if (target_) target_->references++;
+  }
   T* target_ = nullptr;
 };
 
-template <class Value, unsigned kLeafBits>
+// Leaf: what is known of 2^kLeafBits neighbours, with `bool covers(const Leaf&) const` and
+// `void join(const Leaf&)`.
+template <class Leaf, unsigned kLeafBits>
 class SharedTree {
   static constexpr unsigned kInnerBits = 4;
-  static constexpr uint32_t kLeaf = 1u << kLeafBits, kInner = 1u << kInnerBits;
+  static constexpr uint32_t kInner = 1u << kInnerBits;
 
   struct Node {
     uint32_t references = 0;
   };
-  struct Leaf : Node {
-    Value values[kLeaf]{};
+  struct LeafNode : Node {
+    Leaf leaf{};
   };
   struct Inner : Node {
     Node* children[kInner]{};
@@ -77,32 +83,29 @@ class SharedTree {
   bool same_as(const SharedTree& other) const { return root_ == other.root_; }
   const void* identity() const { return root_; }  // equal: the same
 
-  // nullptr: nothing was ever entered near this key.
-  const Value* find(uint32_t key) const {
+  // The leaf of this key; nullptr: nothing was ever entered near it.
+  const Leaf* find(uint32_t key) const {
     if (key >> kLeafBits >> kInnerBits * height_) return nullptr;
     const Node* node = root_;
     for (unsigned level = height_; node && level > 0; level--) {
       node = static_cast<const Inner*>(node)->children[index(key, level)];
     }
-    return node ? &static_cast<const Leaf*>(node)->values[key % kLeaf] : nullptr;
+    return node ? &static_cast<const LeafNode*>(node)->leaf : nullptr;
   }
 
-  // The value at `key`, to be changed in this map only.
-  Value& change(uint32_t key) {
+  // The same, to be changed in this map only.
+  Leaf& change(uint32_t key) {
     unsigned height = height_;
     while (key >> kLeafBits >> kInnerBits * height) height++;
     grow(height);
     Node** slot = &root_;
     for (unsigned level = height_; level > 0; level--) {
-      slot = &own<Inner>(*slot, level).children[index(key, level)];
+      slot = &own<Inner>(*slot).children[index(key, level)];
     }
-    return own<Leaf>(*slot, 0).values[key % kLeaf];
+    return own<LeafNode>(*slot).leaf;
   }
 
-  // Rule: `bool covers(big, small)`, and `void merge(into, from)` of two that do not cover each
-  // other.
-  template <class Rule>
-  void join(const SharedTree& other, const Rule& rule) {
+  void join(const SharedTree& other) {
     if (!other.root_ || other.root_ == root_) return;
     SharedTree from(other);
     if (root_) {
@@ -112,12 +115,17 @@ class SharedTree {
     } else {
       height_ = other.height_;
     }
-    root_ = joined(root_, from.root_, height_, rule);
+    root_ = joined(root_, from.root_, height_);
   }
 
  private:
   static uint32_t index(uint32_t key, unsigned level) {
     return key >> (kLeafBits + kInnerBits * (level - 1)) & (kInner - 1);
+  }
+
+  static void prefetch(const Node* node) {
+    const char* start = reinterpret_cast<const char*>(node);
+    for (int line = 0; line < 3; line++) __builtin_prefetch(start + 64 * line);
   }
 
   static Node* hold(Node* node) {
@@ -128,28 +136,28 @@ class SharedTree {
   static void drop(Node* node, unsigned level) {
     if (!node || --node->references) return;
     if (level == 0) {
-      delete static_cast<Leaf*>(node);
+      drop_pooled(static_cast<LeafNode*>(node));
       return;
     }
     auto* inner = static_cast<Inner*>(node);
     for (Node* child : inner->children) drop(child, level - 1);
-    delete inner;
+    drop_pooled(inner);
   }
 
-  static Leaf* copy_of(const Leaf& leaf) { return new Leaf(leaf); }
+  static LeafNode* copy_of(const LeafNode& leaf) { return make_pooled<LeafNode>(leaf); }
   static Inner* copy_of(const Inner& inner) {
-    auto* copy = new Inner(inner);
+    auto* copy = make_pooled<Inner>(inner);
     for (Node* child : copy->children) hold(child);
     return copy;
   }
 
   // Makes the node in `slot` one that nobody else has.
   template <class Kind>
-  static Kind& own(Node*& slot, unsigned level) {
+  static Kind& own(Node*& slot) {
     if (!slot || slot->references > 1) {
-      Kind* made = slot ? copy_of(*static_cast<Kind*>(slot)) : new Kind;
+      Kind* made = slot ? copy_of(*static_cast<Kind*>(slot)) : make_pooled<Kind>();
       made->references = 1;
-      drop(slot, level);
+      if (slot) slot->references--;
       slot = made;
     }
     return *static_cast<Kind*>(slot);
@@ -158,7 +166,7 @@ class SharedTree {
   void grow(unsigned height) {
     if (!root_) height_ = height;
     for (; height_ < height; height_++) {
-      auto* above = new Inner;
+      auto* above = make_pooled<Inner>();
       above->references = 1;
       above->children[0] = root_;
       root_ = above;
@@ -168,54 +176,40 @@ class SharedTree {
   // Takes over the caller's hold on `mine`; what it returns is held for the caller. Where one of
   // the two covers the other it is returned itself, theirs rather than mine, so that maps with
   // equal content come to share it.
-  template <class Rule>
-  static Node* joined(Node* mine, Node* theirs, unsigned level, const Rule& rule) {
+  static Node* joined(Node* mine, Node* theirs, unsigned level) {
     if (mine == theirs || !theirs) return mine;
     if (!mine) return hold(theirs);
-    if (level == 0) {
-      return joined_leaf(static_cast<Leaf*>(mine), static_cast<Leaf*>(theirs), rule);
-    }
-    return joined_inner(static_cast<Inner*>(mine), static_cast<Inner*>(theirs), level, rule);
+    if (level == 0)
+      return joined_leaf(static_cast<LeafNode*>(mine), static_cast<LeafNode*>(theirs));
+    return joined_inner(static_cast<Inner*>(mine), static_cast<Inner*>(theirs), level);
   }
 
-  template <class Rule>
-  static Node* joined_leaf(Leaf* mine, Leaf* theirs, const Rule& rule) {
-    uint32_t behind = 0,
-             ahead = 0;  // values of mine that lack something of theirs; and the reverse
-    for (uint32_t i = 0; i < kLeaf; i++) {
-      if (mine->values[i] == theirs->values[i]) continue;
-      if (!rule.covers(mine->values[i], theirs->values[i])) behind |= 1u << i;
-      if (!rule.covers(theirs->values[i], mine->values[i])) ahead |= 1u << i;
-    }
+  static Node* joined_leaf(LeafNode* mine, LeafNode* theirs) {
+    const bool ahead = !theirs->leaf.covers(mine->leaf);
     if (!ahead) {
       drop(mine, 0);
       return hold(theirs);
     }
-    if (!behind) return mine;
+    if (mine->leaf.covers(theirs->leaf)) return mine;
     Node* slot = mine;
-    Leaf& result = own<Leaf>(slot, 0);
-    for (uint32_t i = 0; i < kLeaf; i++) {
-      if (!(behind >> i & 1)) continue;
-      if (ahead >> i & 1) {
-        rule.merge(result.values[i], theirs->values[i]);
-      } else {
-        result.values[i] = theirs->values[i];
-      }
-    }
+    own<LeafNode>(slot).leaf.join(theirs->leaf);
     return slot;
   }
 
-  template <class Rule>
-  static Node* joined_inner(Inner* mine, Inner* theirs, unsigned level, const Rule& rule) {
+  static Node* joined_inner(Inner* mine, Inner* theirs, unsigned level) {
+    // Leaves lie anywhere: what the loop will look at is fetched at once.
+    if (level == 1) {
+      for (const Node* child : theirs->children) prefetch(child);
+    }
     const bool alone = mine->references == 1;
     bool all_mine = true, all_theirs = true;
     Inner* made = alone ? mine : nullptr;
     for (uint32_t i = 0; i < kInner; i++) {
       Node* const before = mine->children[i];
-      Node* child = joined(alone ? before : hold(before), theirs->children[i], level - 1, rule);
+      Node* child = joined(alone ? before : hold(before), theirs->children[i], level - 1);
       const bool is_mine = child == before, is_theirs = child == theirs->children[i];
       if (!made && !(all_mine && is_mine) && !(all_theirs && is_theirs)) {
-        made = new Inner;
+        made = make_pooled<Inner>();
         made->references = 1;
         const Inner& first = all_mine ? *mine : *theirs;
         for (uint32_t k = 0; k < i; k++) made->children[k] = hold(first.children[k]);

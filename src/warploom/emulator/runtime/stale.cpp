@@ -153,21 +153,21 @@ void note_seen(Place& place, const Record& self) {
 
 void note_store(Place& place, const Actor& actor, const Record& self, const StrongAccess& access,
                 const Published* published) {
-  auto* store = new StrongStore{.record = self,
-                                .number = ++g_number,
-                                .clock = *actor.clock,
-                                .base = actor.base,
-                                .warp_base = actor.warp_base,
-                                .device = device_here(),
-                                .order = access.order,
-                                .scope = access.scope};
+  StrongStore store{.record = self,
+                    .number = ++g_number,
+                    .clock = *actor.clock,
+                    .base = actor.base,
+                    .warp_base = actor.warp_base,
+                    .device = device_here(),
+                    .order = access.order,
+                    .scope = access.scope};
   const Frames where = innermost_frames(StrongStore::kFrames);
-  std::copy_n(where.pc, StrongStore::kFrames, store->pc);
+  std::copy_n(where.pc, StrongStore::kFrames, store.pc);
   if (access.reads && place.newest && place.newest->length < kLongestChain) {
-    store->continues = place.newest;
-    store->length = place.newest->length + 1;
+    store.continues = place.newest;
+    store.length = place.newest->length + 1;
   }
-  place.newest = Ref<StrongStore>(store);
+  place.newest = Ref<StrongStore>::make(std::move(store));
   place.before = 0;
   std::memcpy(&place.before, access.address, access.bytes);
   place.published_before.reset();

@@ -13,6 +13,8 @@ namespace {
 
 std::vector<ncclWindow_t> g_windows;
 std::unordered_set<const void*> g_known_windows;
+constexpr std::size_t kRecent = 1024;
+const void* g_recent_windows[kRecent];  // of them, those that were asked for last
 
 // Where a buffer came from; the same on all ranks if they register the same things.
 std::string origin(const void* buffer, const Frames& call) {
@@ -99,7 +101,13 @@ void pair_windows(ncclComm* comm, const HostMeeting& meeting) {
 }  // namespace
 
 const std::vector<ncclWindow_t>& all_windows() { return g_windows; }
-bool is_window(ncclWindow_t window) { return g_known_windows.contains(window); }
+bool is_window(ncclWindow_t window) {
+  const void*& recent = g_recent_windows[reinterpret_cast<uintptr_t>(window) / 64 % kRecent];
+  if (recent == window && window) return true;
+  if (!g_known_windows.contains(window)) return false;
+  recent = window;
+  return true;
+}
 
 ncclWindow_t make_window(ncclComm* comm, WindowSet* set, void* base, std::size_t bytes) {
   auto* window = new ncclWindow_vidmem;
@@ -114,6 +122,7 @@ ncclWindow_t make_window(ncclComm* comm, WindowSet* set, void* base, std::size_t
   Allocation* allocation = find_allocation(base);
   allocation->windows++;
   allocation->shared++;
+  window->allocation = allocation;
   return window;
 }
 
@@ -136,12 +145,11 @@ void check_window(ncclWindow_t window, const char* what) {
           .hint = "deregister a window only after the last kernel that uses it has ended",
           .other = window->deregistered});
   }
-  const Allocation* allocation = find_allocation(window->base);
-  if (!allocation || !allocation->live) {
+  if (!window->allocation->live) {
     fail({.kind = "window_use_after_free",
           .message = format("%s uses a window whose memory was freed", what),
           .hint = "deregister the window before its memory is freed, and free it last",
-          .other = allocation ? allocation->freed : Frames{}});
+          .other = window->allocation->freed});
   }
 }
 
