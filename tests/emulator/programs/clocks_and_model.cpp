@@ -74,11 +74,31 @@ class Game {
   // Each game has channels of its own, behind the `first`.
   Game(unsigned seed, uint32_t agents, ChannelId first, uint32_t channels)
       : random_(seed), agents_(agents), first_(first), issued_(channels) {
-    for (uint32_t a = 0; a < agents; a++) {
-      agents_[a].id = a * 5;
-      agents_[a].host = a % 3 == 0;
-      host_ops_[a * 5] = new_op({.agent = a * 5, .time = 1, .frames = {}});
+    for (uint32_t a = 0; a < agents; a++) add(agents_[a], 5 * a, a % 3 == 0);
+  }
+  // As ranks that do the same have them: first all hosts, then all streams.
+  Game(unsigned seed, uint32_t ranks, ChannelId first)
+      : random_(seed), agents_(2 * ranks), first_(first), issued_(6) {
+    for (uint32_t a = 0; a < 2 * ranks; a++) add(agents_[a], a, a < ranks);
+  }
+
+  // Each stream runs one kernel in each round, with messages between them.
+  long march(int rounds) {
+    for (int round = 0; round < rounds; round++) {
+      for (Agent& agent : agents_) agent.host ? move_host(agent) : start(agent);
+      exchange();
+      for (std::size_t step = below(30) * agents_.size() / 10; step > 0; step--) {
+        Agent& agent = any_agent();
+        if (!agent.host) move_thread(agent, below(kBlocks), static_cast<uint16_t>(below(kThreads)));
+      }
+      for (int n = 0; n < 3; n++) compare(pick());
+      for (Agent& agent : agents_) agent.host ? release_host(agent) : end(agent);
+      // Nobody asks for what their threads did any more.
+      for (Known* known : everybody()) known->model.threads.clear();
+      compare(pick());
     }
+    for (Known* known : everybody()) compare(*known);
+    return compared_;
   }
 
   long play(int steps) {
@@ -95,6 +115,11 @@ class Game {
   }
 
  private:
+  void add(Agent& agent, AgentId id, bool host) {
+    agent.id = id;
+    agent.host = host;
+    host_ops_[id] = new_op({.agent = id, .time = 1, .frames = {}});
+  }
   uint32_t below(uint32_t bound) { return static_cast<uint32_t>(random_() % bound); }
   Agent& any_agent() { return agents_[below(static_cast<uint32_t>(agents_.size()))]; }
 
@@ -213,14 +238,35 @@ class Game {
         if (!messages_.empty()) acquire(thread, {agent.op, b, t, block.time});
         break;
       default:
-        thread.clock.advance_block(agent.op, b, block.base, t, block.time);
-        for (uint16_t other = 0; other < kThreads; other++) {
-          Model::raise(thread.model.threads[{agent.op, b, other}], block.base - 1);
-        }
-        thread.model.threads[{agent.op, b, t}] = block.time++;
-        thread.model.agents[agent.id] = agent.time - 1;
-        thread.clock.forget_puts();
+        release(agent, b, t);
         give(thread);
+    }
+  }
+  const Known& release(Agent& agent, uint32_t b, uint16_t t) {
+    auto& block = agent.blocks[b];
+    Known& thread = block.threads[t];
+    thread.clock.advance_block(agent.op, b, block.base, t, block.time);
+    for (uint16_t other = 0; other < kThreads; other++) {
+      Model::raise(thread.model.threads[{agent.op, b, other}], block.base - 1);
+    }
+    thread.model.threads[{agent.op, b, t}] = block.time++;
+    thread.model.agents[agent.id] = agent.time - 1;
+    thread.clock.forget_puts();
+    return thread;
+  }
+  // The first block of a few streams gets a message of every one.
+  void exchange() {
+    std::vector<Known> sent;
+    for (Agent& agent : agents_) {
+      if (!agent.host) sent.push_back(release(agent, 0, static_cast<uint16_t>(below(kThreads))));
+    }
+    uint32_t receivers = 4;
+    for (Agent& agent : agents_) {
+      if (agent.host || !receivers) continue;
+      receivers--;
+      for (const Known& message : sent) agent.blocks[0].threads[below(kThreads)].join(message);
+      meet(agent, 0);
+      compare(agent.blocks[0].known);
     }
   }
 
@@ -344,5 +390,9 @@ int main() {
   for (unsigned seed = 1; seed <= 12; seed++) {
     compared += Game(seed, 3 * seed, seed * 8, 6).play(1500);
   }
+  for (unsigned seed = 13; seed <= 24; seed++) {
+    compared += Game(seed, seed % 3 ? 16 : 32, seed * 8).march(10);
+  }
+  compared += Game(25, 256, 200).march(4);  // whole branches are known
   std::printf("%ld\n", compared);
 }

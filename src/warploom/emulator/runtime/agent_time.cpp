@@ -100,11 +100,20 @@ void AgentLeaf::add(const KnownThread& known) {
   if (!op || ends[at] != known.time) op = Ref<RunningOp>::make({.op = known.op});
   ends[at] = known.time;
   BlockTimes& blocks = op.own().blocks;
-  auto it = place_of_block(blocks, known.block);
+  BlockTime time{.block = known.block, .all = known.all, .threads = {}};
+  if (known.upto >= known.all) time.threads.emplace_back(known.thread, known.upto);
+  const auto it = place_of_block(blocks, known.block);
   if (it == blocks.end() || (*it)->block != known.block) {
-    it = blocks.insert(it, Ref<BlockTime>::make({.block = known.block}));
+    blocks.insert(it, Ref<BlockTime>::make(std::move(time)));
+  } else {
+    merge_block_time(it->own(), time);
   }
-  merge_block_time(it->own(), {.all = known.all, .threads = {{known.thread, known.upto}}});
+}
+
+uint32_t AgentLeaf::least() const { return *std::ranges::min_element(time); }
+
+uint32_t AgentLeaf::most() const {
+  return std::max(*std::ranges::max_element(time), *std::ranges::max_element(ends));
 }
 
 bool AgentLeaf::covers(uint32_t at, const AgentLeaf& other) const {
@@ -114,8 +123,8 @@ bool AgentLeaf::covers(uint32_t at, const AgentLeaf& other) const {
 }
 
 bool AgentLeaf::covers(const AgentLeaf& other) const {
-  // Without a branch, for all at once.
-  bool behind = false, undecided = false;
+  // Without a branch, and as wide as the times, so that the compiler takes several at once.
+  uint32_t behind = 0, undecided = 0;
   for (uint32_t at = 0; at < kAgentsInLeaf; at++) {
     behind |= time[at] < other.time[at];
     undecided |= time[at] < other.ends[at];

@@ -56,6 +56,9 @@ struct AgentLeaf {
 
   void advance(AgentId agent, uint32_t to);
   void add(const KnownThread& known);
+  // One covers another for certain that has nothing beyond its `least`.
+  uint32_t least() const;
+  uint32_t most() const;
   bool covers(const AgentLeaf& other) const;
   void join(const AgentLeaf& other);
 

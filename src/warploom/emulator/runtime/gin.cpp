@@ -111,7 +111,7 @@ void attach_signal(DevComm& dc, const PutArgs& args, int peer, Transfer& t, cons
   Channel& channel = *t.channel;
   Signal& signal = target_signal(dc, peer, channel.context, args.remote, args.name);
   t.strong = is_strong(dc, args.remote, args.name);
-  note_issue(signal, args.remote, clock, channel, t.place, signal_text(args.remote), t.where);
+  note_issue(signal, args.remote, clock, channel, t.place, t.where);
   t.signal = &signal;
   if (t.strong) t.before = channel.lanes.before(clock);
   t.amount = args.remote.value;

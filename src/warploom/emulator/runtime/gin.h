@@ -13,8 +13,7 @@ Signal& signal_of(DevComm& dc, uint32_t context, const SignalName& name, const c
 Signal& target_signal(DevComm& dc, int peer, uint32_t context, const RemoteAction& action,
                       const char* what);
 void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock,
-                const Channel& channel, LanePlace place, const std::string& name,
-                const Frames& where);
+                const Channel& channel, LanePlace place, const Frames& where);
 std::string signal_text(const RemoteAction& action);
 bool at_least(uint64_t value, uint64_t least, int bits);
 // Takes over an order that was observed: at once, or at the thread's next fence.

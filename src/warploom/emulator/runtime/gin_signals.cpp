@@ -47,8 +47,7 @@ std::string name_text(const SignalName& name, uint32_t context) {
   return format("signal %u of context %u", name.index, context);
 }
 
-void check_mode(Signal& signal, const RemoteAction& action, const std::string& name,
-                const Frames& where) {
+void check_mode(Signal& signal, const RemoteAction& action, const Frames& where) {
   const auto mode = action.increment ? Signal::Mode::Increments : Signal::Mode::Additions;
   if (signal.mode == Signal::Mode::Fresh) {
     signal.mode = mode;
@@ -57,7 +56,7 @@ void check_mode(Signal& signal, const RemoteAction& action, const std::string& n
     report_finding({.kind = "signal_mixed_ops",
                     .message = format("%s gets both SignalInc and SignalAdd without a reset in "
                                       "between",
-                                      name.c_str()),
+                                      signal_text(action).c_str()),
                     .hint = "use one of the two for a signal, or two signals",
                     .where = where,
                     .other = signal.mode_set});
@@ -126,16 +125,15 @@ Signal& target_signal(DevComm& dc, int peer, uint32_t context, const RemoteActio
 }
 
 void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock,
-                const Channel& channel, LanePlace place, const std::string& name,
-                const Frames& where) {
-  check_mode(signal, action, name, where);
+                const Channel& channel, LanePlace place, const Frames& where) {
+  check_mode(signal, action, where);
   if (g_config.race && signal.was_reset && !covers(clock, moment_of(signal.reset))) {
     // Shown as the reset's: the sender's thread is the second place.
     Fiber* sender = std::exchange(g_current, nullptr);
     report_finding({.kind = "signal_reset_race",
                     .message = format("rank %d resets %s, and rank %d may send the next one before "
                                       "or after that",
-                                      channel.peer, name.c_str(), channel.source),
+                                      channel.peer, signal_text(action).c_str(), channel.source),
                     .hint = "order the reset before the next signal: a barrier between the two",
                     .where = signal.reset_where,
                     .other = where,
@@ -163,16 +161,25 @@ uint64_t read_signal(const Gin& gin, const SignalName& name, int bits, Order ord
 
 namespace {
 
-WaitReason signal_reason(const Signal& signal, const SignalName& name, uint64_t least, int rank,
-                         uint32_t context, const char* op) {
-  return {op,
-          [&signal, name, least, rank, context] {
-            return format("%s on rank %d has %llu, needs %llu", name_text(name, context).c_str(),
-                          rank, static_cast<unsigned long long>(signal.value()),
-                          static_cast<unsigned long long>(least));
-          },
-          true};
-}
+// A wait for a signal; lies on the stack of who waits.
+struct SignalWait {
+  const Signal& signal;
+  const SignalName& name;
+  uint64_t least;
+  int bits, rank;
+  uint32_t context;
+
+  bool over() const { return at_least(signal.value(), least, bits); }
+  WaitReason reason(const char* op) const {
+    return {op,
+            [this] {
+              return format("%s on rank %d has %llu, needs %llu", name_text(name, context).c_str(),
+                            rank, static_cast<unsigned long long>(signal.value()),
+                            static_cast<unsigned long long>(least));
+            },
+            true};
+  }
+};
 
 }  // namespace
 
@@ -180,8 +187,8 @@ uint64_t wait_signal(const Gin& gin, const SignalName& name, uint64_t least, int
                      const char* op) {
   DevComm& dc = require_gin(gin, op);
   Signal& signal = signal_of(dc, gin.context, name, op);
-  signal.waiters.wait_until([&] { return at_least(signal.value(), least, bits); },
-                            signal_reason(signal, name, least, dc.rank, gin.context, op));
+  const SignalWait wait{signal, name, least, bits, dc.rank, gin.context};
+  signal.waiters.wait_until([&] { return wait.over(); }, wait.reason(op));
   observe(signal.order(), order);
   return signal.value();
 }
@@ -191,9 +198,8 @@ bool wait_signal_for(const Gin& gin, const SignalName& name, uint64_t least, int
   constexpr const char* kName = "ncclGin::waitSignal";
   DevComm& dc = require_gin(gin, kName);
   Signal& signal = signal_of(dc, gin.context, name, kName);
-  if (!signal.waiters.wait_or_expire(
-          [&] { return at_least(signal.value(), least, bits); },
-          signal_reason(signal, name, least, dc.rank, gin.context, kName), cycles)) {
+  const SignalWait wait{signal, name, least, bits, dc.rank, gin.context};
+  if (!signal.waiters.wait_or_expire([&] { return wait.over(); }, wait.reason(kName), cycles)) {
     return false;
   }
   observe(signal.order(), order);

@@ -50,8 +50,10 @@ class Ref {
   T* target_ = nullptr;
 };
 
-// Leaf: what is known of 2^kLeafBits neighbours, with `bool covers(const Leaf&) const` and
-// `void join(const Leaf&)`.
+// Leaf: what is known of 2^kLeafBits neighbours, with `bool covers(const Leaf&) const`,
+// `void join(const Leaf&)`, and numbers by which a join leaves out whole branches: a leaf whose
+// `least()` is no less than another's `most()` covers it. Where ranks do the same in step, that
+// spares a look at nearly all that two of them know of the others.
 template <class Leaf, unsigned kLeafBits>
 class SharedTree {
   static constexpr unsigned kInnerBits = 4;
@@ -59,6 +61,8 @@ class SharedTree {
 
   struct Node {
     uint32_t references = 0;
+    uint32_t least = 0, most = 0;  // of all leaves below, once `summed`
+    bool summed = false;
   };
   struct LeafNode : Node {
     Leaf leaf{};
@@ -160,6 +164,7 @@ class SharedTree {
       if (slot) slot->references--;
       slot = made;
     }
+    slot->summed = false;
     return *static_cast<Kind*>(slot);
   }
 
@@ -173,12 +178,38 @@ class SharedTree {
     }
   }
 
+  static void sum(Node* node, unsigned level) {
+    if (node->summed) return;
+    node->summed = true;
+    if (level == 0) {
+      const Leaf& leaf = static_cast<LeafNode*>(node)->leaf;
+      node->least = leaf.least();
+      node->most = leaf.most();
+      return;
+    }
+    node->least = ~uint32_t{0};
+    node->most = 0;
+    for (Node* child : static_cast<Inner*>(node)->children) {
+      if (child) sum(child, level - 1);
+      node->least = std::min(node->least, child ? child->least : 0);
+      node->most = std::max(node->most, child ? child->most : 0);
+    }
+  }
+
   // Takes over the caller's hold on `mine`; what it returns is held for the caller. Where one of
   // the two covers the other it is returned itself, theirs rather than mine, so that maps with
   // equal content come to share it.
   static Node* joined(Node* mine, Node* theirs, unsigned level) {
     if (mine == theirs || !theirs) return mine;
     if (!mine) return hold(theirs);
+    sum(mine, level);
+    sum(theirs, level);
+    // Where both hold the same, all take one of them.
+    if (theirs->least >= mine->most) {
+      drop(mine, level);
+      return hold(theirs);
+    }
+    if (mine->least >= theirs->most) return mine;
     if (level == 0)
       return joined_leaf(static_cast<LeafNode*>(mine), static_cast<LeafNode*>(theirs));
     return joined_inner(static_cast<Inner*>(mine), static_cast<Inner*>(theirs), level);
@@ -222,6 +253,7 @@ class SharedTree {
         drop(child, level - 1);  // it is mine or theirs, which have it
       }
     }
+    if (made) made->summed = false;
     if (all_theirs) {
       drop(mine, level);
       return hold(theirs);
