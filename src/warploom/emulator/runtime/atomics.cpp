@@ -4,6 +4,7 @@
 
 #include "equal_stores.h"
 #include "fresh.h"
+#include "host_suspects.h"
 #include "kernel.h"
 #include "memory.h"
 #include "polling.h"
@@ -112,14 +113,29 @@ void synchronize_through(uintptr_t address, bool reads, bool writes, Order order
   }
 }
 
-// Between an atomic and what follows, or a store and the flag behind it, others may run: what goes
-// wrong then is no data race where all of it is atomic or volatile. The host comes back to its turn
-// soon, and a kernel takes many to get somewhere. (Random schedules only.)
-void let_others_come() {
+// Turns that the running fiber lets pass before an atomic at `place` of the program. The host comes
+// back to its turn soon, and a kernel takes many to get somewhere. A GPU thread may stay behind for
+// long, so that whole blocks overtake it: often where few atomics are made, and ever more seldom
+// where there are millions.
+uint64_t turns_to_pass(bool on_gpu, uint32_t place) {
+  if (!on_gpu) return random_below(4) ? 0 : 1 + random_below(32);
+  constexpr unsigned kPlaces = 256, kOften = 6, kLongest = 12;
+  static uint64_t so_far[kPlaces] = {};
+  if (random_below(++so_far[place * 0x9E3779B1u >> 24]) < kOften) {
+    return uint64_t{1} << random_below(kLongest + 1);
+  }
+  return random_below(8) == 0;
+}
+
+// Between an atomic and what follows, or a store and the flag behind it, others may run in a random
+// schedule: what goes wrong then is no data race where all of it is atomic or volatile.
+void let_others_come(const void* return_address) {
   GpuThread* thread = current_thread();
-  if (random_below(thread ? 8 : 4) != 0) return;
-  if (thread) thread->block->gives_way = true;
-  for (auto turns = thread ? 1 : 1 + random_below(32); turns > 0; turns--) yield_current();
+  const uint64_t turns = turns_to_pass(thread, program_offset(return_address));
+  for (auto left = turns; left > 0; left--) {
+    if (thread) thread->block->gives_way = true;
+    yield_current();
+  }
 }
 
 }  // namespace
@@ -170,7 +186,7 @@ void strong_access(const StrongAccess& access, bool uses_old, const void* return
   if (!g_current) return;
   const auto& [address, bytes, reads, writes, order, scope] = access;
   if (g_stores_pending) settle_stores();
-  if (random_schedule()) let_others_come();
+  if (random_schedule()) let_others_come(return_address);
   if (reads) note_poll(address, bytes, writes);
   g_stats.accesses++;
   GpuThread* thread = current_thread();
@@ -178,6 +194,8 @@ void strong_access(const StrongAccess& access, bool uses_old, const void* return
     if (g_timed) meter_atomic(address, bytes, reads, writes);
     thread->touched_memory = true;
     if (reads && writes && thread->has_suspect) settle_suspect(address);
+  } else if (reads && writes) {
+    settle_host_suspects(address);
   }
   const auto start = reinterpret_cast<uintptr_t>(address);
   const bool known =

@@ -1,4 +1,5 @@
 // What the running fiber has ordered before: given away by a release, taken over by an acquire.
+#include "host_suspects.h"
 #include "kernel.h"
 #include "learnt.h"
 #include "race.h"
@@ -27,6 +28,7 @@ Clock release_clock() {
     return clock;
   }
   HostThread& host = current_host();
+  settle_host_suspects(nullptr);
   host.clock.advance(host.agent, host.time);
   host.time++;
   host.op = 0;

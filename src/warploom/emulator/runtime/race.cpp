@@ -6,6 +6,7 @@
 
 #include "equal_stores.h"
 #include "history.h"
+#include "host_suspects.h"
 #include "kernel.h"
 #include "learnt.h"
 #include "memory.h"
@@ -63,16 +64,6 @@ bool ordered(const Record& record, const Actor& actor, bool record_is_write) {
          clock.covers_block(record.op(), record.block(), record.thread(), record.time());
 }
 
-// Compare-and-swap loops begin with a plain read of what others change atomically.
-bool suspect_only(const Record& record, const Actor& actor, Kind kind) {
-  return kind == Kind::Read && record.atomic() && record.op() == actor.op && current_thread();
-}
-
-// A read that came before another thread's atomic: only the other order can show a stale value.
-bool harmless_order(const Record& read, const Actor& actor, Kind kind) {
-  return kind == Kind::AtomicWrite && read.op() == actor.op;
-}
-
 void remember_suspect(const Record& write, const Actor& actor, const void* p) {
   GpuThread* thread = current_thread();
   if (thread->has_suspect) {
@@ -85,6 +76,20 @@ void remember_suspect(const Record& write, const Actor& actor, const void* p) {
   g_suspects[thread] = {write, actor, p, capture_frames()};
 }
 
+// Compare-and-swap loops begin with a plain read of what others change atomically. `p`: the memory.
+bool suspect_only(const Record& record, const Actor& actor, Kind kind, const void* p) {
+  if (kind != Kind::Read || !record.atomic()) return false;
+  if (!current_thread()) return suspect_host_read(record, actor, p);
+  if (record.op() != actor.op) return false;
+  remember_suspect(record, actor, p);
+  return true;
+}
+
+// A read that came before another thread's atomic: only the other order can show a stale value.
+bool harmless_order(const Record& read, const Actor& actor, Kind kind) {
+  return kind == Kind::AtomicWrite && read.op() == actor.op;
+}
+
 // One access to one cell of a granule, or to all of them.
 struct Access {
   const Actor& actor;
@@ -94,6 +99,7 @@ struct Access {
   bool writes() const { return kind == Kind::Write || kind == Kind::AtomicWrite; }
   bool atomic() const { return kind == Kind::AtomicRead || kind == Kind::AtomicWrite; }
   const void* place() const { return reinterpret_cast<const void*>(address); }
+  const void* memory() const { return reinterpret_cast<const void*>(address + g_distance); }
 };
 
 bool conflicts(const Access& access, const Record& record, bool is_write) {
@@ -104,10 +110,8 @@ bool conflicts(const Access& access, const Record& record, bool is_write) {
 void check_write(const Access& access, const Record& write) {
   if (!conflicts(access, write, true)) return;
   const Actor& actor = access.actor;
-  if (suspect_only(write, actor, access.kind)) {
-    remember_suspect(write, actor, access.place());
-  } else if (access.kind == Kind::Write && write.op() == actor.op && !write.atomic() &&
-             current_thread()) {
+  if (suspect_only(write, actor, access.kind, access.memory())) return;
+  if (access.kind == Kind::Write && write.op() == actor.op && !write.atomic() && current_thread()) {
     remember_store(write, actor, access.mask, access.place(), g_distance);
   } else {
     report_race(write, true, actor, access.writes(), access.place());
@@ -116,6 +120,10 @@ void check_write(const Access& access, const Record& write) {
 
 void check_read(const Access& access, const Record& read) {
   if (!conflicts(access, read, false) || harmless_order(read, access.actor, access.kind)) return;
+  if (access.kind == Kind::AtomicWrite &&
+      suspect_earlier_read(read, access.actor, access.memory())) {
+    return;
+  }
   report_race(read, false, access.actor, true, access.place());
 }
 

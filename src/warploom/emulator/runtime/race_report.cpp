@@ -98,6 +98,10 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
     info.rank = view.rank;
     info.kernel = view.kernel;
   }
+  if (now.kind == OpKind::Host) {
+    info.rank = now.rank;
+    info.host = true;
+  }
   info.warning = view.harmless;
   if (info.warning) {
     info.hint =

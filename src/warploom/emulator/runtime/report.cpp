@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "host_suspects.h"
 #include "kernel.h"
 #include "learnt.h"
 #include "stats.h"
@@ -164,6 +165,7 @@ void report_exit(int rank, int code) {
 }
 
 void finish_run(const char* state) {
+  settle_all_host_suspects();
   std::fflush(stdout);
   std::fflush(stderr);
   report_timeline();

@@ -1,0 +1,21 @@
+// Plain reads of host threads that race with atomics of others. They are no defect where a
+// compare-and-swap of the same thread at the same address follows, which finds out whether the
+// value was an old one: CUDA programs build their own atomics so on both sides (see also
+// GpuThread::has_suspect).
+#pragma once
+
+#include "history.h"
+#include "race.h"
+
+namespace warploom {
+
+// Host code reads plainly what `write` has changed atomically. False: the actor is no host thread
+// at its present tick.
+bool suspect_host_read(const Record& write, const Actor& read, const void* address);
+// The other order: an atomic changes what host code has read. False: it had its next tick since.
+bool suspect_earlier_read(const Record& read, const Actor& write, const void* address);
+// The running host thread does a read-modify-write at `address`, or has its next tick (nullptr).
+void settle_host_suspects(const void* address);
+void settle_all_host_suspects();  // the run ends
+
+}  // namespace warploom
