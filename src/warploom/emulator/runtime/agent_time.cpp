@@ -7,7 +7,7 @@ namespace warploom {
 namespace {
 
 using ThreadTime = std::pair<uint16_t, uint32_t>;
-using BlockTimes = std::vector<Ref<BlockTime>>;
+using BlockTimes = ShortVector<Ref<BlockTime>>;
 
 template <class Threads>
 auto place_of_thread(Threads& threads, uint16_t thread) {

@@ -18,7 +18,7 @@ struct BlockTime {
   uint32_t references = 0;
   uint32_t block = 0;
   uint32_t all = 0;                                      // accesses of all threads before this
-  std::vector<std::pair<uint16_t, uint32_t>> threads{};  // and of single threads up to this, sorted
+  ShortVector<std::pair<uint16_t, uint32_t>> threads{};  // and of single threads up to this, sorted
 
   bool covers(uint16_t thread, uint32_t time) const;
 };
@@ -27,7 +27,7 @@ struct BlockTime {
 struct RunningOp {
   uint32_t references = 0;
   OpId op = 0;
-  std::vector<Ref<BlockTime>> blocks{};  // sorted
+  ShortVector<Ref<BlockTime>> blocks{};  // sorted
 
   const BlockTime* find(uint32_t block) const;  // nullptr: nothing is known of it
 };

@@ -75,8 +75,6 @@ void add_part(ClockData& clock, const ClockPart& part) {
 
 // --- puts ----------------------------------------------------------------------------------------
 
-using ChannelTimes = std::vector<ChannelTime>;
-
 template <class AnyChannels>
 auto place_of_channel(AnyChannels& channels, ChannelId channel) {
   return std::lower_bound(channels.begin(), channels.end(), channel,
@@ -109,7 +107,7 @@ void merge(ChannelTime& into, const ChannelTime& from) {
   into.landed = std::max(into.landed, from.landed);
   into.read = std::max(into.read, from.read);
   if (from.single && from.single != into.single) {
-    std::vector<uint32_t> all;
+    ShortVector<uint32_t> all;
     static const Puts kNone;
     const auto& mine = into.single ? into.single->numbers : kNone.numbers;
     std::set_union(mine.begin(), mine.end(), from.single->numbers.begin(),
@@ -152,13 +150,15 @@ void add_landed_single(ChannelTime& known, uint32_t put) {
 }
 
 void ClockPart::set_stage(const Stage& to) {
+  static uint64_t stages = 0;
   stage = to;
+  reached = ++stages;
   agent = to.op ? op_of(to.op).agent : 0;
   time = to.op ? op_of(to.op).time : 0;
 }
 
 // `agent` will have reached `time` when the stage's operation has ended.
-bool Clock::knows(const Stage& stage, AgentId agent, uint32_t time) const {
+bool Clock::knows(const Stage& stage, AgentId agent, uint32_t time, uint64_t reached) const {
   if (!stage.op) return false;
   for (const KnownThread& known : data_->threads) {
     if (known.agent == agent && known.time > time) return true;
@@ -166,6 +166,7 @@ bool Clock::knows(const Stage& stage, AgentId agent, uint32_t time) const {
     if (!stage.all || (known.block == stage.block && known.all >= stage.all)) return true;
   }
   for (const ClockPart& part : data_->parts) {
+    if (part.stage.op && part.reached < reached) continue;
     const AgentLeaf* leaf = part.times.find(agent);
     if (!leaf) continue;
     const uint32_t at = agent % kAgentsInLeaf;
@@ -179,14 +180,14 @@ bool Clock::knows(const Stage& stage, AgentId agent, uint32_t time) const {
 }
 
 bool Clock::has(const ClockPart& part) const {
-  return holds(*data_, part) || knows(part.stage, part.agent, part.time);
+  return holds(*data_, part) || knows(part.stage, part.agent, part.time, part.reached);
 }
 
 bool Clock::has(const KnownThread& thread) const {
   const uint32_t time = agent_time(thread.agent);
   if (time >= thread.time) return true;
   if (time + 1 < thread.time) return false;
-  if (thread.all && !knows({thread.op, thread.block, thread.all}, thread.agent, thread.time)) {
+  if (thread.all && !knows({thread.op, thread.block, thread.all}, thread.agent, thread.time, 0)) {
     return false;
   }
   return thread.upto < thread.all ||
@@ -333,7 +334,7 @@ void Clock::channel_read(ChannelId channel, uint32_t upto) {
   known.read = std::max(known.read, upto);
 }
 
-const std::vector<ChannelTime>& Clock::seen_puts() const {
+const ChannelTimes& Clock::seen_puts() const {
   static const SeenPuts kNone;
   return data_ && data_->seen ? data_->seen->channels : kNone.channels;
 }

@@ -21,7 +21,7 @@ using ChannelId = uint32_t;  // index into the table of channels
 
 struct Puts {
   uint32_t references = 0;
-  std::vector<uint32_t> numbers{};  // sorted
+  ShortVector<uint32_t> numbers{};  // sorted
 };
 
 struct ChannelTime {
@@ -31,9 +31,11 @@ struct ChannelTime {
   Ref<Puts> single{};   // further puts that have landed (weak signals)
 };
 
+using ChannelTimes = ShortVector<ChannelTime>;
+
 struct SeenPuts {
   uint32_t references = 0;
-  std::vector<ChannelTime> channels{};  // sorted
+  ChannelTimes channels{};  // sorted
 };
 
 // At most N values, in place.
@@ -79,8 +81,9 @@ struct Stage {
 struct ClockPart {
   AgentTimes times{};
   Stage stage{};
-  AgentId agent = 0;  // of the stage's operation
-  uint32_t time = 0;  // that the agent has once it has ended
+  AgentId agent = 0;     // of the stage's operation
+  uint32_t time = 0;     // that the agent has once it has ended
+  uint64_t reached = 0;  // counts stages: what was made before knows nothing of this one
   void set_stage(const Stage& to);
 };
 
@@ -126,12 +129,12 @@ class Clock {
   bool knows_other_blocks(OpId op, uint32_t block) const;
 
   // The puts that were seen at first hand.
-  const std::vector<ChannelTime>& seen_puts() const;
+  const ChannelTimes& seen_puts() const;
   const ChannelTime* seen_of(ChannelId channel) const;  // nullptr: none
   void forget_puts();
 
  private:
-  bool knows(const Stage& stage, AgentId agent, uint32_t time) const;
+  bool knows(const Stage& stage, AgentId agent, uint32_t time, uint64_t reached) const;
   bool has(const ClockPart& part) const;
   bool has(const KnownThread& thread) const;
   unsigned parts_known_of(const ClockData& other) const;

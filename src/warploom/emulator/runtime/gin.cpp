@@ -107,9 +107,9 @@ bool is_strong(const DevComm& dc, const RemoteAction& action, const char* what) 
   return true;
 }
 
-void attach_signal(DevComm& dc, const PutArgs& args, int peer, Transfer& t, const Clock& clock) {
+void attach_signal(DevComm& dc, const PutArgs& args, Transfer& t, const Clock& clock) {
   Channel& channel = *t.channel;
-  Signal& signal = target_signal(dc, peer, channel.context, args.remote, args.name);
+  Signal& signal = target_signal(dc, channel, args.remote, args.name);
   t.strong = is_strong(dc, args.remote, args.name);
   note_issue(signal, args.remote, clock, channel, t.place, t.where);
   t.signal = &signal;
@@ -259,7 +259,7 @@ void put(const Gin& gin, const PutArgs& args) {
   if (data) prepare_data(dc, args, peer, t, actor_for(t, clock));
   if (args.remote.kind != RemoteAction::None) {
     check_remote_stores(dc, peer, args.released, args.name);
-    attach_signal(dc, args, peer, t, clock);
+    attach_signal(dc, args, t, clock);
   }
   if (args.local.present) {
     t.counter = &counter_of(dc, gin.context, args.local.counter, args.name);

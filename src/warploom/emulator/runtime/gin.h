@@ -10,8 +10,7 @@ namespace warploom::nccl {
 int reach_peer(const DevComm& dc, const Team& team, int peer, const char* what);
 Signal& signal_of(DevComm& dc, uint32_t context, const SignalName& name, const char* what);
 // The signal of `action` on `peer`, with the rules of its use checked for this arrival.
-Signal& target_signal(DevComm& dc, int peer, uint32_t context, const RemoteAction& action,
-                      const char* what);
+Signal& target_signal(DevComm& dc, Channel& channel, const RemoteAction& action, const char* what);
 void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock,
                 const Channel& channel, LanePlace place, const Frames& where);
 std::string signal_text(const RemoteAction& action);

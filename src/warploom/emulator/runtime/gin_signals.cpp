@@ -108,8 +108,8 @@ Signal& signal_of(DevComm& dc, uint32_t context, const SignalName& name, const c
   return signal_number(dc, context, name.index, what);
 }
 
-Signal& target_signal(DevComm& dc, int peer, uint32_t context, const RemoteAction& action,
-                      const char* what) {
+Signal& target_signal(DevComm& dc, Channel& channel, const RemoteAction& action, const char* what) {
+  const int peer = channel.peer;
   if (action.kind == RemoteAction::Address) {
     return signal_at(*dc.set, action.window, peer, action.offset, what);
   }
@@ -121,7 +121,11 @@ Signal& target_signal(DevComm& dc, int peer, uint32_t context, const RemoteActio
           .hint = "synchronise the ranks before ncclDevCommDestroy",
           .other = target.destroyed});
   }
-  return signal_number(target, context, action.signal, what);
+  Channel::Raised& raised = channel.raised[action.signal % std::size(channel.raised)];
+  if (!raised.signal || raised.number != action.signal) {
+    raised = {action.signal, &signal_number(target, channel.context, action.signal, what)};
+  }
+  return *raised.signal;
 }
 
 void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock,

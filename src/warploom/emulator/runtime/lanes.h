@@ -35,12 +35,12 @@ class Lanes {
   // Each is issued before the next.
   struct Lane {
     ChannelId id;
-    std::vector<Issue> issues{};
+    ShortVector<Issue> issues{};
     uint32_t forgotten = 0;       // issues before those
     uint32_t last_forgotten = 0;  // the sequence of the last of them
   };
   Lane& lane_for(const Moment& issuer, const Clock& now);
-  std::vector<Lane> lanes_;
+  ShortVector<Lane> lanes_;
 };
 
 }  // namespace warploom::nccl

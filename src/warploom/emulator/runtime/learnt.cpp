@@ -14,19 +14,19 @@ struct Learnt {
 
 // Of one channel, sorted by put; equal ones in the order in which they came.
 struct LearntOfChannel {
-  std::vector<Learnt> landed, read;
+  ShortVector<Learnt> landed, read;
   ChannelTime everybody;  // what all know
 };
 std::vector<LearntOfChannel> g_learnt;
 std::size_t g_learners = 0, g_most_learners = 0;
 
-auto place_of_put(std::vector<Learnt>& list, uint32_t put) {
+auto place_of_put(ShortVector<Learnt>& list, uint32_t put) {
   return std::lower_bound(list.begin(), list.end(), put,
                           [](const Learnt& entry, uint32_t p) { return entry.put < p; });
 }
 
 // Does the clock cover a moment at which `put` was learnt of; with `all`, all those before it too?
-bool knows(std::vector<Learnt>& list, const Clock& clock, uint32_t put, bool all) {
+bool knows(ShortVector<Learnt>& list, const Clock& clock, uint32_t put, bool all) {
   for (auto it = place_of_put(list, put); it != list.end(); ++it) {
     if (it->single && (all || it->put != put)) continue;
     if (covers(clock, it->moment)) return true;
@@ -34,7 +34,7 @@ bool knows(std::vector<Learnt>& list, const Clock& clock, uint32_t put, bool all
   return false;
 }
 
-void learn(std::vector<Learnt>& list, const Clock& before, const Learnt& learnt) {
+void learn(ShortVector<Learnt>& list, const Clock& before, const Learnt& learnt) {
   if (knows(list, before, learnt.put, !learnt.single)) return;
   auto it = place_of_put(list, learnt.put);
   while (it != list.end() && it->put == learnt.put) ++it;

@@ -53,8 +53,13 @@ struct Channel {
   uint32_t fenced = 0;  // of them, those that the fence of a barrier settles
   // Modelled times: when all that was issued has left its source, and landed.
   double settled_by = 0, landed_by = 0;
-  std::vector<std::shared_ptr<Transfer>> pending;
+  ShortVector<std::shared_ptr<Transfer>> pending;
   Lanes lanes;
+  // Signals of the peer that puts raised last, by number.
+  struct Raised {
+    uint32_t number = 0;
+    Signal* signal = nullptr;
+  } raised[2];
   OpId operation_at(ChannelId lane, const Frames& where, const char* name);
 
  private:
@@ -63,7 +68,7 @@ struct Channel {
     uint32_t pc;
     OpId op;
   };
-  std::vector<Operation> operations_;  // one for each lane and place that issues
+  ShortVector<Operation> operations_;  // one for each lane and place that issues
 };
 
 Channel& channel(DevComm& dc, int peer, uint32_t context, bool get);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace warploom {
 
@@ -45,16 +46,28 @@ void drop_pooled(T* object) {
   ObjectPool<sizeof(T)>::give_back(object);
 }
 
-// For std::allocate_shared.
+// For std::allocate_shared, and for vectors that mostly stay short.
 template <class T>
 struct PoolAllocator {
   using value_type = T;
   PoolAllocator() = default;
   template <class Other>
   PoolAllocator(const PoolAllocator<Other>&) {}
-  T* allocate(std::size_t) { return static_cast<T*>(ObjectPool<sizeof(T)>::take()); }
-  void deallocate(T* memory, std::size_t) { ObjectPool<sizeof(T)>::give_back(memory); }
+  T* allocate(std::size_t count) {
+    if (count == 1) return static_cast<T*>(ObjectPool<sizeof(T)>::take());
+    if (count == 2) return static_cast<T*>(ObjectPool<2 * sizeof(T)>::take());
+    if (count == 4) return static_cast<T*>(ObjectPool<4 * sizeof(T)>::take());
+    return static_cast<T*>(::operator new(count * sizeof(T)));
+  }
+  void deallocate(T* memory, std::size_t count) {
+    if (count == 1) return ObjectPool<sizeof(T)>::give_back(memory);
+    if (count == 2) return ObjectPool<2 * sizeof(T)>::give_back(memory);
+    if (count == 4) return ObjectPool<4 * sizeof(T)>::give_back(memory);
+    ::operator delete(memory);
+  }
   bool operator==(const PoolAllocator&) const = default;
 };
+template <class T>
+using ShortVector = std::vector<T, PoolAllocator<T>>;
 
 }  // namespace warploom

@@ -1,6 +1,6 @@
 // Memory for NCCL: allocation, registration, windows and the pointers that they give.
 #include <algorithm>
-#include <unordered_set>
+#include <new>
 
 #include "memory.h"
 #include "nccl_devcomm.h"
@@ -12,9 +12,23 @@ namespace warploom::nccl {
 namespace {
 
 std::vector<ncclWindow_t> g_windows;
-std::unordered_set<const void*> g_known_windows;
-constexpr std::size_t kRecent = 1024;
-const void* g_recent_windows[kRecent];  // of them, those that were asked for last
+
+// All windows lie in a few chunks, so that a pointer which is none shows without a look at it.
+constexpr std::size_t kInChunk = 1024;
+struct WindowChunk {
+  ncclWindow_t first;
+  std::size_t made;
+};
+std::vector<WindowChunk> g_window_chunks;
+
+ncclWindow_t take_window() {
+  if (g_window_chunks.empty() || g_window_chunks.back().made == kInChunk) {
+    void* memory = ::operator new(kInChunk * sizeof(ncclWindow_vidmem));
+    g_window_chunks.push_back({static_cast<ncclWindow_t>(memory), 0});
+  }
+  WindowChunk& chunk = g_window_chunks.back();
+  return new (chunk.first + chunk.made++) ncclWindow_vidmem;
+}
 
 // Where a buffer came from; the same on all ranks if they register the same things.
 std::string origin(const void* buffer, const Frames& call) {
@@ -102,15 +116,16 @@ void pair_windows(ncclComm* comm, const HostMeeting& meeting) {
 
 const std::vector<ncclWindow_t>& all_windows() { return g_windows; }
 bool is_window(ncclWindow_t window) {
-  const void*& recent = g_recent_windows[reinterpret_cast<uintptr_t>(window) / 64 % kRecent];
-  if (recent == window && window) return true;
-  if (!g_known_windows.contains(window)) return false;
-  recent = window;
-  return true;
+  for (const WindowChunk& chunk : g_window_chunks) {
+    const auto bytes =
+        reinterpret_cast<uintptr_t>(window) - reinterpret_cast<uintptr_t>(chunk.first);
+    if (bytes < chunk.made * sizeof *window) return bytes % sizeof *window == 0;
+  }
+  return false;
 }
 
 ncclWindow_t make_window(ncclComm* comm, WindowSet* set, void* base, std::size_t bytes) {
-  auto* window = new ncclWindow_vidmem;
+  ncclWindow_t window = take_window();
   window->set = set;
   window->comm = comm;
   window->rank = comm->rank;
@@ -118,7 +133,6 @@ ncclWindow_t make_window(ncclComm* comm, WindowSet* set, void* base, std::size_t
   window->bytes = bytes;
   window->registered = capture_frames();
   g_windows.push_back(window);
-  g_known_windows.insert(window);
   Allocation* allocation = find_allocation(base);
   allocation->windows++;
   allocation->shared++;
