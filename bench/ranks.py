@@ -2,7 +2,8 @@
 
 Rings (each rank talks to its neighbour), all-to-alls, and the MoE example, host-driven and by GIN,
 each run once (lazy, seed 0) with the happens-before check. Seconds are CPU time of the run without
-the build; a message is a put, or a collective, send or receive of one rank's host.
+the build; a message is a put, or a collective, send or receive of one rank's host. A piece is what
+one rank delivers to one other: that is a message, or one part of an all-to-all of the host.
 
     python bench/ranks.py [--most 256] [--moe-most 256] [--json]
 """
@@ -37,6 +38,7 @@ class Subject:
     spec: BuildSpec
     args: tuple[str, ...]
     most: int
+    all_to_all: bool = False  # a message of a host goes to all ranks, a piece to each
 
 
 def cpu_seconds() -> float:
@@ -60,13 +62,15 @@ def measure(subject: Subject, ranks: int) -> Row:
     if any(outcome.exit_codes.values()) or outcome.findings:
         raise SystemExit(f"{subject.name} failed at {ranks} ranks: {outcome.findings[:3]}")
     messages = int(outcome.stats["puts"] + outcome.stats["host_calls"])
+    pieces = messages * ranks if subject.all_to_all else messages
     return {
         "program": subject.name,
         "ranks": ranks,
         "s": seconds,
         "ms per rank": 1e3 * seconds / ranks,
         "messages": messages,
-        "us per message": 1e6 * seconds / messages,
+        "pieces": pieces,
+        "us per piece": 1e6 * seconds / pieces,
         "MiB": outcome.memory_mb,
     }
 
@@ -83,7 +87,8 @@ def subjects(folder: Path, most: int, moe_most: int) -> list[Subject]:
     args = tuple(a.replace("{seed}", "1") for a in moe.args)
     for name, program in (("moe, host", moe.program), ("moe, GIN", result.program)):
         spec = BuildSpec(program, include_dirs=moe.include_dirs, defines=moe.defines)
-        found.append(Subject(name, spec, args, min(most, moe_most)))
+        host = program == moe.program
+        found.append(Subject(name, spec, args, min(most, moe_most), all_to_all=host))
     return found
 
 
