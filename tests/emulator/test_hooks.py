@@ -37,7 +37,7 @@ def test_built_in_variables_name_the_thread_before_and_after_it_waits(
 
 
 @pytest.mark.parametrize("race", [True, False], ids=["checked", "unchecked"])
-@pytest.mark.parametrize("what", ["rows", "early-returns", "0", "3", "59"])
+@pytest.mark.parametrize("what", ["rows", "early-returns", "0", "3", "59", "chunk"])
 def test_a_correct_program_has_no_finding(what: str, race: bool) -> None:
     outcome = outcome_of(what, race=race)
     assert outcome.verdict is Verdict.OK, outcome.findings
@@ -53,6 +53,19 @@ def test_a_race_of_whole_structures_is_found_where_they_are_copied() -> None:
     finding = only_finding(outcome_of("rows-race"))
     assert finding.kind == "data_race"
     assert "out[same ? 0 : i] = in[i]" in text_at(finding)
+
+
+def test_a_race_in_a_helper_is_found_at_its_line() -> None:
+    findings = outcome_of("add").findings
+    assert {finding.kind for finding in findings} == {"data_race"}
+    assert {finding.kernel for finding in findings} == {"add_all"}
+    assert all("*sum += value" in text_at(finding) for finding in findings)
+
+
+@pytest.mark.parametrize("race", [True, False], ids=["checked", "unchecked"])
+def test_the_end_of_a_whole_chunk_of_memory_and_of_its_life_are_seen(race: bool) -> None:
+    assert outcome_of("chunk-passed", race=race).findings[0].kind == "out_of_bounds"
+    assert outcome_of("chunk-freed", race=race).findings[0].kind == "use_after_free"
 
 
 def test_a_read_whose_value_only_one_thread_uses_is_seen_of_all() -> None:

@@ -131,13 +131,22 @@ def _flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
             "-tsan-instrument-func-entry-exit=0",
         ]
     )
-    unique = ["-fno-gnu-unique"] if compiler.family == "gcc" else []
+    # Small functions are inlined, as GPU compilers inline nearly all: a local variable that is passed
+    # to no function by its address takes no hook. Not those that a library could replace: none does.
+    special = (
+        [
+            "-fno-gnu-unique", "-fno-semantic-interposition", "-finline-small-functions",
+            "-finline-functions", "--param", "max-inline-insns-auto=60",
+        ]
+        if compiler.family == "gcc"
+        else []
+    )
     defines = [f"-D{n}={v}" if v else f"-D{n}" for n, v in sorted(spec.defines.items())]
     # DWARF 5 names file 0 and file 1 differently after #line, and older binutils mix them up.
     return [
         "-O1", "-g1", "-gdwarf-4", "-fPIC", "-fno-omit-frame-pointer",
         "-fno-optimize-sibling-calls",
-        "-fno-strict-aliasing", "-fno-plt", *unique, "-fsanitize=thread", *hooks, "-w",
+        "-fno-strict-aliasing", "-fno-plt", *special, "-fsanitize=thread", *hooks, "-w",
         "-fdiagnostics-color=never", "-DWARPLOOM_EMULATOR",
         f"-DWARPLOOM_NCCL_VERSION={version_code(spec.nccl)}", *defines,
     ]  # fmt: skip

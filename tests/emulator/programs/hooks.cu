@@ -57,6 +57,16 @@ __global__ void ask_early(int* out) {
   if (last == 0 && threadIdx.x == 0) *out = 1;
 }
 
+// A helper that is compiled into its callers, with a local variable and with memory that all share.
+__device__ void add_to(int* sum, int value) {
+  *sum += value;
+}
+__global__ void add_all(int* out, int rounds) {
+  int mine = 0;
+  for (int i = 0; i < rounds; i++) add_to(&mine, i);
+  add_to(out, mine);
+}
+
 template <class T>
 T* fresh(std::size_t count) {
   T* memory;
@@ -115,6 +125,16 @@ int main(int argc, char** argv) {
   if (!std::strcmp(what, "ask-early")) {
     ask_early<<<1, 64>>>(out);
     return to_host(out, 1)[0] != 1;
+  }
+  if (!std::strcmp(what, "add")) {
+    add_all<<<1, 64>>>(out, 10);
+    return to_host(out, 1)[0] % 45;
+  }
+  if (!std::strncmp(what, "chunk", 5)) {
+    char* chunk = fresh<char>(512);
+    if (!std::strcmp(what, "chunk-freed")) cudaFree(chunk);
+    read_crooked<<<1, 1>>>(chunk, !std::strcmp(what, "chunk-passed") ? 508 : 507, 0, 9, out);
+    return to_host(out, 1)[0];
   }
   char* bytes = fresh<char>(64);  // not the first allocation: something lies before it
   const int offset = std::atoi(what);

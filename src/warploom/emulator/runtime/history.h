@@ -92,12 +92,14 @@ class Plane {
   }
   // Word by word: a record that was just made lies in registers.
   [[gnu::always_inline]] void set(std::size_t cell, Record record) {
-    if (cells_) {
-      cells_[cell].who = record.who;
-      cells_[cell].bits = record.bits;
-    } else {
-      set_in_runs(static_cast<uint32_t>(cell), record);
-    }
+    if (!overwrite(cell, record)) set_in_runs(static_cast<uint32_t>(cell), record);
+  }
+  // The same where there are records for each cell. False: nothing was done.
+  [[gnu::always_inline]] bool overwrite(std::size_t cell, Record record) {
+    if (!cells_) return false;
+    cells_[cell].who = record.who;
+    cells_[cell].bits = record.bits;
+    return true;
   }
   // The same in place of `known`. False: nothing was done.
   template <Look look>

@@ -64,6 +64,7 @@ std::unique_ptr<Block> make_block(Kernel& kernel, uint64_t number) {
   block->warp_base.assign((threads + 31) / 32, 0);
   block->clock = kernel.before;
   block->note_clock();
+  block->known_ops = kernel.known_ops;
   return block;
 }
 

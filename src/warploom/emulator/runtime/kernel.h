@@ -1,6 +1,7 @@
 // Kernels, blocks, threads and warps in flight.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -86,6 +87,9 @@ struct SharedVariable {
   const char* name;
 };
 
+// The operation that was found to be over last, of those whose numbers have the same rest.
+using KnownOps = std::array<OpId, 8>;
+
 struct Block final : Runnable {
   Block() : Runnable(Kind::Block) {}
   ~Block() override;
@@ -96,8 +100,7 @@ struct Block final : Runnable {
   uint32_t number = 0;  // linear index in the grid
   uint32_t time = 1, base = 1;
   // Operations that `clock` was found to cover last.
-  static constexpr unsigned kKnownOps = 8;
-  OpId known_ops[kKnownOps] = {};
+  KnownOps known_ops{};
   // The shared variables that were accessed last: kernels go from one to the other and back.
   struct Hit {
     uintptr_t start = 0, end = 0;
@@ -186,7 +189,8 @@ struct Kernel {
   KernelBody body{};
   std::shared_ptr<void> body_owner;  // a graph's launches share the arguments
   StreamOp* op = nullptr;
-  Clock before;  // what is ordered before the kernel: no block knows what another one did
+  Clock before;          // what is ordered before the kernel: no block knows what another one did
+  KnownOps known_ops{};  // that `before` was found to cover
   int device = 0, rank = 0;
   uint32_t number = 0;  // of the launch
   Process* process = nullptr;

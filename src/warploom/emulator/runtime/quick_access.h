@@ -29,7 +29,8 @@ class ThreadViewer {
       return record.who == who_ &&
              (record.thread() == thread_ || record.time() < block_.base || before_warp(record));
     }
-    if (record.op() == 0 || record.op() == block_.known_ops[record.op() % Block::kKnownOps]) {
+    if (record.op() == 0 ||
+        record.op() == block_.known_ops[record.op() % block_.known_ops.size()]) {
       return true;
     }
     return look == Look::Closer && ended_before(record, is_write);
@@ -66,7 +67,10 @@ class ThreadViewer {
       return true;
     }
     if (block_.clock.agent_time(other.agent) < other.time) return false;
-    block_.known_ops[record.op() % Block::kKnownOps] = record.op();
+    Kernel& kernel = *block_.kernel;
+    const std::size_t place = record.op() % block_.known_ops.size();
+    block_.known_ops[place] = record.op();
+    if (kernel.before.agent_time(other.agent) >= other.time) kernel.known_ops[place] = record.op();
     return true;
   }
   Block& block_;
@@ -128,9 +132,11 @@ template <class Viewer>
   if (!viewer.past(write, true) && !apart(write, record)) return false;
   const Record first = granule.reads[0].at(cell);
   if (viewer.past(first, false)) return replace<Viewer>(granule.reads[0], cell, first, record);
+  // Many threads read one place: see slot_for. What the newest one replaces need not be looked at.
+  const bool newest = g_config.seed == 0 && record.mask() == 0xF && viewer.at_once(first);
+  if (newest && granule.reads[1].overwrite(cell, record)) return true;
   const Record second = granule.reads[1].at(cell);
   if (!viewer.past(second, false)) {
-    // Many threads read one place: see slot_for.
     if (!viewer.at_once(first) || !viewer.at_once(second)) return false;
     if (g_config.seed != 0) {
       if (Viewer::kLook == Look::Glance) return false;
