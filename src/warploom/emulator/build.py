@@ -131,8 +131,8 @@ def _flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
             "-tsan-instrument-func-entry-exit=0",
         ]
     )
-    # Small functions are inlined, as GPU compilers inline nearly all: a local variable that is passed
-    # to no function by its address takes no hook. Not those that a library could replace: none does.
+    # Small functions are inlined, as GPU compilers inline nearly all: a local variable whose address
+    # goes to no other function takes no hook. No library replaces functions of the program.
     special = (
         [
             "-fno-gnu-unique", "-fno-semantic-interposition", "-finline-small-functions",
