@@ -131,12 +131,16 @@ def _flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
             "-tsan-instrument-func-entry-exit=0",
         ]
     )
-    # Small functions are inlined, as GPU compilers inline nearly all: a local variable whose address
-    # goes to no other function takes no hook. No library replaces functions of the program.
+    # Small functions are inlined, as GPU compilers inline nearly all: a local variable whose
+    # address goes to no other function takes no hook. No library replaces functions of the program.
     special = (
         [
-            "-fno-gnu-unique", "-fno-semantic-interposition", "-finline-small-functions",
-            "-finline-functions", "--param", "max-inline-insns-auto=60",
+            "-fno-gnu-unique",
+            "-fno-semantic-interposition",
+            "-finline-small-functions",
+            "-finline-functions",
+            "--param",
+            "max-inline-insns-auto=60",
         ]
         if compiler.family == "gcc"
         else []
