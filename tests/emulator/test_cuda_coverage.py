@@ -18,7 +18,13 @@ PLANTED = [
     *("cooperative", "graphs", "variables", "ptx"),
     *("device_heap", "graph_memory", "pipelines", "intrinsics"),
 ]
-CORRECT = {"launch_forms": 1, "device_values": 2, "graph_collectives": 2, "helpers": 1}
+CORRECT = {
+    "launch_forms": 1,
+    "device_values": 2,
+    "graph_collectives": 2,
+    "helpers": 1,
+    "half_values": 1,
+}
 CASES = [
     (name, match[1], match[2], number)
     for name in PLANTED

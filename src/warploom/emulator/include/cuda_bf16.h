@@ -12,9 +12,10 @@ struct __attribute__((aligned(2))) __nv_bfloat16 {
   __nv_bfloat16() = default;
   explicit __nv_bfloat16(__half value) : __nv_bfloat16(static_cast<float>(value)) {}
   template <class N, std::enable_if_t<std::is_arithmetic_v<N>, int> = 0>
-  __nv_bfloat16(N value) : bits(warploom::bfloat16_from_float(static_cast<float>(value))) {}
-  operator float() const { return warploom::float_from_bfloat16(bits); }
-  static __nv_bfloat16 from_bits(std::uint16_t b) {
+  WARPLOOM_ALWAYS_INLINE __nv_bfloat16(N value)
+      : bits(warploom::bfloat16_from_float(static_cast<float>(value))) {}
+  WARPLOOM_ALWAYS_INLINE operator float() const { return warploom::float_from_bfloat16(bits); }
+  WARPLOOM_ALWAYS_INLINE static __nv_bfloat16 from_bits(std::uint16_t b) {
     __nv_bfloat16 value;
     value.bits = b;
     return value;

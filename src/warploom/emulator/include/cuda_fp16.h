@@ -13,9 +13,10 @@ struct __attribute__((aligned(2))) __half {
   __half() = default;
   explicit __half(__nv_bfloat16 value);  // in cuda_bf16.h
   template <class N, std::enable_if_t<std::is_arithmetic_v<N>, int> = 0>
-  __half(N value) : bits(warploom::half_from_float(static_cast<float>(value))) {}
-  operator float() const { return warploom::float_from_half(bits); }
-  static __half from_bits(std::uint16_t b) {
+  WARPLOOM_ALWAYS_INLINE __half(N value)
+      : bits(warploom::half_from_float(static_cast<float>(value))) {}
+  WARPLOOM_ALWAYS_INLINE operator float() const { return warploom::float_from_half(bits); }
+  WARPLOOM_ALWAYS_INLINE static __half from_bits(std::uint16_t b) {
     __half value;
     value.bits = b;
     return value;
