@@ -30,7 +30,7 @@ inline std::uint16_t half_from_rare_float(std::uint32_t sign, std::uint32_t magn
   if (shift > 25) return static_cast<std::uint16_t>(sign);
   const std::uint32_t fraction = (magnitude & 0x7FFFFF) | 0x800000;
   const std::uint32_t odd = fraction >> shift & 1, tie = 1u << (shift - 1);
-  return static_cast<std::uint16_t>(sign | (fraction + tie - 1 + odd) >> shift);
+  return static_cast<std::uint16_t>(sign | ((fraction + tie - 1 + odd) >> shift));
 }
 WARPLOOM_ALWAYS_INLINE std::uint16_t half_from_float(float value) {
   constexpr std::uint32_t kSmallest = 113u << 23, kOverflow = 0x477FF000;
@@ -38,7 +38,7 @@ WARPLOOM_ALWAYS_INLINE std::uint16_t half_from_float(float value) {
   const std::uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFFFFFF;
   if (magnitude - kSmallest >= kOverflow - kSmallest) return half_from_rare_float(sign, magnitude);
   const std::uint32_t odd = magnitude >> 13 & 1;
-  return static_cast<std::uint16_t>(sign | (magnitude - (112u << 23) + 0xFFF + odd) >> 13);
+  return static_cast<std::uint16_t>(sign | ((magnitude - (112u << 23) + 0xFFF + odd) >> 13));
 }
 
 inline float float_from_rare_half(std::uint32_t sign, std::uint32_t magnitude) {
@@ -49,7 +49,7 @@ inline float float_from_rare_half(std::uint32_t sign, std::uint32_t magnitude) {
 WARPLOOM_ALWAYS_INLINE float float_from_half(std::uint16_t half) {
   const std::uint32_t sign = (half & 0x8000u) << 16, magnitude = half & 0x7FFFu;
   if (magnitude - 0x400 >= 0x7C00 - 0x400) return float_from_rare_half(sign, magnitude);
-  return float_from_bits(sign | (magnitude << 13) + (112u << 23));
+  return float_from_bits(sign | ((magnitude << 13) + (112u << 23)));
 }
 
 // bfloat16: the upper half of a float.
