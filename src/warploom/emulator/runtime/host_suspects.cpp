@@ -14,14 +14,14 @@ namespace warploom {
 
 namespace {
 
-struct Suspect {
+struct HostSuspect {
   Record before;
   bool before_writes;
   Actor now;
   const void* address;
   RaceView view;
 };
-std::map<AgentId, std::vector<Suspect>> g_suspects;
+std::map<AgentId, std::vector<HostSuspect>> g_host_suspects;
 
 constexpr std::size_t kMost = 64;  // of one thread; further ones are told at once
 
@@ -35,9 +35,9 @@ const HostThread* host_at_tick(OpId op) {
   return nullptr;
 }
 
-bool remember(const HostThread& host, Suspect suspect) {
-  auto& known = g_suspects[host.agent];
-  if (std::ranges::find(known, suspect.address, &Suspect::address) != known.end()) return true;
+bool remember_suspect_of(const HostThread& host, HostSuspect suspect) {
+  auto& known = g_host_suspects[host.agent];
+  if (std::ranges::find(known, suspect.address, &HostSuspect::address) != known.end()) return true;
   if (known.size() == kMost) return false;
   suspect.now.clock = nullptr;  // it may be gone when this is told
   suspect.view.where = capture_frames();
@@ -45,9 +45,9 @@ bool remember(const HostThread& host, Suspect suspect) {
   return true;
 }
 
-void settle(const std::vector<Suspect>& suspects, const void* address) {
+void settle_those(const std::vector<HostSuspect>& suspects, const void* address) {
   const auto word = reinterpret_cast<uintptr_t>(address) & ~uintptr_t{3};
-  for (const Suspect& suspect : suspects) {
+  for (const HostSuspect& suspect : suspects) {
     if (reinterpret_cast<uintptr_t>(suspect.address) - word < kWidestAccess) continue;
     report_race(suspect.before, suspect.before_writes, suspect.now, !suspect.before_writes,
                 suspect.address, suspect.view);
@@ -58,7 +58,7 @@ void settle(const std::vector<Suspect>& suspects, const void* address) {
 
 bool suspect_host_read(const Record& write, const Actor& read, const void* address) {
   const HostThread* host = host_at_tick(read.op);
-  return host && remember(*host, {write, true, read, address, {}});
+  return host && remember_suspect_of(*host, {write, true, read, address, {}});
 }
 
 bool suspect_earlier_read(const Record& read, const Actor& write, const void* address) {
@@ -66,17 +66,18 @@ bool suspect_earlier_read(const Record& read, const Actor& write, const void* ad
   const GpuThread* thread = current_thread();
   if (!host || !thread || thread->block->saw_narrow_scope) return false;
   const Kernel& kernel = *thread->block->kernel;
-  return remember(*host, {read, false, write, address, {{}, kernel.rank, kernel.name}});
+  return remember_suspect_of(*host, {read, false, write, address, {{}, kernel.rank, kernel.name}});
 }
 
 void settle_host_suspects(const void* address) {
-  if (g_suspects.empty()) return;
-  const auto found = g_suspects.extract(current_host().agent);
-  if (!found.empty()) settle(found.mapped(), address);
+  if (g_host_suspects.empty()) return;
+  const auto found = g_host_suspects.extract(current_host().agent);
+  if (!found.empty()) settle_those(found.mapped(), address);
 }
 
 void settle_all_host_suspects() {
-  for (const auto& [agent, suspects] : std::exchange(g_suspects, {})) settle(suspects, nullptr);
+  for (const auto& [agent, suspects] : std::exchange(g_host_suspects, {}))
+    settle_those(suspects, nullptr);
 }
 
 }  // namespace warploom
