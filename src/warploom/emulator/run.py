@@ -61,6 +61,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "nccl_version": version_code(build.spec.nccl),
         "device_memory_mb": options.device_memory_mb,
         "device_most_mb": max(options.device_memory_mb, options.device_most_mb),
+        "whole_history_mb": options.whole_history_mb,
         "max_findings": options.max_findings,
         "sync_launches": int(options.sync_launches),
         "trace": options.trace,

@@ -58,8 +58,10 @@ class RunOptions:
     switches the happens-before check, `readbacks` the recording of what the program reads back,
     `sync_launches` synchronises after every launch. `environment` is all that the program sees of
     an environment; `device_memory_mb` is the memory that a device says it has, and
-    `device_most_mb` what it gives to a program that asks for more. `trace` is how many events of
-    each rank are kept for the findings to show (0: none); it changes nothing else. Files of
+    `device_most_mb` what it gives to a program that asks for more. Of the access history,
+    `whole_history_mb` are kept as is quickest, the rest as is smallest; nothing else depends on it.
+    `trace` is how many events of each rank are kept for the findings to show (0: none); it changes
+    nothing else. Files of
     `folder` can be read as if the program had been started there. With a `machine` the run models
     time on it: its schedule follows that time instead of the timing. `fresh` is the word that fills
     memory which nobody has written; by default it depends on the seed. Reads of such memory at
@@ -81,6 +83,7 @@ class RunOptions:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     device_memory_mb: int = 4096
     device_most_mb: int = 0
+    whole_history_mb: int = 1024
     max_findings: int = 100
     trace: int = 0
     folder: Path | None = None

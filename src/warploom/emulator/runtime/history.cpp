@@ -9,19 +9,17 @@
 #include <utility>
 #include <vector>
 
+#include "history_pool.h"
+#include "history_short.h"
 #include "world.h"
 
 namespace warploom {
 
 namespace {
 
-constexpr std::size_t kPlaneBytes = kGranuleCells * sizeof(Record);
 constexpr std::size_t kMayBeSparse = std::size_t{2} << 30;
-constexpr std::size_t kChunk = 2 << 20;  // planes are made in chunks that can be one huge page
 
-std::vector<Record*> g_free_planes;
-char* g_fresh = nullptr;
-std::size_t g_fresh_bytes = 0;
+Pool g_whole(kGranuleCells * sizeof(Record));
 
 void* map(uintptr_t start, std::size_t bytes) {
   // Whole pages; neighbours may share one.
@@ -38,24 +36,6 @@ void* map(uintptr_t start, std::size_t bytes) {
 
 void map_history(uintptr_t arena, std::size_t bytes) {
   map(reinterpret_cast<uintptr_t>(&granule_of(arena)), bytes / kGranule * sizeof(Granule));
-}
-
-void make_chunk() {
-  const auto start = reinterpret_cast<uintptr_t>(map(0, 2 * kChunk));
-  g_fresh = reinterpret_cast<char*>((start + kChunk - 1) & ~(kChunk - 1));
-  g_fresh_bytes = kChunk;
-  madvise(g_fresh, kChunk, MADV_HUGEPAGE);
-}
-
-Record* take_plane() {
-  if (!g_free_planes.empty()) {
-    Record* plane = g_free_planes.back();
-    g_free_planes.pop_back();
-    return plane;
-  }
-  if (!g_fresh_bytes) make_chunk();
-  g_fresh_bytes -= kPlaneBytes;
-  return reinterpret_cast<Record*>(g_fresh + g_fresh_bytes);
 }
 
 }  // namespace
@@ -86,6 +66,8 @@ bool CellRun::learn(uint32_t cell, const Record& record) {
 }
 
 void Plane::set_in_runs(uint32_t cell, Record record) {
+  if (is_short()) [[unlikely]]
+    return set_short(cell, record);
   if (new_.holds(cell)) {
     if (same_but_place(new_.at(cell), record)) return;
   } else if (new_.count == 0) {
@@ -100,18 +82,69 @@ void Plane::set_in_runs(uint32_t cell, Record record) {
     return;
   }
   spread();
-  cells_[cell] = record;
+  set(cell, record);
 }
 
 void Plane::spread() {
-  Record* cells = take_plane();
+  // The records of shared memory change with each interval of a block, and are few anyway.
+  const auto here = reinterpret_cast<uintptr_t>(this);
+  const bool in_shared = here >= reinterpret_cast<uintptr_t>(&granule_of(kSharedBase)) &&
+                         here < reinterpret_cast<uintptr_t>(&granule_of(kPinnedBase));
+  if (in_shared || !g_whole.passes(g_config.whole_history) || !to_short()) spread_whole();
+}
+
+void Plane::spread_whole() {
+  auto* cells = static_cast<Record*>(g_whole.take());
   for (uint32_t cell = 0; cell < kGranuleCells; cell++) cells[cell] = at(cell);
+  if (is_short()) collapse();
   cells_ = cells;
 }
 
 void Plane::collapse() {
-  g_free_planes.push_back(cells_);
-  cells_ = nullptr;
+  if (cells_) {
+    g_whole.give_back(cells_);
+    cells_ = nullptr;
+  } else {
+    ShortCells(old_.first.who).free();
+    new_ = old_ = {};
+  }
+}
+
+bool Plane::to_short() {
+  ShortCells cells = ShortCells::make();
+  for (uint32_t cell = 0; cell < kGranuleCells; cell++) {
+    // A run may be of many blocks.
+    if (cells.set(cell, at(cell))) continue;
+    cells.free();
+    return false;
+  }
+  new_ = {{}, kShort, 1};
+  old_ = {{cells.where(), 0}, 0, 0};
+  return true;
+}
+
+void Plane::set_short(uint32_t cell, Record record) {
+  ShortCells cells(old_.first.who);
+  const bool fits = cells.set(cell, record);
+  old_.first.who = cells.where();
+  if (!fits) {
+    spread_whole();
+    return set(cell, record);
+  }
+  // Once for each operation and block: see whether they touched all of it in order.
+  if (cell == kGranuleCells - 1 && std::exchange(new_.first.who, record.who) != record.who) {
+    try_run();
+  }
+}
+
+void Plane::try_run() {
+  const ShortCells cells(old_.first.who);
+  CellRun run{cells[0], 0, 1};
+  for (uint32_t cell = 1; cell < kGranuleCells; cell++) {
+    if (!run.extend(cell, cells[cell])) return;
+  }
+  set_all({});
+  new_ = run;
 }
 
 void create_history(int devices, std::size_t device_bytes) {

@@ -25,7 +25,8 @@ struct Record {
   OpId op() const { return static_cast<OpId>(who); }
   uint32_t block() const { return who >> 32; }  // of a channel: the put's sequence number
   uint32_t pc() const { return static_cast<uint32_t>(bits & 0x7FFFFFF); }
-  uint16_t thread() const { return static_cast<uint16_t>(bits >> 27 & 0x3FF); }
+  static constexpr unsigned kThreadAt = 27, kThreadBits = 10, kThreads = (1u << kThreadBits) - 1;
+  uint16_t thread() const { return static_cast<uint16_t>(bits >> kThreadAt & kThreads); }
   unsigned mask() const { return static_cast<unsigned>(bits >> 37 & 0xF); }
   bool atomic() const { return bits >> 41 & 1; }
   uint32_t time() const { return static_cast<uint32_t>(bits >> 42); }
@@ -76,11 +77,27 @@ struct CellRun {
   bool learn(uint32_t cell, const Record& record);
 };
 
+// Records of single cells in a short form: a cell has its thread, and the number of what it shares
+// with others; 0 for no record (history_short.h).
+inline uint16_t* short_forms(uintptr_t where) {
+  return reinterpret_cast<uint16_t*>(where & ~uintptr_t{1});
+}
+inline Record* short_shared(uintptr_t where) {
+  return reinterpret_cast<Record*>(short_forms(where) + kGranuleCells);
+}
+[[gnu::always_inline]] inline Record short_record(uintptr_t where, uint32_t cell) {
+  const uint16_t form = short_forms(where)[cell];
+  Record record = short_shared(where)[form >> Record::kThreadBits];
+  record.bits |= uint64_t{form & Record::kThreads} << Record::kThreadAt;
+  return record;
+}
+
 // At a glance no call is made: what takes one is left to a closer look.
 enum class Look { Glance, Closer };
 
 // The records of one sort in one granule: one for all its cells but for those of at most two runs,
-// or one for each.
+// or one for each. Those for each cell are whole records, which is quickest; where these hold as
+// much memory as they may (Config::whole_history), new ones are kept in a short form.
 class Plane {
  public:
   [[gnu::always_inline]] Record at(std::size_t at) const {
@@ -88,7 +105,8 @@ class Plane {
     if (cells_) return cells_[cell];
     if (uniform()) return rest_;
     const CellRun& run = new_.holds(cell) ? new_ : old_;
-    return run.holds(cell) ? run.at(cell) : rest_;
+    if (run.holds(cell)) return run.at(cell);
+    return is_short() ? short_record(old_.first.who, cell) : rest_;
   }
   // Word by word: a record that was just made lies in registers.
   [[gnu::always_inline]] void set(std::size_t cell, Record record) {
@@ -117,15 +135,20 @@ class Plane {
   // Forgets a record of bytes in `mask` alone, of an access that a later one in the same place is
   // ordered after; it may stay where it is part of a run.
   void drop(std::size_t cell, unsigned mask) {
-    if (cells_ && !(cells_[cell].mask() & ~mask)) cells_[cell] = {};
+    if (cells_) {
+      if (!(cells_[cell].mask() & ~mask)) cells_[cell] = {};
+    } else if (is_short()) {
+      uint16_t& form = short_forms(old_.first.who)[cell];
+      if (!(short_record(old_.first.who, static_cast<uint32_t>(cell)).mask() & ~mask)) form = 0;
+    }
   }
   void clear(std::size_t cell) {
     if (!at(cell).who) return;
-    if (!cells_) spread();
-    cells_[cell] = {};
+    if (!cells_ && !is_short()) spread();
+    set(cell, {});
   }
   void set_all(const Record& record) {
-    if (cells_) collapse();
+    if (cells_ || is_short()) collapse();
     old_.count = new_.count = 0;
     rest_ = record;
   }
@@ -145,7 +168,15 @@ class Plane {
   }
   void set_in_runs(uint32_t cell, Record record);
   void spread();
+  void spread_whole();
   void collapse();
+  // The short form lies at `old_.first.who`; no cell is in the run that stands for it.
+  static constexpr uint16_t kShort = 0xFFFF;
+  bool is_short() const { return new_.start == kShort; }
+  // False: it did not fit, nothing was done.
+  [[gnu::noinline]] bool to_short();
+  [[gnu::noinline]] void set_short(uint32_t cell, Record record);
+  void try_run();
   Record* cells_ = nullptr;
   CellRun new_, old_;
   Record rest_;

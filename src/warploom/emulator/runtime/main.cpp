@@ -91,6 +91,8 @@ bool set_option(const std::string& key, const std::string& value) {
     c.device_memory = static_cast<std::size_t>(number()) << 20;
   } else if (key == "device_most_mb") {
     c.device_most = static_cast<std::size_t>(number()) << 20;
+  } else if (key == "whole_history_mb") {
+    c.whole_history = static_cast<std::size_t>(number()) << 20;
   } else if (key == "max_findings") {
     c.max_findings = integer();
   } else if (key == "time_limit") {

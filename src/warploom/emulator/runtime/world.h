@@ -40,6 +40,8 @@ struct Config {
   int nccl_version = 23203;
   std::size_t device_memory = std::size_t{4} << 30;  // that a device says it has
   std::size_t device_most = 0;                       // that it gives, if that is more
+  // Records of single cells in whole, bytes; the others are shortened.
+  std::size_t whole_history = std::size_t{1} << 30;
   int max_findings = 100;
   double time_limit = 0;  // seconds of real time; 0: none
   std::size_t trace = 0;  // events kept for each rank; 0: none
