@@ -10,14 +10,14 @@ namespace details {
 
 enum class Shape { Block, Grid, Lanes, Part };
 
-WARPLOOM_UNCHECKED inline unsigned linear_thread() {
+WARPLOOM_INLINED inline unsigned linear_thread() {
   return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
 }
-WARPLOOM_UNCHECKED inline unsigned block_threads() { return blockDim.x * blockDim.y * blockDim.z; }
-WARPLOOM_UNCHECKED inline unsigned lanes(unsigned count) {
+WARPLOOM_INLINED inline unsigned block_threads() { return blockDim.x * blockDim.y * blockDim.z; }
+WARPLOOM_INLINED inline unsigned lanes(unsigned count) {
   return count >= 32 ? 0xFFFFFFFFu : (1u << count) - 1;
 }
-WARPLOOM_UNCHECKED inline unsigned lanes_below() { return (1u << warploom::lane_index()) - 1; }
+WARPLOOM_INLINED inline unsigned lanes_below() { return (1u << warploom::lane_index()) - 1; }
 // The lane of the member with this rank.
 WARPLOOM_UNCHECKED inline unsigned lane_of(unsigned mask, unsigned rank) {
   for (; rank > 0; rank--) mask &= mask - 1;
@@ -85,16 +85,16 @@ class thread_group {
 class thread_block : public thread_group {
  public:
   thread_block() : thread_group(details::Shape::Block, 0, 0) {}
-  static unsigned thread_rank() { return details::linear_thread(); }
-  static unsigned num_threads() { return details::block_threads(); }
-  static unsigned size() { return details::block_threads(); }
+  WARPLOOM_INLINED static unsigned thread_rank() { return details::linear_thread(); }
+  WARPLOOM_INLINED static unsigned num_threads() { return details::block_threads(); }
+  WARPLOOM_INLINED static unsigned size() { return details::block_threads(); }
   static dim3 group_index() { return blockIdx; }
   static dim3 thread_index() { return threadIdx; }
   static dim3 group_dim() { return blockDim; }
   static dim3 dim_threads() { return blockDim; }
-  static void sync(int site = __builtin_LINE()) { warploom::block_barrier(site); }
+  WARPLOOM_INLINED static void sync(int site = __builtin_LINE()) { warploom::block_barrier(site); }
 };
-inline thread_block this_thread_block() { return thread_block(); }
+WARPLOOM_INLINED inline thread_block this_thread_block() { return thread_block(); }
 // What CUDA wants for tiles of several warps; ours need nothing of it.
 template <unsigned MaxBlockSize = 1024>
 struct block_tile_memory {
@@ -189,7 +189,7 @@ inline coalesced_group coalesced_threads(int site = __builtin_LINE()) {
 }
 
 namespace details {
-WARPLOOM_UNCHECKED inline unsigned tile_mask(unsigned size) {
+WARPLOOM_INLINED inline unsigned tile_mask(unsigned size) {
   const unsigned lane = warploom::lane_index(), first = lane / size * size;
   const unsigned warp_start = linear_thread() - lane;
   const unsigned left = block_threads() - warp_start;
@@ -215,21 +215,21 @@ class thread_block_tile<Size, Parent, true> : public lane_group {
   thread_block_tile(const thread_block_tile<Size, OtherParent, true>& other) : lane_group(other) {}
   static constexpr unsigned num_threads() { return Size; }
   static constexpr unsigned size() { return Size; }
-  unsigned thread_rank() const { return warploom::lane_index() % Size; }
+  WARPLOOM_INLINED unsigned thread_rank() const { return warploom::lane_index() % Size; }
   template <class T>
-  T shfl(T value, int rank) const {
+  WARPLOOM_INLINED T shfl(T value, int rank) const {
     return __shfl_sync(mask_, value, rank, static_cast<int>(Size));
   }
   template <class T>
-  T shfl_up(T value, unsigned delta) const {
+  WARPLOOM_INLINED T shfl_up(T value, unsigned delta) const {
     return __shfl_up_sync(mask_, value, delta, static_cast<int>(Size));
   }
   template <class T>
-  T shfl_down(T value, unsigned delta) const {
+  WARPLOOM_INLINED T shfl_down(T value, unsigned delta) const {
     return __shfl_down_sync(mask_, value, delta, static_cast<int>(Size));
   }
   template <class T>
-  T shfl_xor(T value, unsigned bits) const {
+  WARPLOOM_INLINED T shfl_xor(T value, unsigned bits) const {
     return __shfl_xor_sync(mask_, value, static_cast<int>(bits), static_cast<int>(Size));
   }
 };
