@@ -189,10 +189,6 @@ template <unsigned bytes, bool write, bool aligned = false>
 HOT void on_access(const void* p) {
   const auto start = reinterpret_cast<uintptr_t>(p);
   const int device = g_plain_device;
-  if (device == kCheckedThreads) {
-    on_checked_access<bytes, write, aligned>(p, RETURN_ADDRESS);
-    return;
-  }
   if (device >= 0) {
     const KnownAllocation& known = known_allocation(start);
     if ((aligned ? known.holds_aligned(start, bytes) : known.holds(start, bytes)) &&
@@ -201,6 +197,9 @@ HOT void on_access(const void* p) {
       if (write) note_progress();
       return;
     }
+  } else if (device == kCheckedThreads) {
+    on_checked_access<bytes, write, aligned>(p, RETURN_ADDRESS);
+    return;
   } else if (device == kNoThread && !watched_on_host(p)) {
     // Who only writes waits for nobody.
     if (write) return;
