@@ -35,6 +35,8 @@ from warploom.emulator.timeline import timeline_of
 from warploom.toolchain.sandbox import MAX_FILE_MB, SandboxedResult, run_sandboxed
 
 _CONFIG, _REPORT, _READBACKS = 3, 4, 5
+# More ranks than these use their memory in no order that caches foresee: large pages pay then.
+_FEW_RANKS = 16
 _LARGE_PART = 16 << 20  # bytes of one read-back
 _READ_BACK_MORE = 2  # bytes that a run may read back, by byte of memory that it may hold
 _MORE_READ_BACK = (
@@ -91,10 +93,13 @@ def _configuration_pipe(text: bytes) -> int:
 def _surroundings(build: EmulatorBuild, options: RunOptions) -> tuple[list[Path], dict[str, str]]:
     """Return what the run may read although it may lie in the user's home, and its environment."""
     readable = [build.runtime.parent, build.library.parent]
+    environment = dict(options.environment)
+    if options.ranks > _FEW_RANKS:
+        environment.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
     own = noted_library_folder(build.runtime)
     if own is None:
-        return readable, dict(options.environment)
-    return [*readable, own], {"LD_LIBRARY_PATH": str(own), **options.environment}
+        return readable, environment
+    return [*readable, own], {"LD_LIBRARY_PATH": str(own), **environment}
 
 
 def _failure(process: ProcessResult, options: RunOptions, report: Report) -> tuple[State, str]:
