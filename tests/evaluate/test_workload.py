@@ -185,3 +185,4 @@ def test_a_device_has_half_of_the_memory(tmp_path: Path, memory_mb: int, of_a_de
     options = run_options(workload, RunSpec(0, "lazy"), "single")
     assert options.device_memory_mb == of_a_device
     assert options.device_most_mb == 40960
+    assert options.whole_history_mb == memory_mb // 4

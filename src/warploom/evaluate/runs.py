@@ -45,7 +45,8 @@ def run_options(
 
     Files of `folder` can be read by their plain names. A device says that it has half of the
     memory that the run may hold, but no less than 4 GiB, and gives 40 GiB to who asks for them:
-    memory that nobody writes costs nothing, and what is written counts for the run.
+    memory that nobody writes costs nothing, and what is written counts for the run. A quarter of
+    that memory may hold access history in its quickest form.
 
     Raises:
         BadInputError: a process would have devices of two of the workload's machines.
@@ -61,6 +62,7 @@ def run_options(
         limits=workload.limits,
         device_memory_mb=min(max(4096, workload.limits.memory_mb // 2), MAX_DEVICE_MB),
         device_most_mb=MAX_DEVICE_MB,
+        whole_history_mb=workload.limits.memory_mb // 4,
         race=race,
         processes=_processes(processes),
         trace=trace,
