@@ -36,7 +36,7 @@ def test_a_chain_of_blocks_takes_turns_in_proportion_to_its_length(schedule: Run
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
 def test_a_long_loop_over_atomics_is_no_deadlock(schedule: RunSpec) -> None:
     built = build(BuildSpec(PROGRAM.with_name("busy_atomics.cu")))
-    outcome = run(built, RunOptions(run=schedule, ranks=1, limits=Limits(seconds=60)))
+    outcome = run(built, RunOptions(run=schedule, ranks=1, limits=Limits(seconds=240)))
     assert outcome.verdict is Verdict.OK, outcome.findings
 
 
