@@ -269,8 +269,10 @@ HOT void on_volatile(const void* p, unsigned bytes, bool write) {
 
 void note_poll(const void* address, unsigned bytes, bool changes) {
   Fiber* self = g_current;
-  // Not every one that changes nothing polls: some add 0.
+  // Not every one that changes nothing polls: some add 0. In modelled time, who takes one piece of
+  // work after the other gives way to those who are earlier.
   constexpr uint32_t kFutile = 4;
+  changes = changes && !g_timed;
   const bool again = std::exchange(self->has_polled, true) && self->polled == address;
   self->futile = !changes ? 0 : again ? self->futile + 1 : 1;
   if (again) {
