@@ -1,7 +1,6 @@
 """Builds a program for the emulator: rewritten, compiled with access hooks, one shared object."""
 
 import json
-import os
 import re
 import tempfile
 import threading
@@ -10,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import BadInputError, SourceError, ToolFailedError
+from warploom.core.errors import SourceError, ToolFailedError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
@@ -25,28 +24,25 @@ from warploom.emulator.prefix import precompiled_prefix
 from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
 from warploom.emulator.runtime_build import build_runtime, folder_digest, in_parallel, run_compiler
 from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, with_keywords
+from warploom.emulator.unit_flags import language_flags, program_flags
 from warploom.emulator.unsupported import is_api_name
 from warploom.toolchain.cache import cached_folder
-from warploom.toolchain.compilers import Compiler, find_compiler
+from warploom.toolchain.compilers import find_compiler
 
 USER_ROOT = "/wl-user"
 """The folder that debug information gives for the program's own folder."""
 
-# The runtime enters here. `main` is hidden, so that the linker finds one in the program or fails.
+# The runtime enters here.
 _ENTRY = """\
-extern "C" __attribute__((visibility("hidden"))) int wl_user_main(int, char**, char**)
-    __asm__("main");
+extern "C" int wl_user_main(int, char**, char**) __asm__("main");
 extern "C" int warploom_main(int argc, char** argv) {
   static char* environment[] = {nullptr};
   return wl_user_main(argc, argv, environment);
 }
 """
-_LINK_CHECKS = (
-    "-Wl,-z,lazy",
-    "-Wl,-z,defs",
-    "-Wl,--warn-unresolved-symbols",
-    "-Wl,--no-demangle",
-)
+_LINK_OPTIONS = ("-Wl,-z,lazy", "-Wl,--no-demangle")
+# They name each use of each function of the runtime: megabytes in a large program.
+_NAME_UNDEFINED = ("-Wl,-z,defs", "-Wl,--warn-unresolved-symbols")
 # What device code takes from the device's heap goes through the runtime: see device_heap.cpp.
 _WRAPPED = tuple(
     f"-Wl,--wrap={name}"
@@ -57,19 +53,6 @@ _WRAPPED = tuple(
         "_ZdaPvmSt11align_val_t",
     )
 )  # fmt: skip
-_NO_MAIN = re.compile(r"hidden symbol[:`' ]+main\b")
-_CUDA_SUFFIXES = (".cu", ".cuh")
-_C_HEADERS = {
-    "cuda_runtime.h",
-    "cuda_runtime_api.h",
-    "driver_types.h",
-    "mpi.h",
-    "mpi-ext.h",
-    "nccl.h",
-}
-_DEVICE_CODE = re.compile(rb"<<<|\b__(?:global|device)__\b")
-_DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
-_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,74 +87,6 @@ class EmulatorBuild:
         return any(name.startswith("nccl") for name in self.imports)
 
 
-def version_code(version: str) -> int:
-    """Return NCCL's number for a version: 23203 for "2.32.3".
-
-    Raises:
-        BadInputError: `version` has not the form MAJOR.MINOR or MAJOR.MINOR.PATCH.
-    """
-    match = _VERSION.fullmatch(version)
-    if match is None:
-        raise BadInputError(f"an NCCL version must look like 2.30.7, got {version!r}")
-    return int(match[1]) * 10000 + int(match[2]) * 100 + int(match[3] or 0)
-
-
-def _flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
-    """Return the flags of every unit of the program."""
-    for name in spec.defines:
-        if not _DEFINE.fullmatch(name):
-            raise BadInputError(f"a macro's name must be an identifier, got {name!r}")
-    hooks = (
-        ["--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0"]
-        if compiler.family == "gcc"
-        else [
-            "-mllvm",
-            "-tsan-distinguish-volatile",
-            "-mllvm",
-            "-tsan-instrument-func-entry-exit=0",
-        ]
-    )
-    # Small functions are inlined, as GPU compilers inline nearly all: a local variable whose
-    # address goes to no other function takes no hook. No library replaces functions of the program.
-    special = (
-        [
-            "-fno-gnu-unique",
-            "-fno-semantic-interposition",
-            "-finline-small-functions",
-            "-finline-functions",
-            "--param",
-            "max-inline-insns-auto=60",
-        ]
-        if compiler.family == "gcc"
-        else []
-    )
-    defines = [f"-D{n}={v}" if v else f"-D{n}" for n, v in sorted(spec.defines.items())]
-    # DWARF 5 names file 0 and file 1 differently after #line, and older binutils mix them up.
-    return [
-        "-O1", "-g1", "-gdwarf-4", "-fPIC", "-fno-omit-frame-pointer",
-        "-fno-optimize-sibling-calls",
-        "-fno-strict-aliasing", "-fno-plt", *special, "-fsanitize=thread", *hooks, "-w",
-        "-fdiagnostics-color=never", "-DWARPLOOM_EMULATOR",
-        f"-DWARPLOOM_NCCL_VERSION={version_code(spec.nccl)}", *defines,
-    ]  # fmt: skip
-
-
-def _language(source: Path, text: bytes, *, is_program: bool) -> list[str]:
-    """Return the flags that say which language a unit is in."""
-    if source.suffix == ".c" and _is_c(text):
-        return ["-x", "c", "-std=gnu17", "-Werror=implicit-function-declaration"]
-    if is_program or source.suffix in _CUDA_SUFFIXES:
-        return ["-x", "c++", "-std=c++20", "-D__CUDACC__", "-D__NVCC__"]
-    return ["-x", "c++", "-std=c++20"]
-
-
-def _is_c(text: bytes) -> bool:
-    """Whether a `.c` file has no device code and includes none of our headers that are C++ only."""
-    names = {os.fsdecode(n) for n in re.findall(rb'#[ \t]*include[ \t]*[<"]([^>"\n]+)', text)}
-    ours = {name for name in names if (SHIM_DIR / name).is_file()}
-    return ours <= _C_HEADERS and not _DEVICE_CODE.search(text)
-
-
 @dataclass(frozen=True, slots=True)
 class _Unit:
     """One file to compile, with everything its object depends on."""
@@ -187,7 +102,7 @@ class _Builder:
     def __init__(self, spec: BuildSpec) -> None:
         self.spec = spec
         self.compiler = find_compiler()
-        self.flags = _flags(spec, self.compiler)
+        self.flags = program_flags(spec, self.compiler)
         self.overlay: Overlay = rewrite(spec)
         self.shims = folder_digest(SHIM_DIR)
         sources = (spec.program, *spec.sources)
@@ -200,7 +115,7 @@ class _Builder:
         self.key = digest([*self.base, *(p for u in self.units for p in (u.overlay, *u.flags))])
 
     def _unit(self, overlay: str, source: Path, *, is_program: bool) -> _Unit:
-        language = _language(source, self.overlay.texts[overlay], is_program=is_program)
+        language = language_flags(source, self.overlay.texts[overlay], is_program=is_program)
         cuda = "-D__CUDACC__" in language
         return _Unit(overlay, (*language, *self.flags), cuda)
 
@@ -299,28 +214,38 @@ class _Builder:
 
     def _link(self, objects: Sequence[Path], library: Path, work: Path) -> None:
         # The linker of zig takes few options; what is missing is read from its output instead.
-        options = () if self.compiler.is_zig else (*_LINK_CHECKS, *_WRAPPED)
-        result = run_compiler(
-            self.compiler,
-            ["-shared", self._entry(), *objects, "-o", library, "-Wl,-Bsymbolic", *options],
-            work,
-        )
+        options = () if self.compiler.is_zig else (*_LINK_OPTIONS, *_WRAPPED)
+        result = self._run_linker(objects, library, work, options)
         undefined = dict(undefined_symbols(result.log))
-        if _NO_MAIN.search(result.log) or "main" in undefined:
+        if result.ok:
+            found = dynamic_symbols(library).unresolved
+            undefined = {name: undefined.get(name) for name in sorted(found | undefined.keys())}
+        if "main" in undefined:
             raise SourceError(
                 "a program must have a function main, but there is none",
                 file=str(self.spec.program),
                 hint="name the file that has main first; its other files are further sources",
             )
-        if result.ok:
-            found = dynamic_symbols(library).unresolved
-            undefined = {name: undefined.get(name) for name in sorted(found | undefined.keys())}
         exports = dynamic_symbols(build_runtime(self.compiler)).exports
-        self._check_symbols({n: p for n, p in undefined.items() if n not in exports})
+        missing = {name: place for name, place in undefined.items() if name not in exports}
+        if missing and result.ok and not self.compiler.is_zig:
+            again = self._run_linker(objects, work / "again.so", work, (*options, *_NAME_UNDEFINED))
+            places = dict(undefined_symbols(again.log))
+            missing = {name: places.get(name) for name in missing}
+        self._check_symbols(missing)
         if not result.ok:
             raise SourceError(
                 f"the program must link, but:\n{result.log.strip()}", file=str(self.spec.program)
             )
+
+    def _run_linker(
+        self, objects: Sequence[Path], library: Path, work: Path, options: Sequence[str]
+    ) -> ProcessResult:
+        return run_compiler(
+            self.compiler,
+            ["-shared", self._entry(), *objects, "-o", library, "-Wl,-Bsymbolic", *options],
+            work,
+        )
 
     def _check_symbols(self, missing: Mapping[str, tuple[str, int] | None]) -> None:
         """Raise for what neither the program nor the runtime nor the C++ library defines."""

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import Finding, Severity
-from warploom.emulator.build import EmulatorBuild, version_code
+from warploom.emulator.build import EmulatorBuild
 from warploom.emulator.locate import locate_finding, stacks_of
 from warploom.emulator.report import Report, parse_report
 from warploom.emulator.run_records import (
@@ -32,6 +32,7 @@ from warploom.emulator.run_records import (
 from warploom.emulator.runtime_build import jobs, noted_library_folder
 from warploom.emulator.symbolize import Symbolizer
 from warploom.emulator.timeline import timeline_of
+from warploom.emulator.unit_flags import version_code
 from warploom.toolchain.sandbox import MAX_FILE_MB, SandboxedResult, run_sandboxed
 
 _CONFIG, _REPORT, _READBACKS = 3, 4, 5

@@ -1,0 +1,91 @@
+"""The compiler's flags for a program: hooks on every access, and the language of each file."""
+
+import os
+import re
+from pathlib import Path
+
+from warploom.core.errors import BadInputError
+from warploom.core.records import BuildSpec
+from warploom.emulator.rewrite import SHIM_DIR
+from warploom.toolchain.compilers import Compiler
+
+_CUDA_SUFFIXES = (".cu", ".cuh")
+_C_HEADERS = {
+    "cuda_runtime.h",
+    "cuda_runtime_api.h",
+    "driver_types.h",
+    "mpi.h",
+    "mpi-ext.h",
+    "nccl.h",
+}
+_DEVICE_CODE = re.compile(rb"<<<|\b__(?:global|device)__\b")
+_DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
+_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+
+
+def version_code(version: str) -> int:
+    """Return NCCL's number for a version: 23203 for "2.32.3".
+
+    Raises:
+        BadInputError: `version` has not the form MAJOR.MINOR or MAJOR.MINOR.PATCH.
+    """
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        raise BadInputError(f"an NCCL version must look like 2.30.7, got {version!r}")
+    return int(match[1]) * 10000 + int(match[2]) * 100 + int(match[3] or 0)
+
+
+def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
+    """Return the flags of every unit of the program."""
+    for name in spec.defines:
+        if not _DEFINE.fullmatch(name):
+            raise BadInputError(f"a macro's name must be an identifier, got {name!r}")
+    hooks = (
+        ["--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0"]
+        if compiler.family == "gcc"
+        else [
+            "-mllvm",
+            "-tsan-distinguish-volatile",
+            "-mllvm",
+            "-tsan-instrument-func-entry-exit=0",
+        ]
+    )
+    # Small functions are inlined, as GPU compilers inline nearly all: a local variable whose
+    # address goes to no other function takes no hook. No library replaces functions of the program.
+    special = (
+        [
+            "-fno-gnu-unique",
+            "-fno-semantic-interposition",
+            "-finline-small-functions",
+            "-finline-functions",
+            "--param",
+            "max-inline-insns-auto=60",
+        ]
+        if compiler.family == "gcc"
+        else []
+    )
+    defines = [f"-D{n}={v}" if v else f"-D{n}" for n, v in sorted(spec.defines.items())]
+    # DWARF 5 names file 0 and file 1 differently after #line, and older binutils mix them up.
+    return [
+        "-O1", "-g1", "-gdwarf-4", "-fPIC", "-fno-omit-frame-pointer",
+        "-fno-optimize-sibling-calls",
+        "-fno-strict-aliasing", "-fno-plt", *special, "-fsanitize=thread", *hooks, "-w",
+        "-fdiagnostics-color=never", "-DWARPLOOM_EMULATOR",
+        f"-DWARPLOOM_NCCL_VERSION={version_code(spec.nccl)}", *defines,
+    ]  # fmt: skip
+
+
+def language_flags(source: Path, text: bytes, *, is_program: bool) -> list[str]:
+    """Return the flags that say which language a unit is in."""
+    if source.suffix == ".c" and _is_c(text):
+        return ["-x", "c", "-std=gnu17", "-Werror=implicit-function-declaration"]
+    if is_program or source.suffix in _CUDA_SUFFIXES:
+        return ["-x", "c++", "-std=c++20", "-D__CUDACC__", "-D__NVCC__"]
+    return ["-x", "c++", "-std=c++20"]
+
+
+def _is_c(text: bytes) -> bool:
+    """Whether a `.c` file has no device code and includes none of our headers that are C++ only."""
+    names = {os.fsdecode(n) for n in re.findall(rb'#[ \t]*include[ \t]*[<"]([^>"\n]+)', text)}
+    ours = {name for name in names if (SHIM_DIR / name).is_file()}
+    return ours <= _C_HEADERS and not _DEVICE_CODE.search(text)
