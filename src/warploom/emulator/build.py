@@ -172,11 +172,13 @@ class _Builder:
             if self.compiler.family == "gcc":  # clang has said where
                 flags = (*(flag for flag in unit.flags if flag != "-w"), *PLACE_FLAGS)
                 log = self._run_compiler(unit, flags, work, target, cancel).log
-            # A folder of its own: other units may be reading `work`.
-            work = Path(tempfile.mkdtemp(dir=work))
-            for overlay, text in with_keywords(log, self.overlay).items():
-                (work / overlay).write_bytes(text)
-            result = self._run_compiler(unit, unit.flags, work, target, cancel)
+            texts = with_keywords(log, self.overlay)
+            if texts != self.overlay.texts:
+                # A folder of its own: other units may be reading `work`.
+                work = Path(tempfile.mkdtemp(dir=work))
+                for overlay, text in texts.items():
+                    (work / overlay).write_bytes(text)
+                result = self._run_compiler(unit, unit.flags, work, target, cancel)
         self._check(result, work)
 
     def _run_compiler(

@@ -63,7 +63,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "readbacks": int(options.readbacks),
         "nccl_version": version_code(build.spec.nccl),
         "device_memory_mb": options.device_memory_mb,
-        "device_most_mb": max(options.device_memory_mb, options.device_most_mb),
+        "device_most_mb": options.device_most_mb,
         "whole_history_mb": options.whole_history_mb,
         "max_findings": options.max_findings,
         "sync_launches": int(options.sync_launches),
@@ -203,10 +203,22 @@ class _Contents:
         if offset + size > self._size:
             return None
         if size < _LARGE_PART:
-            return os.pread(self._file, size, offset)
+            return self._read(offset, size)
         if self._view is None:
             self._view = memoryview(mmap.mmap(self._file, 0, prot=mmap.PROT_READ))
         return self._view[offset : offset + size]
+
+    def _read(self, offset: int, size: int) -> bytes | None:
+        # One read may give less than was asked for: see read(2).
+        parts: list[bytes] = []
+        while size:
+            part = os.pread(self._file, size, offset)
+            if not part:
+                return None
+            parts.append(part)
+            size -= len(part)
+            offset += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _readbacks(report: Report, symbols: Symbolizer, data: BinaryIO) -> tuple[Readback, ...]:
