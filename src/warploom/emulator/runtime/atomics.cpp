@@ -4,6 +4,7 @@
 
 #include "equal_stores.h"
 #include "fresh.h"
+#include "glance.h"
 #include "host_suspects.h"
 #include "kernel.h"
 #include "memory.h"
@@ -198,8 +199,8 @@ void strong_access(const StrongAccess& access, bool uses_old, const void* return
     settle_host_suspects(address);
   }
   const auto start = reinterpret_cast<uintptr_t>(address);
-  const bool known =
-      (thread && plainly_reachable(*thread, start, bytes)) || check_access(address, bytes, writes);
+  const bool known = (thread && plainly_reachable(*g_current, start, bytes)) ||
+                     check_access(address, bytes, writes);
   if (known && reads && !writes) note_look(address, bytes);
   if (writes && !reads) note_progress();
   if (!g_config.race) return;

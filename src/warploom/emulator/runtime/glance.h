@@ -12,22 +12,23 @@
 
 namespace warploom {
 
-// Memory that a GPU thread may touch, of its own device, or pinned: found where it was last.
-HOT bool in_known_allocation(const Fiber& self, uintptr_t start, std::size_t bytes) {
+// Live memory that a GPU thread may touch, of its own device or block, or pinned: found where it
+// was last.
+HOT bool plainly_reachable(const Fiber& self, uintptr_t start, std::size_t bytes) {
+  if (start - kSharedBase < kPinnedBase - kSharedBase) {
+    for (const Block::Hit& hit : self.block->hits) {
+      if (start >= hit.start && start + bytes <= hit.end) return true;
+    }
+    return false;
+  }
   const KnownAllocation& known = known_allocation(start);
   return known.holds(start, bytes) && (known.device == self.device || known.device < 0);
 }
 
-// Is it an access of a GPU thread to live memory that it may touch: of its own device or block,
-// pinned, or a variable? False: it needs a closer look. `distance`: see quick_access.
+// Is it an access of a GPU thread to such memory, or a variable? False: it needs a closer look.
+// `distance`: see quick_access.
 HOT bool plainly_allowed(const Fiber& self, uintptr_t start, uintptr_t end, uintptr_t& distance) {
-  if (start - kSharedBase < kPinnedBase - kSharedBase) {
-    for (const Block::Hit& hit : self.block->hits) {
-      if (start >= hit.start && end <= hit.end) return true;
-    }
-    return false;
-  }
-  if (in_known_allocation(self, start, end - start)) return true;
+  if (plainly_reachable(self, start, end - start)) return true;
   const KnownVariable& variable = known_variable(start);
   distance = variable.distance;
   return start >= variable.start && end <= variable.end;

@@ -8,18 +8,6 @@
 
 namespace warploom {
 
-// Memory of the thread's own device or block, or pinned, found where it was last.
-inline bool plainly_reachable(const GpuThread& thread, uintptr_t start, std::size_t bytes) {
-  if (start - kSharedBase < kPinnedBase - kSharedBase) {
-    for (const Block::Hit& hit : thread.block->hits) {
-      if (start >= hit.start && start + bytes <= hit.end) return true;
-    }
-    return false;
-  }
-  const KnownAllocation& known = known_allocation(start);
-  return known.holds(start, bytes) && (known.device == thread.fiber->device || known.device < 0);
-}
-
 inline bool passes(const CloseViewer& viewer, Record known, Record record, bool is_write) {
   return known.atomic() || viewer.past(known, is_write) || apart(known, record);
 }
