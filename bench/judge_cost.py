@@ -1,8 +1,8 @@
 """What the judge's defenses cost: this checkout beside an older one, in turn, in one run.
 
-Times a warm check and a whole transform after an edit, and processor seconds of a million emulated
-threads (bench/thread_steps.py). Each figure is the median of the repeats; the ratio is the median of
-the ratios pair by pair, which drifts less than either time on a shared machine.
+Times a warm check and a whole transform after an edit, and processor seconds of a million
+emulated threads (bench/thread_steps.py). Each figure is the median of the repeats; the ratio is the
+median of the ratios pair by pair, which drifts less than either time on a shared machine.
 
     git worktree add /tmp/before 7f6def2
     python bench/judge_cost.py --before /tmp/before [--repeats N] [--json]
