@@ -14,16 +14,16 @@ namespace guard {
 namespace {
 
 struct Options {
-  std::string host, out_host, device, out_device, shims, unit, report;
+  std::string host, out_host, device, out_device, shims, unit, allowed, report;
 };
 
 Options parse(int argc, char** argv) {
   Options options;
   const std::pair<const char*, std::string*> known[] = {
-      {"--host", &options.host},     {"--out-host", &options.out_host},
-      {"--device", &options.device}, {"--out-device", &options.out_device},
-      {"--shims", &options.shims},   {"--unit", &options.unit},
-      {"--report", &options.report},
+      {"--host", &options.host},       {"--out-host", &options.out_host},
+      {"--device", &options.device},   {"--out-device", &options.out_device},
+      {"--shims", &options.shims},     {"--unit", &options.unit},
+      {"--allowed", &options.allowed}, {"--report", &options.report},
   };
   for (int at = 1; at < argc; at += 2) {
     std::string* target = nullptr;
@@ -56,7 +56,11 @@ int run(const Options& options) {
   Assembly host(read_file(options.host));
   std::unique_ptr<Assembly> device;
   if (!options.device.empty()) device = std::make_unique<Assembly>(read_file(options.device));
-  if (device) merge(host, *device, options.unit, report);
+  refuse_merged_names(host, "host", report);
+  if (device) {
+    refuse_merged_names(*device, "device", report);
+    merge(host, *device, options.unit, Allowed(read_file(options.allowed)), report);
+  }
   write_file(options.out_host, host.written());
   if (device) write_file(options.out_device, device->written());
   write_file(options.report, report.json());
