@@ -18,6 +18,8 @@ _C_HEADERS = {
     "mpi-ext.h",
     "nccl.h",
 }
+_ARCHITECTURE = "__CUDA_ARCH__"
+_CAPABILITY = "900"
 _DEVICE_CODE = re.compile(rb"<<<|\b__(?:global|device)__\b")
 _DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
@@ -60,11 +62,18 @@ def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
             "-finline-functions",
             "--param",
             "max-inline-insns-auto=60",
+            # Where variables lie at each line: nobody asks.
+            "-fno-var-tracking",
+            "-gno-variable-location-views",
         ]
         if compiler.family == "gcc"
         else []
     )
-    defines = [f"-D{n}={v}" if v else f"-D{n}" for n, v in sorted(spec.defines.items())]
+    defines = [
+        f"-D{n}={v}" if v else f"-D{n}"
+        for n, v in sorted(spec.defines.items())
+        if n != _ARCHITECTURE
+    ]
     # DWARF 5 names file 0 and file 1 differently after #line, and older binutils mix them up.
     return [
         "-O1", "-g1", "-gdwarf-4", "-fPIC", "-fno-omit-frame-pointer",
@@ -73,6 +82,16 @@ def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
         "-fdiagnostics-color=never", "-DWARPLOOM_EMULATOR",
         f"-DWARPLOOM_NCCL_VERSION={version_code(spec.nccl)}", *defines,
     ]  # fmt: skip
+
+
+def device_flags(spec: BuildSpec) -> list[str]:
+    """Return the flags that the device pass of a unit has besides.
+
+    Compute capability 9.0, unless the macros of `spec` say another.
+    """
+    value = spec.defines.get(_ARCHITECTURE) or _CAPABILITY
+    # What no kernel reaches is dropped by the linker, function by function.
+    return [f"-D{_ARCHITECTURE}={value}", "-ffunction-sections", "-fdata-sections"]
 
 
 def language_flags(source: Path, text: bytes, *, is_program: bool) -> list[str]:
