@@ -11,6 +11,7 @@
 #include "kernel.h"
 #include "memory_arena.h"
 #include "multimem.h"
+#include "own_memory.h"
 #include "race.h"
 #include "report.h"
 #include "stats.h"
@@ -230,7 +231,13 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
       return check_shared(p, bytes, write, thread);
     case Space::None: {
       if (nccl::in_multimem(p)) nccl::refuse_plain_access(p, write);
-      if (in_gpu_stack(p) || is_closure(p) || program_owns(p) || is_registered(p)) return false;
+      if (is_closure(p) || program_owns(p) || is_registered(p)) return false;
+      if (const Whose whose = owner_of_host(p, bytes, write);
+          whose != Whose::Own && whose != Whose::Nobody) {
+        check_host_memory(p, bytes, write);
+        return false;
+      }
+      if (in_own_stack(p)) return false;
       report_finding(
           {.kind = "device_dereference_host",
            .message = format("device code %ss ordinary host memory at %p", verb(write), p),
