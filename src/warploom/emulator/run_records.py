@@ -22,7 +22,7 @@ from warploom.toolchain.sandbox import SandboxKind
 MAX_RANKS = 512
 MAX_TRACE = 1 << 20
 FAILURE_KINDS = frozenset(
-    ("timeout", "output_limit", "memory_limit", "process_limit", "crash", "exit_code")
+    ("timeout", "output_limit", "memory_limit", "process_limit", "disk_limit", "crash", "exit_code")
 )
 """Kinds of finding that mean that the program failed, not that it communicates wrongly."""
 
@@ -43,7 +43,7 @@ Read-modify-writes always find the newest value.
 
 State = Literal[
     "finished", "deadlock", "stopped", "crashed", "timeout", "output_limit", "memory_limit",
-    "process_limit", "cancelled",
+    "process_limit", "disk_limit", "cancelled",
 ]  # fmt: skip
 
 

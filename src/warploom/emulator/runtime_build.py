@@ -10,12 +10,20 @@ from typing import TypeVar
 
 from warploom.core.errors import ToolFailedError
 from warploom.core.ids import digest
-from warploom.core.process import ProcessResult, run_process
+from warploom.core.process import ProcessResult
 from warploom.core.records import Limits
 from warploom.emulator.elf import defined_symbols
 from warploom.emulator.rewrite import SHIM_DIR
 from warploom.toolchain.cache import cached_folder
-from warploom.toolchain.compilers import Compiler, compiler_environment, library_folder
+from warploom.toolchain.compilers import (
+    Compiler,
+    compiler_environment,
+    compiler_folders,
+    compiler_state,
+    library_folder,
+)
+from warploom.toolchain.folders import names_in
+from warploom.toolchain.sandbox import run_sandboxed
 
 RUNTIME_DIR = Path(__file__).with_name("runtime")
 """The sources of the runtime."""
@@ -90,15 +98,26 @@ def run_compiler(
     arguments: Sequence[str | Path],
     folder: Path,
     cancel: threading.Event | None = None,
+    readable: Sequence[Path] = (),
 ) -> ProcessResult:
-    """Run the compiler in `folder`; its log has plain quotes and no colours."""
-    return run_process(
-        [*compiler.command, *arguments],
+    """Run the compiler in `folder`, confined; its log has plain quotes and no colours.
+
+    It can read the system's programs and headers, `folder`, what its arguments name (`-I`, files)
+    and `readable`; it can write to `folder` and to the folder of what `-o` names. A program's text
+    can name any file, so that nothing else of the user's may be there.
+    """
+    command = [str(part) for part in (*compiler.command, *arguments)]
+    read, write = names_in(command)
+    return run_sandboxed(
+        command,
         limits=COMPILE_LIMITS,
-        environment=compiler_environment(),
+        readable=(*compiler_folders(compiler), *read, *readable),
+        writable=(*compiler_state(compiler), *write),
         folder=folder,
+        environment=compiler_environment(),
         cancel=cancel,
-    )
+        data_mb=COMPILE_LIMITS.memory_mb,
+    ).process
 
 
 def in_parallel(

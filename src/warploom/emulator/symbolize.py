@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from warploom.core.errors import MissingToolError
-from warploom.core.process import run_tool
 from warploom.core.records import Limits, SourceLocation
 from warploom.emulator.build import EmulatorBuild, strip_root
+from warploom.toolchain.sandbox import run_sandboxed_tool
 
 _BATCH = 1000
 _TOOLS = (
@@ -73,7 +73,12 @@ def _look_up(build: EmulatorBuild, offsets: Iterable[int]) -> None:
         for start in range(0, len(todo), _BATCH):
             batch = todo[start : start + _BATCH]
             command = [*tool, "-a", "-i", "-f", "-C", "-e", str(build.library)]
-            result = run_tool([*command, *(hex(offset) for offset in batch)], limits=_LIMITS)
+            # The library is a stranger's too.
+            result = run_sandboxed_tool(
+                [*command, *(hex(offset) for offset in batch)],
+                limits=_LIMITS,
+                readable=[build.library],
+            )
             places = _parse(result.stdout.decode(errors="replace"))
             for offset in batch:
                 _known[build.key, offset] = places.get(offset, ())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.errors import MissingToolError
-from warploom.core.process import available_memory_mb
+from warploom.core.usage import available_memory_mb
 from warploom.toolchain.cache import cache_root, cache_sizes
 from warploom.toolchain.compilers import find_compiler
 from warploom.toolchain.confine import find_agents
