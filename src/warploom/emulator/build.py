@@ -13,13 +13,13 @@ from warploom.core.errors import SourceError, ToolFailedError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
+from warploom.emulator.device_calls import called_from_device
 from warploom.emulator.diagnostics import (
     ApiUse,
     NotEmulatedError,
     compile_failure,
     undefined_symbols,
 )
-from warploom.emulator.device_calls import called_from_device
 from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.guard_tool import (
     GuardedUnit,
@@ -195,9 +195,7 @@ class _Builder:
         def judge(number: int, cancel: threading.Event) -> GuardedUnit:
             host, device = (work / f"unit{number}.{kind}.s" for kind in ("host", "device"))
             both = len(self.units[number].passes) == 2
-            return guard_unit(
-                guard, f"u{number}", host, device if both else None, SHIM_DIR, cancel
-            )
+            return guard_unit(guard, f"u{number}", host, device if both else None, SHIM_DIR, cancel)
 
         guarded = in_parallel(judge, range(len(self.units)))
         for unit in guarded:
