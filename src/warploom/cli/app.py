@@ -39,6 +39,7 @@ from warploom.cli.parameters import (
     Seeds,
     Sources,
     Target,
+    Unsafe,
 )
 
 app = typer.Typer(
@@ -297,6 +298,7 @@ def transform(
     stream: Stream = False,
     attempts: Attempts = None,
     backend: JudgedBy = "auto",
+    unsafe: Unsafe = False,
     resume: Annotated[
         Path | None,
         typer.Option("--resume", metavar="RUN", help="Go on with a run; pays for nothing twice."),
@@ -323,7 +325,7 @@ def transform(
         judge_model=judge_model, no_judge=no_judge, agent=agent, agent_seconds=agent_seconds,
         agent_steps=agent_steps, agent_env=tuple(agent_env or ()), max_cost=max_cost,
         max_tokens=max_tokens, max_requests=max_requests, max_seconds=max_seconds, price=price,
-        stream=stream, attempts=attempts, backend=backend, as_json=as_json,
+        stream=stream, attempts=attempts, backend=backend, unsafe=unsafe, as_json=as_json,
     )  # fmt: skip
     return run_transform(ask, resume)
 
@@ -385,8 +387,9 @@ def mcp(
     skill: Annotated[
         bool, typer.Option("--skill", help="Print the SKILL.md for coding agents and end.")
     ] = False,
+    unsafe: Unsafe = False,
 ) -> int:
     """Serve warploom's commands as tools to a coding agent (MCP, on standard input and output)."""
     from warploom.cli.mcp_command import run_mcp
 
-    return run_mcp(skill=skill)
+    return run_mcp(skill=skill, unsafe=unsafe)

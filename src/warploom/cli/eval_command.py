@@ -4,7 +4,14 @@ import json
 from pathlib import Path
 
 from warploom.cli.options import RunChoices
-from warploom.cli.output import out, paint, print_finding, print_json, progress
+from warploom.cli.output import (
+    out,
+    paint,
+    print_finding,
+    print_json,
+    progress,
+    warn_without_sandbox,
+)
 from warploom.core.errors import BadInputError
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, find_topology
 from warploom.evaluate.cascade import evaluate
@@ -38,6 +45,7 @@ def run_eval(
         level = SCORE if timed else VERIFY
     elif level < BENCHMARK and timed:
         raise BadInputError(f"--topology and --timeline need level 3 or 4, got level {level}")
+    warn_without_sandbox()
     with progress(not as_json) as on_progress:
         result = evaluate(
             candidate,

@@ -83,6 +83,14 @@ JudgedBy = Annotated[
         "where there are any.",
     ),
 ]
+Unsafe = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe",
+        help="Run programs of a model or an agent where no sandbox holds them, your files and "
+        "network in their reach.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Sources = Annotated[
     list[Path] | None,

@@ -26,7 +26,9 @@ from warploom.transform import TransformConfig
 RUN_FILE = "run.json"
 _VERSION = 1
 _PRICE = re.compile(r"(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)\Z")
-_CHANGEABLE = ("max_cost", "max_tokens", "max_requests", "max_seconds", "jobs", "as_json")
+_CHANGEABLE = (
+    "max_cost", "max_tokens", "max_requests", "max_seconds", "jobs", "unsafe", "as_json",
+)  # fmt: skip
 """Options that may be given anew with --resume: they change no result."""
 
 
@@ -65,6 +67,7 @@ class TransformAsk:
     stream: bool = False
     attempts: int | None = None
     backend: str = "auto"
+    unsafe: bool = False
     as_json: bool = False
 
     def with_models_of(self, environment: Mapping[str, str]) -> Self:
@@ -111,6 +114,7 @@ class TransformAsk:
             agent=self._agent_options(),
             jobs=self.jobs,
             backend=self.backend,
+            unsafe=self.unsafe,
         )
         tries = self.attempts
         if tries is None:

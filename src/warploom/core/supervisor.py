@@ -131,7 +131,8 @@ def _become(
         Path("/proc/self/oom_score_adj").write_text("1000")
     # First out of the way, so that no target overwrites a source that is still needed.
     sources = [source for source, _ in fds]
-    above = 1 + max([3, *sources, *(to for _, to in fds), *([int(ruleset)] if ruleset else [])])
+    taken: list[int] = [3, *sources, *(to for _, to in fds)]
+    above = 1 + max([*taken, int(ruleset or 0)])
     parked = [(fcntl.fcntl(source, fcntl.F_DUPFD, above), to) for source, to in fds]
     if ruleset:
         sources.append(int(ruleset))

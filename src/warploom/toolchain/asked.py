@@ -30,6 +30,7 @@ class Ask:
     readable: Sequence[Path]
     writable: Sequence[Path]
     folder: Path | None
+    cwd: Path | None
     beside: Path | None
     environment: Mapping[str, str]
     bound: Mapping[Path, str]
@@ -82,7 +83,7 @@ def scratch(ask: Ask, kind: SandboxKind) -> Generator[Place]:
             (files / inside).parent.mkdir(parents=True, exist_ok=True)
             _put(path, files / inside, link=kind is SandboxKind.LANDLOCK)
         yield Place(
-            root, files, ask.folder or work, ask.words(str(files)),
+            root, files, ask.cwd or ask.folder or work, ask.words(str(files)),
             environment_of(ask, str(work), str(work)),
         )  # fmt: skip
 
@@ -111,7 +112,9 @@ def hold(ask: Ask, kind: SandboxKind, place: Place) -> Generator[Held]:
             *system_folders(), *system_settings(gpus=gpus), *ask.readable, *beside, place.files,
             *((Path("/proc"),) if gpus else ()),
         ),
-        writable=(place.root / "work", place.cwd, *ask.writable, *shared),
+        writable=(
+            place.root / "work", *ask.writable, *shared, *([ask.folder] if ask.folder else []),
+        ),
         devices=(*map(Path, DEVICES), *ask.extras.devices),
         network=gpus,
     )  # fmt: skip
@@ -167,7 +170,7 @@ def wrapped(sandbox: Sandbox, ask: Ask, given: Given) -> list[str]:
         devices=extras.devices,
         beside=ask.beside,
         links=entries(ask.beside, _MAX_LINKS) if ask.beside is not None else (),
-        folder=ask.folder,
+        cwd=ask.cwd or ask.folder,
         shared_mb=extras.shared_mb if sandbox.sized else None,
         temporary_mb=ask.disk_mb if sandbox.sized else None,
         filter=given.text(seccomp_filter(ask.profile)) if listed else None,

@@ -30,7 +30,7 @@ class Show:
     devices: Sequence[Path]
     beside: Path | None
     links: Sequence[Path]
-    folder: Path | None
+    cwd: Path | None
     shared_mb: int | None
     temporary_mb: int | None
     filter: int | None
@@ -68,7 +68,7 @@ def wrap(show: Show) -> list[str]:
     wrapped += ["--remount-ro", "/", "--remount-ro", "/dev"]
     if show.filter is not None:
         wrapped += ["--seccomp", str(show.filter)]
-    return [*wrapped, "--chdir", str(show.folder or WORK)]
+    return [*wrapped, "--chdir", str(show.cwd or WORK)]
 
 
 def _system() -> list[str]:

@@ -137,6 +137,7 @@ def run_sandboxed(
     readable: Sequence[Path] = (),
     writable: Sequence[Path] = (),
     folder: Path | None = None,
+    cwd: Path | None = None,
     beside: Path | None = None,
     environment: Mapping[str, str] | None = None,
     bound: Mapping[Path, str] | None = None,
@@ -157,6 +158,8 @@ def run_sandboxed(
         readable: files and folders that it may read beside the system's programs and libraries.
         writable: folders that it may write to, under their own names.
         folder: its working directory instead of an empty one; it may write there.
+        cwd: its working directory, under its own name, where it may not write; something that it
+            may read lies there.
         beside: a folder whose files it can read by their plain names, as if it had been started
             there; what it writes is thrown away all the same.
         environment: its whole environment beside PATH, HOME, TMPDIR and LC_ALL.
@@ -173,7 +176,7 @@ def run_sandboxed(
     """
     chosen = sandbox or find_sandbox()
     ask = Ask(
-        command, limits, readable, (*writable, *extras.writable), folder, beside,
+        command, limits, readable, (*writable, *extras.writable), folder, cwd, beside,
         environment or {}, bound or {}, Profile.GPU if extras.devices else profile, extras, data_mb,
     )  # fmt: skip
     run = functools.partial(

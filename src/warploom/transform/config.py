@@ -47,6 +47,7 @@ class TransformConfig:
         seeds: input seeds of the last stage; None: the workload's.
         timings: network timings, each run with every seed.
         jobs: runs at once; None: one per core.
+        unsafe: run programs of a model or an agent also where this machine has no sandbox.
         backend: who judges the outcome, the emulator in any case: `emulator` alone; `cuda`, this
             machine's GPUs as well; `auto`: they too where all that they need is here.
     """
@@ -73,6 +74,7 @@ class TransformConfig:
     timings: tuple[Timing, ...] = ALL_TIMINGS
     jobs: int | None = None
     backend: str = AUTO
+    unsafe: bool = False
 
     def __post_init__(self) -> None:
         if self.api_type not in API_TYPES:
