@@ -56,7 +56,9 @@ class Frame:
 
     `names` are those that the frame's own text uses, `known` those of the whole trusted program;
     `macros` those that trusted regions define; `functions` those that the trusted program defines;
-    `includes` the headers of the whole program; `pasting` the frame's macros that join tokens.
+    `includes` the headers of the whole program; `pasting` the frame's macros that join tokens;
+    `inside` the names in its regions, `registers` those of its inline assembly, `conditions` what
+    its preprocessor lines test.
     """
 
     names: frozenset[str]
@@ -65,6 +67,9 @@ class Frame:
     functions: frozenset[str]
     includes: frozenset[str]
     pasting: frozenset[str]
+    inside: frozenset[str]
+    registers: frozenset[str]
+    conditions: frozenset[str]
 
 
 def region_refusals(region: Region, frame: Frame) -> Iterator[Refused]:
@@ -76,7 +81,7 @@ def region_refusals(region: Region, frame: Frame) -> Iterator[Refused]:
     yield from _balance(region, scanned)
     yield from _directives(scanned.tokens, frame)
     yield from _names(scanned.tokens, frame)
-    yield from _attributes(scanned.tokens)
+    yield from attribute_refusals(scanned.tokens)
 
 
 def _marker(region: Region) -> Iterator[Refused]:
@@ -233,7 +238,8 @@ def _is_inner(name: str, member: bool) -> bool:
     return name.startswith("_") and (member or name[1:2].isupper())
 
 
-def _attributes(tokens: Sequence[Token]) -> Iterator[Refused]:
+def attribute_refusals(tokens: Sequence[Token]) -> Iterator[Refused]:
+    """Yield each attribute that untrusted text spells and that is not on the list."""
     for at, token in enumerate(tokens):
         if token.text in ("__attribute__", "__declspec"):
             words = _group(tokens, at + 1, "(", ")")
@@ -243,7 +249,9 @@ def _attributes(tokens: Sequence[Token]) -> Iterator[Refused]:
             continue
         for word in words:
             name = word.text.strip("_")
-            if word.kind == "name" and name not in ATTRIBUTES_ALLOWED and _is_first(words, word):
+            if word.trusted or word.kind not in ("name", "string"):
+                continue
+            if name not in ATTRIBUTES_ALLOWED and _is_first(words, word):
                 yield Refused("attribute", f"attribute {word.text} is not allowed", word.line)
 
 
