@@ -13,7 +13,8 @@ TYPES = words(
     """
     size_t ssize_t ptrdiff_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t
     intptr_t uintptr_t intmax_t uintmax_t int_fast32_t uint_fast32_t uint uchar ushort ulong
-    max_align_t nullptr_t wchar_t
+    max_align_t nullptr_t wchar_t memory_order memory_order_relaxed memory_order_acquire
+    memory_order_release memory_order_acq_rel memory_order_seq_cst
     half half2 nv_half nv_half2 nv_bfloat16 nv_bfloat162 __half __half2 __nv_bfloat16
     __nv_bfloat162 dim3 cudaStream_t CUdeviceptr CUstream CUresult CUcontext CUdevice
     cuComplex cuFloatComplex cuDoubleComplex FILE va_list div_t
@@ -31,7 +32,8 @@ _MATH = words(
     erfc erfcf erfinv erfinvf erfcinv erfcinvf tgamma tgammaf lgamma lgammaf hypot hypotf rhypot
     rhypotf norm3d norm3df norm4d norm4df fma fmaf fmax fmaxf fmin fminf fdim fdimf fmod fmodf
     remainder remainderf remquo remquof floor floorf ceil ceilf round roundf trunc truncf rint
-    rintf lrint lrintf llrint llrintf lround lroundf llround llroundf nearbyint nearbyintf ldexp
+    rintf
+    lrint lrintf llrint llrintf lround lroundf llround llroundf nearbyint nearbyintf ldexp
     ldexpf frexp frexpf scalbn scalbnf scalbln ilogb ilogbf logb logbf modf modff copysign
     copysignf nextafter nextafterf nan nanf isnan isinf isfinite isnormal signbit signbitf
     normcdf normcdff normcdfinv normcdfinvf j0 j0f j1 j1f jn y0 y1 yn max min umax umin llmax llmin
@@ -43,17 +45,18 @@ _MEMORY = words("memcpy memset memmove memcmp malloc free")
 # CUDA's device functions that have no leading underscores; see also `RESERVED_ALLOWED`.
 _CUDA_DEVICE = re.compile(
     r"""(?:atomic(?:Add|Sub|Exch|Min|Max|Inc|Dec|CAS|And|Or|Xor)(?:_system|_block)?
-    | make_\w+[1-4] | h(?:exp|exp2|exp10|log|log2|log10|sqrt|rsqrt|rcp|sin|cos|floor|ceil|trunc|rint)
-    | h2(?:exp|exp2|exp10|log|log2|log10|sqrt|rsqrt|rcp|sin|cos|floor|ceil|trunc|rint)
+    | make_\w+[1-4] | make_(?:half|bfloat16)2
+    | h2?(?:exp|exp2|exp10|log|log2|log10|sqrt|rsqrt|rcp|sin|cos|floor|ceil|trunc|rint)
     | cuC(?:add|sub|mul|div|fma|real|imag|abs|onj)f? | make_cu\w*Complex
     | warpSize | threadIdx | blockIdx | blockDim | gridDim)\Z""",
     re.VERBOSE,
 )
-DEVICE_C = _MATH | _MEMORY | words("printf assert")
+DEVICE_C = _MATH | _MEMORY | words("printf assert init")  # init: of cuda::barrier
 
 HOST_C = DEVICE_C | words(
     """
-    fprintf printf puts fputs putchar fputc fflush snprintf vprintf vfprintf vsnprintf sprintf perror
+    fprintf printf puts fputs putchar fputc fflush snprintf vprintf vfprintf vsnprintf sprintf
+    perror
     calloc realloc aligned_alloc posix_memalign memchr strlen strnlen strcmp strncmp strcpy strncpy
     strcat strncat strchr strrchr strstr strdup strerror atoi atol atoll atof strtol strtoll
     strtoul strtoull strtod strtof strtold qsort bsearch rand srand rand_r drand48 srand48 lrand48

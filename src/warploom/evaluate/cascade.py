@@ -11,7 +11,7 @@ It is one function of plain records: it needs no database and no model, and can 
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,9 +30,9 @@ from warploom.emulator.topology import DEFAULT_TOPOLOGY, check_fit
 from warploom.evaluate.benchmark import benchmark
 from warploom.evaluate.evaluation import BENCHMARK, BuildRecord, Evaluation
 from warploom.evaluate.findings import merge
+from warploom.evaluate.free_text import given_by, host_call_findings, no_frame
 from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
-from warploom.evaluate.free_text import given_by, host_call_findings, no_frame
 from warploom.evaluate.legality import check_legality
 from warploom.evaluate.parts import Parts, add, serious, verified
 from warploom.evaluate.plan import (

@@ -117,7 +117,7 @@ class _World:
         yield from self._statements()
 
     def _declared(self, items: Sequence[Declared], names: Identifiers) -> Iterator[Refused]:
-        constants = constants_of(items, names)
+        constants = constants_of(items)
         types = frozenset(
             item.name
             for item in items

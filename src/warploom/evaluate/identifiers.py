@@ -55,13 +55,14 @@ class Identifiers:
             if token.kind != "name":
                 continue
             before = self.text(at - 1)
-            if before in _TAGS or (before == "..." and self.text(at - 2) in ("typename", "class")):
-                yield at, token.text
-            elif before == "using" and self.text(at + 1) == "=":
-                yield at, token.text
-            elif token.text == "typedef":
+            if token.text == "typedef":
                 yield from self._typedef(at)
-            elif before == ")" and self._attributed(at - 1):
+            elif (
+                before in _TAGS
+                or (before == "..." and self.text(at - 2) in ("typename", "class"))
+                or (before == "using" and self.text(at + 1) == "=")
+                or (before == ")" and self._attributed(at - 1))
+            ):
                 yield at, token.text
 
     def _attributed(self, at: int) -> bool:
@@ -201,7 +202,7 @@ class Identifiers:
         return self.text(start - 1) in _STARTS or self.text(start - 1) in _SPECIFIERS
 
     def _further(self, at: int) -> Iterator[tuple[int, str]]:
-        """Yield what else the same statement declares: `int a = 1, *b;`"""
+        """Yield what else the same statement declares, as b in `int a = 1, *b;`."""
         i = at + 1
         while i < len(self.tokens):
             word = self.text(i)

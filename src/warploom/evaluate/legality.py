@@ -16,11 +16,13 @@ from warploom.core.records import Finding, Severity
 from warploom.evaluate.branches import choices
 from warploom.evaluate.declaration_rules import assembly, constructor, new_meaning
 from warploom.evaluate.expanded_rules import Given, expanded_refusals
+from warploom.evaluate.identifiers import Identifiers
 from warploom.evaluate.preprocessed import conditions_of
 from warploom.evaluate.region_rules import (
     Frame,
     Refused,
     Region,
+    header_name,
     region_refusals,
 )
 from warploom.evaluate.scopes import Declared, UnbalancedError, declarations
@@ -28,6 +30,7 @@ from warploom.evaluate.tokens import Token, scan
 from warploom.source.regions import Program, frame_differences, splice
 
 _BRANCHING = ("else", "elif", "elifdef", "elifndef", "if", "ifdef", "ifndef")
+_ENDINGS = frozenset({"exit", "abort"})  # checks of a whole program use them
 _REGISTER = re.compile(r"%([A-Za-z_]\w*)")
 
 
@@ -77,20 +80,22 @@ def refusals(
     program: Program,
     trusted: Program,
     *,
-    own_functions: bool = False,
+    free: bool = False,
     given: Given | None = None,
 ) -> list[Refused]:
     """Return what the regions of `program` hold that is refused, in order of lines.
 
     A refusal that the trusted program's regions earn too, for the same line of text, is inherited
-    and not told. With `own_functions` the program may call its own function by a name that the
-    system uses too (`send`): whether it meant the system's shows among the imports of its build.
+    and not told. The program may call its own function by a name that the system uses too
+    (`send`): whether it meant the system's shows among the imports of its build. `free` says that
+    it is judged as a whole, with the checks of errors that a whole program has.
     """
     given = given or Given()
     frame = frame_of(trusted)
-    if own_functions:
-        own = frozenset(_functions(scan(program.text).tokens))
-        frame = replace(frame, functions=frame.functions | own)
+    own = Identifiers(scan(program.text).tokens).names
+    frame = replace(frame, functions=frame.functions | own)
+    if free:
+        frame = replace(frame, allowed=_ENDINGS)
     found = sorted(_refusals(program, frame, trusted, given), key=lambda item: item.line)
     if not found:
         return []
@@ -150,6 +155,7 @@ def regions_of(program: Program) -> list[Region]:
 
 
 def frame_of(trusted: Program) -> Frame:
+    """Return what the trusted program has."""
     everything = scan(trusted.text).tokens
     regions = regions_of(trusted)
     lines = {line for region in regions for line in region.lines}
@@ -210,7 +216,7 @@ def _defined_macros(tokens: Sequence[Token]) -> Iterator[str]:
 
 def _included(tokens: Sequence[Token]) -> Iterator[str]:
     for words in _directive_words(tokens, "include"):
-        yield "".join(word.text for word in words)
+        yield header_name("".join(word.text for word in words))
 
 
 def _pasting(tokens: Sequence[Token]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from warploom.evaluate.allowed_names import (
     is_plain,
 )
 from warploom.evaluate.identifiers import Identifiers
-from warploom.evaluate.refusals import FORBIDDEN, KEYWORDS, words
+from warploom.evaluate.refusals import FORBIDDEN, FORBIDDEN_CALLS, KEYWORDS, words
 from warploom.evaluate.region_rules import Frame, Refused
 from warploom.evaluate.scopes import Declared
 from warploom.evaluate.tokens import Token
@@ -104,7 +104,8 @@ class NameRules:
         elif name in api_functions() and name not in self.own.names:
             yield from self._api(at, token)
         elif before == "::" and self._text(at - 2) == "std":
-            if name not in STD and name not in self.frame.inside:
+            listed = name in STD or name in self.frame.inside or name in FORBIDDEN
+            if not listed and name not in FORBIDDEN_CALLS:
                 yield _refused(token, f"std::{name}", "is not on the list of what candidates use")
         elif before == "::" and self._qualified(at):
             return
@@ -150,7 +151,7 @@ class NameRules:
         """`threadIdx` and its like may be read; their types are the header's own."""
         before, outer = self._text(at - 1), self._text(at - 2)
         asked = before == "(" and outer in ("sizeof", "decltype", "alignof", "typeid", "noexcept")
-        if (asked and self._text(at + 1) == ")") or before == "&" and outer in ("(", "=", ","):
+        if (asked and self._text(at + 1) == ")") or (before == "&" and outer in ("(", "=", ",")):
             yield _refused(token, token.text, "has another type or address on a GPU")
 
     def _api(self, at: int, token: Token) -> Iterator[Refused]:

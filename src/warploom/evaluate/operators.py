@@ -1,6 +1,7 @@
 """Operators and code at load time: what runs without being called by name."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from warploom.evaluate.allowed_names import CONSTANT, TYPES, VECTOR_TYPE
 from warploom.evaluate.identifiers import Identifiers
@@ -24,9 +25,9 @@ def operator_refusals(item: Declared, own_types: frozenset[str]) -> Iterator[Ref
     """
     if item.kind != "function" or item.level == "class" or item.name != "operator":
         return
-    if any(t.text == "::" and n.text == "operator" for t, n in _pairs(item.tokens)):
+    if any(t.text == "::" and n.text == "operator" for t, n in pairwise(item.tokens)):
         return  # a member, defined outside of its class
-    taken = {name for name in _parameter_types(item.tokens)}
+    taken = set(_parameter_types(item.tokens))
     if not taken & own_types and not any(VECTOR_TYPE.match(name) for name in taken):
         yield Refused(
             "redefinition",
@@ -34,10 +35,6 @@ def operator_refusals(item: Declared, own_types: frozenset[str]) -> Iterator[Ref
             item.line,
             hint="let one operand be a class that the region defines, or write a function",
         )
-
-
-def _pairs(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
-    return zip(tokens, tokens[1:], strict=False)
 
 
 def _parameter_types(tokens: Sequence[Token]) -> Iterator[str]:
@@ -72,12 +69,14 @@ def initialiser_refusals(
         return
     if item.level == "class" and "inline" not in texts:
         return
-    starts = [i for i, text in enumerate(texts) if text in ("=", "{")]
-    if not starts:
-        return
-    for at in range(starts[0] + 1, len(texts)):
-        token = item.tokens[at]
-        if token.kind != "name" or _is_constant(texts, at, names, constants):
+    depth, value = 0, False
+    for at, token in enumerate(item.tokens):
+        if token.text in ("=", "{", "(") and depth == 0:
+            value = value or token.text != "("
+        elif token.text == "," and depth == 0:
+            value = False  # the next declarator
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if not value or token.kind != "name" or _is_constant(texts, at, names, constants):
             continue
         yield Refused(
             "static-constructor",
@@ -106,18 +105,18 @@ def _is_constant(
     return texts[at - 1] == "::" and word in ("nullptr_t", "size_t")
 
 
-def constants_of(items: Sequence[Declared], names: Identifiers) -> frozenset[str]:
+def constants_of(items: Sequence[Declared]) -> frozenset[str]:
     """Return names that mean constants without code: enumerators, constexpr, functions."""
     found: set[str] = set()
     for item in items:
         enumerator = item.kind == "type" and len(item.tokens) == 1
         fixed = item.kind == "variable" and item.has("constexpr", "const")
-        if enumerator or item.kind == "function" or (fixed and _is_plain(item, names)):
+        if enumerator or item.kind == "function" or (fixed and _is_plain(item)):
             found.add(item.name)
     return frozenset(found)
 
 
-def _is_plain(item: Declared, names: Identifiers) -> bool:
+def _is_plain(item: Declared) -> bool:
     """Whether a constant has a type without conversions of its own."""
     first = next(
         (

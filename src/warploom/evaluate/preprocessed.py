@@ -24,13 +24,10 @@ from warploom.toolchain.compilers import find_compiler
 _BEGIN = ("if", "ifdef", "ifndef")
 _NEXT = ("elif", "elifdef", "elifndef")
 _MOST_WORLDS = 8
-# What the code of `transform` asks of NCCL's version: an agent's program may keep it.
-GENERATED = frozenset(
-    {
-        "if NCCL_VERSION_CODE >= NCCL_VERSION ( 2 , 30 , 5 )",
-        "if NCCL_VERSION_CODE >= NCCL_VERSION ( 2 , 29 , 7 )",
-        "ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER",
-    }
+# What any program may ask of NCCL: a candidate is judged for one version, and nvcc sees the same.
+VERSION = re.compile(
+    r"if NCCL_VERSION_CODE (?:>=|<) (?:NCCL_VERSION \( \d+ , \d+ , \d+ \)|\d+)\Z"
+    r"|ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER\Z"
 )
 _NEXT_WORLD = "wl_next_world"
 _OURS = "wlq_"  # keeps the compiler from expanding what is its own
@@ -57,8 +54,11 @@ class Worlds:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is given: `defines` of the build, `headers` of the user's by name, `is_system` tells
-    macros that a header may define, `conditions` are those of the trusted program."""
+    """What is given.
+
+    `defines` are the build's, `headers` the user's by name, `is_system` tells macros that a header
+    may define, `conditions` are those of the trusted program.
+    """
 
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -246,7 +246,7 @@ class _Pass:
     def _holds(self, line: Line) -> bool:
         """Return whether a condition holds in this world."""
         key = condition_text(line.keyword, line.words)
-        literal = key in self.known.conditions or key in GENERATED
+        literal = key in self.known.conditions or VERSION.match(key) is not None
         try:
             return holds(line.keyword, line.words, self.expander, self.known.is_system)
         except OpenError as error:

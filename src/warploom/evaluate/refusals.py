@@ -91,7 +91,7 @@ TELLING = words(
 ATTRIBUTES_ALLOWED = words(
     """
     aligned always_inline noinline unused maybe_unused nodiscard likely unlikely fallthrough
-    packed hot cold flatten pure const gnu nv_diag_suppress
+    packed hot cold flatten pure const gnu nv_diag_suppress noreturn deprecated
     """
 )
 

@@ -70,6 +70,7 @@ class Frame:
     inside: frozenset[str]
     registers: frozenset[str]
     conditions: frozenset[str]
+    allowed: frozenset[str] = frozenset()  # although the lists forbid them
 
 
 def region_refusals(region: Region, frame: Frame) -> Iterator[Refused]:
@@ -132,7 +133,7 @@ def _directives(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
             shown = f"#{token.text}" if token.text else "an empty directive"
             yield Refused("forbidden-directive", f"{shown} is not allowed in a region", token.line)
         elif token.text == "include":
-            header = "".join(word.text for word in words)
+            header = header_name("".join(word.text for word in words))
             if header not in frame.includes:
                 yield Refused(
                     "forbidden-include",
@@ -147,6 +148,13 @@ def _directives(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
                 )
         elif token.text in ("define", "undef") and words:
             yield from _macro(words, frame)
+
+
+def header_name(name: str) -> str:
+    """Return `<cuda.h>` for `"cuda.h"`: those of CUDA, NCCL and MPI are ours in either spelling."""
+    plain = name.strip('"')
+    ours = plain.startswith(("cuda", "nccl", "mpi.h", "cooperative_groups"))
+    return f"<{plain}>" if plain != name and ours else name
 
 
 def _rest_of_line(tokens: Sequence[Token], at: int) -> list[Token]:
@@ -200,7 +208,7 @@ def _names(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
 def _name(token: Token, before: str, after: str, frame: Frame) -> Iterator[Refused]:
     name, line = token.text, token.line
     member = before in (".", "->")
-    if name in FORBIDDEN and not member:
+    if name in FORBIDDEN and not member and name not in frame.allowed:
         yield Refused(
             "forbidden-call", f"{name} {FORBIDDEN[name]}: no kernel or pipeline needs it", line
         )
@@ -224,7 +232,7 @@ def _is_used(name: str, before: str, after: str, frame: Frame) -> bool:
 
     What slips through as an overload shows among the imports of the build (`imports`).
     """
-    own = name in frame.functions and before not in ("::", "&")
+    own = name in frame.functions and before != "::"
     return not own and (after == "(" or before in ("::", "&"))
 
 

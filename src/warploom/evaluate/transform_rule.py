@@ -35,16 +35,19 @@ _HOST_MOVES = words(
     "cudaMemcpy3DPeerAsync cudaDeviceEnablePeerAccess cudaIpcGetMemHandle cudaIpcOpenMemHandle "
     "cuMemcpyPeer cuMemcpyPeerAsync"
 )
-_HEADERS = words(
-    "<nccl_device.h> <nccl.h> <cuda_runtime.h> <cuda_runtime_api.h> <mpi.h> <algorithm> <array> "
-    "<atomic> <bit> <bitset> <cassert> <cctype> <cfloat> <climits> <cmath> <complex> <cstddef> "
-    "<cstdint> <cstdio> <cstdlib> <cstring> <deque> <functional> <initializer_list> <iomanip> "
-    "<iostream> <iterator> <limits> <list> <map> <memory> <numeric> <optional> <ostream> <queue> "
-    "<random> <set> <sstream> <stack> <stdexcept> <string> <string_view> <thread> <tuple> "
-    "<type_traits> <unordered_map> <unordered_set> <utility> <variant> <vector> "
-    "<assert.h> <float.h> <limits.h> <math.h> <stdbool.h> <stddef.h> <stdint.h> <stdio.h> "
-    "<stdlib.h> <string.h> <cooperative_groups.h> <cooperative_groups/reduce.h> <cuda_bf16.h> "
-    "<cuda_fp16.h> <cuda/atomic> <cuda/barrier> <cuda/std/atomic>"
+_HEADERS = words(  # none of them touches files or processes
+    """
+    <nccl_device.h> <nccl.h> <cuda_runtime.h> <cuda_runtime_api.h> <mpi.h> <algorithm> <array>
+    <atomic> <bit> <bitset> <cassert> <cctype> <cfloat> <climits> <cmath> <complex>
+    <condition_variable> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring> <deque> <functional>
+    <initializer_list> <iomanip> <iostream> <iterator> <limits> <list> <map> <memory> <mutex>
+    <new> <numeric> <optional> <ostream> <queue> <random> <set> <sstream> <stack> <stdexcept>
+    <string> <string_view> <thread> <tuple> <type_traits> <unordered_map> <unordered_set>
+    <utility> <variant> <vector> <assert.h> <float.h> <limits.h> <math.h> <stdbool.h> <stddef.h>
+    <stdint.h> <stdio.h> <stdlib.h> <string.h> <cooperative_groups.h>
+    <cooperative_groups/reduce.h> <cuda_bf16.h> <cuda_fp16.h> <cuda/atomic> <cuda/barrier>
+    <cuda/std/atomic>
+    """
 )
 
 
@@ -102,7 +105,7 @@ def text_findings(
         for item in refusals(
             _as_region(candidate),
             _as_region(trusted, _HEADERS),
-            own_functions=True,
+            free=True,
             given=given,
         )
     ]
