@@ -214,6 +214,13 @@ def eval_command(
             "--timeline", metavar="FILE", help="Write what ran when, as JSON for Perfetto."
         ),
     ] = None,
+    trust_candidate: Annotated[
+        bool,
+        typer.Option(
+            "--trust-candidate",
+            help="The candidate is your own: where it keeps no frame, level 0 takes its text.",
+        ),
+    ] = False,
     backend: Backend = "emulator",
     as_json: AsJson = False,
 ) -> int:
@@ -247,6 +254,7 @@ def eval_command(
         level=level,
         topology=topology,
         timeline=timeline,
+        trust_candidate=trust_candidate,
         as_json=as_json,
     )
 

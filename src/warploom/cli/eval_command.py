@@ -35,6 +35,7 @@ def run_eval(
     level: int | None,
     topology: str | None,
     timeline: Path | None,
+    trust_candidate: bool,
     as_json: bool,
 ) -> int:
     """Judge one candidate and print the evaluation; returns the exit code."""
@@ -53,6 +54,7 @@ def run_eval(
             level=level,
             jobs=choices.jobs,
             topology=machine,
+            trust_candidate=trust_candidate,
             on_progress=on_progress,
         )
     if timeline is not None and result.benchmark is not None:

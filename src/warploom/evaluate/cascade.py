@@ -11,7 +11,7 @@ It is one function of plain records: it needs no database and no model, and can 
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +30,7 @@ from warploom.emulator.topology import DEFAULT_TOPOLOGY, check_fit
 from warploom.evaluate.benchmark import benchmark
 from warploom.evaluate.evaluation import BENCHMARK, BuildRecord, Evaluation
 from warploom.evaluate.findings import merge
+from warploom.evaluate.free_text import given_by, host_call_findings, no_frame
 from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
 from warploom.evaluate.legality import check_legality
@@ -48,7 +49,6 @@ from warploom.evaluate.runs import record
 from warploom.evaluate.survey import Survey, nccl_version, survey
 from warploom.evaluate.transform_rule import (
     TransformRule,
-    call_findings,
     text_findings,
     traffic_findings,
 )
@@ -72,6 +72,7 @@ def evaluate(
     timings: Sequence[Timing] = ALL_TIMINGS,
     jobs: int | None = None,
     topology: Topology | None = None,
+    trust_candidate: bool = False,
     on_progress: ProgressCallback = ignore_progress,
 ) -> Evaluation:
     """Judge a candidate.
@@ -81,8 +82,8 @@ def evaluate(
         workload: what it is to do, or the path of that.
         level: the last level to run: 0 legality, 1 build, 2 verify, 3 benchmark, 4 score.
         frame: the trusted program whose frame the candidate must keep. Default: the workload's
-            program if it has mutable regions; without any, the candidate's whole text is taken
-            and level 0 has nothing to hold it to, which the evaluation says.
+            program if it has mutable regions; without any, the candidate's whole text is taken,
+            which the evaluation says, and judged as a mutable region is.
         rule: what else holds for a candidate that rewrites the whole program.
         reference: the program that says what is right; default: the workload's.
         nccl: NCCL version whose rules hold; default: the workload's, or the newest at hand.
@@ -91,6 +92,8 @@ def evaluate(
         timings: network timings, each run with every seed.
         jobs: runs at once; default: one per core.
         topology: the machine whose time levels 3 and 4 model; default: the packaged h200-8.
+        trust_candidate: the candidate is the user's own program: where it has no frame to keep,
+            its text is not judged at level 0, which the evaluation says.
         on_progress: told of each finished step.
 
     Raises:
@@ -109,8 +112,9 @@ def evaluate(
         check_fit(machine, task.ranks, task.lsa_size)
     with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
         judge = _Judge(
-            task, trusted_task, rule, nccl, nvcc, jobs, on_progress, Path(folder), machine
-        )
+            task, trusted_task, rule, nccl, nvcc, jobs, on_progress, Path(folder), machine,
+            trust_candidate=trust_candidate,
+        )  # fmt: skip
         plan = verify_plan(count, timings)
         parts, path = judge.cascade(candidate, frame, level, plan)
     return judge.evaluation(parts, path, plan, time.monotonic() - started)
@@ -163,8 +167,11 @@ class _Judge:
         on_progress: ProgressCallback,
         folder: Path,
         topology: Topology | None = None,
+        *,
+        trust_candidate: bool = False,
     ) -> None:
         self.topology = topology
+        self.trust_candidate = trust_candidate
         self.task = task
         self.trusted = trusted
         self.rule = rule
@@ -215,37 +222,36 @@ class _Judge:
         given = None if isinstance(candidate, Program) else require_file(Path(candidate))
         program = candidate if isinstance(candidate, Program) else read_program(Path(candidate))
         trusted = frame or frame_of(self.task)
-        if trusted is None and self.rule is not None:
-            path = given or self._write(program)
-            return Parts(0, (tuple(self._transform_findings(program, path)),)), path
         if trusted is None:
-            note = Finding(
-                kind="no-frame",
-                severity=Severity.WARNING,
-                message="the trusted program has no mutable regions: the candidate's whole text "
-                "is taken, and only what it computes is judged",
-            )
-            return Parts(0, ((note,),)), given or self._write(program)
+            return self._free(program, given)
         self.frame = trusted
-        legality = check_legality(program, trusted, str(program.path))
+        legality = check_legality(
+            program, trusted, str(program.path), given_by(self.task, self.nccl)
+        )
         parts = Parts(0, (legality.findings,))
         if legality.program is None or (given and legality.program.text == program.text):
             return parts, given or self._write(program)
         return parts, self._write(legality.program)
 
-    def _transform_findings(self, program: Program, path: Path) -> Iterator[Finding]:
-        """Judge the text of a program that was rewritten as a whole."""
-        rule, name = self.rule, str(program.path)
-        assert rule is not None
-        yield from text_findings(program, read_program(self.task.program), rule, name)
-        try:
-            reports = survey(self.task, nccl=self.nccl, program=path).reports
-        except BadInputError as error:
-            yield Finding(
-                "build", Severity.ERROR, error.message, error.hint, error.file, error.line
-            )
-            return
-        yield from call_findings(reports, rule, name)
+    def _free(self, program: Program, given: Path | None) -> tuple[Parts, Path]:
+        """Level 0 of a program that keeps no frame: all of its text is judged, or none."""
+        found = [no_frame(self.trust_candidate)] if self.rule is None else []
+        if not self._is_untrusted():
+            path = given or self._write(program)
+        else:
+            # A copy: headers beside the candidate are its own, those of the workload are trusted.
+            path = self._write(program)
+            rule = self.rule or TransformRule(None, untrusted=True)
+            trusted = read_program(self.task.program)
+            name = str(program.path)
+            found += text_findings(program, trusted, rule, name, given_by(self.task, self.nccl))
+        if self.rule is not None:
+            found += host_call_findings(self.task, self.nccl, path, self.rule, str(program.path))
+        return Parts(0, (tuple(found),)), path
+
+    def _is_untrusted(self) -> bool:
+        """Whether nobody vouches for the text of a program without a frame."""
+        return self.rule.untrusted if self.rule is not None else not self.trust_candidate
 
     def _write(self, program: Program, name: str = "") -> Path:
         path = self.folder / (name or self.task.program.name)
@@ -282,7 +288,7 @@ class _Judge:
 
     def _forbidden_imports(self, program: EmulatorBuild) -> list[Finding]:
         trusted_text = self.frame
-        if trusted_text is None and self.rule is not None and self.rule.untrusted:
+        if trusted_text is None and self._is_untrusted():
             trusted_text = read_program(self.task.program)
         if trusted_text is None:
             return []

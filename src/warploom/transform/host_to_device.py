@@ -140,6 +140,7 @@ class HostToDeviceTransformer:
             seeds=self.config.seeds if last else 1,
             timings=self.config.timings if last else _STAGE_A_TIMINGS,
             jobs=self.config.jobs,
+            trust_candidate=trusted,
             on_progress=self.on_progress,
         )
 
