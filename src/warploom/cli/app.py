@@ -37,6 +37,7 @@ from warploom.cli.parameters import (
     Ranks,
     Seconds,
     Seeds,
+    SeedsFrom,
     Sources,
     Target,
 )
@@ -183,6 +184,7 @@ def eval_command(
     includes: Includes = None,
     lsa_size: LsaSize = None,
     seeds: Seeds = None,
+    inputs: SeedsFrom = None,
     nccl: Nccl = None,
     timeout: Seconds = None,
     memory: Memory = None,
@@ -246,6 +248,7 @@ def eval_command(
         level=level,
         topology=topology,
         timeline=timeline,
+        inputs=inputs,
         as_json=as_json,
     )
 
@@ -270,6 +273,7 @@ def transform(
     includes: Includes = None,
     lsa_size: LsaSize = None,
     seeds: Seeds = None,
+    inputs: SeedsFrom = None,
     nccl: Nccl = None,
     timeout: Seconds = None,
     jobs: Jobs = None,
@@ -317,9 +321,9 @@ def transform(
     ask = TransformAsk(
         target=None if target is None else str(target), out=None if folder is None else str(folder),
         api=api, ranks=ranks, defines=tuple(defines or ()),
-        includes=tuple(map(str, includes or ())), lsa_size=lsa_size, seeds=seeds, nccl=nccl,
-        timeout=timeout, jobs=jobs, one_stage=one_stage, no_nvcc=no_nvcc, no_markers=no_markers,
-        no_warmup=no_warmup, proposer=proposer, models=tuple(models or ()),
+        includes=tuple(map(str, includes or ())), lsa_size=lsa_size, seeds=seeds,
+        seeds_from=inputs, nccl=nccl, timeout=timeout, jobs=jobs, one_stage=one_stage,
+        no_nvcc=no_nvcc, no_markers=no_markers, no_warmup=no_warmup, proposer=proposer, models=tuple(models or ()),
         judge_model=judge_model, no_judge=no_judge, agent=agent, agent_seconds=agent_seconds,
         agent_steps=agent_steps, agent_env=tuple(agent_env or ()), max_cost=max_cost,
         max_tokens=max_tokens, max_requests=max_requests, max_seconds=max_seconds, price=price,

@@ -18,6 +18,7 @@ from warploom.evaluate.evaluation import (
     OutputComparison,
 )
 from warploom.evaluate.modelled import Benchmark
+from warploom.evaluate.secret_seeds import seeds_from
 
 
 def run_eval(
@@ -28,6 +29,7 @@ def run_eval(
     level: int | None,
     topology: str | None,
     timeline: Path | None,
+    inputs: str | None = None,
     as_json: bool,
 ) -> int:
     """Judge one candidate and print the evaluation; returns the exit code."""
@@ -44,6 +46,7 @@ def run_eval(
             workload,
             level=level,
             jobs=choices.jobs,
+            inputs=None if inputs is None else seeds_from(inputs),
             topology=machine,
             on_progress=on_progress,
         )
@@ -74,6 +77,8 @@ def print_evaluation(result: Evaluation) -> None:
         out(f"runs: {made}{rest}, happens-before check on, sandbox: {result.sandbox}")
         said = result.printed_verdict or "nothing"
         out(f"the program said of itself: {said} (recorded, not believed)")
+        seeds = ",".join(map(str, result.seeds))
+        out(f"seeds: {seeds}, drawn for this evaluation (--seeds-from repeats it)")
     if result.benchmark is not None:
         _print_time(result, result.benchmark)
     word = paint("passed", "ok") if result.passed else paint("failed", "error")

@@ -16,6 +16,7 @@ from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
 from warploom.core.records import Json
+from warploom.evaluate.secret_seeds import seeds_from
 from warploom.evaluate.workload import Workload
 from warploom.llm import Budget, LLMSettings, Price
 from warploom.llm.names import parse_model
@@ -42,6 +43,7 @@ class TransformAsk:
     includes: tuple[str, ...] = ()
     lsa_size: int | None = None
     seeds: int | None = None
+    seeds_from: str | None = None
     nccl: str | None = None
     timeout: float | None = None
     jobs: int | None = None
@@ -111,6 +113,7 @@ class TransformAsk:
             agent=self._agent_options(),
             jobs=self.jobs,
             backend=self.backend,
+            inputs=None if self.seeds_from is None else seeds_from(self.seeds_from),
         )
         tries = self.attempts
         if tries is None:

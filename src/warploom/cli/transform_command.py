@@ -113,6 +113,7 @@ def _print_proof(evaluation: Evaluation) -> None:
         f"({seeds} seeds x {timings}), {evaluation.ranks} ranks, NCCL {evaluation.nccl} rules, "
         "happens-before check on"
     )
+    out(f"  seeds {','.join(map(str, evaluation.seeds))} (--seeds-from repeats them)")
     for item in evaluation.comparisons:
         word = paint("match", "ok") if item.passed else paint("differ", "error")
         weak = f"; {item.weak} in the reference: this proves little" if item.weak else ""

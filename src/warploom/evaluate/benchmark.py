@@ -23,7 +23,7 @@ from warploom.evaluate.workload import Workload
 
 def timed_plan(plan: Sequence[RunSpec], args: Sequence[str]) -> tuple[RunSpec, ...]:
     """Return the runs to time: each input once, where the seed changes the input."""
-    seeds = sorted({spec.seed for spec in plan})
+    seeds = list(dict.fromkeys(spec.seed for spec in plan))
     if not any("{seed}" in arg for arg in args):
         seeds = seeds[:1]
     return tuple(RunSpec(seed, Timing.EAGER) for seed in seeds)

@@ -45,6 +45,7 @@ from warploom.evaluate.printed import printed_verdict
 from warploom.evaluate.reading import frame_of, read_program
 from warploom.evaluate.reference import Reference, reference_for
 from warploom.evaluate.runs import record
+from warploom.evaluate.secret_seeds import draw_seeds, require_seeds
 from warploom.evaluate.survey import Survey, nccl_version, survey
 from warploom.evaluate.transform_rule import (
     TransformRule,
@@ -53,7 +54,7 @@ from warploom.evaluate.transform_rule import (
     traffic_findings,
 )
 from warploom.evaluate.verify import verify
-from warploom.evaluate.workload import Workload, check_seeds, load_target, require_file
+from warploom.evaluate.workload import Workload, load_target, require_file
 from warploom.source.regions import Program
 from warploom.toolchain.nvcc import NvccResult, compile_gate
 
@@ -69,6 +70,7 @@ def evaluate(
     nccl: str | None = None,
     nvcc: bool = True,
     seeds: int | None = None,
+    inputs: Sequence[int] | None = None,
     timings: Sequence[Timing] = ALL_TIMINGS,
     jobs: int | None = None,
     topology: Topology | None = None,
@@ -87,7 +89,8 @@ def evaluate(
         reference: the program that says what is right; default: the workload's.
         nccl: NCCL version whose rules hold; default: the workload's, or the newest at hand.
         nvcc: whether to compile with nvcc too, where it is found.
-        seeds: input seeds 0 to `seeds` - 1; default: the workload's.
+        seeds: how many secret seeds to draw; default: the workload's.
+        inputs: these seeds instead, to repeat an evaluation.
         timings: network timings, each run with every seed.
         jobs: runs at once; default: one per core.
         topology: the machine whose time levels 3 and 4 model; default: the packaged h200-8.
@@ -102,7 +105,7 @@ def evaluate(
     task = workload if isinstance(workload, Workload) else load_target(workload)
     trusted_task = replace(task, program=require_file(reference)) if reference else task
     count = task.seeds if seeds is None else seeds
-    check_seeds(count)
+    drawn = draw_seeds(count) if inputs is None else require_seeds(inputs)
     machine = None
     if level >= BENCHMARK:
         machine = topology or find_topology(DEFAULT_TOPOLOGY)
@@ -111,7 +114,7 @@ def evaluate(
         judge = _Judge(
             task, trusted_task, rule, nccl, nvcc, jobs, on_progress, Path(folder), machine
         )
-        plan = verify_plan(count, timings)
+        plan = verify_plan(drawn, timings)
         parts, path = judge.cascade(candidate, frame, level, plan)
     return judge.evaluation(parts, path, plan, time.monotonic() - started)
 
@@ -191,7 +194,7 @@ class _Judge:
         if level >= 2:  # a broken reference must be told before the candidate is blamed
             reference = reference_for(
                 self.trusted,
-                sorted({spec.seed for spec in plan}),
+                list(dict.fromkeys(spec.seed for spec in plan)),
                 nccl=self.nccl,
                 jobs=self.jobs,
                 on_progress=self.on_progress,
@@ -380,6 +383,7 @@ class _Judge:
             ranks=self.task.ranks,
             lsa_size=self.task.lsa_size,
             planned=len(plan),
+            seeds=tuple(dict.fromkeys(spec.seed for spec in plan)),
             sandbox=outcomes[0].sandbox if outcomes else "",
             program=Path(self.written.get(str(path), str(path))),
             reference=self.trusted.program,

@@ -65,6 +65,7 @@ class Evaluation:
     that it and all before it passed. `printed_verdict` and the runs' exit codes are the program's
     own words: a printed PASS means nothing, a non-zero exit code fails. `frame` is "kept" where
     the candidate contributed its regions only, "free" where its whole text was taken.
+    `seeds` were drawn for this evaluation: `--seeds-from` repeats it.
     `time_source` is "modelled" where `benchmark` holds the emulator's modelled time, else "none".
     """
 
@@ -82,6 +83,7 @@ class Evaluation:
     ranks: int
     lsa_size: int | None
     planned: int
+    seeds: tuple[int, ...]
     sandbox: str
     program: Path
     reference: Path

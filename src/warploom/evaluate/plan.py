@@ -92,9 +92,11 @@ def check_plan(effort: Effort, seeds: int, asked: int | None = None) -> Batches:
     return (first, (eager, *random[:start]), *further)
 
 
-def verify_plan(seeds: int, timings: Sequence[Timing] = ALL_TIMINGS) -> tuple[RunSpec, ...]:
+def verify_plan(
+    seeds: Sequence[int], timings: Sequence[Timing] = ALL_TIMINGS
+) -> tuple[RunSpec, ...]:
     """Return every seed with every timing, seed by seed: each seed brings other inputs."""
-    return tuple(RunSpec(seed, timing) for seed in range(seeds) for timing in timings)
+    return tuple(RunSpec(seed, timing) for seed in seeds for timing in timings)
 
 
 def worker_count(jobs: int | None, runs: int) -> int:
