@@ -20,6 +20,12 @@ from warploom.evaluate.evaluation import (
 from warploom.evaluate.modelled import Benchmark
 from warploom.evaluate.secret_seeds import seeds_from
 
+SPOILED = {
+    "values": "altering what moves between ranks changes the outputs as in the reference",
+    "elements": "altering what moves between ranks changes the same outputs as in the reference",
+}
+"""What the forms of `Evaluation.dependence` mean."""
+
 
 def run_eval(
     candidate: Path,
@@ -77,6 +83,8 @@ def print_evaluation(result: Evaluation) -> None:
         out(f"runs: {made}{rest}, happens-before check on, sandbox: {result.sandbox}")
         said = result.printed_verdict or "nothing"
         out(f"the program said of itself: {said} (recorded, not believed)")
+        if result.dependence:
+            out(f"spoil runs: {SPOILED[result.dependence]}")
         seeds = ",".join(map(str, result.seeds))
         out(f"seeds: {seeds}, drawn for this evaluation (--seeds-from repeats it)")
     if result.benchmark is not None:

@@ -28,10 +28,12 @@ from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorBuild, Topology, build, find_topology
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, check_fit
 from warploom.evaluate.benchmark import benchmark
+from warploom.evaluate.dependence import Pair, Spoiler, judge_dependence
 from warploom.evaluate.evaluation import BENCHMARK, BuildRecord, Evaluation
 from warploom.evaluate.findings import merge
 from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
+from warploom.evaluate.iterations import kept_findings, work_findings
 from warploom.evaluate.legality import check_legality
 from warploom.evaluate.parts import Parts, add, serious, verified
 from warploom.evaluate.plan import (
@@ -40,11 +42,12 @@ from warploom.evaluate.plan import (
     ProgressCallback,
     ignore_progress,
     verify_plan,
+    with_clock,
 )
 from warploom.evaluate.printed import printed_verdict
 from warploom.evaluate.reading import frame_of, read_program
 from warploom.evaluate.reference import Reference, reference_for
-from warploom.evaluate.runs import record
+from warploom.evaluate.runs import machine_for, record
 from warploom.evaluate.secret_seeds import draw_seeds, require_seeds
 from warploom.evaluate.survey import Survey, nccl_version, survey
 from warploom.evaluate.transform_rule import (
@@ -53,7 +56,7 @@ from warploom.evaluate.transform_rule import (
     text_findings,
     traffic_findings,
 )
-from warploom.evaluate.verify import verify
+from warploom.evaluate.verify import Verification, verify
 from warploom.evaluate.workload import Workload, load_target, require_file
 from warploom.source.regions import Program
 from warploom.toolchain.nvcc import NvccResult, compile_gate
@@ -115,6 +118,8 @@ def evaluate(
             task, trusted_task, rule, nccl, nvcc, jobs, on_progress, Path(folder), machine
         )
         plan = verify_plan(drawn, timings)
+        if machine_for(task) is not None:
+            plan = with_clock(plan)
         parts, path = judge.cascade(candidate, frame, level, plan)
     return judge.evaluation(parts, path, plan, time.monotonic() - started)
 
@@ -177,6 +182,7 @@ class _Judge:
         self.on_progress = on_progress
         self.folder = folder
         self.frame: Program | None = None
+        self.dependence = ""
         self.written: dict[str, str] = {}  # paths that we wrote, and what their text is called
 
     def cascade(
@@ -200,7 +206,8 @@ class _Judge:
                 on_progress=self.on_progress,
             )
         with ThreadPoolExecutor(max_workers=1) as pool:
-            spec = self.task.build_spec(self.nccl, path)
+            # The text that is timed is the one that is verified, to the last operation.
+            spec = replace(self.task.build_spec(self.nccl, path), timed=True)
             parts, built = self._emulator_build(parts, spec)
             if built is None:
                 return parts, path
@@ -290,7 +297,7 @@ class _Judge:
         if trusted_text is None:
             return []
         path = self._write(trusted_text, f"trusted-{self.task.program.name}")
-        trusted = build(self.task.build_spec(self.nccl, path))
+        trusted = build(replace(self.task.build_spec(self.nccl, path), timed=True))
         return import_findings(program.imports, trusted.imports, str(program.spec.program))
 
     def _gate(self, spec: BuildSpec) -> NvccResult | WarploomError:
@@ -330,11 +337,32 @@ class _Judge:
         result = verify(
             program, facts, reference, plan, jobs=self.jobs, on_progress=self.on_progress
         )
+        behaviour = ()
+        if result.passed:
+            behaviour = self._behaviour(program, facts, reference, result, plan)
         traffic = (
             traffic_findings(result.outcomes, reference.traffic, self.rule) if self.rule else []
         )
-        found = (*parts.findings, *result.findings, *traffic)
+        found = (*parts.findings, *result.findings, *traffic, behaviour)
         return replace(parts, level=2, findings=found, verification=result)
+
+    def _behaviour(
+        self,
+        program: EmulatorBuild,
+        facts: Survey,
+        reference: Reference,
+        result: Verification,
+        plan: Sequence[RunSpec],
+    ) -> tuple[Finding, ...]:
+        """Return what spoil runs and counters say of a candidate whose results are right."""
+        outcomes = dict(zip(plan, result.outcomes, strict=True))
+        spoiler = Spoiler(reference, Pair(program, facts), self.jobs, self.on_progress)
+        seed = plan[-1].seed
+        shown = judge_dependence(spoiler, outcomes, seed)
+        self.dependence = shown.form
+        work = tuple(work_findings(outcomes, reference.stats))
+        kept = () if work else tuple(kept_findings(spoiler, outcomes, seed))
+        return (*shown.findings, *work, *kept)
 
     def _benchmark(
         self,
@@ -347,9 +375,11 @@ class _Judge:
     ) -> Parts:
         """Levels 3 and 4: modelled time, of the candidate and of the trusted program."""
         assert self.topology is not None
+        assert parts.verification is not None
         timed, wrong = benchmark(
             spec, self.trusted.build_spec(self.nccl), facts, reference, plan, self.topology,
-            jobs=self.jobs, on_progress=self.on_progress,
+            verified=dict(zip(plan, parts.verification.outcomes, strict=True)), jobs=self.jobs,
+            on_progress=self.on_progress,
         )  # fmt: skip
         reached = level if timed else BENCHMARK
         findings = (*parts.findings, wrong)
@@ -383,6 +413,7 @@ class _Judge:
             ranks=self.task.ranks,
             lsa_size=self.task.lsa_size,
             planned=len(plan),
+            dependence=self.dependence,
             seeds=tuple(dict.fromkeys(spec.seed for spec in plan)),
             sandbox=outcomes[0].sandbox if outcomes else "",
             program=Path(self.written.get(str(path), str(path))),

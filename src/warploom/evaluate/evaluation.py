@@ -66,6 +66,8 @@ class Evaluation:
     own words: a printed PASS means nothing, a non-zero exit code fails. `frame` is "kept" where
     the candidate contributed its regions only, "free" where its whole text was taken.
     `seeds` were drawn for this evaluation: `--seeds-from` repeats it.
+    `dependence` says in which form spoil runs showed that the outputs depend on communication as
+    the reference's do: "values", "elements", or "" (`evaluate/dependence.py`).
     `time_source` is "modelled" where `benchmark` holds the emulator's modelled time, else "none".
     """
 
@@ -84,6 +86,7 @@ class Evaluation:
     lsa_size: int | None
     planned: int
     seeds: tuple[int, ...]
+    dependence: str
     sandbox: str
     program: Path
     reference: Path

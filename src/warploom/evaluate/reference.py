@@ -4,7 +4,7 @@ Nothing of it is kept on disk, where a program could find the answers or leave o
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warploom.core.errors import BadInputError
 from warploom.core.records import RunSpec, Timing, Verdict
@@ -23,7 +23,7 @@ Samples = Mapping[Key, Sample]
 class Reference:
     """What the trusted program says is right: its read-backs for each input seed.
 
-    `traffic` is how its data went from rank to rank, for each seed.
+    `traffic` is how its data went from rank to rank, for each seed; `stats` are all counters.
     """
 
     workload: Workload
@@ -31,6 +31,7 @@ class Reference:
     build: EmulatorBuild
     samples: Mapping[int, Samples]
     traffic: Mapping[int, Traffic]
+    stats: Mapping[int, Mapping[str, float]]
 
 
 def reference_for(
@@ -50,20 +51,22 @@ def reference_for(
         BadInputError: the trusted program itself fails, or reads nothing back.
     """
     facts = survey(workload, nccl=nccl)
-    program = build(workload.build_spec(facts.nccl))
+    program = build(replace(workload.build_spec(facts.nccl), timed=True))
     found = _run(program, workload, facts, seeds, jobs, on_progress)
     samples = {seed: select(kept.samples, workload.outputs) for seed, kept in found.items()}
     traffic = {seed: kept.traffic for seed, kept in found.items()}
     _require_outputs(workload, samples)
-    return Reference(workload, facts, program, samples, traffic)
+    stats = {seed: kept.stats for seed, kept in found.items()}
+    return Reference(workload, facts, program, samples, traffic, stats)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """One run: its read-backs and its traffic."""
+    """One run: its read-backs, its traffic and its counters."""
 
     samples: tuple[Sample, ...]
     traffic: Traffic
+    stats: Mapping[str, float]
 
 
 def recheck(reference: Reference, seed: int) -> Samples:
@@ -94,7 +97,7 @@ def _run(
     for seed, outcome in zip(seeds, outcomes, strict=True):
         _require_success(workload, outcome, seed)
     return {
-        seed: _Kept(label(outcome.readbacks, facts.sites), Traffic.of(outcome.stats))
+        seed: _Kept(label(outcome.readbacks, facts.sites), Traffic.of(outcome.stats), outcome.stats)
         for seed, outcome in zip(seeds, outcomes, strict=True)
     }
 
