@@ -98,6 +98,18 @@ class Spoiler:
             if key in got
         }
 
+    def untouched(self, base: _Samples, run: EmulatorRun, facts: Survey) -> dict[Key, _Mask]:
+        """Return which elements are the same as in `base`, to the last bit."""
+        got = self.samples(run, facts)
+        outputs = self.reference.workload.outputs
+        return {
+            key: ~differing(
+                sample, got[key], replace(output_of(sample, outputs), rtol=0.0, atol=0.0)
+            )
+            for key, sample in base.items()
+            if key in got
+        }
+
     def layout(self) -> str:
         """Return the name of the elements that most outputs consist of."""
         outputs = self.reference.workload.outputs
@@ -180,6 +192,7 @@ class _Judge:
         self.marks = marks
         self.gentle = gentle
         self.values = spoiler.samples(expected, spoiler.reference.facts)
+        self.untouched = spoiler.untouched(base, expected, spoiler.reference.facts)
 
     def compare(self, spec: RunSpec, run: EmulatorRun, own: _Samples) -> tuple[str, list[Finding]]:
         """Return the form that holds, and what is wrong."""
@@ -193,7 +206,8 @@ class _Judge:
         if all(_share(off, self.marks, rank) <= 1 - _ENOUGH for rank in _ranks(self.marks)):
             return "values", []
         changed = self.spoiler.changed(own, run, facts)
-        return "elements", list(_against(spec, self.marks, changed))
+        found = list(_against(spec, self.marks, changed))
+        return "elements", found or list(_beyond(spec, self.untouched, changed))
 
     def sources(
         self, spec: RunSpec, outcomes: Mapping[RunSpec, EmulatorRun], layout: str
@@ -256,12 +270,16 @@ def _against(
                 f"and {share:.0%} of them here"
             )
             yield _finding(spec, rank, why)
-        elif source is None:
-            rest = {key: ~mask for key, mask in marks.items()}
-            extra = _share(changed, rest, rank)
-            if extra > _MOST_EXTRA:
-                why = f"{extra:.0%} of what depends on no communication in the reference does here"
-                yield _finding(spec, rank, why)
+
+
+def _beyond(
+    spec: RunSpec, untouched: Mapping[Key, _Mask], changed: Mapping[Key, _Mask]
+) -> Iterator[Finding]:
+    for rank in _ranks(untouched):
+        extra = _share(changed, untouched, rank)
+        if extra > _MOST_EXTRA:
+            why = f"{extra:.0%} of what depends on no communication in the reference does here"
+            yield _finding(spec, rank, why)
 
 
 def _finding(spec: RunSpec, rank: int | None, why: str) -> Finding:
