@@ -25,6 +25,13 @@ from warploom.evaluate.evaluation import (
     OutputComparison,
 )
 from warploom.evaluate.modelled import Benchmark
+from warploom.evaluate.secret_seeds import seeds_from
+
+SPOILED = {
+    "values": "altering what moves between ranks changes the outputs as in the reference",
+    "elements": "altering what moves between ranks changes the same outputs as in the reference",
+}
+"""What the forms of `Evaluation.dependence` mean."""
 
 
 def run_eval(
@@ -35,7 +42,8 @@ def run_eval(
     level: int | None,
     topology: str | None,
     timeline: Path | None,
-    trust_candidate: bool,
+    trust_candidate: bool = False,
+    inputs: str | None = None,
     as_json: bool,
 ) -> int:
     """Judge one candidate and print the evaluation; returns the exit code."""
@@ -53,6 +61,7 @@ def run_eval(
             workload,
             level=level,
             jobs=choices.jobs,
+            inputs=None if inputs is None else seeds_from(inputs),
             topology=machine,
             trust_candidate=trust_candidate,
             on_progress=on_progress,
@@ -84,6 +93,10 @@ def print_evaluation(result: Evaluation) -> None:
         out(f"runs: {made}{rest}, happens-before check on, sandbox: {result.sandbox}")
         said = result.printed_verdict or "nothing"
         out(f"the program said of itself: {said} (recorded, not believed)")
+        if result.dependence:
+            out(f"spoil runs: {SPOILED[result.dependence]}")
+        seeds = ",".join(map(str, result.seeds))
+        out(f"seeds: {seeds}, drawn for this evaluation (--seeds-from repeats it)")
     if result.benchmark is not None:
         _print_time(result, result.benchmark)
     word = paint("passed", "ok") if result.passed else paint("failed", "error")

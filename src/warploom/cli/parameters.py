@@ -31,6 +31,14 @@ Seeds = Annotated[
     int | None,
     typer.Option("--seeds", metavar="K", help="Seeds. [default: the workload's, or 3]"),
 ]
+SeedsFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--seeds-from",
+        metavar="FILE|LIST",
+        help="Repeat with the seeds of an earlier report, or with 3,17. [default: secret ones]",
+    ),
+]
 Nccl = Annotated[
     str | None,
     typer.Option(

@@ -16,6 +16,7 @@ from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
 from warploom.core.records import Json
+from warploom.evaluate.secret_seeds import seeds_from
 from warploom.evaluate.workload import Workload
 from warploom.llm import Budget, LLMSettings, Price
 from warploom.llm.names import parse_model
@@ -44,6 +45,7 @@ class TransformAsk:
     includes: tuple[str, ...] = ()
     lsa_size: int | None = None
     seeds: int | None = None
+    seeds_from: str | None = None
     nccl: str | None = None
     timeout: float | None = None
     jobs: int | None = None
@@ -115,6 +117,7 @@ class TransformAsk:
             jobs=self.jobs,
             backend=self.backend,
             unsafe=self.unsafe,
+            inputs=None if self.seeds_from is None else seeds_from(self.seeds_from),
         )
         tries = self.attempts
         if tries is None:

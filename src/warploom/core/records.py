@@ -23,12 +23,14 @@ class Timing(StrEnum):
     """How the emulated network behaves.
 
     `eager` moves everything at once, `lazy` as late as the rules allow, `random` in any allowed
-    order, chosen by the seed.
+    order, chosen by the seed. `modelled` moves it at the times of a modelled machine, which the
+    program's clocks show: what a program that looks at clocks does on hardware, it does there.
     """
 
     EAGER = "eager"
     LAZY = "lazy"
     RANDOM = "random"
+    MODELLED = "modelled"
 
 
 class Verdict(StrEnum):

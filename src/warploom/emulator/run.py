@@ -72,6 +72,8 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "trace": options.trace,
         "time_limit": f"{options.limits.seconds:g}",
     }
+    if options.spoil:
+        values |= {"spoil": options.spoil, "poison": options.poison}
     if options.machine is not None:
         values["timed"] = 1
         values |= {f"machine.{name}": f"{v!r}" for name, v in options.machine.values.items()}

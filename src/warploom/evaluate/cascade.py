@@ -28,11 +28,13 @@ from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorBuild, Topology, build, find_topology
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, check_fit
 from warploom.evaluate.benchmark import benchmark
+from warploom.evaluate.dependence import Pair, Spoiler, judge_dependence
 from warploom.evaluate.evaluation import BENCHMARK, BuildRecord, Evaluation
 from warploom.evaluate.findings import merge
 from warploom.evaluate.free_text import given_by, host_call_findings, no_frame
 from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
+from warploom.evaluate.iterations import kept_findings, work_findings
 from warploom.evaluate.legality import check_legality
 from warploom.evaluate.parts import Parts, add, serious, verified
 from warploom.evaluate.plan import (
@@ -41,19 +43,21 @@ from warploom.evaluate.plan import (
     ProgressCallback,
     ignore_progress,
     verify_plan,
+    with_clock,
 )
 from warploom.evaluate.printed import printed_verdict
 from warploom.evaluate.reading import frame_of, read_program
 from warploom.evaluate.reference import Reference, reference_for
-from warploom.evaluate.runs import record
+from warploom.evaluate.runs import machine_for, record
+from warploom.evaluate.secret_seeds import draw_seeds, require_seeds
 from warploom.evaluate.survey import Survey, nccl_version, survey
 from warploom.evaluate.transform_rule import (
     TransformRule,
     text_findings,
     traffic_findings,
 )
-from warploom.evaluate.verify import verify
-from warploom.evaluate.workload import Workload, check_seeds, load_target, require_file
+from warploom.evaluate.verify import Verification, verify
+from warploom.evaluate.workload import Workload, load_target, require_file
 from warploom.source.regions import Program
 from warploom.toolchain.nvcc import NvccResult, compile_gate
 
@@ -69,6 +73,7 @@ def evaluate(
     nccl: str | None = None,
     nvcc: bool = True,
     seeds: int | None = None,
+    inputs: Sequence[int] | None = None,
     timings: Sequence[Timing] = ALL_TIMINGS,
     jobs: int | None = None,
     topology: Topology | None = None,
@@ -88,7 +93,8 @@ def evaluate(
         reference: the program that says what is right; default: the workload's.
         nccl: NCCL version whose rules hold; default: the workload's, or the newest at hand.
         nvcc: whether to compile with nvcc too, where it is found.
-        seeds: input seeds 0 to `seeds` - 1; default: the workload's.
+        seeds: how many secret seeds to draw; default: the workload's.
+        inputs: these seeds instead, to repeat an evaluation.
         timings: network timings, each run with every seed.
         jobs: runs at once; default: one per core.
         topology: the machine whose time levels 3 and 4 model; default: the packaged h200-8.
@@ -105,7 +111,7 @@ def evaluate(
     task = workload if isinstance(workload, Workload) else load_target(workload)
     trusted_task = replace(task, program=require_file(reference)) if reference else task
     count = task.seeds if seeds is None else seeds
-    check_seeds(count)
+    drawn = draw_seeds(count) if inputs is None else require_seeds(inputs)
     machine = None
     if level >= BENCHMARK:
         machine = topology or find_topology(DEFAULT_TOPOLOGY)
@@ -115,7 +121,9 @@ def evaluate(
             task, trusted_task, rule, nccl, nvcc, jobs, on_progress, Path(folder), machine,
             trust_candidate=trust_candidate,
         )  # fmt: skip
-        plan = verify_plan(count, timings)
+        plan = verify_plan(drawn, timings)
+        if machine_for(task) is not None:
+            plan = with_clock(plan)
         parts, path = judge.cascade(candidate, frame, level, plan)
     return judge.evaluation(parts, path, plan, time.monotonic() - started)
 
@@ -181,6 +189,7 @@ class _Judge:
         self.on_progress = on_progress
         self.folder = folder
         self.frame: Program | None = None
+        self.dependence = ""
         self.written: dict[str, str] = {}  # paths that we wrote, and what their text is called
 
     def cascade(
@@ -198,13 +207,14 @@ class _Judge:
         if level >= 2:  # a broken reference must be told before the candidate is blamed
             reference = reference_for(
                 self.trusted,
-                sorted({spec.seed for spec in plan}),
+                list(dict.fromkeys(spec.seed for spec in plan)),
                 nccl=self.nccl,
                 jobs=self.jobs,
                 on_progress=self.on_progress,
             )
         with ThreadPoolExecutor(max_workers=1) as pool:
-            spec = self.task.build_spec(self.nccl, path)
+            # The text that is timed is the one that is verified, to the last operation.
+            spec = replace(self.task.build_spec(self.nccl, path), timed=True)
             parts, built = self._emulator_build(parts, spec)
             if built is None:
                 return parts, path
@@ -293,7 +303,7 @@ class _Judge:
         if trusted_text is None:
             return []
         path = self._write(trusted_text, f"trusted-{self.task.program.name}")
-        trusted = build(self.task.build_spec(self.nccl, path))
+        trusted = build(replace(self.task.build_spec(self.nccl, path), timed=True))
         return import_findings(program.imports, trusted.imports, str(program.spec.program))
 
     def _gate(self, spec: BuildSpec) -> NvccResult | WarploomError:
@@ -333,11 +343,32 @@ class _Judge:
         result = verify(
             program, facts, reference, plan, jobs=self.jobs, on_progress=self.on_progress
         )
+        behaviour = ()
+        if result.passed:
+            behaviour = self._behaviour(program, facts, reference, result, plan)
         traffic = (
             traffic_findings(result.outcomes, reference.traffic, self.rule) if self.rule else []
         )
-        found = (*parts.findings, *result.findings, *traffic)
+        found = (*parts.findings, *result.findings, *traffic, behaviour)
         return replace(parts, level=2, findings=found, verification=result)
+
+    def _behaviour(
+        self,
+        program: EmulatorBuild,
+        facts: Survey,
+        reference: Reference,
+        result: Verification,
+        plan: Sequence[RunSpec],
+    ) -> tuple[Finding, ...]:
+        """Return what spoil runs and counters say of a candidate whose results are right."""
+        outcomes = dict(zip(plan, result.outcomes, strict=True))
+        spoiler = Spoiler(reference, Pair(program, facts), self.jobs, self.on_progress)
+        seed = plan[-1].seed
+        shown = judge_dependence(spoiler, outcomes, seed)
+        self.dependence = shown.form
+        work = tuple(work_findings(outcomes, reference.stats))
+        kept = () if work else tuple(kept_findings(spoiler, outcomes, seed))
+        return (*shown.findings, *work, *kept)
 
     def _benchmark(
         self,
@@ -350,9 +381,11 @@ class _Judge:
     ) -> Parts:
         """Levels 3 and 4: modelled time, of the candidate and of the trusted program."""
         assert self.topology is not None
+        assert parts.verification is not None
         timed, wrong = benchmark(
             spec, self.trusted.build_spec(self.nccl), facts, reference, plan, self.topology,
-            jobs=self.jobs, on_progress=self.on_progress,
+            verified=dict(zip(plan, parts.verification.outcomes, strict=True)), jobs=self.jobs,
+            on_progress=self.on_progress,
         )  # fmt: skip
         reached = level if timed else BENCHMARK
         findings = (*parts.findings, wrong)
@@ -386,6 +419,8 @@ class _Judge:
             ranks=self.task.ranks,
             lsa_size=self.task.lsa_size,
             planned=len(plan),
+            dependence=self.dependence,
+            seeds=tuple(dict.fromkeys(spec.seed for spec in plan)),
             sandbox=outcomes[0].sandbox if outcomes else "",
             program=Path(self.written.get(str(path), str(path))),
             reference=self.trusted.program,

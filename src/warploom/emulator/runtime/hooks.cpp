@@ -11,6 +11,7 @@
 #include "quick_access.h"
 #include "race.h"
 #include "report.h"
+#include "spoil.h"
 #include "stale.h"
 #include "stats.h"
 #include "timing.h"
@@ -57,11 +58,14 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
     unshadowed_access(p, bytes, write);
     return;
   }
+  if (g_spoiling) settle_spoiled();
   g_stats.accesses++;
   if (write) note_progress();
   GpuThread* thread = g_current->gpu;
   if (thread && g_timed) meter_access(p, bytes, write);
-  if (!check_access(p, bytes, write) || !g_config.race) return;
+  if (!check_access(p, bytes, write)) return;
+  if (g_spoiling) spoil_access(p, bytes, write, false);
+  if (!g_config.race) return;
   if (thread && variable) know_variable(reinterpret_cast<uintptr_t>(p));
   const uint32_t pc = program_offset(return_address);
   if (!write && may_be_fresh(reinterpret_cast<uintptr_t>(p))) note_fresh_read(p, bytes, pc);
@@ -210,6 +214,7 @@ HOT void on_access(const void* p) {
     on_checked_access<bytes, write, aligned>(p, RETURN_ADDRESS);
     return;
   } else if (device == kNoThread && !watched_on_host(p)) {
+    g_host_work++;
     // Who only writes waits for nobody.
     if (write) return;
     if (g_host_accesses_left > 1) {

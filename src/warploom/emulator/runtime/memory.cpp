@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fresh.h"
+#include "iterations.h"
 #include "kernel.h"
 #include "memory_arena.h"
 #include "multimem.h"
@@ -261,6 +262,7 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
     return false;
   }
   if (allocation->device >= 0 && allocation->device != device) {
+    if (g_poisoning) note_communication();
     g_stats.peer_bytes += bytes;
     if (write) {
       thread.stored_to = allocation->device;
@@ -314,6 +316,16 @@ Allocation* find_allocation(const void* p) {
   Allocation* found = arena ? find_in(*arena, address) : nullptr;
   if (found && found->live) {
     known = {found->start, found->bytes, found, found->device};
+  }
+  return found;
+}
+
+std::vector<const Allocation*> live_device_allocations() {
+  std::vector<const Allocation*> found;
+  for (const Arena& arena : g_device_arenas) {
+    for (const auto& [start, allocation] : arena.allocations) {
+      if (allocation.live) found.push_back(&allocation);
+    }
   }
   return found;
 }

@@ -63,6 +63,8 @@ struct HostThread final : Runnable {
   Frames error_where{};  // and where it arose
   bool error_seen = true;
   bool saw_narrow_scope = false;  // a release whose scope did not reach the host
+  unsigned long long work = 0;    // accesses and operations that modelled time has not counted
+  bool working = false;           // its work counts: it has begun to use the device
 };
 
 // One emulated process: its own copy of the program's globals.
