@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import SourceError, ToolFailedError
+from warploom.core.errors import SourceError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
@@ -21,6 +21,7 @@ from warploom.emulator.diagnostics import (
 )
 from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.prefix import precompiled_prefix
+from warploom.emulator.process_library import process_library_digest, process_objects
 from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
 from warploom.emulator.runtime_build import build_runtime, folder_digest, in_parallel, run_compiler
 from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, with_keywords
@@ -32,14 +33,6 @@ from warploom.toolchain.compilers import find_compiler
 USER_ROOT = "/wl-user"
 """The folder that debug information gives for the program's own folder."""
 
-# The runtime enters here.
-_ENTRY = """\
-extern "C" int wl_user_main(int, char**, char**) __asm__("main");
-extern "C" int warploom_main(int argc, char** argv) {
-  static char* environment[] = {nullptr};
-  return wl_user_main(argc, argv, environment);
-}
-"""
 _LINK_OPTIONS = ("-Wl,-z,lazy", "-Wl,--no-demangle")
 # They name each use of each function of the runtime: megabytes in a large program.
 _NAME_UNDEFINED = ("-Wl,-z,defs", "-Wl,--warn-unresolved-symbols")
@@ -111,7 +104,13 @@ class _Builder:
             for at, (overlay, source) in enumerate(zip(self.overlay.units, sources, strict=True))
         )
         texts = [part for item in sorted(self.overlay.texts.items()) for part in item]
-        self.base = [self.compiler.identity, self.shims, *self.flags, _ENTRY, *texts]
+        self.base = [
+            self.compiler.identity,
+            self.shims,
+            process_library_digest(),
+            *self.flags,
+            *texts,
+        ]
         self.key = digest([*self.base, *(p for u in self.units for p in (u.overlay, *u.flags))])
 
     def _unit(self, overlay: str, source: Path, *, is_program: bool) -> _Unit:
@@ -151,19 +150,6 @@ class _Builder:
 
         key = digest([*self.base, unit.overlay, *unit.flags])
         return cached_folder("objects", key, make)[0] / "unit.o"
-
-    def _entry(self) -> Path:
-        """Return the object through which the runtime enters any program."""
-
-        def make(folder: Path) -> None:
-            (folder / "entry.cpp").write_text(_ENTRY)
-            arguments = ["-O1", "-fPIC", "-c", "entry.cpp", "-o", "entry.o"]
-            result = run_compiler(self.compiler, arguments, folder)
-            if not result.ok:
-                raise ToolFailedError(f"the entry must compile, but:\n{result.log}")
-
-        key = digest([self.compiler.identity, _ENTRY])
-        return cached_folder("objects", key, make)[0] / "entry.o"
 
     def _compile(self, unit: _Unit, work: Path, target: Path, cancel: threading.Event) -> None:
         result = self._run_compiler(unit, unit.flags, work, target, cancel)
@@ -245,7 +231,15 @@ class _Builder:
     ) -> ProcessResult:
         return run_compiler(
             self.compiler,
-            ["-shared", self._entry(), *objects, "-o", library, "-Wl,-Bsymbolic", *options],
+            [
+                "-shared",
+                *process_objects(self.compiler),
+                *objects,
+                "-o",
+                library,
+                "-Wl,-Bsymbolic",
+                *options,
+            ],
             work,
         )
 

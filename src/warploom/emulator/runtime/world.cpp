@@ -71,6 +71,7 @@ void find_extent(Process& process) {
 }
 
 void process_main(Process& process, const char* path, int argc, char** argv) {
+  create_environment(process);
   // The copy is loaded on the rank's own fiber: static constructors belong to the rank.
   const int copy = copy_program(path);
   process.handle = dlopen(format("/proc/self/fd/%d", copy).c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -141,7 +142,9 @@ HostThread& add_host_thread(Process& process, int device, std::function<void()> 
 
 void HostThread::run() {
   if (fiber->state == FiberState::Done || process->exited) return;
+  enter_process(*this);
   resume(fiber);
+  leave_process(*this);
 }
 
 HostThread& current_host() {
