@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import SourceError, ToolFailedError
+from warploom.core.errors import SourceError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
@@ -29,6 +29,7 @@ from warploom.emulator.guard_tool import (
     guard_unit,
 )
 from warploom.emulator.prefix import precompiled_prefix
+from warploom.emulator.process_library import process_library_digest, process_objects
 from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
 from warploom.emulator.runtime_build import build_runtime, folder_digest, in_parallel, run_compiler
 from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, with_keywords
@@ -40,20 +41,6 @@ from warploom.toolchain.compilers import find_compiler
 USER_ROOT = "/wl-user"
 """The folder that debug information gives for the program's own folder."""
 
-# The runtime enters here.
-_ENTRY = """\
-extern "C" int wl_user_main(int, char**, char**) __asm__("main");
-extern "C" __attribute__((weak)) void warploom_loaded(const void*);
-// Before the program's own constructors.
-static void wl_loaded() {
-  if (warploom_loaded) warploom_loaded(reinterpret_cast<const void*>(&wl_loaded));
-}
-__attribute__((section(".init_array.00000"), used)) static void (*wl_first)() = wl_loaded;
-extern "C" int warploom_main(int argc, char** argv) {
-  static char* environment[] = {nullptr};
-  return wl_user_main(argc, argv, environment);
-}
-"""
 # What no kernel reaches goes: device code that the host pass has, too, as host code.
 _KEEP_REACHED = ("-Wl,--gc-sections",)
 _LINK_OPTIONS = ("-Wl,-z,lazy", "-Wl,--no-demangle")
@@ -139,7 +126,13 @@ class _Builder:
             for at, (overlay, source) in enumerate(zip(self.overlay.units, sources, strict=True))
         )
         texts = [part for item in sorted(self.overlay.texts.items()) for part in item]
-        self.base = [self.compiler.identity, self.shims, *self.flags, _ENTRY, *texts]
+        self.base = [
+            self.compiler.identity,
+            self.shims,
+            process_library_digest(),
+            *self.flags,
+            *texts,
+        ]
         self.key = digest(
             [
                 *self.base,
@@ -221,19 +214,6 @@ class _Builder:
                 f"what the guard writes must assemble, but:\n{result.log[-4000:]}"
             )
         return target
-
-    def _entry(self) -> Path:
-        """Return the object through which the runtime enters any program."""
-
-        def make(folder: Path) -> None:
-            (folder / "entry.cpp").write_text(_ENTRY)
-            arguments = ["-O1", "-fPIC", "-c", "entry.cpp", "-o", "entry.o"]
-            result = run_compiler(self.compiler, arguments, folder)
-            if not result.ok:
-                raise ToolFailedError(f"the entry must compile, but:\n{result.log}")
-
-        key = digest([self.compiler.identity, _ENTRY])
-        return cached_folder("objects", key, make)[0] / "entry.o"
 
     def _compile(self, one: _Pass, work: Path, cancel: threading.Event) -> None:
         target = work / one.target
@@ -318,7 +298,15 @@ class _Builder:
     ) -> ProcessResult:
         return run_compiler(
             self.compiler,
-            ["-shared", self._entry(), *objects, "-o", library, "-Wl,-Bsymbolic", *options],
+            [
+                "-shared",
+                *process_objects(self.compiler),
+                *objects,
+                "-o",
+                library,
+                "-Wl,-Bsymbolic",
+                *options,
+            ],
             work,
         )
 

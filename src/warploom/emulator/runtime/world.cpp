@@ -92,6 +92,7 @@ char** own_arguments(int argc, char** argv) {
 }
 
 void process_main(Process& process, const char* path, int argc, char** argv) {
+  create_environment(process);
   // The copy is loaded on the rank's own fiber: static constructors belong to the rank.
   const int copy = copy_program(path);
   process.handle = load(copy);
@@ -159,7 +160,9 @@ void HostThread::run() {
   if (fiber->state == FiberState::Done || process->exited) return;
   view_as(*this);
   g_host_work = 0;
+  enter_process(*this);
   resume(fiber);
+  leave_process(*this);
   work += g_host_work;
 }
 
