@@ -213,6 +213,9 @@ def eval_command(
             "--timeline", metavar="FILE", help="Write what ran when, as JSON for Perfetto."
         ),
     ] = None,
+    no_nvcc: Annotated[
+        bool, typer.Option("--no-nvcc", help="Do not compile with nvcc, even where it is found.")
+    ] = False,
     backend: Backend = "emulator",
     as_json: AsJson = False,
 ) -> int:
@@ -246,6 +249,7 @@ def eval_command(
         level=level,
         topology=topology,
         timeline=timeline,
+        nvcc=not no_nvcc,
         as_json=as_json,
     )
 

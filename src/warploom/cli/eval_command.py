@@ -28,6 +28,7 @@ def run_eval(
     level: int | None,
     topology: str | None,
     timeline: Path | None,
+    nvcc: bool,
     as_json: bool,
 ) -> int:
     """Judge one candidate and print the evaluation; returns the exit code."""
@@ -45,6 +46,7 @@ def run_eval(
             level=level,
             jobs=choices.jobs,
             topology=machine,
+            nvcc=nvcc,
             on_progress=on_progress,
         )
     if timeline is not None and result.benchmark is not None:
