@@ -14,20 +14,20 @@ _WRITE = "hidden[f].a[0] = fmaxf(sum, 0.0f);"
 _NOINLINE = "__device__ __noinline__ "
 _BOX_FORMS: dict[str, tuple[int, str, str]] = {
     # name: (floats in the struct, helpers, how it is read)
-    "byval_8": (2, _NOINLINE + "float first(Box v) { return v.a[0]; }", "first(hidden[f])"),
-    "byval_24": (6, _NOINLINE + "float first(Box v) { return v.a[0]; }", "first(hidden[f])"),
-    "byval_512": (128, _NOINLINE + "float first(Box v) { return v.a[0]; }", "first(hidden[f])"),
-    "byval_two": (3, _NOINLINE + "float first(int, Box v, Box w) { return v.a[0] + 0 * w.a[1]; }",
-                  "first(f, hidden[f], hidden[f])"),
-    "byval_pointer": (8, _NOINLINE + "float first(Box v) { return v.a[0]; }\n"
+    "byval_8": (2, _NOINLINE + "float takeOne(Box v) { return v.a[0]; }", "takeOne(hidden[f])"),
+    "byval_24": (6, _NOINLINE + "float takeOne(Box v) { return v.a[0]; }", "takeOne(hidden[f])"),
+    "byval_512": (128, _NOINLINE + "float takeOne(Box v) { return v.a[0]; }", "takeOne(hidden[f])"),
+    "byval_two": (3, _NOINLINE + "float takeOne(int, Box v, Box w) { return v.a[0] + 0 * w.a[1]; }",
+                  "takeOne(f, hidden[f], hidden[f])"),
+    "byval_pointer": (8, _NOINLINE + "float takeOne(Box v) { return v.a[0]; }\n"
                       "__device__ inline float through(const Box& b) {"
-                      " float (*volatile call)(Box) = first; return call(b); }", "through(hidden[f])"),
+                      " float (*volatile chosen)(Box) = takeOne; return chosen(b); }", "through(hidden[f])"),
     "byval_constructor": (6, "struct Use { float v; " + _NOINLINE + "Use(Box b) : v(b.a[0]) {} };",
                           "Use(hidden[f]).v"),
     "byval_operator": (6, _NOINLINE + "float operator*(float s, Box b) { return s * b.a[0]; }",
                        "1.0f * hidden[f]"),
-    "byval_pack": (6, "template <class... T> " + _NOINLINE + "float first(T... v) {"
-                   " return (v.a[0] + ...); }", "first(hidden[f])"),
+    "byval_pack": (6, "template <class... T> " + _NOINLINE + "float takeOne(T... v) {"
+                   " return (v.a[0] + ...); }", "takeOne(hidden[f])"),
     "byval_lambda": (6, "struct Call { template <class F> " + _NOINLINE +
                      "float operator()(F f, Box b) const { return f(b); } };",
                      "Call{}([](Box b) { return b.a[0]; }, hidden[f])"),
@@ -38,32 +38,32 @@ _BOX_FORMS: dict[str, tuple[int, str, str]] = {
     "return_8": (2, _NOINLINE + "Box give(const Box* p) { return *p; }", "give(&hidden[f]).a[0]"),
     "thrown": (6, _NOINLINE + "float thrown(const Box& b) { try { throw b; } catch (Box c) {"
                " return c.a[0]; } }", "thrown(hidden[f])"),
-    "capture": (32, "template <class F> " + _NOINLINE + "float call(F f) { return f(); }",
-                "call([b = hidden[f]] { return b.a[0]; })"),
-    "aggregate": (6, "struct Two { Box x, y; };\n" + _NOINLINE + "float first(Two t) {"
-                  " return t.x.a[0]; }", "first(Two{hidden[f], hidden[f]})"),
-    "binding": (4, _NOINLINE + "float first(float x, Box) { return x; }\n"
+    "capture": (32, "template <class F> " + _NOINLINE + "float callIt(F f) { return f(); }",
+                "callIt([b = hidden[f]] { return b.a[0]; })"),
+    "aggregate": (6, "struct Two { Box x, y; };\n" + _NOINLINE + "float takeOne(Two t) {"
+                  " return t.x.a[0]; }", "takeOne(Two{hidden[f], hidden[f]})"),
+    "binding": (4, _NOINLINE + "float takeOne(float x, Box) { return x; }\n"
                 "__device__ inline float bound(const Box& b) { auto [a] = b; return a[0]; }",
                 "bound(hidden[f])"),
-    "conditional": (6, _NOINLINE + "float first(Box v) { return v.a[0]; }",
-                    "first(f >= 0 ? hidden[f] : Box{})"),
-    "initializer_list": (6, _NOINLINE + "float first(std::initializer_list<Box> l) {"
-                         " return l.begin()->a[0]; }", "first({hidden[f]})"),
-    "std_pair": (6, _NOINLINE + "float first(std::pair<Box, int> p) { return p.first.a[0]; }",
-                 "first({hidden[f], 1})"),
+    "conditional": (6, _NOINLINE + "float takeOne(Box v) { return v.a[0]; }",
+                    "takeOne(f >= 0 ? hidden[f] : Box{})"),
+    "initializer_list": (6, _NOINLINE + "float takeOne(std::initializer_list<Box> l) {"
+                         " return l.begin()->a[0]; }", "takeOne({hidden[f]})"),
+    "std_pair": (6, _NOINLINE + "float takeOne(std::pair<Box, int> p) { return p.first.a[0]; }",
+                 "takeOne({hidden[f], 1})"),
     "union_member": (6, "union Either { Box b; int i; };\n" + _NOINLINE +
-                     "float first(Either e) { return e.b.a[0]; }",
-                     "first(reinterpret_cast<Either&>(hidden[f]))"),
+                     "float takeOne(Either e) { return e.b.a[0]; }",
+                     "takeOne(reinterpret_cast<Either&>(hidden[f]))"),
     "base_class": (6, "struct Derived : Box { int more; };\n" + _NOINLINE +
-                   "float first(Derived d) { return d.a[0]; }", "first(Derived{hidden[f], 1})"),
+                   "float takeOne(Derived d) { return d.a[0]; }", "takeOne(Derived{hidden[f], 1})"),
 }  # fmt: skip
 
 _SCALAR_FORMS: dict[str, tuple[str, str, str]] = {
     # name: (element, helpers, how it is read)
-    "long_double": ("long double", _NOINLINE + "float first(long double v) { return v; }",
-                    "first(hidden[f])"),
-    "array_by_std": ("float", _NOINLINE + "float first(std::vector<float> v) { return v[0]; }",
-                     "first(std::vector<float>(&hidden[f], &hidden[f] + 1))"),
+    "long_double": ("long double", _NOINLINE + "float takeOne(long double v) { return v; }",
+                    "takeOne(hidden[f])"),
+    "array_by_std": ("float", _NOINLINE + "float takeOne(std::vector<float> v) { return v[0]; }",
+                     "takeOne(std::vector<float>(&hidden[f], &hidden[f] + 1))"),
     "memcpy_pointer": ("float", "__device__ inline float moved(const float* p) { float v;\n"
                        "  void* (*volatile move)(void*, const void*, size_t) = std::memcpy;\n"
                        "  move(&v, p, 4); return v; }", "moved(&hidden[f])"),
@@ -138,17 +138,17 @@ def _free() -> list[Attack]:
         "sse_unaligned": ("immintrin.h", "float4", "",
                           "_mm_cvtss_f32(_mm_loadu_ps(&hidden[f].x))"),
         "vector_size": ("cstring", "Quad", "typedef float Quad __attribute__((vector_size(16)));\n"
-                        + _NOINLINE + "float first(Quad q) { return q[0]; }", "first(hidden[f])"),
+                        + _NOINLINE + "float takeOne(Quad q) { return q[0]; }", "takeOne(hidden[f])"),
         "complex": ("cstring", "Pair", "typedef _Complex float Pair;\n" + _NOINLINE +
-                    "float first(Pair q) { return __real__ q; }", "first(hidden[f])"),
-        "variadic": ("cstdarg", "Box", _box(6) + _NOINLINE + "float first(int n, ...) { va_list l;"
+                    "float takeOne(Pair q) { return __real__ q; }", "takeOne(hidden[f])"),
+        "variadic": ("cstdarg", "Box", _box(6) + _NOINLINE + "float takeOne(int n, ...) { va_list l;"
                      " va_start(l, n); Box b = va_arg(l, Box); va_end(l); return b.a[0]; }",
-                     "first(1, hidden[f])"),
-        "int128": ("cstring", "Wide", "typedef __int128 Wide;\n" + _NOINLINE + "float first(Wide w) {"
-                   " float v; memcpy(&v, &w, 4); return v; }", "first(hidden[f])"),
-        "coroutine_frame": ("functional", "Box", _box(6) + _NOINLINE + "float first("
+                     "takeOne(1, hidden[f])"),
+        "int128": ("cstring", "Wide", "typedef __int128 Wide;\n" + _NOINLINE + "float takeOne(Wide w) {"
+                   " float v; memcpy(&v, &w, 4); return v; }", "takeOne(hidden[f])"),
+        "coroutine_frame": ("functional", "Box", _box(6) + _NOINLINE + "float takeOne("
                             "const std::function<float(Box)>& f, const Box& b) { return f(b); }",
-                            "first([](Box b) { return b.a[0]; }, hidden[f])"),
+                            "takeOne([](Box b) { return b.a[0]; }, hidden[f])"),
         "asm_move": ("cstring", "float", "__host__ __device__ inline float moved(const float* p) {"
                      " float v; asm volatile(\"movss (%1), %0\" : \"=x\"(v) : \"r\"(p) : \"memory\");"
                      " return v; }", "moved(&hidden[f])"),
