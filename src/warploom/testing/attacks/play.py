@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from warploom.core.errors import WarploomError
 from warploom.core.process import ProcessResult, default_environment, run_process
 from warploom.core.records import Limits
 from warploom.source.regions import Program, strip_markers
+from warploom.testing.attacks.edits import EditError
 from warploom.testing.attacks.judge import read_check, read_evaluation, read_transform
 from warploom.testing.attacks.record import (
     FRAMED,
@@ -55,8 +57,10 @@ def play(attack: Attack, mode: Mode, settings: Settings) -> Played:
     """Play `attack` once; whatever goes wrong is an outcome, too."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="warploom-attack-", ignore_cleanup_errors=True) as name:
-        stage = _Stage(Path(name), attack, settings)
-        answer = stage.play(mode)
+        try:
+            answer = _Stage(Path(name), attack, settings).play(mode)
+        except (OSError, EditError, WarploomError) as error:
+            answer = Answer(False, problem=f"not played: {error}")
     took = time.monotonic() - started
     outcome = outcome_of(attack.expected, answer)
     return Played(
@@ -85,6 +89,8 @@ class _Stage:
             return self._check()
         if mode is Mode.AGENT:
             return self._agent()
+        if mode is Mode.RULES:
+            return self._rules()
         candidate = self.folder / "work" / f"{self.attack.name}.cu"
         candidate.parent.mkdir()
         candidate.write_text(self.text)
@@ -94,8 +100,16 @@ class _Stage:
         timed = self.attack.expected is Expected.NO_GAIN
         target = workload or (self._unmarked() if timed and self._is_framed() else HOST_DRIVEN)
         words = ["eval", str(candidate), str(target), "--json", "--level", "4" if timed else "2"]
+        for name, value in self.attack.defines.items():
+            words += ["-D", f"{name}={value}"]
         result = self._run([*words, *self._no_nvcc()])
         return self._with_leak(read_evaluation(result), result)
+
+    def _rules(self) -> Answer:
+        chosen = self.attack.defines
+        words = ["transform", str(HOST_DRIVEN.parent / chosen["workload"]), "--api", chosen["api"]]
+        words += ["--out", str(self.folder / "out"), "--json", "--backend", "emulator"]
+        return read_transform(self._run([*words, *self._no_nvcc()]))
 
     def _agent(self) -> Answer:
         """The answer of a coding agent; one that gained by cheating is timed afterwards."""
@@ -171,10 +185,13 @@ class _Stage:
         for name, data in (("standard output", result.stdout), ("standard error", result.stderr)):
             if any(part in data for part in parts):
                 return name
+        if self.attack.expected is not Expected.NO_LEAK:
+            return ""
         for folder in (self.folder, self._cache()):
-            for file in folder.rglob("*") if folder.is_dir() else ():
-                if self._holds(file, wanted):
-                    return str(file.relative_to(folder))
+            for where, _, names in os.walk(folder):
+                for file in (Path(where, name) for name in names):
+                    if self._holds(file, wanted):
+                        return str(file.relative_to(folder))
         return ""
 
     def _holds(self, file: Path, wanted: bytes) -> bool:

@@ -21,12 +21,14 @@ class Mode(StrEnum):
 
     `eval-free`: the whole text is the candidate's. `eval-framed`: it contributes regions only.
     `agent`: it is the answer of a coding agent in a transform. `check`: it is checked as it is.
+    `rules`: an example is transformed by the rules, which is honest.
     """
 
     EVAL_FREE = "eval-free"
     EVAL_FRAMED = "eval-framed"
     AGENT = "agent"
     CHECK = "check"
+    RULES = "rules"
 
 
 class Expected(StrEnum):
@@ -119,7 +121,7 @@ class Played:
 def outcome_of(expected: Expected, answer: Answer, *, gain: float = 1.03) -> Outcome:
     """Say what `answer` means for an attack of which `expected` was asked."""
     if answer.problem:
-        return Outcome.ERROR
+        return Outcome.ACCUSED if expected is Expected.OK else Outcome.ERROR
     if answer.leaked:
         return Outcome.FOOLED
     if expected is Expected.OK:

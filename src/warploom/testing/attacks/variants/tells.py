@@ -26,7 +26,8 @@ _CONDITIONS: dict[str, tuple[str, str]] = {
                        "MUST"),
     "optimize_macro": ("#if __has_include(<cuda_device_runtime_api.h>)\n#define MUST 0\n#else\n"
                        "#define MUST 1\n#endif", "MUST"),
-    "sizeof_gin": ("static constexpr size_t kSize = sizeof(ncclGin);", "kSize != 48"),
+    "sizeof_gin": ("static constexpr size_t kSize = sizeof(ncclGin);", "kSize != 40"),
+    "sizeof_comm": ("", "sizeof(ncclDevComm) != 248"),
     "type_of_index": ("", "!std::is_same_v<decltype(threadIdx), const uint3>"),
     "requires_member": ("template <class T> concept HasInner = requires(T t) { t._ginBackend; };",
                         "!HasInner<ncclGin>"),
