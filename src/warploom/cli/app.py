@@ -223,6 +223,9 @@ def eval_command(
             help="The candidate is your own: where it keeps no frame, level 0 takes its text.",
         ),
     ] = False,
+    no_nvcc: Annotated[
+        bool, typer.Option("--no-nvcc", help="Do not compile with nvcc, even where it is found.")
+    ] = False,
     backend: Backend = "emulator",
     as_json: AsJson = False,
 ) -> int:
@@ -258,6 +261,7 @@ def eval_command(
         timeline=timeline,
         trust_candidate=trust_candidate,
         inputs=inputs,
+        nvcc=not no_nvcc,
         as_json=as_json,
     )
 

@@ -42,8 +42,9 @@ def run_eval(
     level: int | None,
     topology: str | None,
     timeline: Path | None,
-    trust_candidate: bool = False,
-    inputs: str | None = None,
+    nvcc: bool,
+    trust_candidate: bool,
+    inputs: str | None,
     as_json: bool,
 ) -> int:
     """Judge one candidate and print the evaluation; returns the exit code."""
@@ -64,6 +65,7 @@ def run_eval(
             inputs=None if inputs is None else seeds_from(inputs),
             topology=machine,
             trust_candidate=trust_candidate,
+            nvcc=nvcc,
             on_progress=on_progress,
         )
     if timeline is not None and result.benchmark is not None:
