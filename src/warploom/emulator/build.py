@@ -30,6 +30,7 @@ from warploom.emulator.guard_tool import (
 )
 from warploom.emulator.prefix import precompiled_prefix
 from warploom.emulator.process_library import process_library_digest, process_objects
+from warploom.emulator.relocations import Mention, find_mentions
 from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
 from warploom.emulator.runtime_build import build_runtime, folder_digest, in_parallel, run_compiler
 from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, with_keywords
@@ -287,6 +288,7 @@ class _Builder:
             again = self._run_linker(objects, work / "again.so", work, (*options, *_NAME_UNDEFINED))
             places = dict(undefined_symbols(again.log))
             missing = {name: places.get(name) for name in missing}
+        self._check_device_calls(missing, objects, work, options)
         self._check_symbols(missing)
         if not result.ok:
             raise SourceError(
@@ -312,10 +314,6 @@ class _Builder:
 
     def _check_symbols(self, missing: Mapping[str, tuple[str, int] | None]) -> None:
         """Raise for what neither the program nor the runtime nor the C++ library defines."""
-        for name, place in missing.items():
-            called = called_from_device(name)
-            if called is not None:
-                self._refuse_call(called, place)
         uses = tuple(
             ApiUse(name, *self._place(name, place))
             for name, place in missing.items()
@@ -333,15 +331,33 @@ class _Builder:
                 hint="name the sources that define them",
             )
 
-    def _refuse_call(self, symbol: str, place: tuple[str, int] | None) -> None:
+    def _check_device_calls(
+        self,
+        missing: Mapping[str, tuple[str, int] | None],
+        objects: Sequence[Path],
+        work: Path,
+        options: Sequence[str],
+    ) -> None:
         """Raise for a function or variable that device code needs and the device has not."""
-        file, line = self._place(symbol, place)
-        raise SourceError(
-            f"device code may use what a GPU has, but {plain_name(symbol)} is not there",
-            file=file,
-            line=line,
-            hint="a kernel reaches this line: call it on the host, or define it for the device",
-        )
+        names = {name: plain for name in missing if (plain := called_from_device(name))}
+        if not names:
+            return
+        mentions: Mapping[str, Mention] = {}
+        if not self.compiler.is_zig:
+            again = work / "relocations.so"
+            self._run_linker(objects, again, work, (*options, "-Wl,--emit-relocs"))
+            mentions = find_mentions(again, names, lambda name: self.is_users(strip_root(name)))
+        for name, plain in names.items():
+            called, file, line = plain_name(plain), *self._place(plain, missing[name])
+            if (mention := mentions.get(name)) is not None:
+                called = mention.name or called
+                file, line = self.real_path(strip_root(mention.file)), mention.line
+            raise SourceError(
+                f"device code may use what a GPU has, but {called} is not there",
+                file=file,
+                line=line,
+                hint="a kernel reaches this line: move it to the host, or do without",
+            )
 
     def _place(self, symbol: str, place: tuple[str, int] | None) -> tuple[str, int]:
         """Return where the program uses `symbol`: the linker's word, or the first mention."""

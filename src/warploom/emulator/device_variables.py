@@ -88,6 +88,8 @@ def _declaration(stream: TokenStream, first: int, end: int) -> list[int]:
             at = _initialiser_end(stream, at, end) - 1
         elif text == b"{":
             at = stream.closing(at) or at
+        elif text == b"(" and stream.is_at(at - 1, b")"):
+            at = stream.closing(at) or at  # the parameters of what a pointer points to
         elif text == b"(" and not stream.is_at(at + 1, b"*"):
             return []  # a function
         else:

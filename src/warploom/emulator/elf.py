@@ -29,7 +29,7 @@ class DynamicSymbols:
     unresolved: frozenset[str]
 
 
-def _sections(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+def sections(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
     """Yield (type, offset, size, link, entry size) of each section."""
     offset = struct.unpack_from("<Q", data, 0x28)[0]
     size, count = struct.unpack_from("<HH", data, 0x3A)
@@ -49,15 +49,15 @@ def dynamic_symbols(path: Path) -> DynamicSymbols:
     data = path.read_bytes()
     if not data.startswith(_MAGIC):
         raise ToolFailedError(f"{path} must be a 64-bit little-endian ELF file, but is not")
-    sections = list(_sections(data))
-    versions = next((start for kind, start, *_ in sections if kind == _SHT_GNU_VERSYM), None)
+    table = list(sections(data))
+    versions = next((start for kind, start, *_ in table if kind == _SHT_GNU_VERSYM), None)
     imports: set[str] = set()
     exports: set[str] = set()
     unresolved: set[str] = set()
-    for kind, start, length, link, entry in sections:
+    for kind, start, length, link, entry in table:
         if kind != _SHT_DYNSYM:
             continue
-        names = sections[link][1]
+        names = table[link][1]
         for number, at in enumerate(range(start, start + length, entry)):
             name, info, _, section = struct.unpack_from("<IBBH", data, at)
             begin = names + name
