@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import SourceError, ToolFailedError
+from warploom.core.errors import SourceError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
+from warploom.emulator.device_calls import called_from_device
 from warploom.emulator.diagnostics import (
     ApiUse,
     NotEmulatedError,
@@ -20,11 +21,20 @@ from warploom.emulator.diagnostics import (
     undefined_symbols,
 )
 from warploom.emulator.elf import dynamic_symbols
+from warploom.emulator.guard_tool import (
+    GuardedUnit,
+    Refusal,
+    build_guard,
+    guard_identity,
+    guard_unit,
+)
 from warploom.emulator.prefix import precompiled_prefix
+from warploom.emulator.process_library import process_library_digest, process_objects
+from warploom.emulator.relocations import Mention, find_mentions
 from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
 from warploom.emulator.runtime_build import build_runtime, folder_digest, in_parallel, run_compiler
 from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, with_keywords
-from warploom.emulator.unit_flags import language_flags, program_flags
+from warploom.emulator.unit_flags import device_flags, language_flags, program_flags
 from warploom.emulator.unsupported import is_api_name
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import find_compiler
@@ -32,14 +42,8 @@ from warploom.toolchain.compilers import find_compiler
 USER_ROOT = "/wl-user"
 """The folder that debug information gives for the program's own folder."""
 
-# The runtime enters here.
-_ENTRY = """\
-extern "C" int wl_user_main(int, char**, char**) __asm__("main");
-extern "C" int warploom_main(int argc, char** argv) {
-  static char* environment[] = {nullptr};
-  return wl_user_main(argc, argv, environment);
-}
-"""
+# What no kernel reaches goes: device code that the host pass has, too, as host code.
+_KEEP_REACHED = ("-Wl,--gc-sections",)
 _LINK_OPTIONS = ("-Wl,-z,lazy", "-Wl,--no-demangle")
 # They name each use of each function of the runtime: megabytes in a large program.
 _NAME_UNDEFINED = ("-Wl,-z,defs", "-Wl,--warn-unresolved-symbols")
@@ -89,11 +93,23 @@ class EmulatorBuild:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """One file to compile, with everything its object depends on."""
+    """One file to compile, with everything its objects depend on.
+
+    `passes` are the flags of the host pass and, if it is CUDA, of the device pass.
+    """
 
     overlay: str
-    flags: tuple[str, ...]
+    passes: tuple[tuple[str, ...], ...]
     wants_prefix: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """One reading of a unit by the compiler, into `target`."""
+
+    unit: _Unit
+    flags: tuple[str, ...]
+    target: str
 
 
 class _Builder:
@@ -111,13 +127,27 @@ class _Builder:
             for at, (overlay, source) in enumerate(zip(self.overlay.units, sources, strict=True))
         )
         texts = [part for item in sorted(self.overlay.texts.items()) for part in item]
-        self.base = [self.compiler.identity, self.shims, *self.flags, _ENTRY, *texts]
-        self.key = digest([*self.base, *(p for u in self.units for p in (u.overlay, *u.flags))])
+        self.base = [
+            self.compiler.identity,
+            self.shims,
+            process_library_digest(),
+            *self.flags,
+            *texts,
+        ]
+        self.key = digest(
+            [
+                *self.base,
+                guard_identity(self.compiler),
+                *(part for u in self.units for p in u.passes for part in (u.overlay, *p)),
+            ]
+        )
 
     def _unit(self, overlay: str, source: Path, *, is_program: bool) -> _Unit:
         language = language_flags(source, self.overlay.texts[overlay], is_program=is_program)
-        cuda = "-D__CUDACC__" in language
-        return _Unit(overlay, (*language, *self.flags), cuda)
+        host = (*language, *self.flags)
+        if "-D__CUDACC__" not in language:
+            return _Unit(overlay, (host,), wants_prefix=False)
+        return _Unit(overlay, (host, (*host, *device_flags(self.spec))), wants_prefix=True)
 
     def is_users(self, name: str) -> bool:
         """Whether a compiler's message is about a file of the user's."""
@@ -134,51 +164,73 @@ class _Builder:
             work = Path(name)
             for overlay, text in self.overlay.texts.items():
                 (work / overlay).write_bytes(text)
-            objects = in_parallel(lambda unit, cancel: self._object(unit, work, cancel), self.units)
+            guarded = self._guarded(work)
+            objects = in_parallel(
+                lambda path, cancel: self._assemble(path, work, cancel),
+                [path for unit in guarded for path in unit.assembly],
+            )
             library = folder / "program.so"
             self._link(objects, library, work)
         symbols = dynamic_symbols(library)
         (folder / "imports.json").write_text(json.dumps(sorted(symbols.imports)))
+        reports = ",".join(unit.report for unit in guarded)
+        (folder / "guard.json").write_text(f"[{reports}]")
 
-    def _object(self, unit: _Unit, work: Path, cancel: threading.Event) -> Path:
-        """Return the object of one unit; only those of larger programs are worth keeping."""
-        if len(self.units) == 1:
-            self._compile(unit, work, work / "unit.o", cancel)
-            return work / "unit.o"
+    def _guarded(self, work: Path) -> list[GuardedUnit]:
+        """Return the assembly of all units, judged and with its passes joined."""
+        passes = [
+            _Pass(unit, flags, f"unit{number}.{kind}.s")
+            for number, unit in enumerate(self.units)
+            for kind, flags in zip(("host", "device"), unit.passes, strict=False)
+        ]
+        in_parallel(lambda one, cancel: self._compile(one, work, cancel), passes)
+        guard = build_guard(self.compiler)
 
-        def make(folder: Path) -> None:
-            self._compile(unit, work, folder / "unit.o", cancel)
+        def judge(number: int, cancel: threading.Event) -> GuardedUnit:
+            host, device = (work / f"unit{number}.{kind}.s" for kind in ("host", "device"))
+            both = len(self.units[number].passes) == 2
+            return guard_unit(guard, f"u{number}", host, device if both else None, SHIM_DIR, cancel)
 
-        key = digest([*self.base, unit.overlay, *unit.flags])
-        return cached_folder("objects", key, make)[0] / "unit.o"
+        guarded = in_parallel(judge, range(len(self.units)))
+        for unit in guarded:
+            for refusal in unit.refused:
+                self._refuse(refusal)
+        return guarded
 
-    def _entry(self) -> Path:
-        """Return the object through which the runtime enters any program."""
+    def _refuse(self, refusal: Refusal) -> None:
+        """Raise for something that the assembler must not read."""
+        name = strip_root(refusal["file"])
+        users = self.is_users(name)
+        raise SourceError(
+            f"{refusal['reason']}: {refusal['text']}",
+            file=self.real_path(name) if users else str(self.spec.program),
+            line=refusal["line"] if users else None,
+        )
 
-        def make(folder: Path) -> None:
-            (folder / "entry.cpp").write_text(_ENTRY)
-            arguments = ["-O1", "-fPIC", "-c", "entry.cpp", "-o", "entry.o"]
-            result = run_compiler(self.compiler, arguments, folder)
-            if not result.ok:
-                raise ToolFailedError(f"the entry must compile, but:\n{result.log}")
+    def _assemble(self, path: Path, work: Path, cancel: threading.Event) -> Path:
+        target = path.with_suffix(".o")
+        result = run_compiler(self.compiler, ["-c", path.name, "-o", target.name], work, cancel)
+        if not result.ok:
+            raise ToolFailedError(
+                f"what the guard writes must assemble, but:\n{result.log[-4000:]}"
+            )
+        return target
 
-        key = digest([self.compiler.identity, _ENTRY])
-        return cached_folder("objects", key, make)[0] / "entry.o"
-
-    def _compile(self, unit: _Unit, work: Path, target: Path, cancel: threading.Event) -> None:
-        result = self._run_compiler(unit, unit.flags, work, target, cancel)
+    def _compile(self, one: _Pass, work: Path, cancel: threading.Event) -> None:
+        target = work / one.target
+        result = self._run_compiler(one.unit, one.flags, work, target, cancel)
         if not result.ok and may_lack_keyword(result.log):
             log = result.log
             if self.compiler.family == "gcc":  # clang has said where
-                flags = (*(flag for flag in unit.flags if flag != "-w"), *PLACE_FLAGS)
-                log = self._run_compiler(unit, flags, work, target, cancel).log
+                flags = (*(flag for flag in one.flags if flag != "-w"), *PLACE_FLAGS)
+                log = self._run_compiler(one.unit, flags, work, target, cancel).log
             texts = with_keywords(log, self.overlay)
             if texts != self.overlay.texts:
                 # A folder of its own: other units may be reading `work`.
                 work = Path(tempfile.mkdtemp(dir=work))
                 for overlay, text in texts.items():
                     (work / overlay).write_bytes(text)
-                result = self._run_compiler(unit, unit.flags, work, target, cancel)
+                result = self._run_compiler(one.unit, one.flags, work, target, cancel)
         self._check(result, work)
 
     def _run_compiler(
@@ -191,13 +243,13 @@ class _Builder:
     ) -> ProcessResult:
         prefix: list[str] = []
         if unit.wants_prefix:
-            header = precompiled_prefix(self.compiler, unit.flags, self.overlay.headers, self.shims)
+            header = precompiled_prefix(self.compiler, flags, self.overlay.headers, self.shims)
             prefix = ["-include", str(header)]
         return run_compiler(
             self.compiler,
             [
                 *flags, f"-I{SHIM_DIR}", f"-fdebug-prefix-map={work}={USER_ROOT}",
-                *prefix, "-c", unit.overlay, "-o", target,
+                *prefix, "-S", unit.overlay, "-o", target,
             ],
             work,
             cancel,
@@ -216,7 +268,9 @@ class _Builder:
 
     def _link(self, objects: Sequence[Path], library: Path, work: Path) -> None:
         # The linker of zig takes few options; what is missing is read from its output instead.
-        options = () if self.compiler.is_zig else (*_LINK_OPTIONS, *_WRAPPED)
+        options = _KEEP_REACHED
+        if not self.compiler.is_zig:
+            options = (*options, *_LINK_OPTIONS, *_WRAPPED)
         result = self._run_linker(objects, library, work, options)
         undefined = dict(undefined_symbols(result.log))
         if result.ok:
@@ -234,6 +288,7 @@ class _Builder:
             again = self._run_linker(objects, work / "again.so", work, (*options, *_NAME_UNDEFINED))
             places = dict(undefined_symbols(again.log))
             missing = {name: places.get(name) for name in missing}
+        self._check_device_calls(missing, objects, work, options)
         self._check_symbols(missing)
         if not result.ok:
             raise SourceError(
@@ -245,7 +300,15 @@ class _Builder:
     ) -> ProcessResult:
         return run_compiler(
             self.compiler,
-            ["-shared", self._entry(), *objects, "-o", library, "-Wl,-Bsymbolic", *options],
+            [
+                "-shared",
+                *process_objects(self.compiler),
+                *objects,
+                "-o",
+                library,
+                "-Wl,-Bsymbolic",
+                *options,
+            ],
             work,
         )
 
@@ -266,6 +329,34 @@ class _Builder:
                 file=file,
                 line=line,
                 hint="name the sources that define them",
+            )
+
+    def _check_device_calls(
+        self,
+        missing: Mapping[str, tuple[str, int] | None],
+        objects: Sequence[Path],
+        work: Path,
+        options: Sequence[str],
+    ) -> None:
+        """Raise for a function or variable that device code needs and the device has not."""
+        names = {name: plain for name in missing if (plain := called_from_device(name))}
+        if not names:
+            return
+        mentions: Mapping[str, Mention] = {}
+        if not self.compiler.is_zig:
+            again = work / "relocations.so"
+            self._run_linker(objects, again, work, (*options, "-Wl,--emit-relocs"))
+            mentions = find_mentions(again, names, lambda name: self.is_users(strip_root(name)))
+        for name, plain in names.items():
+            called, file, line = plain_name(plain), *self._place(plain, missing[name])
+            if (mention := mentions.get(name)) is not None:
+                called = mention.name or called
+                file, line = self.real_path(strip_root(mention.file)), mention.line
+            raise SourceError(
+                f"device code may use what a GPU has, but {called} is not there",
+                file=file,
+                line=line,
+                hint="a kernel reaches this line: move it to the host, or do without",
             )
 
     def _place(self, symbol: str, place: tuple[str, int] | None) -> tuple[str, int]:

@@ -1,7 +1,8 @@
 """Variables of the device: after each declaration comes an object that tells the runtime of it.
 
 `__device__ int done;` at namespace scope is followed, on the same line, by
-`static ::warploom::DeviceVariable wl_var_u0_7_done(done, "done", false);`.
+`static const ::warploom::DeviceVariable wl_var_u0_7_done(done, "done", false);`, and by a pointer to
+it whose name tells the guard which variables are the device's (merge_parts.cpp).
 """
 
 import re
@@ -53,6 +54,7 @@ def variable_edits(
     managed = "true" if b"__managed__" in words else "false"
     text = "".join(
         f' static const ::warploom::DeviceVariable wl_var_{tag}_{at}({name}, "{name}", {managed});'
+        f" WARPLOOM_MARK(wl_mark_{tag}_{at}, {name});"
         for at in names
         for name in (decode(stream.tokens[at].text),)
     )
@@ -86,6 +88,8 @@ def _declaration(stream: TokenStream, first: int, end: int) -> list[int]:
             at = _initialiser_end(stream, at, end) - 1
         elif text == b"{":
             at = stream.closing(at) or at
+        elif text == b"(" and stream.is_at(at - 1, b")"):
+            at = stream.closing(at) or at  # the parameters of what a pointer points to
         elif text == b"(" and not stream.is_at(at + 1, b"*"):
             return []  # a function
         else:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from warploom.core.errors import ToolFailedError
 
+_SHT_SYMTAB = 2
 _SHT_DYNSYM = 11
 _SHT_GNU_VERSYM = 0x6FFFFFFF
 _WEAK = 2
+_LOCAL = 0
 _FIRST_VERSION = 2  # smaller numbers mean: no library was found that gives the symbol
 _MAGIC = b"\x7fELF\x02\x01"
 
@@ -27,7 +29,7 @@ class DynamicSymbols:
     unresolved: frozenset[str]
 
 
-def _sections(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+def sections(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
     """Yield (type, offset, size, link, entry size) of each section."""
     offset = struct.unpack_from("<Q", data, 0x28)[0]
     size, count = struct.unpack_from("<HH", data, 0x3A)
@@ -47,15 +49,15 @@ def dynamic_symbols(path: Path) -> DynamicSymbols:
     data = path.read_bytes()
     if not data.startswith(_MAGIC):
         raise ToolFailedError(f"{path} must be a 64-bit little-endian ELF file, but is not")
-    sections = list(_sections(data))
-    versions = next((start for kind, start, *_ in sections if kind == _SHT_GNU_VERSYM), None)
+    table = list(sections(data))
+    versions = next((start for kind, start, *_ in table if kind == _SHT_GNU_VERSYM), None)
     imports: set[str] = set()
     exports: set[str] = set()
     unresolved: set[str] = set()
-    for kind, start, length, link, entry in sections:
+    for kind, start, length, link, entry in table:
         if kind != _SHT_DYNSYM:
             continue
-        names = sections[link][1]
+        names = table[link][1]
         for number, at in enumerate(range(start, start + length, entry)):
             name, info, _, section = struct.unpack_from("<IBBH", data, at)
             begin = names + name
@@ -69,3 +71,26 @@ def dynamic_symbols(path: Path) -> DynamicSymbols:
             if not section and info >> 4 != _WEAK and version < _FIRST_VERSION:
                 unresolved.add(text)
     return DynamicSymbols(frozenset(imports), frozenset(exports), frozenset(unresolved))
+
+
+def defined_symbols(path: Path) -> frozenset[str]:
+    """Return the names that the object file at `path` defines for others to see.
+
+    Raises:
+        ToolFailedError: it is not a 64-bit little-endian ELF file.
+    """
+    data = path.read_bytes()
+    if not data.startswith(_MAGIC):
+        raise ToolFailedError(f"{path} must be a 64-bit little-endian ELF file, but is not")
+    sections = list(_sections(data))
+    found: set[str] = set()
+    for kind, start, length, link, entry in sections:
+        if kind != _SHT_SYMTAB:
+            continue
+        names = sections[link][1]
+        for at in range(start, start + length, entry):
+            name, info, other, section = struct.unpack_from("<IBBH", data, at)
+            if section and name and info >> 4 != _LOCAL and not other & 3:
+                begin = names + name
+                found.add(data[begin : data.index(b"\0", begin)].decode("latin-1"))
+    return frozenset(found)

@@ -27,6 +27,8 @@ sys/time.h sys/types.h time.h unistd.h
 """
 _STANDARD = frozenset(_STANDARD_TEXT.split())
 _ALWAYS = "cuda_runtime.h"
+# Macros by which our headers differ.
+_OF_CUDA = ("-D__CUDACC__", "-D__NVCC__", "-D__CUDA_ARCH__")
 
 
 def precompiled_prefix(
@@ -43,7 +45,7 @@ def precompiled_prefix(
     chosen = sorted(h for h in headers if h in _STANDARD or (SHIM_DIR / h).is_file())
     text = "".join(f"#include <{name}>\n" for name in (_ALWAYS, *chosen))
     ours = [flag for flag in flags if not flag.startswith("-D") or "WARPLOOM" in flag]
-    ours += [flag for flag in flags if flag in ("-D__CUDACC__", "-D__NVCC__")]
+    ours += [flag for flag in flags if flag.startswith(_OF_CUDA)]
     ours[ours.index("c++")] = "c++-header"
 
     def make(folder: Path) -> None:

@@ -1,67 +1,15 @@
 """Offsets into a program as places in the user's files."""
 
-import re
-import shutil
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from warploom.core.errors import MissingToolError
-from warploom.core.process import run_tool
-from warploom.core.records import Limits, SourceLocation
+from warploom.core.records import SourceLocation
+from warploom.emulator.addresses import Frame, frames_at
 from warploom.emulator.build import EmulatorBuild, strip_root
 
-_BATCH = 1000
-_TOOLS = (
-    ("addr2line",),
-    ("llvm-addr2line",),
-    ("llvm-symbolizer", "--output-style=GNU"),
-)
-_ADDRESS = re.compile(r"^0x[0-9a-f]+$")
-_PLACE = re.compile(r"^(.*):(\d+|\?)(?: \(discriminator \d+\))?$")
-_LIMITS = Limits(seconds=120.0, memory_mb=4096, output_mb=256)
-
-
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """One function at one place; inlined ones have a frame of their own."""
-
-    function: str
-    file: str
-    line: int
-
-
 # Kept for the process: runs of one build repeat the same places. Keyed by build and offset.
-_known: dict[tuple[str, int], tuple[_Frame, ...]] = {}
+_known: dict[tuple[str, int], tuple[Frame, ...]] = {}
 _lock = threading.Lock()
-
-
-def _tool() -> tuple[str, ...]:
-    for tool in _TOOLS:
-        if shutil.which(tool[0]):
-            return tool
-    raise MissingToolError(
-        "addr2line (binutils) or llvm-symbolizer is needed to name source lines, but none is found",
-        hint="install binutils (Debian: apt-get install binutils)",
-    )
-
-
-def _parse(output: str) -> dict[int, tuple[_Frame, ...]]:
-    """Read the tool's output: an address, then a function and a place per inlined frame."""
-    found: dict[int, list[_Frame]] = {}
-    frames: list[_Frame] = []
-    function: str | None = None
-    for text in output.splitlines():
-        if function is None and _ADDRESS.match(text):
-            frames = found.setdefault(int(text, 16), [])
-        elif function is None:
-            function = text
-        else:
-            place = _PLACE.match(text)
-            if place and place[2] != "?":
-                frames.append(_Frame(function, place[1], int(place[2])))
-            function = None
-    return {address: tuple(frames) for address, frames in found.items()}
 
 
 def _look_up(build: EmulatorBuild, offsets: Iterable[int]) -> None:
@@ -69,14 +17,8 @@ def _look_up(build: EmulatorBuild, offsets: Iterable[int]) -> None:
         todo = sorted({o for o in offsets if (build.key, o) not in _known})
         if not todo:
             return
-        tool = _tool()
-        for start in range(0, len(todo), _BATCH):
-            batch = todo[start : start + _BATCH]
-            command = [*tool, "-a", "-i", "-f", "-C", "-e", str(build.library)]
-            result = run_tool([*command, *(hex(offset) for offset in batch)], limits=_LIMITS)
-            places = _parse(result.stdout.decode(errors="replace"))
-            for offset in batch:
-                _known[build.key, offset] = places.get(offset, ())
+        for offset, frames in frames_at(build.library, todo).items():
+            _known[build.key, offset] = frames
 
 
 class Symbolizer:

@@ -1,6 +1,7 @@
 """The compiler's flags for a program: hooks on every access, and the language of each file."""
 
 import os
+import platform
 import re
 from pathlib import Path
 
@@ -18,6 +19,8 @@ _C_HEADERS = {
     "mpi-ext.h",
     "nccl.h",
 }
+_ARCHITECTURE = "__CUDA_ARCH__"
+_CAPABILITY = "900"
 _DEVICE_CODE = re.compile(rb"<<<|\b__(?:global|device)__\b")
 _DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
@@ -35,11 +38,8 @@ def version_code(version: str) -> int:
     return int(match[1]) * 10000 + int(match[2]) * 100 + int(match[3] or 0)
 
 
-def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
-    """Return the flags of every unit of the program."""
-    for name in spec.defines:
-        if not _DEFINE.fullmatch(name):
-            raise BadInputError(f"a macro's name must be an identifier, got {name!r}")
+def hook_flags(compiler: Compiler) -> list[str]:
+    """Return the flags by which every access of the code calls the runtime."""
     hooks = (
         ["--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0"]
         if compiler.family == "gcc"
@@ -60,19 +60,52 @@ def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
             "-finline-functions",
             "--param",
             "max-inline-insns-auto=60",
+            # Where variables lie at each line: nobody asks.
+            "-fno-var-tracking",
+            "-gno-variable-location-views",
         ]
         if compiler.family == "gcc"
         else []
     )
-    defines = [f"-D{n}={v}" if v else f"-D{n}" for n, v in sorted(spec.defines.items())]
+    # Where a thread's variables lie is asked by a call, for __tls_get_addr of process/threads.cpp.
+    if compiler.family == "gcc" and platform.machine() == "aarch64":
+        special.append("-mtls-dialect=trad")
+    # The guard puts calls between any two instructions.
+    if platform.machine() == "x86_64":
+        special.append("-mno-red-zone")
     # DWARF 5 names file 0 and file 1 differently after #line, and older binutils mix them up.
     return [
-        "-O1", "-g1", "-gdwarf-4", "-fPIC", "-fno-omit-frame-pointer",
-        "-fno-optimize-sibling-calls",
-        "-fno-strict-aliasing", "-fno-plt", *special, "-fsanitize=thread", *hooks, "-w",
-        "-fdiagnostics-color=never", "-DWARPLOOM_EMULATOR",
+        "-O1", "-g1", "-gdwarf-4", "-fPIC", "-ftls-model=global-dynamic",
+        "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
+        "-fno-strict-aliasing", "-fno-plt", "-fno-jump-tables", *special, "-fsanitize=thread", *hooks, "-w",
+        "-fdiagnostics-color=never",
+    ]  # fmt: skip
+
+
+def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
+    """Return the flags of every unit of the program."""
+    for name in spec.defines:
+        if not _DEFINE.fullmatch(name):
+            raise BadInputError(f"a macro's name must be an identifier, got {name!r}")
+    defines = [
+        f"-D{n}={v}" if v else f"-D{n}"
+        for n, v in sorted(spec.defines.items())
+        if n != _ARCHITECTURE
+    ]
+    return [
+        *hook_flags(compiler), "-DWARPLOOM_EMULATOR",
         f"-DWARPLOOM_NCCL_VERSION={version_code(spec.nccl)}", *defines,
     ]  # fmt: skip
+
+
+def device_flags(spec: BuildSpec) -> list[str]:
+    """Return the flags that the device pass of a unit has besides.
+
+    Compute capability 9.0, unless the macros of `spec` say another.
+    """
+    value = spec.defines.get(_ARCHITECTURE) or _CAPABILITY
+    # What no kernel reaches is dropped by the linker, function by function.
+    return [f"-D{_ARCHITECTURE}={value}", "-ffunction-sections", "-fdata-sections"]
 
 
 def language_flags(source: Path, text: bytes, *, is_program: bool) -> list[str]:

@@ -18,16 +18,16 @@ namespace guard {
 namespace {
 
 struct Options {
-  std::string host, out_host, device, out_device, shims, unit, report, verify;
+  std::string host, out_host, device, out_device, shims, unit, allowed, report, verify;
 };
 
 Options parse(int argc, char** argv) {
   Options options;
   const std::pair<const char*, std::string*> known[] = {
-      {"--host", &options.host},     {"--out-host", &options.out_host},
-      {"--device", &options.device}, {"--out-device", &options.out_device},
-      {"--shims", &options.shims},   {"--unit", &options.unit},
-      {"--report", &options.report},
+      {"--host", &options.host},       {"--out-host", &options.out_host},
+      {"--device", &options.device},   {"--out-device", &options.out_device},
+      {"--shims", &options.shims},     {"--unit", &options.unit},
+      {"--allowed", &options.allowed}, {"--report", &options.report},
       {"--verify", &options.verify},
   };
   for (int at = 1; at < argc; at += 2) {
@@ -83,9 +83,13 @@ int run(const Options& options) {
   std::unique_ptr<Assembly> device;
   if (!options.device.empty()) device = std::make_unique<Assembly>(read_file(options.device));
   judge_pass(host, "host", report);
-  if (device) judge_pass(*device, "device", report);
+  refuse_merged_names(host, "host", report);
+  if (device) {
+    judge_pass(*device, "device", report);
+    refuse_merged_names(*device, "device", report);
+  }
   if (report.refused.empty()) {
-    if (device) merge(host, *device, options.unit, report);
+    if (device) merge(host, *device, options.unit, Allowed(read_file(options.allowed)), report);
     close_gaps(host, "host", report);
     if (device) close_gaps(*device, "device", report);
   }

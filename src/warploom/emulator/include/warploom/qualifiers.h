@@ -3,7 +3,16 @@
 
 #include "device.h"
 
-#define __global__
+// A kernel's instructions come from the device pass (guard/merge.cpp). The compiler lists kernels
+// in a section for us, and must know nothing of them where they are called: the other pass's may
+// differ.
+#if defined(__clang__) && defined(__CUDA_ARCH__)
+#define __global__ __attribute__((used, noinline, patchable_function_entry(1)))
+#elif defined(__clang__)
+#define __global__ __attribute__((used, noinline, optnone, patchable_function_entry(1)))
+#else
+#define __global__ __attribute__((used, noipa, patchable_function_entry(1)))
+#endif
 #define __device__
 #define __host__
 #define __constant__

@@ -16,6 +16,11 @@ struct DeviceVariable {
   }
 };
 
+// Names a variable of the device to the guard. It is written nowhere, but it might be, as far as the
+// compiler knows, so that it has a place of its own.
+#define WARPLOOM_MARK(mark, variable) \
+  __attribute__((used)) static const volatile void* mark = __builtin_addressof(variable)
+
 cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std::size_t bytes,
                            std::size_t offset, cudaStream_t stream, bool wait);
 cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, std::size_t bytes,
