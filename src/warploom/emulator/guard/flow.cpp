@@ -300,7 +300,9 @@ class Flow {
   void judge_control(const State& state, int32_t step) {
     const Instruction& instruction = code_.steps[step].instruction;
     const Does does = instruction.does();
-    if (does == Does::Return && state.registers[kRsp] != frame_of(state)) {
+    // One that was rounded down is restored from a register, and checked then.
+    const Value stack = state.registers[kRsp];
+    if (does == Does::Return && stack.offset != 0) {
       refuse(step, "it returns while the stack is not as it was");
     }
     if (does != Does::Call && does != Does::Jump && does != Does::Branch) return;
@@ -335,11 +337,6 @@ class Flow {
     } else if (!is_symbol(name)) {
       refuse(step, "it goes to no label");
     }
-  }
-
-  Value frame_of(const State& state) const {
-    const Value stack = state.registers[kRsp];
-    return values_.is_one(stack, Unknown::Frame) ? Value{stack.form, 0} : Value{-1, 0};
   }
 
   void judge_stack(Value before, Value after, int32_t step) {

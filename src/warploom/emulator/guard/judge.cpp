@@ -287,7 +287,12 @@ void judge(Assembly& assembly, std::string_view pass, Report& report) {
         wait = line.name == "1" && is_of_wait(assembly, at);
         if (is_integer(line.name) && !wait) reason = "a compiler writes no such label";
         break;
-      case Kind::Instruction: wait = is_of_wait(assembly, at); break;
+      case Kind::Instruction:
+        wait = is_of_wait(assembly, at);
+        if (!assembly.sections[line.section].executable) {
+          reason = "this stands among data and is none";
+        }
+        break;
       case Kind::Directive:
         reason = problem(line, assembly.sections[line.section], parts);
         break;
