@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import SourceError
+from warploom.core.errors import SourceError, ToolFailedError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
