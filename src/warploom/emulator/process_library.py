@@ -34,7 +34,7 @@ def process_objects(compiler: Compiler) -> tuple[Path, ...]:
     sources = sorted(PROCESS_DIR.glob("*.cpp"))
 
     def compile_one(source: Path, cancel: threading.Event, folder: Path) -> None:
-        arguments = [*flags, "-c", source, "-o", folder / f"{source.stem}.o"]
+        arguments = [*flags, f"-I{PROCESS_DIR}", "-c", source, "-o", folder / f"{source.stem}.o"]
         result = run_compiler(compiler, arguments, folder, cancel)
         if not result.ok:
             raise ToolFailedError(
