@@ -9,6 +9,7 @@ from warploom.evaluate.allowed_names import (
     API_TELLING,
     CUDA_ROOTS,
     CUDA_TELLING,
+    HOST_C,
     STD,
     is_plain,
 )
@@ -16,6 +17,7 @@ from warploom.evaluate.identifiers import Identifiers
 from warploom.evaluate.refusals import FORBIDDEN, FORBIDDEN_CALLS, KEYWORDS, words
 from warploom.evaluate.region_rules import Frame, Refused
 from warploom.evaluate.scopes import Declared
+from warploom.evaluate.system_macros import system_macros
 from warploom.evaluate.tokens import Token
 
 _CONTEXTUAL = words("final override import module defined")
@@ -65,6 +67,7 @@ class NameRules:
             if item.kind == "function" and item.has(*_DEVICE)
             for token in item.body
         }
+        self.defined = {item.name for item in items if item.kind == "function"}
         self.skipped = frozenset(self._attributes())
 
     def refusals(self) -> Iterator[Refused]:
@@ -99,6 +102,8 @@ class NameRules:
             yield _refused(token, name, "means one thing to the emulator's compiler, not to nvcc")
         elif self._tells(name) and name not in self.own.names:
             yield _refused(token, name, "tells the time or the machine: results must not depend")
+        elif at in self.own.places and self._redeclares(at, name):
+            yield _refused(token, name, "is declared here, but defined in the system's libraries")
         elif name in _BUILTINS:
             yield from self._builtin(at, token)
         elif name in api_functions() and name not in self.own.names:
@@ -118,7 +123,16 @@ class NameRules:
                 "of what candidates may use",
             )
 
-    def _tells(self, name: str) -> bool:
+    def _redeclares(self, at: int, name: str) -> bool:
+        """Whether `T name(T);` declares a function that only a library can define."""
+        if name in self.defined or name not in system_macros().declared:
+            return False
+        close = self.own.match.get(at + 1, 0)
+        first = self._text(at + 2)
+        typed = first == ")" or self.own.is_type(first) or first in ("struct", "std")
+        prototype = self._text(at + 1) == "(" and self._text(close + 1) in (";", ",", "noexcept")
+        return prototype and typed
+, name: str) -> bool:
         telling = name in CUDA_TELLING or name == "chrono" or API_TELLING.match(name)
         return bool(telling) and name not in self.frame.inside
 
@@ -133,15 +147,20 @@ class NameRules:
     def _known(self, at: int, name: str, after: str) -> bool:
         if name in KEYWORDS or name in _CONTEXTUAL or name in FORBIDDEN:
             return True  # what is forbidden has a rule of its own
-        if name in self.own.names or name in self.frame.known:
+        if name not in system_macros().declared:
+            return True  # no header knows it either: the compiler will say so
+        if name in self.own.names:
             return True
+        device = id(self.tokens[at]) in self.device
+        if name in self.frame.known and not (device and name in HOST_C):
+            return True  # what the trusted host code calls has no hooks in device code
         if after == "::" and name in CUDA_ROOTS:
             return True
         if after == "]" and self._text(at - 1) == "[" and self._is_operand(at):
             return True
         if self._text(at - 1) == "goto" or (after == ":" and self._text(at - 1) in ";{}:"):
             return True
-        return is_plain(name, device=id(self.tokens[at]) in self.device)
+        return is_plain(name, device=device)
 
     def _is_operand(self, at: int) -> bool:
         """Whether `[name]` names an operand of inline assembly."""

@@ -113,7 +113,17 @@ def constants_of(items: Sequence[Declared]) -> frozenset[str]:
         fixed = item.kind == "variable" and item.has("constexpr", "const")
         if enumerator or item.kind == "function" or (fixed and _is_plain(item)):
             found.add(item.name)
+            found.update(_declarators(item.tokens))
     return frozenset(found)
+
+
+def _declarators(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield what follows the first declarator, as b in `const int a = 1, b = 2;`."""
+    depth = 0
+    for token, after in pairwise(tokens):
+        depth += (token.text in ("(", "[", "{", "<")) - (token.text in (")", "]", "}", ">"))
+        if token.text == "," and depth == 0 and after.kind == "name":
+            yield after.text
 
 
 def _is_plain(item: Declared) -> bool:
