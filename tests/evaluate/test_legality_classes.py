@@ -229,7 +229,7 @@ CALLS = [
     "static void f(char* p) { madvise(p, 4096, 4); }",
     "static void f() { fsync(1); }",
     "static void f() { ::sched_yield(); }",
-    "static void f() { auto g = &getrandom; g(nullptr, 0, 0); }",
+    "static void f() { auto g = &getentropy; g(nullptr, 0); }",
     "int fsync(int);\nstatic void f() { fsync(1); }",
     "static void f() { int fdatasync(int), g = 0; fdatasync(g); }",
     "static int f(const char* p) { return fputs_unlocked(p, stdout); }",

@@ -69,6 +69,7 @@ class NameRules:
         }
         self.defined = {item.name for item in items if item.kind == "function"}
         self.skipped = frozenset(self._attributes())
+        self.std = {"std", *self._aliases()}
 
     def refusals(self) -> Iterator[Refused]:
         """Yield what untrusted names are refused."""
@@ -83,6 +84,14 @@ class NameRules:
 
     def _text(self, at: int) -> str:
         return self.own.text(at)
+
+    def _aliases(self) -> Iterator[str]:
+        """Yield names for namespace std: `namespace s = std;`."""
+        for at, token in enumerate(self.tokens):
+            if token.text == "namespace" and self._text(at + 2) == "=":
+                target = self._text(at + 4) if self._text(at + 3) == "::" else self._text(at + 3)
+                if target not in CUDA_ROOTS:
+                    yield self._text(at + 1)
 
     def _attributes(self) -> Iterator[int]:
         """Yield the tokens of attributes, which have rules of their own."""
@@ -108,7 +117,7 @@ class NameRules:
             yield from self._builtin(at, token)
         elif name in api_functions() and name not in self.own.names:
             yield from self._api(at, token)
-        elif before == "::" and self._text(at - 2) == "std":
+        elif before == "::" and self._text(at - 2) in self.std:
             listed = name in STD or name in self.frame.inside or name in FORBIDDEN
             if not listed and name not in FORBIDDEN_CALLS:
                 yield _refused(token, f"std::{name}", "is not on the list of what candidates use")
@@ -129,10 +138,12 @@ class NameRules:
             return False
         close = self.own.match.get(at + 1, 0)
         first = self._text(at + 2)
-        typed = first == ")" or self.own.is_type(first) or first in ("struct", "std")
+        value = self._text(at + 3) in ("(", "{", "<", "::")  # `Barrier b(Group(), 1);`
+        typed = first == ")" or first == "struct" or (self.own.is_type(first) and not value)
         prototype = self._text(at + 1) == "(" and self._text(close + 1) in (";", ",", "noexcept")
         return prototype and typed
-, name: str) -> bool:
+
+    def _tells(self, name: str) -> bool:
         telling = name in CUDA_TELLING or name == "chrono" or API_TELLING.match(name)
         return bool(telling) and name not in self.frame.inside
 

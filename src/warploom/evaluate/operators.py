@@ -106,11 +106,12 @@ def _is_constant(
 
 
 def constants_of(items: Sequence[Declared]) -> frozenset[str]:
-    """Return names that mean constants without code: enumerators, constexpr, functions."""
+    """Return names that mean constants without code: enumerators, functions, arrays, constexpr."""
     found: set[str] = set()
     for item in items:
         enumerator = item.kind == "type" and len(item.tokens) == 1
         fixed = item.kind == "variable" and item.has("constexpr", "const")
+        fixed = fixed or (item.kind == "variable" and item.has("["))  # an array is its address
         if enumerator or item.kind == "function" or (fixed and _is_plain(item)):
             found.add(item.name)
             found.update(_declarators(item.tokens))

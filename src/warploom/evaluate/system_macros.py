@@ -39,6 +39,10 @@ locale.h malloc.h math.h mm_malloc.h netdb.h netinet/in.h omp.h poll.h pthread.h
 semaphore.h setjmp.h signal.h stdalign.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h
 string.h strings.h sys/ioctl.h sys/mman.h sys/param.h sys/resource.h sys/socket.h sys/stat.h
 sys/syscall.h sys/sysinfo.h sys/time.h sys/times.h sys/types.h sys/uio.h sys/un.h sys/utsname.h
+sys/auxv.h sys/epoll.h sys/eventfd.h sys/file.h sys/inotify.h sys/personality.h sys/prctl.h
+sys/ptrace.h sys/random.h sys/sem.h sys/sendfile.h sys/shm.h sys/signalfd.h sys/statvfs.h
+sys/timerfd.h sys/xattr.h aio.h cpuid.h err.h error.h ftw.h glob.h grp.h ifaddrs.h langinfo.h
+mqueue.h net/if.h regex.h search.h spawn.h syslog.h termios.h threads.h utime.h wordexp.h
 sys/wait.h syscall.h time.h ucontext.h unistd.h values.h wchar.h x86intrin.h
 """
 _CUDA_HEADERS = """
