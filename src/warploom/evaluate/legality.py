@@ -30,7 +30,9 @@ from warploom.evaluate.tokens import Token, scan
 from warploom.source.regions import Program, frame_differences, splice
 
 _BRANCHING = ("else", "elif", "elifdef", "elifndef", "if", "ifdef", "ifndef")
-_ENDINGS = frozenset({"exit", "abort"})  # checks of a whole program use them
+ENDINGS = frozenset({"exit", "abort"})
+"""What the checks of errors in a whole program call."""
+
 _REGISTER = re.compile(r"%([A-Za-z_]\w*)")
 
 
@@ -95,7 +97,7 @@ def refusals(
     own = Identifiers(scan(program.text).tokens).names
     frame = replace(frame, functions=frame.functions | own)
     if free:
-        frame = replace(frame, allowed=_ENDINGS)
+        frame = replace(frame, allowed=ENDINGS)
     found = sorted(_refusals(program, frame, trusted, given), key=lambda item: item.line)
     if not found:
         return []
