@@ -136,6 +136,11 @@ class NameRules:
         """Whether `T name(T);` declares a function that only a library can define."""
         if name in self.defined or name not in system_macros().declared:
             return False
+        start = at
+        while start > 0 and self._text(start - 1) not in (";", "{", "}", ")"):
+            start -= 1
+            if self._text(start) in ("__global__", "__device__"):
+                return False  # no library has it
         close = self.own.match.get(at + 1, 0)
         first = self._text(at + 2)
         value = self._text(at + 3) in ("(", "{", "<", "::")  # `Barrier b(Group(), 1);`
