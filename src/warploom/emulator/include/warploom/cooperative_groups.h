@@ -331,13 +331,14 @@ coalesced_group labeled_partition(const lane_group& group, Label label) {
   std::uint64_t all[32];
   const auto mine = static_cast<std::uint64_t>(label);
   warploom::warp_gather(group.lanes(), mine, all);
+  const unsigned lanes = group.lanes() & warploom::warp_present();
   unsigned same = 0, groups = 0, before = 0;
   for (unsigned lane = 0; lane < 32; lane++) {
-    if (!(group.lanes() >> lane & 1)) continue;
+    if (!(lanes >> lane & 1)) continue;
     if (all[lane] == mine) same |= 1u << lane;
     bool first = true;
     for (unsigned other = 0; other < lane; other++) {
-      if ((group.lanes() >> other & 1) && all[other] == all[lane]) first = false;
+      if ((lanes >> other & 1) && all[other] == all[lane]) first = false;
     }
     groups += first;
     before += first && all[lane] < mine;

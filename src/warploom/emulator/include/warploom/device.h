@@ -186,13 +186,14 @@ void warp_meet(unsigned mask, std::uint64_t value,
 void warp_order();  // what the lanes did before is ordered
 std::uint64_t warp_value(std::uint64_t value, unsigned source);
 void warp_values(unsigned mask, std::uint64_t out[32]);
+unsigned warp_present();             // lanes that gave a value: those that have ended did not
 unsigned warp_votes(unsigned mask);  // lanes whose value is not 0
 
 WARPLOOM_INLINED inline void warp_barrier(unsigned mask) {
   warp_meet(mask, 0, WarpOperation::Barrier);
   warp_order();
 }
-// Every lane of `mask` gives a value and gets the one of `source` (its own if not in the mask).
+// Every lane of `mask` gives a value and gets the one of `source` (undefined if it gave none).
 WARPLOOM_INLINED inline std::uint64_t warp_exchange(unsigned mask, std::uint64_t value,
                                                     unsigned source) {
   warp_meet(mask, value, WarpOperation::Shuffle);

@@ -45,6 +45,7 @@ WARPLOOM_UNCHECKED T warp_reduce(unsigned mask, T value, Combine combine) {
   std::uint64_t in = 0, all[32];
   std::memcpy(&in, &value, sizeof(T));
   warp_gather(mask, in, all);
+  mask &= warp_present();
   bool first = true;
   T result{};
   for (unsigned lane = 0; lane < 32; lane++) {
@@ -122,6 +123,7 @@ WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask, T value) {
   std::uint64_t mine = 0, all[32];
   std::memcpy(&mine, &value, sizeof(T));
   warploom::warp_gather(mask, mine, all);
+  mask &= warploom::warp_present();
   unsigned same = 0;
   for (unsigned lane = 0; lane < 32; lane++) {
     if ((mask >> lane & 1) && all[lane] == mine) same |= 1u << lane;
@@ -131,7 +133,7 @@ WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask, T value) {
 template <class T>
 unsigned __match_all_sync(unsigned mask, T value, int* predicate) {
   const unsigned same = __match_any_sync(mask, value);
-  *predicate = same == mask;
+  *predicate = same == (mask & warploom::warp_present());
   return *predicate ? mask : 0;
 }
 
