@@ -53,6 +53,7 @@ struct WarpState {
   uint64_t value[32] = {};
   uint64_t out[32] = {};
   unsigned arrived = 0;
+  unsigned present = 0;  // lanes that gave what is in `out`
   uint64_t generation = 0;
   uint64_t ordered = 0;  // generation whose accesses have been ordered
   uint64_t counted = 0;  // generation whose votes have been counted
