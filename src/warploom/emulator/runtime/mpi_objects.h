@@ -100,10 +100,8 @@ void write_buffer(void* p, const char* data, std::size_t bytes, const char* what
 Bytes gather_elements(const void* p, int count, MPI_Datatype type, const char* what);
 void scatter_elements(void* p, const Bytes& data, MPI_Datatype type, const char* what);
 
-<<<<<<< HEAD
 // What others get of the running process's data, in a spoil run (spoil.h).
 void spoil_sent(const Place& place, Bytes& data);
-=======
 // Memory that a started call has until it is completed: it reads it, or writes it.
 struct Lent {
   const void* start;
@@ -118,7 +116,6 @@ struct Piece {
   std::size_t offset, bytes;
 };
 std::vector<Piece> pieces_of(int count, MPI_Datatype type, const char* what);
->>>>>>> clib
 
 std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string details,
                               Bytes data);
