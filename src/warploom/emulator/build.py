@@ -49,16 +49,17 @@ extern "C" int warploom_main(int argc, char** argv) {
 _LINK_OPTIONS = ("-Wl,-z,lazy", "-Wl,--no-demangle")
 # They name each use of each function of the runtime: megabytes in a large program.
 _NAME_UNDEFINED = ("-Wl,-z,defs", "-Wl,--warn-unresolved-symbols")
-# What device code takes from the device's heap goes through the runtime: see device_heap.cpp.
-_WRAPPED = tuple(
-    f"-Wl,--wrap={name}"
-    for name in (
-        "malloc", "free", "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t",
-        "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm",
-        "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t",
-        "_ZdaPvmSt11align_val_t",
-    )
-)  # fmt: skip
+
+
+def wrapped(runtime: Path) -> tuple[str, ...]:
+    """Return the linker's options by which the program's calls go to what `runtime` has for them.
+
+    That is the device's heap (device_heap.cpp), and what looks at the arguments of the C library's
+    functions (libc_*.cpp).
+    """
+    names = sorted(dynamic_symbols(runtime).exports)
+    prefix = "__wrap_"
+    return tuple(f"-Wl,--wrap={n.removeprefix(prefix)}" for n in names if n.startswith(prefix))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ class _Builder:
         self.spec = spec
         self.compiler = find_compiler()
         self.flags = program_flags(spec, self.compiler)
+        self.wrapped = wrapped(build_runtime(self.compiler))
         self.overlay: Overlay = rewrite(spec)
         self.shims = folder_digest(SHIM_DIR)
         sources = (spec.program, *spec.sources)
@@ -117,7 +119,7 @@ class _Builder:
             for at, (overlay, source) in enumerate(zip(self.overlay.units, sources, strict=True))
         )
         texts = [part for item in sorted(self.overlay.texts.items()) for part in item]
-        self.base = [self.compiler.identity, self.shims, *self.flags, _ENTRY, *texts]
+        self.base = [self.compiler.identity, self.shims, *self.flags, _ENTRY, *texts, *self.wrapped]
         self.key = digest([*self.base, *(p for u in self.units for p in (u.overlay, *u.flags))])
 
     def _unit(self, overlay: str, source: Path, *, is_program: bool) -> _Unit:
@@ -222,7 +224,7 @@ class _Builder:
 
     def _link(self, objects: Sequence[Path], library: Path, work: Path) -> None:
         # The linker of zig takes few options; what is missing is read from its output instead.
-        options = () if self.compiler.is_zig else (*_LINK_OPTIONS, *_WRAPPED)
+        options = () if self.compiler.is_zig else (*_LINK_OPTIONS, *self.wrapped)
         result = self._run_linker(objects, library, work, options)
         undefined = dict(undefined_symbols(result.log))
         if result.ok:
