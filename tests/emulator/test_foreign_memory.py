@@ -29,6 +29,7 @@ _HEAD = """
 #include <string>
 #include <thread>
 #include <vector>
+char buffer[64];  // for all to see: what is stored there is not optimized away
 static void* runtime() { return reinterpret_cast<void*>(&cudaGetDeviceCount); }
 __global__ void touch(const int* from, int* out) { *out = *from; }
 int main(int argc, char** argv) {
@@ -41,10 +42,9 @@ int main(int argc, char** argv) {
   cudaMallocHost(&pinned, 64);
   MPI_Bcast(&theirs, sizeof theirs, MPI_BYTE, 0, MPI_COMM_WORLD);
   MPI_Bcast(&pinned, sizeof pinned, MPI_BYTE, 0, MPI_COMM_WORLD);
-  char buffer[64] = {};
   int* device = nullptr;
   cudaMalloc(&device, 64);
-  (void)theirs, (void)buffer;
+  (void)theirs;
 """
 _TAIL = """
   MPI_Barrier(MPI_COMM_WORLD);
@@ -55,8 +55,8 @@ _TAIL = """
 FOREIGN = [
     "buffer[0] = theirs[5];",
     "theirs[5] = 1;",
-    "memcpy(buffer, theirs, 40);",
-    "memcpy(theirs, buffer, 40);",
+    "memcpy(buffer, theirs, 39 + argc);",
+    "memcpy(theirs, buffer, 39 + argc);",
     'snprintf(buffer, 8, "%.4s", theirs);',
     "cudaMemcpy(device, theirs, 64, cudaMemcpyHostToDevice);",
     "cudaMemcpy(theirs, device, 64, cudaMemcpyDeviceToHost);",
@@ -68,7 +68,7 @@ FOREIGN = [
 ]
 EMULATOR = [
     "buffer[0] = *(char*)runtime();",
-    "memcpy(buffer, runtime(), 40);",
+    "memcpy(buffer, runtime(), 39 + argc);",
     "cudaMemcpy(device, runtime(), 64, cudaMemcpyHostToDevice);",
     "MPI_Bcast(runtime(), 8, MPI_BYTE, 0, MPI_COMM_WORLD);",
     "touch<<<1, 1>>>((int*)runtime(), device); cudaDeviceSynchronize();",
@@ -98,16 +98,18 @@ OWN = [
     'FILE* f = fopen("own.txt", "w+"); fputs("abc", f); rewind(f); fgets(buffer, 9, f); fclose(f);',
     'int d = open("/proc/cpuinfo", O_RDONLY); if (d >= 0) { read(d, buffer, 8); close(d); }',
     "int p[2]; pipe(p); write(p[1], buffer, 3); read(p[0], buffer, 3); close(p[0]); close(p[1]);",
-    'setlocale(0, "C"); std::use_facet<std::ctype<char>>(std::locale()).toupper(buffer, buffer + 3);',
+    'setlocale(0, "C"); buffer[0] = std::use_facet<std::ctype<char>>({}).toupper(buffer[1]);',
     "for (int d = 3; d < 64; d++) close(d);",
     "try { throw std::string(100, 0x79); } catch (const std::string& s) { buffer[0] = s[3]; }",
-    "buffer[0] = *cudaGetErrorString(cudaSuccess); buffer[1] = *getenv(\"PATH\");",
+    'buffer[0] = *cudaGetErrorString(cudaSuccess); buffer[1] = *getenv("PATH");',
 ]
 
 
 def _report(folder: Path, statement: str, ranks: int):
     program = folder / "touches.cu"
-    program.write_text(f"#include <cerrno>\n#include <clocale>\n{_HEAD}  {statement}  // HERE{_TAIL}")
+    program.write_text(
+        f"#include <cerrno>\n#include <clocale>\n{_HEAD}  {statement}  // HERE{_TAIL}"
+    )
     report = check(program, ranks=ranks, effort=Effort.QUICK)
     lines = program.read_text().split("\n")
     here = next(n for n, line in enumerate(lines, 1) if line.endswith("// HERE"))

@@ -7,6 +7,7 @@ from warploom.evaluate.check import check
 from warploom.evaluate.plan import Effort
 
 BLOCKS = r"""
+#include <cuda_runtime.h>
 #include <mpi.h>
 #include <cstdint>
 #include <cstdio>
@@ -27,6 +28,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  cudaFree(nullptr);
   before_main += "more";
   std::vector<std::pair<unsigned char*, size_t>> blocks;
   uint32_t random = 12345 + rank;
@@ -92,7 +94,7 @@ TWICE = """
 #include <cstdlib>
 int main() {
   cudaFree(nullptr);
-  void* p = malloc(100);
+  void* volatile p = malloc(100);
   free(p);
   free(p);  // HERE
   return 0;

@@ -51,6 +51,9 @@ _LINK_OPTIONS = ("-Wl,-z,lazy", "-Wl,--no-demangle")
 _NAME_UNDEFINED = ("-Wl,-z,defs", "-Wl,--warn-unresolved-symbols")
 
 
+_WRAP = "__wrap_"  # before a name that the linker gave another meaning
+
+
 def wrapped(runtime: Path) -> tuple[str, ...]:
     """Return the linker's options by which the program's calls go to what `runtime` has for them.
 
@@ -58,8 +61,12 @@ def wrapped(runtime: Path) -> tuple[str, ...]:
     functions (libc_*.cpp).
     """
     names = sorted(dynamic_symbols(runtime).exports)
-    prefix = "__wrap_"
-    return tuple(f"-Wl,--wrap={n.removeprefix(prefix)}" for n in names if n.startswith(prefix))
+    return tuple(f"-Wl,--wrap={n.removeprefix(_WRAP)}" for n in names if n.startswith(_WRAP))
+
+
+def _as_written(imports: frozenset[str]) -> list[str]:
+    """Return the names as the program has them, not as the linker does."""
+    return sorted({name.removeprefix(_WRAP) for name in imports})
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +153,7 @@ class _Builder:
             library = folder / "program.so"
             self._link(objects, library, work)
         symbols = dynamic_symbols(library)
-        (folder / "imports.json").write_text(json.dumps(sorted(symbols.imports)))
+        (folder / "imports.json").write_text(json.dumps(_as_written(symbols.imports)))
 
     def _object(self, unit: _Unit, work: Path, cancel: threading.Event) -> Path:
         """Return the object of one unit; only those of larger programs are worth keeping."""

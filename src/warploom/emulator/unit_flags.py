@@ -69,7 +69,8 @@ def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
     return [
         "-O1", "-g1", "-gdwarf-4", "-fPIC", "-fno-omit-frame-pointer",
         "-fno-optimize-sibling-calls",
-        "-fno-strict-aliasing", "-fno-plt", "-U_FORTIFY_SOURCE", *special, "-fsanitize=thread", *hooks, "-w",
+        "-fno-strict-aliasing", "-fno-plt", "-U_FORTIFY_SOURCE", *special, "-fsanitize=thread",
+        *hooks, "-w",
         "-fdiagnostics-color=never", "-DWARPLOOM_EMULATOR",
         f"-DWARPLOOM_NCCL_VERSION={version_code(spec.nccl)}", *defines,
     ]  # fmt: skip

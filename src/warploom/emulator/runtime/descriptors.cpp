@@ -16,6 +16,7 @@
 #include <cstring>
 #include <set>
 
+#include "crash.h"
 #include "report.h"
 
 namespace warploom {
@@ -149,7 +150,8 @@ void report_reach(const std::string& message) {
   report_finding({.kind = "emulator_access",
                   .message = message,
                   .hint = "on a real machine nothing is there: use what the program opened and "
-                          "allocated itself"});
+                          "allocated itself",
+                  .where = frames_of_call()});
   stop_run();
 }
 

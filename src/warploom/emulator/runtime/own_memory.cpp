@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../include/warploom/device.h"
+#include "crash.h"
 #include "memory.h"
 #include "report.h"
 #include "world.h"
@@ -241,7 +242,8 @@ void report(Whose whose, const void* p, std::size_t bytes, bool write, const cha
                                 bytes, p, words.whose, who.c_str())
                        : format("%s code %ss %s%s, at %p", device ? "device" : "host",
                                 write ? "write" : "read", words.whose, who.c_str(), p),
-       .hint = words.hint});
+       .hint = words.hint,
+       .where = what ? frames_of_call() : Frames{}});
   // What the run says from here on could be the program's own words.
   if (whose == Whose::Runtime || whose == Whose::Library) stop_run();
 }
