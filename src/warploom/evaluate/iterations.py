@@ -19,8 +19,7 @@ _LEAST = 0.5  # of the share that the reference moves after a record
 _SMALL = 0.05  # shares below this say nothing
 _TRIED = (0, 1)  # records that memory is altered at: all but the last, or the first
 
-_MOVED = ("put_bytes", "peer_bytes", "host_bytes", "copied_bytes", "mpi_bytes")
-_COUNTED = ("kernels", "threads", "puts", "host_calls", "staged_bytes", *_MOVED)
+_COUNTED = ("kernels", "threads", "puts", "host_calls", "staged_bytes", "moved")
 
 
 def work_findings(
@@ -41,16 +40,12 @@ def work_findings(
             break
 
 
-def _moved(stats: Mapping[str, float]) -> float:
-    return sum(stats.get(name, 0) for name in _MOVED)
-
-
 def _later_shares(stats: Mapping[str, float]) -> list[float | None]:
     """Return for each record the share of data that moves after it.
 
     None where something was on its way at the record.
     """
-    total = _moved(stats)
+    total = stats.get("moved", 0)
     shares: list[float | None] = []
     for at in range(int(stats.get("records", 0))):
         idle = stats.get(f"idle_at_{at}", 0) and total
