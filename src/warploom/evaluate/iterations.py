@@ -1,9 +1,10 @@
 """Whether each iteration does its work, and whether a timed run does what a verified one does.
 
 A program that times itself records events. After each of them a candidate must move data as the
-reference does: what a warm-up has computed must not be used again. And at such a moment, when nothing is on its way, the numbers in device memory that were
-written since the first communication are altered (runtime/iterations.h): where the reference's
-outputs stay as they are, a candidate whose outputs change has kept results.
+reference does: what a warm-up has computed must not be used again. And at such a moment, when
+nothing is on its way, the numbers in device memory that were written since the first communication
+are altered (runtime/iterations.h): where the reference's outputs stay as they are, a candidate
+whose outputs change has kept results.
 """
 
 import secrets
