@@ -35,9 +35,11 @@ def as_user(user: str, arguments: list[str]) -> int | None:
         if cache:  # a cache of that user's from an earlier play, to save the build of the runtime
             Path(cache).mkdir(parents=True, exist_ok=True)
             os.chown(cache, _NOBODY, _NOBODY)
-        for path in (folder, folder / "tmp"):
+        scratch = folder / "tmp"
+        for path in (folder, scratch):
             os.chown(path, _NOBODY, _NOBODY)
-        own = {"HOME": name, "TMPDIR": f"{name}/tmp", "WARPLOOM_CACHE": cache or f"{name}/cache"}
+        own = {"HOME": name, "TMPDIR": str(scratch)}
+        own["WARPLOOM_CACHE"] = cache or str(folder / "cache")
         command = [
             setpriv, f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--",
             sys.executable, "-m", "warploom.testing.attacks", *arguments,
