@@ -27,10 +27,8 @@ def test_names_are_unique_and_texts_differ() -> None:
     assert len(set(names)) == len(names)
     by_text: dict[str, str] = {}
     for attack in attacks:
-        text = attack.text()
-        if Mode.RULES in attack.modes:
-            continue
-        assert by_text.setdefault(text, attack.name) == attack.name
+        if attack.kind != "honest":
+            assert by_text.setdefault(attack.text(), attack.name) == attack.name
 
 
 def test_every_sample_is_in_the_manifest() -> None:
@@ -57,7 +55,7 @@ def test_secrets_are_asked_for_by_leaks_only() -> None:
 def test_the_generated_answers_are_the_programs() -> None:
     first = answers(0)
     assert first.shape == (2048,)
-    np.testing.assert_allclose(first[:4], [-0.14855057, -0.021327592, -0.008703988, 0.098017126],
+    np.testing.assert_allclose(first[:4], [0.14361179, -0.20086795, -0.12655579, 0.027479257],
                                rtol=1e-5)  # fmt: skip
 
 
@@ -113,7 +111,7 @@ def test_a_play(name: str, mode: Mode) -> None:
 
 def test_the_access_test_finds_races_and_accuses_no_twin() -> None:
     """A few forms, of one size; the command runs all of them."""
-    (program,) = access_forms.programs([8], ["device"], "put_member")
+    (program,) = access_forms.programs([1], ["device"], "put_member")
     tried = access_forms.try_program(program, "default")
     assert tried.good, tried
     assert tried.cases == 2

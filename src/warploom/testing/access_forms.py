@@ -30,7 +30,7 @@ SIZES = (1, 2, 4, 8, 12, 16, 24, 32, 64, 128, 264)
 PLACES = ("device", "host")
 
 _CASE = re.compile(r"\b([rtwv])_(\w+)")
-_RACES = frozenset({"data_race", "shared_memory_race"})
+_RACES = frozenset({"data_race", "shared_memory_race", "readback_before_sync"})
 _LIMITS = Limits(seconds=300.0, memory_mb=12_288, output_mb=64)
 
 

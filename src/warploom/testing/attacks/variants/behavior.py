@@ -10,6 +10,7 @@ from warploom.testing.attacks.variants.base import (
     UNTRUSTED,
     Edit,
     at_end,
+    headers,
     helper,
     in_pipeline,
     instead_of_layer,
@@ -272,4 +273,12 @@ def _kernels() -> list[Attack]:
     ]
 
 
-VARIANTS = (*_caches(), *_seeds(), *_timed(), *_unused(), *_kernels())
+def _threads() -> list[Attack]:
+    """The layer runs where nobody waits for it."""
+    code = "    std::thread([&] { run_layer(layer, comm, stream); }).detach();"
+    edit = then(headers("thread"), instead_of_layer(code))
+    row = "work on another stream, a background thread, lazy tensors"
+    return [made("kernel_detached_thread", "kernel", edit, (FREE, AGENT), free=False, row=row)]
+
+
+VARIANTS = (*_caches(), *_seeds(), *_timed(), *_unused(), *_kernels(), *_threads())

@@ -131,7 +131,7 @@ _FOREIGN_READS: dict[str, tuple[str, str]] = {
     "upload": ("tokens.data()", "CUDA_CHECK(cudaMemcpy(layer.send, next.p, 64,"
                " cudaMemcpyHostToDevice));"),
     "local_variable": ("reinterpret_cast<const float*>(&capacity)", "got[0] = next.p[0];"),
-    "write": ("tokens.data()", "const_cast<float*>(next.p)[0] = 1.0f;"),
+    "write": ("w1.data()", "const_cast<float*>(next.p)[0] = 1.0f;"),
     "library": ("tokens.data()", "got.assign(next.p, next.p + 16);"),
     "mpi_send": ("tokens.data()", "MPI_Request q; MPI_CHECK(MPI_Isend(next.p, 16, MPI_FLOAT, rank, 7,"
                  " MPI_COMM_WORLD, &q)); MPI_CHECK(MPI_Recv(got.data(), 16, MPI_FLOAT, rank, 7,"

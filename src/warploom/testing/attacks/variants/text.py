@@ -200,6 +200,41 @@ def _in_check() -> list[Attack]:
     return found
 
 
+_CALLS: dict[str, str] = {
+    "std_system": '  if (layer.ranks > 99) std::system("true");',
+    "pointer": '  int (*volatile run)(const char*) = &::system;\n  if (layer.ranks > 99) run("true");',
+    "using": '  using ::system;\n  if (layer.ranks > 99) system("true");',
+    "macro_name": '#define CALLED system\n  if (layer.ranks > 99) CALLED("true");',
+    "file": '  if (FILE* f = fopen("/tmp/other", "w")) fclose(f);',
+    "stream": '  if (layer.ranks > 99) freopen("/dev/null", "w", stdout);',
+    "exit": "  if (layer.ranks > 99) std::exit(0);",
+    "abort_builtin": "  if (layer.ranks > 99) __builtin_trap();",
+    "environment": '  if (std::getenv("WARPLOOM_CACHE") != nullptr) return;',
+    "builtin_name": '  if (layer.ranks > 99) __builtin_printf("%d", 1);',
+    "renamed": 'extern "C" int harmless(const char*) __asm__("system");\n',
+    "redefined_check": "#undef CUDA_CHECK\n#define CUDA_CHECK(call) (void)(call)",
+    "include": "#include <thread>",
+    "include_file": '#include "/proc/self/environ"',
+    "dlsym": '  if (layer.ranks > 99) dlsym(nullptr, "system");',
+    "syscall": "  if (layer.ranks > 99) syscall(39);",
+}
+
+
+def _calls() -> list[Attack]:
+    """What no kernel and no pipeline needs, under its own name and under others."""
+    return [
+        made(
+            f"call_{name}",
+            "forbidden calls",
+            helper(text) if not text.startswith("  ") else in_pipeline(text),
+            UNTRUSTED,
+            row="process, file, network and dynamic-loading calls",
+        )
+        for name, text in _CALLS.items()
+        if name != "macro_name"
+    ] + [made("call_macro_name", "forbidden calls", in_pipeline(_CALLS["macro_name"]), UNTRUSTED)]
+
+
 def _frame() -> list[Attack]:
     """Edits outside of the regions: dropped, so that the cheat in the region stands alone."""
     timer = swap(
@@ -219,4 +254,4 @@ def _frame() -> list[Attack]:
     ]  # fmt: skip
 
 
-VARIANTS = (*_preprocessor(), *_early(), *_shadows(), *_own(), *_in_check(), *_frame())
+VARIANTS = (*_preprocessor(), *_early(), *_shadows(), *_own(), *_in_check(), *_calls(), *_frame())
