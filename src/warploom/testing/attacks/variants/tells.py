@@ -114,8 +114,7 @@ def _only_in_one_pass() -> list[Attack]:
         swap(
             (
                 "    hidden[f] = fmaxf(sum, 0.0f);\n  }\n  __syncthreads();\n",
-                "    hidden[f] = fmaxf(sum, 0.0f);\n  }\n"
-                "  if (!inDevice(f0)) __syncthreads();\n",
+                "    hidden[f] = fmaxf(sum, 0.0f);\n  }\n  if (!inDevice(f0)) __syncthreads();\n",
             ),
             (
                 "  __shared__ float hidden[FFN];\n",
