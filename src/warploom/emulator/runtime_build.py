@@ -54,7 +54,8 @@ _CONCERNS = {
         "windows",
     ),
     "order": (
-        "agent", "atomics", "clock", "closure", "equal", "fresh", "history", "hooks", "host_copies",
+        "agent", "atomics", "clock", "closure", "equal", "fresh", "guard", "history", "hooks",
+        "host_copies",
         "memory", "operations", "order", "race", "stale", "tsan",
     ),
     "report": (
@@ -73,6 +74,7 @@ _FLAGS = (
 )  # fmt: skip
 _HARDENED = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
 _ALWAYS = ("warploom_loaded",)  # called from the entry of every program: see build.py
+_GUARDS = "warploom_guard_"  # called from what the guard puts into every program
 _WORD = re.compile(r"\w+")
 _COMMENT = re.compile(r"//[^\n]*")
 _MANGLED = re.compile(r"_ZN?[rVK]*")
@@ -271,7 +273,9 @@ def exported(defined: frozenset[str]) -> frozenset[str]:
             inner = any(scope[0].isupper() for scope in scopes)
             if last in words and not inner and not _LIBRARY_NAME.match(name):
                 found.add(name)
-        elif name != "main" and (not name.startswith("warploom_") or name in words):
+        elif name.startswith(_GUARDS) or (
+            name != "main" and (not name.startswith("warploom_") or name in words)
+        ):
             found.add(name)
     return frozenset(found)
 

@@ -70,11 +70,14 @@ def hook_flags(compiler: Compiler) -> list[str]:
     # Where a thread's variables lie is asked by a call, for __tls_get_addr of process/threads.cpp.
     if compiler.family == "gcc" and platform.machine() == "aarch64":
         special.append("-mtls-dialect=trad")
+    # The guard puts calls between any two instructions.
+    if platform.machine() == "x86_64":
+        special.append("-mno-red-zone")
     # DWARF 5 names file 0 and file 1 differently after #line, and older binutils mix them up.
     return [
         "-O1", "-g1", "-gdwarf-4", "-fPIC", "-ftls-model=global-dynamic",
         "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
-        "-fno-strict-aliasing", "-fno-plt", *special, "-fsanitize=thread", *hooks, "-w",
+        "-fno-strict-aliasing", "-fno-plt", "-fno-jump-tables", *special, "-fsanitize=thread", *hooks, "-w",
         "-fdiagnostics-color=never",
         # What some distributions turn on: other functions, and code that no program asked for.
         "-U_FORTIFY_SOURCE", "-fno-stack-protector", "-fcf-protection=none",

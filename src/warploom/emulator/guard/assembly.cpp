@@ -161,9 +161,34 @@ std::vector<std::string_view> split_arguments(std::string_view rest) {
   return parts;
 }
 
+namespace {
+
+// Clang writes string instructions with their operands, which they cannot choose.
+bool parse_clang_string(std::string_view whole, Line& line) {
+  for (const std::string_view known :
+       {"rep movsb", "rep movsw", "rep movsl", "rep movsq", "rep stosb", "rep stosw", "rep stosl",
+        "rep stosq"}) {
+    const std::string_view name = known.substr(4);
+    if (!whole.starts_with("rep;") || !whole.substr(4).starts_with(name)) continue;
+    const std::string_view rest = trimmed(whole.substr(4 + name.size()));
+    const bool copies = name.starts_with("movs");
+    const bool fits = copies ? rest == "(%rsi), %es:(%rdi)"
+                             : rest == "%al, %es:(%rdi)" || rest == "%ax, %es:(%rdi)" ||
+                                   rest == "%eax, %es:(%rdi)" || rest == "%rax, %es:(%rdi)";
+    if (!fits) return false;
+    line.kind = Kind::Instruction;
+    line.name = known;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Line parse_line(std::string_view text) {
   Line line;
   const std::string_view whole = trimmed(text);
+  if (whole.starts_with("rep;") && parse_clang_string(whole, line)) return line;
   if (whole == "#APP" || whole == "#NO_APP") {
     line.kind = Kind::Marker;
     line.name = whole;

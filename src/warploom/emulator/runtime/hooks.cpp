@@ -3,6 +3,7 @@
 
 #include "fresh.h"
 #include "glance.h"
+#include "guard_hooks.h"
 #include "host_copies.h"
 #include "kernel.h"
 #include "memory.h"
@@ -272,6 +273,20 @@ void on_range(const void* p, std::size_t bytes, const void* return_address) {
   on_other_access(p, bytes, write, return_address);
 }
 
+// An access that the guard found without a hook. As a hook would be: reads and writes of the widths
+// of one instruction, and ranges.
+template <bool write>
+void on_guarded(const void* p, std::size_t bytes, const void* return_address) {
+  switch (bytes) {
+    case 1: return on_watched_access<1, write, false>(p, return_address);
+    case 2: return on_watched_access<2, write, false>(p, return_address);
+    case 4: return on_watched_access<4, write, false>(p, return_address);
+    case 8: return on_watched_access<8, write, false>(p, return_address);
+    case 16: return on_watched_access<16, write, false>(p, return_address);
+    default: return on_range<write>(p, bytes, return_address);
+  }
+}
+
 void require_aligned(const void* p, unsigned bytes, bool write) {
   if (reinterpret_cast<uintptr_t>(p) & (bytes - 1)) report_misaligned(p, bytes, write);
 }
@@ -348,6 +363,7 @@ void spend_budget() {
 }  // namespace warploom
 
 using warploom::on_access;
+using warploom::on_guarded;
 using warploom::on_range;
 using warploom::on_volatile;
 using warploom::require_aligned;
@@ -387,8 +403,8 @@ void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_ignore_thread_begin() {}
 void __tsan_ignore_thread_end() {}
-void __tsan_vptr_update(void**, void*) {}
-void __tsan_vptr_read(void**) {}
+void __tsan_vptr_update(void** p, void*) { on_access<8, true, true>(p); }
+void __tsan_vptr_read(void** p) { on_access<8, false, true>(p); }
 void __tsan_read_range(void* p, std::size_t n) { on_range<false>(p, n, RETURN_ADDRESS); }
 void __tsan_write_range(void* p, std::size_t n) { on_range<true>(p, n, RETURN_ADDRESS); }
 void* __tsan_memcpy(void* d, const void* s, std::size_t n) {
@@ -404,5 +420,11 @@ void* __tsan_memmove(void* d, const void* s, std::size_t n) {
 void* __tsan_memset(void* d, int v, std::size_t n) {
   on_range<true>(d, n, RETURN_ADDRESS);
   return std::memset(d, v, n);
+}
+void warploom_guarded_access(const void* p, std::size_t n, unsigned kind,
+                             const void* return_address) {
+  if (n == 0) return;
+  if (kind & 1) on_guarded<false>(p, n, return_address);
+  if (kind & 2) on_guarded<true>(p, n, return_address);
 }
 }

@@ -1,0 +1,378 @@
+#include "flow.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "data.h"
+#include "transfer.h"
+
+namespace guard {
+
+namespace {
+
+// Stack arguments that callers pass: read without a hook up to this distance.
+constexpr int64_t kMostArguments = 64 << 10;
+// What a block's index and the thread's are read from: see g_here in device.h.
+constexpr std::string_view kHere = "_ZN8warploom6g_hereE";
+constexpr int64_t kHereBytes = 52;
+constexpr std::string_view kInvoke = "_ZN8warploom14invoke_closureI";
+
+// One access of an instruction.
+struct Access {
+  Value address;
+  int64_t width = 0;  // 0: not known before it runs
+  bool read = false, write = false;
+  bool by_stack_pointer = false;
+};
+
+class Flow {
+ public:
+  Flow(const Assembly& assembly, const Code& code)
+      : assembly_(assembly), code_(code), transfer_(code, values_),
+        constants_(constants_of(assembly)), states_(code.blocks.size()),
+        pads_(static_cast<std::size_t>(code.families)) {
+    for (int32_t at = 0; at < static_cast<int32_t>(code.blocks.size()); at++) {
+      const Block& block = code.blocks[at];
+      if (block.is_pad && block.family != kNone) landings_[block.family].push_back(at);
+    }
+  }
+
+  Findings find() {
+    start();
+    while (!waiting_.empty()) {
+      const int32_t at = waiting_.front();
+      waiting_.pop_front();
+      queued_[at] = false;
+      run(at);
+    }
+    for (int32_t at = 0; at < static_cast<int32_t>(code_.blocks.size()); at++) judge(at);
+    return std::move(findings_);
+  }
+
+ private:
+  void enqueue(int32_t at) {
+    if (queued_[at]) return;
+    queued_[at] = true;
+    waiting_.push_back(at);
+  }
+
+  void start() {
+    queued_.assign(code_.blocks.size(), false);
+    for (int32_t at = 0; at < static_cast<int32_t>(code_.blocks.size()); at++) {
+      const Block& block = code_.blocks[at];
+      if (!block.is_entry && !block.is_open && !(block.is_pad && block.family == kNone)) continue;
+      State& state = states_[at];
+      state.reached = true;
+      for (int8_t reg = 0; reg < kGeneral; reg++) {
+        state.registers[reg] = values_.unknown(Unknown::Entry, at, reg);
+      }
+      // Where anybody may come from, the stack pointer is one of its function's.
+      state.registers[kRsp] = block.is_entry ? values_.unknown(Unknown::Frame, at)
+                                             : values_.unknown(Unknown::Stack, -1 - at);
+      enqueue(at);
+    }
+  }
+
+  // Goes through a block and on to those behind it.
+  void run(int32_t at) {
+    const Block& block = code_.blocks[at];
+    State state = states_[at];
+    for (int32_t step = block.first; step < block.last; step++) {
+      const Instruction& instruction = code_.steps[step].instruction;
+      const bool throws = instruction.mnemonic && instruction.does() == Does::Call &&
+                          block.family != kNone && landings_.contains(block.family) &&
+                          transfer_.hook(instruction).kind == HookKind::None;
+      if (throws) land(block.family, transfer_.landing(state, step));
+      transfer_.apply(state, step);
+    }
+    for (const int32_t next : block.next) {
+      if (meet(states_[next], state, values_, next)) enqueue(next);
+    }
+  }
+
+  void land(int32_t family, const State& state) {
+    State& pad = pads_[family];
+    const auto name = static_cast<int32_t>(code_.blocks.size()) + family;
+    if (!meet(pad, state, values_, name)) return;
+    for (const int32_t at : landings_[family]) {
+      if (meet(states_[at], pad, values_, at)) enqueue(at);
+    }
+  }
+
+  Counts& counts(int32_t step) {
+    const int32_t function = assembly_.lines[code_.steps[step].line].function;
+    return findings_.counts[function == kNone ? std::string_view{}
+                                              : assembly_.functions[function].name];
+  }
+
+  void refuse(int32_t step, const char* reason) { findings_.refused.emplace_back(step, reason); }
+
+  // A read that waits for the check of a write to the same place, which comes behind it.
+  struct Pending {
+    int32_t step;
+    Access access;
+    std::size_t gap;  // the place of its gap
+  };
+
+  void judge(int32_t at) {
+    const Block& block = code_.blocks[at];
+    State state = states_[at];
+    if (!state.reached) return;
+    entry_ = block.label;
+    pending_.clear();
+    for (int32_t step = block.first; step < block.last; step++) {
+      const Instruction& instruction = code_.steps[step].instruction;
+      if (!instruction.mnemonic) continue;
+      judge_accesses(state, step);
+      judge_control(state, step);
+      const Value stack = state.registers[kRsp];
+      transfer_.apply(state, step);
+      settle(state, instruction);
+      judge_stack(stack, state.registers[kRsp], step);
+    }
+    // Gaps that a later check closes have lost their width.
+    std::erase_if(findings_.gaps, [](const Gap& gap) { return gap.why == nullptr; });
+  }
+
+  // Clang checks one write where a read and a write of the same place follow each other.
+  void settle(const State& state, const Instruction& instruction) {
+    if (instruction.does() != Does::Call && !instruction.mnemonic->writes) return;
+    if (instruction.does() != Does::Call) return;
+    if (transfer_.hook(instruction).kind != HookKind::Check) {
+      pending_.clear();
+      return;
+    }
+    for (const Pending& pending : pending_) {
+      Gap& gap = findings_.gaps[pending.gap];
+      if (gap.why && state.checked(pending.access.address,
+                                   static_cast<unsigned>(pending.access.width), true)) {
+        gap.why = nullptr;
+        Counts& count = counts(pending.step);
+        count.covered++;
+        count.inserted--;
+      }
+    }
+  }
+
+  // Is it a read of what cannot change, or an access of the program's own frame?
+  bool is_exempt(const State& state, const Access& access) {
+    const Value address = access.address;
+    if (in_frame(state, access)) return true;
+    if (access.write || access.width == 0) return false;
+    const std::string_view symbol = values_.symbol_of(address);
+    if (!symbol.empty()) {
+      const auto found = constants_.find(symbol);
+      const int64_t bytes = found != constants_.end() ? found->second
+                            : symbol == kHere         ? kHereBytes
+                                                      : 0;
+      return address.offset >= 0 && address.offset + access.width <= bytes;
+    }
+    // A kernel's arguments, in memory of the runtime.
+    const auto [block, reg] = values_.origin(address);
+    return values_.is_one(address, Unknown::Entry) && reg == kRdi && address.offset >= 0 &&
+           code_.blocks[block].label.starts_with(kInvoke);
+  }
+
+  bool in_frame(const State& state, const Access& access) {
+    const Value address = access.address, stack = state.registers[kRsp];
+    if (access.width == 0) return false;
+    const int64_t end = address.offset + access.width;
+    if (values_.is_one(address, Unknown::Frame)) {
+      const int64_t low =
+          stack.form == address.form ? stack.offset : state.frame_low;
+      if (address.offset < low) return false;
+      // Above lie the caller's frame pointer, the return address and the arguments on the stack.
+      return end <= (saves_frame_pointer(state, address) ? -8 : 0) ||
+             (!access.write && end <= kMostArguments);
+    }
+    if (address.form != stack.form || address.offset < stack.offset) return false;
+    if (values_.is_one(address, Unknown::Aligned)) return end <= 0;
+    constexpr int64_t kMostPassed = 4096;  // arguments for a call
+    return access.by_stack_pointer && end - stack.offset <= kMostPassed;
+  }
+
+  // Does the slot below the return address hold the caller's frame pointer?
+  bool saves_frame_pointer(const State& state, Value frame) {
+    return state.registers[kRbp] == Value{frame.form, -8};
+  }
+
+  void accesses_of(const State& state, int32_t step, std::vector<Access>& accesses) {
+    const Instruction& instruction = code_.steps[step].instruction;
+    accesses.clear();
+    const Does does = instruction.does();
+    if (does == Does::CopyString || does == Does::StoreString || does == Does::LoadString ||
+        does == Does::CompareString || does == Does::ScanString) {
+      string_accesses(state, instruction, accesses);
+      return;
+    }
+    const int which = instruction.memory();
+    if (which < 0) return;
+    const Operand& operand = instruction.operands[which];
+    const Role role = instruction.roles[which];
+    const uint8_t from = instruction.mnemonic->from;
+    accesses.push_back({.address = transfer_.address(state, operand),
+                        .width = from ? from : instruction.width,
+                        .read = role != Role::Write,
+                        .write = role != Role::Read,
+                        .by_stack_pointer = operand.base == kRsp && operand.index == kNoRegister});
+  }
+
+  void string_accesses(const State& state, const Instruction& instruction,
+                       std::vector<Access>& accesses) {
+    const Does does = instruction.does();
+    const Value count = state.registers[kRcx];
+    constexpr int64_t kMost = int64_t{1} << 32;
+    int64_t width = instruction.width;
+    if (instruction.repeat != Repeat::None) {
+      const bool known = count.is_constant() && count.offset >= 0 && count.offset < kMost;
+      width = known ? width * count.offset : 0;
+      if (known && width == 0) return;
+    }
+    if (does != Does::StoreString && does != Does::ScanString) {
+      accesses.push_back({.address = state.registers[kRsi], .width = width, .read = true});
+    }
+    if (does != Does::LoadString) {
+      const bool writes = does == Does::CopyString || does == Does::StoreString;
+      accesses.push_back(
+          {.address = state.registers[kRdi], .width = width, .read = !writes, .write = writes});
+    }
+  }
+
+  void judge_accesses(const State& state, int32_t step) {
+    const Instruction& instruction = code_.steps[step].instruction;
+    const int which = instruction.memory();
+    if (which >= 0) {
+      const Operand& operand = instruction.operands[which];
+      if (operand.segment) {
+        judge_segment(operand, step);
+        return;
+      }
+      if (!operand.relocation.empty()) {
+        const bool loads = (operand.relocation == "GOTPCREL" ||
+                            operand.relocation == "gottpoff") &&
+                           operand.base == kRip && instruction.roles[which] == Role::Read &&
+                           operand.displacement == 0;
+        if (!loads) refuse(step, "this relocation is for loads of addresses alone");
+        return;
+      }
+    }
+    accesses_of(state, step, accesses_);
+    for (const Access& access : accesses_) judge_access(state, step, access);
+  }
+
+  // What the compiler keeps at fixed places of the thread.
+  void judge_segment(const Operand& operand, int32_t step) {
+    const bool fixed = operand.base == kNoRegister && operand.index == kNoRegister;
+    const bool known = operand.symbol.empty()
+                           ? operand.displacement == 0 || operand.displacement == 40
+                           : operand.relocation == "tpoff" && operand.displacement == 0;
+    if (!fixed || !known) refuse(step, "only fixed places of the thread's own memory are known");
+  }
+
+  void judge_access(const State& state, int32_t step, const Access& access) {
+    const Instruction& instruction = code_.steps[step].instruction;
+    Counts& count = counts(step);
+    count.accesses++;
+    if (access.width > 0 &&
+        state.checked(access.address, static_cast<unsigned>(access.width), access.write)) {
+      count.covered++;
+      return;
+    }
+    if (is_exempt(state, access)) {
+      count.exempt++;
+      return;
+    }
+    const bool string = instruction.memory() < 0;
+    const Gap gap{.what = string ? Gap::What::Range : Gap::What::Access,
+                  .step = step,
+                  .width = string ? instruction.width : static_cast<unsigned>(access.width),
+                  .read = access.read,
+                  .write = access.write,
+                  .reg = !string       ? kNoRegister
+                         : access.write || instruction.does() == Does::ScanString ? kRdi
+                                       : kRsi,
+                  .why = access.write ? "a write without a hook" : "a read without a hook"};
+    count.inserted++;
+    if (!string && !access.write) pending_.push_back({step, access, findings_.gaps.size()});
+    findings_.gaps.push_back(gap);
+  }
+
+  void judge_control(const State& state, int32_t step) {
+    const Instruction& instruction = code_.steps[step].instruction;
+    const Does does = instruction.does();
+    if (does == Does::Return && state.registers[kRsp] != frame_of(state)) {
+      refuse(step, "it returns while the stack is not as it was");
+    }
+    if (does != Does::Call && does != Does::Jump && does != Does::Branch) return;
+    if (code_.steps[step].waits) return;
+    const Operand& operand = instruction.operands[0];
+    const std::string_view name = callee(instruction);
+    if (name.empty()) {
+      if (!operand.star) refuse(step, "it goes to no label");
+      if (operand.star && does == Does::Jump) {
+        refuse(step, "where it jumps to cannot be checked (a computed goto, or a table)");
+      }
+      if (operand.star && does == Does::Call) {
+        counts(step).targets++;
+        findings_.gaps.push_back(
+            {.what = Gap::What::Target, .step = step, .why = "an indirect call"});
+      }
+      return;
+    }
+    judge_target(name, operand.star, does, step);
+  }
+
+  void judge_target(std::string_view name, bool star, Does does, int32_t step) {
+    const auto label = code_.blocks_by_label.find(name);
+    const bool inside = label != code_.blocks_by_label.end();
+    const bool function = code_.functions.contains(name);
+    if (star && (name == "warploom_barrier" || name == "warploom_meet")) {
+      refuse(step, "only the headers of warploom wait this way");
+    } else if (does == Does::Call && inside && !function) {
+      refuse(step, "it calls what is no function");
+    } else if (!inside && !function && name.starts_with(".L")) {
+      refuse(step, "it goes to no label");
+    } else if (!is_symbol(name)) {
+      refuse(step, "it goes to no label");
+    }
+  }
+
+  Value frame_of(const State& state) const {
+    const Value stack = state.registers[kRsp];
+    return values_.is_one(stack, Unknown::Frame) ? Value{stack.form, 0} : Value{-1, 0};
+  }
+
+  void judge_stack(Value before, Value after, int32_t step) {
+    if (before == after) return;
+    const bool fresh = values_.is_one(after, Unknown::Stack) && after.offset == 0 &&
+                       values_.origin(after).first == step && after.form != before.form;
+    constexpr int64_t kPage = 4096;
+    const bool far = after.form == before.form && before.offset - after.offset > kPage;
+    if (!fresh && !far) return;
+    findings_.gaps.push_back({.what = Gap::What::Stack, .step = step,
+                              .why = fresh ? "the stack moves by an unknown amount"
+                                           : "a large frame"});
+  }
+
+  const Assembly& assembly_;
+  const Code& code_;
+  Values values_;
+  Transfer transfer_;
+  std::unordered_map<std::string_view, int64_t> constants_;
+  std::vector<State> states_, pads_;  // pads_: what holds after any call of a function that throws
+  std::unordered_map<int32_t, std::vector<int32_t>> landings_;
+  std::deque<int32_t> waiting_;
+  std::vector<bool> queued_;
+  std::vector<Access> accesses_;
+  std::vector<Pending> pending_;
+  std::string_view entry_;
+  Findings findings_;
+};
+
+}  // namespace
+
+Findings find_gaps(const Assembly& assembly, const Code& code) {
+  return Flow(assembly, code).find();
+}
+
+}  // namespace guard

@@ -1,0 +1,29 @@
+// Which functions check an access, by name.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace guard {
+
+enum class HookKind : uint8_t {
+  None,    // any other function
+  Check,   // checks the bytes at %rdi
+  Atomic,  // atomic_access of our headers: what it checks is in its arguments
+  Load,    // atomic_load_access
+  Quiet,   // checks nothing, and changes nothing of the program's
+  Ours,    // called by the guard; preserves all registers
+};
+
+struct Hook {
+  HookKind kind = HookKind::None;
+  bool reads = false, writes = false;
+  unsigned width = 0;  // 0: in %rsi
+};
+
+Hook hook_of(std::string_view name);
+
+// Whether only the runtime may define `name`.
+bool is_reserved(std::string_view name);
+
+}  // namespace guard

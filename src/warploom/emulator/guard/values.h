@@ -1,0 +1,78 @@
+// What registers and stack slots hold, as sums of unknowns: equal sums are equal values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace guard {
+
+// A sum of unknowns (form 0: none) and a number.
+struct Value {
+  int32_t form = 0;
+  int64_t offset = 0;
+  bool operator==(const Value&) const = default;
+  bool is_constant() const { return form == 0; }
+  Value plus(int64_t number) const {
+    return {form, static_cast<int64_t>(static_cast<uint64_t>(offset) +
+                                       static_cast<uint64_t>(number))};
+  }
+};
+
+enum class Unknown : uint8_t {
+  Frame,    // the stack pointer at the entry of a function
+  Entry,    // a register at the entry of a function
+  Symbol,   // the address of a symbol
+  Load,     // what an instruction loads
+  Result,   // what an instruction leaves in a register
+  Meeting,  // what a register holds where paths meet
+  Stack,    // the stack pointer after a change by an unknown amount
+  Aligned,  // the same, rounded down
+  Computed, // what an instruction makes of values
+  Low,      // the low 32 bits of a value
+  Signed,   // these bits, with their sign
+};
+
+class Values {
+ public:
+  Values();
+  static Value constant(int64_t number) { return {0, number}; }
+  // The unknown that these three say; always the same one.
+  Value unknown(Unknown kind, int64_t first, int64_t second = 0);
+  Value symbol(std::string_view name);
+  // What `name` makes of `operands`.
+  Value computed(std::string_view name, const std::vector<Value>& operands);
+  Value low(Value value);         // its low 32 bits
+  Value sign_extended(Value value);  // the same with their sign
+  Value sum(Value one, Value other, int64_t times = 1);
+  Value product(Value value, int64_t times);
+
+  // If `value` is one unknown and a number: which kind, else nothing.
+  bool is_one(Value value, Unknown kind) const;
+  // The name of the symbol that `value` is relative to, or nothing.
+  std::string_view symbol_of(Value value) const;
+  // The two numbers that the unknown was made with.
+  std::pair<int64_t, int64_t> origin(Value value) const;
+
+ private:
+  using Terms = std::vector<std::pair<int32_t, int64_t>>;  // unknown and factor, in order
+  struct Atom {
+    Unknown kind;
+    int64_t first, second;
+    bool narrow;  // it fits into 32 bits without a sign
+  };
+  Value intern(const Terms& terms, int64_t offset);
+  int32_t atom(Unknown kind, int64_t first, int64_t second, bool narrow);
+  int32_t named(std::string_view key);
+  const Atom* only(Value value) const;
+
+  std::vector<Atom> atoms_;
+  std::vector<Terms> forms_;
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, int32_t> atom_ids_, form_ids_, name_ids_;
+};
+
+}  // namespace guard

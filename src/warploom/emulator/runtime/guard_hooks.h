@@ -1,0 +1,12 @@
+// What the functions of guard_hooks.cpp, which preserve all registers, call.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+// An access of `bytes` bytes, whose kind has bit 0 for a read and bit 1 for a write.
+void warploom_guarded_access(const void* p, std::size_t bytes, unsigned kind,
+                             const void* return_address);
+// The stack pointer will be `stack`.
+void warploom_guarded_stack(const void* stack, std::size_t, unsigned, const void* return_address);
+}
