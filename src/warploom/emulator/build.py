@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import SourceError
+from warploom.core.errors import SourceError, ToolFailedError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
@@ -47,16 +47,24 @@ _KEEP_REACHED = ("-Wl,--gc-sections",)
 _LINK_OPTIONS = ("-Wl,-z,lazy", "-Wl,--no-demangle")
 # They name each use of each function of the runtime: megabytes in a large program.
 _NAME_UNDEFINED = ("-Wl,-z,defs", "-Wl,--warn-unresolved-symbols")
-# What device code takes from the device's heap goes through the runtime: see device_heap.cpp.
-_WRAPPED = tuple(
-    f"-Wl,--wrap={name}"
-    for name in (
-        "malloc", "free", "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t",
-        "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm",
-        "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t",
-        "_ZdaPvmSt11align_val_t",
-    )
-)  # fmt: skip
+
+
+_WRAP = "__wrap_"  # before a name that the linker gave another meaning
+
+
+def wrapped(runtime: Path) -> tuple[str, ...]:
+    """Return the linker's options by which the program's calls go to what `runtime` has for them.
+
+    That is the device's heap (device_heap.cpp), and what looks at the arguments of the C library's
+    functions (libc_*.cpp).
+    """
+    names = sorted(dynamic_symbols(runtime).exports)
+    return tuple(f"-Wl,--wrap={n.removeprefix(_WRAP)}" for n in names if n.startswith(_WRAP))
+
+
+def _as_written(imports: frozenset[str]) -> list[str]:
+    """Return the names as the program has them, not as the linker does."""
+    return sorted({name.removeprefix(_WRAP) for name in imports})
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,7 @@ class _Builder:
         self.spec = spec
         self.compiler = find_compiler()
         self.flags = program_flags(spec, self.compiler)
+        self.wrapped = wrapped(build_runtime(self.compiler))
         self.overlay: Overlay = rewrite(spec)
         self.shims = folder_digest(SHIM_DIR)
         sources = (spec.program, *spec.sources)
@@ -133,6 +142,7 @@ class _Builder:
             process_library_digest(),
             *self.flags,
             *texts,
+            *self.wrapped,
         ]
         self.key = digest(
             [
@@ -172,7 +182,7 @@ class _Builder:
             library = folder / "program.so"
             self._link(objects, library, work)
         symbols = dynamic_symbols(library)
-        (folder / "imports.json").write_text(json.dumps(sorted(symbols.imports)))
+        (folder / "imports.json").write_text(json.dumps(_as_written(symbols.imports)))
         reports = ",".join(unit.report for unit in guarded)
         (folder / "guard.json").write_text(f"[{reports}]")
 
@@ -270,7 +280,7 @@ class _Builder:
         # The linker of zig takes few options; what is missing is read from its output instead.
         options = _KEEP_REACHED
         if not self.compiler.is_zig:
-            options = (*options, *_LINK_OPTIONS, *_WRAPPED)
+            options = (*options, *_LINK_OPTIONS, *self.wrapped)
         result = self._run_linker(objects, library, work, options)
         undefined = dict(undefined_symbols(result.log))
         if result.ok:

@@ -82,12 +82,12 @@ def defined_symbols(path: Path) -> frozenset[str]:
     data = path.read_bytes()
     if not data.startswith(_MAGIC):
         raise ToolFailedError(f"{path} must be a 64-bit little-endian ELF file, but is not")
-    sections = list(_sections(data))
+    table = list(sections(data))
     found: set[str] = set()
-    for kind, start, length, link, entry in sections:
+    for kind, start, length, link, entry in table:
         if kind != _SHT_SYMTAB:
             continue
-        names = sections[link][1]
+        names = table[link][1]
         for at in range(start, start + length, entry):
             name, info, other, section = struct.unpack_from("<IBBH", data, at)
             if section and name and info >> 4 != _LOCAL and not other & 3:

@@ -10,13 +10,15 @@ from pathlib import Path
 
 from warploom.core.errors import ToolFailedError
 from warploom.core.ids import digest
-from warploom.emulator.runtime_build import folder_digest, in_parallel, run_compiler
+from warploom.emulator.runtime_build import (
+    PROCESS_DIR,
+    folder_digest,
+    in_parallel,
+    run_compiler,
+)
 from warploom.emulator.unit_flags import hook_flags
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import Compiler
-
-PROCESS_DIR = Path(__file__).with_name("process")
-"""The sources of the objects."""
 
 
 def process_library_digest() -> str:
@@ -34,7 +36,7 @@ def process_objects(compiler: Compiler) -> tuple[Path, ...]:
     sources = sorted(PROCESS_DIR.glob("*.cpp"))
 
     def compile_one(source: Path, cancel: threading.Event, folder: Path) -> None:
-        arguments = [*flags, "-c", source, "-o", folder / f"{source.stem}.o"]
+        arguments = [*flags, f"-I{PROCESS_DIR}", "-c", source, "-o", folder / f"{source.stem}.o"]
         result = run_compiler(compiler, arguments, folder, cancel)
         if not result.ok:
             raise ToolFailedError(

@@ -28,6 +28,9 @@ from warploom.toolchain.sandbox import run_sandboxed
 RUNTIME_DIR = Path(__file__).with_name("runtime")
 """The sources of the runtime."""
 
+PROCESS_DIR = Path(__file__).with_name("process")
+"""The sources of the objects that are linked into each program: see process_library.py."""
+
 _LIBRARY_NOTE = "library-folder"
 
 COMPILE_LIMITS = Limits(seconds=600.0, memory_mb=8192, output_mb=16)
@@ -43,7 +46,7 @@ _CONCERNS = {
         "c_spellings", "capture", "cuda", "device", "graph", "host_registration",
         "kernel_functions", "stream", "variables",
     ),
-    "host": ("allocate", "checked", "libc", "own_memory", "process_heap"),
+    "host": ("allocate", "checked", "descriptors", "libc", "own_memory", "process_heap"),
     "mpi": ("mpi",),
     "nccl": ("nccl",),
     "network": (
@@ -227,7 +230,9 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
         (folder / _LIBRARY_NOTE).write_text("" if found is None else str(found))
 
     texts = [part for path in (*sources, *_headers_of(*sources)) for part in _named(path)]
-    key = digest([compiler.identity, *flags, *_HARDENED, folder_digest(SHIM_DIR), *texts])
+    key = digest(
+        [compiler.identity, *flags, *_HARDENED, folder_digest(SHIM_DIR, PROCESS_DIR), *texts]
+    )
     return cached_folder("runtime", key, make)[0] / "warploom-emu"
 
 
@@ -257,7 +262,7 @@ def exported(defined: frozenset[str]) -> frozenset[str]:
     C names are hooks, calls of the APIs, and what takes the place of the C library's.
     """
     words: set[str] = set(_ALWAYS)
-    for path in sorted(SHIM_DIR.rglob("*")):
+    for path in (*sorted(SHIM_DIR.rglob("*")), *sorted(PROCESS_DIR.glob("*.h"))):
         if path.is_file():
             words.update(_WORD.findall(_COMMENT.sub("", path.read_text())))
     found: set[str] = set()

@@ -79,6 +79,8 @@ def hook_flags(compiler: Compiler) -> list[str]:
         "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
         "-fno-strict-aliasing", "-fno-plt", "-fno-jump-tables", *special, "-fsanitize=thread", *hooks, "-w",
         "-fdiagnostics-color=never",
+        # What some distributions turn on: other functions, and code that no program asked for.
+        "-U_FORTIFY_SOURCE", "-fno-stack-protector", "-fcf-protection=none",
     ]  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import BuildSpec, Finding, Json, Limits, RunSpec, Timing, to_json
-from warploom.emulator import RunOptions, build, run
+from warploom.emulator import RunOptions, build, run_many
 from warploom.testing.access_program import form_program, layouts, scalar_program
 from warploom.testing.access_table import FORMS, SCALARS
 
@@ -30,7 +30,7 @@ SIZES = (1, 2, 4, 8, 12, 16, 24, 32, 64, 128, 264)
 PLACES = ("device", "host")
 
 _CASE = re.compile(r"\b([rtwv])_(\w+)")
-_RACES = frozenset({"data_race", "shared_memory_race"})
+_RACES = frozenset({"data_race", "shared_memory_race", "readback_before_sync"})
 _LIMITS = Limits(seconds=300.0, memory_mb=12_288, output_mb=64)
 
 
@@ -91,19 +91,25 @@ def try_program(program: Program, compiler: str) -> Tried:
         file = Path(folder) / f"access_{program.place}_{program.name}.cu"
         file.write_text(program.text)
         try:
-            built = build(BuildSpec(program=file))
-            outcome = run(
-                built,
-                RunOptions(
-                    RunSpec(0, Timing.LAZY), ranks=1, limits=_LIMITS, max_findings=1_000_000,
-                    readbacks=False,
-                ),
-            )  # fmt: skip
+            made = run_many(build(BuildSpec(program=file)), _runs(program.place), workers=1)
         except WarploomError as error:
             return _told(program, compiler, (), started, str(error)[:400])
-    ended = outcome.state == "finished"
-    problem = "" if ended else f"the run ended as {outcome.state}: {_first(outcome.findings)}"
-    return _told(program, compiler, outcome.findings, started, problem)
+    outcomes = [outcome for outcome in made if outcome is not None]
+    findings = [finding for outcome in outcomes for finding in outcome.findings]
+    broken = [outcome.state for outcome in outcomes if outcome.state != "finished"]
+    problem = f"a run ended as {broken[0]}: {_first(findings)}" if broken else ""
+    return _told(program, compiler, findings, started, problem)
+
+
+def _runs(place: str) -> list[RunOptions]:
+    """Host code meets a kernel that runs as late, or as early, as it may."""
+    timings = (Timing.LAZY, Timing.EAGER) if place == "host" else (Timing.LAZY,)
+    return [
+        RunOptions(
+            RunSpec(0, timing), ranks=1, limits=_LIMITS, max_findings=1_000_000, readbacks=False
+        )
+        for timing in timings
+    ]
 
 
 def _first(findings: Sequence[Finding]) -> str:
@@ -140,7 +146,9 @@ def _words(finding: Finding) -> str:
 
 
 def _table(tried: Sequence[Tried]) -> str:
-    lines = [f"{'compiler':12} {'objects':9} {'where':7} {'cases':>6} {'found':>6} {'missed':>7} alarms"]
+    lines = [
+        f"{'compiler':12} {'objects':9} {'where':7} {'cases':>6} {'found':>6} {'missed':>7} alarms"
+    ]
     for item in tried:
         found = 0 if item.problem else item.cases - len(item.missed)
         lines.append(

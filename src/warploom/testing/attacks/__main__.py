@@ -18,7 +18,10 @@ from warploom.testing.attacks.table import summary, table
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m warploom.testing.attacks")
     parser.add_argument(
-        "--only", action="append", default=[], help="attacks whose name holds this, or of this class"
+        "--only",
+        action="append",
+        default=[],
+        help="attacks whose name holds this, or of this class",
     )
     parser.add_argument(
         "--mode", action="append", default=[], type=Mode, choices=list(Mode), help="only this mode"
@@ -56,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     user = "root" if os.geteuid() == 0 else "ordinary"
     setting = f"{user}, {options.sandbox or 'strongest sandbox'}"
     settings = Settings(options.seconds, options.nvcc, {}, setting)
-    played = _play_all(plays, settings, options.jobs, quiet=options.json)
+    played = _play_all(plays, settings, options.jobs)
     if options.json:
         document = {"summary": summary(played), "plays": [item.to_json() for item in played]}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
@@ -65,16 +68,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if any(item.outcome in BAD for item in played) else 0
 
 
-def _play_all(
-    plays: Sequence[tuple[Attack, Mode]], settings: Settings, jobs: int, *, quiet: bool
-) -> list[Played]:
+def _play_all(plays: Sequence[tuple[Attack, Mode]], settings: Settings, jobs: int) -> list[Played]:
     lock = threading.Lock()
 
     def one(pair: tuple[Attack, Mode]) -> Played:
         played = play(*pair, settings)
-        if not quiet:
-            with lock:
-                sys.stderr.write(f"{tell(played)}  {played.seconds:.0f} s\n")
+        with lock:
+            sys.stderr.write(f"{tell(played)}  {played.seconds:.0f} s\n")
         return played
 
     with ThreadPoolExecutor(jobs) as pool:

@@ -4,8 +4,18 @@ from functools import partial
 
 from warploom.testing.attacks.record import ROOT, Attack, Expected, Mode
 from warploom.testing.attacks.variants.base import (
-    AGENT, CHECK, FREE, KERNELS, REGIONS, Edit, helper, in_pipeline, made, put_before,
-    swap, then,
+    AGENT,
+    CHECK,
+    FREE,
+    KERNELS,
+    REGIONS,
+    Edit,
+    helper,
+    in_pipeline,
+    made,
+    put_before,
+    swap,
+    then,
 )  # fmt: skip
 
 EXAMPLES = ("allreduce_dp", "attention", "gemm_allgather", "kv_transfer", "moe")
@@ -70,8 +80,8 @@ _EDITS: dict[str, Edit] = {
     ),
     "struct_not_inlined": then(
         helper("struct Four { float a, b, c, d; };\n"
-               "__device__ __noinline__ float total(Four v) { return v.a + v.b + v.c + v.d; }"),
-        swap((_DOT, "    for (int h = 0; h < HIDDEN; h += 4)\n      sum += total(Four{w[h] * x[h],"
+               "__device__ __noinline__ float sumOfFour(Four v) { return v.a + v.b + v.c + v.d; }"),
+        swap((_DOT, "    for (int h = 0; h < HIDDEN; h += 4)\n      sum += sumOfFour(Four{w[h] * x[h],"
               " w[h + 1] * x[h + 1], w[h + 2] * x[h + 2], w[h + 3] * x[h + 3]});\n")),
     ),
     "unrolled": swap((_DOT2, "#pragma unroll 4\n" + _DOT2)),

@@ -1,7 +1,7 @@
 """Reads what `eval`, `transform` and `check` print as JSON: the verdict, and who made it."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from warploom.core.process import ProcessResult
 from warploom.evaluate.evaluation import LEVELS
@@ -30,12 +30,12 @@ def read_transform(result: ProcessResult) -> Answer:
     if "verified" not in data:
         return _refusal(data)
     verified = bool(data["verified"])
-    stages = data.get("stages") or []
-    evaluation = data.get("evaluation") or (stages[-1]["evaluation"] if stages else None)
+    stages: list[Any] = data.get("stages") or []
+    evaluation: Any = data.get("evaluation") or (stages[-1]["evaluation"] if stages else None)
     if evaluation is not None:
         return _of_evaluation(evaluation, verified)
-    problem = stages[-1]["problem"] if stages else ""
-    failed = [step["error"] for step in data["steps"] if step.get("error")]
+    problem: str = stages[-1]["problem"] if stages else ""
+    failed: list[str] = [str(step["error"]) for step in data["steps"] if step.get("error")]
     said = problem or " ".join(failed)
     if verified or not said:
         return Answer(verified, problem="a transform without an evaluation")
@@ -51,14 +51,13 @@ def read_check(result: ProcessResult) -> Answer:
         return _refusal(data)
     passed = data["verdict"] == "ok"
     kind, message = _first(data)
-    if data["verdict"] == "unsupported" and not kind:
-        return Answer(False, problem=f"unsupported: {message}")
     return Answer(passed, "" if passed else kind or str(data["verdict"]), "check", message)
 
 
 def _of_evaluation(data: dict[str, Any], passed: bool) -> Answer:
     kind, message = _first(data)
-    speedup = (data.get("metrics") or {}).get("speedup")
+    metrics: dict[str, float] = data.get("metrics") or {}
+    speedup = metrics.get("speedup")
     if passed:
         return Answer(True, speedup=speedup)
     level = int(data["level_reached"])
@@ -85,17 +84,20 @@ def _document(result: ProcessResult) -> dict[str, Any] | Answer:
     errors = result.stderr.decode(errors="replace").strip()
     if "Traceback" in errors:
         return Answer(False, problem=f"traceback: {errors[-_WORDS:]}")
-    if result.exit_code not in (*_GOOD_OR_NOT, _REFUSED):
-        return Answer(False, problem=f"exit code {result.exit_code}: {errors[-_WORDS:]}")
     try:
         data: Any = json.loads(result.stdout)
     except ValueError:
-        return Answer(False, problem=f"no JSON: {errors[-_WORDS:]}")
-    return data
+        return Answer(False, problem=f"exit code {result.exit_code}, no JSON: {errors[-_WORDS:]}")
+    if result.exit_code in (*_GOOD_OR_NOT, _REFUSED) or "verdict" in data:
+        return data
+    said = _refusal(data).message
+    return Answer(False, problem=f"exit code {result.exit_code}: {said}")
 
 
 def _refusal(data: dict[str, Any]) -> Answer:
     """Bad input, told before anything was judged."""
-    error = data.get("error", data)
-    said = error.get("message", error) if isinstance(error, dict) else error
+    error: Any = data.get("error", data)
+    said: object = (
+        cast("dict[str, object]", error).get("message") if isinstance(error, dict) else error
+    )
     return Answer(False, "bad input", "refused", str(said)[:_WORDS])

@@ -35,14 +35,39 @@ def as_user(user: str, arguments: list[str]) -> int | None:
         if cache:  # a cache of that user's from an earlier play, to save the build of the runtime
             Path(cache).mkdir(parents=True, exist_ok=True)
             os.chown(cache, _NOBODY, _NOBODY)
-        for path in (folder, folder / "tmp"):
+        scratch = folder / "tmp"
+        for path in (folder, scratch):
             os.chown(path, _NOBODY, _NOBODY)
-        own = {"HOME": name, "TMPDIR": f"{name}/tmp", "WARPLOOM_CACHE": cache or f"{name}/cache"}
-        command = [
-            setpriv, f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--",
-            sys.executable, "-m", "warploom.testing.attacks", *arguments,
-        ]  # fmt: skip
+        own = {"HOME": name, "TMPDIR": str(scratch)}
+        own["WARPLOOM_CACHE"] = cache or str(folder / "cache")
+        become = [setpriv, f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--"]
+        python = _reachable_python(become)
+        if python is None:
+            sys.stderr.write("--user ordinary needs a Python that this user can run\n")
+            return 3
+        own["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        command = [*become, python, "-m", "warploom.testing.attacks", *arguments]
         return subprocess.run(command, env={**os.environ, **own}, check=False, cwd=name).returncode
+
+
+def _reachable_python(become: list[str]) -> str | None:
+    """Return a Python of our version that the other user can run: ours may lie in root's home."""
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    usual = shutil.which(name, path="/usr/local/bin:/usr/bin")
+    for python in (sys.executable, usual):
+        if python is None:
+            continue
+        tried = [*become, python, "-c", "import sys; print(sys.executable)"]
+        done = subprocess.run(tried, check=False, capture_output=True, text=True, cwd="/")
+        if done.returncode == 0 and done.stdout.strip() and _is_real(done.stdout.strip(), become):
+            return python
+    return None
+
+
+def _is_real(python: str, become: list[str]) -> bool:
+    """Whether the other user can run what `python` is a link to."""
+    done = subprocess.run([*become, "test", "-x", python], check=False, cwd="/")
+    return done.returncode == 0
 
 
 def play_matrix(arguments: list[str]) -> int:

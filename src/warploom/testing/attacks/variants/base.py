@@ -5,7 +5,7 @@ Three cheats are plain defects that level 2 finds (the controls `m2_b00_nowait`,
 wrong result. A variant tries to get one of them past the judge.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 
 from warploom.testing.attacks.edits import before, replace
@@ -25,7 +25,6 @@ MAIN_DONE = "  std::vector<float> output(TOKENS * HIDDEN);\n"
 """In main, after the timed region and before the results are read back."""
 _WAIT = "    if (receives) awaitData(wire, gin, peer);\n"
 _RUN = "    run_layer(layer, comm, stream);\n"
-TOLD = "    sum += w[f] * hidden[f];"
 
 Edit = Callable[[str], str]
 
@@ -51,15 +50,23 @@ def made(
     *,
     row: str = "",
     free: bool = False,
-    **more: object,
+    ranks: int | None = None,
+    defines: Mapping[str, str] | None = None,
 ) -> Attack:
     """Return the attack that edits the framed program, or with `free` the host-driven one."""
     base = host_driven if free else framed
-    return Attack(name, kind, tuple(modes), expected, partial(_text, base, edit), row, **more)  # type: ignore[arg-type]
+    return Attack(
+        name, kind, tuple(modes), expected, partial(_text, base, edit), row, ranks, defines or {}
+    )
 
 
 def _text(base: Callable[[], str], edit: Edit) -> str:
     return edit(base())
+
+
+def whole(text: str) -> Edit:
+    """Return the edit that makes `text` the whole program."""
+    return lambda _: text
 
 
 def then(*edits: Edit) -> Edit:

@@ -3,8 +3,21 @@
 from warploom.testing.attacks.answers import HIDDEN, RANKS, TOKENS, draw
 from warploom.testing.attacks.record import Attack, Expected
 from warploom.testing.attacks.variants.base import (
-    AGENT, FREE, PIPELINE, REGIONS, UNTRUSTED, at_end, helper, in_pipeline, instead_of_layer,
-    made, put_before, swap, then,
+    AGENT,
+    FREE,
+    PIPELINE,
+    REGIONS,
+    UNTRUSTED,
+    Edit,
+    at_end,
+    headers,
+    helper,
+    in_pipeline,
+    instead_of_layer,
+    made,
+    put_before,
+    swap,
+    then,
 )  # fmt: skip
 
 _CACHE, _SEEDS, _TIMED = "equal inputs per iteration", "public seeds", "timed runs differ"
@@ -15,12 +28,10 @@ _BYTES = "TOKENS * HIDDEN * sizeof(float)"
 
 
 def _copy(to: str, source: str, count: str) -> str:
-    return (
-        f"  CUDA_CHECK(cudaMemcpyAsync({to}, {source}, {count}, cudaMemcpyDeviceToDevice, stream));\n"
-    )
+    return f"  CUDA_CHECK(cudaMemcpyAsync({to}, {source}, {count}, cudaMemcpyDeviceToDevice, stream));\n"
 
 
-def _pipeline_edit(opening: str, closing: str) -> object:
+def _pipeline_edit(opening: str, closing: str) -> Edit:
     return then(in_pipeline(opening), swap((_END, _END + closing)))
 
 
@@ -79,14 +90,16 @@ def _caches() -> list[Attack]:
         "first_two": "wrong after N calls",
     }
     return [
-        made(f"cache_{name}", _CACHE, edit, UNTRUSTED,  # type: ignore[arg-type]
+        made(f"cache_{name}", _CACHE, edit, UNTRUSTED,
              row=rows.get(name, _BY_POINTER))
         for name, edit in forms.items()
     ]  # fmt: skip
 
 
 def _first_tokens(seeds: int) -> str:
-    values = [float(draw(s, 1, r, TOKENS * HIDDEN, 1.0)[0]) for s in range(seeds) for r in range(RANKS)]
+    values = [
+        float(draw(s, 1, r, TOKENS * HIDDEN, 1.0)[0]) for s in range(seeds) for r in range(RANKS)
+    ]
     return ", ".join(f"{value:.9e}f" for value in values)
 
 
@@ -151,7 +164,9 @@ def _timed() -> list[Attack]:
             at_end(answer),
         )
         row = "computes only in the checked phase"
-        found.append(made(f"timed_{name}", _TIMED, edit, (FREE,), Expected.NO_GAIN, free=True, row=row))
+        found.append(
+            made(f"timed_{name}", _TIMED, edit, (FREE,), Expected.NO_GAIN, free=True, row=row)
+        )
     return found
 
 
@@ -193,14 +208,16 @@ def _unused() -> list[Attack]:
              then(helper(kernels), at_end(_HOST_RESULT.replace("@", code))), (AGENT,))
         for name, code in parts.items()
     ]  # fmt: skip
-    free = then(instead_of_layer("    "), at_end(_HOST_RESULT.replace("@", upload.format("f.size() * 4"))))
+    free = then(
+        instead_of_layer("    "), at_end(_HOST_RESULT.replace("@", upload.format("f.size() * 4")))
+    )
     found.append(made("unused_free_host", _UNUSED, free, (FREE,), free=True))
     return found
 
 
 def _kernels() -> list[Attack]:
     """Rows of the list of cheats of single-GPU kernels, as far as `eval` can judge them."""
-    forms: dict[str, tuple[object, str]] = {
+    forms: dict[str, tuple[Edit, str]] = {
         "other_stream": (
             then(in_pipeline("  static cudaStream_t side = [] { cudaStream_t s; cudaStreamCreate"
                              "WithFlags(&s, cudaStreamNonBlocking); return s; }();"),
@@ -251,9 +268,17 @@ def _kernels() -> list[Attack]:
         ),
     }  # fmt: skip
     return [
-        made(f"kernel_{name}", "kernel", edit, (REGIONS,), row=row)  # type: ignore[arg-type]
+        made(f"kernel_{name}", "kernel", edit, (REGIONS,), row=row)
         for name, (edit, row) in forms.items()
     ]
 
 
-VARIANTS = (*_caches(), *_seeds(), *_timed(), *_unused(), *_kernels())
+def _threads() -> list[Attack]:
+    """The layer runs where nobody waits for it."""
+    code = "    std::thread([&] { run_layer(layer, comm, stream); }).detach();"
+    edit = then(headers("thread"), instead_of_layer(code))
+    row = "work on another stream, a background thread, lazy tensors"
+    return [made("kernel_detached_thread", "kernel", edit, (FREE, AGENT), free=False, row=row)]
+
+
+VARIANTS = (*_caches(), *_seeds(), *_timed(), *_unused(), *_kernels(), *_threads())

@@ -3,7 +3,16 @@
 from warploom.testing.attacks.play import PLACEHOLDER
 from warploom.testing.attacks.record import Attack, Expected
 from warploom.testing.attacks.variants.base import (
-    AGENT, CHECK, FREE, helper, in_pipeline, made, put_before, swap, then,
+    AGENT,
+    CHECK,
+    FREE,
+    helper,
+    in_pipeline,
+    made,
+    put_before,
+    swap,
+    then,
+    whole,
 )  # fmt: skip
 
 _LEAK, _METER = "compile-time leaks", "metering"
@@ -41,7 +50,7 @@ def _leaks() -> list[Attack]:
     ]
     main = (
         "#include <cuda_runtime.h>\n#include <cstdio>\n{}\n"
-        "int main() {{ cudaFree(nullptr); printf(\"LEAK:%s\\n\", {}); }}\n"
+        'int main() {{ cudaFree(nullptr); printf("LEAK:%s\\n", {}); }}\n'
     )
     checked = {
         "asm_top": main.format(_FILES["asm_top"], "stolen"),
@@ -55,16 +64,16 @@ def _leaks() -> list[Attack]:
             ' : "=r"(p)); return p; }()'),
     }  # fmt: skip
     found += [
-        made(f"leak_check_{name}", _LEAK, (lambda kept: lambda _: kept)(text), (CHECK,),
+        made(f"leak_check_{name}", _LEAK, whole(text), (CHECK,),
              Expected.NO_LEAK, ranks=1)
         for name, text in checked.items()
     ]  # fmt: skip
     run = (
         "#include <cuda_runtime.h>\n#include <cstdio>\n"
-        "int main() {{ cudaFree(nullptr); char b[200] = {{}}; {} printf(\"LEAK:%s\\n\", b); }}\n"
+        'int main() {{ cudaFree(nullptr); char b[200] = {{}}; {} printf("LEAK:%s\\n", b); }}\n'
     )
     opened = run.format(f'if (FILE* f = fopen("{PLACEHOLDER}", "r")) (void)!fread(b, 1, 99, f);')
-    found.append(made("leak_run_fopen", _LEAK, lambda _: opened, (CHECK,), Expected.NO_LEAK, ranks=1,
+    found.append(made("leak_run_fopen", _LEAK, whole(opened), (CHECK,), Expected.NO_LEAK, ranks=1,
                       row="read-only file system"))  # fmt: skip
     return found
 
@@ -135,7 +144,6 @@ def _meter() -> list[Attack]:
     found.append(made("meter_host_work", _METER, host, (FREE,), Expected.NO_GAIN, free=True,
                       row="impossible speed", defines=_SIZES))  # fmt: skip
     return found
-
 
 
 VARIANTS = (*_leaks(), *_meter())

@@ -2,8 +2,20 @@
 
 from warploom.testing.attacks.record import Attack
 from warploom.testing.attacks.variants.base import (
-    AGENT, CHECK, FREE, UNTRUSTED, at_end, headers, helper, in_pipeline, instead_of_layer, made,
-    racy, swap, then,
+    AGENT,
+    CHECK,
+    FREE,
+    UNTRUSTED,
+    at_end,
+    headers,
+    helper,
+    in_pipeline,
+    instead_of_layer,
+    made,
+    racy,
+    swap,
+    then,
+    whole,
 )  # fmt: skip
 
 _STATE, _FOREIGN, _TRUSTED = "judge's state", "other rank's memory", "trusted things in reach"
@@ -47,7 +59,7 @@ _KERNEL_TOUCHES: dict[str, str] = {
     "kernel_image": "volatile unsigned char seen ="
     " *reinterpret_cast<unsigned char*>(reinterpret_cast<void*>(&cudaFree)); (void)seen;",
     "kernel_stack": "volatile long own[2] = {}; const volatile long* at = own; long sum = 0;"
-    " for (int i = 0; i < 4096; ++i) sum += at[i]; if (sum == 12345) printf(\"x\");",
+    ' for (int i = 0; i < 4096; ++i) sum += at[i]; if (sum == 12345) printf("x");',
     "kernel_index": "__shared__ volatile int few[4]; volatile int seen = few[1 << 20]; (void)seen;",
     "kernel_null_page": "volatile long seen = *reinterpret_cast<long*>(uintptr_t(4096)); (void)seen;",
 }
@@ -55,7 +67,7 @@ _KERNEL_TOUCHES: dict[str, str] = {
 _SWITCH = (
     "static unsigned char* walk(const void* from, const char* wanted) {\n"
     "  uintptr_t at = reinterpret_cast<uintptr_t>(from) & ~uintptr_t(4095);\n"
-    "  while (memcmp(reinterpret_cast<const char*>(at), \"\\177ELF\", 4) != 0) at -= 4096;\n"
+    '  while (memcmp(reinterpret_cast<const char*>(at), "\\177ELF", 4) != 0) at -= 4096;\n'
     "  const unsigned char* base = reinterpret_cast<const unsigned char*>(at);\n"
     "  const uint64_t phoff = *reinterpret_cast<const uint64_t*>(base + 32);\n"
     "  const uint64_t* dynamic = nullptr;\n"
@@ -77,12 +89,24 @@ _SWITCH = (
 
 def _touches() -> list[Attack]:
     found = [
-        made(f"state_{name}", _STATE, then(helper(text or " "), in_pipeline(code)), UNTRUSTED, row=_ROW)
+        made(
+            f"state_{name}",
+            _STATE,
+            then(helper(text or " "), in_pipeline(code)),
+            UNTRUSTED,
+            row=_ROW,
+        )
         for name, (text, code) in _TOUCHES.items()
     ]
     inside = "  for (int h = threadIdx.x; h < HIDDEN; h += blockDim.x) x[h] = in[row + h];\n"
     found += [
-        made(f"state_{name}", _STATE, swap((inside, f"  {{ {code} }}\n{inside}")), UNTRUSTED, row=_ROW)
+        made(
+            f"state_{name}",
+            _STATE,
+            swap((inside, f"  {{ {code} }}\n{inside}")),
+            UNTRUSTED,
+            row=_ROW,
+        )
         for name, code in _KERNEL_TOUCHES.items()
     ]
     for name, start in {"shim": "&ncclMemFree", "plt": "&MPI_Wtime"}.items():
@@ -107,7 +131,7 @@ _FOREIGN_READS: dict[str, tuple[str, str]] = {
     "upload": ("tokens.data()", "CUDA_CHECK(cudaMemcpy(layer.send, next.p, 64,"
                " cudaMemcpyHostToDevice));"),
     "local_variable": ("reinterpret_cast<const float*>(&capacity)", "got[0] = next.p[0];"),
-    "write": ("tokens.data()", "const_cast<float*>(next.p)[0] = 1.0f;"),
+    "write": ("w1.data()", "const_cast<float*>(next.p)[0] = 1.0f;"),
     "library": ("tokens.data()", "got.assign(next.p, next.p + 16);"),
     "mpi_send": ("tokens.data()", "MPI_Request q; MPI_CHECK(MPI_Isend(next.p, 16, MPI_FLOAT, rank, 7,"
                  " MPI_COMM_WORLD, &q)); MPI_CHECK(MPI_Recv(got.data(), 16, MPI_FLOAT, rank, 7,"
@@ -187,7 +211,7 @@ def _checked() -> list[Attack]:
     """The same in a checked program, with a race that would be found."""
     text = (
         "#include <cuda_runtime.h>\n#include <cstring>\n#include <cstdio>\n#include <cstdint>\n{0}\n"
-        "__global__ void race(int* p) {{ p[threadIdx.x & 1] = 1; }}\n"
+        "__global__ void race(int* p) {{ if (threadIdx.x == 3) p[0] = 2; if (threadIdx.x == 40) p[1] = p[0]; }}\n"
         "int main() {{ int* p; cudaMalloc(&p, 256);\n  {1}\n  race<<<1, 64>>>(p);\n"
         "  return cudaDeviceSynchronize() != cudaSuccess; }}\n"
     )
@@ -208,7 +232,7 @@ def _checked() -> list[Attack]:
     return [
         made(
             f"state_check_{name}", kinds.get(name, _STATE),
-            (lambda kept: lambda _: kept)(text.format(*parts)), (CHECK,), ranks=1,
+            whole(text.format(*parts)), (CHECK,), ranks=1,
         )
         for name, parts in forms.items()
     ]  # fmt: skip

@@ -6,7 +6,14 @@ the program is judged, and false on a GPU (or under nvcc), where it is missing.
 
 from warploom.testing.attacks.record import Attack, Expected
 from warploom.testing.attacks.variants.base import (
-    AGENT, UNTRUSTED, helper, in_pipeline, made, no_wait, swap, then,
+    AGENT,
+    UNTRUSTED,
+    helper,
+    in_pipeline,
+    made,
+    no_wait,
+    swap,
+    then,
 )  # fmt: skip
 
 _KIND = "emulator from GPU"
@@ -107,8 +114,7 @@ def _only_in_one_pass() -> list[Attack]:
         swap(
             (
                 "    hidden[f] = fmaxf(sum, 0.0f);\n  }\n  __syncthreads();\n",
-                "    hidden[f] = fmaxf(sum, 0.0f);\n  }\n"
-                "  if (!inDevice(f0)) __syncthreads();\n",
+                "    hidden[f] = fmaxf(sum, 0.0f);\n  }\n  if (!inDevice(f0)) __syncthreads();\n",
             ),
             (
                 "  __shared__ float hidden[FFN];\n",

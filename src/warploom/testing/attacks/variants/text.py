@@ -2,8 +2,21 @@
 
 from warploom.testing.attacks.record import Attack
 from warploom.testing.attacks.variants.base import (
-    AGENT, CHECK, FREE, PIPELINE, REGIONS, UNTRUSTED, helper, in_pipeline, made, put_before, racy,
-    swap, then,
+    AGENT,
+    CHECK,
+    FREE,
+    PIPELINE,
+    REGIONS,
+    UNTRUSTED,
+    Edit,
+    helper,
+    in_pipeline,
+    made,
+    put_before,
+    racy,
+    swap,
+    then,
+    whole,
 )  # fmt: skip
 
 _TEXT = "text before the preprocessor"
@@ -19,7 +32,7 @@ def _hidden(before: str, attribute: str) -> str:
     return f"{before}\n{attribute}{_PEEK}{attribute}{_POKE}"
 
 
-def _unseen(helpers: str) -> object:
+def _unseen(helpers: str) -> Edit:
     write = "poke(hidden + f, fmaxf(sum, 0.0f));"
     return racy(helpers, "peek(hidden + f)", "float", write)
 
@@ -55,14 +68,14 @@ _CONDITIONAL_DEVICE = (
 
 def _preprocessor() -> list[Attack]:
     found = [
-        made(f"text_{name}", _TEXT, _unseen(_hidden(*parts)), UNTRUSTED)  # type: ignore[arg-type]
+        made(f"text_{name}", _TEXT, _unseen(_hidden(*parts)), UNTRUSTED)
         for name, parts in _ATTRIBUTES.items()
     ]
     for number, text in enumerate(_CONDITIONAL_DEVICE, 1):
         call = '  if (ask() > 0) printf("raw system call\\n");'
         edit = then(helper(text), in_pipeline(call))
         found.append(made(f"text_asm_{number}", _TEXT, edit, UNTRUSTED))
-    found.append(made("text_pragma_operator", _TEXT, _unseen(_hidden(  # type: ignore[arg-type]
+    found.append(made("text_pragma_operator", _TEXT, _unseen(_hidden(
         '#define QUIET _Pragma("GCC push_options") _Pragma("GCC optimize (\\"no-tree-vectorize\\")")',
         "QUIET __attribute__((no_sanitize_thread))")), UNTRUSTED))  # fmt: skip
     return found
@@ -103,7 +116,9 @@ _STARTS: dict[str, str] = {
 
 
 def _early() -> list[Attack]:
-    return [made(f"early_{name}", _EARLY, helper(text), UNTRUSTED) for name, text in _STARTS.items()]
+    return [
+        made(f"early_{name}", _EARLY, helper(text), UNTRUSTED) for name, text in _STARTS.items()
+    ]
 
 
 _LOCAL_NAMES: dict[str, str] = {
@@ -137,13 +152,14 @@ def _shadows() -> list[Attack]:
         "namespace device_comm { using ::launchAlltoAll; }",
     }
     return found + [
-        made(f"shadow_{name}", _SHADOW, helper(text), (REGIONS,)) for name, text in overloads.items()
+        made(f"shadow_{name}", _SHADOW, helper(text), (REGIONS,))
+        for name, text in overloads.items()
     ]
 
 
 _OWN_ATTRIBUTES: dict[str, str] = {
     "gnu": "[[gnu::no_sanitize_thread]]",
-    "underscores": "__attribute__((__no_sanitize__(\"thread\")))",
+    "underscores": '__attribute__((__no_sanitize__("thread")))',
     "optimize": '__attribute__((optimize("no-tree-ter"), no_sanitize("thread")))',
     "undefined": '__attribute__((no_sanitize("address,thread,undefined")))',
     "keyword_macro": "WITHOUT",
@@ -155,9 +171,9 @@ def _own() -> list[Attack]:
     for name, attribute in _OWN_ATTRIBUTES.items():
         define = '#define WITHOUT __attribute__((no_sanitize("thread")))'
         edit = _unseen(_hidden(define if attribute == "WITHOUT" else "", attribute))
-        found.append(made(f"own_{name}", _OWN, edit, (FREE,), free=True))  # type: ignore[arg-type]
+        found.append(made(f"own_{name}", _OWN, edit, (FREE,), free=True))
         if name in ("gnu", "keyword_macro"):
-            found.append(made(f"own_agent_{name}", _OWN, edit, (AGENT,)))  # type: ignore[arg-type]
+            found.append(made(f"own_agent_{name}", _OWN, edit, (AGENT,)))
     return found
 
 
@@ -180,9 +196,43 @@ def _in_check() -> list[Attack]:
         )
         text = _CHECKED.format(define + functions, "")
         kind = _OWN if attribute else "control"
-        edit = (lambda kept: lambda _: kept)(text)
-        found.append(made(f"own_check_{name}", kind, edit, (CHECK,), ranks=1))
+        found.append(made(f"own_check_{name}", kind, whole(text), (CHECK,), ranks=1))
     return found
+
+
+_CALLS: dict[str, str] = {
+    "std_system": '  if (layer.ranks > 99) std::system("true");',
+    "pointer": '  int (*volatile run)(const char*) = &::system;\n  if (layer.ranks > 99) run("true");',
+    "using": '  using ::system;\n  if (layer.ranks > 99) system("true");',
+    "macro_name": '#define CALLED system\n  if (layer.ranks > 99) CALLED("true");',
+    "file": '  if (FILE* f = fopen("/tmp/other", "w")) fclose(f);',
+    "stream": '  if (layer.ranks > 99) freopen("/dev/null", "w", stdout);',
+    "exit": "  if (layer.ranks > 99) std::exit(0);",
+    "abort_builtin": "  if (layer.ranks > 99) __builtin_trap();",
+    "environment": '  if (std::getenv("WARPLOOM_CACHE") != nullptr) return;',
+    "builtin_name": '  if (layer.ranks > 99) __builtin_printf("%d", 1);',
+    "renamed": 'extern "C" int harmless(const char*) __asm__("system");\n',
+    "redefined_check": "#undef CUDA_CHECK\n#define CUDA_CHECK(call) (void)(call)",
+    "include": "#include <thread>",
+    "include_file": '#include "/proc/self/environ"',
+    "dlsym": '  if (layer.ranks > 99) dlsym(nullptr, "system");',
+    "syscall": "  if (layer.ranks > 99) syscall(39);",
+}
+
+
+def _calls() -> list[Attack]:
+    """What no kernel and no pipeline needs, under its own name and under others."""
+    return [
+        made(
+            f"call_{name}",
+            "forbidden calls",
+            helper(text) if not text.startswith("  ") else in_pipeline(text),
+            UNTRUSTED,
+            row="process, file, network and dynamic-loading calls",
+        )
+        for name, text in _CALLS.items()
+        if name != "macro_name"
+    ] + [made("call_macro_name", "forbidden calls", in_pipeline(_CALLS["macro_name"]), UNTRUSTED)]
 
 
 def _frame() -> list[Attack]:
@@ -204,4 +254,4 @@ def _frame() -> list[Attack]:
     ]  # fmt: skip
 
 
-VARIANTS = (*_preprocessor(), *_early(), *_shadows(), *_own(), *_in_check(), *_frame())
+VARIANTS = (*_preprocessor(), *_early(), *_shadows(), *_own(), *_in_check(), *_calls(), *_frame())
