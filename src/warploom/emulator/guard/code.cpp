@@ -229,8 +229,11 @@ class Reader {
     for (int32_t at = 0; at < count; at++) {
       Block& block = code_.blocks[at];
       const bool empty = block.first == block.last;
-      if ((empty || goes_on(code_.steps[block.last - 1])) && at + 1 < count) {
-        block.next.push_back(at + 1);
+      if (empty || goes_on(code_.steps[block.last - 1])) {
+        // Behind a call that does not return there is nothing of the function.
+        const bool more = at + 1 < count && (empty || !code_.blocks[at + 1].is_entry);
+        block.falls_out = !more && !empty;
+        if (more) block.next.push_back(at + 1);
       }
       if (!empty) {
         const Instruction& instruction = code_.steps[block.last - 1].instruction;

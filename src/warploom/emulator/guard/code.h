@@ -24,6 +24,7 @@ struct Block {
   std::string_view label;       // empty where it has none
   int32_t first = 0, last = 0;  // of its steps
   bool is_entry = false;        // of a function
+  bool falls_out = false;       // past its end another function begins
   bool is_pad = false;          // where an exception lands
   bool is_open = false;         // its address is taken, or nothing leads there: anybody may come
   int32_t family = kNone;       // the function, with its parts elsewhere, that it belongs to

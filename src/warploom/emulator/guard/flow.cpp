@@ -130,6 +130,10 @@ class Flow {
       settle(state, instruction);
       judge_stack(stack, state.registers[kRsp], step);
     }
+    if (block.falls_out) {
+      findings_.gaps.push_back(
+          {.what = Gap::What::End, .step = block.last - 1, .why = "a function without an end"});
+    }
     // Gaps that a later check closes have lost their width.
     std::erase_if(findings_.gaps, [](const Gap& gap) { return gap.why == nullptr; });
   }

@@ -19,6 +19,7 @@ struct Gap {
     Access,  // the operand in memory, of `width` bytes
     Range,   // `width` bytes times %rcx (where repeated) at %rdi or %rsi
     Target,  // where an indirect call goes
+    End,     // that the line is the last one to run: behind it another function begins
     Stack,   // that the stack pointer, after the line, is in the program's own stack
   };
   What what = What::Access;

@@ -17,12 +17,19 @@ class Inserter {
     lines.reserve(assembly_.lines.size() + gaps.size() * 6);
     std::size_t next = 0;
     for (int32_t at = 0; at < static_cast<int32_t>(assembly_.lines.size()); at++) {
+      bool ends = false;
       while (next < gaps.size() && code_.steps[gaps[next].step].line == at) {
+        ends = ends || gaps[next].what == Gap::What::End;
         close(gaps[next++], at);
         for (Line& fresh : made_) lines.push_back(fresh);
         made_.clear();
       }
       lines.push_back(assembly_.lines[at]);
+      if (!ends) continue;
+      at_ = at;
+      add("ud2", "");
+      lines.push_back(made_[0]);
+      made_.clear();
     }
     assembly_.lines = std::move(lines);
   }
@@ -67,7 +74,7 @@ class Inserter {
       case Gap::What::Access: access(gap, instruction); break;
       case Gap::What::Range: range(gap, instruction); break;
       case Gap::What::Stack: stack(instruction); break;
-      case Gap::What::Target: return;
+      case Gap::What::Target: case Gap::What::End: return;
     }
     note(gap);
   }
