@@ -1,4 +1,4 @@
-"""`warploom-guard`: reads what the compiler wrote before the assembler does, and joins the passes."""
+"""`warploom-guard`: reads what the compiler wrote before the assembler does; joins the passes."""
 
 import json
 import threading
