@@ -38,7 +38,8 @@ class EmulatorBuild:
     """A program ready to run: `library` for `runtime`, both in the cache.
 
     `key` names the content of the build, `files` are the user's files in it, `imports` the symbols
-    that it takes from the runtime and the C library. `seconds` is what this call took.
+    that it takes from the runtime and the C library. `guard` is what the guard says of each unit,
+    as it wrote it: JSON. `seconds` is what this call took.
     """
 
     library: Path
@@ -49,6 +50,7 @@ class EmulatorBuild:
     imports: frozenset[str]
     cached: bool
     seconds: float
+    guard: str = "[]"
 
     def file_named(self, name: str) -> UserFile | None:
         """Return the user's file that debug information calls `name`."""
@@ -254,6 +256,7 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
         key=builder.key,
         files=builder.overlay.files,
         imports=frozenset(json.loads((folder / "imports.json").read_text())),
+        guard=(folder / "guard.json").read_text(),
         cached=cached,
         seconds=time.monotonic() - started,
     )
