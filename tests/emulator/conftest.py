@@ -37,6 +37,8 @@ def fake_runtime(monkeypatch: pytest.MonkeyPatch, fake_executable: Path, fake_ca
     for module in ("build", "rewrite", "prefix", "runtime_build"):
         found = importlib.import_module(f"warploom.emulator.{module}")
         monkeypatch.setattr(found, "SHIM_DIR", FAKE / "include")
+    library = importlib.import_module("warploom.emulator.process_library")
+    monkeypatch.setattr(library, "PROCESS_DIR", FAKE / "process")
     module = importlib.import_module("warploom.emulator.build")
     monkeypatch.setattr(module, "build_runtime", lambda compiler, strict=False: fake_executable)
     monkeypatch.setenv("WARPLOOM_CACHE", str(fake_cache))

@@ -9,6 +9,7 @@ from warploom.core.errors import BadInputError, MissingToolError
 from warploom.core.process import ProcessResult
 from warploom.toolchain import nccl
 from warploom.toolchain.nccl import fetch_nccl, find_nccl, get_nccl, newest_version
+from warploom.toolchain.seal import seal
 
 
 def header(version: str) -> str:
@@ -20,6 +21,12 @@ def install(folder: Path, version: str) -> Path:
     folder.mkdir(parents=True)
     (folder / "nccl.h").write_text(header(version))
     return folder
+
+
+def fetched(cache: Path, version: str) -> None:
+    """Put headers into the cache as a download does."""
+    install(cache / "nccl" / version / "include", version)
+    seal(cache / "nccl" / version, f"nccl/{version}", cache)
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +48,8 @@ def test_none():
 def test_every_place_newest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     install(tmp_path / "system", "2.28.9")
     install(tmp_path / "site" / "nvidia" / "nccl" / "include", "2.30.7")
-    install(tmp_path / "cache" / "nccl" / "2.29.7" / "include", "2.29.7")
+    fetched(tmp_path / "cache", "2.29.7")
+    install(tmp_path / "cache" / "nccl" / "2.30.1" / "include", "2.30.1")  # not by us
     one = install(tmp_path / "many" / "x" / "nvidia" / "nccl" / "include", "2.32.3")
     two = install(tmp_path / "single" / "include", "2.31.2")
     monkeypatch.setenv("WARPLOOM_NCCL_HOME", f"{tmp_path}/many:{tmp_path}/single")
@@ -69,7 +77,7 @@ def test_headers_before_the_device_api_do_not_set_the_rules(tmp_path: Path):
     install(tmp_path / "system", "2.27.5")
     assert newest_version() == "2.32.3"
     assert get_nccl().version == "2.27.5"
-    install(tmp_path / "cache" / "nccl" / "2.28.9" / "include", "2.28.9")
+    fetched(tmp_path / "cache", "2.28.9")
     assert newest_version() == "2.28.9"
 
 

@@ -37,8 +37,10 @@ from warploom.cli.parameters import (
     Ranks,
     Seconds,
     Seeds,
+    SeedsFrom,
     Sources,
     Target,
+    Unsafe,
 )
 
 app = typer.Typer(
@@ -183,6 +185,7 @@ def eval_command(
     includes: Includes = None,
     lsa_size: LsaSize = None,
     seeds: Seeds = None,
+    inputs: SeedsFrom = None,
     nccl: Nccl = None,
     timeout: Seconds = None,
     memory: Memory = None,
@@ -213,6 +216,16 @@ def eval_command(
             "--timeline", metavar="FILE", help="Write what ran when, as JSON for Perfetto."
         ),
     ] = None,
+    trust_candidate: Annotated[
+        bool,
+        typer.Option(
+            "--trust-candidate",
+            help="The candidate is your own: where it keeps no frame, level 0 takes its text.",
+        ),
+    ] = False,
+    no_nvcc: Annotated[
+        bool, typer.Option("--no-nvcc", help="Do not compile with nvcc, even where it is found.")
+    ] = False,
     backend: Backend = "emulator",
     as_json: AsJson = False,
 ) -> int:
@@ -246,6 +259,9 @@ def eval_command(
         level=level,
         topology=topology,
         timeline=timeline,
+        trust_candidate=trust_candidate,
+        inputs=inputs,
+        nvcc=not no_nvcc,
         as_json=as_json,
     )
 
@@ -270,6 +286,7 @@ def transform(
     includes: Includes = None,
     lsa_size: LsaSize = None,
     seeds: Seeds = None,
+    inputs: SeedsFrom = None,
     nccl: Nccl = None,
     timeout: Seconds = None,
     jobs: Jobs = None,
@@ -297,6 +314,7 @@ def transform(
     stream: Stream = False,
     attempts: Attempts = None,
     backend: JudgedBy = "auto",
+    unsafe: Unsafe = False,
     resume: Annotated[
         Path | None,
         typer.Option("--resume", metavar="RUN", help="Go on with a run; pays for nothing twice."),
@@ -317,13 +335,14 @@ def transform(
     ask = TransformAsk(
         target=None if target is None else str(target), out=None if folder is None else str(folder),
         api=api, ranks=ranks, defines=tuple(defines or ()),
-        includes=tuple(map(str, includes or ())), lsa_size=lsa_size, seeds=seeds, nccl=nccl,
-        timeout=timeout, jobs=jobs, one_stage=one_stage, no_nvcc=no_nvcc, no_markers=no_markers,
-        no_warmup=no_warmup, proposer=proposer, models=tuple(models or ()),
+        includes=tuple(map(str, includes or ())), lsa_size=lsa_size, seeds=seeds,
+        seeds_from=inputs, nccl=nccl, timeout=timeout, jobs=jobs, one_stage=one_stage,
+        no_nvcc=no_nvcc, no_markers=no_markers, no_warmup=no_warmup,
+        proposer=proposer, models=tuple(models or ()),
         judge_model=judge_model, no_judge=no_judge, agent=agent, agent_seconds=agent_seconds,
         agent_steps=agent_steps, agent_env=tuple(agent_env or ()), max_cost=max_cost,
         max_tokens=max_tokens, max_requests=max_requests, max_seconds=max_seconds, price=price,
-        stream=stream, attempts=attempts, backend=backend, as_json=as_json,
+        stream=stream, attempts=attempts, backend=backend, unsafe=unsafe, as_json=as_json,
     )  # fmt: skip
     return run_transform(ask, resume)
 
@@ -385,8 +404,9 @@ def mcp(
     skill: Annotated[
         bool, typer.Option("--skill", help="Print the SKILL.md for coding agents and end.")
     ] = False,
+    unsafe: Unsafe = False,
 ) -> int:
     """Serve warploom's commands as tools to a coding agent (MCP, on standard input and output)."""
     from warploom.cli.mcp_command import run_mcp
 
-    return run_mcp(skill=skill)
+    return run_mcp(skill=skill, unsafe=unsafe)

@@ -4,7 +4,15 @@ from pathlib import Path
 
 from warploom.cli.explain_command import kinds_with_a_page
 from warploom.cli.options import RunChoices
-from warploom.cli.output import out, paint, print_finding, print_json, print_trace, progress
+from warploom.cli.output import (
+    out,
+    paint,
+    print_finding,
+    print_json,
+    print_trace,
+    progress,
+    warn_without_sandbox,
+)
 from warploom.core.records import Severity, Verdict
 from warploom.evaluate.check import CheckReport, check
 from warploom.evaluate.findings import MergedFinding
@@ -24,6 +32,7 @@ def run_check(
     kind = None if effort is None else parse_effort(effort)
     spec = None if replay is None else parse_replay(replay)
     workload = choices.apply(target)
+    warn_without_sandbox()
     with progress(not as_json) as on_progress:
         report = check(
             workload,

@@ -4,7 +4,14 @@ import json
 from pathlib import Path
 
 from warploom.cli.options import RunChoices
-from warploom.cli.output import out, paint, print_finding, print_json, progress
+from warploom.cli.output import (
+    out,
+    paint,
+    print_finding,
+    print_json,
+    progress,
+    warn_without_sandbox,
+)
 from warploom.core.errors import BadInputError
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, find_topology
 from warploom.evaluate.cascade import evaluate
@@ -18,6 +25,13 @@ from warploom.evaluate.evaluation import (
     OutputComparison,
 )
 from warploom.evaluate.modelled import Benchmark
+from warploom.evaluate.secret_seeds import seeds_from
+
+SPOILED = {
+    "values": "altering what moves between ranks changes the outputs as in the reference",
+    "elements": "altering what moves between ranks changes the same outputs as in the reference",
+}
+"""What the forms of `Evaluation.dependence` mean."""
 
 
 def run_eval(
@@ -28,6 +42,9 @@ def run_eval(
     level: int | None,
     topology: str | None,
     timeline: Path | None,
+    nvcc: bool,
+    trust_candidate: bool,
+    inputs: str | None,
     as_json: bool,
 ) -> int:
     """Judge one candidate and print the evaluation; returns the exit code."""
@@ -38,13 +55,17 @@ def run_eval(
         level = SCORE if timed else VERIFY
     elif level < BENCHMARK and timed:
         raise BadInputError(f"--topology and --timeline need level 3 or 4, got level {level}")
+    warn_without_sandbox()
     with progress(not as_json) as on_progress:
         result = evaluate(
             candidate,
             workload,
             level=level,
             jobs=choices.jobs,
+            inputs=None if inputs is None else seeds_from(inputs),
             topology=machine,
+            trust_candidate=trust_candidate,
+            nvcc=nvcc,
             on_progress=on_progress,
         )
     if timeline is not None and result.benchmark is not None:
@@ -74,6 +95,10 @@ def print_evaluation(result: Evaluation) -> None:
         out(f"runs: {made}{rest}, happens-before check on, sandbox: {result.sandbox}")
         said = result.printed_verdict or "nothing"
         out(f"the program said of itself: {said} (recorded, not believed)")
+        if result.dependence:
+            out(f"spoil runs: {SPOILED[result.dependence]}")
+        seeds = ",".join(map(str, result.seeds))
+        out(f"seeds: {seeds}, drawn for this evaluation (--seeds-from repeats it)")
     if result.benchmark is not None:
         _print_time(result, result.benchmark)
     word = paint("passed", "ok") if result.passed else paint("failed", "error")

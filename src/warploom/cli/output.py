@@ -12,6 +12,7 @@ import typer
 from warploom.core.jsontext import dumps
 from warploom.core.records import Finding, Json, Severity, TraceEvent
 from warploom.evaluate.plan import Progress, ignore_progress
+from warploom.toolchain.sandbox import sandbox_warning
 
 _COLOURS = {"ok": typer.colors.GREEN, "error": typer.colors.RED, "warning": typer.colors.YELLOW}
 
@@ -24,6 +25,13 @@ def out(text: str = "") -> None:
 def say(text: str) -> None:
     """Print a line for the person, on stderr."""
     typer.echo(text, err=True)
+
+
+def warn_without_sandbox() -> None:
+    """Say that a program is going to run with nothing but limits, where that is so."""
+    warning = sandbox_warning()
+    if warning:
+        say(f"{paint('warning', 'warning')}: {warning}")
 
 
 def paint(text: str, colour: str) -> str:

@@ -31,6 +31,14 @@ Seeds = Annotated[
     int | None,
     typer.Option("--seeds", metavar="K", help="Seeds. [default: the workload's, or 3]"),
 ]
+SeedsFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--seeds-from",
+        metavar="FILE|LIST",
+        help="Repeat with the seeds of an earlier report, or with 3,17. [default: secret ones]",
+    ),
+]
 Nccl = Annotated[
     str | None,
     typer.Option(
@@ -81,6 +89,14 @@ JudgedBy = Annotated[
         metavar="BACKEND",
         help="Who judges the outcome: emulator; cuda: this machine's GPUs as well; auto: they too, "
         "where there are any.",
+    ),
+]
+Unsafe = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe",
+        help="Run programs of a model or an agent where no sandbox holds them, your files and "
+        "network in their reach.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

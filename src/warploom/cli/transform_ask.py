@@ -16,6 +16,7 @@ from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
 from warploom.core.records import Json
+from warploom.evaluate.secret_seeds import seeds_from
 from warploom.evaluate.workload import Workload
 from warploom.llm import Budget, LLMSettings, Price
 from warploom.llm.names import parse_model
@@ -26,7 +27,9 @@ from warploom.transform import TransformConfig
 RUN_FILE = "run.json"
 _VERSION = 1
 _PRICE = re.compile(r"(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)\Z")
-_CHANGEABLE = ("max_cost", "max_tokens", "max_requests", "max_seconds", "jobs", "as_json")
+_CHANGEABLE = (
+    "max_cost", "max_tokens", "max_requests", "max_seconds", "jobs", "unsafe", "as_json",
+)  # fmt: skip
 """Options that may be given anew with --resume: they change no result."""
 
 
@@ -42,6 +45,7 @@ class TransformAsk:
     includes: tuple[str, ...] = ()
     lsa_size: int | None = None
     seeds: int | None = None
+    seeds_from: str | None = None
     nccl: str | None = None
     timeout: float | None = None
     jobs: int | None = None
@@ -65,6 +69,7 @@ class TransformAsk:
     stream: bool = False
     attempts: int | None = None
     backend: str = "auto"
+    unsafe: bool = False
     as_json: bool = False
 
     def with_models_of(self, environment: Mapping[str, str]) -> Self:
@@ -111,6 +116,8 @@ class TransformAsk:
             agent=self._agent_options(),
             jobs=self.jobs,
             backend=self.backend,
+            unsafe=self.unsafe,
+            inputs=None if self.seeds_from is None else seeds_from(self.seeds_from),
         )
         tries = self.attempts
         if tries is None:

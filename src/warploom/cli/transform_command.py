@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from warploom.cli.eval_command import SPOILED
 from warploom.cli.hardware_command import print_evaluation
 from warploom.cli.output import out, paint, print_finding, print_json, progress, say, short_path
 from warploom.cli.transform_ask import RUN_FILE, TransformAsk
@@ -113,6 +114,9 @@ def _print_proof(evaluation: Evaluation) -> None:
         f"({seeds} seeds x {timings}), {evaluation.ranks} ranks, NCCL {evaluation.nccl} rules, "
         "happens-before check on"
     )
+    if evaluation.dependence:
+        out(f"  {SPOILED[evaluation.dependence]}")
+    out(f"  seeds {','.join(map(str, evaluation.seeds))} (--seeds-from repeats them)")
     for item in evaluation.comparisons:
         word = paint("match", "ok") if item.passed else paint("differ", "error")
         weak = f"; {item.weak} in the reference: this proves little" if item.weak else ""

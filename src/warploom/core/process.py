@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,9 +22,18 @@ from typing import cast
 
 from warploom.core.errors import MissingToolError, ToolFailedError
 from warploom.core.records import Limits
+from warploom.core.usage import (
+    available_memory_mb,
+    free_disk_mb,
+    held_mb,
+    process_tree,
+    written_mb,
+)
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 _POLL_SECONDS = 0.05
+_DISK_EVERY = 5  # looks at the processes per look at what they wrote
+_DISK_RESERVE_MB = 256
 _GRACE_SECONDS = 5.0
 _CHUNK = 1 << 16
 _MIB = 1 << 20
@@ -44,7 +53,24 @@ class Stop(StrEnum):
     OUTPUT = "output_limit"
     MEMORY = "memory_limit"
     PROCESSES = "process_limit"
+    DISK = "disk_limit"
     CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What holds a command beside its limits; see `toolchain/sandbox.py`.
+
+    `ruleset` is a descriptor of a Landlock ruleset and `filter` a seccomp program, which the
+    command starts under, without privileges. `folder` is where it writes, at most `disk_mb` MiB.
+    `data_mb` bounds what each of its processes can have as writable memory of its own, MiB.
+    """
+
+    ruleset: int | None = None
+    filter: bytes = b""
+    folder: Path | None = None
+    disk_mb: int = 0
+    data_mb: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,44 +126,30 @@ def default_environment() -> dict[str, str]:
     return {"PATH": os.defpath, "LC_ALL": "C.UTF-8", **found}
 
 
-def _process_tree(root: int) -> list[int]:
-    """Return the process ids below `root`."""
-    found: list[int] = []
-    todo = [root]
-    while todo:
-        pid = todo.pop()
-        try:
-            for task in Path(f"/proc/{pid}/task").iterdir():
-                below = [int(child) for child in (task / "children").read_text().split()]
-                found += below
-                todo += below
-        except OSError:
-            continue
-    return found
-
-
-def _resident_mb(pids: Sequence[int]) -> int:
-    pages = 0
-    for pid in pids:
-        try:
-            pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        except (OSError, IndexError):
-            continue
-    return pages * os.sysconf("SC_PAGE_SIZE") // _MIB
-
-
-def available_memory_mb() -> int:
-    """Return the memory that the machine can still give, in MiB."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) // 1024
-    return 1 << 30
-
-
 def _process_limit() -> int:
     """Return a limit for RLIMIT_NPROC, which counts every thread of the user, not only ours."""
     tasks = Path("/proc/loadavg").read_text().split()[3].partition("/")[2]
     return int(tasks) + MAX_PROCESSES
+
+
+class _Disk:
+    """Looks now and then at what a command has written to its folder."""
+
+    def __init__(self, folder: Path, most_mb: int, ours: Collection[int]) -> None:
+        self.folder = folder
+        self.most_mb = most_mb
+        self.ours = {(info.st_dev, info.st_ino) for info in map(os.fstat, ours)}
+        self.roomy = free_disk_mb(folder) > _DISK_RESERVE_MB
+        self.looks = 0
+
+    def is_full(self, pids: Sequence[int]) -> bool:
+        """Whether it wrote too much, or leaves no room to others."""
+        self.looks += 1
+        if self.looks % _DISK_EVERY:
+            return False
+        if self.roomy and free_disk_mb(self.folder) < _DISK_RESERVE_MB:
+            return True
+        return written_mb(self.folder, pids, self.ours) > self.most_mb
 
 
 class _Running:
@@ -150,9 +162,11 @@ class _Running:
         pipes: Mapping[int, int],
         channel_mb: int,
         cancel: threading.Event | None,
+        disk: "_Disk | None",
     ) -> None:
         self.process = process
         self.cancel = cancel
+        self.disk = disk
         self.started = time.monotonic()
         self.deadline = self.started + limits.seconds
         self.memory_limit_mb = min(
@@ -193,8 +207,8 @@ class _Running:
             return Stop.CANCELLED
         if time.monotonic() > self.deadline:
             return Stop.TIMEOUT
-        pids = _process_tree(self.process.pid)
-        held = _resident_mb(pids)
+        pids = process_tree(self.process.pid)
+        held = held_mb(pids)
         self.memory_mb = max(self.memory_mb, held)
         # A machine that runs out of memory ends the large commands, whoever began it.
         short = held > _LARGE_MB and available_memory_mb() < _MACHINE_RESERVE_MB
@@ -202,11 +216,13 @@ class _Running:
             return Stop.MEMORY
         if len(pids) > MAX_PROCESSES:
             return Stop.PROCESSES
+        if self.disk is not None and self.disk.is_full(pids):
+            return Stop.DISK
         return None
 
     def kill(self) -> None:
         """End the session at once, the supervisor with it."""
-        for pid in (*_process_tree(self.process.pid), self.process.pid):
+        for pid in (*process_tree(self.process.pid), self.process.pid):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -271,12 +287,18 @@ def _channel_pipes(channels: Sequence[int]) -> Generator[tuple[dict[int, int], d
             os.close(descriptor)
 
 
-def _supervised(command: list[str], passed: Mapping[int, int], file_mb: int) -> list[str]:
+def _supervised(
+    command: list[str], passed: Mapping[int, int], file_mb: int, held: Held
+) -> list[str]:
     """Return the command line of the supervisor around `command`."""
     descriptors = ",".join(f"{ours}:{theirs}" for theirs, ours in passed.items())
-    limits = [str(file_mb * _MIB), str(_process_limit())]
+    limits = [str(file_mb * _MIB), str(_process_limit()), str(held.data_mb * _MIB)]
+    ruleset = "" if held.ruleset is None else str(held.ruleset)
     start = [sys.executable, "-I", "-S", str(_SUPERVISOR), str(os.getpid())]
-    return [*start, *limits, descriptors, *command]
+    return [*start, *limits, descriptors, ruleset, held.filter.hex(), *command]
+
+
+_FREE = Held()
 
 
 def run_process(
@@ -290,6 +312,7 @@ def run_process(
     channel_mb: int = 256,
     file_mb: int = 0,
     cancel: threading.Event | None = None,
+    held: Held = _FREE,
 ) -> ProcessResult:
     """Run `command` to its end, or to the first limit that it passes.
 
@@ -304,6 +327,7 @@ def run_process(
         descriptors: further open descriptors of ours to pass on: number in the command -> ours.
         file_mb: largest file that the command may write, MiB; 0 for no limit.
         cancel: when set from another thread, the command is ended.
+        held: what confines it.
 
     Raises:
         MissingToolError: the program is not there.
@@ -316,13 +340,15 @@ def run_process(
         )
     with _channel_pipes(channels) as (readers, writers):
         passed = {**(descriptors or {}), **writers}
+        inherited = (*passed.values(), *(() if held.ruleset is None else (held.ruleset,)))
+        disk = _Disk(held.folder, held.disk_mb, passed.values()) if held.folder else None
         process = subprocess.Popen(
-            _supervised([program, *(str(part) for part in command[1:])], passed, file_mb),
+            _supervised([program, *(str(part) for part in command[1:])], passed, file_mb, held),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            pass_fds=tuple(passed.values()), cwd=folder, env=env, start_new_session=True,
+            pass_fds=inherited, cwd=folder, env=env, start_new_session=True,
         )  # fmt: skip
         with process:
-            running = _Running(process, limits or Limits(), readers, channel_mb, cancel)
+            running = _Running(process, limits or Limits(), readers, channel_mb, cancel, disk)
             try:
                 for channel in tuple(writers):
                     os.close(writers.pop(channel))
@@ -346,6 +372,15 @@ def run_tool(
         ToolFailedError: it failed or passed a limit; the message carries its output.
     """
     result = run_process(command, limits=limits, environment=environment, folder=folder)
+    return require_success(command, result)
+
+
+def require_success(command: Sequence[str | Path], result: ProcessResult) -> ProcessResult:
+    """Return the result of a command that worked.
+
+    Raises:
+        ToolFailedError: it failed or passed a limit; the message carries its output.
+    """
     if not result.ok:
         how = result.stopped or (
             f"signal {result.signal}" if result.signal else f"exit code {result.exit_code}"

@@ -7,6 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias, cast
 
+from warploom.core.roots import Roots
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
@@ -21,12 +23,14 @@ class Timing(StrEnum):
     """How the emulated network behaves.
 
     `eager` moves everything at once, `lazy` as late as the rules allow, `random` in any allowed
-    order, chosen by the seed.
+    order, chosen by the seed. `modelled` moves it at the times of a modelled machine, which the
+    program's clocks show: what a program that looks at clocks does on hardware, it does there.
     """
 
     EAGER = "eager"
     LAZY = "lazy"
     RANDOM = "random"
+    MODELLED = "modelled"
 
 
 class Verdict(StrEnum):
@@ -127,7 +131,8 @@ class BuildSpec:
 
     `program` and `sources` are `.cu`, `.cpp` or `.c` files; `defines` maps macro names to values
     (an empty value is `-DNAME`); `nccl` is the NCCL version whose rules hold, such as "2.30.7".
-    `timed`: device code also counts its arithmetic, for modelled time.
+    `timed`: device code also counts its arithmetic, for modelled time. `root` is the folder of the
+    workload: files below it may be included, as those beside the sources and in `include_dirs`.
     """
 
     program: Path
@@ -136,6 +141,13 @@ class BuildSpec:
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
     nccl: str = "2.32.3"
     timed: bool = False
+    root: Path | None = None
+
+    @property
+    def roots(self) -> Roots:
+        """The folders below which everything lies that the program may include."""
+        named = (path.absolute().parent for path in (self.program, *self.sources))
+        return Roots([*named, *self.include_dirs, *([self.root] if self.root else [])])
 
 
 def to_json(value: object) -> Json:

@@ -1,21 +1,37 @@
-"""Runs one command and outlives none of its descendants. Started as a script, never imported.
+"""Runs one command and outlives none of its descendants. Started as a script.
 
-`python -I -S supervisor.py FSIZE NPROC FDMAP COMMAND...`: FSIZE (bytes) and NPROC (processes) are
-resource limits, 0 for none; FDMAP is `from:to,...`, the inherited descriptors that the command
-gets under other numbers. The command is over when its first process is: whatever it left behind is
-killed, also what changed its session. A SIGTERM, or the death of the one that started us, ends all.
+`python -I -S supervisor.py PARENT FSIZE NPROC DATA FDMAP RULESET FILTER COMMAND...`: FSIZE (bytes),
+NPROC (processes) and DATA (bytes) are resource limits, 0 for none; FDMAP is `from:to,...`, the
+inherited descriptors that the command gets under other numbers. RULESET is the descriptor of a
+Landlock ruleset and FILTER a seccomp program as hexadecimal digits: where either is given, the
+command starts under it, without capabilities or a way to get some. The command is over when its
+first process is: whatever it left behind is killed, also what changed its session. A SIGTERM, or
+the death of the one that started us, ends all.
 """
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import resource
 import signal
+import struct
 import sys
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_SET_SECCOMP = 22
+_PR_CAPBSET_DROP = 24
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+_SECCOMP_MODE_FILTER = 2
+_INSTRUCTION_BYTES = 8
+_LANDLOCK_RESTRICT_SELF = 446  # on every architecture
+_CAPSET = {"x86_64": 126, "aarch64": 91}
+_CAPABILITY_VERSION_3 = 0x20080522
+OWN_PID = 0x57A2C0DE
+"""Stands in a filter for the process id of the command."""
 _SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
 
 
@@ -64,47 +80,100 @@ def _limit(kind: int, value: int) -> None:
         resource.setrlimit(kind, (top, top))
 
 
-def _become(command: list[str], fsize: int, nproc: int, fds: list[tuple[int, int]]) -> None:
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Leave nothing of root's to a command: what it executes gets no more than the bounding set."""
+    capability = 0
+    while libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
+        capability += 1
+    header = struct.pack("=II", _CAPABILITY_VERSION_3, 0)
+    number = _CAPSET.get(os.uname().machine)
+    if number is not None:
+        _check(libc.syscall(number, header, struct.pack("=6I", *[0] * 6)), "capset")
+
+
+def _confine(ruleset: str, program: str) -> None:
+    """Bind this process and all that it will start; there is no way back."""
+    if not ruleset and not program:
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    _drop_capabilities(libc)
+    _check(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    if ruleset:
+        _check(libc.syscall(_LANDLOCK_RESTRICT_SELF, int(ruleset), 0), "Landlock")
+        os.close(int(ruleset))
+    if program:
+        text = bytes.fromhex(program)
+        text = text.replace(struct.pack("=I", OWN_PID), struct.pack("=I", os.getpid()))
+        buffer = ctypes.create_string_buffer(text, len(text))
+        # struct sock_fprog: a count, padding, a pointer.
+        fprog = struct.pack("@HP", len(text) // _INSTRUCTION_BYTES, ctypes.addressof(buffer))
+        _check(libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, fprog, 0, 0), "seccomp")
+
+
+def _become(
+    command: list[str], limits: list[int], fds: list[tuple[int, int]], ruleset: str, program: str
+) -> None:
     """Turn the forked child into the command; returns only by raising OSError."""
     os.setpgid(0, 0)
+    fsize, nproc, data = limits
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit(resource.RLIMIT_FSIZE, fsize)
     _limit(resource.RLIMIT_NPROC, nproc)
+    _limit(resource.RLIMIT_DATA, data)
     with contextlib.suppress(OSError):
         # If memory runs out after all, the kernel shall take this process and no other.
         Path("/proc/self/oom_score_adj").write_text("1000")
     # First out of the way, so that no target overwrites a source that is still needed.
-    parked = [(os.dup2(source, 100 + at, False), to) for at, (source, to) in enumerate(fds)]
-    for source, _ in fds:
+    sources = [source for source, _ in fds]
+    taken: list[int] = [3, *sources, *(to for _, to in fds)]
+    above = 1 + max([*taken, int(ruleset or 0)])
+    parked = [(fcntl.fcntl(source, fcntl.F_DUPFD, above), to) for source, to in fds]
+    if ruleset:
+        sources.append(int(ruleset))
+        ruleset = str(fcntl.fcntl(int(ruleset), fcntl.F_DUPFD, above))
+    for source in sources:
         os.close(source)
     for source, to in parked:
         os.dup2(source, to, True)
         os.close(source)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
+    _confine(ruleset, program)
     os.execvp(command[0], command)  # noqa: S606 - running a command is the purpose
 
 
 def _main(arguments: list[str]) -> int:
-    parent, fsize, nproc = (int(value) for value in arguments[:3])
-    pairs = [pair.split(":") for pair in arguments[3].split(",") if pair]
-    command = arguments[4:]
+    parent, *limits = (int(value) for value in arguments[:4])
+    pairs = [pair.split(":") for pair in arguments[4].split(",") if pair]
+    ruleset, program = arguments[5:7]
+    command = arguments[7:]
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     if os.getppid() != parent:
         return 125
+    # The command runs as the same user: it shall not read or trace the one that watches it.
+    prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     fds = [(int(source), int(to)) for source, to in pairs]
     child = os.fork()
     if child == 0:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
         try:
-            _become(command, fsize, nproc, fds)
+            _become(command, limits, fds, ruleset, program)
         except OSError as error:
             os.write(2, f"cannot run {command[0]}: {error.strerror}\n".encode())
         os._exit(127)
     for source, _ in fds:
         os.close(source)
+    if ruleset:
+        os.close(int(ruleset))
     status = _wait(child)
     _kill_all(child)
     if status is None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.errors import MissingToolError
-from warploom.core.process import run_tool
 from warploom.core.records import Limits
+from warploom.toolchain.sandbox import run_sandboxed_tool
 
 _BATCH = 1000
 _TOOLS = (
@@ -69,7 +69,10 @@ def frames_at(library: Path, addresses: Sequence[int]) -> dict[int, tuple[Frame,
     for start in range(0, len(addresses), _BATCH):
         batch = addresses[start : start + _BATCH]
         command = [*tool, "-a", "-i", "-f", "-C", "-e", str(library)]
-        result = run_tool([*command, *(hex(address) for address in batch)], limits=_LIMITS)
+        # The library is a stranger's too.
+        result = run_sandboxed_tool(
+            [*command, *(hex(address) for address in batch)], limits=_LIMITS, readable=[library]
+        )
         places = _parse(result.stdout.decode(errors="replace"))
         found.update((address, places.get(address, ())) for address in batch)
     return found

@@ -23,8 +23,9 @@ from warploom.emulator.guard_tool import (
     guard_identity,
     guard_unit,
 )
-from warploom.emulator.link import ENTRY, USER_ROOT, Linker, strip_root
+from warploom.emulator.link import USER_ROOT, Linker, strip_root
 from warploom.emulator.prefix import precompiled_prefix
+from warploom.emulator.process_library import process_library_digest
 from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
 from warploom.emulator.runtime_build import build_runtime, folder_digest, in_parallel, run_compiler
 from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, with_keywords
@@ -106,7 +107,13 @@ class _Builder:
             for at, (overlay, source) in enumerate(zip(self.overlay.units, sources, strict=True))
         )
         texts = [part for item in sorted(self.overlay.texts.items()) for part in item]
-        self.base = [self.compiler.identity, self.shims, *self.flags, ENTRY, *texts]
+        self.base = [
+            self.compiler.identity,
+            self.shims,
+            process_library_digest(),
+            *self.flags,
+            *texts,
+        ]
         self.key = digest(
             [
                 *self.base,

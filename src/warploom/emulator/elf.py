@@ -7,9 +7,11 @@ from pathlib import Path
 
 from warploom.core.errors import ToolFailedError
 
+_SHT_SYMTAB = 2
 _SHT_DYNSYM = 11
 _SHT_GNU_VERSYM = 0x6FFFFFFF
 _WEAK = 2
+_LOCAL = 0
 _FIRST_VERSION = 2  # smaller numbers mean: no library was found that gives the symbol
 _MAGIC = b"\x7fELF\x02\x01"
 
@@ -69,3 +71,26 @@ def dynamic_symbols(path: Path) -> DynamicSymbols:
             if not section and info >> 4 != _WEAK and version < _FIRST_VERSION:
                 unresolved.add(text)
     return DynamicSymbols(frozenset(imports), frozenset(exports), frozenset(unresolved))
+
+
+def defined_symbols(path: Path) -> frozenset[str]:
+    """Return the names that the object file at `path` defines for others to see.
+
+    Raises:
+        ToolFailedError: it is not a 64-bit little-endian ELF file.
+    """
+    data = path.read_bytes()
+    if not data.startswith(_MAGIC):
+        raise ToolFailedError(f"{path} must be a 64-bit little-endian ELF file, but is not")
+    table = list(sections(data))
+    found: set[str] = set()
+    for kind, start, length, link, entry in table:
+        if kind != _SHT_SYMTAB:
+            continue
+        names = table[link][1]
+        for at in range(start, start + length, entry):
+            name, info, other, section = struct.unpack_from("<IBBH", data, at)
+            if section and name and info >> 4 != _LOCAL and not other & 3:
+                begin = names + name
+                found.add(data[begin : data.index(b"\0", begin)].decode("latin-1"))
+    return frozenset(found)

@@ -62,7 +62,11 @@ def build_guard(compiler: Compiler, *, strict: bool = False) -> Path:
 
     def make(folder: Path) -> None:
         sources = sorted(GUARD_DIR.glob("*.cpp"))
-        result = run_compiler(compiler, [*flags, *sources, "-o", "warploom-guard"], folder)
+        result = run_compiler(
+            compiler,
+            [*flags, f"-I{GUARD_DIR}", *sources, "-o", "warploom-guard"],
+            folder,
+        )
         if not result.ok:
             raise ToolFailedError(
                 f"the emulator's guard must compile, but:\n{result.log[-6000:]}",

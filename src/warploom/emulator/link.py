@@ -5,30 +5,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import SourceError, ToolFailedError
-from warploom.core.ids import digest
+from warploom.core.errors import SourceError
 from warploom.core.process import ProcessResult
 from warploom.emulator.device_calls import called_from_device
 from warploom.emulator.diagnostics import ApiUse, NotEmulatedError, undefined_symbols
 from warploom.emulator.elf import dynamic_symbols
+from warploom.emulator.process_library import process_objects
 from warploom.emulator.relocations import Mention, find_mentions
 from warploom.emulator.rewrite import Overlay
 from warploom.emulator.runtime_build import run_compiler
 from warploom.emulator.unsupported import is_api_name
-from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import Compiler
 
 USER_ROOT = "/wl-user"
 """The folder that debug information gives for the program's own folder."""
 
-# The runtime enters here.
-ENTRY = """\
-extern "C" int wl_user_main(int, char**, char**) __asm__("main");
-extern "C" int warploom_main(int argc, char** argv) {
-  static char* environment[] = {nullptr};
-  return wl_user_main(argc, argv, environment);
-}
-"""
 # What no kernel reaches goes: device code that the host pass has, too, as host code.
 _KEEP_REACHED = ("-Wl,--gc-sections",)
 _LINK_OPTIONS = ("-Wl,-z,lazy", "-Wl,--no-demangle")
@@ -63,19 +54,6 @@ class Linker:
         """Return where the file that messages call `name` lies."""
         file = self.overlay.file_named(name)
         return str(file.path) if file else name
-
-    def _entry(self) -> Path:
-        """Return the object through which the runtime enters any program."""
-
-        def make(folder: Path) -> None:
-            (folder / "entry.cpp").write_text(ENTRY)
-            arguments = ["-O1", "-fPIC", "-c", "entry.cpp", "-o", "entry.o"]
-            result = run_compiler(self.compiler, arguments, folder)
-            if not result.ok:
-                raise ToolFailedError(f"the entry must compile, but:\n{result.log}")
-
-        key = digest([self.compiler.identity, ENTRY])
-        return cached_folder("objects", key, make)[0] / "entry.o"
 
     def link(self, objects: Sequence[Path], library: Path, work: Path) -> None:
         """Make `library` of `objects`; `work` is a folder for what else is written.
@@ -117,9 +95,17 @@ class Linker:
     ) -> ProcessResult:
         return run_compiler(
             self.compiler,
-            ["-shared", self._entry(), *objects, "-o", library, "-Wl,-Bsymbolic", *options],
+            [
+                "-shared",
+                *process_objects(self.compiler),
+                *objects,
+                "-o",
+                library,
+                "-Wl,-Bsymbolic",
+                *options,
+            ],
             work,
-        )
+        )  # fmt: skip
 
     def _check_symbols(self, missing: Mapping[str, tuple[str, int] | None]) -> None:
         """Raise for what neither the program nor the runtime nor the C++ library defines."""

@@ -29,6 +29,7 @@ from warploom.emulator.tokens import Directive, Kind, TokenStream, tokenize
 from warploom.emulator.unsupported import asm_edits, refusal
 from warploom.source.edits import TextEdit, apply_edits
 from warploom.source.syntax import SourceFile, parse_source
+from warploom.toolchain.folders import is_of_system
 from warploom.toolchain.nvcc import user_contents
 
 SHIM_DIR = Path(__file__).with_name("include")
@@ -116,7 +117,7 @@ class _Rewriter:
         if renames := name_edits(stream):
             text = apply_edits(text, renames).encode("utf-8", "surrogateescape")
             stream = tokenize(text)
-        edits = self._includes(stream, path.absolute().parent, always=always)
+        edits = self._includes(stream, file, always=always)
         edits += self._constructs(stream, file)
         rewritten = apply_edits(text, edits).encode("utf-8", "surrogateescape")
         self.texts[file.overlay] = f'#line 1 "{name}"\n'.encode() + rewritten
@@ -135,7 +136,8 @@ class _Rewriter:
                 return candidate
         return None
 
-    def _includes(self, stream: TokenStream, folder: Path, *, always: bool) -> list[TextEdit]:
+    def _includes(self, stream: TokenStream, file: UserFile, *, always: bool) -> list[TextEdit]:
+        folder = file.path.parent
         edits: list[TextEdit] = []
         depths = _conditional_depths(stream)
         for directive, depth in zip(stream.directives, depths, strict=True):
@@ -145,20 +147,36 @@ class _Rewriter:
                 group = 1 if match.group(1) is not None else 2
                 name = os.fsdecode(match.group(group))
                 found = self._resolve(name, folder, quoted=group == 1)
+                if found is not None and not self.spec.roots.hold(found):
+                    if pattern is _INCLUDE and not is_of_system(found):
+                        raise self._outside(found, file, stream, directive)
+                    found = None
                 unconditional = always and depth == 0
                 if found is not None:
-                    file = self.add(found, always=unconditional)
+                    header = self.add(found, always=unconditional)
                     start, end = match.span(group)
                     edits.append(
                         TextEdit(
                             directive.start + start - 1,
                             directive.start + end + 1,
-                            f'"{file.overlay}"',
+                            f'"{header.overlay}"',
                         )
                     )
                 elif unconditional and pattern is _INCLUDE:
                     self.headers[name] = None
         return edits
+
+    def _outside(
+        self, found: Path, file: UserFile, stream: TokenStream, directive: Directive
+    ) -> SourceError:
+        """Return the refusal of an include that reaches out of the program's folders."""
+        return SourceError(
+            f"what a program includes must lie below its folders ({self.spec.roots}) and not be "
+            f"hidden, but this is {os.path.normpath(found)}",
+            file=str(file.path),
+            line=stream.text[: directive.start].count(b"\n") + 1,
+            hint="name its folder with -I, or in include_dirs, if you want it to be read",
+        )
 
     def _constructs(self, stream: TokenStream, file: UserFile) -> list[TextEdit]:
         tag = file.overlay.partition("_")[0]

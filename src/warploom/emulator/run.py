@@ -34,8 +34,10 @@ from warploom.emulator.symbolize import Symbolizer
 from warploom.emulator.timeline import timeline_of
 from warploom.emulator.unit_flags import version_code
 from warploom.toolchain.sandbox import MAX_FILE_MB, SandboxedResult, run_sandboxed
+from warploom.toolchain.seccomp import Profile
 
 _CONFIG, _REPORT, _READBACKS = 3, 4, 5
+_RUNTIME, _LIBRARY = "runtime/warploom-emu", "program.so"
 # More ranks than these use their memory in no order that caches foresee: large pages pay then.
 _FEW_RANKS = 16
 _LARGE_PART = 16 << 20  # bytes of one read-back
@@ -70,6 +72,8 @@ def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> byt
         "trace": options.trace,
         "time_limit": f"{options.limits.seconds:g}",
     }
+    if options.spoil:
+        values |= {"spoil": options.spoil, "poison": options.poison}
     if options.machine is not None:
         values["timed"] = 1
         values |= {f"machine.{name}": f"{v!r}" for name, v in options.machine.values.items()}
@@ -92,15 +96,14 @@ def _configuration_pipe(text: bytes) -> int:
 
 
 def _surroundings(build: EmulatorBuild, options: RunOptions) -> tuple[list[Path], dict[str, str]]:
-    """Return what the run may read although it may lie in the user's home, and its environment."""
-    readable = [build.runtime.parent, build.library.parent]
+    """Return the folders that the run may read beside the system's, and its environment."""
     environment = dict(options.environment)
     if options.ranks > _FEW_RANKS:
         environment.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
     own = noted_library_folder(build.runtime)
     if own is None:
-        return readable, environment
-    return [*readable, own], {"LD_LIBRARY_PATH": str(own), **environment}
+        return [], environment
+    return [own], {"LD_LIBRARY_PATH": str(own), **environment}
 
 
 def _failure(process: ProcessResult, options: RunOptions, report: Report) -> tuple[State, str]:
@@ -117,6 +120,8 @@ def _failure(process: ProcessResult, options: RunOptions, report: Report) -> tup
         )
     if process.stopped is Stop.PROCESSES:
         return "process_limit", "the program started too many processes"
+    if process.stopped is Stop.DISK:
+        return "disk_limit", "the program wrote too much to files"
     if process.stopped is Stop.CANCELLED:
         return "cancelled", "the run was cancelled"
     if unkept := _unkept(report, limits.memory_mb):
@@ -251,6 +256,9 @@ def _execute(
             [build.runtime, build.library, *options.args],
             limits=options.limits,
             readable=readable,
+            # The program shall not learn where the cache lies.
+            bound={build.runtime: _RUNTIME, build.library: _LIBRARY},
+            profile=Profile.PROGRAM,
             beside=options.folder,
             environment=environment,
             channels=[_REPORT],

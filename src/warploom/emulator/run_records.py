@@ -22,7 +22,7 @@ from warploom.toolchain.sandbox import SandboxKind
 MAX_RANKS = 512
 MAX_TRACE = 1 << 20
 FAILURE_KINDS = frozenset(
-    ("timeout", "output_limit", "memory_limit", "process_limit", "crash", "exit_code")
+    ("timeout", "output_limit", "memory_limit", "process_limit", "disk_limit", "crash", "exit_code")
 )
 """Kinds of finding that mean that the program failed, not that it communicates wrongly."""
 
@@ -43,7 +43,7 @@ Read-modify-writes always find the newest value.
 
 State = Literal[
     "finished", "deadlock", "stopped", "crashed", "timeout", "output_limit", "memory_limit",
-    "process_limit", "cancelled",
+    "process_limit", "disk_limit", "cancelled",
 ]  # fmt: skip
 
 
@@ -67,7 +67,8 @@ class RunOptions:
     memory which nobody has written; by default it depends on the seed. Reads of such memory at
     `fresh_sites` (`FreshRead.site`) get the word `fresh_other` instead. Reads at `stale_sites`
     (`StaleRead.site`) get the value before the newest one, where a GPU may give that: all of them,
-    or each `stale_every`-th.
+    or each `stale_every`-th. `spoil` alters what moves between ranks, as runtime/spoil.h says, and
+    `poison` at that many records of events what iterations should compute anew.
     """
 
     run: RunSpec = field(default_factory=lambda: RunSpec(0, Timing.EAGER))
@@ -93,6 +94,8 @@ class RunOptions:
     fresh_other: int = 0
     stale_sites: tuple[int, ...] = ()
     stale_every: int = 1
+    spoil: str = ""
+    poison: int = 0
 
     @property
     def fresh_word(self) -> int:

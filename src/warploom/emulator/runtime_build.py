@@ -10,14 +10,26 @@ from typing import TypeVar
 
 from warploom.core.errors import ToolFailedError
 from warploom.core.ids import digest
-from warploom.core.process import ProcessResult, run_process, run_tool
+from warploom.core.process import ProcessResult
 from warploom.core.records import Limits
+from warploom.emulator.elf import defined_symbols
 from warploom.emulator.rewrite import SHIM_DIR
 from warploom.toolchain.cache import cached_folder
-from warploom.toolchain.compilers import Compiler, compiler_environment, library_folder
+from warploom.toolchain.compilers import (
+    Compiler,
+    compiler_environment,
+    compiler_folders,
+    compiler_state,
+    library_folder,
+)
+from warploom.toolchain.folders import names_in
+from warploom.toolchain.sandbox import run_sandboxed
 
 RUNTIME_DIR = Path(__file__).with_name("runtime")
 """The sources of the runtime."""
+
+PROCESS_DIR = Path(__file__).with_name("process")
+"""The sources of the objects that are linked into each program: see process_library.py."""
 
 _LIBRARY_NOTE = "library-folder"
 
@@ -34,6 +46,7 @@ _CONCERNS = {
         "c_spellings", "capture", "cuda", "device", "graph", "host_registration",
         "kernel_functions", "stream", "variables",
     ),
+    "host": ("allocate", "checked", "libc", "own_memory", "process_heap"),
     "mpi": ("mpi",),
     "nccl": ("nccl",),
     "network": (
@@ -58,6 +71,14 @@ _FLAGS = (
     "-std=c++20", "-O2", "-fno-tree-slp-vectorize", "-g1", "-fno-omit-frame-pointer", "-Wall",
     "-Wextra",
 )  # fmt: skip
+_HARDENED = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
+_ALWAYS = ("warploom_loaded",)  # called from the entry of every program: see build.py
+_WORD = re.compile(r"\w+")
+_COMMENT = re.compile(r"//[^\n]*")
+_MANGLED = re.compile(r"_ZN?[rVK]*")
+_LENGTH = re.compile(r"\d+")
+# Of the C++ library, and tables of classes.
+_LIBRARY_NAME = re.compile(r"_Z(T|G|N?[rVK]*(S[a-z]|9__gnu_cxx|10__cxxabiv1)|[a-z])")
 
 
 def folder_digest(*folders: Path) -> str:
@@ -80,15 +101,26 @@ def run_compiler(
     arguments: Sequence[str | Path],
     folder: Path,
     cancel: threading.Event | None = None,
+    readable: Sequence[Path] = (),
 ) -> ProcessResult:
-    """Run the compiler in `folder`; its log has plain quotes and no colours."""
-    return run_process(
-        [*compiler.command, *arguments],
+    """Run the compiler in `folder`, confined; its log has plain quotes and no colours.
+
+    It can read the system's programs and headers, `folder`, what its arguments name (`-I`, files)
+    and `readable`; it can write to `folder` and to the folder of what `-o` names. A program's text
+    can name any file, so that nothing else of the user's may be there.
+    """
+    command = [str(part) for part in (*compiler.command, *arguments)]
+    read, write = names_in(command)
+    return run_sandboxed(
+        command,
         limits=COMPILE_LIMITS,
-        environment=compiler_environment(),
+        readable=(*compiler_folders(compiler), *read, *readable),
+        writable=(*compiler_state(compiler), *write),
         folder=folder,
+        environment=compiler_environment(),
         cancel=cancel,
-    )
+        data_mb=COMPILE_LIMITS.memory_mb,
+    ).process
 
 
 def in_parallel(
@@ -191,18 +223,71 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
         objects = in_parallel(
             lambda unit, cancel: _compile(compiler, unit, flags, cancel), together
         )
-        run_tool(
-            [*compiler.command, "-rdynamic", *objects, "-o", folder / "warploom-emu", "-ldl"],
-            limits=COMPILE_LIMITS,
-            environment=compiler_environment(),
-            folder=folder,
-        )
+        _link(compiler, objects, folder)
         found = library_folder(compiler)
         (folder / _LIBRARY_NOTE).write_text("" if found is None else str(found))
 
     texts = [part for path in (*sources, *_headers_of(*sources)) for part in _named(path)]
-    key = digest([compiler.identity, *flags, *texts])
+    key = digest(
+        [compiler.identity, *flags, *_HARDENED, folder_digest(SHIM_DIR, PROCESS_DIR), *texts]
+    )
     return cached_folder("runtime", key, make)[0] / "warploom-emu"
+
+
+def _link(compiler: Compiler, objects: Sequence[Path], folder: Path) -> None:
+    """Link the runtime so that a program binds to what it offers, and to nothing else of it."""
+    shown = folder / "exports.list"
+    names = exported(frozenset[str]().union(*map(defined_symbols, objects)))
+    shown.write_text("{\n" + "".join(f'  "{name}";\n' for name in sorted(names)) + "};\n")
+    # The linker of zig takes few options; its C++ library is linked into both sides anyway.
+    options = ["-rdynamic"] if compiler.is_zig else [*_HARDENED, f"-Wl,--dynamic-list={shown}"]
+    # The program's C++ library is then another one, which it may spoil for itself alone.
+    attempts = ([],) if compiler.is_zig else (["-static-libstdc++"], [])
+    for own_library in attempts:
+        result = run_compiler(
+            compiler,
+            [*options, *own_library, *objects, "-o", folder / "warploom-emu", "-ldl"],
+            folder,
+        )
+        if result.ok:
+            return
+    raise ToolFailedError(f"the emulator's runtime must link, but:\n{result.log[-6000:]}")
+
+
+def exported(defined: frozenset[str]) -> frozenset[str]:
+    """Return which of the runtime's symbols programs may bind: those that a header mentions.
+
+    C names are hooks, calls of the APIs, and what takes the place of the C library's.
+    """
+    words: set[str] = set(_ALWAYS)
+    for path in (*sorted(SHIM_DIR.rglob("*")), *sorted(PROCESS_DIR.glob("*.h"))):
+        if path.is_file():
+            words.update(_WORD.findall(_COMMENT.sub("", path.read_text())))
+    found: set[str] = set()
+    for name in defined:
+        if name.startswith("_Z"):
+            *scopes, last = _parts(name) or [""]
+            # What has a class around it, whose name begins with a capital, is the runtime's own.
+            inner = any(scope[0].isupper() for scope in scopes)
+            if last in words and not inner and not _LIBRARY_NAME.match(name):
+                found.add(name)
+        elif name != "main" and (not name.startswith("warploom_") or name in words):
+            found.add(name)
+    return frozenset(found)
+
+
+def _parts(symbol: str) -> list[str]:
+    """Return the scopes and the name in a mangled name: `ns` and `f` for `_ZN2ns1fEi`."""
+    found = _MANGLED.match(symbol)
+    at = found.end() if found else len(symbol)
+    parts: list[str] = []
+    while length := _LENGTH.match(symbol, at):
+        start = length.end()
+        at = start + int(length[0])
+        parts.append(symbol[start:at])
+        if not symbol.startswith("_ZN"):
+            break
+    return parts
 
 
 def _named(path: Path) -> tuple[str, bytes]:

@@ -1,6 +1,7 @@
 """The compiler's flags for a program: hooks on every access, and the language of each file."""
 
 import os
+import platform
 import re
 from pathlib import Path
 
@@ -37,11 +38,8 @@ def version_code(version: str) -> int:
     return int(match[1]) * 10000 + int(match[2]) * 100 + int(match[3] or 0)
 
 
-def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
-    """Return the flags of every unit of the program."""
-    for name in spec.defines:
-        if not _DEFINE.fullmatch(name):
-            raise BadInputError(f"a macro's name must be an identifier, got {name!r}")
+def hook_flags(compiler: Compiler) -> list[str]:
+    """Return the flags by which every access of the code calls the runtime."""
     hooks = (
         ["--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0"]
         if compiler.family == "gcc"
@@ -69,17 +67,32 @@ def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
         if compiler.family == "gcc"
         else []
     )
+    # Where a thread's variables lie is asked by a call, for __tls_get_addr of process/threads.cpp.
+    if compiler.family == "gcc" and platform.machine() == "aarch64":
+        special.append("-mtls-dialect=trad")
+    # DWARF 5 names file 0 and file 1 differently after #line, and older binutils mix them up.
+    return [
+        "-O1", "-g1", "-gdwarf-4", "-fPIC", "-ftls-model=global-dynamic",
+        "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
+        "-fno-strict-aliasing", "-fno-plt", *special, "-fsanitize=thread", *hooks, "-w",
+        "-fdiagnostics-color=never",
+        # What some distributions turn on: other functions, and code that no program asked for.
+        "-U_FORTIFY_SOURCE", "-fno-stack-protector", "-fcf-protection=none",
+    ]  # fmt: skip
+
+
+def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
+    """Return the flags of every unit of the program."""
+    for name in spec.defines:
+        if not _DEFINE.fullmatch(name):
+            raise BadInputError(f"a macro's name must be an identifier, got {name!r}")
     defines = [
         f"-D{n}={v}" if v else f"-D{n}"
         for n, v in sorted(spec.defines.items())
         if n != _ARCHITECTURE
     ]
-    # DWARF 5 names file 0 and file 1 differently after #line, and older binutils mix them up.
     return [
-        "-O1", "-g1", "-gdwarf-4", "-fPIC", "-fno-omit-frame-pointer",
-        "-fno-optimize-sibling-calls",
-        "-fno-strict-aliasing", "-fno-plt", *special, "-fsanitize=thread", *hooks, "-w",
-        "-fdiagnostics-color=never", "-DWARPLOOM_EMULATOR",
+        *hook_flags(compiler), "-DWARPLOOM_EMULATOR",
         f"-DWARPLOOM_NCCL_VERSION={version_code(spec.nccl)}", *defines,
     ]  # fmt: skip
 

@@ -6,12 +6,13 @@ runs are compared with the reference like those of verification: a program that 
 it is timed fails.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
 from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing, Verdict
-from warploom.emulator import Topology, build, run
+from warploom.emulator import EmulatorRun, Topology, build, run
+from warploom.evaluate.iterations import timed_findings
 from warploom.evaluate.modelled import Benchmark
 from warploom.evaluate.plan import ProgressCallback
 from warploom.evaluate.reference import Reference
@@ -23,7 +24,7 @@ from warploom.evaluate.workload import Workload
 
 def timed_plan(plan: Sequence[RunSpec], args: Sequence[str]) -> tuple[RunSpec, ...]:
     """Return the runs to time: each input once, where the seed changes the input."""
-    seeds = sorted({spec.seed for spec in plan})
+    seeds = list(dict.fromkeys(spec.seed for spec in plan))
     if not any("{seed}" in arg for arg in args):
         seeds = seeds[:1]
     return tuple(RunSpec(seed, Timing.EAGER) for seed in seeds)
@@ -37,6 +38,7 @@ def benchmark(
     plan: Sequence[RunSpec],
     topology: Topology,
     *,
+    verified: Mapping[RunSpec, EmulatorRun],
     jobs: int | None,
     on_progress: ProgressCallback,
 ) -> tuple[Benchmark | None, tuple[Finding, ...]]:
@@ -64,8 +66,9 @@ def benchmark(
         for finding in group
         if finding.severity is Severity.ERROR
     )
+    wrong += tuple(timed_findings(result.outcomes, verified))
     timelines = [run.timeline for run in result.outcomes if run.timeline is not None]
-    if not result.passed or len(timelines) != len(runs):
+    if wrong or not result.passed or len(timelines) != len(runs):
         return None, wrong
     times = tuple(timeline.total_ms for timeline in timelines)
     before = _baseline(trusted, facts, reference.workload, runs, topology)

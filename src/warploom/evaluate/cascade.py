@@ -11,7 +11,7 @@ It is one function of plain records: it needs no database and no model, and can 
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,10 +28,13 @@ from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorBuild, Topology, build, find_topology
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, check_fit
 from warploom.evaluate.benchmark import benchmark
+from warploom.evaluate.dependence import Pair, Spoiler, judge_dependence
 from warploom.evaluate.evaluation import BENCHMARK, BuildRecord, Evaluation
 from warploom.evaluate.findings import merge
+from warploom.evaluate.free_text import given_by, host_call_findings, no_frame
 from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
+from warploom.evaluate.iterations import kept_findings, work_findings
 from warploom.evaluate.legality import check_legality
 from warploom.evaluate.parts import Parts, add, serious, verified
 from warploom.evaluate.plan import (
@@ -40,20 +43,21 @@ from warploom.evaluate.plan import (
     ProgressCallback,
     ignore_progress,
     verify_plan,
+    with_clock,
 )
 from warploom.evaluate.printed import printed_verdict
 from warploom.evaluate.reading import frame_of, read_program
 from warploom.evaluate.reference import Reference, reference_for
-from warploom.evaluate.runs import record
+from warploom.evaluate.runs import machine_for, record
+from warploom.evaluate.secret_seeds import draw_seeds, require_seeds
 from warploom.evaluate.survey import Survey, nccl_version, survey
 from warploom.evaluate.transform_rule import (
     TransformRule,
-    call_findings,
     text_findings,
     traffic_findings,
 )
-from warploom.evaluate.verify import verify
-from warploom.evaluate.workload import Workload, check_seeds, load_target, require_file
+from warploom.evaluate.verify import Verification, verify
+from warploom.evaluate.workload import Workload, load_target, require_file
 from warploom.source.regions import Program
 from warploom.toolchain.nvcc import NvccResult, compile_gate
 
@@ -69,9 +73,11 @@ def evaluate(
     nccl: str | None = None,
     nvcc: bool = True,
     seeds: int | None = None,
+    inputs: Sequence[int] | None = None,
     timings: Sequence[Timing] = ALL_TIMINGS,
     jobs: int | None = None,
     topology: Topology | None = None,
+    trust_candidate: bool = False,
     on_progress: ProgressCallback = ignore_progress,
 ) -> Evaluation:
     """Judge a candidate.
@@ -81,16 +87,19 @@ def evaluate(
         workload: what it is to do, or the path of that.
         level: the last level to run: 0 legality, 1 build, 2 verify, 3 benchmark, 4 score.
         frame: the trusted program whose frame the candidate must keep. Default: the workload's
-            program if it has mutable regions; without any, the candidate's whole text is taken
-            and level 0 has nothing to hold it to, which the evaluation says.
+            program if it has mutable regions; without any, the candidate's whole text is taken,
+            which the evaluation says, and judged as a mutable region is.
         rule: what else holds for a candidate that rewrites the whole program.
         reference: the program that says what is right; default: the workload's.
         nccl: NCCL version whose rules hold; default: the workload's, or the newest at hand.
         nvcc: whether to compile with nvcc too, where it is found.
-        seeds: input seeds 0 to `seeds` - 1; default: the workload's.
+        seeds: how many secret seeds to draw; default: the workload's.
+        inputs: these seeds instead, to repeat an evaluation.
         timings: network timings, each run with every seed.
         jobs: runs at once; default: one per core.
         topology: the machine whose time levels 3 and 4 model; default: the packaged h200-8.
+        trust_candidate: the candidate is the user's own program: where it has no frame to keep,
+            its text is not judged at level 0, which the evaluation says.
         on_progress: told of each finished step.
 
     Raises:
@@ -102,16 +111,19 @@ def evaluate(
     task = workload if isinstance(workload, Workload) else load_target(workload)
     trusted_task = replace(task, program=require_file(reference)) if reference else task
     count = task.seeds if seeds is None else seeds
-    check_seeds(count)
+    drawn = draw_seeds(count) if inputs is None else require_seeds(inputs)
     machine = None
     if level >= BENCHMARK:
         machine = topology or find_topology(DEFAULT_TOPOLOGY)
         check_fit(machine, task.ranks, task.lsa_size)
     with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
         judge = _Judge(
-            task, trusted_task, rule, nccl, nvcc, jobs, on_progress, Path(folder), machine
-        )
-        plan = verify_plan(count, timings)
+            task, trusted_task, rule, nccl, nvcc, jobs, on_progress, Path(folder), machine,
+            trust_candidate=trust_candidate,
+        )  # fmt: skip
+        plan = verify_plan(drawn, timings)
+        if machine_for(task) is not None:
+            plan = with_clock(plan)
         parts, path = judge.cascade(candidate, frame, level, plan)
     return judge.evaluation(parts, path, plan, time.monotonic() - started)
 
@@ -163,8 +175,11 @@ class _Judge:
         on_progress: ProgressCallback,
         folder: Path,
         topology: Topology | None = None,
+        *,
+        trust_candidate: bool = False,
     ) -> None:
         self.topology = topology
+        self.trust_candidate = trust_candidate
         self.task = task
         self.trusted = trusted
         self.rule = rule
@@ -174,6 +189,7 @@ class _Judge:
         self.on_progress = on_progress
         self.folder = folder
         self.frame: Program | None = None
+        self.dependence = ""
         self.written: dict[str, str] = {}  # paths that we wrote, and what their text is called
 
     def cascade(
@@ -191,13 +207,14 @@ class _Judge:
         if level >= 2:  # a broken reference must be told before the candidate is blamed
             reference = reference_for(
                 self.trusted,
-                sorted({spec.seed for spec in plan}),
+                list(dict.fromkeys(spec.seed for spec in plan)),
                 nccl=self.nccl,
                 jobs=self.jobs,
                 on_progress=self.on_progress,
             )
         with ThreadPoolExecutor(max_workers=1) as pool:
-            spec = self.task.build_spec(self.nccl, path)
+            # The text that is timed is the one that is verified, to the last operation.
+            spec = replace(self.task.build_spec(self.nccl, path), timed=True)
             parts, built = self._emulator_build(parts, spec)
             if built is None:
                 return parts, path
@@ -215,37 +232,36 @@ class _Judge:
         given = None if isinstance(candidate, Program) else require_file(Path(candidate))
         program = candidate if isinstance(candidate, Program) else read_program(Path(candidate))
         trusted = frame or frame_of(self.task)
-        if trusted is None and self.rule is not None:
-            path = given or self._write(program)
-            return Parts(0, (tuple(self._transform_findings(program, path)),)), path
         if trusted is None:
-            note = Finding(
-                kind="no-frame",
-                severity=Severity.WARNING,
-                message="the trusted program has no mutable regions: the candidate's whole text "
-                "is taken, and only what it computes is judged",
-            )
-            return Parts(0, ((note,),)), given or self._write(program)
+            return self._free(program, given)
         self.frame = trusted
-        legality = check_legality(program, trusted, str(program.path))
+        legality = check_legality(
+            program, trusted, str(program.path), given_by(self.task, self.nccl)
+        )
         parts = Parts(0, (legality.findings,))
         if legality.program is None or (given and legality.program.text == program.text):
             return parts, given or self._write(program)
         return parts, self._write(legality.program)
 
-    def _transform_findings(self, program: Program, path: Path) -> Iterator[Finding]:
-        """Judge the text of a program that was rewritten as a whole."""
-        rule, name = self.rule, str(program.path)
-        assert rule is not None
-        yield from text_findings(program, read_program(self.task.program), rule, name)
-        try:
-            reports = survey(self.task, nccl=self.nccl, program=path).reports
-        except BadInputError as error:
-            yield Finding(
-                "build", Severity.ERROR, error.message, error.hint, error.file, error.line
-            )
-            return
-        yield from call_findings(reports, rule, name)
+    def _free(self, program: Program, given: Path | None) -> tuple[Parts, Path]:
+        """Level 0 of a program that keeps no frame: all of its text is judged, or none."""
+        found = [no_frame(self.trust_candidate)] if self.rule is None else []
+        if not self._is_untrusted():
+            path = given or self._write(program)
+        else:
+            # A copy: headers beside the candidate are its own, those of the workload are trusted.
+            path = self._write(program)
+            rule = self.rule or TransformRule(None, untrusted=True)
+            trusted = read_program(self.task.program)
+            name = str(program.path)
+            found += text_findings(program, trusted, rule, name, given_by(self.task, self.nccl))
+        if self.rule is not None:
+            found += host_call_findings(self.task, self.nccl, path, self.rule, str(program.path))
+        return Parts(0, (tuple(found),)), path
+
+    def _is_untrusted(self) -> bool:
+        """Whether nobody vouches for the text of a program without a frame."""
+        return self.rule.untrusted if self.rule is not None else not self.trust_candidate
 
     def _write(self, program: Program, name: str = "") -> Path:
         path = self.folder / (name or self.task.program.name)
@@ -282,12 +298,12 @@ class _Judge:
 
     def _forbidden_imports(self, program: EmulatorBuild) -> list[Finding]:
         trusted_text = self.frame
-        if trusted_text is None and self.rule is not None and self.rule.untrusted:
+        if trusted_text is None and self._is_untrusted():
             trusted_text = read_program(self.task.program)
         if trusted_text is None:
             return []
         path = self._write(trusted_text, f"trusted-{self.task.program.name}")
-        trusted = build(self.task.build_spec(self.nccl, path))
+        trusted = build(replace(self.task.build_spec(self.nccl, path), timed=True))
         return import_findings(program.imports, trusted.imports, str(program.spec.program))
 
     def _gate(self, spec: BuildSpec) -> NvccResult | WarploomError:
@@ -327,11 +343,32 @@ class _Judge:
         result = verify(
             program, facts, reference, plan, jobs=self.jobs, on_progress=self.on_progress
         )
+        behaviour = ()
+        if result.passed:
+            behaviour = self._behaviour(program, facts, reference, result, plan)
         traffic = (
             traffic_findings(result.outcomes, reference.traffic, self.rule) if self.rule else []
         )
-        found = (*parts.findings, *result.findings, *traffic)
+        found = (*parts.findings, *result.findings, *traffic, behaviour)
         return replace(parts, level=2, findings=found, verification=result)
+
+    def _behaviour(
+        self,
+        program: EmulatorBuild,
+        facts: Survey,
+        reference: Reference,
+        result: Verification,
+        plan: Sequence[RunSpec],
+    ) -> tuple[Finding, ...]:
+        """Return what spoil runs and counters say of a candidate whose results are right."""
+        outcomes = dict(zip(plan, result.outcomes, strict=True))
+        spoiler = Spoiler(reference, Pair(program, facts), self.jobs, self.on_progress)
+        seed = plan[-1].seed
+        shown = judge_dependence(spoiler, outcomes, seed)
+        self.dependence = shown.form
+        work = tuple(work_findings(outcomes, reference.stats))
+        kept = () if work else tuple(kept_findings(spoiler, outcomes, seed))
+        return (*shown.findings, *work, *kept)
 
     def _benchmark(
         self,
@@ -344,9 +381,11 @@ class _Judge:
     ) -> Parts:
         """Levels 3 and 4: modelled time, of the candidate and of the trusted program."""
         assert self.topology is not None
+        assert parts.verification is not None
         timed, wrong = benchmark(
             spec, self.trusted.build_spec(self.nccl), facts, reference, plan, self.topology,
-            jobs=self.jobs, on_progress=self.on_progress,
+            verified=dict(zip(plan, parts.verification.outcomes, strict=True)), jobs=self.jobs,
+            on_progress=self.on_progress,
         )  # fmt: skip
         reached = level if timed else BENCHMARK
         findings = (*parts.findings, wrong)
@@ -380,6 +419,8 @@ class _Judge:
             ranks=self.task.ranks,
             lsa_size=self.task.lsa_size,
             planned=len(plan),
+            dependence=self.dependence,
+            seeds=tuple(dict.fromkeys(spec.seed for spec in plan)),
             sandbox=outcomes[0].sandbox if outcomes else "",
             program=Path(self.written.get(str(path), str(path))),
             reference=self.trusted.program,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warploom.core.errors import BadInputError, UnsupportedError
-from warploom.core.records import Finding, Json, RunSpec, Severity, Verdict, to_json
+from warploom.core.records import Finding, Json, RunSpec, Severity, Timing, Verdict, to_json
 from warploom.emulator import EmulatorRun, build
 from warploom.evaluate.findings import MergedFinding, merge
 from warploom.evaluate.fresh_memory import judge_fresh_reads
@@ -148,7 +148,8 @@ def check(
     ]
     try:
         on_progress(Progress("build", 0, 1))
-        program = build(workload.build_spec(facts.nccl))
+        modelled = replay is not None and replay.timing is Timing.MODELLED
+        program = build(replace(workload.build_spec(facts.nccl), timed=modelled))
         on_progress(Progress("build", 1, 1))
     except UnsupportedError as error:
         extra = _unsupported(error)

@@ -86,6 +86,17 @@ def compare_buffer(
         return _compare_values(decode(expected, output.dtype), decode(got, output.dtype), output)
 
 
+def differing(expected: Sample, got: Sample, output: Output) -> npt.NDArray[np.bool_]:
+    """Return which elements of two read-backs are out of tolerance: all, if their sizes differ."""
+    want, have = decode(expected.data, output.dtype), decode(got.data, output.dtype)
+    if want.shape != have.shape:
+        return np.ones(want.shape, np.bool_)
+    if not DTYPES[output.dtype].is_float or want.dtype == np.uint8:
+        return np.not_equal(want, have)
+    with np.errstate(all="ignore"):
+        return _compare_floats(want.astype(np.float64), have.astype(np.float64), output)[0]
+
+
 def _compare_values(
     want: _Values, have: _Values, output: Output
 ) -> tuple[int, int, Worst | None, float]:

@@ -65,6 +65,9 @@ class Evaluation:
     that it and all before it passed. `printed_verdict` and the runs' exit codes are the program's
     own words: a printed PASS means nothing, a non-zero exit code fails. `frame` is "kept" where
     the candidate contributed its regions only, "free" where its whole text was taken.
+    `seeds` were drawn for this evaluation: `--seeds-from` repeats it.
+    `dependence` says in which form spoil runs showed that the outputs depend on communication as
+    the reference's do: "values", "elements", or "" (`evaluate/dependence.py`).
     `time_source` is "modelled" where `benchmark` holds the emulator's modelled time, else "none".
     """
 
@@ -82,6 +85,8 @@ class Evaluation:
     ranks: int
     lsa_size: int | None
     planned: int
+    seeds: tuple[int, ...]
+    dependence: str
     sandbox: str
     program: Path
     reference: Path

@@ -39,7 +39,15 @@ from warploom.hardware import (
 from warploom.toolchain.nvcc import find_sanitizer
 
 _PLAIN_RUNS = {Effort.QUICK: 1, Effort.NORMAL: 3, Effort.THOROUGH: 10}
-_FAILURES = ("timeout", "crash", "exit_code", "memory_limit", "output_limit", "process_limit")
+_FAILURES = (
+    "timeout",
+    "crash",
+    "exit_code",
+    "memory_limit",
+    "output_limit",
+    "process_limit",
+    "disk_limit",
+)
 _NO_MORE = ("timeout", "unsupported")  # it would end so again, and under every tool
 _TAIL = 4000  # characters of the program's output that a report keeps
 _SEED = 0

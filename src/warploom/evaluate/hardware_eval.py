@@ -25,6 +25,7 @@ from warploom.evaluate.hardware_runs import (
 )
 from warploom.evaluate.outputs import Key, Sample, output_of
 from warploom.evaluate.plan import Progress, ProgressCallback, ignore_progress
+from warploom.evaluate.secret_seeds import draw_seeds
 from warploom.evaluate.survey import Survey, survey
 from warploom.evaluate.workload import Output, Workload, load_target
 from warploom.hardware import (
@@ -157,6 +158,7 @@ class _Judge:
         self.candidate = candidate
         self.tools = tools
         self.started = started
+        self.seeds = draw_seeds(task.seeds)
         self.on_progress = on_progress
         self.findings: list[Sequence[Finding]] = [*legal.findings]
 
@@ -191,7 +193,7 @@ class _Judge:
     def _pairs(self, trusted: HardwareBuild, program: HardwareBuild) -> tuple[_Pair, ...]:
         pairs: list[_Pair] = []
         total = self.task.seeds * REPEATS
-        for seed in range(self.task.seeds):
+        for seed in self.seeds:
             option = self._options(seed)
             for timing in timings(REPEATS):
                 self.on_progress(Progress("gpu", len(pairs), total))
@@ -205,7 +207,7 @@ class _Judge:
 
     def _tools(self, program: HardwareBuild) -> tuple[HardwareRun, ...]:
         self.on_progress(Progress("compute-sanitizer", 0, 1))
-        return run_tools(program, self.own_setup, self._options(0), self.tools)
+        return run_tools(program, self.own_setup, self._options(self.seeds[0]), self.tools)
 
     def _compare(self, pairs: Sequence[_Pair]) -> tuple[OutputComparison, ...]:
         outputs = self.task.outputs

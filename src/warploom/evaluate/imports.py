@@ -1,19 +1,48 @@
 """What a built program asks of the system's libraries: the second look after the token rules.
 
 A name that was hidden from the token rules (by a macro of a system header, or a function pointer)
-still shows up among the symbols that the shared object takes from elsewhere.
+still shows up among the symbols that the shared object takes from elsewhere. What is allowed is on
+a list; what the trusted program takes is allowed too.
 """
 
+import re
 from collections.abc import Set
 
 from warploom.core.records import Finding, Severity
-from warploom.evaluate.refusals import FORBIDDEN, FORBIDDEN_CALLS
+from warploom.evaluate.allowed_names import HOST_C
+from warploom.evaluate.refusals import FORBIDDEN, FORBIDDEN_CALLS, words
 
-_CXX_PARTS = ("basic_ofstream", "basic_ifstream", "basic_fstream", "basic_filebuf", "filesystem")
+# Of the C++ library, by mangled name: what touches files, other than the standard streams.
+_CXX_PARTS = (
+    "basic_ofstream", "basic_ifstream", "basic_fstream", "basic_filebuf", "filesystem",
+    "random_device", "dynamic_library", "quick_exit", "set_terminate", "locale",
+)  # fmt: skip
+_CXX = re.compile(r"_Z(?:N[KVRO]*S[tabsiod]|NK?9__gnu_cxx|St|T[ISVT]N?K?S[tabsiod]|GVNSt"
+                  r"|n[wa]|d[la]|T[ISV]N10__cxxabiv1)")  # fmt: skip
+# The interfaces that the runtime plays, and what the compiler itself calls.
+_RUNTIME = re.compile(
+    r"(?:cuda|cu|nccl|pnccl)[A-Z]|P?MPI_|_ZN[KVRO]*(?:8warploom|4nccl|4cuda|18cooperative_groups)"
+    r"|warploom|wl_|__?wrap_|__tsan_|nvtx|ompi_"
+    r"|__cxa_|_Unwind_|__gxx_personality|__stack_chk_fail|__gmon_start__|_ITM_|GOMP_|omp_"
+    r"|__dso_handle|__tls_get_addr|__dynamic_cast|__popcount|__ctz|__clz|__(?:u?div|u?mod)[dt]i"
+    r"|__(?:mul|add|sub|div|float|fix|extend|trunc|neg|eq|ne|lt|le|gt|ge|unord)\w*[hsdtxTX][fi]\w*\Z"
+    r"|__atomic_|_Z\d|__once_|__libc_single_threaded"
+)
+_MORE_C = words(
+    """
+    fwrite fputc putc fgetc __errno_location __assert_fail __memcpy_chk __ctype_b_loc
+    __ctype_tolower_loc __ctype_toupper_loc abort_message __fprintf_chk __printf_chk
+    pthread_create pthread_join pthread_self pthread_once pthread_mutex_lock pthread_mutex_unlock
+    pthread_cond_wait pthread_cond_signal pthread_cond_broadcast sched_yield bcmp sscanf
+    """
+)
 
 
 def import_findings(candidate: Set[str], trusted: Set[str], name: str) -> list[Finding]:
-    """Return a finding for each forbidden symbol that `candidate` needs and `trusted` does not."""
+    """Return a finding for each symbol that `candidate` needs and may not, and `trusted` does not.
+
+    Names that no library knows are the business of the link.
+    """
     return [
         Finding(
             kind="forbidden-call",
@@ -35,4 +64,9 @@ def _why(symbol: str) -> str:
             return known[name]
     if any(part in symbol for part in _CXX_PARTS):
         return FORBIDDEN["fopen"]
-    return ""
+    short = plain.removeprefix("isoc99_").removeprefix("isoc23_")
+    if base in _MORE_C or short in _MORE_C or short in HOST_C or short.removesuffix("l") in HOST_C:
+        return ""
+    if _CXX.match(base) or _RUNTIME.match(base):
+        return ""
+    return "is not on the list of what candidates may call"

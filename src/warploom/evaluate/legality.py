@@ -6,6 +6,7 @@ constructor, no inline assembly in host code, no new meaning for a name that the
 What the trusted program itself does in its regions is allowed there.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,17 +14,24 @@ from dataclasses import dataclass, replace
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity
 from warploom.evaluate.branches import choices
+from warploom.evaluate.declaration_rules import assembly, constructor, new_meaning
+from warploom.evaluate.expanded_rules import Given, expanded_refusals
+from warploom.evaluate.identifiers import Identifiers
+from warploom.evaluate.preprocessed import conditions_of
 from warploom.evaluate.region_rules import (
     Frame,
     Refused,
     Region,
-    is_library_name,
+    header_name,
     region_refusals,
 )
 from warploom.evaluate.scopes import Declared, UnbalancedError, declarations
-from warploom.evaluate.static_storage import starts_code
 from warploom.evaluate.tokens import Token, scan
 from warploom.source.regions import Program, frame_differences, splice
+
+_BRANCHING = ("else", "elif", "elifdef", "elifndef", "if", "ifdef", "ifndef")
+_ENDINGS = frozenset({"exit", "abort"})  # checks of a whole program use them
+_REGISTER = re.compile(r"%([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,12 @@ class Legality:
         return all(finding.severity != Severity.ERROR for finding in self.findings)
 
 
-def check_legality(candidate: Program, trusted: Program, name: str = "candidate.cu") -> Legality:
+def check_legality(
+    candidate: Program,
+    trusted: Program,
+    name: str = "candidate.cu",
+    given: Given | None = None,
+) -> Legality:
     """Judge `candidate` against the `trusted` program whose frame it must keep.
 
     Line numbers are those of the spliced program, the text that is built.
@@ -49,7 +62,7 @@ def check_legality(candidate: Program, trusted: Program, name: str = "candidate.
     except BadInputError as error:
         item = Refused("regions", error.message, error.line or 1, error.hint)
         return Legality(None, (_finding(item, name),))
-    findings = [_finding(item, name) for item in refusals(program, trusted)]
+    findings = [_finding(item, name) for item in refusals(program, trusted, given=given)]
     findings += [
         Finding(
             kind="frame-edit",
@@ -63,20 +76,34 @@ def check_legality(candidate: Program, trusted: Program, name: str = "candidate.
     return Legality(program, tuple(findings))
 
 
-def refusals(program: Program, trusted: Program, *, own_functions: bool = False) -> list[Refused]:
+def refusals(
+    program: Program,
+    trusted: Program,
+    *,
+    free: bool = False,
+    given: Given | None = None,
+) -> list[Refused]:
     """Return what the regions of `program` hold that is refused, in order of lines.
 
     A refusal that the trusted program's regions earn too, for the same line of text, is inherited
-    and not told. With `own_functions` the program may call its own function by a name that the
-    system uses too (`send`): whether it meant the system's shows among the imports of its build.
+    and not told. The program may call its own function by a name that the system uses too
+    (`send`): whether it meant the system's shows among the imports of its build. `free` says that
+    it is judged as a whole, with the checks of errors that a whole program has.
     """
-    frame = _frame_of(trusted)
-    if own_functions:
-        own = frozenset(_functions(scan(program.text).tokens))
-        frame = replace(frame, functions=frame.functions | own)
-    inherited = Counter(_signature(item, trusted) for item in _refusals(trusted, frame, trusted))
+    given = given or Given()
+    frame = frame_of(trusted)
+    own = Identifiers(scan(program.text).tokens).names
+    frame = replace(frame, functions=frame.functions | own)
+    if free:
+        frame = replace(frame, allowed=_ENDINGS)
+    found = sorted(_refusals(program, frame, trusted, given), key=lambda item: item.line)
+    if not found:
+        return []
+    inherited = Counter(
+        _signature(item, trusted) for item in _refusals(trusted, frame, trusted, given)
+    )
     fresh: list[Refused] = []
-    for item in sorted(_refusals(program, frame, trusted), key=lambda item: item.line):
+    for item in found:
         signature = _signature(item, program)
         if inherited[signature] > 0:
             inherited[signature] -= 1
@@ -91,14 +118,35 @@ def _signature(item: Refused, program: Program) -> tuple[str, str, str]:
     return (item.kind, item.message, text)
 
 
-def _refusals(program: Program, frame: Frame, trusted: Program) -> list[Refused]:
+def _refusals(program: Program, frame: Frame, trusted: Program, given: Given) -> list[Refused]:
     regions = regions_of(program)
     found = [item for region in regions for item in region_refusals(region, frame)]
     if any(item.kind in ("hidden-text", "unbalanced-region") for item in found):
         return found  # the structure of such text cannot be trusted
     own = _declared_names(trusted)
-    found += _declaration_refusals(program, regions, frame, own)
-    return found
+    marked = marked_tokens(program, regions)
+    if any(token.kind == "directive" and token.text in _BRANCHING for token in marked
+           if not token.trusted):  # fmt: skip
+        found += _declaration_refusals(program, regions, frame, own)
+    told = {(_family(item), item.line) for item in found}
+    expanded = expanded_refusals(marked, frame, own, given, [r.lines for r in regions])
+    return found + [item for item in expanded if (_family(item), item.line) not in told]
+
+
+def _family(item: Refused) -> str:
+    """Return what an item is of, so that a name is told once."""
+    return "name" if item.kind in ("forbidden-call", "reserved-name") else item.kind
+
+
+def marked_tokens(program: Program, regions: Sequence[Region]) -> tuple[Token, ...]:
+    """Return the program's tokens; those outside of its regions are trusted."""
+    inside = {line for region in regions for line in region.lines}
+    return tuple(
+        token
+        if token.line in inside
+        else Token(token.kind, token.text, token.line, token.directive, token.spaced, True)
+        for token in scan(program.text).tokens
+    )
 
 
 def regions_of(program: Program) -> list[Region]:
@@ -106,18 +154,25 @@ def regions_of(program: Program) -> list[Region]:
     return [Region(r.first_line + 1, program.body(r)) for r in program.regions]
 
 
-def _frame_of(trusted: Program) -> Frame:
+def frame_of(trusted: Program) -> Frame:
+    """Return what the trusted program has."""
     everything = scan(trusted.text).tokens
     regions = regions_of(trusted)
-    outside = [t for t in everything if not any(t.line in region.lines for region in regions)]
+    lines = {line for region in regions for line in region.lines}
+    outside = [t for t in everything if t.line not in lines]
     inside = [t for region in regions for t in scan(region.text, region.first_line).tokens]
     return Frame(
-        names=frozenset(t.text for t in outside if t.kind == "name"),
+        names=frozenset(t.text for t in outside if t.kind == "name" and t.directive != "include"),
         known=frozenset(t.text for t in everything if t.kind == "name"),
         macros=frozenset(_defined_macros(inside)),
         functions=frozenset(_functions(everything)),
         includes=frozenset(_included(everything)),
         pasting=frozenset(_pasting(outside)),
+        inside=frozenset(t.text for t in inside if t.kind == "name"),
+        registers=frozenset(
+            word for t in everything if t.kind == "string" for word in _REGISTER.findall(t.text)
+        ),
+        conditions=conditions_of(everything),
     )
 
 
@@ -161,7 +216,7 @@ def _defined_macros(tokens: Sequence[Token]) -> Iterator[str]:
 
 def _included(tokens: Sequence[Token]) -> Iterator[str]:
     for words in _directive_words(tokens, "include"):
-        yield "".join(word.text for word in words)
+        yield header_name("".join(word.text for word in words))
 
 
 def _pasting(tokens: Sequence[Token]) -> Iterator[str]:
@@ -201,6 +256,7 @@ def _overlaps(first: int, last: int, spans: Sequence[range]) -> bool:
 def _declaration_refusals(
     program: Program, regions: Sequence[Region], frame: Frame, own: frozenset[str]
 ) -> Iterator[Refused]:
+    """Judge the declarations in every branch of conditionals, whether it is ever compiled."""
     try:
         items = list(_declared(program, regions))
     except UnbalancedError as error:
@@ -208,49 +264,10 @@ def _declaration_refusals(
         return
     spans = [region.lines for region in regions]
     for item in items:
-        whole = any(item.line in span for span in spans)
-        if whole:
-            yield from _new_meaning(item, frame, own)
-            if item.kind == "variable":
-                reason = starts_code(item)
-                if reason:
-                    yield Refused(
-                        "static-constructor",
-                        f"{item.name or 'this'} {reason}: it would run before main",
-                        item.line,
-                        hint="make it constexpr, or a local variable",
-                    )
-        yield from _assembly(item, spans)
-
-
-def _new_meaning(item: Declared, frame: Frame, own: frozenset[str]) -> Iterator[Refused]:
-    if item.has("extern") and any(t.kind == "string" for t in item.tokens[:3]):
-        yield Refused("redefinition", 'extern "C" would replace library functions', item.line)
-    if item.level == "class" or not item.name or item.kind == "statement":
-        return
-    if item.name == "operator" and item.has("new", "delete"):
-        yield Refused("redefinition", "operator new and delete belong to the frame", item.line)
-    elif item.name == "std" and item.kind == "namespace":
-        yield Refused("redefinition", "namespace std must not be added to", item.line)
-    elif item.name in frame.names and item.name not in own and item.name != "operator":
-        yield Refused(
-            "redefinition",
-            f"{item.name} is a name that the frame uses: it must keep its meaning",
-            item.line,
-        )
-    elif is_library_name(item.name):
-        yield Refused(
-            "redefinition", f"{item.name} would redefine a name of CUDA, NCCL or MPI", item.line
-        )
-
-
-def _assembly(item: Declared, spans: Sequence[range]) -> Iterator[Refused]:
-    device = item.has("__global__", "__device__") and not item.has("__host__")
-    for token in (*item.tokens, *item.body):
-        written = token.text in ("asm", "__asm__", "__asm")
-        ours = written and any(token.line in span for span in spans)
-        if ours and not (device and item.kind == "function"):
-            yield Refused("inline-assembly", "inline assembly in host code", token.line)
+        if any(item.line in span for span in spans):
+            yield from new_meaning(item, frame, own)
+            yield from constructor(item)
+        yield from assembly(item, lambda token: any(token.line in span for span in spans))
 
 
 def _finding(item: Refused, name: str) -> Finding:

@@ -50,7 +50,7 @@ def parse_replay(text: str) -> RunSpec:
     if not (seed.isascii() and seed.isdigit() and len(seed) < 20) or timing not in tuple(Timing):
         raise BadInputError(
             f"the run to replay must be SEED:TIMING such as 3:random, got {text!r}",
-            hint="the timings are eager, lazy and random",
+            hint="the timings are eager, lazy, random and modelled",
         )
     return RunSpec(int(seed), Timing(timing))
 
@@ -92,9 +92,21 @@ def check_plan(effort: Effort, seeds: int, asked: int | None = None) -> Batches:
     return (first, (eager, *random[:start]), *further)
 
 
-def verify_plan(seeds: int, timings: Sequence[Timing] = ALL_TIMINGS) -> tuple[RunSpec, ...]:
+def verify_plan(
+    seeds: Sequence[int], timings: Sequence[Timing] = ALL_TIMINGS
+) -> tuple[RunSpec, ...]:
     """Return every seed with every timing, seed by seed: each seed brings other inputs."""
-    return tuple(RunSpec(seed, timing) for seed in range(seeds) for timing in timings)
+    return tuple(RunSpec(seed, timing) for seed in seeds for timing in timings)
+
+
+def with_clock(plan: Sequence[RunSpec]) -> tuple[RunSpec, ...]:
+    """Return `plan` and one run in modelled time, if it has an eager one to compare it with.
+
+    A program that looks at clocks can tell the two apart: so it is verified in both.
+    """
+    eager = next((spec for spec in plan if spec.timing is Timing.EAGER), None)
+    clock = () if eager is None else (RunSpec(eager.seed, Timing.MODELLED),)
+    return (*plan, *clock)
 
 
 def worker_count(jobs: int | None, runs: int) -> int:

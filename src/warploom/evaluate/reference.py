@@ -1,12 +1,12 @@
-"""Runs the trusted program once per input seed and remembers what it read back, by content."""
+"""Runs the trusted program once per input seed: what it reads back says what is right.
 
-import json
+Nothing of it is kept on disk, where a program could find the answers or leave others.
+"""
+
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from warploom.core.errors import BadInputError
-from warploom.core.ids import digest
 from warploom.core.records import RunSpec, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, build, run
 from warploom.evaluate.outputs import Key, Sample, label, select
@@ -15,9 +15,7 @@ from warploom.evaluate.runs import findings_of, run_all, run_options
 from warploom.evaluate.survey import Survey, survey
 from warploom.evaluate.transform_rule import Traffic
 from warploom.evaluate.workload import Workload
-from warploom.toolchain.cache import cache_root, cached_folder
 
-_FORMAT = "2"
 Samples = Mapping[Key, Sample]
 
 
@@ -25,7 +23,7 @@ Samples = Mapping[Key, Sample]
 class Reference:
     """What the trusted program says is right: its read-backs for each input seed.
 
-    `traffic` is how its data went from rank to rank, for each seed.
+    `traffic` is how its data went from rank to rank, for each seed; `stats` are all counters.
     """
 
     workload: Workload
@@ -33,6 +31,7 @@ class Reference:
     build: EmulatorBuild
     samples: Mapping[int, Samples]
     traffic: Mapping[int, Traffic]
+    stats: Mapping[int, Mapping[str, float]]
 
 
 def reference_for(
@@ -43,7 +42,7 @@ def reference_for(
     jobs: int | None = None,
     on_progress: ProgressCallback,
 ) -> Reference:
-    """Return the trusted program's outputs for `seeds`, from the cache or by running it.
+    """Return the trusted program's outputs for `seeds`, by running it.
 
     Each run is on an eager network without the race check: the reference is trusted, and what it
     computes does not depend on the network. `recheck` looks whether that holds.
@@ -52,30 +51,22 @@ def reference_for(
         BadInputError: the trusted program itself fails, or reads nothing back.
     """
     facts = survey(workload, nccl=nccl)
-    program = build(workload.build_spec(facts.nccl))
-    keys = {seed: _key(program, workload, facts, seed) for seed in seeds}
-    missing = [seed for seed in seeds if not _folder(keys[seed]).is_dir()]
-    fresh = _run(program, workload, facts, missing, jobs, on_progress)
-    samples: dict[int, Samples] = {}
-    traffic: dict[int, Traffic] = {}
-    for seed in seeds:
-        found = fresh.get(seed)
-        if found is not None:
-            _store(keys[seed], found)
-        else:
-            found = _load(_folder(keys[seed]))
-        samples[seed] = select(found.samples, workload.outputs)
-        traffic[seed] = found.traffic
+    program = build(replace(workload.build_spec(facts.nccl), timed=True))
+    found = _run(program, workload, facts, seeds, jobs, on_progress)
+    samples = {seed: select(kept.samples, workload.outputs) for seed, kept in found.items()}
+    traffic = {seed: kept.traffic for seed, kept in found.items()}
     _require_outputs(workload, samples)
-    return Reference(workload, facts, program, samples, traffic)
+    stats = {seed: kept.stats for seed, kept in found.items()}
+    return Reference(workload, facts, program, samples, traffic, stats)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """One run: its read-backs and its traffic."""
+    """One run: its read-backs, its traffic and its counters."""
 
     samples: tuple[Sample, ...]
     traffic: Traffic
+    stats: Mapping[str, float]
 
 
 def recheck(reference: Reference, seed: int) -> Samples:
@@ -97,8 +88,6 @@ def _run(
     jobs: int | None,
     on_progress: ProgressCallback,
 ) -> dict[int, _Kept]:
-    if not seeds:
-        return {}
     options = [
         run_options(workload, RunSpec(seed, Timing.EAGER), facts.processes, race=False)
         for seed in seeds
@@ -108,7 +97,7 @@ def _run(
     for seed, outcome in zip(seeds, outcomes, strict=True):
         _require_success(workload, outcome, seed)
     return {
-        seed: _Kept(label(outcome.readbacks, facts.sites), Traffic.of(outcome.stats))
+        seed: _Kept(label(outcome.readbacks, facts.sites), Traffic.of(outcome.stats), outcome.stats)
         for seed, outcome in zip(seeds, outcomes, strict=True)
     }
 
@@ -144,56 +133,3 @@ def _require_outputs(workload: Workload, samples: Mapping[int, Samples]) -> None
                 file=name,
                 hint="outputs.buffer is the device expression as written in the copy",
             )
-
-
-def _key(program: EmulatorBuild, workload: Workload, facts: Survey, seed: int) -> str:
-    return digest(
-        (
-            _FORMAT,
-            program.key,
-            facts.processes,
-            str(workload.ranks),
-            str(workload.lsa_size),
-            str(workload.node_size),
-            str(seed),
-            *workload.args_for(seed),
-        )
-    )
-
-
-def _folder(key: str) -> Path:
-    return cache_root() / "reference" / key
-
-
-def _store(key: str, kept: _Kept) -> None:
-    def write(folder: Path) -> None:
-        index = [
-            {
-                "rank": s.key.rank,
-                "buffer": s.key.buffer,
-                "occurrence": s.key.occurrence,
-                "dtype": s.dtype,
-                "bytes": len(s.data),
-                "file": s.file,
-                "line": s.line,
-            }
-            for s in kept.samples
-        ]
-        (folder / "index.json").write_text(json.dumps(index))
-        (folder / "traffic.json").write_text(json.dumps(astuple(kept.traffic)))
-        (folder / "data.bin").write_bytes(b"".join(s.data for s in kept.samples))
-
-    cached_folder("reference", key, write)
-
-
-def _load(folder: Path) -> _Kept:
-    data = memoryview((folder / "data.bin").read_bytes())
-    samples: list[Sample] = []
-    at = 0
-    for item in json.loads((folder / "index.json").read_text()):
-        key = Key(item["rank"], item["buffer"], item["occurrence"])
-        blob = bytes(data[at : at + item["bytes"]])
-        at += item["bytes"]
-        samples.append(Sample(key, item["dtype"], blob, item["file"], item["line"]))
-    traffic = Traffic(*json.loads((folder / "traffic.json").read_text()))
-    return _Kept(tuple(samples), traffic)

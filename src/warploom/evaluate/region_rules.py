@@ -56,7 +56,9 @@ class Frame:
 
     `names` are those that the frame's own text uses, `known` those of the whole trusted program;
     `macros` those that trusted regions define; `functions` those that the trusted program defines;
-    `includes` the headers of the whole program; `pasting` the frame's macros that join tokens.
+    `includes` the headers of the whole program; `pasting` the frame's macros that join tokens;
+    `inside` the names in its regions, `registers` those of its inline assembly, `conditions` what
+    its preprocessor lines test.
     """
 
     names: frozenset[str]
@@ -65,6 +67,10 @@ class Frame:
     functions: frozenset[str]
     includes: frozenset[str]
     pasting: frozenset[str]
+    inside: frozenset[str]
+    registers: frozenset[str]
+    conditions: frozenset[str]
+    allowed: frozenset[str] = frozenset()  # although the lists forbid them
 
 
 def region_refusals(region: Region, frame: Frame) -> Iterator[Refused]:
@@ -76,7 +82,7 @@ def region_refusals(region: Region, frame: Frame) -> Iterator[Refused]:
     yield from _balance(region, scanned)
     yield from _directives(scanned.tokens, frame)
     yield from _names(scanned.tokens, frame)
-    yield from _attributes(scanned.tokens)
+    yield from attribute_refusals(scanned.tokens)
 
 
 def _marker(region: Region) -> Iterator[Refused]:
@@ -127,7 +133,7 @@ def _directives(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
             shown = f"#{token.text}" if token.text else "an empty directive"
             yield Refused("forbidden-directive", f"{shown} is not allowed in a region", token.line)
         elif token.text == "include":
-            header = "".join(word.text for word in words)
+            header = header_name("".join(word.text for word in words))
             if header not in frame.includes:
                 yield Refused(
                     "forbidden-include",
@@ -142,6 +148,13 @@ def _directives(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
                 )
         elif token.text in ("define", "undef") and words:
             yield from _macro(words, frame)
+
+
+def header_name(name: str) -> str:
+    """Return `<cuda.h>` for `"cuda.h"`: those of CUDA, NCCL and MPI are ours in either spelling."""
+    plain = name.strip('"')
+    ours = plain.startswith(("cuda", "nccl", "mpi.h", "cooperative_groups"))
+    return f"<{plain}>" if plain != name and ours else name
 
 
 def _rest_of_line(tokens: Sequence[Token], at: int) -> list[Token]:
@@ -195,7 +208,7 @@ def _names(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
 def _name(token: Token, before: str, after: str, frame: Frame) -> Iterator[Refused]:
     name, line = token.text, token.line
     member = before in (".", "->")
-    if name in FORBIDDEN and not member:
+    if name in FORBIDDEN and not member and name not in frame.allowed:
         yield Refused(
             "forbidden-call", f"{name} {FORBIDDEN[name]}: no kernel or pipeline needs it", line
         )
@@ -219,7 +232,7 @@ def _is_used(name: str, before: str, after: str, frame: Frame) -> bool:
 
     What slips through as an overload shows among the imports of the build (`imports`).
     """
-    own = name in frame.functions and before not in ("::", "&")
+    own = name in frame.functions and before != "::"
     return not own and (after == "(" or before in ("::", "&"))
 
 
@@ -233,7 +246,8 @@ def _is_inner(name: str, member: bool) -> bool:
     return name.startswith("_") and (member or name[1:2].isupper())
 
 
-def _attributes(tokens: Sequence[Token]) -> Iterator[Refused]:
+def attribute_refusals(tokens: Sequence[Token]) -> Iterator[Refused]:
+    """Yield each attribute that untrusted text spells and that is not on the list."""
     for at, token in enumerate(tokens):
         if token.text in ("__attribute__", "__declspec"):
             words = _group(tokens, at + 1, "(", ")")
@@ -243,7 +257,9 @@ def _attributes(tokens: Sequence[Token]) -> Iterator[Refused]:
             continue
         for word in words:
             name = word.text.strip("_")
-            if word.kind == "name" and name not in ATTRIBUTES_ALLOWED and _is_first(words, word):
+            if word.trusted or word.kind not in ("name", "string"):
+                continue
+            if name not in ATTRIBUTES_ALLOWED and _is_first(words, word):
                 yield Refused("attribute", f"attribute {word.text} is not allowed", word.line)
 
 

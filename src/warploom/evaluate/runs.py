@@ -8,6 +8,7 @@ from typing import Literal
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, Topology, run, run_many
+from warploom.emulator.topology import DEFAULT_TOPOLOGY, find_topology, topology_names
 from warploom.evaluate.findings import merge
 from warploom.evaluate.plan import ProgressCallback, counter, worker_count
 from warploom.evaluate.workload import Workload
@@ -49,8 +50,13 @@ def run_options(
     that memory may hold access history in its quickest form.
 
     Raises:
-        BadInputError: a process would have devices of two of the workload's machines.
+        BadInputError: a process would have devices of two of the workload's machines, or time is
+            to be modelled and no machine fits.
     """
+    if machine is None and spec.timing is Timing.MODELLED:
+        machine = machine_for(workload)
+        if machine is None:
+            raise BadInputError(f"no machine with {workload.ranks} connected GPUs is known")
     if workload.node_size is not None:
         _check_nodes(workload.ranks, workload.node_size, processes)
     return RunOptions(
@@ -69,6 +75,16 @@ def run_options(
         folder=folder,
         machine=machine,
     )
+
+
+def machine_for(workload: Workload) -> Topology | None:
+    """Return a packaged machine that the workload's ranks fit; None where there is none."""
+    team = workload.lsa_size or workload.ranks
+    for name in (DEFAULT_TOPOLOGY, *topology_names()):
+        machine = find_topology(name)
+        if machine.gpus_per_node >= team:
+            return machine
+    return None
 
 
 def _check_nodes(ranks: int, node_size: int, processes: str) -> None:

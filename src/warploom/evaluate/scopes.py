@@ -230,6 +230,8 @@ def _statement(head: Sequence[Token], level: str) -> Declared:
     if texts[:1] in (["using"], ["typedef"]):
         alias = _alias_name(words)
         return Declared("type" if alias else "statement", alias, line, level, kept)
+    if texts[:1] == ["namespace"] and len(texts) > 2:  # `namespace a = b;`
+        return Declared("type", texts[1], line, level, kept)
     if texts[:1] in (["static_assert"], ["friend"], ["public"], ["private"], ["protected"]):
         return Declared("statement", "", line, level, kept)
     if _TAGS & set(texts) and texts[-1:] == ["{"]:  # `struct A { ... };`, told before

@@ -67,7 +67,9 @@ def nccl_version(workload: Workload) -> str:
 def analyze_spec(spec: BuildSpec) -> tuple[AnalysisReport, ...]:
     """Analyze all files of a build, the program first."""
     return tuple(
-        CUDAAnalyzer(file, include_dirs=spec.include_dirs, defines=spec.defines).analyze()
+        CUDAAnalyzer(
+            file, include_dirs=spec.include_dirs, defines=spec.defines, roots=spec.roots
+        ).analyze()
         for file in (spec.program, *spec.sources)
     )
 

@@ -5,6 +5,7 @@ escapes. Here line splices are removed first, as a compiler does, and reported; 
 digraphs, escapes in names and literals or comments that do not end inside the text.
 """
 
+import functools
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_PLAIN = frozenset({"name", "punct", "number", "string", "char", "raw"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,15 @@ class Token:
 
     A directive token is the `#` that starts a preprocessor line; the tokens of that line follow
     with `directive` set to its name (such as "define"). `line` counts from 1 in the given text.
+    `spaced` tells of blanks before it; `trusted` that the trusted program's frame spells it.
     """
 
     kind: str
     text: str
     line: int
     directive: str = ""
+    spaced: bool = False
+    trusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,7 @@ class Scan:
     tricks: tuple[Trick, ...]
 
 
+@functools.lru_cache(maxsize=64)
 def scan(text: str, first_line: int = 1) -> Scan:
     """Tokenize `text`; lines are counted from `first_line`."""
     joined, starts, splices = _join(text, first_line)
@@ -71,31 +77,46 @@ def scan(text: str, first_line: int = 1) -> Scan:
     ]
     tokens: list[Token] = []
     directive = ""
-    fresh_line = True
+    fresh_line = spaced = True
+    at, last = 0, len(starts) - 1  # the line that holds what is read
     for found in _TOKEN.finditer(joined):
-        kind, word = found.lastgroup or "other", found[0]
+        kind = found.lastgroup or "other"
         if kind == "tag":
             kind = "raw"
-        line = _line(starts, found.start())
-        next_splice = bisect_right(splices, found.start())
-        if kind != "space" and next_splice < bisect_left(splices, found.end()):
+        start = found.start()
+        while at < last and starts[at + 1][0] <= start:
+            at += 1
+        line = starts[at][1]
+        if splices and kind != "space" and _has_splice(splices, found):
             tricks.append(Trick(f"line splice inside {_splice_place(kind)}", line))
         if kind == "newline":
-            directive, fresh_line = "", True
+            directive, fresh_line, spaced = "", True, True
             continue
+        word = found[0]
         if kind in ("space", "comment"):
+            spaced = True
+            if "\r" in word and _breaks_line(joined, found):
+                tricks.append(Trick("carriage return inside of a line", line))
             continue
-        trick = _trick(kind, word)
-        if trick:
+        if kind not in _PLAIN and (trick := _trick(kind, word)):
             tricks.append(Trick(trick, line))
         if word == "#" and fresh_line:
             directive = _directive_name(joined, found.end())
-            tokens.append(Token("directive", directive, line, directive))
+            tokens.append(Token("directive", directive, line, directive, spaced))
         else:
             shown = "string" if kind == "raw" else kind
-            tokens.append(Token(shown, word, line, directive))
-        fresh_line = False
+            tokens.append(Token(shown, word, line, directive, spaced))
+        fresh_line = spaced = False
     return Scan(tuple(tokens), tuple(tricks))
+
+
+def _has_splice(splices: list[int], found: re.Match[str]) -> bool:
+    return bisect_right(splices, found.start()) < bisect_left(splices, found.end())
+
+
+def _breaks_line(text: str, found: re.Match[str]) -> bool:
+    """Whether a blank or comment holds a carriage return that does not end a line."""
+    return re.search(r"\r(?!\n|\Z)", text[found.start() : found.end() + 1]) is not None
 
 
 def _join(text: str, first_line: int) -> tuple[str, list[tuple[int, int]], list[int]]:

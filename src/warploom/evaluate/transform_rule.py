@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from warploom.core.records import Api, Finding, Severity
 from warploom.emulator import EmulatorRun
+from warploom.evaluate.expanded_rules import Given
 from warploom.evaluate.legality import refusals
 from warploom.evaluate.refusals import words
 from warploom.evaluate.runs import ended
@@ -34,11 +35,19 @@ _HOST_MOVES = words(
     "cudaMemcpy3DPeerAsync cudaDeviceEnablePeerAccess cudaIpcGetMemHandle cudaIpcOpenMemHandle "
     "cuMemcpyPeer cuMemcpyPeerAsync"
 )
-_HEADERS = words(
-    "<nccl_device.h> <algorithm> <array> <atomic> <cfloat> <cmath> <cstddef> <cstdint> <cstring> "
-    "<functional> <initializer_list> <iterator> <limits> <map> <numeric> <set> <string> <tuple> "
-    "<type_traits> <unordered_map> <utility> <vector> <cooperative_groups.h> <cuda_bf16.h> "
-    "<cuda_fp16.h> <cuda/atomic> <cuda/barrier>"
+_HEADERS = words(  # none of them touches files or processes
+    """
+    <nccl_device.h> <nccl.h> <cuda_runtime.h> <cuda_runtime_api.h> <mpi.h> <algorithm> <array>
+    <atomic> <bit> <bitset> <cassert> <cctype> <cfloat> <climits> <cmath> <complex>
+    <condition_variable> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring> <deque> <functional>
+    <initializer_list> <iomanip> <iostream> <iterator> <limits> <list> <map> <memory> <mutex>
+    <new> <numeric> <optional> <ostream> <queue> <random> <set> <sstream> <stack> <stdexcept>
+    <string> <string_view> <thread> <tuple> <type_traits> <unordered_map> <unordered_set>
+    <utility> <variant> <vector> <assert.h> <float.h> <limits.h> <math.h> <stdbool.h> <stddef.h>
+    <stdint.h> <stdio.h> <stdlib.h> <string.h> <cooperative_groups.h>
+    <cooperative_groups/reduce.h> <cuda_bf16.h> <cuda_fp16.h> <cuda/atomic> <cuda/barrier>
+    <cuda/std/atomic>
+    """
 )
 
 
@@ -82,7 +91,11 @@ class Traffic:
 
 
 def text_findings(
-    candidate: Program, trusted: Program, rule: TransformRule, name: str
+    candidate: Program,
+    trusted: Program,
+    rule: TransformRule,
+    name: str,
+    given: Given | None = None,
 ) -> list[Finding]:
     """Return what the text of an untrusted candidate holds that no transform needs (level 0)."""
     if not rule.untrusted:
@@ -90,7 +103,10 @@ def text_findings(
     found = [
         Finding(item.kind, Severity.ERROR, item.message, item.hint, name, max(1, item.line - 1))
         for item in refusals(
-            _as_region(candidate), _as_region(trusted, _HEADERS), own_functions=True
+            _as_region(candidate),
+            _as_region(trusted, _HEADERS),
+            free=True,
+            given=given,
         )
     ]
     if rule.api is None:

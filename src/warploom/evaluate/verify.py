@@ -41,14 +41,10 @@ def verify(
 ) -> Verification:
     """Run `program` to `plan` and compare each run with the reference of its seed.
 
-    Where the first run is not good, no other is made. With a `machine` the runs model time on it,
-    without the happens-before check.
+    Where the first run is not good, no other is made. With a `machine` the runs model time on it.
     """
     options = [
-        run_options(
-            reference.workload, spec, facts.processes, race=machine is None, machine=machine
-        )
-        for spec in plan
+        run_options(reference.workload, spec, facts.processes, machine=machine) for spec in plan
     ]
     stage = "verify" if machine is None else "benchmark"
 

@@ -166,6 +166,7 @@ class Workload:
             include_dirs=folders,
             defines=self.defines,
             nccl=nccl,
+            root=self.root,
         )
 
     def args_for(self, seed: int) -> tuple[str, ...]:

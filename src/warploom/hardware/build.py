@@ -2,7 +2,6 @@
 
 import os
 import re
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +9,11 @@ from pathlib import Path
 
 from warploom.core.errors import SourceError, ToolFailedError
 from warploom.core.ids import digest
-from warploom.core.process import default_environment, run_process
 from warploom.core.records import BuildSpec, Limits
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.mpi import Mpi
 from warploom.toolchain.nccl import NcclHeaders, headers_digest, nccl_library
-from warploom.toolchain.nvcc import find_nvcc, parse_nvcc_errors, user_contents
+from warploom.toolchain.nvcc import find_nvcc, parse_nvcc_errors, run_nvcc, user_contents
 
 _OPENMP = re.compile(rb"^[ \t]*#[ \t]*(?:pragma[ \t]+omp\b|include[ \t]*<omp\.h>)", re.MULTILINE)
 _LIMITS = Limits(seconds=900.0, memory_mb=16384, output_mb=16)
@@ -90,15 +88,8 @@ def build_executable(
     ]  # fmt: skip
 
     def make(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="warploom-nvcc-") as work:
-            result = run_process(
-                nvcc_command(spec, arch, nccl, mpi, folder / name),
-                limits=_LIMITS,
-                environment={
-                    **default_environment(), **_library_paths(), "LC_ALL": "C", "TMPDIR": work,
-                },
-                folder=base,
-            )  # fmt: skip
+        made = nvcc_command(spec, arch, nccl, mpi, folder / name)
+        result = run_nvcc(made, spec, _LIMITS, _library_paths())
         if result.ok:
             return
         errors = parse_nvcc_errors(result.log, base)

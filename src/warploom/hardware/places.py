@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Iterable
 
 from warploom.core.errors import MissingToolError
-from warploom.core.process import run_tool
 from warploom.core.records import Limits, SourceLocation
 from warploom.hardware.build import HardwareBuild
+from warploom.toolchain.sandbox import run_sandboxed_tool
 
 _TOOLS = (("addr2line",), ("llvm-addr2line",), ("llvm-symbolizer", "--output-style=GNU"))
 _ADDRESS = re.compile(r"^0x[0-9a-f]+$")
@@ -31,7 +31,8 @@ def places_of(build: HardwareBuild, offsets: Iterable[int]) -> dict[int, SourceL
             hint="install binutils (Debian: apt-get install binutils)",
         )
     command = [*tool, "-e", build.program, "-a", "-f", "-C", "-i", *map(hex, wanted)]
-    output = run_tool(command, limits=_LIMITS).stdout.decode(errors="replace")
+    result = run_sandboxed_tool(command, limits=_LIMITS, readable=[build.program])
+    output = result.stdout.decode(errors="replace")
     return parse_places(output, build)
 
 

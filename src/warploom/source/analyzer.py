@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from warploom.core.errors import SourceError
+from warploom.core.roots import Roots
 from warploom.source.analysis.assemble import assemble
 from warploom.source.analysis.indexing import build_program
 from warploom.source.report import AnalysisReport
@@ -19,6 +20,8 @@ class CUDAAnalyzer:
         path: the program's main file.
         include_dirs: folders, beside the file's own, where `#include "..."` is looked for.
             Headers that are not found are passed over: they are taken for the system's.
+        roots: folders below which included files must lie; the file's own and `include_dirs` when
+            None.
         defines: macro names and values as `-D` gives them; an arm of an `#if` that they decide
             against is not read.
     """
@@ -28,9 +31,11 @@ class CUDAAnalyzer:
         path: Path | str,
         include_dirs: Sequence[Path | str] = (),
         defines: Mapping[str, str] | None = None,
+        roots: Roots | None = None,
     ) -> None:
         self.path = Path(path)
         self.include_dirs = tuple(Path(d) for d in include_dirs)
+        self.roots = roots or Roots([self.path.absolute().parent, *self.include_dirs])
         self.defines = dict(defines or {})
 
     def analyze(self) -> AnalysisReport:
@@ -80,7 +85,7 @@ class CUDAAnalyzer:
             name = file.node_text(path).strip('"')
             for folder in (file.path.parent, *self.include_dirs):
                 place = folder / name
-                if place.is_file():
+                if place.is_file() and self.roots.hold(place):
                     found.append(place)
                     break
         return found

@@ -1,13 +1,16 @@
 """The user's cache: folders named by content, published atomically, pruned by age and size.
 
 An entry is `<root>/<kind>/<key>/`, complete as soon as it exists. Entries are never changed, only
-touched when used; the least recently used go first.
+touched when used; the least recently used go first. Each is sealed (`seal.py`): what is not as we
+made it is thrown away and made again.
 """
 
 import contextlib
 import fcntl
 import os
+import secrets
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator
@@ -15,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from warploom.core.errors import ToolFailedError
+from warploom.toolchain.seal import has_seal, is_sound, seal
 
 MAX_BYTES = 4 << 30
 MAX_AGE_DAYS = 30.0
@@ -60,24 +64,41 @@ def cached_folder(
     Returns:
         The folder, and whether it was there already.
     """
-    base = (root or cache_root()) / kind
+    top = root or cache_root()
+    base = top / kind
     final = base / key
-    if final.is_dir():
+    name = f"{kind}/{key}"
+    if final.is_dir() and is_sound(final, name, top):
         touch(final)
         return final, True
     _make_root(base)
     with locked(base / ".locks" / key):
         if final.is_dir():
-            return final, True
+            if is_sound(final, name, top):
+                return final, True
+            _throw_away(final)
         fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=base))
         try:
             make(fresh)
+            seal(fresh, name, top)
             fresh.chmod(0o755)
             fresh.rename(final)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     prune(root, every=_PRUNE_EVERY_SECONDS)
     return final, False
+
+
+def _throw_away(entry: Path) -> None:
+    """Remove an entry that is not as it was made, and say so."""
+    if has_seal(entry):
+        sys.stderr.write(
+            f"warploom: note: {entry} was changed by somebody else: thrown away, made again\n"
+        )
+    # First out of the way: what cannot be removed shall not be used either.
+    aside = entry.with_name(f".new-broken-{secrets.token_hex(8)}")
+    entry.rename(aside)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def touch(folder: Path) -> None:
@@ -126,7 +147,7 @@ def prune(
         return 0
     entries: list[tuple[float, Path]] = []
     for kind in base.iterdir():
-        if kind.is_dir() and kind.name != "nccl":
+        if kind.is_dir() and kind.name not in ("nccl", ".private"):
             # Unfinished folders of a killed process count too, once they are an hour old.
             entries += [
                 (entry.stat().st_mtime, entry)

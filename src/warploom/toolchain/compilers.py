@@ -15,6 +15,7 @@ from warploom.core.errors import MissingToolError
 from warploom.core.process import default_environment, run_process
 from warploom.core.records import Limits
 from warploom.toolchain.cache import cache_root
+from warploom.toolchain.folders import is_of_system
 
 _NEWEST_GCC = 20
 _NEWEST_CLANG = 30
@@ -122,6 +123,57 @@ def find_compiler() -> Compiler:
         MissingToolError: there is none that compiles C++20.
     """
     return _find(os.environ.get("WARPLOOM_CXX") or None)
+
+
+@functools.lru_cache(maxsize=32)
+def folders_of(command: tuple[str, ...]) -> tuple[Path, ...]:
+    """Return the folders outside of the system's that a compiler's command needs to run.
+
+    A compiler of the user's own (conda, spack, a wheel) says itself where its parts lie.
+    """
+    program = shutil.which(command[0])
+    if program is None:
+        return ()
+    if "ziglang" in command:
+        spec = importlib.util.find_spec("ziglang")
+        package = [Path(spec.origin).parent] if spec is not None and spec.origin else []
+        # The wheel is started by Python.
+        venv = [Path(sys.prefix)] if sys.prefix != sys.base_prefix else []
+        return (*package, *venv, Path(sys.base_prefix))
+    if is_of_system(Path(program)) and is_of_system(Path(os.path.realpath(program))):
+        return ()
+    limits = Limits(seconds=60, memory_mb=2048, output_mb=4)
+    env = compiler_environment()
+    told = run_process(
+        [*command, "-E", "-x", "c++", "-v", "/dev/null"], limits=limits, environment=env
+    ).log.splitlines()
+    found = [Path(program).parent, Path(os.path.realpath(program)).parent]
+    # The list of folders for headers: each on a line of its own, after a space.
+    found += [Path(line[1:].split(" (")[0]) for line in told if line.startswith(" /")]
+    parts = ("cc1plus", "as", "ld", "collect2")
+    questions = [f"-print-prog-name={part}" for part in parts]
+    questions += [f"-print-file-name={name}" for name in ("libstdc++.so.6", "crti.o", "libm.so")]
+    questions += ["-print-libgcc-file-name"]
+    for question in questions:
+        answer = run_process([*command, question], limits=limits, environment=env)
+        name = answer.stdout.decode(errors="replace").strip()
+        if answer.ok and name.startswith("/"):
+            found += [Path(name).parent, Path(os.path.realpath(name)).parent]
+    return tuple(dict.fromkeys(path for path in found if not is_of_system(path)))
+
+
+def compiler_folders(compiler: Compiler) -> tuple[Path, ...]:
+    """Return the folders outside of the system's that `compiler` needs to run."""
+    return folders_of(compiler.command)
+
+
+def compiler_state(compiler: Compiler) -> tuple[Path, ...]:
+    """Return the folders in which `compiler` keeps what it has made for itself; they exist."""
+    if not compiler.is_zig:
+        return ()
+    folder = Path(compiler_environment()["ZIG_GLOBAL_CACHE_DIR"])
+    folder.mkdir(parents=True, exist_ok=True)
+    return (folder,)
 
 
 def library_folder(compiler: Compiler) -> Path | None:

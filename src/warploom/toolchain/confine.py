@@ -12,7 +12,9 @@ from pathlib import Path
 
 from warploom.core.errors import MissingToolError
 from warploom.core.process import ALLOWED_ENVIRONMENT
+from warploom.toolchain.cache import cache_root
 from warploom.toolchain.sandbox import SandboxKind, find_sandbox
+from warploom.toolchain.seal import key_file
 
 _ALWAYS = (*ALLOWED_ENVIRONMENT, "HOME", "USER", "LOGNAME", "SHELL", "TERM", "SSL_CERT_FILE")
 
@@ -87,12 +89,16 @@ def confine(
     words = [program, *command[1:]]
     sandbox = find_sandbox()
     if sandbox.kind is not SandboxKind.BUBBLEWRAP:
-        return Confinement(tuple(words), environment, sandbox.kind)
+        # Landlock has no private /tmp and no way to keep a file from a folder that may be read.
+        return Confinement(tuple(words), environment, SandboxKind.LIMITS)
     state = [Path.home() / name for agent in known for name in agent.state]
     wrapped = [
         sandbox.program, "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session",
         "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp",  # noqa: S108
     ]  # fmt: skip
+    key = key_file(cache_root())
+    if key.exists():  # or it could seal what it makes up
+        wrapped += ["--ro-bind", "/dev/null", str(key)]
     for path in (folder, *(item for item in state if item.exists())):
         wrapped += ["--bind", str(path), str(path)]
     wrapped += ["--chdir", str(folder), "--", *words]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.errors import MissingToolError
-from warploom.core.process import available_memory_mb
+from warploom.core.usage import available_memory_mb
 from warploom.toolchain.cache import cache_root, cache_sizes
 from warploom.toolchain.compilers import find_compiler
 from warploom.toolchain.confine import find_agents
@@ -93,8 +93,14 @@ def _sandbox() -> ToolState:
     sandbox = find_sandbox()
     need = "keeping programs from the user's files and the network"
     if sandbox.kind is SandboxKind.BUBBLEWRAP:
-        return ToolState("sandbox", sandbox.program, need)
-    cure = f"{sandbox.reason}; programs run under limits only (install bubblewrap)"
+        return ToolState("sandbox", f"{sandbox.program}: {sandbox.holds}", need)
+    if sandbox.kind is SandboxKind.LANDLOCK:
+        why = f"Landlock and seccomp ({sandbox.reason}): {sandbox.holds}"
+        return ToolState("sandbox", why, need)
+    cure = (
+        f"{sandbox.reason}. Limits hold {sandbox.holds}; programs of a model or an agent run with "
+        "--unsafe only. Install bubblewrap"
+    )
     return ToolState("sandbox", None, need, cure)
 
 

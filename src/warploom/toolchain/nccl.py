@@ -16,6 +16,7 @@ from warploom.core.ids import digest
 from warploom.core.process import run_process
 from warploom.core.records import OLDEST_NCCL, Limits
 from warploom.toolchain.cache import cache_root, cached_folder
+from warploom.toolchain.seal import SEAL, is_sound
 
 DEFAULT_VERSION = "2.32.3"
 """The version whose rules hold where no headers are at hand: the newest that we know."""
@@ -77,7 +78,24 @@ def _places() -> Iterator[tuple[Path, str]]:
     yield from ((Path(path), "system") for path in _SYSTEM)
     cache = cache_root() / "nccl"
     if cache.is_dir():
-        yield from ((path / "include", "fetched") for path in sorted(cache.iterdir()))
+        yield from (
+            (path / "include", "fetched") for path in sorted(cache.iterdir()) if _is_ours(path)
+        )
+
+
+def _is_ours(entry: Path) -> bool:
+    """Whether a cache entry holds the headers that were fetched."""
+    try:
+        changed = (entry / SEAL).stat().st_ctime_ns
+    except OSError:
+        return False
+    return _is_sound(entry, changed)
+
+
+@functools.lru_cache(maxsize=64)
+def _is_sound(entry: Path, changed: int) -> bool:
+    del changed  # part of the cache's key
+    return is_sound(entry, f"nccl/{entry.name}", entry.parent.parent)
 
 
 def find_nccl() -> tuple[NcclHeaders, ...]:

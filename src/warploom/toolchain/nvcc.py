@@ -7,17 +7,25 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from warploom.core.errors import MissingToolError, SourceError, ToolFailedError
 from warploom.core.ids import digest
-from warploom.core.process import default_environment, run_process, run_tool
+from warploom.core.process import (
+    ProcessResult,
+    default_environment,
+    run_process,
+    run_tool,
+)
 from warploom.core.records import BuildSpec, Limits
 from warploom.toolchain.cache import cached_folder
+from warploom.toolchain.compilers import folders_of
+from warploom.toolchain.folders import is_of_system, names_in
 from warploom.toolchain.nccl import NcclHeaders, get_nccl, headers_digest
+from warploom.toolchain.sandbox import run_sandboxed
 
 _LIMITS = Limits(seconds=600.0, memory_mb=16384, output_mb=16)
 _MPI_STUB = Path(__file__).with_name("mpi_stub")
@@ -97,6 +105,41 @@ def _probe(path: Path) -> Nvcc | None:
     return Nvcc(path, found.group(0)) if result.ok and found else None
 
 
+@functools.lru_cache(maxsize=8)
+def _toolkit(path: Path) -> tuple[Path, ...]:
+    """Return the folders that nvcc needs beside the system's: it says where its parts lie."""
+    asked = [path, "--dryrun", "-x", "cu", "-c", "/dev/null", "-o", "/dev/null"]
+    said = run_process(asked, limits=Limits(seconds=60, memory_mb=2048, output_mb=1)).log
+    top = re.search(r"^#\$ TOP=(.+)$", said, re.MULTILINE)
+    home = Path(os.path.realpath(top.group(1) if top else path.resolve().parent.parent))
+    # Wheels are folders side by side below `nvidia`.
+    home = home.parent if home.parent.name == "nvidia" else home
+    return tuple(folder for folder in (path.parent, home) if not is_of_system(folder))
+
+
+def run_nvcc(
+    command: Sequence[str], spec: BuildSpec, limits: Limits, environment: Mapping[str, str]
+) -> ProcessResult:
+    """Run nvcc in the program's folder, confined.
+
+    Of the user's files it sees those of `user_contents`; it can write to the folder of its output.
+    """
+    base = spec.program.absolute().parent
+    host = environment.get("NVCC_CCBIN", "g++")
+    read, write = names_in(command)
+    return run_sandboxed(
+        command,
+        limits=limits,
+        readable=[
+            *_toolkit(Path(command[0])), *folders_of((host,)), *read,
+            *(Path(os.path.normpath(base / name)) for name in user_contents(spec)),
+        ],
+        writable=write,
+        cwd=base,
+        environment={**default_environment(), **environment, "LC_ALL": "C"},
+    ).process  # fmt: skip
+
+
 def find_nvcc() -> Nvcc:
     """Return nvcc: `$WARPLOOM_NVCC`, PATH, CUDA_HOME, the usual folder, the wheels.
 
@@ -151,6 +194,8 @@ def find_mpi_include() -> Path:
 def user_contents(spec: BuildSpec) -> dict[str, bytes]:
     """Return the program's files and the user headers that they reach, by relative name.
 
+    Files that the program may not include are left out: they do not exist for a compiler.
+
     Raises:
         SourceError: the program or a source cannot be read.
     """
@@ -158,6 +203,7 @@ def user_contents(spec: BuildSpec) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     todo = [path.absolute() for path in (spec.program, *spec.sources)]
     required = set(todo)
+    roots = spec.roots
     while todo:
         path = todo.pop()
         name = os.path.relpath(path, base)
@@ -175,7 +221,8 @@ def user_contents(spec: BuildSpec) -> dict[str, bytes]:
             included = os.fsdecode(match.group(1))
             for folder in (path.parent, *(d.absolute() for d in spec.include_dirs)):
                 if (folder / included).is_file():
-                    todo.append(folder / included)
+                    if roots.hold(folder / included):
+                        todo.append(folder / included)
                     break
     return found
 
@@ -238,15 +285,11 @@ class _Gate:
                 cuda = path == self.spec.program or path.suffix in (".cu", ".cuh")
                 language = ["-x", "cu"] if cuda else []
                 name = os.path.relpath(path.absolute(), self.base)
-                result = run_process(
-                    [
-                        self.nvcc.path, *self.flags, *self.includes(), *language,
-                        "-c", name, "-o", f"{work}/unit.o",
-                    ],
-                    limits=_LIMITS,
-                    environment={**default_environment(), "LC_ALL": "C", "TMPDIR": work},
-                    folder=self.base,
-                )  # fmt: skip
+                command = [
+                    str(self.nvcc.path), *self.flags, *self.includes(), *language,
+                    "-c", name, "-o", f"{work}/unit.o",
+                ]  # fmt: skip
+                result = run_nvcc(command, self.spec, _LIMITS, {})
             if result.stopped or result.signal:
                 raise ToolFailedError(
                     f"nvcc must end within its limits, but was stopped: "

@@ -45,7 +45,8 @@ def open_agent(
             api = task.api if task.stage is Stage.DEVICE else None
             return evaluate(
                 program, workload, level=level, rule=TransformRule(api, True), nccl=nccl,
-                nvcc=config.nvcc, seeds=config.seeds, timings=config.timings, jobs=config.jobs,
+                nvcc=config.nvcc, seeds=config.seeds, inputs=config.inputs,
+                timings=config.timings, jobs=config.jobs,
             )  # fmt: skip
 
         return Bench(task.workspace, workload, judge, _headers(nccl))

@@ -45,8 +45,10 @@ class TransformConfig:
         nccl: NCCL version whose rules hold; None: the workload's, or the newest at hand.
         nvcc: whether the output must compile with nvcc, where it is found.
         seeds: input seeds of the last stage; None: the workload's.
+        inputs: the seeds themselves, to repeat a transform; None: drawn for each evaluation.
         timings: network timings, each run with every seed.
         jobs: runs at once; None: one per core.
+        unsafe: run programs of a model or an agent also where this machine has no sandbox.
         backend: who judges the outcome, the emulator in any case: `emulator` alone; `cuda`, this
             machine's GPUs as well; `auto`: they too where all that they need is here.
     """
@@ -70,9 +72,11 @@ class TransformConfig:
     nccl: str | None = None
     nvcc: bool = True
     seeds: int | None = None
+    inputs: tuple[int, ...] | None = None
     timings: tuple[Timing, ...] = ALL_TIMINGS
     jobs: int | None = None
     backend: str = AUTO
+    unsafe: bool = False
 
     def __post_init__(self) -> None:
         if self.api_type not in API_TYPES:

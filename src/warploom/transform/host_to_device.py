@@ -131,6 +131,7 @@ class HostToDeviceTransformer:
         last = stage is Stage.DEVICE
         demanded = api if last else None
         rule = None if demanded is None and trusted else TransformRule(demanded, not trusted)
+        inputs = self.config.inputs
         return evaluate(
             candidate,
             task.workload,
@@ -138,8 +139,10 @@ class HostToDeviceTransformer:
             nccl=self.config.nccl,
             nvcc=self.config.nvcc and last,
             seeds=self.config.seeds if last else 1,
+            inputs=inputs if inputs is None or last else inputs[:1],
             timings=self.config.timings if last else _STAGE_A_TIMINGS,
             jobs=self.config.jobs,
+            trust_candidate=trusted,
             on_progress=self.on_progress,
         )
 

@@ -11,6 +11,7 @@ from warploom.propose import Proposal, ProposalContext, Proposer
 from warploom.propose.llm import Facts, LLMProposer, ModelOptions
 from warploom.propose.rules import RulesProposer
 from warploom.toolchain.gpu import find_gpus
+from warploom.toolchain.sandbox import require_sandbox
 from warploom.transform.agents import open_agent
 from warploom.transform.config import EMULATOR, TransformConfig, choose_api
 
@@ -66,11 +67,16 @@ class AutoProposer:
 
 @contextmanager
 def open_proposer(config: TransformConfig, workload: Workload, folder: Path) -> Generator[Proposer]:
-    """Yield the proposer that `config` names; its calls are recorded in `folder`/calls."""
+    """Yield the proposer that `config` names; its calls are recorded in `folder`/calls.
+
+    Raises:
+        MissingToolError: a model or an agent is to propose, and nothing here holds its programs.
+    """
     options = config.model
 
     def make_model(refusals: tuple[str, ...]) -> LLMProposer:
         assert options is not None
+        require_sandbox("a language model", unsafe=config.unsafe)
         return LLMProposer(options, facts_of(config, workload, refusals), folder / CALLS)
 
     if config.proposer == "rules":
@@ -79,6 +85,7 @@ def open_proposer(config: TransformConfig, workload: Workload, folder: Path) -> 
         with make_model(()) as model:
             yield model
     elif config.proposer == "agent":
+        require_sandbox("a coding agent", unsafe=config.unsafe)
         with open_agent(config, workload, folder, folder / CALLS) as agent:
             yield agent
     else:

@@ -35,7 +35,10 @@ def verdict_key(text: str, workload: Workload, config: TransformConfig, about: s
         if name not in ("root", "program", "include_dirs")  # places, and the text is told apart
     }
     program = workload.program.read_bytes()
-    judged_by = (config.nccl, config.nvcc, config.seeds, config.timings, config.diagnostic_rerun)
+    judged_by = (
+        config.nccl, config.nvcc, config.seeds, config.inputs, config.timings,
+        config.diagnostic_rerun,
+    )  # fmt: skip
     return digest(
         (
             __version__, text.encode("utf-8", "surrogateescape"), program, repr(settings),

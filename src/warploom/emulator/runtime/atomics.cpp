@@ -13,6 +13,7 @@
 #include "race.h"
 #include "report.h"
 #include "scheduler.h"
+#include "spoil.h"
 #include "stale.h"
 #include "stats.h"
 #include "timing.h"
@@ -203,6 +204,7 @@ void strong_access(const StrongAccess& access, bool uses_old, const void* return
                      check_access(address, bytes, writes);
   if (known && reads && !writes) note_look(address, bytes);
   if (writes && !reads) note_progress();
+  if (g_spoiling && known) spoil_access(address, bytes, writes, true);
   if (!g_config.race) return;
   if (known) {
     const uint32_t place = program_offset(return_address);

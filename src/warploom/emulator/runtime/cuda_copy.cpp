@@ -8,8 +8,10 @@
 #include "fresh_pages.h"
 #include "graph.h"
 #include "host_copies.h"
+#include "iterations.h"
 #include "memory.h"
 #include "report.h"
+#include "spoil.h"
 #include "stats.h"
 #include "stream.h"
 #include "stream_time.h"
@@ -98,7 +100,11 @@ void move(const Copy& copy, StreamOp& op) {
     if (dst + copy.width <= src || src + copy.width <= dst) will_overwrite(dst, copy.width);
     std::memmove(dst, src, copy.width);
     if (space_of(src) == Space::Device && space_of(dst) == Space::Device) {
-      if (device_of(src) != device_of(dst)) g_stats.copied_bytes += copy.width;
+      if (device_of(src) != device_of(dst)) {
+        if (g_poisoning) note_communication();
+        g_stats.copied_bytes += copy.width;
+        spoil(dst, copy.width, device_of(src));
+      }
     } else {
       g_stats.staged_bytes += copy.width;
     }

@@ -2,6 +2,7 @@
 #include "../include/cuda_runtime.h"
 #include "cuda_error.h"
 #include "graph.h"
+#include "iterations.h"
 #include "report.h"
 #include "stream.h"
 #include "stream_time.h"
@@ -197,6 +198,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   if (capture_record(*event, stream)) return cudaSuccess;
   const uint64_t number = ++event->recorded;
   event->stream = stream;
+  if (event->timing) note_record();
   push_op(stream, OpKind::Copy, "cudaEventRecord", [event, number](StreamOp& op) {
     op.ends = op.begins + g_machine.event_ns;
     finish_record(*event, number, op);
@@ -248,7 +250,8 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   if (first->completed < first->recorded || last->completed < last->recorded) {
     return cudaErrorNotReady;
   }
-  *milliseconds = static_cast<float>((last->time - first->time) * 1e-6);
-  add_interval(*milliseconds);
+  const double nanoseconds = last->time - first->time;
+  *milliseconds = static_cast<float>(shown_span(nanoseconds) * 1e-6);
+  add_interval(nanoseconds * 1e-6);
   return cudaSuccess;
 }

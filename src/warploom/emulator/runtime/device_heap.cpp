@@ -7,6 +7,7 @@
 #include "device_heap.h"
 #include "kernel.h"
 #include "memory.h"
+#include "process_heap.h"
 #include "report.h"
 
 namespace warploom {
@@ -60,24 +61,26 @@ bool is_foreign(void* pointer) {
   return true;
 }
 
-// Of the host: large buffers are touched as a whole, as a rule.
-void* with_huge_pages(void* memory, std::size_t bytes) {
-  constexpr std::size_t kLarge = 4 << 20;
-  if (memory && bytes >= kLarge) prefer_huge_pages(memory, bytes);
-  return memory;
+// On the host: the process's own heap, as if the program had called the C library.
+void* host_malloc(std::size_t bytes) {
+  return g_current && g_current->process ? program_memory(bytes) : __libc_malloc(bytes);
+}
+
+void* host_new(std::size_t bytes, std::size_t alignment, bool throws) {
+  void* made = alignment <= kLeastAlignment ? host_malloc(bytes) : program_memory(bytes, alignment);
+  if (!made && throws) throw_for_program();
+  return made;
 }
 
 void* make(std::size_t bytes, std::size_t alignment) {
   if (current_thread()) return heap_allocate(bytes);
-  return with_huge_pages(
-      alignment ? ::operator new(bytes, std::align_val_t{alignment}) : ::operator new(bytes),
-      bytes);
+  return host_new(bytes, alignment, true);
 }
 
-void destroy(void* pointer, std::size_t alignment) {
+void destroy(void* pointer) {
   if (current_thread()) return heap_free(pointer);
   if (is_foreign(pointer)) return;
-  alignment ? ::operator delete(pointer, std::align_val_t{alignment}) : ::operator delete(pointer);
+  free(pointer);
 }
 
 }  // namespace
@@ -89,7 +92,7 @@ using namespace warploom;
 // Names as the linker makes them: the mangled ones are operator new and delete in their forms.
 extern "C" {
 void* __wrap_malloc(std::size_t bytes) {
-  return current_thread() ? heap_allocate(bytes) : with_huge_pages(std::malloc(bytes), bytes);
+  return current_thread() ? heap_allocate(bytes) : host_malloc(bytes);
 }
 void __wrap_free(void* pointer) {
   if (current_thread()) return heap_free(pointer);
@@ -97,11 +100,11 @@ void __wrap_free(void* pointer) {
 }
 void* __wrap__Znwm(std::size_t bytes) { return make(bytes, 0); }
 void* __wrap__Znam(std::size_t bytes) { return make(bytes, 0); }
-void* __wrap__ZnwmRKSt9nothrow_t(std::size_t bytes, const std::nothrow_t& tag) {
-  return current_thread() ? heap_allocate(bytes) : ::operator new(bytes, tag);
+void* __wrap__ZnwmRKSt9nothrow_t(std::size_t bytes, const std::nothrow_t&) {
+  return current_thread() ? heap_allocate(bytes) : host_new(bytes, 0, false);
 }
-void* __wrap__ZnamRKSt9nothrow_t(std::size_t bytes, const std::nothrow_t& tag) {
-  return current_thread() ? heap_allocate(bytes) : ::operator new[](bytes, tag);
+void* __wrap__ZnamRKSt9nothrow_t(std::size_t bytes, const std::nothrow_t&) {
+  return current_thread() ? heap_allocate(bytes) : host_new(bytes, 0, false);
 }
 void* __wrap__ZnwmSt11align_val_t(std::size_t bytes, std::size_t alignment) {
   return make(bytes, alignment);
@@ -109,20 +112,12 @@ void* __wrap__ZnwmSt11align_val_t(std::size_t bytes, std::size_t alignment) {
 void* __wrap__ZnamSt11align_val_t(std::size_t bytes, std::size_t alignment) {
   return make(bytes, alignment);
 }
-void __wrap__ZdlPv(void* pointer) { destroy(pointer, 0); }
-void __wrap__ZdaPv(void* pointer) { destroy(pointer, 0); }
-void __wrap__ZdlPvm(void* pointer, std::size_t) { destroy(pointer, 0); }
-void __wrap__ZdaPvm(void* pointer, std::size_t) { destroy(pointer, 0); }
-void __wrap__ZdlPvSt11align_val_t(void* pointer, std::size_t alignment) {
-  destroy(pointer, alignment);
-}
-void __wrap__ZdaPvSt11align_val_t(void* pointer, std::size_t alignment) {
-  destroy(pointer, alignment);
-}
-void __wrap__ZdlPvmSt11align_val_t(void* pointer, std::size_t, std::size_t alignment) {
-  destroy(pointer, alignment);
-}
-void __wrap__ZdaPvmSt11align_val_t(void* pointer, std::size_t, std::size_t alignment) {
-  destroy(pointer, alignment);
-}
+void __wrap__ZdlPv(void* pointer) { destroy(pointer); }
+void __wrap__ZdaPv(void* pointer) { destroy(pointer); }
+void __wrap__ZdlPvm(void* pointer, std::size_t) { destroy(pointer); }
+void __wrap__ZdaPvm(void* pointer, std::size_t) { destroy(pointer); }
+void __wrap__ZdlPvSt11align_val_t(void* pointer, std::size_t) { destroy(pointer); }
+void __wrap__ZdaPvSt11align_val_t(void* pointer, std::size_t) { destroy(pointer); }
+void __wrap__ZdlPvmSt11align_val_t(void* pointer, std::size_t, std::size_t) { destroy(pointer); }
+void __wrap__ZdaPvmSt11align_val_t(void* pointer, std::size_t, std::size_t) { destroy(pointer); }
 }

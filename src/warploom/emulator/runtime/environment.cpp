@@ -1,11 +1,14 @@
 // What a launcher and the system would tell each process about itself.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
-#include <map>
 #include <string>
+#include <vector>
 
+#include "report.h"
 #include "world.h"
 
 namespace warploom {
@@ -20,14 +23,6 @@ const char* const kLocalRankNames[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALR
                                        "SLURM_LOCALID", "LOCAL_RANK"};
 const char* const kLocalRanksNames[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
                                         "LOCAL_WORLD_SIZE"};
-
-template <std::size_t N>
-bool is_one_of(const char* name, const char* const (&names)[N]) {
-  for (const char* known : names) {
-    if (std::strcmp(name, known) == 0) return true;
-  }
-  return false;
-}
 
 // Of the processes on the running one's machine, how many there are and which it is.
 struct Neighbours {
@@ -44,32 +39,57 @@ Neighbours neighbours() {
   return found;
 }
 
-char* number(int value) {
-  static std::map<int, std::string> texts;  // the caller may keep what it gets
-  return texts.try_emplace(value, std::to_string(value)).first->second.data();
+// Is `entry` the variable `name`?
+bool is_variable(const char* entry, const char* name) {
+  const std::size_t length = std::strlen(name);
+  return std::strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+template <std::size_t N>
+bool is_one_of(const char* entry, const char* const (&names)[N]) {
+  return std::ranges::any_of(names, [&](const char* name) { return is_variable(entry, name); });
+}
+
+bool launchers_own(const char* entry) {
+  return is_one_of(entry, kRankNames) || is_one_of(entry, kRanksNames) ||
+         is_one_of(entry, kLocalRankNames) || is_one_of(entry, kLocalRanksNames);
+}
+
+template <std::size_t N>
+void add(std::vector<std::string>& entries, const char* const (&names)[N], int value) {
+  for (const char* name : names) entries.push_back(format("%s=%d", name, value));
 }
 
 }  // namespace
 
-}  // namespace warploom
+// As the job was started.
+static char** const g_first_environment = environ;
 
-// Takes the place of the C library's in the program, which is one of many in this process.
-extern "C" char* getenv(const char* name) noexcept {
-  using namespace warploom;
-  if (g_current && g_current->process && !g_config.single_process) {
-    if (is_one_of(name, kRankNames)) return number(g_current->process->rank);
-    if (is_one_of(name, kRanksNames)) return number(static_cast<int>(g_processes.size()));
-    if (is_one_of(name, kLocalRankNames)) return number(neighbours().rank);
-    if (is_one_of(name, kLocalRanksNames)) return number(neighbours().count);
+// In one block, which the process may change and keeps to its end.
+void create_environment(Process& process) {
+  std::vector<std::string> entries;
+  for (char** entry = g_first_environment; entry && *entry; entry++) {
+    if (g_config.single_process || !launchers_own(*entry)) entries.emplace_back(*entry);
   }
-  const std::size_t length = std::strlen(name);
-  for (char** entry = environ; entry && *entry; entry++) {
-    if (std::strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') {
-      return *entry + length + 1;
-    }
+  if (!g_config.single_process) {
+    add(entries, kRankNames, process.rank);
+    add(entries, kRanksNames, static_cast<int>(g_processes.size()));
+    add(entries, kLocalRankNames, neighbours().rank);
+    add(entries, kLocalRanksNames, neighbours().count);
   }
-  return nullptr;
+  std::size_t bytes = (entries.size() + 1) * sizeof(char*);
+  for (const std::string& entry : entries) bytes += entry.size() + 1;
+  auto* pointers = static_cast<char**>(std::calloc(bytes, 1));
+  char* text = reinterpret_cast<char*>(pointers + entries.size() + 1);
+  for (std::size_t i = 0; i < entries.size(); i++) {
+    pointers[i] = text;
+    std::memcpy(text, entries[i].c_str(), entries[i].size() + 1);
+    text += entries[i].size() + 1;
+  }
+  environ = pointers;
 }
+
+}  // namespace warploom
 
 // The emulated machine's name: programs count the ranks that share one by it.
 extern "C" int gethostname(char* name, std::size_t length) noexcept {

@@ -6,6 +6,7 @@
 
 #include "kernel.h"
 #include "report.h"
+#include "spoil.h"
 #include "stale.h"
 
 namespace warploom {
@@ -56,6 +57,7 @@ void remember_store(const Record& before, const Actor& actor, unsigned mask, con
 
 void settle_stores() {
   put_newest_back();
+  if (g_spoiling) settle_spoiled();
   std::vector<Store> stores;
   stores.swap(g_stores);
   g_stores_pending = false;

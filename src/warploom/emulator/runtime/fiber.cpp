@@ -1,11 +1,13 @@
 #include "fiber.h"
 
 #include <cxxabi.h>
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "kernel.h"
@@ -269,7 +271,22 @@ Fiber* create_block_fiber(Block& block) {
   return fiber;
 }
 
-void** const g_exceptions = reinterpret_cast<void**>(abi::__cxa_get_globals());
+static void* g_no_exceptions[2] = {};
+static void (*g_throw_bad_alloc)() = nullptr;
+void** g_exceptions = g_no_exceptions;
+
+void find_exceptions(void* handle) {
+  using Globals = abi::__cxa_eh_globals* (*)();
+  const auto find = reinterpret_cast<Globals>(dlsym(handle, "__cxa_get_globals"));
+  // A program that has none of its own shares the runtime's library, if it has exceptions at all.
+  g_exceptions = reinterpret_cast<void**>(find ? find() : abi::__cxa_get_globals());
+  g_throw_bad_alloc = reinterpret_cast<void (*)()>(dlsym(handle, "_ZSt17__throw_bad_allocv"));
+}
+
+void throw_for_program() {
+  if (g_throw_bad_alloc) g_throw_bad_alloc();
+  throw std::bad_alloc();
+}
 
 void resume(Fiber* fiber) {
   enter(fiber);

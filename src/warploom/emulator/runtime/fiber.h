@@ -51,10 +51,10 @@ struct alignas(64) Fiber : Context {
   bool has_polled = false;             // `polled` means something
   bool in_exception = false;           // `exceptions` are to be put back
   int device = kNoDevice;              // whose memory it may touch without a second look
+  char* stack = nullptr;               // lowest address
   uint32_t kernel = 0;                 // the number of the one that it worked for last
   uint32_t futile = 0;                 // read-modify-writes of `polled` since one changed it
   const WaitReason* reason = nullptr;  // while it is Blocked
-  char* stack = nullptr;               // lowest address
   HostThread* host = nullptr;          // the host thread that it is, if any
   const void* polled = nullptr;        // last address that it read as a poll
   void* exceptions[2] = {};            // the C++ library's per-thread exception state
@@ -92,7 +92,11 @@ void switch_to_scheduler();   // fiber to scheduler
 void switch_to(Fiber* next);  // fiber to fiber
 extern Context g_scheduler;
 // The C++ library keeps the exceptions in flight per OS thread; ours are per fiber.
-extern void** const g_exceptions;
+extern void** g_exceptions;
+// From now on the C++ library is the one that the program at `handle` is linked to.
+void find_exceptions(void* handle);
+// Throws std::bad_alloc by that library.
+[[noreturn]] void throw_for_program();
 // Makes `next` the running fiber: what is left to do is to load its context.
 inline void hand_over(Fiber* next);
 // Stacks of many threads do not fit into the first cache: that of the next one is fetched early.
@@ -107,6 +111,12 @@ constexpr uintptr_t kGpuStacks = 0x080000000000;
 constexpr std::size_t kGpuStacksBytes = std::size_t{2} << 40;
 inline bool in_gpu_stack(const void* address) {
   return reinterpret_cast<uintptr_t>(address) - kGpuStacks < kGpuStacksBytes;
+}
+
+// Is it the stack of the running fiber, a GPU thread?
+inline bool in_own_stack(const void* address) {
+  return reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(g_current->stack) <
+         kGpuStackBytes;
 }
 
 [[gnu::always_inline]] inline void leave(Fiber* fiber) {

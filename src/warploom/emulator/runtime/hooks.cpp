@@ -6,10 +6,12 @@
 #include "host_copies.h"
 #include "kernel.h"
 #include "memory.h"
+#include "own_memory.h"
 #include "polling.h"
 #include "quick_access.h"
 #include "race.h"
 #include "report.h"
+#include "spoil.h"
 #include "stale.h"
 #include "stats.h"
 #include "timing.h"
@@ -31,10 +33,12 @@ int g_host_accesses_left = kAccessesInTurn;
 void unshadowed_access(const void* p, std::size_t bytes, bool write) {
   const GpuThread* thread = g_current->gpu;
   if (!thread) {
-    if (host_copies_pending()) check_host_copies(p, bytes, write);
+    if (check_host_memory(p, bytes, write) && host_copies_pending()) {
+      check_host_copies(p, bytes, write);
+    }
     return;
   }
-  if (in_gpu_stack(p)) return;
+  if (in_own_stack(p)) return;
   check_access(p, bytes, write);
 }
 
@@ -54,11 +58,14 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
     unshadowed_access(p, bytes, write);
     return;
   }
+  if (g_spoiling) settle_spoiled();
   g_stats.accesses++;
   if (write) note_progress();
   GpuThread* thread = g_current->gpu;
   if (thread && g_timed) meter_access(p, bytes, write);
-  if (!check_access(p, bytes, write) || !g_config.race) return;
+  if (!check_access(p, bytes, write)) return;
+  if (g_spoiling) spoil_access(p, bytes, write, false);
+  if (!g_config.race) return;
   if (thread && variable) know_variable(reinterpret_cast<uintptr_t>(p));
   const uint32_t pc = program_offset(return_address);
   if (!write && may_be_fresh(reinterpret_cast<uintptr_t>(p))) note_fresh_read(p, bytes, pc);
@@ -79,9 +86,15 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
                   .hint = "a GPU traps there: round the offset, or use narrower elements"});
 }
 
-// Is it memory that host code may touch only as the rules of devices have it?
+// Is it more than memory of the host thread's own process, of which nothing can be said?
 HOT bool watched_on_host(const void* p) {
-  return in_arena(p) || g_host_watched.holds(reinterpret_cast<uintptr_t>(p));
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  return !g_host_view.owns(address) || g_host_watched.holds(address);
+}
+
+// Code of the program that runs without a thread of its own (a destructor of kernel arguments).
+[[gnu::noinline, gnu::cold]] void on_lost_access(const void* p, std::size_t bytes, bool write) {
+  if (!in_arena(p)) check_host_memory(p, bytes, write);
 }
 
 template <unsigned bytes, bool write>
@@ -145,7 +158,7 @@ template <unsigned bytes, bool write, bool aligned>
   uintptr_t distance = 0;
   if (!plainly_allowed(self, start, start + bytes, distance)) {
     g_stats.accesses--;
-    if (!in_gpu_stack(p)) on_other_access(p, bytes, write, return_address);
+    if (!in_own_stack(p)) on_other_access(p, bytes, write, return_address);
     return;
   }
   if (write) note_progress();
@@ -155,7 +168,7 @@ template <unsigned bytes, bool write, bool aligned>
 template <unsigned bytes, bool write, bool aligned>
 [[gnu::noinline]] void on_watched_access(const void* p, const void* return_address) {
   if (!g_current) [[unlikely]]
-    return;
+    return on_lost_access(p, bytes, write);
   if (g_current->gpu) {
     on_thread_access<bytes, write, aligned>(p, return_address);
   } else {
@@ -168,7 +181,7 @@ template <unsigned bytes, bool write, bool aligned>
 [[gnu::noinline]] void on_checked_access(const void* p, const void* return_address) {
   const auto start = reinterpret_cast<uintptr_t>(p);
   if (--g_accesses_left > 0 && !(aligned && start % bytes) && !g_stores_pending) [[likely]] {
-    if (in_gpu_stack(p)) {
+    if (in_own_stack(p)) {
       g_stats.accesses--;
       return;
     }
@@ -201,6 +214,7 @@ HOT void on_access(const void* p) {
     on_checked_access<bytes, write, aligned>(p, RETURN_ADDRESS);
     return;
   } else if (device == kNoThread && !watched_on_host(p)) {
+    g_host_work++;
     // Who only writes waits for nobody.
     if (write) return;
     if (g_host_accesses_left > 1) {
@@ -242,14 +256,14 @@ bool on_words(const void* p, std::size_t bytes, const void* return_address) {
 template <bool write>
 void on_range(const void* p, std::size_t bytes, const void* return_address) {
   Fiber* self = g_current;
-  if (!self) return;
+  if (!self) return on_lost_access(p, bytes, write);
   int& left = self->gpu ? g_accesses_left : g_host_accesses_left;
   if (--left <= 0) spend_budget();
   if (self->gpu) {
     if (on_words<write>(p, bytes, return_address)) return;
     g_stats.accesses--;  // counted below
-    if (in_gpu_stack(p)) return;
-  } else if (!watched_on_host(p)) {
+    if (in_own_stack(p)) return;
+  } else if (!watched_on_host(p) && !watched_on_host(static_cast<const char*>(p) + bytes - 1)) {
     return;
   }
   on_other_access(p, bytes, write, return_address);
@@ -261,8 +275,14 @@ void require_aligned(const void* p, unsigned bytes, bool write) {
 
 // Volatile accesses are relaxed and of system scope, as CUDA documents them.
 HOT void on_volatile(const void* p, unsigned bytes, bool write) {
-  if (!in_arena(p) && !(g_current && find_variable(p))) return;
-  strong_access({p, bytes, !write, write, Order::Relaxed, Scope::System}, true, RETURN_ADDRESS);
+  if (in_arena(p) || (g_current && find_variable(p))) {
+    strong_access({p, bytes, !write, write, Order::Relaxed, Scope::System}, true, RETURN_ADDRESS);
+  } else if (!g_current) {
+    on_lost_access(p, bytes, write);
+  } else if (g_current->gpu ? !in_own_stack(p)
+                            : !g_host_view.owns(reinterpret_cast<uintptr_t>(p))) {
+    unshadowed_access(p, bytes, write);
+  }
 }
 
 }  // namespace

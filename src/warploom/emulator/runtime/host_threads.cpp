@@ -14,14 +14,14 @@
 
 namespace warploom {
 
-namespace {
-
 struct Started {
   void* result = nullptr;
   bool ended = false;
   Clock clock;  // what the thread did
   WaitQueue joiners;
 };
+
+namespace {
 
 struct Mutex {
   const Fiber* owner = nullptr;
@@ -100,8 +100,9 @@ void signal(pthread_cond_t* handle, bool all) {
   condition.waiters.notify_all();
 }
 
-void start(Started& thread, void* (*function)(void*), void* argument) {
-  thread.result = function(argument);
+void end(Started& thread, void* result) {
+  end_thread_data(current_host().state);
+  thread.result = result;
   thread.clock = release_clock();
   thread.ended = true;
   thread.joiners.notify_all();
@@ -120,9 +121,9 @@ int pthread_create(pthread_t* out, const pthread_attr_t*, void* (*function)(void
   HostThread& creator = current_host();
   auto* thread = new Started;
   const int device = g_config.single_process ? 0 : creator.process->rank;
-  HostThread& made = add_host_thread(*creator.process, device, [thread, function, argument] {
-    start(*thread, function, argument);
-  });
+  HostThread& made = add_host_thread(
+      *creator.process, device, [thread, function, argument] { end(*thread, function(argument)); });
+  made.started = thread;
   made.clock = release_clock();
   *out = reinterpret_cast<pthread_t>(thread);
   return 0;
@@ -137,6 +138,46 @@ int pthread_join(pthread_t handle, void** result) {
 }
 
 int pthread_detach(pthread_t) { return 0; }
+
+pthread_t pthread_self() noexcept {
+  if (!running_program()) return 0;
+  HostThread& thread = current_host();
+  if (!thread.started) thread.started = new Started;  // of main
+  return reinterpret_cast<pthread_t>(thread.started);
+}
+
+// The frames of the thread are left as they are: nothing of them is unwound.
+[[noreturn]] void pthread_exit(void* result) {
+  HostThread& thread = current_host();
+  const bool is_main = &thread == thread.process->threads.front().get();
+  (void)pthread_self();
+  end(*thread.started, result);
+  // The process goes on until the last thread has ended.
+  for (const auto& other : thread.process->threads) {
+    if (is_main && other.get() != &thread && other->started) {
+      pthread_join(reinterpret_cast<pthread_t>(other->started), nullptr);
+    }
+  }
+  if (is_main) end_process(0);
+  thread.fiber->state = FiberState::Done;
+  switch_to_scheduler();
+  __builtin_unreachable();
+}
+
+int pthread_once(pthread_once_t* control, void (*function)()) {
+  constexpr int kRunning = 1, kDone = 2;  // as the C library has them
+  while (*control == kRunning) yield_current();
+  if (*control == kDone) return 0;
+  *control = kRunning;
+  try {
+    function();
+  } catch (...) {
+    *control = PTHREAD_ONCE_INIT;
+    throw;
+  }
+  *control = kDone;
+  return 0;
+}
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   return running_program() ? lock(mutex) : 0;

@@ -11,10 +11,12 @@
 
 #include "confine.h"
 #include "crash.h"
+#include "iterations.h"
 #include "memory.h"
 #include "race.h"
 #include "report.h"
 #include "scheduler.h"
+#include "spoil.h"
 #include "stats.h"
 #include "timing.h"
 #include "trace.h"
@@ -99,6 +101,10 @@ bool set_option(const std::string& key, const std::string& value) {
     c.time_limit = std::strtod(value.c_str(), nullptr);
   } else if (key == "trace") {
     c.trace = static_cast<std::size_t>(number());
+  } else if (key == "spoil") {
+    return configure_spoil(value);
+  } else if (key == "poison") {
+    configure_poison(static_cast<unsigned>(number()));
   } else if (key == "timed") {
     g_timed = integer() != 0;
   } else if (key.starts_with("machine.")) {

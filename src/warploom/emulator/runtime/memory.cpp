@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "fresh.h"
+#include "iterations.h"
 #include "kernel.h"
 #include "memory_arena.h"
 #include "multimem.h"
+#include "own_memory.h"
 #include "race.h"
 #include "report.h"
 #include "stats.h"
@@ -230,7 +232,13 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
       return check_shared(p, bytes, write, thread);
     case Space::None: {
       if (nccl::in_multimem(p)) nccl::refuse_plain_access(p, write);
-      if (in_gpu_stack(p) || is_closure(p) || program_owns(p) || is_registered(p)) return false;
+      if (is_closure(p) || program_owns(p) || is_registered(p)) return false;
+      if (const Whose whose = owner_of_host(p, bytes, write);
+          whose != Whose::Own && whose != Whose::Nobody) {
+        check_host_memory(p, bytes, write);
+        return false;
+      }
+      if (in_own_stack(p)) return false;
       report_finding(
           {.kind = "device_dereference_host",
            .message = format("device code %ss ordinary host memory at %p", verb(write), p),
@@ -254,6 +262,7 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
     return false;
   }
   if (allocation->device >= 0 && allocation->device != device) {
+    if (g_poisoning) note_communication();
     g_stats.peer_bytes += bytes;
     if (write) {
       thread.stored_to = allocation->device;
@@ -307,6 +316,16 @@ Allocation* find_allocation(const void* p) {
   Allocation* found = arena ? find_in(*arena, address) : nullptr;
   if (found && found->live) {
     known = {found->start, found->bytes, found, found->device};
+  }
+  return found;
+}
+
+std::vector<const Allocation*> live_device_allocations() {
+  std::vector<const Allocation*> found;
+  for (const Arena& arena : g_device_arenas) {
+    for (const auto& [start, allocation] : arena.allocations) {
+      if (allocation.live) found.push_back(&allocation);
+    }
   }
   return found;
 }

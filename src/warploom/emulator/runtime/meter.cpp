@@ -358,9 +358,13 @@ void settle_work() {
   finish_path(*g_current, *g_current->gpu->block->meter);
 }
 
-// Operations of device code, as the rewriter counted them in its text.
+// Operations of the program, as the rewriter counted them in its text.
 void count_operations(unsigned operations) {
-  if (!g_timed || !g_current || !g_current->gpu) return;
+  if (!g_timed || !g_current) return;
+  if (!g_current->gpu) {
+    g_host_work += operations;
+    return;
+  }
   use_loads(*g_current);
   work(*g_current, *g_current->gpu->block->meter, operations);
 }

@@ -7,6 +7,7 @@
 #include "host_copies.h"
 #include "memory.h"
 #include "mpi_objects.h"
+#include "spoil.h"
 #include "stats.h"
 
 namespace warploom::mpi {
@@ -193,6 +194,12 @@ void combine(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op, const
     default:
       return combine_pairs(into, from, type, op, what);
   }
+}
+
+void spoil_sent(const Place& place, Bytes& data) {
+  if (!g_spoiling || place.type == MPI_DATATYPE_NULL || place.comm->size() == 1) return;
+  const unsigned width = place.type == MPI_FLOAT ? 4 : place.type == MPI_DOUBLE ? 8 : 0;
+  spoil_message(data.data(), data.size(), current_host().device, width);
 }
 
 Bytes read_buffer(const void* p, std::size_t bytes, const char* what) {

@@ -36,6 +36,7 @@ std::shared_ptr<Message> post_send(const Place& place, Bytes data, int destinati
   message->source = place.rank;
   message->destination = destination;
   message->tag = tag;
+  if (destination != place.rank) spoil_sent(place, data);
   message->data = std::move(data);
   message->elements = elements_of(place.type);
   message->clock = release_clock();

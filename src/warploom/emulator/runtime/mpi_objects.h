@@ -100,6 +100,9 @@ void write_buffer(void* p, const char* data, std::size_t bytes, const char* what
 Bytes gather_elements(const void* p, int count, MPI_Datatype type, const char* what);
 void scatter_elements(void* p, const Bytes& data, MPI_Datatype type, const char* what);
 
+// What others get of the running process's data, in a spoil run (spoil.h).
+void spoil_sent(const Place& place, Bytes& data);
+
 std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string details,
                               Bytes data);
 // Waits for the ranks that `needs` names (all of them if it is empty), and takes their order over.

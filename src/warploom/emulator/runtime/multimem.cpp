@@ -11,6 +11,7 @@
 #include "network.h"
 #include "polling.h"
 #include "race.h"
+#include "spoil.h"
 #include "stats.h"
 
 namespace warploom::nccl {
@@ -269,9 +270,43 @@ namespace warploom::multimem {
 
 using namespace warploom::nccl;
 
+namespace {
+
+using Copies = std::vector<std::vector<char>>;
+
+int device_here() {
+  const GpuThread* thread = current_thread();
+  return thread ? thread->block->kernel->device : -1;
+}
+
+// The members' values as they arrive here: `kept` holds those of other devices.
+std::vector<char*> as_received(std::vector<char*> members, unsigned bytes, Copies& kept) {
+  for (char*& p : members) {
+    const int owner = device_of(p);
+    if (owner == device_here()) continue;
+    kept.emplace_back(p, p + bytes);
+    spoil(kept.back().data(), bytes, owner);
+    p = kept.back().data();
+  }
+  return members;
+}
+
+// What the running thread sends, as it arrives at `to`.
+std::vector<char> as_sent(const void* in, unsigned bytes, const char* to) {
+  const char* start = static_cast<const char*>(in);
+  std::vector<char> data(start, start + bytes);
+  if (g_spoiling && device_of(to) != device_here()) spoil(data.data(), bytes, device_here());
+  return data;
+}
+
+}  // namespace
+
 void load_reduce(const Access& access, const void* address, unsigned bytes, void* out) {
-  const std::vector<char*> members = places(address, bytes, "multimem.ld_reduce");
+  std::vector<char*> members = places(address, bytes, "multimem.ld_reduce");
+  const SpoilByHand by_hand;
   enter(access, members, bytes, true, false);
+  Copies altered;
+  if (g_spoiling) members = as_received(members, bytes, altered);
   if (access.wide && access.change == Change::Add) return sum_wide(access, members, bytes, out);
   std::memcpy(out, members.front(), bytes);
   for (std::size_t i = 1; i < members.size(); i++) {
@@ -281,15 +316,17 @@ void load_reduce(const Access& access, const void* address, unsigned bytes, void
 
 void store(const Access& access, void* address, unsigned bytes, const void* in) {
   const std::vector<char*> members = places(address, bytes, "multimem.st");
+  const SpoilByHand by_hand;
   enter(access, members, bytes, false, true);
-  for (char* p : members) std::memcpy(p, in, bytes);
+  for (char* p : members) std::memcpy(p, as_sent(in, bytes, p).data(), bytes);
   atomic_changed();
 }
 
 void reduce(const Access& access, void* address, unsigned bytes, const void* in) {
   const std::vector<char*> members = places(address, bytes, "multimem.red");
+  const SpoilByHand by_hand;
   enter(access, members, bytes, true, true);
-  for (char* p : members) combine_vector(access, p, in, bytes);
+  for (char* p : members) combine_vector(access, p, as_sent(in, bytes, p).data(), bytes);
   atomic_changed();
 }
 

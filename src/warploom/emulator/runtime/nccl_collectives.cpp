@@ -1,4 +1,5 @@
 #include "nccl_collectives.h"
+#include "iterations.h"
 
 #include <algorithm>
 #include <cstring>
@@ -316,6 +317,7 @@ StartFunction start_of(const std::shared_ptr<Batch>& batch, const std::shared_pt
     for (auto& task : batch->tasks) {
       task->started = true;
       check_buffers(*task);
+      if (g_poisoning) note_communication();
       g_stats.host_calls++;
       g_stats.host_bytes += foreign_bytes(*task);
     }

@@ -5,6 +5,7 @@
 #include "fresh.h"
 #include "memory.h"
 #include "nccl_collectives.h"
+#include "spoil.h"
 #include "timing.h"
 #include "transport_time.h"
 
@@ -51,16 +52,37 @@ std::vector<ReduceOp> operations(const Members& members) {
   return ops;
 }
 
+// Data of a task as it arrives elsewhere.
+Bytes as_received(const Task& from, std::size_t offset, std::size_t bytes) {
+  Bytes data(from.send + offset, from.send + offset + bytes);
+  spoil(data.data(), data.size(), from.comm->device);
+  return data;
+}
+
 Bytes reduced(const Members& members, std::size_t offset) {
   std::vector<const char*> inputs;
-  for (const Task* task : members) inputs.push_back(task->send + offset);
+  std::vector<Bytes> altered;  // of all members alike: all get the same sum
+  for (const Task* task : members) {
+    if (g_spoiling && members.size() > 1) {
+      altered.push_back(as_received(*task, offset, task->bytes()));
+      inputs.push_back(altered.back().data());
+    } else {
+      inputs.push_back(task->send + offset);
+    }
+  }
   Bytes out(members[0]->bytes());
   reduce(out.data(), inputs, members[0]->count, members[0]->type, operations(members));
   return out;
 }
 
-void append(Bytes& out, const char* from, std::size_t bytes) {
-  out.insert(out.end(), from, from + bytes);
+// What rank `to` gets of another rank's data, or of its own.
+void append(Bytes& out, const Task& from, std::size_t offset, std::size_t bytes, std::size_t to) {
+  if (g_spoiling && static_cast<std::size_t>(from.comm->rank) != to) {
+    const Bytes data = as_received(from, offset, bytes);
+    out.insert(out.end(), data.begin(), data.end());
+    return;
+  }
+  out.insert(out.end(), from.send + offset, from.send + offset + bytes);
 }
 
 std::vector<Output> compute_reduction(const Members& members) {
@@ -87,14 +109,14 @@ Bytes moved(const Members& members, std::size_t r) {
   Bytes data;
   switch (any.call) {
     case Call::Broadcast:
-      append(data, members[static_cast<std::size_t>(any.root)]->send, block);
+      append(data, *members[static_cast<std::size_t>(any.root)], 0, block, r);
       break;
     case Call::Scatter:
-      append(data, members[static_cast<std::size_t>(any.root)]->send + r * block, block);
+      append(data, *members[static_cast<std::size_t>(any.root)], r * block, block, r);
       break;
     default: {  // a block from each rank: the same one for all, or one for each
       const std::size_t offset = any.call == Call::AlltoAll ? r * block : 0;
-      for (const Task* from : members) append(data, from->send + offset, block);
+      for (const Task* from : members) append(data, *from, offset, block, r);
       break;
     }
   }
@@ -103,7 +125,7 @@ Bytes moved(const Members& members, std::size_t r) {
 
 std::vector<Output> compute_move(const Members& members) {
   const Call call = members[0]->call;
-  const bool same_for_all = call != Call::Scatter && call != Call::AlltoAll;
+  const bool same_for_all = !g_spoiling && call != Call::Scatter && call != Call::AlltoAll;
   std::shared_ptr<const Bytes> data;
   std::vector<Output> out;
   for (std::size_t r = 0; r < members.size(); r++) {
@@ -186,6 +208,9 @@ void transfer(Task& send, Task& receive) {
   access_write(actor_of(to), receive.recv, receive.bytes());
   if (send.count && readable({&send}) && readable({&receive})) {
     std::memmove(receive.recv, send.send, send.bytes());
+    if (send.comm->device != receive.comm->device) {
+      spoil(receive.recv, send.bytes(), send.comm->device);
+    }
   }
   to.clock.join(from.clock);
   if (g_timed) price_pair(send, receive);

@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "nccl_collectives.h"
 #include "network.h"
+#include "spoil.h"
 
 namespace warploom::nccl {
 
@@ -153,6 +154,7 @@ void start_one_sided(Task& task) {
     if (check_range(task.recv, task.bytes(), "ncclPutSignal", task.where) &&
         check_range(task.send, task.bytes(), "ncclPutSignal", task.where)) {
       std::memmove(task.recv, task.send, task.bytes());
+      if (task.root != task.comm->rank) spoil(task.recv, task.bytes(), task.comm->device);
     }
   }
   send_signal(task);

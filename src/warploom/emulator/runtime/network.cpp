@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "iterations.h"
 #include "memory.h"
+#include "spoil.h"
 #include "stats.h"
 #include "timing.h"
 #include "transport_time.h"
@@ -87,6 +89,11 @@ void land(Transfer& t) {
   if (t.destination_window) t.destination_window->in_use--;
   if (t.destination && !t.staged.empty() &&
       memory_alive(t, t.destination_window, t.destination, "destination")) {
+    if (g_spoiling && t.channel->source != t.channel->peer) {
+      const int from = t.channel->get ? t.channel->peer : t.channel->source;
+      const auto& members = t.channel->set->clique->members;
+      spoil(t.staged.data(), t.staged.size(), members[static_cast<std::size_t>(from)]->device);
+    }
     std::memcpy(t.destination, t.staged.data(), t.staged.size());
   }
   t.staged = {};
@@ -254,7 +261,10 @@ void send(std::shared_ptr<Transfer> transfer) {
   Transfer& t = *transfer;
   Channel& channel = *t.channel;
   g_stats.puts++;
-  if (channel.source != channel.peer) g_stats.put_bytes += t.bytes;
+  if (channel.source != channel.peer) {
+    if (g_poisoning) note_communication();
+    g_stats.put_bytes += t.bytes;
+  }
   channel.pending.push_back(transfer);
   if (t.source_window && !t.read) t.source_window->in_use++;
   if (t.destination_window) t.destination_window->in_use++;

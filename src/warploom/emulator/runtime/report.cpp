@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host_suspects.h"
+#include "iterations.h"
 #include "kernel.h"
 #include "learnt.h"
 #include "stats.h"
@@ -175,10 +176,10 @@ void finish_run(const char* state) {
              "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
              "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
              "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
-             "\"learners\":%zu,\"seconds\":%.6f}}",
+             "\"learners\":%zu,\"seconds\":%.6f%s}}",
              state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes,
              s.peer_bytes, s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
-             most_learners(), seconds_since_start()));
+             most_learners(), seconds_since_start(), iteration_stats().c_str()));
   // No destructors of the program run after the verdict.
   syscall(SYS_exit_group, 0);
   __builtin_unreachable();

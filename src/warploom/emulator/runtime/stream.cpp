@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include "graph.h"
 #include "known_to_all.h"
@@ -148,6 +149,8 @@ bool report_destroyed(bool destroyed, const char* what) {
 
 std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
                                   std::function<void(StreamOp&)> start) {
+  price_host_work(kind == OpKind::Kernel || kind == OpKind::Collective ||
+                  std::string_view(name) == "cudaEventRecord");
   host_call(host_cost(kind, name));
   auto op = std::make_shared<StreamOp>();
   op->issued_at = time_now();

@@ -14,6 +14,7 @@
 namespace warploom {
 
 bool g_timed = false;
+unsigned long long g_host_work = 0;
 Machine g_machine;
 
 bool set_machine(const std::string& name, double value) {
@@ -131,6 +132,15 @@ void host_call(double nanoseconds) {
   if (!g_timed || !g_current || !g_current->host) return;
   take_turn();
   g_current->time += nanoseconds;
+}
+
+void price_host_work(bool begins) {
+  if (!g_timed || !g_current || !g_current->host) return;
+  constexpr double kWorkNs = 0.25;  // an estimate: a core does about four a nanosecond
+  HostThread& host = *g_current->host;
+  if (host.working) g_current->time += static_cast<double>(host.work + g_host_work) * kWorkNs;
+  host.work = g_host_work = 0;
+  host.working |= begins;
 }
 
 bool timed_poll() {

@@ -29,6 +29,12 @@ void reach(double time, double began);
 void take_turn();
 // The same for host calls that cost `nanoseconds`.
 void host_call(double nanoseconds);
+// Accesses and operations of the running host thread since it went on.
+extern unsigned long long g_host_work;
+// It queues work: what it computed since it last did so has taken time. What it does before its
+// first kernel, collective or event is set-up, and what comes after its last call is no part of
+// what is timed.
+void price_host_work(bool begins);
 // A step of a loop that waits. False: nothing else is to come, so time does not pass by itself.
 bool timed_poll();
 // The code inside runs at another time than time_now(): the end of what it ends.

@@ -18,7 +18,41 @@
 namespace warploom {
 
 namespace {
+
 double g_slept = 0;
+
+// One of 2^20 values for each seed, evenly from 0 to 1.
+double drawn(uint64_t salt) {
+  uint64_t z = g_config.seed * 0x9E3779B97F4A7C15 + salt;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return static_cast<double>(z >> 44) / (1 << 20);
+}
+
+// A loop that only reads clocks is there to pass time: its steps become longer.
+void pass_step() {
+  static unsigned long long accesses = 0;
+  static double step = 1;
+  step = accesses == accesses_made() ? std::min(step * 1.125, 1e6) : 1;
+  accesses = accesses_made();
+  g_slept += step;
+}
+
+}  // namespace
+
+double shown_span(double nanoseconds) {
+  static const double pace = g_config.seed == 0 ? 1 : 0.9 + 0.2 * drawn(1);
+  return nanoseconds * pace;
+}
+
+double shown_ns(double nanoseconds) {
+  static const double start = g_config.seed == 0 ? 0 : 1e12 * drawn(2);
+  return start + shown_span(nanoseconds);
+}
+
+double host_clock_ns() {
+  if (!g_timed) pass_step();
+  return shown_ns(virtual_ns());
 }
 
 double virtual_ns() {
@@ -37,23 +71,19 @@ void pass_time(double nanoseconds) {
   if (g_current) poll_current();
 }
 
-// A loop that only reads the clock is there to pass time: its steps become longer.
 long long device_clock() {
   if (g_timed) {
     settle_work();
     advance(g_machine.op_latency_cycles / g_machine.clock_ghz);
-    return static_cast<long long>(time_now() * g_machine.clock_ghz);
+    return static_cast<long long>(shown_ns(time_now()) * g_machine.clock_ghz);
   }
-  static unsigned long long accesses = 0;
-  static double step = 1;
-  step = accesses == accesses_made() ? std::min(step * 1.125, 1e6) : 1;
-  accesses = accesses_made();
-  g_slept += step;
-  return static_cast<long long>(virtual_ns());
+  pass_step();
+  return static_cast<long long>(shown_ns(virtual_ns()));
 }
 unsigned long long global_timer() {
   const long long cycles = device_clock();
-  return static_cast<unsigned long long>(g_timed ? time_now() : static_cast<double>(cycles));
+  return static_cast<unsigned long long>(g_timed ? shown_ns(time_now())
+                                                 : static_cast<double>(cycles));
 }
 
 }  // namespace warploom
@@ -68,12 +98,10 @@ static constexpr time_t kEpoch = 1735689600;
 
 // The program's sleeps must not stop the whole machine.
 extern "C" {
-// In a timed run the program's clocks (std::chrono's among them) show its modelled time.
+// The program's clocks (std::chrono's among them) show the time inside of the emulated machine.
 int clock_gettime(clockid_t id, timespec* now) noexcept {
-  if (!warploom::g_timed || !warploom::g_current) {
-    return static_cast<int>(syscall(SYS_clock_gettime, id, now));
-  }
-  const auto nanoseconds = static_cast<long long>(warploom::time_now());
+  if (!warploom::g_current) return static_cast<int>(syscall(SYS_clock_gettime, id, now));
+  const auto nanoseconds = static_cast<long long>(warploom::host_clock_ns());
   *now = {kEpoch + nanoseconds / 1000000000, nanoseconds % 1000000000};
   return 0;
 }

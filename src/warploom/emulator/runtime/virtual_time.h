@@ -5,6 +5,12 @@ namespace warploom {
 
 // Nanoseconds of emulated time. It orders events; it does not predict a real machine.
 double virtual_ns();
+// What the program's clocks show: they begin at a moment of the run's own and go at a pace of their
+// own, so that nothing can tell runs apart by them. With seed 0 they show the time as it is.
+double shown_ns(double nanoseconds);
+double shown_span(double nanoseconds);  // of a difference between two times
+// A host clock that is read: a loop that only does that is there to pass time.
+double host_clock_ns();
 // Somebody waits a while: time moves, and others run.
 void pass_time(double nanoseconds);
 

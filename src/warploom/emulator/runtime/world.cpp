@@ -13,7 +13,10 @@
 #include "kernel.h"
 #include "memory.h"
 #include "nccl_checks.h"
+#include "own_memory.h"
+#include "process_heap.h"
 #include "report.h"
+#include "spoil.h"
 #include "stats.h"
 #include "stream.h"
 #include "timing.h"
@@ -48,9 +51,7 @@ int copy_program(const char* path) {
   return copy;
 }
 
-void find_extent(Process& process) {
-  link_map* map = nullptr;
-  dlinfo(process.handle, RTLD_DI_LINKMAP, &map);
+void find_extent(Process& process, const link_map* map) {
   process.base = map->l_addr;
   struct Search {
     uintptr_t base, end;
@@ -70,22 +71,36 @@ void find_extent(Process& process) {
   process.end = search.end;
 }
 
+void* load(int copy) {
+  g_loading = true;
+  void* handle = dlopen(format("/proc/self/fd/%d", copy).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) fail_to_load(dlerror());
+  if (g_loading) fail_to_load("it has not been built for this runtime");
+  return handle;
+}
+
+// The arguments are memory of the process, as all that its program may change.
+char** own_arguments(int argc, char** argv) {
+  const auto count = static_cast<std::size_t>(argc);
+  auto** words = static_cast<char**>(program_memory((count + 1) * sizeof(char*)));
+  for (std::size_t i = 0; i < count; i++) {
+    const std::size_t bytes = std::strlen(argv[i]) + 1;
+    words[i] = static_cast<char*>(std::memcpy(program_memory(bytes), argv[i], bytes));
+  }
+  words[count] = nullptr;
+  return words;
+}
+
 void process_main(Process& process, const char* path, int argc, char** argv) {
+  create_environment(process);
   // The copy is loaded on the rank's own fiber: static constructors belong to the rank.
   const int copy = copy_program(path);
-  process.handle = dlopen(format("/proc/self/fd/%d", copy).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!process.handle) fail_to_load(dlerror());
+  process.handle = load(copy);
   // The copy stays open: the loader takes two files of one name for the same, and a closed
   // descriptor's number, which is the name, would serve the next rank.
-  find_extent(process);
   auto entry = reinterpret_cast<MainFunction>(dlsym(process.handle, "warploom_main"));
   if (!entry) fail_to_load("it has no main");
-  // The program may change its arguments: each rank has its own.
-  std::vector<std::string> words(argv, argv + argc);
-  std::vector<char*> pointers;
-  for (auto& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  end_process(entry(argc, pointers.data()));
+  end_process(entry(argc, own_arguments(argc, argv)));
 }
 
 HostThread& add_thread(Process& process, int device, std::function<void()> entry) {
@@ -122,6 +137,8 @@ void create_world(const char* path, int argc, char** argv) {
     g_devices.push_back(std::move(device));
   }
   const int processes = g_config.processes > 0 ? g_config.processes : g_config.ranks;
+  find_own_memory();
+  create_heaps(processes);
   for (int rank = 0; rank < processes; rank++) {
     g_processes.push_back(std::make_unique<Process>());
     Process& process = *g_processes.back();
@@ -141,7 +158,12 @@ HostThread& add_host_thread(Process& process, int device, std::function<void()> 
 
 void HostThread::run() {
   if (fiber->state == FiberState::Done || process->exited) return;
+  view_as(*this);
+  g_host_work = 0;
+  enter_process(*this);
   resume(fiber);
+  leave_process(*this);
+  work += g_host_work;
 }
 
 HostThread& current_host() {
@@ -197,14 +219,29 @@ void end_process(int code) {
   process.exit_code = code;
   process.exited = true;
   report_exit(process.rank, code);
-  // As under mpirun: one rank that fails takes the job with it.
-  if (code != 0) stop_run();
+  // As under mpirun: one rank that fails takes the job with it. In a spoil run programs fail their
+  // own checks; what all of them read back is wanted.
+  if (code != 0 && !g_spoiling) stop_run();
   for (auto& thread : process.threads) thread->fiber->state = FiberState::Done;
   switch_to_scheduler();
   __builtin_unreachable();
 }
 
 }  // namespace warploom
+
+// The program has been loaded and not begun: what its constructors do is its own doing.
+extern "C" void warploom_loaded(const void* in_program) {
+  using namespace warploom;
+  if (!g_loading || !g_current || !g_current->host) return;
+  g_loading = false;
+  Dl_info where{};
+  link_map* map = nullptr;
+  if (!dladdr1(in_program, &where, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP)) return;
+  find_extent(*g_current->process, map);
+  note_program(map);
+  find_exceptions(map);
+  view_as(*g_current->host);
+}
 
 // The program's own ways out. The loader binds the program to these, not to the C library's.
 extern "C" {

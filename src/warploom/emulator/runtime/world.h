@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "fiber.h"
+#include "process_state.h"
 #include "race.h"
 #include "scheduler.h"
 
@@ -62,7 +63,11 @@ struct HostThread final : Runnable {
   int last_error = 0;    // of the CUDA runtime, for cudaGetLastError
   Frames error_where{};  // and where it arose
   bool error_seen = true;
-  bool saw_narrow_scope = false;  // a release whose scope did not reach the host
+  bool saw_narrow_scope = false;      // a release whose scope did not reach the host
+  unsigned long long work = 0;        // accesses and operations that modelled time has not counted
+  bool working = false;               // its work counts: it has begun to use the device
+  struct Started* started = nullptr;  // what pthread_t stands for
+  ThreadState state;
 };
 
 // One emulated process: its own copy of the program's globals.
@@ -74,6 +79,7 @@ struct Process {
   std::vector<std::unique_ptr<HostThread>> threads;
   int exit_code = 0;
   bool exited = false;
+  ProcessState state;
 };
 
 struct Device {

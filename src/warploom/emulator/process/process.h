@@ -1,0 +1,32 @@
+// The part of the C and C++ libraries that keeps state, as each emulated process has it for itself.
+//
+// One OS process plays all ranks, and they share one C library. What a function of it remembers
+// from call to call lies here instead: these files are compiled as the program is, with access
+// hooks, and linked into the program, of which each rank loads a copy of its own. So they need no
+// word of which process runs, and what they keep is no more than the program's own memory.
+//
+// What libraries ask for on the program's behalf as well (the environment, the locale, the current
+// folder) is the runtime's to switch: runtime/process_state.h.
+#pragma once
+
+// What the runtime provides.
+extern "C" {
+int warploom_process_number();  // of this process in the job
+// What the running host thread keeps for threads.cpp, and who clears it up when the thread ends.
+void* warploom_thread_data();
+void warploom_set_thread_data(void* data, void (*end)(void*));
+// The thread-local storage of a library, which is no part of the program.
+// A function of the C library, which one of ours has the name of.
+void* warploom_library(const char* name);
+void* warploom_library_tls(void* index);
+// Ends this process: no handler runs. The second was ended by a signal.
+[[noreturn]] void warploom_end_process(int code);
+[[noreturn]] void warploom_end_by_signal(int number);
+}
+
+namespace warploom_process {
+
+void end_thread_locals();             // of the running thread: their destructors
+[[noreturn]] void abort_by_signal();  // SIGABRT, handled or not
+
+}  // namespace warploom_process

@@ -1,0 +1,20 @@
+// Iterations of a program, by the moments at which it records events to time itself.
+//
+// At the first record that any process makes of each number, the work so far is noted, so that the
+// driver can compare what is done between two records. With `poison` all numbers that were written
+// since the first communication are altered then, if nothing is on its way: a program that computes
+// its results anew does not read them again.
+#pragma once
+
+#include <string>
+
+namespace warploom {
+
+extern bool g_poisoning;
+// The number of records at which memory is altered, and where to begin.
+void configure_poison(unsigned records);
+void note_record();             // the running process records an event that can time
+void note_communication();      // data is about to go from one rank to another
+std::string iteration_stats();  // for the end of the report; begins with a comma if there are any
+
+}  // namespace warploom

@@ -1,0 +1,356 @@
+#include "own_memory.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "../include/warploom/device.h"
+#include "memory.h"
+#include "report.h"
+#include "world.h"
+
+extern "C" const char __executable_start[], _end[];
+
+namespace warploom {
+
+HostView g_host_view;
+
+namespace {
+
+struct Span {
+  uintptr_t start = 0, end = 0;
+  bool holds(uintptr_t address, std::size_t bytes) const {
+    return address >= start && address < end && bytes <= end - address;
+  }
+};
+using Spans = std::vector<Span>;
+
+bool hold(const Spans& spans, uintptr_t address, std::size_t bytes) {
+  return std::ranges::any_of(spans, [&](const Span& span) { return span.holds(address, bytes); });
+}
+
+Span g_runtime, g_loader, g_environment;
+Span g_constants;              // strings and tables of the runtime, which calls give out
+Spans g_first_libraries;       // what the runtime itself uses
+Spans g_readable, g_writable;  // of libraries
+Spans g_imported;              // variables of libraries that a program names
+Spans g_locals;                // variables of libraries that each OS thread has: there is one
+std::map<const Process*, Spans> g_own;
+
+Span segment_of(const dl_phdr_info& info, const ElfW(Phdr) & header) {
+  const uintptr_t start = info.dlpi_addr + header.p_vaddr;
+  return {start, start + header.p_memsz};
+}
+
+Span extent_of(const dl_phdr_info& info) {
+  Span all{~uintptr_t{0}, 0};
+  for (int i = 0; i < info.dlpi_phnum; i++) {
+    if (info.dlpi_phdr[i].p_type != PT_LOAD) continue;
+    const Span part = segment_of(info, info.dlpi_phdr[i]);
+    all = {std::min(all.start, part.start), std::max(all.end, part.end)};
+  }
+  return all;
+}
+
+template <class Function>
+void for_each_module(Function&& function) {
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        (*static_cast<Function*>(data))(*info);
+        return 0;
+      },
+      &function);
+}
+
+const Process* process_with_image(uintptr_t address) {
+  for (const auto& process : g_processes) {
+    if (address >= process->base && address < process->end) return process.get();
+  }
+  return nullptr;
+}
+
+const Process* process_with_stack(uintptr_t address) {
+  for (const auto& process : g_processes) {
+    for (const auto& thread : process->threads) {
+      const auto low = reinterpret_cast<uintptr_t>(thread->fiber->stack);
+      if (address - low < thread->fiber->stack_bytes) return process.get();
+    }
+  }
+  return nullptr;
+}
+
+// A library's parts: what is constant may be read, variables of it may be read, and written where
+// the program names them, or where no other than programs use the library.
+void note_library(const dl_phdr_info& info, bool only_programs) {
+  for (int i = 0; i < info.dlpi_phnum; i++) {
+    const auto& header = info.dlpi_phdr[i];
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_X)) continue;
+    const Span part = segment_of(info, header);
+    g_readable.push_back(part);
+    if (only_programs && (header.p_flags & PF_W)) g_writable.push_back(part);
+  }
+}
+
+void note_local_variables(const dl_phdr_info& info, Spans& spans) {
+  if (!info.dlpi_tls_data) return;
+  for (int i = 0; i < info.dlpi_phnum; i++) {
+    if (info.dlpi_phdr[i].p_type != PT_TLS) continue;
+    const auto start = reinterpret_cast<uintptr_t>(info.dlpi_tls_data);
+    spans.push_back({start, start + info.dlpi_phdr[i].p_memsz});
+  }
+}
+
+bool is_first(const Span& extent) { return hold(g_first_libraries, extent.start, 1); }
+
+void note_libraries() {
+  for_each_module([](const dl_phdr_info& info) {
+    const Span extent = extent_of(info);
+    if (extent.start == g_runtime.start || extent.start == g_loader.start) return;
+    if (process_with_image(extent.start)) return;
+    note_library(info, !is_first(extent));
+    note_local_variables(info, g_locals);
+  });
+}
+
+// The variables of libraries that the program is linked to by name (std::cout, stdout, optarg).
+void note_imported_variables(void* handle, const link_map& map, Spans& spans) {
+  const ElfW(Sym)* symbols = nullptr;
+  const char* names = nullptr;
+  const ElfW(Rela)* relocations = nullptr;
+  std::size_t bytes = 0;
+  for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; entry++) {
+    const uintptr_t address = entry->d_un.d_ptr;
+    if (entry->d_tag == DT_SYMTAB) symbols = reinterpret_cast<const ElfW(Sym)*>(address);
+    if (entry->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(address);
+    if (entry->d_tag == DT_RELA) relocations = reinterpret_cast<const ElfW(Rela)*>(address);
+    if (entry->d_tag == DT_RELASZ) bytes = entry->d_un.d_val;
+  }
+  if (!symbols || !names || !relocations) return;
+  for (std::size_t i = 0; i < bytes / sizeof *relocations; i++) {
+    const ElfW(Sym) & symbol = symbols[ELF64_R_SYM(relocations[i].r_info)];
+    const auto type = ELF64_ST_TYPE(symbol.st_info);
+    if (symbol.st_shndx != SHN_UNDEF || !symbol.st_name || type == STT_FUNC) continue;
+    const void* found = dlsym(handle, names + symbol.st_name);
+    Dl_info where{};
+    const ElfW(Sym)* real = nullptr;
+    if (!found ||
+        !dladdr1(found, &where, reinterpret_cast<void**>(const_cast<ElfW(Sym)**>(&real)),
+                 RTLD_DL_SYMENT) ||
+        !real || ELF64_ST_TYPE(real->st_info) != STT_OBJECT) {
+      continue;
+    }
+    const auto start = reinterpret_cast<uintptr_t>(found);
+    // The linker may have moved a variable of the C library into the runtime's executable: stdout.
+    const bool moved = g_runtime.holds(start, 1);
+    (moved ? g_readable : spans).push_back({start, start + real->st_size});
+  }
+}
+
+// Thread-local variables of the program: each copy has its own, made when first used.
+bool is_thread_local(const Process& process, uintptr_t address, std::size_t bytes) {
+  Spans found;
+  for_each_module([&](const dl_phdr_info& info) {
+    if (extent_of(info).start == process.base) note_local_variables(info, found);
+  });
+  if (!hold(found, address, bytes)) return false;
+  g_own[&process].push_back(found.front());
+  return true;
+}
+
+bool is_mapped(uintptr_t address) {
+  unsigned char seen = 0;
+  const uintptr_t page = address & ~uintptr_t{4095};
+  return page && (mincore(reinterpret_cast<void*>(page), 4096, &seen) == 0 || errno != ENOMEM);
+}
+
+bool is_constant(uintptr_t address, std::size_t bytes) {
+  const auto here = reinterpret_cast<uintptr_t>(&g_here);
+  return g_constants.holds(address, bytes) ||
+         Span{here, here + sizeof g_here}.holds(address, bytes) ||
+         g_environment.holds(address, bytes);
+}
+
+// In ranges that say by themselves whose they are.
+const Process* process_at(uintptr_t address) {
+  const auto* p = reinterpret_cast<const void*>(address);
+  if (in_heaps(p)) {
+    const auto owner = static_cast<std::size_t>(heap_owner(p));
+    return owner < g_processes.size() ? g_processes[owner].get() : nullptr;
+  }
+  if (const Process* found = process_with_image(address)) return found;
+  return process_with_stack(address);
+}
+
+struct Words {
+  const char* kind;
+  const char* whose;
+  const char* hint;
+};
+
+Words words_for(Whose whose) {
+  switch (whose) {
+    case Whose::OtherProcess:
+      return {"foreign_memory", "host memory of another process",
+              "on a cluster this address means something else there: send the data, not a pointer "
+              "to it"};
+    case Whose::OtherThread:
+      return {"foreign_memory", "the local memory of a GPU thread",
+              "only the thread itself can touch it: use shared or global memory"};
+    case Whose::Library:
+      return {"runtime_memory", "variables of a library that it does not name",
+              "a computed address or a stray pointer leads there"};
+    default:
+      return {"runtime_memory", "memory that belongs to the emulator and to no program",
+              "on a real machine nothing is there: a computed address or a stray pointer leads to "
+              "it"};
+  }
+}
+
+void report(Whose whose, const void* p, std::size_t bytes, bool write, const char* what) {
+  const Words words = words_for(whose);
+  std::string who;
+  if (const Process* owner = process_at(reinterpret_cast<uintptr_t>(p))) {
+    who = format(" (rank %d)", owner->rank);
+  }
+  const bool device = g_current && g_current->gpu;
+  report_finding(
+      {.kind = words.kind,
+       .message = what ? format("%s %ss %zu bytes at %p: %s%s", what, write ? "write" : "read",
+                                bytes, p, words.whose, who.c_str())
+                       : format("%s code %ss %s%s, at %p", device ? "device" : "host",
+                                write ? "write" : "read", words.whose, who.c_str(), p),
+       .hint = words.hint});
+  // What the run says from here on could be the program's own words.
+  if (whose == Whose::Runtime || whose == Whose::Library) stop_run();
+}
+
+}  // namespace
+
+void view_as(const HostThread& thread) {
+  const Process& process = *thread.process;
+  g_host_view = {heap_of(process.rank), heap_span(),
+                 reinterpret_cast<uintptr_t>(thread.fiber->stack), process.base,
+                 process.end - process.base};
+}
+
+Whose owner_of_host(const void* p, std::size_t bytes, bool write) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  const Process* own = g_current ? g_current->process : nullptr;
+  if (in_gpu_stack(p)) {
+    const bool mine = g_current && in_own_stack(p);
+    return mine ? Whose::Own : is_mapped(address) ? Whose::OtherThread : Whose::Nobody;
+  }
+  if (const Process* owner = process_at(address)) {
+    if (!own || owner == own) return Whose::Own;
+    return Whose::OtherProcess;
+  }
+  if (is_closure(p)) return Whose::Own;
+  if (own && hold(g_own[own], address, bytes)) return Whose::Own;
+  for (const Spans* spans : {&g_imported, &g_locals, &g_writable}) {
+    if (hold(*spans, address, bytes)) return Whose::Own;
+  }
+  const bool library = hold(g_readable, address, bytes);
+  if (!write && (library || is_constant(address, bytes))) return Whose::Own;
+  if (library) return Whose::Library;
+  if (own && is_thread_local(*own, address, bytes)) return Whose::Own;
+  for (const auto& [process, spans] : g_own) {
+    if (process != own && hold(spans, address, bytes))
+      return own ? Whose::OtherProcess : Whose::Own;
+  }
+  return is_mapped(address) ? Whose::Runtime : Whose::Nobody;
+}
+
+bool check_host_memory(const void* p, std::size_t bytes, bool write, const char* what) {
+  if (g_host_view.owns(reinterpret_cast<uintptr_t>(p)) &&
+      g_host_view.owns(reinterpret_cast<uintptr_t>(p) + bytes - 1) && g_current &&
+      g_current->host) {
+    return true;
+  }
+  const Whose whose = owner_of_host(p, bytes, write);
+  if (whose == Whose::Own || whose == Whose::Nobody) return true;
+  report(whose, p, bytes, write, what);
+  return false;
+}
+
+void report_foreign(const void* p, std::size_t bytes, bool write, const char* what) {
+  report(Whose::OtherProcess, p, bytes, write, what);
+}
+
+bool in_runtime(const void* code) {
+  const auto address = reinterpret_cast<uintptr_t>(code);
+  return address - reinterpret_cast<uintptr_t>(__executable_start) <
+         static_cast<uintptr_t>(_end - __executable_start);
+}
+
+bool in_loader(const void* code) { return g_loader.holds(reinterpret_cast<uintptr_t>(code), 1); }
+
+void find_own_memory() {
+  const uintptr_t loader = getauxval(AT_BASE);
+  for_each_module([&](const dl_phdr_info& info) {
+    const Span extent = extent_of(info);
+    if (in_runtime(reinterpret_cast<const void*>(extent.start))) {
+      g_runtime = extent;
+      const auto text = reinterpret_cast<uintptr_t>("");
+      for (int i = 0; i < info.dlpi_phnum; i++) {
+        const auto& header = info.dlpi_phdr[i];
+        const bool constant = header.p_type == PT_LOAD && !(header.p_flags & (PF_X | PF_W));
+        if (constant && segment_of(info, header).holds(text, 1))
+          g_constants = segment_of(info, header);
+      }
+    } else if (info.dlpi_addr == loader) {
+      g_loader = extent;
+    } else {
+      g_first_libraries.push_back(extent);
+    }
+  });
+  g_environment = {~uintptr_t{0}, 0};
+  const auto add = [](const void* p, std::size_t bytes) {
+    const auto start = reinterpret_cast<uintptr_t>(p);
+    g_environment = {std::min(g_environment.start, start),
+                     std::max(g_environment.end, start + bytes)};
+  };
+  for (char** entry = environ; entry && *entry; entry++) {
+    add(entry, sizeof *entry);
+    add(*entry, std::strlen(*entry) + 1);
+  }
+}
+
+void note_program(void* handle) {
+  if (!g_readable.empty()) return;  // every copy of the program has the same libraries
+  note_libraries();
+  const link_map* map = nullptr;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0) {
+    note_imported_variables(handle, *map, g_imported);
+  }
+}
+
+void note_mapping(const void* start, std::size_t bytes) {
+  const auto first = reinterpret_cast<uintptr_t>(start);
+  g_own[&current_process()].push_back({first, first + bytes});
+}
+
+void forget_mapping(const void* start, std::size_t bytes) {
+  const auto first = reinterpret_cast<uintptr_t>(start), last = first + bytes;
+  Spans kept;
+  for (const Span& span : g_own[&current_process()]) {
+    if (span.start < std::min(span.end, first))
+      kept.push_back({span.start, std::min(span.end, first)});
+    if (span.end > std::max(span.start, last))
+      kept.push_back({std::max(span.start, last), span.end});
+  }
+  g_own[&current_process()] = std::move(kept);
+}
+
+bool owns_mapping(const void* start, std::size_t bytes) {
+  return hold(g_own[&current_process()], reinterpret_cast<uintptr_t>(start), bytes);
+}
+
+}  // namespace warploom

@@ -1,0 +1,296 @@
+#include "process_state.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fenv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <exception>
+#include <utility>
+
+#include "report.h"
+#include "stream.h"
+#include "world_setup.h"
+
+namespace warploom {
+
+namespace {
+
+const Process* g_entered = nullptr;  // whose state the libraries hold
+int g_first_folder = -1;             // where the job was started; known once a process has left it
+int g_first_mask = -1;
+bool g_locales_used = false, g_cpp_locales_used = false, g_switching = false;
+
+// --- rounding and traps of floating-point arithmetic -------------------------------------------
+#if defined(__x86_64__)
+uint32_t vector_control() {
+  return __builtin_ia32_stmxcsr() & ~0x3Fu;  // less the flags of what has happened
+}
+void set_vector_control(uint32_t value) { __builtin_ia32_ldmxcsr(value); }
+uint32_t x87_control() {
+  uint16_t word;
+  asm volatile("fnstcw %0" : "=m"(word));
+  return word;
+}
+void set_x87_control(uint32_t value) {
+  const auto word = static_cast<uint16_t>(value);
+  asm volatile("fldcw %0" : : "m"(word));
+}
+#else
+uint32_t vector_control() {
+  uint64_t word;
+  asm volatile("mrs %0, fpcr" : "=r"(word));
+  return static_cast<uint32_t>(word);
+}
+void set_vector_control(uint32_t value) {
+  asm volatile("msr fpcr, %0" : : "r"(static_cast<uint64_t>(value)));
+}
+uint32_t x87_control() { return 0; }
+void set_x87_control(uint32_t) {}
+#endif
+
+const uint32_t kUsualVector = vector_control(), kUsualX87 = x87_control();
+
+void enter_arithmetic(const ThreadState& state) {
+  if (state.vector_control) set_vector_control(state.vector_control);
+  if (state.x87_control) set_x87_control(state.x87_control);
+}
+
+// Kernels and the runtime compute as usual.
+void leave_arithmetic(ThreadState& state) {
+  const uint32_t vector = vector_control(), x87 = x87_control();
+  state.vector_control = vector != kUsualVector ? vector : 0;
+  state.x87_control = x87 != kUsualX87 ? x87 : 0;
+  if (state.vector_control) set_vector_control(kUsualVector);
+  if (state.x87_control) set_x87_control(kUsualX87);
+}
+
+// --- locales -----------------------------------------------------------------------------------
+template <class Function>
+Function library_function(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+locale_t real_uselocale(locale_t locale) {
+  static const auto real = library_function<locale_t (*)(locale_t)>("uselocale");
+  return real(locale);
+}
+
+void use_locale_of(const HostThread& thread) {
+  const locale_t own = thread.state.locale, common = thread.process->state.locale;
+  real_uselocale(own ? own : common ? common : LC_GLOBAL_LOCALE);
+}
+
+// std::locale::global, whose result is made in the caller's room.
+std::locale real_global(const std::locale& locale) {
+  static const auto real =
+      library_function<std::locale (*)(const std::locale&)>("_ZNSt6locale6globalERKS_");
+  g_switching = true;  // it calls setlocale
+  std::locale before = real(locale);
+  g_switching = false;
+  return before;
+}
+
+// --- the process -------------------------------------------------------------------------------
+std::string zone_of(char** environment) {
+  for (char** entry = environment; entry && *entry; entry++) {
+    if (std::strncmp(*entry, "TZ=", 3) == 0) return *entry;
+  }
+  return "";
+}
+
+void put_away(Process& process) {
+  process.state.environment = environ;
+  process.state.terminate = std::get_terminate();
+  process.state.allocation = std::get_new_handler();
+}
+
+void use_folder_of(const ProcessState& state) {
+  if (g_first_folder >= 0 && fchdir(state.folder >= 0 ? state.folder : g_first_folder) != 0) {
+    std::perror("warploom-emu: cannot enter a process's folder");
+  }
+}
+
+void bring_back(Process& process) {
+  ProcessState& state = process.state;
+  const bool other_zone = zone_of(environ) != zone_of(state.environment);
+  environ = state.environment;
+  if (other_zone) tzset();
+  std::set_terminate(state.terminate);
+  std::set_new_handler(state.allocation);
+  use_folder_of(state);
+  if (g_first_mask >= 0) {
+    static const auto real = library_function<mode_t (*)(mode_t)>("umask");
+    real(static_cast<mode_t>(state.file_mask >= 0 ? state.file_mask : g_first_mask));
+  }
+  if (g_cpp_locales_used) real_global(state.cpp_locale.value_or(std::locale::classic()));
+}
+
+}  // namespace
+
+void enter_process(HostThread& thread) {
+  Process& process = *thread.process;
+  if (g_entered != &process) {
+    static const std::terminate_handler usual = std::get_terminate();
+    if (g_entered) put_away(const_cast<Process&>(*g_entered));
+    if (!process.state.terminate) process.state.terminate = usual;
+    bring_back(process);
+    g_entered = &process;
+  }
+  if (g_locales_used) use_locale_of(thread);
+  enter_arithmetic(thread.state);
+  errno = thread.state.error;
+}
+
+void leave_process(HostThread& thread) {
+  thread.state.error = errno;
+  leave_arithmetic(thread.state);
+}
+
+void end_thread_data(ThreadState& state) {
+  if (state.end) state.end(state.data);
+}
+
+}  // namespace warploom
+
+using namespace warploom;
+
+namespace {
+
+// The host thread that asks: in a callback of a stream, the first one of its process.
+HostThread& asking_thread() {
+  if (g_current && g_current->host) return *g_current->host;
+  const int rank = g_current ? g_current->process->rank : g_active_op ? g_active_op->rank : 0;
+  return *g_processes[static_cast<std::size_t>(rank)]->threads.front();
+}
+
+Process& asking_process() { return *asking_thread().process; }
+
+// Names of all categories, as setlocale(LC_ALL, nullptr) has them.
+std::string names_of(locale_t locale) {
+  static const std::pair<int, const char*> kCategories[] = {
+      {LC_CTYPE, "LC_CTYPE"},
+      {LC_NUMERIC, "LC_NUMERIC"},
+      {LC_TIME, "LC_TIME"},
+      {LC_COLLATE, "LC_COLLATE"},
+      {LC_MONETARY, "LC_MONETARY"},
+      {LC_MESSAGES, "LC_MESSAGES"},
+      {LC_PAPER, "LC_PAPER"},
+      {LC_NAME, "LC_NAME"},
+      {LC_ADDRESS, "LC_ADDRESS"},
+      {LC_TELEPHONE, "LC_TELEPHONE"},
+      {LC_MEASUREMENT, "LC_MEASUREMENT"},
+      {LC_IDENTIFICATION, "LC_IDENTIFICATION"},
+  };
+  std::string all;
+  bool same = true;
+  for (const auto& [number, name] : kCategories) {
+    const char* own = locale->__names[number];
+    same = same && std::strcmp(own, locale->__names[LC_CTYPE]) == 0;
+    all += (all.empty() ? "" : ";") + std::string(name) + "=" + own;
+  }
+  return same ? locale->__names[LC_CTYPE] : all;
+}
+
+}  // namespace
+
+// What libraries ask for too, and so is exported to them and to the program.
+extern "C" {
+
+// exported
+char* setlocale(int category, const char* name) noexcept {
+  static const auto real = library_function<char* (*)(int, const char*)>("setlocale");
+  if (g_switching) return const_cast<char*>("C");
+  if (!g_current) return real(category, name);
+  ProcessState& state = asking_process().state;
+  if (category < LC_CTYPE || category > LC_IDENTIFICATION) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  if (!state.locale) state.locale = newlocale(LC_ALL_MASK, "C", nullptr);
+  if (name) {
+    const int mask = category == LC_ALL ? LC_ALL_MASK : 1 << category;
+    locale_t made = newlocale(mask, name, duplocale(state.locale));
+    if (!made) return nullptr;
+    state.locale = made;  // the one before may be in use by streams
+    g_locales_used = true;
+    use_locale_of(asking_thread());
+  }
+  state.locale_name = category == LC_ALL ? names_of(state.locale) : state.locale->__names[category];
+  return state.locale_name.data();
+}
+
+// exported
+locale_t uselocale(locale_t locale) noexcept {
+  if (!g_current) return real_uselocale(locale);
+  HostThread& thread = asking_thread();
+  const locale_t before = thread.state.locale ? thread.state.locale : LC_GLOBAL_LOCALE;
+  if (locale) {
+    thread.state.locale = locale == LC_GLOBAL_LOCALE ? nullptr : locale;
+    g_locales_used = true;
+    use_locale_of(thread);
+  }
+  return before;
+}
+
+// exported
+int chdir(const char* path) noexcept {
+  static const auto real = library_function<int (*)(const char*)>("chdir");
+  if (!g_current) return real(path);
+  if (g_first_folder < 0) g_first_folder = open(".", O_PATH | O_CLOEXEC);
+  if (real(path) != 0) return -1;
+  int& folder = asking_process().state.folder;
+  if (folder >= 0) close(folder);
+  folder = open(".", O_PATH | O_CLOEXEC);
+  return 0;
+}
+
+// exported
+mode_t umask(mode_t mask) noexcept {
+  static const auto real = library_function<mode_t (*)(mode_t)>("umask");
+  const mode_t before = real(mask);
+  if (!g_current) return before;
+  if (g_first_mask < 0) g_first_mask = static_cast<int>(before);
+  asking_process().state.file_mask = static_cast<int>(mask);
+  return before;
+}
+
+// exported, as all of the names that begin with warploom_
+int warploom_process_number() { return asking_process().rank; }
+void* warploom_thread_data() { return asking_thread().state.data; }
+void warploom_set_thread_data(void* data, void (*end)(void*)) {
+  ThreadState& state = asking_thread().state;
+  state.data = data;
+  state.end = end;
+}
+void* __tls_get_addr(void* index);
+void* warploom_library_tls(void* index) { return __tls_get_addr(index); }
+void* warploom_library(const char* name) { return dlsym(RTLD_NEXT, name); }
+[[noreturn]] void warploom_end_process(int code) { end_process(code & 0xFF); }
+[[noreturn]] void warploom_end_by_signal(int number) {
+  if (number == SIGABRT) std::abort();
+  report_finding({.kind = "crash",
+                  .message = format("the program sent itself signal %d (%s), which ends it", number,
+                                    sigabbrev_np(number) ? sigabbrev_np(number) : "?"),
+                  .hint = "without a handler, this signal ends a process"});
+  report_exit(current_rank(), 128 + number);
+  stop_run();
+}
+
+}  // extern "C"
+
+// std::locale::global. exported
+std::locale set_global_locale(const std::locale& locale) __asm__("_ZNSt6locale6globalERKS_");
+std::locale set_global_locale(const std::locale& locale) {
+  if (!g_current) return real_global(locale);
+  g_cpp_locales_used = true;
+  asking_process().state.cpp_locale = locale;
+  if (locale.name() != "*") setlocale(LC_ALL, locale.name().c_str());
+  return real_global(locale);
+}

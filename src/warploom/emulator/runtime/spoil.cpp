@@ -1,0 +1,206 @@
+#include "spoil.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "equal_stores.h"
+#include "kernel.h"
+#include "memory.h"
+#include "race.h"
+
+namespace warploom {
+
+bool g_spoiling = false;
+
+namespace {
+
+// How a kind of element is looked at: where its exponent lies, and which bits of the mantissa get
+// another value. The lowest `ignored` bits take no part in the choice, so that results which differ
+// by rounding are altered alike.
+struct Layout {
+  const char* name;
+  unsigned bytes;
+  unsigned exponent_at, exponent_bits;
+  uint64_t least, most;  // exponents of plausible numbers; others may be counts or indices
+  unsigned changed_at;
+  unsigned ignored;
+};
+constexpr Layout kLayouts[] = {
+    {"f2", 2, 10, 5, 5, 25, 8, 4},     {"b2", 2, 7, 8, 87, 167, 5, 2},
+    {"f4", 4, 23, 8, 87, 167, 21, 14}, {"f8", 8, 52, 11, 983, 1063, 50, 40},
+    {"words", 4, 0, 0, 0, 0, 0, 0},
+};
+constexpr uint64_t kChanged = 3;  // two bits
+constexpr std::size_t kLeastBytes =
+    256;  // of untyped messages: shorter ones are handles and counts
+
+uint64_t g_key = 0;
+const Layout* g_layout = &kLayouts[2];
+std::vector<int> g_sources;  // empty: all
+unsigned long long g_spoiled = 0;
+bool g_by_hand = false;
+
+struct Pending {
+  char* at;
+  std::size_t bytes;
+  int source;
+  std::vector<char> original;  // of what is loaded; empty for a store
+};
+std::vector<Pending> g_pending;
+
+uint64_t mixed(uint64_t value) {  // splitmix64
+  value += g_key;
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
+  return value ^ (value >> 31);
+}
+
+// Of device memory, windows and other handles: the upper half is no number then.
+bool is_address(uint64_t value) {
+  const uint64_t upper = value >> 32;
+  return upper >= kArenaBase >> 32 && upper < 0x8000;
+}
+
+bool plausible(uint64_t value, const Layout& layout) {
+  if (layout.exponent_bits == 0) return true;
+  const uint64_t exponent =
+      value >> layout.exponent_at & ((uint64_t{1} << layout.exponent_bits) - 1);
+  return exponent >= layout.least && exponent <= layout.most;
+}
+
+uint64_t altered(uint64_t value, const Layout& layout) {
+  if (!plausible(value, layout)) return value;
+  const uint64_t kept = value & ~(kChanged << layout.changed_at);
+  const uint64_t chosen = mixed((kept >> layout.ignored) * 0x9E3779B97F4A7C15) & kChanged;
+  return kept | chosen << layout.changed_at;
+}
+
+bool is_source(int device) {
+  return g_sources.empty() || std::ranges::find(g_sources, device) != g_sources.end();
+}
+
+void spoil_element(char* at, const Layout& layout) {
+  uint64_t value = 0;
+  std::memcpy(&value, at, layout.bytes);
+  const uint64_t other = altered(value, layout);
+  if (other == value) return;
+  g_spoiled++;
+  std::memcpy(at, &other, layout.bytes);
+}
+
+// Is the word or pair of words that the element lies in no number? `offset` is that of the element.
+bool is_control(const char* data, std::size_t offset, std::size_t bytes, const Layout& layout) {
+  const std::size_t pair = offset / 8 * 8;
+  if (pair + 8 <= bytes) {
+    uint64_t value;
+    std::memcpy(&value, data + pair, sizeof value);
+    if (is_address(value)) return true;
+  }
+  const std::size_t word = offset / 4 * 4;
+  if (layout.bytes != 2 || word + 4 > bytes) return false;
+  uint32_t value;
+  std::memcpy(&value, data + word, sizeof value);
+  return value < 0x10000;  // a small integer
+}
+
+void spoil_as(char* data, std::size_t bytes, const Layout& layout) {
+  for (std::size_t i = 0; i + layout.bytes <= bytes; i += layout.bytes) {
+    if (!is_control(data, i, bytes, layout)) spoil_element(data + i, layout);
+  }
+}
+
+// The elements that an access touches, as whole ones.
+std::pair<char*, std::size_t> whole(const void* p, std::size_t bytes) {
+  const uintptr_t size = g_layout->bytes;
+  const auto start = reinterpret_cast<uintptr_t>(p);
+  const uintptr_t first = start / size * size;
+  const uintptr_t end = (start + bytes + size - 1) / size * size;
+  return {reinterpret_cast<char*>(first), end - first};
+}
+
+}  // namespace
+
+bool configure_spoil(const std::string& value) {
+  const std::size_t first = value.find(':'), second = value.find(':', first + 1);
+  if (first == std::string::npos || second == std::string::npos) return false;
+  const std::string name = value.substr(first + 1, second - first - 1);
+  const auto layout =
+      std::ranges::find_if(kLayouts, [&](const Layout& l) { return name == l.name; });
+  if (layout == std::end(kLayouts)) return false;
+  g_key = std::strtoull(value.c_str(), nullptr, 10);
+  g_layout = layout;
+  const std::string sources = value.substr(second + 1);
+  if (sources == "none") {
+    g_sources.push_back(-1);
+  } else if (sources != "all") {
+    for (std::size_t at = 0; at != std::string::npos;) {
+      g_sources.push_back(std::atoi(sources.c_str() + at));
+      at = sources.find(',', at);
+      if (at != std::string::npos) at++;
+    }
+  }
+  g_spoiling = true;
+  return true;
+}
+
+void spoil(void* data, std::size_t bytes, int source) {
+  if (!g_spoiling || !is_source(source)) return;
+  // Where every word is altered, what is as short as an index or a place steers the program.
+  if (g_layout->exponent_bits == 0 && bytes <= 8) return;
+  spoil_as(static_cast<char*>(data), bytes, *g_layout);
+}
+
+void spoil_message(void* data, std::size_t bytes, int source, unsigned float_bytes) {
+  if (!g_spoiling || !is_source(source)) return;
+  if (float_bytes == 0 && bytes < kLeastBytes) return;
+  const bool own = float_bytes == 0 || g_layout->exponent_bits == 0;
+  const Layout& layout = own ? *g_layout : kLayouts[float_bytes == 8 ? 3 : 2];
+  spoil_as(static_cast<char*>(data), bytes, layout);
+}
+
+void spoil_memory(void* data, std::size_t bytes) {
+  const Layout& layout = g_layout->exponent_bits ? *g_layout : kLayouts[2];
+  spoil_as(static_cast<char*>(data), bytes, layout);
+}
+
+void spoil_access(const void* p, std::size_t bytes, bool write, bool strong) {
+  if (strong && g_layout->exponent_bits == 0) return;  // a flag or a counter
+  if (g_by_hand || space_of(p) != Space::Device) return;
+  const GpuThread* thread = current_thread();
+  if (!thread) return;
+  const int here = thread->block->kernel->device, there = device_of(p);
+  const int source = write ? here : there;
+  if (here == there || !is_source(source)) return;
+  const auto [at, size] = whole(p, bytes);
+  Pending entry{at, size, source, {}};
+  if (!write) {
+    entry.original.assign(at, at + size);
+    spoil_as(at, size, *g_layout);
+  }
+  g_pending.push_back(std::move(entry));
+  g_stores_pending = true;  // so that settle_stores() is called before anybody else runs
+}
+
+void settle_spoiled() {
+  // Newest first: one place may have been looked at twice.
+  while (!g_pending.empty()) {
+    const Pending entry = std::move(g_pending.back());
+    g_pending.pop_back();
+    if (entry.original.empty()) {
+      spoil_as(entry.at, entry.bytes, *g_layout);
+    } else {
+      std::memcpy(entry.at, entry.original.data(), entry.bytes);
+    }
+  }
+}
+
+SpoilByHand::SpoilByHand() { g_by_hand = true; }
+SpoilByHand::~SpoilByHand() { g_by_hand = false; }
+
+unsigned long long spoiled_elements() { return g_spoiled; }
+
+}  // namespace warploom

@@ -1,0 +1,39 @@
+// Spoil runs: what moves between ranks is altered on its way.
+//
+// A program whose results depend on communication shows it then. Each element gets a value that a
+// secret key and its own value choose, whatever way it takes and whenever it comes: so two programs
+// that move the same data get the same altered data. To alter it again changes nothing, so that
+// data which is passed on by others is the same, too.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace warploom {
+
+extern bool g_spoiling;
+
+// KEY:ELEMENTS:SOURCES; elements are f2 (fp16), b2 (bfloat16), f4, f8 or words, sources "all",
+// "none" or devices with commas. False: it is none.
+bool configure_spoil(const std::string& value);
+
+// Data that the device `source` sends to another one.
+void spoil(void* data, std::size_t bytes, int source);
+// The same of what MPI moves, if its elements are `float_bytes` wide numbers or (0) plain bytes.
+void spoil_message(void* data, std::size_t bytes, int source, unsigned float_bytes);
+// Memory that is to be computed anew, whoever wrote it.
+void spoil_memory(void* data, std::size_t bytes);
+// The running GPU thread is about to load or store in another device's memory. The store happens
+// before the next settle_spoiled(), and so does the load.
+void spoil_access(const void* p, std::size_t bytes, bool write, bool strong);
+void settle_spoiled();
+// While this lives, accesses are spoiled by who makes them.
+class SpoilByHand {
+ public:
+  SpoilByHand();
+  ~SpoilByHand();
+};
+
+unsigned long long spoiled_elements();  // that were changed
+
+}  // namespace warploom

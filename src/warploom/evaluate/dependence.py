@@ -1,0 +1,295 @@
+"""Whether a candidate's outputs depend on communication as the reference's do: spoil runs.
+
+Equal results do not show it: the host could compute them, and what kernels send could be thrown
+away. So both programs run again while what moves between ranks is altered on its way. A secret key
+and an element's own value choose what it becomes (runtime/spoil.h), whatever way it takes: two
+programs that move the same data then return the same altered outputs ("values"). Where they add up
+in another order, sums that cross the network differ; then the elements that change must be the same
+("elements"), and each rank's data must reach whom it reaches in the reference.
+"""
+
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from warploom.core.records import Finding, RunSpec, Severity, Timing
+from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions
+from warploom.evaluate.differential import differing
+from warploom.evaluate.outputs import Key, Sample, label, output_of, select
+from warploom.evaluate.plan import ProgressCallback, counter
+from warploom.evaluate.reference import Reference
+from warploom.evaluate.runs import run_all, run_options
+from warploom.evaluate.survey import Survey
+from warploom.evaluate.transform_rule import Traffic
+
+KIND = "communication_unused"
+_ENOUGH = 0.9  # of the elements that should be the same, or change
+_MOST_EXTRA = 0.1  # of the elements that should not change
+_SOURCES = 2  # ranks whose data is altered alone
+_LAYOUTS = {"float16": "f2", "bfloat16": "b2", "float32": "f4", "float64": "f8"}
+
+_Mask = npt.NDArray[np.bool_]
+_Samples = Mapping[Key, Sample]
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """What spoil runs showed: `form` is "values", "elements" or "" where nothing could be shown."""
+
+    form: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A program, and how its copies are named."""
+
+    program: EmulatorBuild
+    facts: Survey
+
+
+class Spoiler:
+    """Runs the reference and a candidate with the same inputs and the same alterations."""
+
+    def __init__(
+        self, reference: Reference, candidate: Pair, jobs: int | None, on_progress: ProgressCallback
+    ) -> None:
+        self.reference = reference
+        self.candidate = candidate
+        self.jobs = jobs
+        self.on_progress = on_progress
+        self.key = secrets.randbits(62)
+
+    def run(
+        self, pair: Pair, specs: Sequence[RunSpec], what: Sequence[str], poison: int = 0
+    ) -> list[EmulatorRun]:
+        """Run a program once for each of `specs` and each alteration of `what`."""
+        options = [
+            self._options(pair, spec, f"{self.key}:{one}", poison) for spec in specs for one in what
+        ]
+        finished = counter("spoil", len(options), self.on_progress)
+        return run_all(pair.program, options, jobs=self.jobs, on_done=finished)
+
+    def run_reference(
+        self, specs: Sequence[RunSpec], what: Sequence[str], poison: int = 0
+    ) -> list[EmulatorRun]:
+        """Run the trusted program in the same way."""
+        own = Pair(self.reference.build, self.reference.facts)
+        return self.run(own, specs, what, poison)
+
+    def _options(self, pair: Pair, spec: RunSpec, spoil: str, poison: int) -> RunOptions:
+        options = run_options(self.reference.workload, spec, pair.facts.processes, race=False)
+        return replace(options, spoil=spoil, poison=poison)
+
+    def samples(self, run: EmulatorRun, facts: Survey) -> dict[Key, Sample]:
+        """Return what a run read back of the outputs."""
+        return select(label(run.readbacks, facts.sites), self.reference.workload.outputs)
+
+    def changed(self, base: _Samples, run: EmulatorRun, facts: Survey) -> dict[Key, _Mask]:
+        """Return which elements of each output differ from `base`, of those that were read back."""
+        got = self.samples(run, facts)
+        return {
+            key: differing(sample, got[key], output_of(sample, self.reference.workload.outputs))
+            for key, sample in base.items()
+            if key in got
+        }
+
+    def untouched(self, base: _Samples, run: EmulatorRun, facts: Survey) -> dict[Key, _Mask]:
+        """Return which elements are the same as in `base`, to the last bit."""
+        got = self.samples(run, facts)
+        outputs = self.reference.workload.outputs
+        return {
+            key: ~differing(
+                sample, got[key], replace(output_of(sample, outputs), rtol=0.0, atol=0.0)
+            )
+            for key, sample in base.items()
+            if key in got
+        }
+
+    def layout(self) -> str:
+        """Return the name of the elements that most outputs consist of."""
+        outputs = self.reference.workload.outputs
+        sizes: Counter[str] = Counter()
+        for samples in self.reference.samples.values():
+            for sample in samples.values():
+                dtype = output_of(sample, outputs).dtype
+                if dtype in _LAYOUTS:
+                    sizes[_LAYOUTS[dtype]] += len(sample.data)
+        return sizes.most_common(1)[0][0] if sizes else "f4"
+
+
+def judge_dependence(
+    spoiler: Spoiler, outcomes: Mapping[RunSpec, EmulatorRun], seed: int
+) -> Dependence:
+    """Compare how outputs change when what ranks send each other is altered.
+
+    `outcomes` are the candidate's verified runs. Those of `seed` on an eager network and in
+    modelled time are repeated: a program could look at the clock to see which of them it is in.
+    """
+    reference = spoiler.reference
+    specs = [
+        spec
+        for spec in (RunSpec(seed, Timing.EAGER), RunSpec(seed, Timing.MODELLED))
+        if spec in outcomes
+    ]
+    if not specs or not _moves(reference.traffic[seed]):
+        return _nothing_to_show("nothing moves between ranks in the reference")
+    base = reference.samples[seed]
+    for layout in (spoiler.layout(), "words"):
+        [expected] = spoiler.run_reference(specs[:1], [f"{layout}:all"])
+        marks = spoiler.changed(base, expected, reference.facts)
+        if any(mask.any() for mask in marks.values()):
+            break
+        if expected.state != "finished" and layout == "words":
+            return _nothing_to_show("the reference does not end when its communication is altered")
+    else:
+        return _nothing_to_show("the reference's outputs do not depend on communication")
+    gentle = layout != "words" and expected.state == "finished"
+    runs = spoiler.run(spoiler.candidate, specs, [f"{layout}:all"])
+    judge = _Judge(spoiler, base, expected, marks, gentle)
+    forms: list[str] = []
+    findings: list[Finding] = []
+    for spec, run in zip(specs, runs, strict=True):
+        own = spoiler.samples(outcomes[spec], spoiler.candidate.facts)
+        form, found = judge.compare(spec, run, own)
+        forms.append(form)
+        findings += found
+    if not findings and "elements" in forms:
+        findings += judge.sources(specs[forms.index("elements")], outcomes, layout)
+    return Dependence("elements" if "elements" in forms else "values", tuple(findings))
+
+
+def _moves(traffic: Traffic) -> bool:
+    return bool(traffic.put or traffic.peer or traffic.host or traffic.copied or traffic.mpi)
+
+
+def _nothing_to_show(why: str) -> Dependence:
+    warning = Finding(
+        kind="communication-not-tested",
+        severity=Severity.WARNING,
+        message=f"{why}: whether the candidate communicates cannot be seen in its results",
+    )
+    return Dependence("", (warning,))
+
+
+class _Judge:
+    """Compares spoiled runs of the candidate with a spoiled run of the reference."""
+
+    def __init__(
+        self,
+        spoiler: Spoiler,
+        base: _Samples,
+        expected: EmulatorRun,
+        marks: Mapping[Key, _Mask],
+        gentle: bool,
+    ) -> None:
+        self.spoiler = spoiler
+        self.base = base
+        self.marks = marks
+        self.gentle = gentle
+        self.values = spoiler.samples(expected, spoiler.reference.facts)
+        self.untouched = spoiler.untouched(base, expected, spoiler.reference.facts)
+
+    def compare(self, spec: RunSpec, run: EmulatorRun, own: _Samples) -> tuple[str, list[Finding]]:
+        """Return the form that holds, and what is wrong."""
+        if run.state != "finished":
+            if not self.gentle:
+                return "elements", []
+            why = f"the run does not end ({run.state}), and the reference's does"
+            return "elements", [_finding(spec, None, why)]
+        facts = self.spoiler.candidate.facts
+        off = self.spoiler.changed(self.values, run, facts)
+        if all(_share(off, self.marks, rank) <= 1 - _ENOUGH for rank in _ranks(self.marks)):
+            return "values", []
+        changed = self.spoiler.changed(own, run, facts)
+        found = list(_against(spec, self.marks, changed))
+        return "elements", found or list(_beyond(spec, self.untouched, changed))
+
+    def sources(
+        self, spec: RunSpec, outcomes: Mapping[RunSpec, EmulatorRun], layout: str
+    ) -> list[Finding]:
+        """Alter what single ranks send: it must reach all others that it reaches in the reference.
+
+        What the rank itself makes of it is left out: its own part takes no way at all in one
+        program, and comes back to it in another.
+        """
+        spoiler = self.spoiler
+        ranks = range(spoiler.reference.workload.ranks)
+        chosen = secrets.SystemRandom().sample(ranks, min(_SOURCES, len(ranks)))
+        what = [f"{layout}:{source}" for source in chosen]
+        expected = spoiler.run_reference([spec], what)
+        runs = spoiler.run(spoiler.candidate, [spec], what)
+        own = spoiler.samples(outcomes[spec], spoiler.candidate.facts)
+        found: list[Finding] = []
+        for source, wanted, run in zip(chosen, expected, runs, strict=True):
+            if "finished" not in (run.state, wanted.state):
+                continue
+            marks = spoiler.changed(self.base, wanted, spoiler.reference.facts)
+            others = {key: mask for key, mask in marks.items() if key.rank != source}
+            changed = spoiler.changed(own, run, spoiler.candidate.facts)
+            found += _against(spec, others, changed, source)
+        return found
+
+
+def _ranks(marks: Mapping[Key, _Mask]) -> list[int]:
+    return sorted({key.rank for key in marks})
+
+
+def _share(of: Mapping[Key, _Mask], within: Mapping[Key, _Mask], rank: int) -> float:
+    """Return which share of the elements marked in `within` is marked in `of`, on one rank."""
+    total = hit = 0
+    for key, mask in within.items():
+        if key.rank != rank:
+            continue
+        total += int(mask.sum())
+        other = of.get(key)
+        # What is not there, or has another size, is not as it should be.
+        hit += int((mask & other).sum()) if other is not None and other.shape == mask.shape else (
+            int(mask.sum()) if other is None else 0
+        )  # fmt: skip
+    return hit / total if total else 0.0
+
+
+def _against(
+    spec: RunSpec,
+    marks: Mapping[Key, _Mask],
+    changed: Mapping[Key, _Mask],
+    source: int | None = None,
+) -> Iterator[Finding]:
+    for rank in _ranks(marks):
+        wanted = sum(int(mask.sum()) for key, mask in marks.items() if key.rank == rank)
+        whose = "other ranks" if source is None else f"rank {source}"
+        share = _share(changed, marks, rank)
+        if wanted and share < _ENOUGH:
+            why = (
+                f"{wanted} elements of its outputs depend on what {whose} send in the reference, "
+                f"and {share:.0%} of them here"
+            )
+            yield _finding(spec, rank, why)
+
+
+def _beyond(
+    spec: RunSpec, untouched: Mapping[Key, _Mask], changed: Mapping[Key, _Mask]
+) -> Iterator[Finding]:
+    for rank in _ranks(untouched):
+        extra = _share(changed, untouched, rank)
+        if extra > _MOST_EXTRA:
+            why = f"{extra:.0%} of what depends on no communication in the reference does here"
+            yield _finding(spec, rank, why)
+
+
+def _finding(spec: RunSpec, rank: int | None, why: str) -> Finding:
+    return Finding(
+        kind=KIND,
+        severity=Severity.ERROR,
+        message="altering what moves between ranks does not change the outputs as it does in the "
+        f"reference: {why}",
+        hint="results must be computed from the data that the ranks send each other",
+        rank=rank,
+        seed=spec.seed,
+        timing=spec.timing,
+    )

@@ -1,0 +1,191 @@
+"""Every name of untrusted text is the program's own, or one that the lists of libraries allow."""
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+
+from warploom.emulator.rewrite import SHIM_DIR
+from warploom.evaluate.allowed_names import (
+    API_TELLING,
+    CUDA_ROOTS,
+    CUDA_TELLING,
+    STD,
+    is_plain,
+)
+from warploom.evaluate.identifiers import Identifiers
+from warploom.evaluate.refusals import FORBIDDEN, FORBIDDEN_CALLS, KEYWORDS, words
+from warploom.evaluate.region_rules import Frame, Refused
+from warploom.evaluate.scopes import Declared
+from warploom.evaluate.tokens import Token
+
+_CONTEXTUAL = words("final override import module defined")
+# What differs between the C++ of the emulator's compiler and that of nvcc, or names a type.
+_TELLING_KEYWORDS = words(
+    "typeid requires concept consteval char8_t co_await co_yield co_return declval void_t"
+)
+_BUILTINS = words("threadIdx blockIdx blockDim gridDim warpSize")
+_REGISTER = re.compile(r"%([A-Za-z_]\w*)")
+_REGISTERS_ALLOWED = re.compile(
+    r"(?:laneid|tid|ntid|ctaid|nctaid|lanemask_(?:eq|le|lt|ge|gt)|warpid|is_explicit_cluster"
+    r"|(?:n?cluster(?:_n?ctaid|_n?ctarank|id)?))\Z"
+)
+_DEVICE = ("__global__", "__device__")
+_API_TYPE = re.compile(
+    rb"\b(?:struct|class|union|enum|using|concept)[ \t]+(?:[\w:]+(?:\([^)]*\))?[ \t]+)*?(\w+)"
+    rb"[ \t\n]*[:={;<]"
+)
+_API_FUNCTION = re.compile(rb"\b((?:cuda|cu|nccl)[A-Z]\w*|MPI_[A-Z][a-z]\w*)[ \t]*\(")
+
+
+@functools.cache
+def api_functions() -> frozenset[str]:
+    """Return the functions of CUDA, NCCL and MPI that our headers have."""
+    texts = [path.read_bytes() for path in SHIM_DIR.rglob("*.h")]
+    found = {match[1].decode() for text in texts for match in _API_FUNCTION.finditer(text)}
+    types = {match[1].decode() for text in texts for match in _API_TYPE.finditer(text)}
+    return frozenset(name for name in found - types if not name.startswith("ncclCoop"))
+
+
+class NameRules:
+    """Judges the names in one expanded text."""
+
+    def __init__(
+        self,
+        tokens: Sequence[Token],
+        own: Identifiers,
+        items: Sequence[Declared],
+        frame: Frame,
+    ) -> None:
+        self.tokens = tokens
+        self.own = own
+        self.frame = frame
+        self.device = {
+            id(token)
+            for item in items
+            if item.kind == "function" and item.has(*_DEVICE)
+            for token in item.body
+        }
+        self.skipped = frozenset(self._attributes())
+
+    def refusals(self) -> Iterator[Refused]:
+        """Yield what untrusted names are refused."""
+        for at, token in enumerate(self.tokens):
+            if token.trusted:
+                continue
+            if token.kind == "name" and at not in self.skipped:
+                yield from self._name(at, token)
+            elif token.kind == "string" and token.text.startswith("u8"):
+                yield _refused(token, "u8 literals", "have one type in C++17 and another in C++20")
+        yield from self._assembly()
+
+    def _text(self, at: int) -> str:
+        return self.own.text(at)
+
+    def _attributes(self) -> Iterator[int]:
+        """Yield the tokens of attributes, which have rules of their own."""
+        for at, token in enumerate(self.tokens):
+            starts = token.text == "[" and self._text(at + 1) == "["
+            if starts and at + 1 in self.own.match:
+                yield from range(at, self.own.match.get(at, at) + 1)
+            elif token.text in ("__attribute__", "__declspec") and self._text(at + 1) == "(":
+                yield from range(at, self.own.match.get(at + 1, at) + 1)
+
+    def _name(self, at: int, token: Token) -> Iterator[Refused]:
+        name = token.text
+        before, after = self._text(at - 1), self._text(at + 1)
+        if before in (".", "->") or (before == "template" and self._text(at - 2) in (".", "->")):
+            return
+        if name in _TELLING_KEYWORDS and name not in self.frame.known:
+            yield _refused(token, name, "means one thing to the emulator's compiler, not to nvcc")
+        elif self._tells(name) and name not in self.own.names:
+            yield _refused(token, name, "tells the time or the machine: results must not depend")
+        elif name in _BUILTINS:
+            yield from self._builtin(at, token)
+        elif name in api_functions() and name not in self.own.names:
+            yield from self._api(at, token)
+        elif before == "::" and self._text(at - 2) == "std":
+            listed = name in STD or name in self.frame.inside or name in FORBIDDEN
+            if not listed and name not in FORBIDDEN_CALLS:
+                yield _refused(token, f"std::{name}", "is not on the list of what candidates use")
+        elif before == "::" and self._qualified(at):
+            return
+        elif not self._known(at, name, after):
+            what = "call" if after == "(" else "name"
+            yield _refused(
+                token,
+                name,
+                f"is a {what} of something that the program does not declare, and not on the list "
+                "of what candidates may use",
+            )
+
+    def _tells(self, name: str) -> bool:
+        telling = name in CUDA_TELLING or name == "chrono" or API_TELLING.match(name)
+        return bool(telling) and name not in self.frame.inside
+
+    def _qualified(self, at: int) -> bool:
+        """Whether the name at `at` is a member of a named scope: `Rows::size`, not `::size`."""
+        previous = self.tokens[at - 2] if at > 1 else None
+        if previous is None:
+            return False
+        named = previous.kind == "name" and previous.text not in KEYWORDS
+        return named or previous.text in (">", ">>", ")")
+
+    def _known(self, at: int, name: str, after: str) -> bool:
+        if name in KEYWORDS or name in _CONTEXTUAL or name in FORBIDDEN:
+            return True  # what is forbidden has a rule of its own
+        if name in self.own.names or name in self.frame.known:
+            return True
+        if after == "::" and name in CUDA_ROOTS:
+            return True
+        if after == "]" and self._text(at - 1) == "[" and self._is_operand(at):
+            return True
+        if self._text(at - 1) == "goto" or (after == ":" and self._text(at - 1) in ";{}:"):
+            return True
+        return is_plain(name, device=id(self.tokens[at]) in self.device)
+
+    def _is_operand(self, at: int) -> bool:
+        """Whether `[name]` names an operand of inline assembly."""
+        return at + 2 < len(self.tokens) and self.tokens[at + 2].kind == "string"
+
+    def _builtin(self, at: int, token: Token) -> Iterator[Refused]:
+        """`threadIdx` and its like may be read; their types are the header's own."""
+        before, outer = self._text(at - 1), self._text(at - 2)
+        asked = before == "(" and outer in ("sizeof", "decltype", "alignof", "typeid", "noexcept")
+        if (asked and self._text(at + 1) == ")") or (before == "&" and outer in ("(", "=", ",")):
+            yield _refused(token, token.text, "has another type or address on a GPU")
+
+    def _api(self, at: int, token: Token) -> Iterator[Refused]:
+        """A library's function may be called; its address tells where the program runs."""
+        called = self._text(at + 1) in ("(", "<") and self._text(at - 1) != "&"
+        if not called and self._text(at + 1) != "::":
+            yield _refused(token, token.text, "may be called, but its address must not be taken")
+
+    def _assembly(self) -> Iterator[Refused]:
+        """Registers of clocks and of the machine tell the emulator from a GPU."""
+        for at, token in enumerate(self.tokens):
+            if token.trusted or token.text not in ("asm", "__asm__", "__asm"):
+                continue
+            start = at + 1
+            while self._text(start) in ("volatile", "__volatile__", "inline", "goto"):
+                start += 1
+            group = self.tokens[start : self.own.match.get(start, start)]
+            strings = [item for item in group if item.kind == "string"]
+            declared = " ".join(item.text for item in strings)
+            for item in strings:
+                for found in _REGISTER.finditer(item.text):
+                    name = found[1]
+                    local = re.search(rf"\.reg\b[^;]*%{name}\b", declared)
+                    if not (_REGISTERS_ALLOWED.match(name) or local or self._spelled(name)):
+                        yield _refused(item, f"%{name}", "tells the time or the machine")
+
+    def _spelled(self, register: str) -> bool:
+        return register in self.frame.registers
+
+
+def _refused(token: Token, name: str, why: str) -> Refused:
+    return Refused(
+        "forbidden-call",
+        f"{name} {why}",
+        token.line,
+        hint="use CUDA, NCCL, MPI, the C++ library's containers and algorithms, or own functions",
+    )

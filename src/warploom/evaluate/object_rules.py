@@ -1,0 +1,48 @@
+"""What a built program runs by itself: its functions of initialisation and termination.
+
+The rules on text look for code before main in declarations; the object has the last word. `guard`
+lists what a build puts into `.init_array`, `.fini_array` and `.ctors`, and what it makes `ifunc`.
+"""
+
+import re
+from collections.abc import Set
+
+from warploom.core.records import Finding, Severity
+
+# The compiler names a unit's initialisers after its first function, which is the candidate's.
+_UNIT = re.compile(r"(?:_GLOBAL__(?:sub_)?[ID]_|__cxx_global_var_init|_GLOBAL__I_)")
+_DEVICE_SUFFIX = re.compile(r"(?:\.(?:cold|part|constprop|isra)[.\w]*)+\Z")
+
+
+def init_findings(candidate_inits: Set[str], trusted_inits: Set[str], name: str) -> list[Finding]:
+    """Return a finding for code that the loader would run in a candidate, not in `trusted`.
+
+    Args:
+        candidate_inits: symbols of the functions that the candidate's object runs when it is
+            loaded or unloaded.
+        trusted_inits: those of the trusted program's object.
+        name: the candidate's file, for messages.
+    """
+    ours = {_DEVICE_SUFFIX.sub("", symbol) for symbol in trusted_inits}
+    extra = sorted(
+        symbol for symbol in candidate_inits if _DEVICE_SUFFIX.sub("", symbol) not in ours
+    )
+    # One initialiser of a unit stands for all of its variables: its name may differ, where the
+    # trusted program has one too, as what it does is then judged by the rules on text.
+    spare = sum(1 for symbol in trusted_inits if _UNIT.match(symbol))
+    found: list[Finding] = []
+    for symbol in extra:
+        if _UNIT.match(symbol) and spare > 0:
+            spare -= 1
+            continue
+        found.append(
+            Finding(
+                kind="static-constructor",
+                severity=Severity.ERROR,
+                message=f"the built program runs {symbol} before or after main, and the trusted "
+                "program has no such code",
+                hint="make variables constexpr, or local to a function",
+                file=name,
+            )
+        )
+    return found

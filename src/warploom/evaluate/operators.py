@@ -1,0 +1,131 @@
+"""Operators and code at load time: what runs without being called by name."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from warploom.evaluate.allowed_names import CONSTANT, TYPES, VECTOR_TYPE
+from warploom.evaluate.identifiers import Identifiers
+from warploom.evaluate.refusals import KEYWORDS, words
+from warploom.evaluate.region_rules import Refused
+from warploom.evaluate.scopes import Declared
+from warploom.evaluate.tokens import Token
+
+_TYPE_WORDS = words(
+    "void bool char short int long float double signed unsigned const static_cast "
+    "reinterpret_cast const_cast sizeof alignof true false nullptr"
+)
+_BEFORE_PARAMETERS = frozenset({"const", "volatile", "struct", "class", "typename", "enum"})
+
+
+def operator_refusals(item: Declared, own_types: frozenset[str]) -> Iterator[Refused]:
+    """Refuse an operator at namespace scope that takes no type of the candidate's own.
+
+    `own_types` are classes and enumerations that untrusted text defines. Of other operands, such
+    as the library's status codes, the frame's expressions would change their meaning.
+    """
+    if item.kind != "function" or item.level == "class" or item.name != "operator":
+        return
+    if any(t.text == "::" and n.text == "operator" for t, n in pairwise(item.tokens)):
+        return  # a member, defined outside of its class
+    taken = set(_parameter_types(item.tokens))
+    if not taken & own_types and not any(VECTOR_TYPE.match(name) for name in taken):
+        yield Refused(
+            "redefinition",
+            "an operator for types that are not the candidate's own would change the frame",
+            item.line,
+            hint="let one operand be a class that the region defines, or write a function",
+        )
+
+
+def _parameter_types(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the first name of each parameter's type."""
+    texts = [token.text for token in tokens]
+    at = texts.index("operator") + 1
+    if texts[at : at + 2] == ["(", ")"]:
+        at += 2
+    while at < len(texts) and texts[at] != "(":
+        at += 1
+    depth, fresh = 0, True
+    for token in tokens[at:]:
+        if token.text in ("(", "<", "[", "{"):
+            depth += 1
+        elif token.text in (")", ">", "]", "}"):
+            depth -= 1
+            if depth == 0:
+                return
+        elif token.text == "," and depth == 1:
+            fresh = True
+        elif fresh and token.kind == "name" and token.text not in _BEFORE_PARAMETERS:
+            yield token.text
+            fresh = False
+
+
+def initialiser_refusals(
+    item: Declared, names: Identifiers, constants: frozenset[str]
+) -> Iterator[Refused]:
+    """Refuse a variable at namespace scope whose initialiser names what may be no constant."""
+    texts = [token.text for token in item.tokens]
+    if item.kind != "variable" or "constexpr" in texts or "constinit" in texts:
+        return
+    if item.level == "class" and "inline" not in texts:
+        return
+    depth, value = 0, False
+    for at, token in enumerate(item.tokens):
+        if token.text in ("=", "{", "(") and depth == 0:
+            value = value or token.text != "("
+        elif token.text == "," and depth == 0:
+            value = False  # the next declarator
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if not value or token.kind != "name" or _is_constant(texts, at, names, constants):
+            continue
+        yield Refused(
+            "static-constructor",
+            f"{item.name or 'this'} is initialised by {token.text}, which may be no constant: "
+            "code would run before main",
+            item.line,
+            hint="make it constexpr, or a local variable",
+        )
+        return
+
+
+def _is_constant(
+    texts: Sequence[str], at: int, names: Identifiers, constants: frozenset[str]
+) -> bool:
+    word = texts[at]
+    if word in _TYPE_WORDS or word in TYPES or VECTOR_TYPE.match(word) or CONSTANT.match(word):
+        return True
+    if word in KEYWORDS:
+        return False
+    if word in constants or word.startswith(("cuda", "nccl", "MPI_")):
+        return True
+    if texts[at - 1] == "." or (at + 1 < len(texts) and texts[at + 1] == "::"):
+        return texts[at - 1] == "." or word == "std" or word in names.types
+    if texts[at - 1] == "&":
+        return True
+    return texts[at - 1] == "::" and word in ("nullptr_t", "size_t")
+
+
+def constants_of(items: Sequence[Declared]) -> frozenset[str]:
+    """Return names that mean constants without code: enumerators, constexpr, functions."""
+    found: set[str] = set()
+    for item in items:
+        enumerator = item.kind == "type" and len(item.tokens) == 1
+        fixed = item.kind == "variable" and item.has("constexpr", "const")
+        if enumerator or item.kind == "function" or (fixed and _is_plain(item)):
+            found.add(item.name)
+    return frozenset(found)
+
+
+def _is_plain(item: Declared) -> bool:
+    """Whether a constant has a type without conversions of its own."""
+    first = next(
+        (
+            t.text
+            for t in item.tokens
+            if t.kind == "name"
+            and t.text not in ("static", "inline", "const", "constexpr", "__device__", "extern",
+                               "__constant__", "std", "unsigned", "signed", "thread_local")
+        ),
+        "",
+    )  # fmt: skip
+    return first in _TYPE_WORDS or first in TYPES or first == item.name

@@ -1,0 +1,110 @@
+"""What a region declares must not change what the frame's text after it means."""
+
+from collections.abc import Iterator, Sequence
+
+from warploom.evaluate.identifiers import Identifiers
+from warploom.evaluate.region_rules import Refused, is_library_name
+from warploom.evaluate.tokens import Token
+
+
+class Shadowing:
+    """Looks at the names that untrusted text declares in scopes which the frame opened."""
+
+    def __init__(self, tokens: Sequence[Token], names: Identifiers, own: frozenset[str]) -> None:
+        self.tokens = tokens
+        self.names = names
+        self.own = own
+        self.opened = self._openings()
+        self.declared: dict[str, list[int]] = {}
+        for at, name in names.places.items():
+            self.declared.setdefault(name, []).append(at)
+
+    def refusals(self) -> Iterator[Refused]:
+        """Yield each declaration that reaches frame text which uses its name."""
+        for at, name in self._declarations():
+            scope = self.opened[at]
+            if scope < 0 or not self.tokens[scope].trusted or self._is_namespace(scope):
+                continue
+            if name in self.own:
+                continue
+            if is_library_name(name) or self._is_used(at, name, scope):
+                yield Refused(
+                    "redefinition",
+                    f"{name} is a name that the frame uses: it must keep its meaning after the "
+                    "region",
+                    self.tokens[at].line,
+                    hint="give it another name, or put it in a block of its own",
+                )
+
+    def _declarations(self) -> Iterator[tuple[int, str]]:
+        for at, name in self.names.places.items():
+            if not self.tokens[at].trusted:
+                yield at, name
+        for at, token in enumerate(self.tokens):
+            if token.text == "using" and not token.trusted:
+                yield from self._using(at)
+
+    def _using(self, at: int) -> Iterator[tuple[int, str]]:
+        """`using a::b;` declares b; `using namespace a;` may declare anything."""
+        scope = self.opened[at]
+        local = scope >= 0 and self.tokens[scope].trusted and not self._is_namespace(scope)
+        end = at
+        while self.names.text(end) not in (";", "=", ""):
+            end += 1
+        if self.names.text(end) != ";" or not local:
+            return
+        if self.names.text(at + 1) != "namespace":
+            yield end - 1, self.names.text(end - 1)
+            return
+        named = {t.text for t in self.tokens[at:end]}
+        close = self.names.match.get(scope, len(self.tokens))
+        for place, name in self.names.places.items():
+            if not self.tokens[place].trusted and named and self._frame_uses(name, end, close):
+                yield at, name
+
+    def _frame_uses(self, name: str, start: int, end: int) -> bool:
+        return any(t.trusted and t.text == name for t in self.tokens[start:end])
+
+    def _openings(self) -> list[int]:
+        """Return for each token the `{` around it, or -1; -2 inside of round brackets."""
+        opened: list[int] = []
+        stack: list[int] = []
+        for at, token in enumerate(self.tokens):
+            if token.text in ("}", ")") and token.kind == "punct" and stack:
+                stack.pop()
+            opened.append(stack[-1] if stack else -1)
+            if token.text == "{" and token.kind == "punct":
+                stack.append(at)
+            elif token.text == "(" and token.kind == "punct":
+                stack.append(-2)
+        return opened
+
+    def _is_namespace(self, scope: int) -> bool:
+        at = scope - 1
+        while at >= 0 and self.names.text(at) not in (";", "{", "}", ")"):
+            if self.names.text(at) == "namespace":
+                return True
+            at -= 1
+        return False
+
+    def _is_used(self, at: int, name: str, scope: int) -> bool:
+        """Whether the frame uses `name` after `at` in the same scope, and means this one."""
+        end = self.names.match.get(scope, len(self.tokens))
+        for use in range(at + 1, end):
+            token = self.tokens[use]
+            if not token.trusted or token.text != name or token.kind != "name":
+                continue
+            if self.names.text(use - 1) in (".", "->", "::") or self._is_inner(use, name, scope):
+                continue
+            return True
+        return False
+
+    def _is_inner(self, use: int, name: str, scope: int) -> bool:
+        """Whether a declaration closer to `use` than `scope` is meant."""
+        for other in self.declared[name]:
+            block = self.opened[other]
+            if other > use or block <= scope:
+                continue
+            if block < use < self.names.match.get(block, len(self.tokens)):
+                return True
+        return use in self.names.places and self.opened[use] != scope

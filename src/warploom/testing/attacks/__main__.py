@@ -1,0 +1,85 @@
+"""The command `python -m warploom.testing.attacks`."""
+
+import argparse
+import json
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from warploom.testing.attacks.manifest import chosen, every_attack
+from warploom.testing.attacks.matrix import SANDBOXES, USERS, as_user, play_matrix
+from warploom.testing.attacks.play import Settings, play, tell
+from warploom.testing.attacks.record import BAD, Attack, Mode, Played
+from warploom.testing.attacks.table import summary, table
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m warploom.testing.attacks")
+    parser.add_argument(
+        "--only", action="append", default=[], help="attacks whose name holds this, or of this class"
+    )
+    parser.add_argument(
+        "--mode", action="append", default=[], type=Mode, choices=list(Mode), help="only this mode"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--table", action="store_true", help="print Markdown for docs/security.md")
+    parser.add_argument("--list", action="store_true", help="print the attacks and play none")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at once [cores]")
+    parser.add_argument("--seconds", type=float, default=300.0, help="for each command [300]")
+    parser.add_argument("--nvcc", action="store_true", help="let nvcc take part where it is found")
+    parser.add_argument("--user", choices=USERS, default="", help="who plays [whoever calls]")
+    parser.add_argument("--sandbox", choices=SANDBOXES, default="", help="[the strongest here]")
+    parser.add_argument("--matrix", action="store_true", help="both users, each sandbox")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play attacks; returns 0 if none fooled the judge and no honest program was accused."""
+    options = _options(arguments)
+    if options.matrix:
+        return play_matrix(list(arguments if arguments is not None else sys.argv[1:]))
+    code = as_user(options.user, list(arguments if arguments is not None else sys.argv[1:]))
+    if code is not None:
+        return code
+    plays = chosen(every_attack(), options.only, options.mode)
+    if options.list:
+        for attack, mode in plays:
+            sys.stdout.write(f"{attack.name:32} {mode:12} {attack.expected:8} {attack.kind}\n")
+        return 0
+    if not plays:
+        sys.stderr.write("no attack is called so; --list names them\n")
+        return 2
+    if options.sandbox:
+        os.environ["WARPLOOM_SANDBOX"] = options.sandbox
+    user = "root" if os.geteuid() == 0 else "ordinary"
+    setting = f"{user}, {options.sandbox or 'strongest sandbox'}"
+    settings = Settings(options.seconds, options.nvcc, {}, setting)
+    played = _play_all(plays, settings, options.jobs, quiet=options.json)
+    if options.json:
+        document = {"summary": summary(played), "plays": [item.to_json() for item in played]}
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    else:
+        sys.stdout.write(table(played, markdown=options.table))
+    return 1 if any(item.outcome in BAD for item in played) else 0
+
+
+def _play_all(
+    plays: Sequence[tuple[Attack, Mode]], settings: Settings, jobs: int, *, quiet: bool
+) -> list[Played]:
+    lock = threading.Lock()
+
+    def one(pair: tuple[Attack, Mode]) -> Played:
+        played = play(*pair, settings)
+        if not quiet:
+            with lock:
+                sys.stderr.write(f"{tell(played)}  {played.seconds:.0f} s\n")
+        return played
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(one, plays))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
