@@ -2,19 +2,8 @@
 
 from warploom.testing.attacks.record import Attack
 from warploom.testing.attacks.variants.base import (
-    AGENT,
-    CHECK,
-    FREE,
-    PIPELINE,
-    REGIONS,
-    UNTRUSTED,
-    helper,
-    in_pipeline,
-    made,
-    put_before,
-    racy,
-    swap,
-    then,
+    AGENT, CHECK, FREE, PIPELINE, REGIONS, UNTRUSTED, helper, in_pipeline, made, put_before, racy,
+    swap, then,
 )  # fmt: skip
 
 _TEXT = "text before the preprocessor"
