@@ -51,4 +51,5 @@ def test_corpus_covers_what_a_checker_must_find() -> None:
         *("collective_mismatch", "group_unclosed", "use_after_destroy", "launch_error"),
         *("readback_before_sync", "host_dereference", "device_dereference_host", "out_of_bounds"),
         *("use_after_free", "double_free", "crash", "mpi_mismatch"),
+        *("foreign_memory", "emulator_access"),
     }

@@ -75,3 +75,32 @@ def test_host_code_and_constant_expressions_are_left_alone():
 def test_lines_stay_where_they_are():
     text = "__global__ void k(float* x) {\n  for (int i = 0; i < 3; i++)\n    x[i] += 1;\n}\n"
     assert metered(text).count("\n") == text.count("\n")
+
+
+def test_macros_count_where_they_are_used():
+    text = metered(
+        "#define MAC(s, a, b) ((s) += (a) * (b))\n"
+        "__global__ void k(float* x, float f) { MAC(f, f, f); }"
+    )
+    assert f"{{ {CALL}(1u); MAC(f, f, f); }}" in text
+
+
+def test_loops_in_macros_count_in_their_definition():
+    text = metered(
+        "#define DOT(s, a, b, n) \\\n  for (int q = 0; q < (n); ++q) s += a[q] * b[q];\n"
+        "__global__ void k(float* x, float f, int n) { DOT(f, x, x, n) }"
+    )
+    assert f"++q, {CALL}(4u)) s += a[q] * b[q];" in text
+    assert text.count("\n") == 2
+
+
+def test_functions_that_macros_define_are_counted():
+    text = metered(
+        "#define KERNEL(name) __global__ void name(float* x) { x[0] = x[0] * 2; }\nKERNEL(k)"
+    )
+    assert f"{{ {CALL}(3u);" in text
+
+
+def test_lists_of_values_are_left_alone():
+    lists = "#define PAIR {1 + 1, 2}\n__global__ void k(int* x) { int a[2] = PAIR; }"
+    assert CALL not in metered(lists)

@@ -107,6 +107,12 @@ def test_a_read_may_give_less_than_was_asked_for(programs, monkeypatch):
     assert [r.data for r in result.readbacks] == [b"abcdefgh"] and result.verdict is Verdict.OK
 
 
+def test_readbacks_that_were_changed_are_not_believed(programs):
+    result = ran(programs, 'fake_readback("abcdefgh", 8); pwrite(5, "X", 1, 3);')
+    assert result.state == "crashed" and result.verdict is Verdict.FAILED
+    assert "not those that the runtime wrote" in result.findings[-1].message
+
+
 def test_large_readbacks_are_views_of_their_file(programs):
     code = """std::string big(17 << 20, 'a');
 fake_readback("xyz", 3); fake_readback(big.data(), big.size()); fake_readback("end", 3);"""

@@ -123,11 +123,12 @@ def test_the_other_api_is_not_what_was_asked_for(workload: Workload, tmp_path: P
         (CALL, {"host-collective", "no-device-communication"}),
         (RECOMPUTE, {"no-device-communication"}),
         (PEER, {"host-communication", "no-device-communication"}),
+        (BY_POINTER, {"forbidden-call", "no-device-communication"}),
         ("  system(\"true\");\n" + RECOMPUTE, {"forbidden-call", "no-device-communication"}),
         ("  { FILE* f = fopen(\"/proc/self/mem\", \"w\"); (void)f; }\n" + RECOMPUTE,
          {"forbidden-call", "no-device-communication"}),
     ],
-    ids=["host-call", "recomputed", "peer-copy", "process", "file"],
+    ids=["host-call", "recomputed", "peer-copy", "by-pointer", "process", "file"],
 )  # fmt: skip
 def test_level_0_sees(instead: str, expected: set[str], workload: Workload, tmp_path: Path) -> None:
     result = judged(PROGRAM.replace(CALL, instead), workload, tmp_path)
@@ -148,11 +149,10 @@ __global__ void decoy(ncclDevComm comm, ncclWindow_t w) {
     ("instead", "expected"),
     [
         (RECOMPUTE, {"no-device-communication"}),
-        (BY_POINTER, {"host-collective", "no-device-communication"}),
         (BY_MPI, {"host-communication", "no-device-communication"}),
         (DEFAULT_COPY, {"host-communication", "no-device-communication"}),
     ],
-    ids=["recomputed", "by-pointer", "by-mpi", "by-peer-copy"],
+    ids=["recomputed", "by-mpi", "by-peer-copy"],
 )
 def test_level_2_counts(
     instead: str, expected: set[str], workload: Workload, tmp_path: Path

@@ -45,10 +45,11 @@ def _unnamed(pids: Sequence[int], *, in_memory: bool) -> dict[tuple[int, int], i
     found: dict[tuple[int, int], int] = {}
     for pid in pids:
         try:
-            for entry in os.scandir(f"/proc/{pid}/fd"):
-                name = os.readlink(entry.path)  # noqa: PTH115 - twenty times a second
+            for number in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208 - 20 times a second
+                path = f"/proc/{pid}/fd/{number}"
+                name = os.readlink(path)  # noqa: PTH115
                 if name.endswith(" (deleted)") and name.startswith("/memfd:") is in_memory:
-                    info = os.stat(entry.path)  # noqa: PTH116
+                    info = os.stat(path)  # noqa: PTH116
                     found[info.st_dev, info.st_ino] = info.st_blocks * _BLOCK
         except OSError:
             continue

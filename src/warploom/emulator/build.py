@@ -23,7 +23,7 @@ from warploom.emulator.guard_tool import (
     guard_identity,
     guard_unit,
 )
-from warploom.emulator.link import USER_ROOT, Linker, strip_root
+from warploom.emulator.link import USER_ROOT, Linker, as_written, strip_root
 from warploom.emulator.prefix import precompiled_prefix
 from warploom.emulator.process_library import process_library_digest
 from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
@@ -97,9 +97,8 @@ class _Builder:
         self.compiler = find_compiler()
         self.flags = program_flags(spec, self.compiler)
         self.overlay: Overlay = rewrite(spec)
-        self.linker = Linker(
-            self.compiler, spec.program, self.overlay, lambda: build_runtime(self.compiler)
-        )
+        runtime = dynamic_symbols(build_runtime(self.compiler)).exports
+        self.linker = Linker(self.compiler, spec.program, self.overlay, runtime)
         self.shims = folder_digest(SHIM_DIR)
         sources = (spec.program, *spec.sources)
         self.units = tuple(
@@ -113,6 +112,7 @@ class _Builder:
             process_library_digest(),
             *self.flags,
             *texts,
+            *self.linker.wrapped,
         ]
         self.key = digest(
             [
@@ -143,7 +143,7 @@ class _Builder:
             library = folder / "program.so"
             self.linker.link(objects, library, work)
         symbols = dynamic_symbols(library)
-        (folder / "imports.json").write_text(json.dumps(sorted(symbols.imports)))
+        (folder / "imports.json").write_text(json.dumps(as_written(symbols.imports)))
         reports = ",".join(unit.report for unit in guarded)
         (folder / "guard.json").write_text(f"[{reports}]")
 

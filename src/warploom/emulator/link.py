@@ -1,7 +1,7 @@
 """Links a program's objects, and says what they lack: by name, where the program uses it."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,26 +25,32 @@ _KEEP_REACHED = ("-Wl,--gc-sections",)
 _LINK_OPTIONS = ("-Wl,-z,lazy", "-Wl,--no-demangle")
 # They name each use of each function of the runtime: megabytes in a large program.
 _NAME_UNDEFINED = ("-Wl,-z,defs", "-Wl,--warn-unresolved-symbols")
-# What device code takes from the device's heap goes through the runtime: see device_heap.cpp.
-_WRAPPED = tuple(
-    f"-Wl,--wrap={name}"
-    for name in (
-        "malloc", "free", "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t",
-        "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm",
-        "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t",
-        "_ZdaPvmSt11align_val_t",
-    )
-)  # fmt: skip
+_WRAP = "__wrap_"  # before a name that the linker gave another meaning
+
+
+def as_written(imports: frozenset[str]) -> list[str]:
+    """Return the names as the program has them, not as the linker does."""
+    return sorted({name.removeprefix(_WRAP) for name in imports})
 
 
 @dataclass(frozen=True, slots=True)
 class Linker:
-    """Links one program: its compiler, its file, its text, and how to get the runtime."""
+    """Links one program: its compiler, its file, its text, and the names that the runtime has."""
 
     compiler: Compiler
     program: Path
     overlay: Overlay
-    runtime: Callable[[], Path]
+    runtime: frozenset[str]
+
+    @property
+    def wrapped(self) -> tuple[str, ...]:
+        """The options by which the program's calls go to what the runtime has for them.
+
+        That is the device's heap (device_heap.cpp), and what looks at the arguments of the C
+        library's functions (libc_*.cpp).
+        """
+        names = (name.removeprefix(_WRAP) for name in self.runtime if name.startswith(_WRAP))
+        return tuple(f"-Wl,--wrap={name}" for name in sorted(names))
 
     def is_users(self, name: str) -> bool:
         """Whether a compiler's message is about a file of the user's."""
@@ -65,7 +71,7 @@ class Linker:
         # The linker of zig takes few options; what is missing is read from its output instead.
         options = _KEEP_REACHED
         if not self.compiler.is_zig:
-            options = (*options, *_LINK_OPTIONS, *_WRAPPED)
+            options = (*options, *_LINK_OPTIONS, *self.wrapped)
         result = self._run_linker(objects, library, work, options)
         undefined = dict(undefined_symbols(result.log))
         if result.ok:
@@ -77,8 +83,7 @@ class Linker:
                 file=str(self.program),
                 hint="name the file that has main first; its other files are further sources",
             )
-        exports = dynamic_symbols(self.runtime()).exports
-        missing = {name: place for name, place in undefined.items() if name not in exports}
+        missing = {name: place for name, place in undefined.items() if name not in self.runtime}
         if missing and result.ok and not self.compiler.is_zig:
             again = self._run_linker(objects, work / "again.so", work, (*options, *_NAME_UNDEFINED))
             places = dict(undefined_symbols(again.log))

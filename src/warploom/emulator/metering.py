@@ -3,14 +3,17 @@
 The access hooks see loads and stores only. In a timed build each compound statement of device code
 begins with a call that says how many operations its own text holds, as lanes of a multiprocessor
 count them; nested blocks and loop bodies have calls of their own. What a compiler would fold away
-is counted all the same, both branches of `?:` are, and macros are not looked into.
+is counted all the same, and both branches of `?:` are. The macros of a file are
+looked into: their loops and blocks count for themselves, the rest of them where they are used.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from tree_sitter import Node
 
+from warploom.emulator.metering_macros import Macro, macros_of
 from warploom.source.edits import TextEdit
 from warploom.source.syntax import SourceFile
 
@@ -40,13 +43,49 @@ _FREE = frozenset(("=", "&&", "||", ","))
 
 def metering_edits(tree: SourceFile) -> list[TextEdit]:
     """Return the insertions that count the operations of every device function of `tree`."""
+    macros = tuple(macros_of(tree))
+    weights = _weights(macros)
     edits: list[TextEdit] = []
+    for macro in macros:
+        inside: list[TextEdit] = []
+        meter = _Meter(macro.code, inside, weights)
+        for node in macro.statements:
+            meter.weigh(node)
+        if macro.functions:
+            _count_functions(macro.code, inside, weights)
+        edits += [
+            replace(edit, start=edit.start + macro.shift, end=edit.end + macro.shift)
+            for edit in inside
+        ]
+    _count_functions(tree, edits, weights)
+    return edits
+
+
+def _device_functions(tree: SourceFile) -> Iterator[Node]:
     for function in tree.nodes("function_definition"):
         body = function.child_by_field_name("body")
-        if body is None or body.type != "compound_statement" or not _runs_on_device(tree, function):
+        if body is None or body.type != "compound_statement":
             continue
-        _Meter(tree, edits).block(body)
-    return edits
+        if _runs_on_device(tree, function):
+            yield function
+
+
+def _count_functions(tree: SourceFile, edits: list[TextEdit], weights: Mapping[str, int]) -> None:
+    for function in _device_functions(tree):
+        body = function.child_by_field_name("body")
+        assert body is not None
+        _Meter(tree, edits, weights).block(body)
+
+
+def _weights(macros: tuple[Macro, ...]) -> dict[str, int]:
+    """Return what each macro does outside of its loops and blocks, those that it uses included."""
+    weights: dict[str, int] = {}
+    for _ in range(4):  # macros that use macros, as deep as anybody nests them
+        weights = {
+            macro.name: sum(_Meter(macro.code, [], weights).weigh(n) for n in macro.statements)
+            for macro in macros
+        }
+    return weights
 
 
 def _runs_on_device(tree: SourceFile, function: Node) -> bool:
@@ -66,9 +105,10 @@ def _end(body: Node | None, function: Node) -> int:
 class _Meter:
     """Walks one function; each block's own operations become one call at its start."""
 
-    def __init__(self, tree: SourceFile, edits: list[TextEdit]) -> None:
+    def __init__(self, tree: SourceFile, edits: list[TextEdit], macros: Mapping[str, int]) -> None:
         self.tree = tree
         self.edits = edits
+        self.macros = macros
 
     def block(self, node: Node, extra: int = 0) -> None:
         """Count a compound statement that may run any number of times."""
@@ -147,6 +187,8 @@ class _Meter:
                 return self._operator(node)
             case "update_expression" | "subscript_expression":
                 return 1
+            case "identifier":
+                return self.macros.get(self.tree.node_text(node), 0)
             case "call_expression":
                 name = node.child_by_field_name("function")
                 text = self.tree.node_text(name) if name is not None else ""

@@ -115,6 +115,8 @@ class Report:
     clocks: dict[int, float] = field(default_factory=dict[int, float])
     """When each process ended, in nanoseconds of modelled time."""
     spans_dropped: int = 0
+    read_back_digest: str = ""
+    """Of all bytes that were read back, by the key that the runtime was given."""
 
 
 class _Line:
@@ -293,6 +295,7 @@ def _read(data: bytes, nonce: str, report: Report) -> None:
                 raise ForgedReportError(f"its end mark has the unknown state {state!r}")
             report.state = state
             report.stats = line.stats()
+            report.read_back_digest = line.text("read_back_digest", "")
         elif event != "begin":
             _take(line, report)
     if last:

@@ -1,5 +1,6 @@
 """Runs a build under the runtime and turns its report into records."""
 
+import hashlib
 import mmap
 import os
 import secrets
@@ -8,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -48,9 +50,22 @@ _MORE_READ_BACK = (
 _MORE_MEMORY = "--memory GIB allows more, or memory_mb in the [limits] of a workload.toml"
 
 
-def _configuration(build: EmulatorBuild, options: RunOptions, nonce: str) -> bytes:
+@dataclass(frozen=True, slots=True)
+class _Secrets:
+    """What the runtime and the driver know of a run, and its program does not."""
+
+    nonce: str
+    key: str
+
+
+def _new_secrets() -> _Secrets:
+    return _Secrets(secrets.token_hex(16), secrets.token_hex(16))
+
+
+def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -> bytes:
     values = {
-        "nonce": nonce,
+        "nonce": known.nonce,
+        "digest_key": known.key,
         "ranks": options.ranks,
         "lsa_size": options.lsa_size or options.node_size or options.ranks,
         "node_size": options.node_size or options.ranks,
@@ -241,16 +256,31 @@ def _readbacks(report: Report, symbols: Symbolizer, data: BinaryIO) -> tuple[Rea
     return tuple(found)
 
 
+def _check_digest(report: Report, data: BinaryIO, key: str) -> None:
+    """Refuse a report whose read-backs are not the bytes that the runtime wrote."""
+    if report.state is None or any(raw.lost for raw in report.readbacks):
+        return
+    left = max((raw.offset + raw.size for raw in report.readbacks), default=0)
+    digest = hashlib.blake2b(key=key.encode(), digest_size=32)
+    data.seek(0)
+    while left and (part := data.read(min(left, _LARGE_PART))):
+        digest.update(part)
+        left -= len(part)
+    if not secrets.compare_digest(digest.hexdigest(), report.read_back_digest):
+        report.state = None
+        report.problem = "the bytes read back are not those that the runtime wrote"
+
+
 def _execute(
     build: EmulatorBuild,
     options: RunOptions,
-    nonce: str,
+    known: _Secrets,
     data: BinaryIO,
     cancel: threading.Event | None,
 ) -> SandboxedResult:
     """Run the program with the descriptors of the contract; read-backs go to the file `data`."""
     readable, environment = _surroundings(build, options)
-    reader = _configuration_pipe(_configuration(build, options, nonce))
+    reader = _configuration_pipe(_configuration(build, options, known))
     try:
         return run_sandboxed(
             [build.runtime, build.library, *options.args],
@@ -285,11 +315,12 @@ def run(
         MissingToolError: a finding needs a source line and nothing reads debug information.
     """
     check_options(options)
-    nonce = secrets.token_hex(16)
+    known = _new_secrets()
     with tempfile.TemporaryFile(prefix="warploom-") as data:
-        result = _execute(build, options, nonce, data, cancel)
+        result = _execute(build, options, known, data, cancel)
         process = result.process
-        report = parse_report(process.channels[_REPORT], nonce)
+        report = parse_report(process.channels[_REPORT], known.nonce)
+        _check_digest(report, data, known.key)
         symbols = Symbolizer(build)
         symbols.prepare(
             stack

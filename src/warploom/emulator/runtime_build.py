@@ -46,7 +46,7 @@ _CONCERNS = {
         "c_spellings", "capture", "cuda", "device", "graph", "host_registration",
         "kernel_functions", "stream", "variables",
     ),
-    "host": ("allocate", "checked", "libc", "own_memory", "process_heap"),
+    "host": ("allocate", "checked", "descriptors", "libc", "own_memory", "process_heap"),
     "mpi": ("mpi",),
     "nccl": ("nccl",),
     "network": (

@@ -35,7 +35,7 @@ from warploom.evaluate.free_text import given_by, host_call_findings, no_frame
 from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
 from warploom.evaluate.iterations import kept_findings, work_findings
-from warploom.evaluate.legality import check_legality
+from warploom.evaluate.legality import ENDINGS, check_legality
 from warploom.evaluate.parts import Parts, add, serious, verified
 from warploom.evaluate.plan import (
     ALL_TIMINGS,
@@ -304,7 +304,8 @@ class _Judge:
             return []
         path = self._write(trusted_text, f"trusted-{self.task.program.name}")
         trusted = build(replace(self.task.build_spec(self.nccl, path), timed=True))
-        return import_findings(program.imports, trusted.imports, str(program.spec.program))
+        ours = trusted.imports if self.frame is not None else trusted.imports | ENDINGS
+        return import_findings(program.imports, ours, str(program.spec.program))
 
     def _gate(self, spec: BuildSpec) -> NvccResult | WarploomError:
         try:

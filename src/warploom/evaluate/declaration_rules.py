@@ -3,9 +3,28 @@
 from collections.abc import Callable, Iterator
 
 from warploom.evaluate.region_rules import Frame, Refused, is_library_name
-from warploom.evaluate.scopes import Declared
+from warploom.evaluate.scopes import Declared, without_groups
 from warploom.evaluate.static_storage import starts_code
 from warploom.evaluate.tokens import Token
+
+_LIBRARIES = ("std", "cuda", "cooperative_groups", "nvcuda", "thrust", "cub")
+
+
+def _root(item: Declared) -> str:
+    """Return the first scope of a qualified name that is defined: std for `int std::f<A>() {}`."""
+    tokens = without_groups(item.tokens)
+    depth, start = 0, 0
+    for at, token in enumerate(tokens):
+        depth += (token.text == "<") - (token.text == ">") - 2 * (token.text == ">>")
+        if depth == 0 and token.text in ("(", "=", "{"):
+            break
+        scoped = token.text == "::" or (at > 0 and tokens[at - 1].text == "::")
+        if depth == 0 and not scoped and token.text not in ("<", ">", ">>"):
+            start = at
+    else:
+        return ""
+    root = tokens[start].text if start < len(tokens) else ""
+    return root if any(t.text == "::" for t in tokens[start:at]) else ""
 
 
 def new_meaning(item: Declared, frame: Frame, own: frozenset[str]) -> Iterator[Refused]:
@@ -16,8 +35,9 @@ def new_meaning(item: Declared, frame: Frame, own: frozenset[str]) -> Iterator[R
         return
     if item.name == "operator" and item.has("new", "delete"):
         yield Refused("redefinition", "operator new and delete belong to the frame", item.line)
-    elif item.name == "std" and item.kind == "namespace":
-        yield Refused("redefinition", "namespace std must not be added to", item.line)
+    elif (item.name == "std" and item.kind != "variable") or _root(item) in _LIBRARIES:
+        what = "namespace std" if item.name == "std" else f"{_root(item)}::"
+        yield Refused("redefinition", f"{what} must not be added to", item.line)
     elif item.name in frame.names and item.name not in own and item.name != "operator":
         yield Refused(
             "redefinition",

@@ -150,17 +150,20 @@ def judge_dependence(
         return _nothing_to_show("the reference's outputs do not depend on communication")
     gentle = layout != "words" and expected.state == "finished"
     runs = spoiler.run(spoiler.candidate, specs, [f"{layout}:all"])
-    judge = _Judge(spoiler, base, expected, marks, gentle)
+    values = spoiler.samples(expected, reference.facts)
     forms: list[str] = []
     findings: list[Finding] = []
     for spec, run in zip(specs, runs, strict=True):
-        own = spoiler.samples(outcomes[spec], spoiler.candidate.facts)
-        form, found = judge.compare(spec, run, own)
-        forms.append(form)
-        findings += found
-    if not findings and "elements" in forms:
-        findings += judge.sources(specs[forms.index("elements")], outcomes, layout)
-    return Dependence("elements" if "elements" in forms else "values", tuple(findings))
+        if gentle and run.state != "finished":
+            findings.append(_no_end(spec, run))
+            continue
+        off = spoiler.changed(values, run, spoiler.candidate.facts)
+        same = all(_share(off, marks, rank) <= 1 - _ENOUGH for rank in _ranks(marks))
+        forms.append("values" if same and run.state == "finished" else "elements")
+        if forms[-1] == "elements":
+            findings += _elements(spoiler, spec, outcomes[spec], layout, gentle)
+    form = "" if findings else "elements" if "elements" in forms else "values"
+    return Dependence(form, tuple(findings))
 
 
 def _moves(traffic: Traffic) -> bool:
@@ -176,63 +179,40 @@ def _nothing_to_show(why: str) -> Dependence:
     return Dependence("", (warning,))
 
 
-class _Judge:
-    """Compares spoiled runs of the candidate with a spoiled run of the reference."""
+def _elements(
+    spoiler: Spoiler, spec: RunSpec, outcome: EmulatorRun, layout: str, gentle: bool
+) -> list[Finding]:
+    """Alter all that ranks send, each time and in any case, and what single ranks send.
 
-    def __init__(
-        self,
-        spoiler: Spoiler,
-        base: _Samples,
-        expected: EmulatorRun,
-        marks: Mapping[Key, _Mask],
-        gentle: bool,
-    ) -> None:
-        self.spoiler = spoiler
-        self.base = base
-        self.marks = marks
-        self.gentle = gentle
-        self.values = spoiler.samples(expected, spoiler.reference.facts)
-        self.untouched = spoiler.untouched(base, expected, spoiler.reference.facts)
-
-    def compare(self, spec: RunSpec, run: EmulatorRun, own: _Samples) -> tuple[str, list[Finding]]:
-        """Return the form that holds, and what is wrong."""
+    What a rank itself makes of its own data is left out: its own part takes no way at all in one
+    program, and comes back to it in another.
+    """
+    ranks = range(spoiler.reference.workload.ranks)
+    chosen = secrets.SystemRandom().sample(ranks, min(_SOURCES, len(ranks)))
+    what = [f"{layout}+:all", *(f"{layout}+:{source}" for source in chosen)]
+    expected = spoiler.run_reference([spec], what)
+    runs = spoiler.run(spoiler.candidate, [spec], what)
+    base, facts = spoiler.reference.samples[spec.seed], spoiler.candidate.facts
+    own = spoiler.samples(outcome, facts)
+    found: list[Finding] = []
+    for source, wanted, run in zip([None, *chosen], expected, runs, strict=True):
+        if wanted.state != "finished":
+            continue
         if run.state != "finished":
-            if not self.gentle:
-                return "elements", []
-            why = f"the run does not end ({run.state}), and the reference's does"
-            return "elements", [_finding(spec, None, why)]
-        facts = self.spoiler.candidate.facts
-        off = self.spoiler.changed(self.values, run, facts)
-        if all(_share(off, self.marks, rank) <= 1 - _ENOUGH for rank in _ranks(self.marks)):
-            return "values", []
-        changed = self.spoiler.changed(own, run, facts)
-        found = list(_against(spec, self.marks, changed))
-        return "elements", found or list(_beyond(spec, self.untouched, changed))
+            found += [_no_end(spec, run)] if gentle else []
+            continue
+        marks = spoiler.changed(base, wanted, spoiler.reference.facts)
+        changed = spoiler.changed(own, run, facts)
+        others = {key: mask for key, mask in marks.items() if key.rank != source}
+        found += _against(spec, others, changed, source)
+        if source is None and not found:
+            same = spoiler.untouched(base, wanted, spoiler.reference.facts)
+            found += _beyond(spec, same, changed)
+    return found
 
-    def sources(
-        self, spec: RunSpec, outcomes: Mapping[RunSpec, EmulatorRun], layout: str
-    ) -> list[Finding]:
-        """Alter what single ranks send: it must reach all others that it reaches in the reference.
 
-        What the rank itself makes of it is left out: its own part takes no way at all in one
-        program, and comes back to it in another.
-        """
-        spoiler = self.spoiler
-        ranks = range(spoiler.reference.workload.ranks)
-        chosen = secrets.SystemRandom().sample(ranks, min(_SOURCES, len(ranks)))
-        what = [f"{layout}:{source}" for source in chosen]
-        expected = spoiler.run_reference([spec], what)
-        runs = spoiler.run(spoiler.candidate, [spec], what)
-        own = spoiler.samples(outcomes[spec], spoiler.candidate.facts)
-        found: list[Finding] = []
-        for source, wanted, run in zip(chosen, expected, runs, strict=True):
-            if "finished" not in (run.state, wanted.state):
-                continue
-            marks = spoiler.changed(self.base, wanted, spoiler.reference.facts)
-            others = {key: mask for key, mask in marks.items() if key.rank != source}
-            changed = spoiler.changed(own, run, spoiler.candidate.facts)
-            found += _against(spec, others, changed, source)
-        return found
+def _no_end(spec: RunSpec, run: EmulatorRun) -> Finding:
+    return _finding(spec, None, f"the run does not end ({run.state}), and the reference's does")
 
 
 def _ranks(marks: Mapping[Key, _Mask]) -> list[int]:

@@ -9,11 +9,11 @@ from warploom.evaluate.identifiers import Identifiers
 from warploom.evaluate.name_rules import NameRules
 from warploom.evaluate.operators import constants_of, initialiser_refusals, operator_refusals
 from warploom.evaluate.preprocessed import Known, lines_of, worlds
-from warploom.evaluate.refusals import RESERVED_ALLOWED, TELLING
+from warploom.evaluate.refusals import ATTRIBUTES_ALLOWED, RESERVED_ALLOWED, TELLING
 from warploom.evaluate.region_rules import Frame, Refused, attribute_refusals, is_library_name
 from warploom.evaluate.scopes import Declared, UnbalancedError, declarations
 from warploom.evaluate.shadowing import Shadowing
-from warploom.evaluate.system_macros import system_macros
+from warploom.evaluate.system_macros import rewriters_words, system_macros
 from warploom.evaluate.tokens import Token
 
 _STATEMENT = frozenset({";", "{", "}", "return", "goto", "break", "continue"})
@@ -58,6 +58,7 @@ def expanded_refusals(
 def _macros(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
     """Refuse macros and conditions that reach into headers."""
     table = system_macros()
+    inserted = rewriters_words() | ATTRIBUTES_ALLOWED
     early: list[Token] = []
     for line in lines_of(tokens):
         if line.trusted and line.keyword != "include":
@@ -66,7 +67,7 @@ def _macros(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
             word = line.words[0]
             if word.text in frame.macros or word.text in frame.names:
                 continue  # judged as the frame's name
-            if word.text in table.names or word.text in table.used:
+            if word.text in table.names or word.text in table.used or word.text in inserted:
                 yield Refused(
                     "redefinition",
                     f"macro {word.text} would change what macros of headers mean",

@@ -15,7 +15,8 @@ from warploom.evaluate.refusals import FORBIDDEN, FORBIDDEN_CALLS, words
 # Of the C++ library, by mangled name: what touches files, other than the standard streams.
 _CXX_PARTS = (
     "basic_ofstream", "basic_ifstream", "basic_fstream", "basic_filebuf", "filesystem",
-    "random_device", "dynamic_library", "quick_exit", "set_terminate", "locale",
+    "random_device", "dynamic_library", "quick_exit", "set_terminate",
+    "6locale6global",
 )  # fmt: skip
 _CXX = re.compile(r"_Z(?:N[KVRO]*S[tabsiod]|NK?9__gnu_cxx|St|T[ISVT]N?K?S[tabsiod]|GVNSt"
                   r"|n[wa]|d[la]|T[ISV]N10__cxxabiv1)")  # fmt: skip

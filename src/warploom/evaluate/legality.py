@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity
 from warploom.evaluate.branches import choices
-from warploom.evaluate.declaration_rules import assembly, constructor, new_meaning
 from warploom.evaluate.expanded_rules import Given, expanded_refusals
 from warploom.evaluate.identifiers import Identifiers
 from warploom.evaluate.preprocessed import conditions_of
@@ -29,8 +28,9 @@ from warploom.evaluate.scopes import Declared, UnbalancedError, declarations
 from warploom.evaluate.tokens import Token, scan
 from warploom.source.regions import Program, frame_differences, splice
 
-_BRANCHING = ("else", "elif", "elifdef", "elifndef", "if", "ifdef", "ifndef")
-_ENDINGS = frozenset({"exit", "abort"})  # checks of a whole program use them
+ENDINGS = frozenset({"exit", "abort"})
+"""What the checks of errors in a whole program call."""
+
 _REGISTER = re.compile(r"%([A-Za-z_]\w*)")
 
 
@@ -95,7 +95,7 @@ def refusals(
     own = Identifiers(scan(program.text).tokens).names
     frame = replace(frame, functions=frame.functions | own)
     if free:
-        frame = replace(frame, allowed=_ENDINGS)
+        frame = replace(frame, allowed=ENDINGS)
     found = sorted(_refusals(program, frame, trusted, given), key=lambda item: item.line)
     if not found:
         return []
@@ -125,9 +125,6 @@ def _refusals(program: Program, frame: Frame, trusted: Program, given: Given) ->
         return found  # the structure of such text cannot be trusted
     own = _declared_names(trusted)
     marked = marked_tokens(program, regions)
-    if any(token.kind == "directive" and token.text in _BRANCHING for token in marked
-           if not token.trusted):  # fmt: skip
-        found += _declaration_refusals(program, regions, frame, own)
     told = {(_family(item), item.line) for item in found}
     expanded = expanded_refusals(marked, frame, own, given, [r.lines for r in regions])
     return found + [item for item in expanded if (_family(item), item.line) not in told]
@@ -251,23 +248,6 @@ def _declared(program: Program, regions: Sequence[Region]) -> Iterator[Declared]
 
 def _overlaps(first: int, last: int, spans: Sequence[range]) -> bool:
     return any(first < span.stop and last >= span.start for span in spans)
-
-
-def _declaration_refusals(
-    program: Program, regions: Sequence[Region], frame: Frame, own: frozenset[str]
-) -> Iterator[Refused]:
-    """Judge the declarations in every branch of conditionals, whether it is ever compiled."""
-    try:
-        items = list(_declared(program, regions))
-    except UnbalancedError as error:
-        yield Refused("unbalanced-region", "brackets do not match", error.line)
-        return
-    spans = [region.lines for region in regions]
-    for item in items:
-        if any(item.line in span for span in spans):
-            yield from new_meaning(item, frame, own)
-            yield from constructor(item)
-        yield from assembly(item, lambda token: any(token.line in span for span in spans))
 
 
 def _finding(item: Refused, name: str) -> Finding:

@@ -9,6 +9,7 @@ from warploom.evaluate.allowed_names import (
     API_TELLING,
     CUDA_ROOTS,
     CUDA_TELLING,
+    HOST_C,
     STD,
     is_plain,
 )
@@ -16,6 +17,7 @@ from warploom.evaluate.identifiers import Identifiers
 from warploom.evaluate.refusals import FORBIDDEN, FORBIDDEN_CALLS, KEYWORDS, words
 from warploom.evaluate.region_rules import Frame, Refused
 from warploom.evaluate.scopes import Declared
+from warploom.evaluate.system_macros import system_macros
 from warploom.evaluate.tokens import Token
 
 _CONTEXTUAL = words("final override import module defined")
@@ -65,7 +67,9 @@ class NameRules:
             if item.kind == "function" and item.has(*_DEVICE)
             for token in item.body
         }
+        self.defined = {item.name for item in items if item.kind == "function"}
         self.skipped = frozenset(self._attributes())
+        self.std = {"std", *self._aliases()}
 
     def refusals(self) -> Iterator[Refused]:
         """Yield what untrusted names are refused."""
@@ -80,6 +84,14 @@ class NameRules:
 
     def _text(self, at: int) -> str:
         return self.own.text(at)
+
+    def _aliases(self) -> Iterator[str]:
+        """Yield names for namespace std: `namespace s = std;`."""
+        for at, token in enumerate(self.tokens):
+            if token.text == "namespace" and self._text(at + 2) == "=":
+                target = self._text(at + 4) if self._text(at + 3) == "::" else self._text(at + 3)
+                if target not in CUDA_ROOTS:
+                    yield self._text(at + 1)
 
     def _attributes(self) -> Iterator[int]:
         """Yield the tokens of attributes, which have rules of their own."""
@@ -99,11 +111,13 @@ class NameRules:
             yield _refused(token, name, "means one thing to the emulator's compiler, not to nvcc")
         elif self._tells(name) and name not in self.own.names:
             yield _refused(token, name, "tells the time or the machine: results must not depend")
+        elif at in self.own.places and self._redeclares(at, name):
+            yield _refused(token, name, "is declared here, but defined in the system's libraries")
         elif name in _BUILTINS:
             yield from self._builtin(at, token)
         elif name in api_functions() and name not in self.own.names:
             yield from self._api(at, token)
-        elif before == "::" and self._text(at - 2) == "std":
+        elif before == "::" and self._text(at - 2) in self.std:
             listed = name in STD or name in self.frame.inside or name in FORBIDDEN
             if not listed and name not in FORBIDDEN_CALLS:
                 yield _refused(token, f"std::{name}", "is not on the list of what candidates use")
@@ -117,6 +131,22 @@ class NameRules:
                 f"is a {what} of something that the program does not declare, and not on the list "
                 "of what candidates may use",
             )
+
+    def _redeclares(self, at: int, name: str) -> bool:
+        """Whether `T name(T);` declares a function that only a library can define."""
+        if name in self.defined or name not in system_macros().declared:
+            return False
+        start = at
+        while start > 0 and self._text(start - 1) not in (";", "{", "}", ")"):
+            start -= 1
+            if self._text(start) in ("__global__", "__device__"):
+                return False  # no library has it
+        close = self.own.match.get(at + 1, 0)
+        first = self._text(at + 2)
+        value = self._text(at + 3) in ("(", "{", "<", "::")  # `Barrier b(Group(), 1);`
+        typed = first == ")" or first == "struct" or (self.own.is_type(first) and not value)
+        prototype = self._text(at + 1) == "(" and self._text(close + 1) in (";", ",", "noexcept")
+        return prototype and typed
 
     def _tells(self, name: str) -> bool:
         telling = name in CUDA_TELLING or name == "chrono" or API_TELLING.match(name)
@@ -133,15 +163,20 @@ class NameRules:
     def _known(self, at: int, name: str, after: str) -> bool:
         if name in KEYWORDS or name in _CONTEXTUAL or name in FORBIDDEN:
             return True  # what is forbidden has a rule of its own
-        if name in self.own.names or name in self.frame.known:
+        if name not in system_macros().declared:
+            return True  # no header knows it either: the compiler will say so
+        if name in self.own.names:
             return True
+        device = id(self.tokens[at]) in self.device
+        if name in self.frame.known and not (device and name in HOST_C):
+            return True  # what the trusted host code calls has no hooks in device code
         if after == "::" and name in CUDA_ROOTS:
             return True
         if after == "]" and self._text(at - 1) == "[" and self._is_operand(at):
             return True
         if self._text(at - 1) == "goto" or (after == ":" and self._text(at - 1) in ";{}:"):
             return True
-        return is_plain(name, device=id(self.tokens[at]) in self.device)
+        return is_plain(name, device=device)
 
     def _is_operand(self, at: int) -> bool:
         """Whether `[name]` names an operand of inline assembly."""

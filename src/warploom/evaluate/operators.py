@@ -106,14 +106,25 @@ def _is_constant(
 
 
 def constants_of(items: Sequence[Declared]) -> frozenset[str]:
-    """Return names that mean constants without code: enumerators, constexpr, functions."""
+    """Return names that mean constants without code: enumerators, functions, arrays, constexpr."""
     found: set[str] = set()
     for item in items:
         enumerator = item.kind == "type" and len(item.tokens) == 1
         fixed = item.kind == "variable" and item.has("constexpr", "const")
+        fixed = fixed or (item.kind == "variable" and item.has("["))  # an array is its address
         if enumerator or item.kind == "function" or (fixed and _is_plain(item)):
             found.add(item.name)
+            found.update(_declarators(item.tokens))
     return frozenset(found)
+
+
+def _declarators(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield what follows the first declarator, as b in `const int a = 1, b = 2;`."""
+    depth = 0
+    for token, after in pairwise(tokens):
+        depth += (token.text in ("(", "[", "{", "<")) - (token.text in (")", "]", "}", ">"))
+        if token.text == "," and depth == 0 and after.kind == "name":
+            yield after.text
 
 
 def _is_plain(item: Declared) -> bool:

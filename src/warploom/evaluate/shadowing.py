@@ -22,7 +22,7 @@ class Shadowing:
     def refusals(self) -> Iterator[Refused]:
         """Yield each declaration that reaches frame text which uses its name."""
         for at, name in self._declarations():
-            scope = self.opened[at]
+            scope = self._scope_of(at)
             if scope < 0 or not self.tokens[scope].trusted or self._is_namespace(scope):
                 continue
             if name in self.own:
@@ -35,6 +35,23 @@ class Shadowing:
                     self.tokens[at].line,
                     hint="give it another name, or put it in a block of its own",
                 )
+
+    def _scope_of(self, at: int) -> int:
+        """Return the `{` in whose scope the name declared at `at` is."""
+        scope = self.opened[at]
+        if scope == -2 and self.names.text(at - 1) in ("*", "&", "&&"):
+            return self.opened[at - 2] if self.names.text(at - 2) == "(" else -2
+        if scope >= 0 and self._is_enumeration(scope):
+            return self.opened[scope]  # enumerators are names of the scope around
+        return scope
+
+    def _is_enumeration(self, scope: int) -> bool:
+        at = scope - 1
+        while at >= 0 and self.names.text(at) not in (";", "{", "}", ")", "class", "struct"):
+            if self.names.text(at) == "enum":
+                return True
+            at -= 1
+        return False
 
     def _declarations(self) -> Iterator[tuple[int, str]]:
         for at, name in self.names.places.items():

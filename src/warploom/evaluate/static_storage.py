@@ -29,7 +29,7 @@ def starts_code(item: Declared) -> str:
     """Return why the declaration runs code when the program is loaded; "" where it does not."""
     words = without_groups(item.tokens)
     texts = [token.text for token in words]
-    if "constexpr" in texts or "constinit" in texts:
+    if "constexpr" in texts:
         return ""
     if item.level == "class" and "static" not in texts:
         return ""  # a member or a member function
@@ -38,7 +38,7 @@ def starts_code(item: Declared) -> str:
     known = _is_plain_type(words)
     if "(" in texts and _may_be_prototype(words, known):
         return ""
-    if _has_call(words):
+    if "constinit" not in texts and _has_call(words):
         return "is initialised by a call"
     if not known and "extern" not in texts:
         return "has a type with a constructor, as far as can be told"

@@ -5,10 +5,11 @@ tell the emulator from a GPU. The table holds every header that a program could 
 emulator's compiler and of nvcc where it is found.
 """
 
+import ast
 import functools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from warploom.core.records import Limits
 from warploom.emulator.rewrite import SHIM_DIR
 from warploom.emulator.runtime_build import folder_digest, run_compiler
 from warploom.toolchain.cache import cached_folder
-from warploom.toolchain.compilers import find_compiler
+from warploom.toolchain.compilers import Compiler, find_compiler
 from warploom.toolchain.nccl import get_nccl, newest_version
 from warploom.toolchain.nvcc import find_mpi_include, find_nvcc
 
@@ -38,6 +39,10 @@ locale.h malloc.h math.h mm_malloc.h netdb.h netinet/in.h omp.h poll.h pthread.h
 semaphore.h setjmp.h signal.h stdalign.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h
 string.h strings.h sys/ioctl.h sys/mman.h sys/param.h sys/resource.h sys/socket.h sys/stat.h
 sys/syscall.h sys/sysinfo.h sys/time.h sys/times.h sys/types.h sys/uio.h sys/un.h sys/utsname.h
+sys/auxv.h sys/epoll.h sys/eventfd.h sys/file.h sys/inotify.h sys/personality.h sys/prctl.h
+sys/ptrace.h sys/random.h sys/sem.h sys/sendfile.h sys/shm.h sys/signalfd.h sys/statvfs.h
+sys/timerfd.h sys/xattr.h aio.h cpuid.h err.h error.h ftw.h glob.h grp.h ifaddrs.h langinfo.h
+mqueue.h net/if.h regex.h search.h spawn.h syslog.h termios.h threads.h utime.h wordexp.h
 sys/wait.h syscall.h time.h ucontext.h unistd.h values.h wchar.h x86intrin.h
 """
 _CUDA_HEADERS = """
@@ -53,10 +58,14 @@ _LIMITS = Limits(seconds=120.0, memory_mb=8192, output_mb=16)
 
 @dataclass(frozen=True, slots=True)
 class SystemMacros:
-    """`names` are defined as macros by some header; `used` are the names in their bodies."""
+    """`names` are defined as macros by some header; `used` are the names in their bodies.
+
+    `declared` are all names that the headers spell: any other name cannot be the system's.
+    """
 
     names: frozenset[str]
     used: frozenset[str]
+    declared: frozenset[str]
 
 
 @functools.cache
@@ -67,10 +76,29 @@ def system_macros() -> SystemMacros:
         MissingToolError: there is no C++ compiler.
         ToolFailedError: it cannot preprocess its own headers.
     """
-    found = [*_emulators(), *_nvccs()]
+    folder = _emulators()
+    found = [*_parsed(folder / "macros.json"), *_nvccs()]
     names = frozenset(item[0] for item in found)
     used = frozenset(word for _, words in found for word in words)
-    return SystemMacros(names, used)
+    declared: list[str] = json.loads((folder / "names.json").read_text())
+    return SystemMacros(names, used, names | used | frozenset(declared))
+
+
+@functools.cache
+def rewriters_words() -> frozenset[str]:
+    """Return the names that the emulator's rewriter writes into a program's text."""
+    found: set[str] = set()
+    for path in SHIM_DIR.parent.glob("*.py"):
+        text = path.read_text()
+        if "TextEdit" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            # A docstring stands as an expression; what is written is part of one.
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                node.value.value = ""
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.update(word for word in _WORD.findall(node.value) if len(word) > 1)
+    return frozenset(found)
 
 
 def _source(headers: str) -> str:
@@ -79,14 +107,19 @@ def _source(headers: str) -> str:
     )
 
 
-def _emulators() -> Iterator[tuple[str, list[str]]]:
+def _emulators() -> Path:
+    """Return the folder with what the emulator's compiler reads in headers."""
     compiler = find_compiler()
     ours = sorted(
         str(path.relative_to(SHIM_DIR)) for path in SHIM_DIR.rglob("*.h*") if path.is_file()
     )
-    text = _source(_HEADERS) + "".join(f"#include <{name}>\n" for name in ours)
+    text = (
+        "// names and macros\n"
+        + _source(_HEADERS)
+        + "".join(f"#include <{name}>\n" for name in ours)
+    )
     flags = [
-        "-E", "-dM", "-x", "c++", "-std=c++20", "-w", "-D__CUDACC__", "-D__NVCC__",
+        "-E", "-x", "c++", "-std=c++20", "-w", "-D__CUDACC__", "-D__NVCC__",
         "-DWARPLOOM_EMULATOR", "-DWARPLOOM_NCCL_VERSION=99999", f"-I{SHIM_DIR}",
     ]  # fmt: skip
 
@@ -94,16 +127,23 @@ def _emulators() -> Iterator[tuple[str, list[str]]]:
         with_device = ("", "-D__CUDA_ARCH__=900")
         (folder / "all.cpp").write_text(text)
         for number, extra in enumerate(with_device):
-            more = [extra] if extra else []
-            arguments = [*flags, *more, "all.cpp", "-o", f"{number}.txt"]
-            result = run_compiler(compiler, arguments, folder)
-            if not result.ok:
-                raise ToolFailedError(f"the compiler must read its own headers:\n{result.log}")
+            more = ["-dM", extra] if extra else ["-dM"]
+            _preprocess(compiler, [*flags, *more, "all.cpp", "-o", f"{number}.txt"], folder)
+        _preprocess(compiler, [*flags, "-P", "all.cpp", "-o", "whole.txt"], folder)
+        words = set(_WORD.findall((folder / "whole.txt").read_text(errors="replace")))
+        (folder / "names.json").write_text(json.dumps(sorted(words)))
+        (folder / "whole.txt").unlink()
         lines = {line for n in (0, 1) for line in _lines(folder / f"{n}.txt")}
         (folder / "macros.json").write_text(json.dumps(sorted(lines)))
 
     key = digest([compiler.identity, folder_digest(SHIM_DIR), text, *flags])
-    yield from _parsed(cached_folder("macros", key, make)[0] / "macros.json")
+    return cached_folder("macros", key, make)[0]
+
+
+def _preprocess(compiler: Compiler, arguments: Sequence[str], folder: Path) -> None:
+    result = run_compiler(compiler, arguments, folder)
+    if not result.ok:
+        raise ToolFailedError(f"the compiler must read its own headers:\n{result.log}")
 
 
 def _nvccs() -> Iterator[tuple[str, list[str]]]:

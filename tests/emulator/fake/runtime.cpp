@@ -12,10 +12,17 @@
 #include <map>
 #include <string>
 
+#include "../../../src/warploom/emulator/runtime/keyed_hash.h"
+
 static std::map<std::string, std::string> config;
 static int rank, sequence;
 static size_t offset;
 static uintptr_t base;
+
+static warploom::KeyedHash& read_back() {
+  static warploom::KeyedHash hash(config["digest_key"]);
+  return hash;
+}
 
 static void write_line(const std::string& line) {
   const std::string whole = line + "\n";
@@ -39,6 +46,7 @@ void fake_finding(const char* kind) { finding(kind, "error", __builtin_return_ad
 void fake_warning(const char* kind) { finding(kind, "warning", __builtin_return_address(0)); }
 void fake_readback(const void* data, size_t bytes) {
   if (bytes && write(5, data, bytes) < 0) _exit(71);
+  read_back().add(data, bytes);
   send("{\"ev\":\"readback\",\"rank\":" + std::to_string(rank) +
        ",\"seq\":" + std::to_string(sequence++) + ",\"bytes\":" + std::to_string(bytes) +
        ",\"offset\":" + std::to_string(offset) +
@@ -51,7 +59,8 @@ void fake_unsupported(const char* name) {
 }
 void fake_end(const char* state) {
   fflush(stdout);
-  send(std::string("{\"ev\":\"end\",\"state\":\"") + state + "\",\"stats\":{\"switches\":3}}");
+  send(std::string("{\"ev\":\"end\",\"state\":\"") + state +
+       "\",\"stats\":{\"switches\":3},\"read_back_digest\":\"" + read_back().hex() + "\"}");
   _exit(0);
 }
 void fake_raw(const char* line) { write_line(line); }  // as a program would forge it

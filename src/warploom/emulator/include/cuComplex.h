@@ -10,26 +10,32 @@ typedef double2 cuDoubleComplex;
 typedef cuFloatComplex cuComplex;
 
 // One set of functions for each precision; the single ones end in f.
-#define WARPLOOM_COMPLEX(Number, Real, make, f)                                        \
-  inline Number make(Real re, Real im) { return Number{re, im}; }                      \
-  inline Real cuCreal##f(Number z) { return z.x; }                                     \
-  inline Real cuCimag##f(Number z) { return z.y; }                                     \
-  inline Number cuConj##f(Number z) { return Number{z.x, -z.y}; }                      \
-  inline Number cuCadd##f(Number a, Number b) { return Number{a.x + b.x, a.y + b.y}; } \
-  inline Number cuCsub##f(Number a, Number b) { return Number{a.x - b.x, a.y - b.y}; } \
-  inline Number cuCmul##f(Number a, Number b) {                                        \
-    return Number{a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};                       \
-  }                                                                                    \
-  /* Scaled by the divisor, so that squares do not overflow. */                        \
-  inline Number cuCdiv##f(Number a, Number b) {                                        \
-    const Real scale = Real(1) / (std::fabs(b.x) + std::fabs(b.y));                    \
-    const Real ax = a.x * scale, ay = a.y * scale, bx = b.x * scale, by = b.y * scale; \
-    const Real square = Real(1) / (bx * bx + by * by);                                 \
-    return Number{(ax * bx + ay * by) * square, (ay * bx - ax * by) * square};         \
-  }                                                                                    \
-  inline Real cuCabs##f(Number z) { return std::hypot(z.x, z.y); }                     \
-  inline Number cuCfma##f(Number a, Number b, Number c) { return cuCadd##f(cuCmul##f(a, b), c); }
-WARPLOOM_COMPLEX(cuFloatComplex, float, make_cuFloatComplex, f)
+#define WARPLOOM_COMPLEX(Number, Real, make, _Wf)                                              \
+  inline Number make(Real re, Real im) { return Number{re, im}; }                              \
+  inline Real cuCreal##_Wf(Number z) { return z.x; }                                           \
+  inline Real cuCimag##_Wf(Number z) { return z.y; }                                           \
+  inline Number cuConj##_Wf(Number z) { return Number{z.x, -z.y}; }                            \
+  inline Number cuCadd##_Wf(Number _Wa, Number _Wb) {                                          \
+    return Number{_Wa.x + _Wb.x, _Wa.y + _Wb.y};                                               \
+  }                                                                                            \
+  inline Number cuCsub##_Wf(Number _Wa, Number _Wb) {                                          \
+    return Number{_Wa.x - _Wb.x, _Wa.y - _Wb.y};                                               \
+  }                                                                                            \
+  inline Number cuCmul##_Wf(Number _Wa, Number _Wb) {                                          \
+    return Number{_Wa.x * _Wb.x - _Wa.y * _Wb.y, _Wa.x * _Wb.y + _Wa.y * _Wb.x};               \
+  }                                                                                            \
+  /* Scaled by the divisor, so that squares do not overflow. */                                \
+  inline Number cuCdiv##_Wf(Number _Wa, Number _Wb) {                                          \
+    const Real scale = Real(1) / (std::fabs(_Wb.x) + std::fabs(_Wb.y));                        \
+    const Real ax = _Wa.x * scale, ay = _Wa.y * scale, bx = _Wb.x * scale, by = _Wb.y * scale; \
+    const Real square = Real(1) / (bx * bx + by * by);                                         \
+    return Number{(ax * bx + ay * by) * square, (ay * bx - ax * by) * square};                 \
+  }                                                                                            \
+  inline Real cuCabs##_Wf(Number z) { return std::hypot(z.x, z.y); }                           \
+  inline Number cuCfma##_Wf(Number _Wa, Number _Wb, Number _Wc) {                              \
+    return cuCadd##_Wf(cuCmul##_Wf(_Wa, _Wb), _Wc);                                            \
+  }
+WARPLOOM_COMPLEX(cuFloatComplex, float, make_cuFloatComplex, _Wf)
 WARPLOOM_COMPLEX(cuDoubleComplex, double, make_cuDoubleComplex, )
 #undef WARPLOOM_COMPLEX
 

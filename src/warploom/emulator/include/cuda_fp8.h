@@ -40,8 +40,8 @@ inline __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t value,
   struct name {                                                                                  \
     __nv_fp8_storage_t __x;                                                                      \
     name() = default;                                                                            \
-    template <class N, std::enable_if_t<std::is_arithmetic_v<N>, int> = 0>                       \
-    explicit name(N value)                                                                       \
+    template <class _WN, std::enable_if_t<std::is_arithmetic_v<_WN>, int> = 0>                   \
+    explicit name(_WN value)                                                                     \
         : __x(warploom::float8_from_float<bits>(static_cast<float>(value), true)) {}             \
     explicit name(__half value) : name(static_cast<float>(value)) {}                             \
     explicit name(__nv_bfloat16 value) : name(static_cast<float>(value)) {}                      \
@@ -86,8 +86,8 @@ WARPLOOM_FLOAT8(__nv_fp8_e5m2, 5)
       two low, high;                                                                           \
       low.__x = static_cast<__nv_fp8x2_storage_t>(__x);                                        \
       high.__x = static_cast<__nv_fp8x2_storage_t>(__x >> 16);                                 \
-      const float2 a = static_cast<float2>(low), b = static_cast<float2>(high);                \
-      return {a.x, a.y, b.x, b.y};                                                             \
+      const float2 _Wa = static_cast<float2>(low), _Wb = static_cast<float2>(high);            \
+      return {_Wa.x, _Wa.y, _Wb.x, _Wb.y};                                                     \
     }                                                                                          \
                                                                                                \
    private:                                                                                    \

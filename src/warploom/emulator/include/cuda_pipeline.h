@@ -8,7 +8,7 @@ inline void __pipeline_memcpy_async(void* target, const void* source, size_t byt
                                     size_t zeros = 0) {
   const size_t kept = bytes - (zeros < bytes ? zeros : bytes);
   warploom::group_copy(0, 1, target, source, kept);
-  for (size_t i = kept; i < bytes; i++) static_cast<char*>(target)[i] = 0;
+  for (size_t _Wi = kept; _Wi < bytes; _Wi++) static_cast<char*>(target)[_Wi] = 0;
 }
 inline void __pipeline_commit() {}
 inline void __pipeline_wait_prior(size_t) {}

@@ -14,9 +14,9 @@
 #include <cmath>
 #undef lerp
 namespace std {
-template <class A, class B, class C>
-constexpr auto lerp(A a, B b, C t) {
-  return warploom_lerp(a, b, t);
+template <class _WA, class _WB, class _WC>
+constexpr auto lerp(_WA _Wa, _WB _Wb, _WC _Wt) {
+  return warploom_lerp(_Wa, _Wb, _Wt);
 }
 }  // namespace std
 #endif

@@ -25,8 +25,9 @@
 #define NCCL_PATCH (WARPLOOM_NCCL_VERSION % 100)
 #define NCCL_SUFFIX ""
 #define NCCL_VERSION_CODE WARPLOOM_NCCL_VERSION
-#define NCCL_VERSION(X, Y, Z) \
-  (((X) <= 2 && (Y) <= 8) ? (X) * 1000 + (Y) * 100 + (Z) : (X) * 10000 + (Y) * 100 + (Z))
+#define NCCL_VERSION(_WX, _WY, _WZ)                                \
+  (((_WX) <= 2 && (_WY) <= 8) ? (_WX) * 1000 + (_WY) * 100 + (_WZ) \
+                              : (_WX) * 10000 + (_WY) * 100 + (_WZ))
 
 typedef struct ncclComm* ncclComm_t;
 typedef struct ncclWindow_vidmem* ncclWindow_t;
@@ -192,8 +193,8 @@ typedef struct ncclConfigExt {
     int optionId;
   } key;
   union {
-    int i;
-    const char* s;
+    int _Wi;
+    const char* _Ws;
     void* raw;
   } val;
 } ncclConfigExt_t;

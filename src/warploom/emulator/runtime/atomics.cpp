@@ -200,8 +200,10 @@ void strong_access(const StrongAccess& access, bool uses_old, const void* return
     settle_host_suspects(address);
   }
   const auto start = reinterpret_cast<uintptr_t>(address);
+  const unsigned long long peer_bytes = g_stats.peer_bytes;
   const bool known = (thread && plainly_reachable(*g_current, start, bytes)) ||
                      check_access(address, bytes, writes);
+  if (reads) g_stats.polled_bytes += g_stats.peer_bytes - peer_bytes;
   if (known && reads && !writes) note_look(address, bytes);
   if (writes && !reads) note_progress();
   if (g_spoiling && known) spoil_access(address, bytes, writes, true);

@@ -191,9 +191,10 @@ void named_barrier(unsigned id, unsigned threads, int site) {
 }
 
 void* part_memory(unsigned part, std::size_t bytes) {
-  std::vector<char>& memory = thread_or_stop().block->part_memory[part];
-  if (memory.size() < bytes) memory.resize(bytes);
-  return memory.data();
+  // Device code reaches it, as it does kernel arguments.
+  Block::PartMemory& memory = thread_or_stop().block->part_memory[part];
+  if (memory.bytes < bytes) memory = Block::PartMemory(bytes);
+  return memory.start.get();
 }
 
 void barrier_after_exit(Block& block) {

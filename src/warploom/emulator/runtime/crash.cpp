@@ -95,6 +95,15 @@ Frames unwound_frames() {
   return frames;
 }
 
+}  // namespace
+
+Frames frames_of_call() {
+  const Frames frames = unwound_frames();
+  return frames.pc[0] ? frames : capture_frames();
+}
+
+namespace {
+
 Frames crash_frames(const ucontext_t& context) {
   if (!program_offset(place_of(context))) {
     if (const Frames frames = unwound_frames(); frames.pc[0]) return frames;

@@ -10,6 +10,7 @@
 #include "host_copies.h"
 #include "iterations.h"
 #include "memory.h"
+#include "own_memory.h"
 #include "report.h"
 #include "spoil.h"
 #include "stats.h"
@@ -78,8 +79,11 @@ bool in_bounds(const Copy& copy) {
   for (std::size_t row = 0; row < copy.rows() && ok; row++) {
     const char* dst = copy.dst_row(row);
     const char* src = copy.src_row(row);
-    if (emulated(dst)) ok = check_range(dst, copy.width, copy.name, where);
-    if (ok && emulated(src)) ok = check_range(src, copy.width, copy.name, where);
+    ok = emulated(dst) ? check_range(dst, copy.width, copy.name, where)
+                       : check_host_memory(dst, copy.width, true, copy.name);
+    if (!ok) break;
+    ok = emulated(src) ? check_range(src, copy.width, copy.name, where)
+                       : check_host_memory(src, copy.width, false, copy.name);
   }
   return ok;
 }

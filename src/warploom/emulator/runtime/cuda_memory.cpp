@@ -3,11 +3,11 @@
 #include "cuda_error.h"
 #include "graph.h"
 #include "memory.h"
+#include "own_memory.h"
 #include "report.h"
 #include "stream.h"
 
 using namespace warploom;
-
 namespace {
 
 bool host_kind(AllocKind kind) { return kind == AllocKind::Pinned; }
@@ -143,6 +143,9 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
   if (!pointer || in_arena(pointer)) return cuda_fail(cudaErrorInvalidValue);
+  if (!check_host_memory(pointer, bytes, true, "cudaHostRegister")) {
+    return cuda_fail(cudaErrorInvalidValue);
+  }
   register_host(pointer, bytes);
   return cudaSuccess;
 }

@@ -128,4 +128,19 @@ void note_fresh_source(const void* p, std::size_t bytes, const char* name, int r
   }
 }
 
+uint32_t note_undefined(const std::string& what) {
+  const uint32_t pc = program_place();
+  const uint32_t fresh = in_question(pc) ? g_config.fresh_other : g_config.fresh_word;
+  // Another word than the fresh one: that may come to the host as padding, and this may not.
+  const uint32_t word = fresh * 0x9E3779B1 + 0x7F4A7C15;
+  if (!g_config.fresh_word || !g_told.insert(pc).second) return word;
+  FindingInfo info{.kind = kKind, .message = what, .warning = true};
+  info.hint =
+      "let every lane whose value is used make the call, and name it in the mask: the value of any "
+      "other is undefined";
+  info.suspicion = true;  // many take one and do not use it
+  report_finding(std::move(info));
+  return word;
+}
+
 }  // namespace warploom

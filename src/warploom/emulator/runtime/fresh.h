@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "fiber.h"
 #include "world.h"
@@ -22,5 +23,9 @@ void note_fresh_read(const void* p, std::size_t bytes, uint32_t pc);
 // matters only where the program's results change with it.
 void note_fresh_source(const void* p, std::size_t bytes, const char* name, int rank,
                        const Frames& where);
+
+// The running fiber takes a value that nobody has given, which `what` says: the word to take for
+// it.
+uint32_t note_undefined(const std::string& what);
 
 }  // namespace warploom

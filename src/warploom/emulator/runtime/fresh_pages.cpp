@@ -1,5 +1,7 @@
 #include "fresh_pages.h"
 
+#include "descriptors.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -25,6 +27,7 @@ std::set<uintptr_t> g_pieces;  // mapped to the pattern
 class Pattern {
  public:
   Pattern() : file_(memfd_create("warploom-fresh", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+    if (file_ >= 0) keep_from_program(file_);
     if (file_ < 0 || ftruncate(file_, kPiece) != 0) return;
     void* all = mmap(nullptr, kPiece, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
     if (all == MAP_FAILED) return;

@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "own_memory.h"
 #include "polling.h"
+#include "program_range.h"
 #include "quick_access.h"
 #include "race.h"
 #include "report.h"
@@ -121,7 +122,8 @@ template <unsigned bytes, bool write>
   const Fiber& self = *g_current;
   const auto start = reinterpret_cast<uintptr_t>(p);
   const KnownAllocation& known = known_allocation(start);
-  const bool allowed = known.device < 0 && known.holds(start, bytes);
+  const bool allowed =
+      known.device < 0 && known.holds(start, bytes) && known.allocation->is_of(self);
   if (!allowed || !g_config.race || !self.host || !self.host->op) {
     on_other_access(p, bytes, write, return_address);
     return;
@@ -255,6 +257,7 @@ bool on_words(const void* p, std::size_t bytes, const void* return_address) {
 
 template <bool write>
 void on_range(const void* p, std::size_t bytes, const void* return_address) {
+  if (bytes == 0) return;
   Fiber* self = g_current;
   if (!self) return on_lost_access(p, bytes, write);
   int& left = self->gpu ? g_accesses_left : g_host_accesses_left;
@@ -286,6 +289,14 @@ HOT void on_volatile(const void* p, unsigned bytes, bool write) {
 }
 
 }  // namespace
+
+void program_reads(const void* p, std::size_t bytes, const void* caller) {
+  on_range<false>(p, bytes, caller);
+}
+
+void program_writes(const void* p, std::size_t bytes, const void* caller) {
+  on_range<true>(p, bytes, caller);
+}
 
 void note_poll(const void* address, unsigned bytes, bool changes) {
   Fiber* self = g_current;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "report.h"
@@ -21,6 +22,18 @@ struct Watch {
   std::size_t bytes;
   OpId op;
   Frames where;
+  const char* call = nullptr;        // of MPI; null: a copy of CUDA
+  bool written = true;               // by what is watched; else it is only read
+  std::vector<HostPart> parts = {};  // if there are gaps between them
+  bool touched_by(const char* from, std::size_t size) const {
+    const auto meets = [&](const char* p, std::size_t n) {
+      return from < p + n && p < from + size;
+    };
+    if (!meets(start, bytes)) return false;
+    return parts.empty() || std::ranges::any_of(parts, [&](const HostPart& part) {
+             return meets(part.start, part.bytes);
+           });
+  }
 };
 std::unordered_map<const Process*, std::vector<Watch>> g_watches;
 int g_next = 1;
@@ -32,6 +45,32 @@ bool settled(const Watch& watch, const HostThread& host) {
   return host.clock.agent_time(op.agent) >= op.time;
 }
 
+void report_early_access(const Watch& watch, bool write) {
+  const char* verb = write ? "write" : "read";
+  if (watch.call) {
+    report_finding({.kind = "mpi_buffer_in_use",
+                    .message = format("the host %ss the %s buffer of %s before that has completed",
+                                      verb, watch.written ? "receive" : "send", watch.call),
+                    .hint = "first complete the request, by MPI_Wait or a successful MPI_Test",
+                    .other = watch.where});
+    return;
+  }
+  report_finding({.kind = "readback_before_sync",
+                  .message = format("the host %ss the target of an asynchronous copy of %zu bytes "
+                                    "before it has synchronised with it",
+                                    verb, watch.bytes),
+                  .hint = "call cudaStreamSynchronize before the data is used",
+                  .other = watch.where});
+}
+
+int add_watch(Watch watch) {
+  watch.id = g_next++;
+  g_host_copies++;
+  g_watches[&current_process()].push_back(std::move(watch));
+  update_host_watched();
+  return g_next - 1;
+}
+
 }  // namespace
 
 void update_host_watched() {
@@ -40,11 +79,27 @@ void update_host_watched() {
 }
 
 int watch_host_copy(const void* target, std::size_t bytes, const Frames& where) {
-  g_watches[&current_process()].push_back(
-      {g_next, static_cast<const char*>(target), bytes, 0, where});
-  g_host_copies++;
+  return add_watch({0, static_cast<const char*>(target), bytes, 0, where});
+}
+
+int watch_mpi_buffer(std::vector<HostPart> parts, bool written, const char* what,
+                     const Frames& where) {
+  const char *first = parts.front().start, *end = first;
+  for (const HostPart& part : parts) {
+    first = std::min(first, part.start);
+    end = std::max(end, part.start + part.bytes);
+  }
+  if (parts.size() == 1) parts.clear();
+  return add_watch(
+      {0, first, static_cast<std::size_t>(end - first), 0, where, what, written, std::move(parts)});
+}
+
+void end_watch(int watch) {
+  for (auto& [process, watches] : g_watches) {
+    g_host_copies -= static_cast<int>(
+        std::erase_if(watches, [&](const Watch& known) { return known.id == watch; }));
+  }
   update_host_watched();
-  return g_next++;
 }
 
 void host_copy_started(int watch, OpId op) {
@@ -69,14 +124,8 @@ void check_host_copies(const void* p, std::size_t bytes, bool write) {
       update_host_watched();
       continue;
     }
-    if (start < watch.start + watch.bytes && watch.start < start + bytes) {
-      report_finding(
-          {.kind = "readback_before_sync",
-           .message = format("the host %ss the target of an asynchronous copy of %zu bytes before "
-                             "it has synchronised with it",
-                             write ? "write" : "read", watch.bytes),
-           .hint = "call cudaStreamSynchronize before the data is used",
-           .other = watch.where});
+    if ((write || watch.written) && watch.touched_by(start, bytes)) {
+      report_early_access(watch, write);
     }
     i++;
   }

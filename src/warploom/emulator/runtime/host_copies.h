@@ -1,8 +1,10 @@
-// Ordinary host memory that an asynchronous copy still writes: reading it early is a defect.
+// Ordinary host memory that an asynchronous copy still writes, or MPI still reads or writes:
+// touching it early is a defect.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "fiber.h"
 #include "race.h"
@@ -24,6 +26,14 @@ void update_host_watched();  // copies or variables have come or gone
 // The copy `op` (known once it has started; 0 before) will write `bytes` at `target`.
 int watch_host_copy(const void* target, std::size_t bytes, const Frames& where);
 void host_copy_started(int watch, OpId op);
+// Ranges that the started call `what` reads until it has completed, or writes too.
+struct HostPart {
+  const char* start;
+  std::size_t bytes;
+};
+int watch_mpi_buffer(std::vector<HostPart> parts, bool written, const char* what,
+                     const Frames& where);
+void end_watch(int watch);
 // An access by the running host thread.
 void check_host_copies(const void* p, std::size_t bytes, bool write);
 

@@ -6,11 +6,15 @@
 namespace warploom {
 
 namespace {
-std::map<uintptr_t, std::size_t> g_registered;
-}
+struct Registered {
+  std::size_t bytes = 0;
+  const Process* process = nullptr;
+};
+std::map<uintptr_t, Registered> g_registered;
+}  // namespace
 
 void register_host(const void* p, std::size_t bytes) {
-  g_registered[reinterpret_cast<uintptr_t>(p)] = bytes;
+  g_registered[reinterpret_cast<uintptr_t>(p)] = {bytes, g_current ? g_current->process : nullptr};
 }
 
 bool unregister_host(const void* p) {
@@ -20,7 +24,9 @@ bool unregister_host(const void* p) {
 bool is_registered(const void* p) {
   const auto address = reinterpret_cast<uintptr_t>(p);
   auto it = g_registered.upper_bound(address);
-  return it != g_registered.begin() && address < std::prev(it)->first + std::prev(it)->second;
+  if (it == g_registered.begin()) return false;
+  const auto& [start, known] = *std::prev(it);
+  return address < start + known.bytes && (!g_current || g_current->process == known.process);
 }
 
 }  // namespace warploom

@@ -20,6 +20,7 @@ namespace warploom {
 struct Kernel;
 struct Block;
 struct WarpState;
+void release_closure(void* closure);
 
 // What every thread touches comes first, in one cache line.
 struct alignas(64) GpuThread : ThreadPlace {
@@ -53,6 +54,7 @@ struct WarpState {
   uint64_t value[32] = {};
   uint64_t out[32] = {};
   unsigned arrived = 0;
+  unsigned present = 0;  // lanes that gave what is in `out`
   uint64_t generation = 0;
   uint64_t ordered = 0;  // generation whose accesses have been ordered
   uint64_t counted = 0;  // generation whose votes have been counted
@@ -133,7 +135,16 @@ struct Block final : Runnable {
   BarrierState grid_barrier;  // grid.sync(), before the other blocks have come
   std::vector<Gathering> gatherings;
   std::map<unsigned, BarrierState> named_barriers;
-  std::map<unsigned, std::vector<char>> part_memory;  // of tiles of several warps
+  struct PartMemory {
+    PartMemory() = default;
+    explicit PartMemory(std::size_t count) : start(closure_memory(count)), bytes(count) {}
+    struct Release {
+      void operator()(void* memory) const { release_closure(memory); }
+    };
+    std::unique_ptr<void, Release> start;
+    std::size_t bytes = 0;
+  };
+  std::map<unsigned, PartMemory> part_memory;  // of tiles of several warps
   std::vector<std::unique_ptr<WarpState>> warps;
   // By warp, once there are any `warps`: the state that it used last, and who has not ended.
   std::vector<WarpState*> last_meeting;
@@ -231,7 +242,6 @@ inline const Clock& effective_clock(const GpuThread& thread) {
 
 // The running GPU thread; nullptr on the host.
 inline GpuThread* current_thread() { return g_current ? g_current->gpu : nullptr; }
-void release_closure(void* closure);
 // Ends the run if a thread of the kernel has used more stack than there is.
 void check_stacks(const Kernel& kernel);
 // Kernels that are running now, for reports.

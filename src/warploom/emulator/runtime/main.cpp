@@ -1,4 +1,5 @@
 // warploom-emu PROGRAM.so [ARGS...]: runs one emulated job. See docs/architecture.md.
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -8,10 +9,12 @@
 #include <cstring>
 #include <ctime>
 #include <string>
+#include <utility>
 
 #include "confine.h"
 #include "crash.h"
 #include "iterations.h"
+#include "descriptors.h"
 #include "memory.h"
 #include "race.h"
 #include "report.h"
@@ -28,11 +31,14 @@ namespace warploom {
 namespace {
 
 constexpr int kConfigFd = 3;
+// Only until the report is open.
+std::string g_nonce, g_digest_key;
 double g_started = 0;
 
 double now() {
   timespec t{};
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);  // not the program's modelled clock
+  raw_call(SYS_clock_gettime, CLOCK_MONOTONIC,
+           reinterpret_cast<long>(&t));  // not the program's modelled clock
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
@@ -41,6 +47,7 @@ std::string read_all(int fd) {
   char buffer[4096];
   ssize_t got;
   while ((got = read(fd, buffer, sizeof buffer)) > 0) text.append(buffer, static_cast<size_t>(got));
+  explicit_bzero(buffer, sizeof buffer);
   return text;
 }
 
@@ -55,7 +62,9 @@ bool set_option(const std::string& key, const std::string& value) {
   const auto integer = [&] { return static_cast<int>(number()); };
   Config& c = g_config;
   if (key == "nonce") {
-    c.nonce = value;
+    g_nonce = value;
+  } else if (key == "digest_key") {
+    g_digest_key = value;
   } else if (key == "ranks") {
     c.ranks = integer();
   } else if (key == "lsa_size") {
@@ -116,7 +125,7 @@ bool set_option(const std::string& key, const std::string& value) {
 }
 
 void read_config() {
-  const std::string text = read_all(kConfigFd);
+  std::string text = read_all(kConfigFd);
   close(kConfigFd);
   std::size_t start = 0;
   while (start < text.size()) {
@@ -132,6 +141,7 @@ void read_config() {
       _exit(64);
     }
   }
+  explicit_bzero(text.data(), text.size());
   if (g_config.ranks < 1 || g_config.ranks > kMaxDevices || g_config.lsa_size < 1) {
     std::fprintf(stderr, "warploom-emu: ranks must be 1 to %d\n", kMaxDevices);
     _exit(64);
@@ -153,7 +163,8 @@ int main(int argc, char** argv) {
   g_started = now();
   read_config();
   g_watching = g_config.race || g_timed;
-  open_report();
+  open_report(std::exchange(g_nonce, {}), g_digest_key);
+  explicit_bzero(g_digest_key.data(), g_digest_key.size());
   start_trace(g_config.trace);
   const std::size_t device_bytes = std::max(g_config.device_memory, g_config.device_most);
   create_arena(g_config.ranks, device_bytes);
@@ -162,6 +173,8 @@ int main(int argc, char** argv) {
   start_time_limit(g_config.time_limit);
   forbid_processes();
   create_world(argv[1], argc - 1, argv + 1);
+  keep_open_descriptors();
+  mprotect(&g_config, sizeof g_config, PROT_READ);  // nothing changes it from here on
   run_until_done();
   finish_run("finished");
 }

@@ -76,6 +76,7 @@ void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
   arena.used += bytes;
   Allocation& entry = arena.allocations[start];
   entry = {start, bytes, kind, device, true, 0, 0, where, {}};
+  if (g_current && g_current->process) entry.process = g_current->process->rank;
   mark_owner(entry, owner_mark(device));
   fill_fresh(start, bytes);
   if (untouched) {
@@ -202,12 +203,27 @@ bool program_owns(const void* p) {
   return address >= process.base && address < process.end;
 }
 
+// Pinned and managed memory is of the process that allocated it, as all that only a pointer names.
+bool check_process(const Allocation& allocation, bool write) {
+  if (allocation.is_of(*g_current)) return true;
+  report_finding(
+      {.kind = "foreign_memory",
+       .message = format("%s code %ss pinned or managed memory of another process (rank "
+                         "%d)",
+                         current_thread() ? "device" : "host", verb(write), allocation.process),
+       .hint = "on a cluster this address means something else there: send the data, "
+               "not a pointer to it",
+       .other = allocation.allocated});
+  return false;
+}
+
 // May the running GPU thread touch memory of another device?
 bool reachable(const Allocation& allocation, int from) {
   if (allocation.device < 0 || allocation.device == from) return true;
   if (allocation.shared > 0 && lsa_team_of(allocation.device) == lsa_team_of(from)) return true;
+  // Peer access is between the devices of one process.
   const auto& peers = g_devices[static_cast<std::size_t>(from)]->peers;
-  return peers[static_cast<std::size_t>(allocation.device)];
+  return allocation.is_of(*g_current) && peers[static_cast<std::size_t>(allocation.device)];
 }
 
 bool check_variable(const Variable& variable, const void* p, std::size_t bytes, bool write) {
@@ -251,6 +267,7 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
   }
   const Allocation* allocation = live_allocation(p, bytes, verb(write), {});
   if (!allocation) return false;
+  if (allocation->device < 0 && !check_process(*allocation, write)) return false;
   const int device = thread.block->kernel->device;
   if (!reachable(*allocation, device)) {
     report_finding(
@@ -387,7 +404,7 @@ bool check_access(const void* p, std::size_t bytes, bool write) {
     return false;
   }
   if (space == Space::Pinned) {
-    return check_range(p, bytes, verb(write), {});
+    return check_range(p, bytes, verb(write), {}) && check_process(*find_allocation(p), write);
   }
   return false;
 }
@@ -396,7 +413,10 @@ bool check_range(const void* p, std::size_t bytes, const char* what, const Frame
   if (bytes == 0) return false;
   if (!in_arena(p)) {
     const Variable* variable = find_variable(p);
-    if (!variable) return false;
+    if (!variable) {
+      check_host_memory(p, bytes, false, what);
+      return false;
+    }
     if (reinterpret_cast<uintptr_t>(p) + bytes <= variable->start + variable->bytes) return true;
     report_finding({.kind = "out_of_bounds",
                     .message = format("%s of %zu bytes passes the end of '%s', which has %zu bytes",

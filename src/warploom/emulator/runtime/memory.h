@@ -30,6 +30,8 @@ struct Allocation {
   int shared = 0;   // of these, and of former ones, those that some rank has still registered
   Frames allocated, freed;
   bool of_graph = false;  // each launch of a graph allocates it anew
+  int process = -1;       // that allocated it; -1: none in particular
+  bool is_of(const Fiber& fiber) const;
 };
 
 constexpr uintptr_t kArenaBase = 0x100000000000;

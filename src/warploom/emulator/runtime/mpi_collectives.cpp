@@ -22,7 +22,7 @@ Bytes combined(const Meeting& meeting, int last, MPI_Datatype type, MPI_Op op, c
 
 // Starts a collective whose end is `finish`; a plain call waits at once, an I-call later.
 int run(const Place& place, std::shared_ptr<Meeting> meeting, std::vector<int> needs,
-        std::function<void()> finish, MPI_Request* request) {
+        std::function<void()> finish, MPI_Request* request, const std::vector<Lent>& buffers = {}) {
   if (!request) {
     await(place, *meeting, needs);
     finish();
@@ -36,6 +36,7 @@ int run(const Place& place, std::shared_ptr<Meeting> meeting, std::vector<int> n
     acquire_from(*meeting, needs);
     finish();
   };
+  lend(*started, meeting->what.c_str(), buffers);
   *request = started;
   return MPI_SUCCESS;
 }
@@ -48,12 +49,11 @@ int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
   const bool is_root = place.rank == root;
   auto meeting = post(place, what, format("root %d, %zu bytes", root, bytes),
                       is_root ? read_buffer(buffer, bytes, what) : Bytes{});
-  return run(
-      place, meeting, {root},
-      [=] {
-        if (!is_root) write_buffer(buffer, from(*meeting, root).data(), bytes, what);
-      },
-      request);
+  return run(place, meeting, {root},
+             [=] {
+               if (!is_root) write_buffer(buffer, from(*meeting, root).data(), bytes, what);
+             },
+             request, {{buffer, count, type, !is_root}});
 }
 
 int all_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
@@ -63,13 +63,12 @@ int all_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_O
   auto meeting = post(place, what, reduction_details(count, type, op, -1),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
   const int last = place.comm->size() - 1;
-  return run(
-      place, meeting, {},
-      [=] {
-        const Bytes total = combined(*meeting, last, type, op, what);
-        write_buffer(recv, total.data(), total.size(), what);
-      },
-      request);
+  return run(place, meeting, {},
+             [=] {
+               const Bytes total = combined(*meeting, last, type, op, what);
+               write_buffer(recv, total.data(), total.size(), what);
+             },
+             request, {{send, count, type, false}, {recv, count, type, true}});
 }
 
 int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* recv, int recvcount,
@@ -83,17 +82,17 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
   auto meeting = post(place, what, format("%zu bytes from each", bytes),
                       read_buffer(in_place ? at(recv, mine) : send, bytes, what));
   const int ranks = place.comm->size();
-  return run(
-      place, meeting, {},
-      [=] {
-        Bytes all;
-        for (int rank = 0; rank < ranks; rank++) {
-          const Bytes& part = from(*meeting, rank);
-          all.insert(all.end(), part.begin(), part.end());
-        }
-        write_buffer(recv, all.data(), all.size(), what);
-      },
-      request);
+  return run(place, meeting, {},
+             [=] {
+               Bytes all;
+               for (int rank = 0; rank < ranks; rank++) {
+                 const Bytes& part = from(*meeting, rank);
+                 all.insert(all.end(), part.begin(), part.end());
+               }
+               write_buffer(recv, all.data(), all.size(), what);
+             },
+             request,
+             {{send, sendcount, sendtype, false}, {recv, ranks * recvcount, recvtype, true}});
 }
 
 int prefix(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,

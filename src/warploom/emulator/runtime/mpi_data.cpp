@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "mpi_objects.h"
 #include "spoil.h"
+#include "own_memory.h"
 #include "stats.h"
 
 namespace warploom::mpi {
@@ -209,6 +210,8 @@ Bytes read_buffer(const void* p, std::size_t bytes, const char* what) {
     const Frames where = capture_frames();
     if (!check_range(p, bytes, what, where)) return Bytes(bytes);
     access_read(current_actor(where.pc[0]), p, bytes);
+  } else if (!check_host_memory(p, bytes, false, what)) {
+    return Bytes(bytes);
   } else if (host_copies_pending()) {
     check_host_copies(p, bytes, false);
   }
@@ -223,6 +226,8 @@ void write_buffer(void* p, const char* data, std::size_t bytes, const char* what
     const Frames where = capture_frames();
     if (!check_range(p, bytes, what, where)) return;
     access_write(current_actor(where.pc[0]), p, bytes);
+  } else if (!check_host_memory(p, bytes, true, what)) {
+    return;
   } else if (host_copies_pending()) {
     check_host_copies(p, bytes, true);
   }

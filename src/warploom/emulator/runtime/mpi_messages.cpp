@@ -152,6 +152,7 @@ warploom_mpi_request* start_send(const Place& place, const void* buffer, int cou
   request->ready = [=] { return bytes <= kBuffered || message->matched; };
   request->block = [=] { wait_for_match(*message, "MPI_Wait of MPI_Isend"); };
   request->finish = [](MPI_Status* status) { fill_status(status, MPI_ANY_SOURCE, 0, 0); };
+  lend(*request, request->what, {{buffer, count, place.type, false}});
   return request;
 }
 
@@ -164,6 +165,7 @@ warploom_mpi_request* start_receive(const Place& place, void* buffer, int count,
   request->ready = [=] { return receive->message != nullptr; };
   request->block = [=] { wait_for_message(*receive, "MPI_Wait of MPI_Irecv"); };
   request->finish = [=](MPI_Status* status) { take(*receive, buffer, type, status, "MPI_Irecv"); };
+  lend(*request, request->what, {{buffer, count, type, true}});
   return request;
 }
 
@@ -183,6 +185,7 @@ void finish(MPI_Request* request, MPI_Status* status) {
   }
   warploom_mpi_request* done = *request;
   if (!done->ready()) done->block();
+  give_back(*done);
   done->finish(status);
   delete done;
   *request = MPI_REQUEST_NULL;

@@ -102,6 +102,20 @@ void scatter_elements(void* p, const Bytes& data, MPI_Datatype type, const char*
 
 // What others get of the running process's data, in a spoil run (spoil.h).
 void spoil_sent(const Place& place, Bytes& data);
+// Memory that a started call has until it is completed: it reads it, or writes it.
+struct Lent {
+  const void* start;
+  int count;
+  MPI_Datatype type;
+  bool written;
+};
+void lend(warploom_mpi_request& request, const char* what, const std::vector<Lent>& buffers);
+void give_back(warploom_mpi_request& request);
+// The pieces of `count` elements that hold data.
+struct Piece {
+  std::size_t offset, bytes;
+};
+std::vector<Piece> pieces_of(int count, MPI_Datatype type, const char* what);
 
 std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string details,
                               Bytes data);
@@ -135,4 +149,8 @@ struct warploom_mpi_request {
   std::function<bool()> ready;
   std::function<void(MPI_Status*)> finish;
   std::function<void()> block;
+  // What lend() notes: watched host memory, and the agent that has memory of devices.
+  std::vector<int> watches;
+  warploom::AgentId agent = 0;
+  uint32_t time = 0;
 };

@@ -147,6 +147,18 @@ Bytes gather_elements(const void* p, int count, MPI_Datatype type, const char* w
   return all;
 }
 
+std::vector<Piece> pieces_of(int count, MPI_Datatype type, const char* what) {
+  const Layout layout = layout_of(type);
+  if (layout.dense()) return {{0, packed(count, type, what)}};
+  std::vector<Piece> pieces;
+  for (int i = 0; i < count; i++) {
+    for (const Part& part : layout.parts) {
+      pieces.push_back({static_cast<std::size_t>(i * layout.extent + part.offset), part.bytes});
+    }
+  }
+  return pieces;
+}
+
 void scatter_elements(void* p, const Bytes& data, MPI_Datatype type, const char* what) {
   const Layout layout = layout_of(type);
   if (layout.dense()) return write_buffer(p, data.data(), data.size(), what);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../include/warploom/device.h"
+#include "crash.h"
 #include "memory.h"
 #include "report.h"
 #include "world.h"
@@ -120,37 +121,51 @@ void note_libraries() {
   });
 }
 
-// The variables of libraries that the program is linked to by name (std::cout, stdout, optarg).
-void note_imported_variables(void* handle, const link_map& map, Spans& spans) {
-  const ElfW(Sym)* symbols = nullptr;
-  const char* names = nullptr;
-  const ElfW(Rela)* relocations = nullptr;
-  std::size_t bytes = 0;
+#if defined(__x86_64__)
+constexpr unsigned kNamesAddress[] = {R_X86_64_GLOB_DAT, R_X86_64_64};
+#else
+constexpr unsigned kNamesAddress[] = {R_AARCH64_GLOB_DAT, R_AARCH64_ABS64};
+#endif
+
+struct Relocations {
+  const ElfW(Sym) * symbols = nullptr;
+  const ElfW(Rela) * first = nullptr;
+  std::size_t count = 0;
+};
+
+Relocations relocations_of(const link_map& map) {
+  Relocations found;
   for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; entry++) {
     const uintptr_t address = entry->d_un.d_ptr;
-    if (entry->d_tag == DT_SYMTAB) symbols = reinterpret_cast<const ElfW(Sym)*>(address);
-    if (entry->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(address);
-    if (entry->d_tag == DT_RELA) relocations = reinterpret_cast<const ElfW(Rela)*>(address);
-    if (entry->d_tag == DT_RELASZ) bytes = entry->d_un.d_val;
+    if (entry->d_tag == DT_SYMTAB) found.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
+    if (entry->d_tag == DT_RELA) found.first = reinterpret_cast<const ElfW(Rela)*>(address);
+    if (entry->d_tag == DT_RELASZ) found.count = entry->d_un.d_val / sizeof(ElfW(Rela));
   }
-  if (!symbols || !names || !relocations) return;
-  for (std::size_t i = 0; i < bytes / sizeof *relocations; i++) {
-    const ElfW(Sym) & symbol = symbols[ELF64_R_SYM(relocations[i].r_info)];
-    const auto type = ELF64_ST_TYPE(symbol.st_info);
-    if (symbol.st_shndx != SHN_UNDEF || !symbol.st_name || type == STT_FUNC) continue;
-    const void* found = dlsym(handle, names + symbol.st_name);
+  return found.symbols && found.first ? found : Relocations{};
+}
+
+// The variables of libraries that the program is linked to by name (std::cout, stdout, optarg),
+// where the loader has bound them.
+void note_imported_variables(const link_map& map, Spans& spans) {
+  const Relocations all = relocations_of(map);
+  for (std::size_t i = 0; i < all.count; i++) {
+    const ElfW(Rela) & one = all.first[i];
+    const ElfW(Sym) & symbol = all.symbols[ELF64_R_SYM(one.r_info)];
+    const bool names = std::ranges::count(kNamesAddress, ELF64_R_TYPE(one.r_info)) != 0;
+    if (!names || symbol.st_shndx != SHN_UNDEF || ELF64_R_SYM(one.r_info) == 0) continue;
+    const auto bound = *reinterpret_cast<const uintptr_t*>(map.l_addr + one.r_offset) -
+                       static_cast<uintptr_t>(one.r_addend);
     Dl_info where{};
-    const ElfW(Sym)* real = nullptr;
-    if (!found ||
-        !dladdr1(found, &where, reinterpret_cast<void**>(const_cast<ElfW(Sym)**>(&real)),
-                 RTLD_DL_SYMENT) ||
-        !real || ELF64_ST_TYPE(real->st_info) != STT_OBJECT) {
+    void* real = nullptr;
+    if (!bound || !dladdr1(reinterpret_cast<void*>(bound), &where, &real, RTLD_DL_SYMENT) ||
+        !real) {
       continue;
     }
-    const auto start = reinterpret_cast<uintptr_t>(found);
+    const auto& defined = *static_cast<const ElfW(Sym)*>(real);
+    if (ELF64_ST_TYPE(defined.st_info) != STT_OBJECT) continue;
     // The linker may have moved a variable of the C library into the runtime's executable: stdout.
-    const bool moved = g_runtime.holds(start, 1);
-    (moved ? g_readable : spans).push_back({start, start + real->st_size});
+    const bool moved = g_runtime.holds(bound, 1);
+    (moved ? g_readable : spans).push_back({bound, bound + defined.st_size});
   }
 }
 
@@ -205,10 +220,10 @@ Words words_for(Whose whose) {
       return {"foreign_memory", "the local memory of a GPU thread",
               "only the thread itself can touch it: use shared or global memory"};
     case Whose::Library:
-      return {"runtime_memory", "variables of a library that it does not name",
+      return {"emulator_access", "variables of a library that it does not name",
               "a computed address or a stray pointer leads there"};
     default:
-      return {"runtime_memory", "memory that belongs to the emulator and to no program",
+      return {"emulator_access", "memory that belongs to the emulator and to no program",
               "on a real machine nothing is there: a computed address or a stray pointer leads to "
               "it"};
   }
@@ -227,7 +242,8 @@ void report(Whose whose, const void* p, std::size_t bytes, bool write, const cha
                                 bytes, p, words.whose, who.c_str())
                        : format("%s code %ss %s%s, at %p", device ? "device" : "host",
                                 write ? "write" : "read", words.whose, who.c_str(), p),
-       .hint = words.hint});
+       .hint = words.hint,
+       .where = what ? frames_of_call() : Frames{}});
   // What the run says from here on could be the program's own words.
   if (whose == Whose::Runtime || whose == Whose::Library) stop_run();
 }
@@ -323,13 +339,10 @@ void find_own_memory() {
   }
 }
 
-void note_program(void* handle) {
+void note_program(const link_map& map) {
   if (!g_readable.empty()) return;  // every copy of the program has the same libraries
   note_libraries();
-  const link_map* map = nullptr;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0) {
-    note_imported_variables(handle, *map, g_imported);
-  }
+  note_imported_variables(map, g_imported);
 }
 
 void note_mapping(const void* start, std::size_t bytes) {

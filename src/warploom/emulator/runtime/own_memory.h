@@ -3,6 +3,8 @@
 // elsewhere on a real machine, and the runtime's does not exist there.
 #pragma once
 
+#include <link.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -48,7 +50,7 @@ bool in_loader(const void* code);
 // To be called once, before a program is loaded.
 void find_own_memory();
 // A program has been loaded: what it and its libraries offer.
-void note_program(void* handle);
+void note_program(const link_map& map);
 // What the running process has mapped by itself, or was given to look at.
 void note_mapping(const void* start, std::size_t bytes);
 void forget_mapping(const void* start, std::size_t bytes);

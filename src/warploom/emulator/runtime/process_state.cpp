@@ -25,7 +25,7 @@ namespace {
 const Process* g_entered = nullptr;  // whose state the libraries hold
 int g_first_folder = -1;             // where the job was started; known once a process has left it
 int g_first_mask = -1;
-bool g_locales_used = false, g_cpp_locales_used = false, g_switching = false;
+bool g_locales_used = false;
 
 // --- rounding and traps of floating-point arithmetic -------------------------------------------
 #if defined(__x86_64__)
@@ -87,16 +87,6 @@ void use_locale_of(const HostThread& thread) {
   real_uselocale(own ? own : common ? common : LC_GLOBAL_LOCALE);
 }
 
-// std::locale::global, whose result is made in the caller's room.
-std::locale real_global(const std::locale& locale) {
-  static const auto real =
-      library_function<std::locale (*)(const std::locale&)>("_ZNSt6locale6globalERKS_");
-  g_switching = true;  // it calls setlocale
-  std::locale before = real(locale);
-  g_switching = false;
-  return before;
-}
-
 // --- the process -------------------------------------------------------------------------------
 std::string zone_of(char** environment) {
   for (char** entry = environment; entry && *entry; entry++) {
@@ -129,7 +119,6 @@ void bring_back(Process& process) {
     static const auto real = library_function<mode_t (*)(mode_t)>("umask");
     real(static_cast<mode_t>(state.file_mask >= 0 ? state.file_mask : g_first_mask));
   }
-  if (g_cpp_locales_used) real_global(state.cpp_locale.value_or(std::locale::classic()));
 }
 
 }  // namespace
@@ -206,7 +195,6 @@ extern "C" {
 // exported
 char* setlocale(int category, const char* name) noexcept {
   static const auto real = library_function<char* (*)(int, const char*)>("setlocale");
-  if (g_switching) return const_cast<char*>("C");
   if (!g_current) return real(category, name);
   ProcessState& state = asking_process().state;
   if (category < LC_CTYPE || category > LC_IDENTIFICATION) {
@@ -284,13 +272,3 @@ void* warploom_library(const char* name) { return dlsym(RTLD_NEXT, name); }
 }
 
 }  // extern "C"
-
-// std::locale::global. exported
-std::locale set_global_locale(const std::locale& locale) __asm__("_ZNSt6locale6globalERKS_");
-std::locale set_global_locale(const std::locale& locale) {
-  if (!g_current) return real_global(locale);
-  g_cpp_locales_used = true;
-  asking_process().state.cpp_locale = locale;
-  if (locale.name() != "*") setlocale(LC_ALL, locale.name().c_str());
-  return real_global(locale);
-}

@@ -6,9 +6,7 @@
 #include <locale.h>
 
 #include <cstdint>
-#include <locale>
 #include <new>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +22,6 @@ struct ProcessState {
   std::string locale_name;    // what setlocale returned last
   int folder = -1;            // the current one; -1: where the job was started
   int file_mask = -1;         // of umask; -1: as the job was started with
-  std::optional<std::locale> cpp_locale;
   std::terminate_handler terminate = nullptr;  // set once the process has had its first turn
   std::new_handler allocation = nullptr;
 };

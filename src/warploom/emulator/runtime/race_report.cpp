@@ -1,4 +1,5 @@
 // How a race is told: which defect it is, who did what, and where.
+#include <cstring>
 #include <unordered_set>
 
 #include "equal_stores.h"
@@ -22,6 +23,11 @@ std::string describe(const Op& op, uint32_t block, uint16_t thread) {
 }
 
 namespace {
+
+// A call of MPI that was started, and reads or writes its buffer until it is completed.
+bool is_mpi(const Op& op) {
+  return op.kind == OpKind::Copy && std::strncmp(op.name, "MPI_", 4) == 0;
+}
 
 // What the two accesses are to each other decides the name of the defect.
 struct Classified {
@@ -55,6 +61,14 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
   }
   if (space == Space::Shared) {
     return {"shared_memory_race", "put __syncthreads() between the two accesses"};
+  }
+  if (is_mpi(before)) {
+    return {"mpi_buffer_in_use",
+            "first complete the request, by MPI_Wait or a successful MPI_Test"};
+  }
+  if (is_mpi(now)) {
+    return {now_writes ? "data_race" : "readback_before_sync",
+            "synchronise the stream before MPI gets its memory"};
   }
   if ((now.kind == OpKind::Host && !now_writes) ||
       (before.kind == OpKind::Host && !before_writes)) {

@@ -1,17 +1,22 @@
 #include "report.h"
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <set>
+#include <utility>
 #include <vector>
 
+#include "descriptors.h"
 #include "host_suspects.h"
 #include "iterations.h"
 #include "kernel.h"
+#include "keyed_hash.h"
 #include "learnt.h"
 #include "stats.h"
 #include "timeline.h"
@@ -24,8 +29,15 @@ Stats g_stats;
 
 namespace {
 
-constexpr int kReportFd = 4;
-constexpr int kReadbackFd = 5;
+constexpr int kConfigFd = 3, kReportFd = 4, kReadbackFd = 5;
+
+// What nobody but this file may know. It lies in a page of its own, at no address that can be told.
+struct Secrets {
+  std::string nonce;
+  KeyedHash read_back;
+  int report = kReportFd, read_backs = kReadbackFd;
+};
+Secrets* g_secrets = nullptr;
 
 std::set<std::string> g_known;  // findings that were reported, by kind and place
 int g_findings = 0;
@@ -35,7 +47,8 @@ std::vector<uint64_t> g_readback_count;
 // False: not all of it, since the driver has gone or the file is full.
 bool write_all(int fd, const char* data, std::size_t bytes) {
   while (bytes) {
-    const ssize_t written = write(fd, data, bytes);
+    const long written =
+        raw_call(SYS_write, fd, reinterpret_cast<long>(data), static_cast<long>(bytes));
     if (written <= 0) return false;
     data += written;
     bytes -= static_cast<std::size_t>(written);
@@ -47,8 +60,8 @@ std::string index_json(uint3 v) { return format("[%u,%u,%u]", v.x, v.y, v.z); }
 
 // Each line begins with the nonce: what the program itself writes there cannot pass for a line.
 void send(const std::string& line) {
-  const std::string whole = g_config.nonce + " " + line + "\n";
-  write_all(kReportFd, whole.data(), whole.size());
+  const std::string whole = g_secrets->nonce + " " + line + "\n";
+  write_all(g_secrets->report, whole.data(), whole.size());
 }
 
 // The events that led to a finding; they belong to the finding that follows.
@@ -114,7 +127,16 @@ std::string format(const char* pattern, ...) {
   return out;
 }
 
-void open_report() { send("{\"ev\":\"begin\"}"); }
+void open_report(std::string nonce, const std::string& key) {
+  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  g_secrets = new (page) Secrets{std::move(nonce), KeyedHash(key)};
+  // Where the configuration was, a program finds nothing, and no descriptor of its own.
+  dup2(kReportFd, kConfigFd);
+  hide_descriptor(kConfigFd);
+  g_secrets->report = hide_descriptor(kReportFd);
+  g_secrets->read_backs = hide_descriptor(kReadbackFd);
+  send("{\"ev\":\"begin\"}");
+}
 
 bool report_finding(FindingInfo info) {
   if (!info.where.pc[0] && g_current) info.where = capture_frames();
@@ -150,7 +172,8 @@ void report_readback(int rank, const void* data, std::size_t bytes, const void* 
   if (!g_config.readbacks) return;
   const auto index = static_cast<std::size_t>(rank);
   if (g_readback_count.size() <= index) g_readback_count.resize(index + 1);
-  const bool kept = write_all(kReadbackFd, static_cast<const char*>(data), bytes);
+  const bool kept = write_all(g_secrets->read_backs, static_cast<const char*>(data), bytes);
+  g_secrets->read_back.add(data, bytes);
   send(
       format("{\"ev\":\"readback\",\"rank\":%d,\"seq\":%llu,\"bytes\":%zu,\"offset\":%zu,"
              "\"device_offset\":%llu,\"frames\":%s%s}",
@@ -176,12 +199,13 @@ void finish_run(const char* state) {
              "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
              "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
              "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
-             "\"learners\":%zu,\"seconds\":%.6f%s}}",
+             "\"learners\":%zu,\"seconds\":%.6f%s},\"read_back_digest\":\"%s\"}",
              state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes,
              s.peer_bytes, s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
-             most_learners(), seconds_since_start(), iteration_stats().c_str()));
+             most_learners(), seconds_since_start(), iteration_stats().c_str(),
+             g_secrets->read_back.hex().c_str()));
   // No destructors of the program run after the verdict.
-  syscall(SYS_exit_group, 0);
+  raw_call(SYS_exit_group, 0);
   __builtin_unreachable();
 }
 

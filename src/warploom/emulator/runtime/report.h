@@ -28,7 +28,8 @@ struct FindingInfo {
   bool everyone = false;
 };
 
-void open_report();
+// The nonce begins each line; the key belongs to the digest of what was read back.
+void open_report(std::string nonce, const std::string& key);
 // Enters a finding once per kind and place. Returns false if it was there already.
 bool report_finding(FindingInfo info);
 void report_readback(int rank, const void* data, std::size_t bytes, const void* device,

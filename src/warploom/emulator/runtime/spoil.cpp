@@ -43,6 +43,7 @@ const Layout* g_layout = &kLayouts[2];
 std::vector<int> g_sources;  // empty: all
 unsigned long long g_spoiled = 0;
 bool g_by_hand = false;
+bool g_always = false;  // every element changes, each time that it is sent
 
 struct Pending {
   char* at;
@@ -75,7 +76,8 @@ bool plausible(uint64_t value, const Layout& layout) {
 uint64_t altered(uint64_t value, const Layout& layout) {
   if (!plausible(value, layout)) return value;
   const uint64_t kept = value & ~(kChanged << layout.changed_at);
-  const uint64_t chosen = mixed((kept >> layout.ignored) * 0x9E3779B97F4A7C15) & kChanged;
+  uint64_t chosen = mixed((kept >> layout.ignored) * 0x9E3779B97F4A7C15) & kChanged;
+  if (g_always) chosen = ((value >> layout.changed_at) + (chosen | 1)) & kChanged;
   return kept | chosen << layout.changed_at;
 }
 
@@ -127,7 +129,9 @@ std::pair<char*, std::size_t> whole(const void* p, std::size_t bytes) {
 bool configure_spoil(const std::string& value) {
   const std::size_t first = value.find(':'), second = value.find(':', first + 1);
   if (first == std::string::npos || second == std::string::npos) return false;
-  const std::string name = value.substr(first + 1, second - first - 1);
+  std::string name = value.substr(first + 1, second - first - 1);
+  g_always = name.ends_with('+');
+  if (g_always) name.pop_back();
   const auto layout =
       std::ranges::find_if(kLayouts, [&](const Layout& l) { return name == l.name; });
   if (layout == std::end(kLayouts)) return false;

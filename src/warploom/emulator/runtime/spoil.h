@@ -13,7 +13,8 @@ namespace warploom {
 
 extern bool g_spoiling;
 
-// KEY:ELEMENTS:SOURCES; elements are f2 (fp16), b2 (bfloat16), f4, f8 or words, sources "all",
+// KEY:ELEMENTS:SOURCES; elements are f2 (fp16), b2 (bfloat16), f4, f8 or words, with a + if all of
+// them are to change whatever their value, and not the same way for each path; sources "all",
 // "none" or devices with commas. False: it is none.
 bool configure_spoil(const std::string& value);
 

@@ -10,6 +10,7 @@ struct Stats {
   unsigned long long put_bytes = 0, peer_bytes = 0;
   unsigned long long host_calls = 0, host_bytes = 0, copied_bytes = 0, staged_bytes = 0,
                      mpi_bytes = 0;
+  unsigned long long polled_bytes = 0;  // of peer_bytes: by atomic and volatile loads
 };
 extern Stats g_stats;
 

@@ -10,6 +10,7 @@
 #include "graph.h"
 #include "host_copies.h"
 #include "memory.h"
+#include "own_memory.h"
 #include "report.h"
 #include "stream.h"
 
@@ -111,6 +112,9 @@ void register_variable(const void* address, std::size_t bytes, const char* name,
 cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std::size_t bytes,
                            std::size_t offset, cudaStream_t handle, bool wait) {
   if (!src || offset + bytes > size) return cuda_fail(cudaErrorInvalidValue);
+  if (!in_arena(src) && !find_variable(src)) {
+    check_host_memory(src, bytes, false, "cudaMemcpyToSymbol");
+  }
   Stream* stream = resolve_stream(handle);
   if (wait && implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
   char* target = static_cast<char*>(symbol) + offset;
@@ -132,6 +136,9 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std:
 cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, std::size_t bytes,
                              std::size_t offset, cudaStream_t handle, bool wait) {
   if (!dst || offset + bytes > size) return cuda_fail(cudaErrorInvalidValue);
+  if (!in_arena(dst) && !find_variable(dst)) {
+    check_host_memory(dst, bytes, true, "cudaMemcpyFromSymbol");
+  }
   Stream* stream = resolve_stream(handle);
   if (wait && implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
   const char* source = static_cast<const char*>(symbol) + offset;

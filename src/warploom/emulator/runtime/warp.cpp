@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "equal_stores.h"
+#include "fresh.h"
 #include "kernel.h"
 #include "report.h"
 #include "timing.h"
@@ -49,6 +50,7 @@ WarpState& state_of(Block& block, unsigned warp, unsigned mask) {
 
 void open_warp(Block& block, WarpState& state) {
   std::copy(std::begin(state.value), std::end(state.value), std::begin(state.out));
+  state.present = state.arrived;
   state.arrived = 0;
   state.generation++;
   block.meetings--;
@@ -172,11 +174,26 @@ void warp_order() {
   order_warp(*self.block, state.warp);
 }
 
+// The value of a lane that has ended, or is not in the mask.
+[[gnu::noinline, gnu::cold]] static uint64_t absent_value(const WarpState& state, unsigned source) {
+  const GpuThread& self = *current_thread();
+  const char* why = state.mask >> source & 1                          ? "has ended"
+                    : lanes_of(*self.block, state.warp) >> source & 1 ? "is not in the mask"
+                                                                      : "does not exist";
+  const uint32_t word = note_undefined(
+      format("lane %u takes the value of lane %u, which %s", self.linear % 32u, source, why));
+  return uint64_t{word} << 32 | word;
+}
+
 uint64_t warp_value(uint64_t value, unsigned source) {
   const WarpState& state = *current_thread()->meeting;
   source %= 32;
-  return state.mask >> source & 1 ? state.out[source] : value;
+  if (state.present >> source & 1) [[likely]]
+    return state.out[source];
+  return g_config.race ? absent_value(state, source) : value;
 }
+
+unsigned warp_present() { return current_thread()->meeting->present; }
 
 void warp_values(unsigned mask, uint64_t out[32]) {
   const WarpState& state = *current_thread()->meeting;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "descriptors.h"
 #include "kernel.h"
 #include "memory.h"
 #include "nccl_checks.h"
@@ -48,6 +49,7 @@ int copy_program(const char* path) {
     if (write(copy, buffer, got) != static_cast<ssize_t>(got)) fail_to_load("no room for a copy");
   }
   std::fclose(file);
+  keep_from_program(copy);
   return copy;
 }
 
@@ -238,7 +240,7 @@ extern "C" void warploom_loaded(const void* in_program) {
   link_map* map = nullptr;
   if (!dladdr1(in_program, &where, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP)) return;
   find_extent(*g_current->process, map);
-  note_program(map);
+  note_program(*map);
   find_exceptions(map);
   view_as(*g_current->host);
 }

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "fiber.h"
 #include "process_state.h"
+#include "memory.h"
 #include "race.h"
 #include "scheduler.h"
 
@@ -18,8 +19,8 @@ struct Stream;
 
 enum class NetTiming { Eager, Lazy, Random };
 
-struct Config {
-  std::string nonce;
+// In pages of its own: it is read-only once the program runs.
+struct alignas(4096) Config {
   int ranks = 4;
   int lsa_size = 4;
   bool single_process = false;
@@ -104,6 +105,9 @@ constexpr int kNoThread = -2, kWatchedThreads = -3, kCheckedThreads = -4;
 extern int g_plain_device;
 inline bool valid_device(int device) { return device >= 0 && device < g_config.ranks; }
 int lsa_team_of(int rank);  // ranks of one LSA team are consecutive
+inline bool Allocation::is_of(const Fiber& fiber) const {
+  return process < 0 || !fiber.process || fiber.process->rank == process;
+}
 // A process sees the devices of its own machine, numbered from 0.
 inline int devices_of_machine() {
   return g_config.node_size > 0 ? g_config.node_size : g_config.ranks;

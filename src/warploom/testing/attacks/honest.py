@@ -4,8 +4,18 @@ from functools import partial
 
 from warploom.testing.attacks.record import ROOT, Attack, Expected, Mode
 from warploom.testing.attacks.variants.base import (
-    AGENT, CHECK, FREE, KERNELS, REGIONS, Edit, helper, in_pipeline, made, put_before,
-    swap, then,
+    AGENT,
+    CHECK,
+    FREE,
+    KERNELS,
+    REGIONS,
+    Edit,
+    helper,
+    in_pipeline,
+    made,
+    put_before,
+    swap,
+    then,
 )  # fmt: skip
 
 EXAMPLES = ("allreduce_dp", "attention", "gemm_allgather", "kv_transfer", "moe")

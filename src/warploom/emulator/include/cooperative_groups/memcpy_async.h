@@ -13,13 +13,13 @@ void memcpy_async(const Group& group, Target* target, const Source* source, cons
                        static_cast<std::size_t>(bytes));
 }
 // Layouts count elements; the shorter one decides.
-template <class Group, class T, class TargetLayout, class SourceLayout>
-void memcpy_async(const Group& group, T* target, const TargetLayout& target_count, const T* source,
-                  const SourceLayout& source_count) {
+template <class Group, class _WT, class TargetLayout, class SourceLayout>
+void memcpy_async(const Group& group, _WT* target, const TargetLayout& target_count,
+                  const _WT* source, const SourceLayout& source_count) {
   const auto to = static_cast<std::size_t>(target_count);
   const auto from = static_cast<std::size_t>(source_count);
   warploom::group_copy(group.thread_rank(), group.num_threads(), target, source,
-                       (to < from ? to : from) * sizeof(T));
+                       (to < from ? to : from) * sizeof(_WT));
 }
 template <class Group>
 void wait(const Group& group, int site = __builtin_LINE()) {

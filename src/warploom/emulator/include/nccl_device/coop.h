@@ -72,10 +72,10 @@ struct ncclCoopAny {
   ncclCoopWarpSpan span{0, 1, 0};
 
   ncclCoopAny() = default;
-  template <int n>
-  WARPLOOM_UNCHECKED ncclCoopAny(ncclCoopTile<n> coop)
-      : kind(Kind::Lanes), tile(n), lanes(coop.laneMask()) {
-    if (n == 1) kind = Kind::Tile;
+  template <int _Wn>
+  WARPLOOM_UNCHECKED ncclCoopAny(ncclCoopTile<_Wn> coop)
+      : kind(Kind::Lanes), tile(_Wn), lanes(coop.laneMask()) {
+    if (_Wn == 1) kind = Kind::Tile;
   }
   WARPLOOM_UNCHECKED ncclCoopAny(ncclCoopLanes coop) : kind(Kind::Lanes), lanes(coop) {}
   WARPLOOM_UNCHECKED ncclCoopAny(ncclCoopWarpSpan coop) : kind(Kind::WarpSpan), span(coop) {}
@@ -123,24 +123,24 @@ struct ncclCoopAny {
 };
 #endif
 
-template <int n>
-WARPLOOM_UNCHECKED inline uint32_t ncclCoopGetLaneMask(ncclCoopTile<n> coop) {
+template <int _Wn>
+WARPLOOM_UNCHECKED inline uint32_t ncclCoopGetLaneMask(ncclCoopTile<_Wn> coop) {
   return coop.laneMask();
 }
 WARPLOOM_UNCHECKED inline uint32_t ncclCoopGetLaneMask(ncclCoopLanes coop) { return coop.lmask; }
 WARPLOOM_UNCHECKED inline uint32_t ncclCoopGetLaneMask(ncclCoopWarpSpan) { return ~0u; }
 WARPLOOM_UNCHECKED inline uint32_t ncclCoopGetLaneMask(ncclCoopCta) { return ~0u; }
 
-template <int n>
-constexpr bool ncclCoopIsThread(ncclCoopTile<n>) {
-  return n == 1;
+template <int _Wn>
+constexpr bool ncclCoopIsThread(ncclCoopTile<_Wn>) {
+  return _Wn == 1;
 }
 constexpr bool ncclCoopIsThread(ncclCoopLanes) { return false; }
 constexpr bool ncclCoopIsThread(ncclCoopWarpSpan) { return false; }
 constexpr bool ncclCoopIsThread(ncclCoopCta) { return false; }
 
-template <int n>
-constexpr bool ncclCoopWithinWarp(ncclCoopTile<n>) {
+template <int _Wn>
+constexpr bool ncclCoopWithinWarp(ncclCoopTile<_Wn>) {
   return true;
 }
 constexpr bool ncclCoopWithinWarp(ncclCoopLanes) { return true; }
@@ -155,8 +155,8 @@ WARPLOOM_UNCHECKED inline ncclCoopTile<32> ncclCoopCoalesced(Coop) {
   return {};
 }
 WARPLOOM_UNCHECKED inline ncclCoopLanes ncclCoopCoalesced(ncclCoopLanes coop) { return coop; }
-template <int n>
-WARPLOOM_UNCHECKED inline ncclCoopTile<n> ncclCoopCoalesced(ncclCoopTile<n> coop) {
+template <int _Wn>
+WARPLOOM_UNCHECKED inline ncclCoopTile<_Wn> ncclCoopCoalesced(ncclCoopTile<_Wn> coop) {
   return coop;
 }
 
@@ -167,9 +167,9 @@ template <class Coop>
 WARPLOOM_UNCHECKED inline void sync_group(Coop& coop, const char*) {
   coop.sync();
 }
-template <int n>
-WARPLOOM_UNCHECKED inline void sync_group(ncclCoopTile<n>& coop, const char* op) {
-  if (n > 1) sync_lanes(coop.laneMask(), op);
+template <int _Wn>
+WARPLOOM_UNCHECKED inline void sync_group(ncclCoopTile<_Wn>& coop, const char* op) {
+  if (_Wn > 1) sync_lanes(coop.laneMask(), op);
 }
 WARPLOOM_UNCHECKED inline void sync_group(ncclCoopLanes& coop, const char* op) {
   sync_lanes(coop.lmask, op);
@@ -196,17 +196,17 @@ WARPLOOM_UNCHECKED inline void sync_group(ncclCoopAny& coop, const char* op) {
 }  // namespace warploom::nccl
 
 // A value of one thread for the whole group.
-template <int n, typename T>
-WARPLOOM_UNCHECKED inline T ncclCoopBcast(ncclCoopTile<n> coop, T value, int root,
-                                          bool entrySync = true) {
+template <int _Wn, typename _WT>
+WARPLOOM_UNCHECKED inline _WT ncclCoopBcast(ncclCoopTile<_Wn> coop, _WT value, int root,
+                                            bool entrySync = true) {
   (void)entrySync;
-  const unsigned first = warploom::lane_index() & static_cast<unsigned>(-n);
+  const unsigned first = warploom::lane_index() & static_cast<unsigned>(-_Wn);
   return warploom::nccl::broadcast_lanes(coop.laneMask(), value,
                                          first + static_cast<unsigned>(root));
 }
-template <typename T>
-WARPLOOM_UNCHECKED inline T ncclCoopBcast(ncclCoopLanes coop, T value, int root,
-                                          bool entrySync = true) {
+template <typename _WT>
+WARPLOOM_UNCHECKED inline _WT ncclCoopBcast(ncclCoopLanes coop, _WT value, int root,
+                                            bool entrySync = true) {
   (void)entrySync;
   unsigned lane = 0;
   for (int seen = -1; lane < 32; lane++) {
@@ -214,32 +214,32 @@ WARPLOOM_UNCHECKED inline T ncclCoopBcast(ncclCoopLanes coop, T value, int root,
   }
   return warploom::nccl::broadcast_lanes(coop.lmask, value, lane);
 }
-template <typename T>
-WARPLOOM_UNCHECKED inline T ncclCoopBcast(ncclCoopWarpSpan coop, T value, int root,
-                                          bool entrySync = true) {
+template <typename _WT>
+WARPLOOM_UNCHECKED inline _WT ncclCoopBcast(ncclCoopWarpSpan coop, _WT value, int root,
+                                            bool entrySync = true) {
   struct Stash {};
   using Slots = warploom::nccl::StashArray<16>;
-  static_assert(sizeof(T) <= sizeof(Slots::Slot), "the value must fit into 16 bytes");
+  static_assert(sizeof(_WT) <= sizeof(Slots::Slot), "the value must fit into 16 bytes");
   auto& slots = warploom::shared_variable<Slots, Stash>("ncclCoopBcast");
   if (entrySync) coop.sync();
-  if (coop.thread_rank() == root) std::memcpy(&slots.slot[coop.id & 15], &value, sizeof(T));
+  if (coop.thread_rank() == root) std::memcpy(&slots.slot[coop.id & 15], &value, sizeof(_WT));
   coop.sync();
-  T out;
-  std::memcpy(&out, &slots.slot[coop.id & 15], sizeof(T));
+  _WT out;
+  std::memcpy(&out, &slots.slot[coop.id & 15], sizeof(_WT));
   return out;
 }
-template <typename T>
-WARPLOOM_UNCHECKED inline T ncclCoopBcast(ncclCoopCta coop, T value, int root,
-                                          bool entrySync = true) {
+template <typename _WT>
+WARPLOOM_UNCHECKED inline _WT ncclCoopBcast(ncclCoopCta coop, _WT value, int root,
+                                            bool entrySync = true) {
   struct Stash {};
   using Slots = warploom::nccl::StashArray<1>;
-  static_assert(sizeof(T) <= sizeof(Slots::Slot), "the value must fit into 16 bytes");
+  static_assert(sizeof(_WT) <= sizeof(Slots::Slot), "the value must fit into 16 bytes");
   auto& slots = warploom::shared_variable<Slots, Stash>("ncclCoopBcast");
   if (entrySync) coop.sync();
-  if (coop.thread_rank() == root) std::memcpy(&slots.slot[0], &value, sizeof(T));
+  if (coop.thread_rank() == root) std::memcpy(&slots.slot[0], &value, sizeof(_WT));
   coop.sync();
-  T out;
-  std::memcpy(&out, &slots.slot[0], sizeof(T));
+  _WT out;
+  std::memcpy(&out, &slots.slot[0], sizeof(_WT));
   return out;
 }
 

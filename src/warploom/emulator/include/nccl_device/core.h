@@ -22,7 +22,7 @@ struct ncclTeam {
 };
 typedef struct ncclTeam ncclTeam_t;
 
-template <typename T>
+template <typename _WT>
 struct ncclSymPtr;
 
 struct ncclTeamTagWorld {};
@@ -130,14 +130,14 @@ WARPLOOM_UNCHECKED inline ncclTeam_t ncclTeamOuterFactor(ncclTeam_t parent, int 
 }
 
 // Is rank `bPeer` of team `b` a member of team `a`?
-WARPLOOM_UNCHECKED inline bool ncclTeamRankIsMember(ncclTeam_t a, ncclTeam_t b, int bPeer) {
-  const int distance = (bPeer - b.rank) * b.stride;
-  if (distance % a.stride != 0) return false;
-  const int rank = a.rank + distance / a.stride;
-  return rank >= 0 && rank < a.nRanks;
+WARPLOOM_UNCHECKED inline bool ncclTeamRankIsMember(ncclTeam_t _Wa, ncclTeam_t _Wb, int bPeer) {
+  const int distance = (bPeer - _Wb.rank) * _Wb.stride;
+  if (distance % _Wa.stride != 0) return false;
+  const int rank = _Wa.rank + distance / _Wa.stride;
+  return rank >= 0 && rank < _Wa.nRanks;
 }
-WARPLOOM_UNCHECKED inline int ncclTeamRankToTeam(ncclTeam_t a, ncclTeam_t b, int bPeer) {
-  return a.rank + (bPeer - b.rank) * b.stride / a.stride;
+WARPLOOM_UNCHECKED inline int ncclTeamRankToTeam(ncclTeam_t _Wa, ncclTeam_t _Wb, int bPeer) {
+  return _Wa.rank + (bPeer - _Wb.rank) * _Wb.stride / _Wa.stride;
 }
 WARPLOOM_UNCHECKED inline int ncclTeamRankToWorld(const ncclDevComm& comm, ncclTeam team,
                                                   int rank) {
@@ -191,24 +191,25 @@ WARPLOOM_UNCHECKED inline ncclWindow_t ncclFindWindow(Coop, const ncclDevComm& c
 }
 
 WARPLOOM_UNCHECKED inline void* ncclGetResourceBufferLocalPointer(const ncclDevComm& comm,
-                                                                  ncclDevResourceHandle h) {
-  return ncclGetLocalPointer(comm.resourceWindow, size_t{h} * 128);
+                                                                  ncclDevResourceHandle _Wh) {
+  return ncclGetLocalPointer(comm.resourceWindow, size_t{_Wh} * 128);
 }
 WARPLOOM_UNCHECKED inline void* ncclGetResourceBufferLsaPointer(const ncclDevComm& comm,
-                                                                ncclDevResourceHandle h, int peer) {
-  return ncclGetLsaPointer(comm.resourceWindow, size_t{h} * 128, peer);
+                                                                ncclDevResourceHandle _Wh,
+                                                                int peer) {
+  return ncclGetLsaPointer(comm.resourceWindow, size_t{_Wh} * 128, peer);
 }
 WARPLOOM_UNCHECKED inline void* ncclGetResourceBufferPeerPointer(const ncclDevComm& comm,
-                                                                 ncclDevResourceHandle h,
+                                                                 ncclDevResourceHandle _Wh,
                                                                  ncclTeam team, int peer) {
-  return ncclGetPeerPointer(comm.resourceWindow, size_t{h} * 128, team, peer);
+  return ncclGetPeerPointer(comm.resourceWindow, size_t{_Wh} * 128, team, peer);
 }
 WARPLOOM_UNCHECKED inline void* ncclGetResourceBufferMultimemPointer(const ncclDevComm& comm,
-                                                                     ncclDevResourceHandle h,
+                                                                     ncclDevResourceHandle _Wh,
                                                                      ncclMultimemHandle handle) {
-  return ncclGetMultimemPointer(comm.resourceWindow, size_t{h} * 128, handle);
+  return ncclGetMultimemPointer(comm.resourceWindow, size_t{_Wh} * 128, handle);
 }
 WARPLOOM_UNCHECKED inline void* ncclGetResourceBufferLsaMultimemPointer(const ncclDevComm& comm,
-                                                                        ncclDevResourceHandle h) {
-  return ncclGetLsaMultimemPointer(comm.resourceWindow, size_t{h} * 128, comm);
+                                                                        ncclDevResourceHandle _Wh) {
+  return ncclGetLsaMultimemPointer(comm.resourceWindow, size_t{_Wh} * 128, comm);
 }

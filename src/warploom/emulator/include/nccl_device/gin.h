@@ -66,43 +66,43 @@ struct ncclGin_BackendMask {
     issue(args, coop);
   }
 
-  template <typename T, typename RemoteAction = ncclGin_None, typename LocalAction = ncclGin_None,
+  template <typename _WT, typename RemoteAction = ncclGin_None, typename LocalAction = ncclGin_None,
             typename Coop = ncclCoopThread,
             typename DescriptorSmem = ncclGin_None WARPLOOM_SEGMENT_PARAMETER>
-  WARPLOOM_UNCHECKED void put(ncclTeam team, int peer, ncclSymPtr<T> dstElts, ncclSymPtr<T> srcElts,
-                              size_t nElts, RemoteAction remoteAction = ncclGin_None{},
-                              LocalAction localAction = ncclGin_None{},
-                              Coop coop = ncclCoopThread{}, DescriptorSmem = ncclGin_None{},
-                              cuda::thread_scope givenRelease = cuda::thread_scope_thread,
-                              cuda::thread_scope requiredRelease = cuda::thread_scope_device
-                                  WARPLOOM_OPT_FLAGS WARPLOOM_SEGMENT_ARGUMENT) const {
+  WARPLOOM_UNCHECKED void put(
+      ncclTeam team, int peer, ncclSymPtr<_WT> dstElts, ncclSymPtr<_WT> srcElts, size_t nElts,
+      RemoteAction remoteAction = ncclGin_None{}, LocalAction localAction = ncclGin_None{},
+      Coop coop = ncclCoopThread{}, DescriptorSmem = ncclGin_None{},
+      cuda::thread_scope givenRelease = cuda::thread_scope_thread,
+      cuda::thread_scope requiredRelease = cuda::thread_scope_device WARPLOOM_OPT_FLAGS
+          WARPLOOM_SEGMENT_ARGUMENT) const {
     put(team, peer, dstElts.window, dstElts.offset, srcElts.window, srcElts.offset,
-        nElts * sizeof(T), remoteAction, localAction, coop, ncclGin_None{}, givenRelease,
+        nElts * sizeof(_WT), remoteAction, localAction, coop, ncclGin_None{}, givenRelease,
         requiredRelease);
   }
 
-  template <typename T, typename RemoteAction = ncclGin_None, typename Coop = ncclCoopThread,
+  template <typename _WT, typename RemoteAction = ncclGin_None, typename Coop = ncclCoopThread,
             typename DescriptorSmem = ncclGin_None>
   WARPLOOM_UNCHECKED void putValue(
-      ncclTeam team, int peer, ncclWindow_t dstWnd, size_t dstOffset, T value,
+      ncclTeam team, int peer, ncclWindow_t dstWnd, size_t dstOffset, _WT value,
       RemoteAction remoteAction = ncclGin_None{}, Coop coop = ncclCoopThread{},
       DescriptorSmem = ncclGin_None{}, cuda::thread_scope givenRelease = cuda::thread_scope_thread,
       cuda::thread_scope requiredRelease = cuda::thread_scope_device WARPLOOM_OPT_FLAGS) const {
-    static_assert(sizeof(T) <= 8, "putValue takes at most 8 bytes");
+    static_assert(sizeof(_WT) <= 8, "putValue takes at most 8 bytes");
     namespace api = warploom::nccl;
     api::PutArgs args{"ncclGin::putValue", api::team_of(team), peer};
     args.destination = dstWnd;
     args.destination_offset = dstOffset;
-    args.bytes = sizeof(T);
+    args.bytes = sizeof(_WT);
     args.value = &value;
     args.remote = api::remote(remoteAction);
     args.released = api::released_scope(givenRelease, requiredRelease);
     issue(args, coop);
   }
-  template <typename T, typename RemoteAction = ncclGin_None, typename Coop = ncclCoopThread,
+  template <typename _WT, typename RemoteAction = ncclGin_None, typename Coop = ncclCoopThread,
             typename DescriptorSmem = ncclGin_None>
   WARPLOOM_UNCHECKED void putValue(
-      ncclTeam team, int peer, ncclSymPtr<T> dst, T value,
+      ncclTeam team, int peer, ncclSymPtr<_WT> dst, _WT value,
       RemoteAction remoteAction = ncclGin_None{}, Coop coop = ncclCoopThread{},
       DescriptorSmem = ncclGin_None{}, cuda::thread_scope givenRelease = cuda::thread_scope_thread,
       cuda::thread_scope requiredRelease = cuda::thread_scope_device WARPLOOM_OPT_FLAGS) const {

@@ -121,55 +121,57 @@ WARPLOOM_UNCHECKED inline RemoteAction addressed(Strength strength, bool increme
 }
 
 WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_None) { return {}; }
-WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_SignalInc a) {
-  return indexed(Strength::Legacy, true, a.signal, 1);
+WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_SignalInc _Wa) {
+  return indexed(Strength::Legacy, true, _Wa.signal, 1);
 }
-WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_SignalAdd a) {
-  return indexed(Strength::Legacy, false, a.signal, a.value);
+WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_SignalAdd _Wa) {
+  return indexed(Strength::Legacy, false, _Wa.signal, _Wa.value);
 }
 WARPLOOM_UNCHECKED inline LocalAction local(ncclGin_None) { return {}; }
-WARPLOOM_UNCHECKED inline LocalAction local(ncclGin_CounterInc a) { return {true, a.counter}; }
+WARPLOOM_UNCHECKED inline LocalAction local(ncclGin_CounterInc _Wa) { return {true, _Wa.counter}; }
 #if WARPLOOM_NCCL_VERSION >= 22900
-WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_VASignalInc a) {
-  return addressed(Strength::Legacy, true, a.signalWindow, a.signalOffset, 1);
+WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_VASignalInc _Wa) {
+  return addressed(Strength::Legacy, true, _Wa.signalWindow, _Wa.signalOffset, 1);
 }
-WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_VASignalAdd a) {
-  return addressed(Strength::Legacy, false, a.signalWindow, a.signalOffset, a.value);
+WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_VASignalAdd _Wa) {
+  return addressed(Strength::Legacy, false, _Wa.signalWindow, _Wa.signalOffset, _Wa.value);
 }
 #endif
 #if WARPLOOM_NCCL_VERSION >= 23000
-WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_StrongSignalInc a) {
-  return indexed(Strength::Strong, true, a.signal, 1);
+WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_StrongSignalInc _Wa) {
+  return indexed(Strength::Strong, true, _Wa.signal, 1);
 }
-WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_WeakSignalInc a) {
-  return indexed(Strength::Weak, true, a.signal, 1);
+WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_WeakSignalInc _Wa) {
+  return indexed(Strength::Weak, true, _Wa.signal, 1);
 }
-WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_StrongSignalAdd a) {
-  return indexed(Strength::Strong, false, a.signal, a.value);
+WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_StrongSignalAdd _Wa) {
+  return indexed(Strength::Strong, false, _Wa.signal, _Wa.value);
 }
-WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_WeakSignalAdd a) {
-  return indexed(Strength::Weak, false, a.signal, a.value);
+WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_WeakSignalAdd _Wa) {
+  return indexed(Strength::Weak, false, _Wa.signal, _Wa.value);
 }
-WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_StrongVASignalInc a) {
-  return addressed(Strength::Strong, true, a.signalWindow, a.signalOffset, 1);
+WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_StrongVASignalInc _Wa) {
+  return addressed(Strength::Strong, true, _Wa.signalWindow, _Wa.signalOffset, 1);
 }
-WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_WeakVASignalInc a) {
-  return addressed(Strength::Weak, true, a.signalWindow, a.signalOffset, 1);
+WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_WeakVASignalInc _Wa) {
+  return addressed(Strength::Weak, true, _Wa.signalWindow, _Wa.signalOffset, 1);
 }
-WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_StrongVASignalAdd a) {
-  return addressed(Strength::Strong, false, a.signalWindow, a.signalOffset, a.value);
+WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_StrongVASignalAdd _Wa) {
+  return addressed(Strength::Strong, false, _Wa.signalWindow, _Wa.signalOffset, _Wa.value);
 }
-WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_WeakVASignalAdd a) {
-  return addressed(Strength::Weak, false, a.signalWindow, a.signalOffset, a.value);
+WARPLOOM_UNCHECKED inline RemoteAction remote(ncclGin_WeakVASignalAdd _Wa) {
+  return addressed(Strength::Weak, false, _Wa.signalWindow, _Wa.signalOffset, _Wa.value);
 }
-WARPLOOM_UNCHECKED inline LocalAction local(ncclGin_WeakCounterInc a) { return {true, a.counter}; }
+WARPLOOM_UNCHECKED inline LocalAction local(ncclGin_WeakCounterInc _Wa) {
+  return {true, _Wa.counter};
+}
 #endif
 
 // The scope up to which a put releases: none beyond the thread if that was done before.
 WARPLOOM_UNCHECKED inline Scope released_scope(::cuda::thread_scope given,
                                                ::cuda::thread_scope required) {
-  const Scope a = scope_of(given), b = scope_of(required);
-  return a < b ? b : a;
+  const Scope _Wa = scope_of(given), _Wb = scope_of(required);
+  return _Wa < _Wb ? _Wb : _Wa;
 }
 
 }  // namespace warploom::nccl

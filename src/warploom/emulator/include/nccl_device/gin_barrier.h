@@ -6,11 +6,11 @@
 
 #if WARPLOOM_NCCL_VERSION >= 23000
 enum ncclGinFenceLevel : uint32_t { None = 0, Put = 1u << 0, Get = 1u << 1, Relaxed = None };
-constexpr ncclGinFenceLevel operator|(ncclGinFenceLevel a, ncclGinFenceLevel b) {
-  return static_cast<ncclGinFenceLevel>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
+constexpr ncclGinFenceLevel operator|(ncclGinFenceLevel _Wa, ncclGinFenceLevel _Wb) {
+  return static_cast<ncclGinFenceLevel>(static_cast<uint32_t>(_Wa) | static_cast<uint32_t>(_Wb));
 }
-constexpr ncclGinFenceLevel operator&(ncclGinFenceLevel a, ncclGinFenceLevel b) {
-  return static_cast<ncclGinFenceLevel>(static_cast<uint32_t>(a) & static_cast<uint32_t>(b));
+constexpr ncclGinFenceLevel operator&(ncclGinFenceLevel _Wa, ncclGinFenceLevel _Wb) {
+  return static_cast<ncclGinFenceLevel>(static_cast<uint32_t>(_Wa) & static_cast<uint32_t>(_Wb));
 }
 #define WARPLOOM_DEFAULT_FENCE = ncclGinFenceLevel::Put | ncclGinFenceLevel::Get
 struct ncclGinAllContexts {

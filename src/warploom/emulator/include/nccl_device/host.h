@@ -153,18 +153,20 @@ WARPLOOM_UNCHECKED inline DevCommRequest request_of(const ncclDevCommRequirement
                                                     std::vector<ResourceRequest>& resources,
                                                     std::vector<TeamRequest>& teams) {
   DevCommRequest request;
-  for (auto* r = reqs.resourceRequirementsList; r; r = r->next) {
-    resources.push_back({r->bufferSize, r->bufferAlign, r->outBufferHandle, r->ginSignalCount,
-                         r->ginCounterCount, r->outGinSignalStart, r->outGinCounterStart});
+  for (auto* _Wr = reqs.resourceRequirementsList; _Wr; _Wr = _Wr->next) {
+    resources.push_back({_Wr->bufferSize, _Wr->bufferAlign, _Wr->outBufferHandle,
+                         _Wr->ginSignalCount, _Wr->ginCounterCount, _Wr->outGinSignalStart,
+                         _Wr->outGinCounterStart});
   }
-  for (std::size_t i = 0; i + 1 < resources.size(); i++) resources[i].next = &resources[i + 1];
+  for (std::size_t _Wi = 0; _Wi + 1 < resources.size(); _Wi++)
+    resources[_Wi].next = &resources[_Wi + 1];
   request.resources = resources.empty() ? nullptr : resources.data();
-  for (auto* t = reqs.teamRequirementsList; t; t = t->next) {
-    if (!t->multimem) continue;
-    void** base = t->outMultimemHandle ? &t->outMultimemHandle->mcBasePtr : nullptr;
-    teams.push_back({team_of(t->team), base, nullptr});
+  for (auto* _Wt = reqs.teamRequirementsList; _Wt; _Wt = _Wt->next) {
+    if (!_Wt->multimem) continue;
+    void** base = _Wt->outMultimemHandle ? &_Wt->outMultimemHandle->mcBasePtr : nullptr;
+    teams.push_back({team_of(_Wt->team), base, nullptr});
   }
-  for (std::size_t i = 0; i + 1 < teams.size(); i++) teams[i].next = &teams[i + 1];
+  for (std::size_t _Wi = 0; _Wi + 1 < teams.size(); _Wi++) teams[_Wi].next = &teams[_Wi + 1];
   request.teams = teams.empty() ? nullptr : teams.data();
   request.lsa_multimem = reqs.lsaMultimem;
   request.gin_force = reqs.ginForceEnable;

@@ -32,8 +32,8 @@ WARPLOOM_UNCHECKED inline LowLatencyLine load_line(const LowLatencyLine* line) {
   return value;
 }
 
-template <class T>
-constexpr int kLines = static_cast<int>((sizeof(T) + 7) / 8);
+template <class _WT>
+constexpr int kLines = static_cast<int>((sizeof(_WT) + 7) / 8);
 
 }  // namespace warploom::nccl
 
@@ -80,51 +80,52 @@ struct ncclLLA2ASession {
   }
   ncclLLA2ASession(const ncclLLA2ASession&) = delete;
 
-  template <typename T>
-  WARPLOOM_UNCHECKED void send(int peer, int slot, T data) {
+  template <typename _WT>
+  WARPLOOM_UNCHECKED void send(int peer, int slot, _WT data) {
     void* there = ncclGetResourceBufferPeerPointer(comm, handle.bufHandle, team, peer);
-    for (int i = 0; i < warploom::nccl::kLines<T>; i++) {
-      warploom::nccl::store_line(at(there, slot, i, "ncclLLA2ASession::send"), line_of(data, i));
+    for (int _Wi = 0; _Wi < warploom::nccl::kLines<_WT>; _Wi++) {
+      warploom::nccl::store_line(at(there, slot, _Wi, "ncclLLA2ASession::send"),
+                                 line_of(data, _Wi));
     }
   }
 
-  template <typename T>
-  WARPLOOM_UNCHECKED void bcast(int slot, T data) {
+  template <typename _WT>
+  WARPLOOM_UNCHECKED void bcast(int slot, _WT data) {
     if (!multimem) {
-      for (int i = 0; i < team.nRanks; i++) send((team.rank + i) % team.nRanks, slot, data);
+      for (int _Wi = 0; _Wi < team.nRanks; _Wi++) send((team.rank + _Wi) % team.nRanks, slot, data);
       return;
     }
     void* all = ncclGetResourceBufferMultimemPointer(comm, handle.bufHandle, mmHandle);
     const warploom::multimem::Access access{
         .weak = false, .order = warploom::Order::Relaxed, .scope = warploom::Scope::System};
-    for (int i = 0; i < warploom::nccl::kLines<T>; i++) {
-      const warploom::nccl::LowLatencyLine line = line_of(data, i);
-      warploom::multimem::store(access, at(all, slot, i, "ncclLLA2ASession::bcast"), sizeof line,
+    for (int _Wi = 0; _Wi < warploom::nccl::kLines<_WT>; _Wi++) {
+      const warploom::nccl::LowLatencyLine line = line_of(data, _Wi);
+      warploom::multimem::store(access, at(all, slot, _Wi, "ncclLLA2ASession::bcast"), sizeof line,
                                 &line);
     }
   }
 
-  template <typename T>
-  WARPLOOM_UNCHECKED T recv(int slot) {
-    uint64_t words[warploom::nccl::kLines<T>];
-    for (int i = 0; i < warploom::nccl::kLines<T>; i++) {
-      auto* line = at(local(), slot, i, "ncclLLA2ASession::recv");
+  template <typename _WT>
+  WARPLOOM_UNCHECKED _WT recv(int slot) {
+    uint64_t words[warploom::nccl::kLines<_WT>];
+    for (int _Wi = 0; _Wi < warploom::nccl::kLines<_WT>; _Wi++) {
+      auto* line = at(local(), slot, _Wi, "ncclLLA2ASession::recv");
       for (;;) {
         const warploom::nccl::LowLatencyLine got = warploom::nccl::load_line(line);
-        words[i] = uint64_t{got.high} << 32 | got.low;
+        words[_Wi] = uint64_t{got.high} << 32 | got.low;
         if (got.first_epoch == epoch && got.second_epoch == epoch) break;
       }
     }
-    T data;
+    _WT data;
     std::memcpy(static_cast<void*>(&data), words, sizeof data);
     return data;
   }
 
-  template <int MinEltCount, int MaxEltCount, typename T>
+  template <int MinEltCount, int MaxEltCount, typename _WT>
   WARPLOOM_UNCHECKED void recvUnrolled(int eltStart, int eltCount, int eltStride,
-                                       T (&vals)[MaxEltCount]) {
-    for (int i = 0; i < MaxEltCount && (i < MinEltCount || i < eltCount); i++) {
-      vals[i] = recv<T>(eltStart + i * eltStride);
+                                       _WT (&vals)[MaxEltCount]) {
+    for (int _Wi = 0; _Wi < MaxEltCount && (_Wi < MinEltCount || _Wi < eltCount); _Wi++) {
+      vals[_Wi] = recv<_WT>(eltStart + _Wi * eltStride);
     }
   }
 
@@ -132,9 +133,9 @@ struct ncclLLA2ASession {
   WARPLOOM_UNCHECKED auto recvReduce(int eltStart, int eltCount, int eltStride, EltToAcc eltToAcc,
                                      Reduce red) -> decltype(eltToAcc(std::declval<Elt>())) {
     decltype(eltToAcc(std::declval<Elt>())) sum{};
-    for (int i = 0; i < eltCount; i++) {
-      auto value = eltToAcc(recv<Elt>(eltStart + i * eltStride));
-      sum = i == 0 ? value : red(sum, value);
+    for (int _Wi = 0; _Wi < eltCount; _Wi++) {
+      auto value = eltToAcc(recv<Elt>(eltStart + _Wi * eltStride));
+      sum = _Wi == 0 ? value : red(sum, value);
     }
     return sum;
   }
@@ -159,9 +160,9 @@ struct ncclLLA2ASession {
     warploom::nccl::check_slot(line, static_cast<int>(handle.nSlots), call);
     return lines(buffer) + 1 + (epoch & 1) * handle.nSlots + line;
   }
-  template <typename T>
-  WARPLOOM_UNCHECKED warploom::nccl::LowLatencyLine line_of(const T& data, int part) const {
-    uint64_t words[warploom::nccl::kLines<T>] = {};
+  template <typename _WT>
+  WARPLOOM_UNCHECKED warploom::nccl::LowLatencyLine line_of(const _WT& data, int part) const {
+    uint64_t words[warploom::nccl::kLines<_WT>] = {};
     std::memcpy(words, &data, sizeof data);
     return {static_cast<uint32_t>(words[part]), epoch, static_cast<uint32_t>(words[part] >> 32),
             epoch};

@@ -3,72 +3,72 @@
 
 #include "core.h"
 
-template <typename T>
+template <typename _WT>
 struct ncclSymPtr {
-  using ElementType = T;
+  using ElementType = _WT;
   ncclWindow_t window;
   size_t offset;
 
   constexpr ncclSymPtr(ncclWindow_t window = nullptr, size_t offset = 0)
       : window(window), offset(offset) {}
-  template <typename U>
-  WARPLOOM_UNCHECKED operator ncclSymPtr<U>() const {
+  template <typename _WU>
+  WARPLOOM_UNCHECKED operator ncclSymPtr<_WU>() const {
     return {window, offset};
   }
 
   template <typename Int>
-  WARPLOOM_UNCHECKED ncclSymPtr<T>& operator+=(Int d) {
-    offset += static_cast<size_t>(d) * sizeof(T);
+  WARPLOOM_UNCHECKED ncclSymPtr<_WT>& operator+=(Int _Wd) {
+    offset += static_cast<size_t>(_Wd) * sizeof(_WT);
     return *this;
   }
   template <typename Int>
-  WARPLOOM_UNCHECKED ncclSymPtr<T>& operator-=(Int d) {
-    offset -= static_cast<size_t>(d) * sizeof(T);
+  WARPLOOM_UNCHECKED ncclSymPtr<_WT>& operator-=(Int _Wd) {
+    offset -= static_cast<size_t>(_Wd) * sizeof(_WT);
     return *this;
   }
 
-  WARPLOOM_UNCHECKED T* localPtr() const {
-    return static_cast<T*>(ncclGetLocalPointer(window, offset));
+  WARPLOOM_UNCHECKED _WT* localPtr() const {
+    return static_cast<_WT*>(ncclGetLocalPointer(window, offset));
   }
-  WARPLOOM_UNCHECKED T* lsaPtr(int peer) const {
-    return static_cast<T*>(ncclGetLsaPointer(window, offset, peer));
+  WARPLOOM_UNCHECKED _WT* lsaPtr(int peer) const {
+    return static_cast<_WT*>(ncclGetLsaPointer(window, offset, peer));
   }
-  WARPLOOM_UNCHECKED T* peerPtr(int peer) const {
-    return static_cast<T*>(ncclGetPeerPointer(window, offset, peer));
+  WARPLOOM_UNCHECKED _WT* peerPtr(int peer) const {
+    return static_cast<_WT*>(ncclGetPeerPointer(window, offset, peer));
   }
-  WARPLOOM_UNCHECKED T* peerPtr(ncclTeam team, int peer) const {
-    return static_cast<T*>(ncclGetPeerPointer(window, offset, team, peer));
+  WARPLOOM_UNCHECKED _WT* peerPtr(ncclTeam team, int peer) const {
+    return static_cast<_WT*>(ncclGetPeerPointer(window, offset, team, peer));
   }
-  WARPLOOM_UNCHECKED T* multimemPtr(ncclMultimemHandle handle) const {
-    return static_cast<T*>(ncclGetMultimemPointer(window, offset, handle));
+  WARPLOOM_UNCHECKED _WT* multimemPtr(ncclMultimemHandle handle) const {
+    return static_cast<_WT*>(ncclGetMultimemPointer(window, offset, handle));
   }
-  WARPLOOM_UNCHECKED T* lsaMultimemPtr(const ncclDevComm& comm) const {
-    return static_cast<T*>(ncclGetLsaMultimemPointer(window, offset, comm));
+  WARPLOOM_UNCHECKED _WT* lsaMultimemPtr(const ncclDevComm& comm) const {
+    return static_cast<_WT*>(ncclGetLsaMultimemPointer(window, offset, comm));
   }
 };
 
-template <typename T, typename Int>
-WARPLOOM_UNCHECKED inline ncclSymPtr<T> operator+(ncclSymPtr<T> p, Int d) {
-  return p += d;
+template <typename _WT, typename Int>
+WARPLOOM_UNCHECKED inline ncclSymPtr<_WT> operator+(ncclSymPtr<_WT> _Wp, Int _Wd) {
+  return _Wp += _Wd;
 }
-template <typename T, typename Int>
-WARPLOOM_UNCHECKED inline ncclSymPtr<T> operator-(ncclSymPtr<T> p, Int d) {
-  return p -= d;
+template <typename _WT, typename Int>
+WARPLOOM_UNCHECKED inline ncclSymPtr<_WT> operator-(ncclSymPtr<_WT> _Wp, Int _Wd) {
+  return _Wp -= _Wd;
 }
-template <typename T>
-WARPLOOM_UNCHECKED inline ptrdiff_t operator-(ncclSymPtr<T> a, ncclSymPtr<T> b) {
-  return static_cast<ptrdiff_t>(a.offset - b.offset) / static_cast<ptrdiff_t>(sizeof(T));
+template <typename _WT>
+WARPLOOM_UNCHECKED inline ptrdiff_t operator-(ncclSymPtr<_WT> _Wa, ncclSymPtr<_WT> _Wb) {
+  return static_cast<ptrdiff_t>(_Wa.offset - _Wb.offset) / static_cast<ptrdiff_t>(sizeof(_WT));
 }
-template <typename T>
-WARPLOOM_UNCHECKED inline bool operator==(ncclSymPtr<T> a, ncclSymPtr<T> b) {
-  return a.window == b.window && a.offset == b.offset;
+template <typename _WT>
+WARPLOOM_UNCHECKED inline bool operator==(ncclSymPtr<_WT> _Wa, ncclSymPtr<_WT> _Wb) {
+  return _Wa.window == _Wb.window && _Wa.offset == _Wb.offset;
 }
-template <typename T>
-WARPLOOM_UNCHECKED inline bool operator!=(ncclSymPtr<T> a, ncclSymPtr<T> b) {
-  return !(a == b);
+template <typename _WT>
+WARPLOOM_UNCHECKED inline bool operator!=(ncclSymPtr<_WT> _Wa, ncclSymPtr<_WT> _Wb) {
+  return !(_Wa == _Wb);
 }
 
 WARPLOOM_UNCHECKED inline ncclSymPtr<char> ncclGetResourceBuffer(const ncclDevComm& comm,
-                                                                 ncclDevResourceHandle h) {
-  return {comm.resourceWindow, size_t{h} * 128};
+                                                                 ncclDevResourceHandle _Wh) {
+  return {comm.resourceWindow, size_t{_Wh} * 128};
 }

@@ -13,21 +13,21 @@
 namespace warploom::nccl {
 
 // The raw bytes that a group passes around when one thread broadcasts.
-template <int n>
+template <int _Wn>
 struct StashArray {
   struct alignas(16) Slot {
     unsigned char bytes[16];
   };
-  Slot slot[n];
+  Slot slot[_Wn];
 };
 
-template <class T>
-WARPLOOM_UNCHECKED inline T broadcast_lanes(unsigned mask, T value, unsigned source) {
-  constexpr std::size_t kWords = (sizeof(T) + 7) / 8;
+template <class _WT>
+WARPLOOM_UNCHECKED inline _WT broadcast_lanes(unsigned mask, _WT value, unsigned source) {
+  constexpr std::size_t kWords = (sizeof(_WT) + 7) / 8;
   uint64_t words[kWords] = {};
-  std::memcpy(words, &value, sizeof(T));
+  std::memcpy(words, &value, sizeof(_WT));
   for (uint64_t& word : words) word = warp_exchange(mask, word, source);
-  std::memcpy(&value, words, sizeof(T));
+  std::memcpy(&value, words, sizeof(_WT));
   return value;
 }
 

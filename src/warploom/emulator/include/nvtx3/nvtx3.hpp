@@ -27,8 +27,8 @@ class category {
 };
 class payload {
  public:
-  template <class T>
-  explicit constexpr payload(T) noexcept {}
+  template <class _WT>
+  explicit constexpr payload(_WT) noexcept {}
 };
 
 // A message first, and then colors, categories and payloads in any order.

@@ -163,40 +163,41 @@ cudaError_t occupancy(int* blocks, int threads, std::size_t shared);
 cudaError_t function_attributes(cudaFuncAttributes* attributes);
 }  // namespace warploom
 
-template <class T>
-cudaError_t cudaMalloc(T** pointer, size_t bytes) {
+template <class _WT>
+cudaError_t cudaMalloc(_WT** pointer, size_t bytes) {
   return warploom::allocate(reinterpret_cast<void**>(pointer), bytes);
 }
-template <class T>
-cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned flags) {
+template <class _WT>
+cudaError_t cudaHostGetDevicePointer(_WT** device, void* host, unsigned flags) {
   return cudaHostGetDevicePointer(reinterpret_cast<void**>(device), host, flags);
 }
-template <class T>
-cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height) {
+template <class _WT>
+cudaError_t cudaMallocPitch(_WT** pointer, size_t* pitch, size_t width, size_t height) {
   return warploom::allocate_pitch(reinterpret_cast<void**>(pointer), pitch, width, height);
 }
-template <class T>
-cudaError_t cudaMallocHost(T** pointer, size_t bytes, unsigned = 0) {
+template <class _WT>
+cudaError_t cudaMallocHost(_WT** pointer, size_t bytes, unsigned = 0) {
   return warploom::allocate_host(reinterpret_cast<void**>(pointer), bytes);
 }
-template <class T>
-cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned) {
+template <class _WT>
+cudaError_t cudaHostAlloc(_WT** pointer, size_t bytes, unsigned) {
   return warploom::allocate_host(reinterpret_cast<void**>(pointer), bytes);
 }
-template <class T>
-cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned = cudaMemAttachGlobal) {
+template <class _WT>
+cudaError_t cudaMallocManaged(_WT** pointer, size_t bytes, unsigned = cudaMemAttachGlobal) {
   return warploom::allocate_managed(reinterpret_cast<void**>(pointer), bytes);
 }
-template <class T>
-cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream) {
+template <class _WT>
+cudaError_t cudaMallocAsync(_WT** pointer, size_t bytes, cudaStream_t stream) {
   return warploom::allocate_async(reinterpret_cast<void**>(pointer), bytes, stream);
 }
-template <class T>
-cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaMemPool_t, cudaStream_t stream) {
+template <class _WT>
+cudaError_t cudaMallocAsync(_WT** pointer, size_t bytes, cudaMemPool_t, cudaStream_t stream) {
   return warploom::allocate_async(reinterpret_cast<void**>(pointer), bytes, stream);
 }
-template <class T>
-cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t, cudaStream_t stream) {
+template <class _WT>
+cudaError_t cudaMallocFromPoolAsync(_WT** pointer, size_t bytes, cudaMemPool_t,
+                                    cudaStream_t stream) {
   return warploom::allocate_async(reinterpret_cast<void**>(pointer), bytes, stream);
 }
 

@@ -140,17 +140,17 @@ class lane_group : public thread_group {
   unsigned meta_group_size() const { return groups_; }
   unsigned meta_group_rank() const { return group_; }
 
-  template <class T>
-  T shfl(T value, int rank) const {
+  template <class _WT>
+  _WT shfl(_WT value, int rank) const {
     return at_rank(value, static_cast<unsigned>(rank) % num_threads());
   }
-  template <class T>
-  T shfl_up(T value, unsigned delta) const {
+  template <class _WT>
+  _WT shfl_up(_WT value, unsigned delta) const {
     const unsigned rank = thread_rank();
     return at_rank(value, rank >= delta ? rank - delta : rank);
   }
-  template <class T>
-  T shfl_down(T value, unsigned delta) const {
+  template <class _WT>
+  _WT shfl_down(_WT value, unsigned delta) const {
     const unsigned rank = thread_rank();
     return at_rank(value, rank + delta < num_threads() ? rank + delta : rank);
   }
@@ -159,12 +159,12 @@ class lane_group : public thread_group {
   unsigned ballot(int predicate) const {
     return details::pack(mask_, warploom::warp_ballot(mask_, predicate));
   }
-  template <class T>
-  unsigned match_any(T value) const {
+  template <class _WT>
+  unsigned match_any(_WT value) const {
     return details::pack(mask_, __match_any_sync(mask_, value));
   }
-  template <class T>
-  unsigned match_all(T value, int& predicate) const {
+  template <class _WT>
+  unsigned match_all(_WT value, int& predicate) const {
     return details::pack(mask_, __match_all_sync(mask_, value, &predicate));
   }
   unsigned lanes() const { return mask_; }  // ours: the group as a mask of the warp
@@ -172,8 +172,8 @@ class lane_group : public thread_group {
  protected:
   lane_group(unsigned mask, unsigned group, unsigned groups)
       : thread_group(details::Shape::Lanes, mask, 0), group_(group), groups_(groups) {}
-  template <class T>
-  T at_rank(T value, unsigned rank) const {
+  template <class _WT>
+  _WT at_rank(_WT value, unsigned rank) const {
     return warploom::shuffle(mask_, value, details::lane_of(mask_, rank));
   }
   unsigned group_, groups_;
@@ -216,20 +216,20 @@ class thread_block_tile<Size, Parent, true> : public lane_group {
   static constexpr unsigned num_threads() { return Size; }
   static constexpr unsigned size() { return Size; }
   WARPLOOM_INLINED unsigned thread_rank() const { return warploom::lane_index() % Size; }
-  template <class T>
-  WARPLOOM_INLINED T shfl(T value, int rank) const {
+  template <class _WT>
+  WARPLOOM_INLINED _WT shfl(_WT value, int rank) const {
     return __shfl_sync(mask_, value, rank, static_cast<int>(Size));
   }
-  template <class T>
-  WARPLOOM_INLINED T shfl_up(T value, unsigned delta) const {
+  template <class _WT>
+  WARPLOOM_INLINED _WT shfl_up(_WT value, unsigned delta) const {
     return __shfl_up_sync(mask_, value, delta, static_cast<int>(Size));
   }
-  template <class T>
-  WARPLOOM_INLINED T shfl_down(T value, unsigned delta) const {
+  template <class _WT>
+  WARPLOOM_INLINED _WT shfl_down(_WT value, unsigned delta) const {
     return __shfl_down_sync(mask_, value, delta, static_cast<int>(Size));
   }
-  template <class T>
-  WARPLOOM_INLINED T shfl_xor(T value, unsigned bits) const {
+  template <class _WT>
+  WARPLOOM_INLINED _WT shfl_xor(_WT value, unsigned bits) const {
     return __shfl_xor_sync(mask_, value, static_cast<int>(bits), static_cast<int>(Size));
   }
 };
@@ -247,37 +247,37 @@ class thread_block_tile<Size, Parent, false> : public thread_group {
   unsigned thread_rank() const { return details::linear_thread() % Size; }
   unsigned meta_group_rank() const { return details::linear_thread() % parent_ / Size; }
   unsigned meta_group_size() const { return (parent_ + Size - 1) / Size; }
-  template <class T>
-  T shfl(T value, int rank, int site = __builtin_LINE()) const {
+  template <class _WT>
+  _WT shfl(_WT value, int rank, int site = __builtin_LINE()) const {
     return exchange(
-        value, [rank](const T* all) WARPLOOM_UNCHECKED { return all[unsigned(rank) % Size]; },
+        value, [rank](const _WT* all) WARPLOOM_UNCHECKED { return all[unsigned(rank) % Size]; },
         site);
   }
   int any(int predicate, int site = __builtin_LINE()) const {
-    return combined(predicate != 0, [](int a, int b) { return a | b; }, site);
+    return combined(predicate != 0, [](int _Wa, int _Wb) { return _Wa | _Wb; }, site);
   }
   int all(int predicate, int site = __builtin_LINE()) const {
-    return combined(predicate != 0, [](int a, int b) { return a & b; }, site);
+    return combined(predicate != 0, [](int _Wa, int _Wb) { return _Wa & _Wb; }, site);
   }
   // Ours: what `read` makes of the values of all members.
-  template <class T, class Read>
-  WARPLOOM_UNCHECKED T exchange(T value, Read&& read, int site) const {
-    auto* all = static_cast<T*>(warploom::part_memory(part(), Size * sizeof(T)));
-    std::memcpy(all + thread_rank(), &value, sizeof(T));
+  template <class _WT, class Read>
+  WARPLOOM_UNCHECKED _WT exchange(_WT value, Read&& read, int site) const {
+    auto* all = static_cast<_WT*>(warploom::part_memory(part(), Size * sizeof(_WT)));
+    std::memcpy(all + thread_rank(), &value, sizeof(_WT));
     sync(site);
-    const T result = read(all);
+    const _WT result = read(all);
     sync(site);
     return result;
   }
   // Ours: the values of all members, combined in order of rank.
-  template <class T, class Operator>
-  T combined(T value, Operator&& combine, int site) const {
+  template <class _WT, class Operator>
+  _WT combined(_WT value, Operator&& combine, int site) const {
     return exchange(
         value,
-        [&combine](const T* all) WARPLOOM_UNCHECKED {
-          T result = all[0];
+        [&combine](const _WT* all) WARPLOOM_UNCHECKED {
+          _WT result = all[0];
           for (unsigned rank = 1; rank < Size; rank++) {
-            const T next = all[rank];  // the operator may take references
+            const _WT next = all[rank];  // the operator may take references
             result = combine(result, next);
           }
           return result;
@@ -331,13 +331,14 @@ coalesced_group labeled_partition(const lane_group& group, Label label) {
   std::uint64_t all[32];
   const auto mine = static_cast<std::uint64_t>(label);
   warploom::warp_gather(group.lanes(), mine, all);
+  const unsigned lanes = group.lanes() & warploom::warp_present();
   unsigned same = 0, groups = 0, before = 0;
   for (unsigned lane = 0; lane < 32; lane++) {
-    if (!(group.lanes() >> lane & 1)) continue;
+    if (!(lanes >> lane & 1)) continue;
     if (all[lane] == mine) same |= 1u << lane;
     bool first = true;
     for (unsigned other = 0; other < lane; other++) {
-      if ((group.lanes() >> other & 1) && all[other] == all[lane]) first = false;
+      if ((lanes >> other & 1) && all[other] == all[lane]) first = false;
     }
     groups += first;
     before += first && all[lane] < mine;

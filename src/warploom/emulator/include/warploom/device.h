@@ -21,8 +21,8 @@ struct LaunchConfig {
   std::size_t shared_bytes;
   cudaStream_t stream;
   bool cooperative = false;
-  LaunchConfig(dim3 g, dim3 b, std::size_t shared = 0, cudaStream_t s = nullptr)
-      : grid(g), block(b), shared_bytes(shared), stream(s) {}
+  LaunchConfig(dim3 _Wg, dim3 _Wb, std::size_t shared = 0, cudaStream_t _Ws = nullptr)
+      : grid(_Wg), block(_Wb), shared_bytes(shared), stream(_Ws) {}
 };
 
 // A kernel with its arguments, copied at the launch. It lives in memory of the runtime that
@@ -45,7 +45,7 @@ KernelBody make_body(Function&& function) {
   using Closure = std::decay_t<Function>;
   void* memory = closure_memory(sizeof(Closure));
   return {new (memory) Closure(std::forward<Function>(function)), &invoke_closure<Closure>,
-          [](void* c) { static_cast<Closure*>(c)->~Closure(); }};
+          [](void* _Wc) { static_cast<Closure*>(_Wc)->~Closure(); }};
 }
 
 // Holds the launch until its argument list has been evaluated, as `<<<>>>(...)` does.
@@ -57,7 +57,7 @@ struct Launch {
   template <class... Args>
   int operator()(Args... args) const {
     return launch_kernel(name, config,
-                         make_body([k = kernel, args...]() WARPLOOM_INLINED { k(args...); }));
+                         make_body([_Wk = kernel, args...]() WARPLOOM_INLINED { _Wk(args...); }));
   }
 };
 template <class Kernel>
@@ -79,14 +79,14 @@ TypedLaunch<Parameters...> launch_typed(const char* name, const LaunchConfig& co
 // A bare 0 among a launch's arguments: a number, or where the parameter is a pointer, none.
 struct Zero {
   operator int() const { return 0; }
-  template <class T>
-  operator T*() const {
+  template <class _WT>
+  operator _WT*() const {
     return nullptr;
   }
 };
 WARPLOOM_INLINED inline int number_of(Zero) { return 0; }
-template <class T>
-WARPLOOM_INLINED inline T number_of(T value) {
+template <class _WT>
+WARPLOOM_INLINED inline _WT number_of(_WT value) {
   return value;
 }
 // Numbers first: parameters may take their types from the arguments.
@@ -102,12 +102,12 @@ WARPLOOM_INLINED inline void call_with_zeros(Call call, Args... args) {
 // Static shared memory: one variable per block and declaration. `Tag` is a type local to the
 // declaration, so that each template instantiation has its own; it carries the alignment asked for.
 void* shared_slot(const void* key, const char* name, std::size_t bytes, std::size_t align);
-template <class T>
+template <class _WT>
 inline char shared_key = 0;
-template <class T, class Tag>
-inline T& shared_variable(const char* name) {
-  constexpr std::size_t align = alignof(T) > alignof(Tag) ? alignof(T) : alignof(Tag);
-  return *static_cast<T*>(shared_slot(&shared_key<Tag>, name, sizeof(T), align));
+template <class _WT, class Tag>
+inline _WT& shared_variable(const char* name) {
+  constexpr std::size_t align = alignof(_WT) > alignof(Tag) ? alignof(_WT) : alignof(Tag);
+  return *static_cast<_WT*>(shared_slot(&shared_key<Tag>, name, sizeof(_WT), align));
 }
 void* dynamic_shared();
 
@@ -133,8 +133,8 @@ WARPLOOM_INLINED inline unsigned any_value(unsigned value) {
   __asm__("" : "+r"(value));
   return value;
 }
-WARPLOOM_INLINED inline uint3 any_value(uint3 v) {
-  return {any_value(v.x), any_value(v.y), any_value(v.z)};
+WARPLOOM_INLINED inline uint3 any_value(uint3 _Wv) {
+  return {any_value(_Wv.x), any_value(_Wv.y), any_value(_Wv.z)};
 }
 WARPLOOM_INLINED inline uint3 thread_index() { return any_value(g_here.thread.index); }
 WARPLOOM_INLINED inline uint3 block_index() { return any_value(g_here.block); }
@@ -186,13 +186,14 @@ void warp_meet(unsigned mask, std::uint64_t value,
 void warp_order();  // what the lanes did before is ordered
 std::uint64_t warp_value(std::uint64_t value, unsigned source);
 void warp_values(unsigned mask, std::uint64_t out[32]);
+unsigned warp_present();             // lanes that gave a value: those that have ended did not
 unsigned warp_votes(unsigned mask);  // lanes whose value is not 0
 
 WARPLOOM_INLINED inline void warp_barrier(unsigned mask) {
   warp_meet(mask, 0, WarpOperation::Barrier);
   warp_order();
 }
-// Every lane of `mask` gives a value and gets the one of `source` (its own if not in the mask).
+// Every lane of `mask` gives a value and gets the one of `source` (undefined if it gave none).
 WARPLOOM_INLINED inline std::uint64_t warp_exchange(unsigned mask, std::uint64_t value,
                                                     unsigned source) {
   warp_meet(mask, value, WarpOperation::Shuffle);

@@ -23,7 +23,7 @@ void group_copy_pieces(std::size_t rank, std::size_t threads, void* target, cons
                        std::size_t bytes) {
   auto* to = static_cast<Piece*>(target);
   auto* from = static_cast<const Piece*>(source);
-  for (std::size_t i = rank; i < bytes / sizeof(Piece); i += threads) to[i] = from[i];
+  for (std::size_t _Wi = rank; _Wi < bytes / sizeof(Piece); _Wi += threads) to[_Wi] = from[_Wi];
 }
 
 inline void group_copy(std::size_t rank, std::size_t threads, void* target, const void* source,

@@ -3,44 +3,44 @@
 
 namespace cooperative_groups {
 
-template <class T = void>
+template <class _WT = void>
 struct plus {
-  T operator()(T a, T b) const { return a + b; }
+  _WT operator()(_WT _Wa, _WT _Wb) const { return _Wa + _Wb; }
 };
-template <class T = void>
+template <class _WT = void>
 struct less {
-  T operator()(T a, T b) const { return b < a ? b : a; }
+  _WT operator()(_WT _Wa, _WT _Wb) const { return _Wb < _Wa ? _Wb : _Wa; }
 };
-template <class T = void>
+template <class _WT = void>
 struct greater {
-  T operator()(T a, T b) const { return a < b ? b : a; }
+  _WT operator()(_WT _Wa, _WT _Wb) const { return _Wa < _Wb ? _Wb : _Wa; }
 };
-template <class T = void>
+template <class _WT = void>
 struct bit_and {
-  T operator()(T a, T b) const { return a & b; }
+  _WT operator()(_WT _Wa, _WT _Wb) const { return _Wa & _Wb; }
 };
-template <class T = void>
+template <class _WT = void>
 struct bit_or {
-  T operator()(T a, T b) const { return a | b; }
+  _WT operator()(_WT _Wa, _WT _Wb) const { return _Wa | _Wb; }
 };
-template <class T = void>
+template <class _WT = void>
 struct bit_xor {
-  T operator()(T a, T b) const { return a ^ b; }
+  _WT operator()(_WT _Wa, _WT _Wb) const { return _Wa ^ _Wb; }
 };
-#define WARPLOOM_ANY_TYPE(name, expression) \
-  template <>                               \
-  struct name<void> {                       \
-    template <class T>                      \
-    T operator()(T a, T b) const {          \
-      return expression;                    \
-    }                                       \
+#define WARPLOOM_ANY_TYPE(name, expression)  \
+  template <>                                \
+  struct name<void> {                        \
+    template <class _WT>                     \
+    _WT operator()(_WT _Wa, _WT _Wb) const { \
+      return expression;                     \
+    }                                        \
   };
-WARPLOOM_ANY_TYPE(plus, a + b)
-WARPLOOM_ANY_TYPE(less, b < a ? b : a)
-WARPLOOM_ANY_TYPE(greater, a < b ? b : a)
-WARPLOOM_ANY_TYPE(bit_and, a& b)
-WARPLOOM_ANY_TYPE(bit_or, a | b)
-WARPLOOM_ANY_TYPE(bit_xor, a ^ b)
+WARPLOOM_ANY_TYPE(plus, _Wa + _Wb)
+WARPLOOM_ANY_TYPE(less, _Wb < _Wa ? _Wb : _Wa)
+WARPLOOM_ANY_TYPE(greater, _Wa < _Wb ? _Wb : _Wa)
+WARPLOOM_ANY_TYPE(bit_and, _Wa& _Wb)
+WARPLOOM_ANY_TYPE(bit_or, _Wa | _Wb)
+WARPLOOM_ANY_TYPE(bit_xor, _Wa ^ _Wb)
 #undef WARPLOOM_ANY_TYPE
 
 }  // namespace cooperative_groups

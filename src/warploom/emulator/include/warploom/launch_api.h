@@ -78,9 +78,9 @@ cudaError_t occupancy(int* blocks, int threads, std::size_t shared);
 cudaError_t function_attributes(cudaFuncAttributes* attributes);
 cudaError_t launch_pointer(const void* kernel, const LaunchConfig& config, void** args);
 
-template <class... Params, std::size_t... I>
-KernelBody body_of(void (*kernel)(Params...), void** args, std::index_sequence<I...>) {
-  return make_body([kernel, ... values = *static_cast<std::decay_t<Params>*>(args[I])]()
+template <class... Params, std::size_t... _WI>
+KernelBody body_of(void (*kernel)(Params...), void** args, std::index_sequence<_WI...>) {
+  return make_body([kernel, ... values = *static_cast<std::decay_t<Params>*>(args[_WI])]()
                        WARPLOOM_INLINED { kernel(values...); });
 }
 
@@ -90,20 +90,20 @@ void register_kernel(const void* kernel, BindKernel bind);
 template <class... Params>
 void* kernel_pointer(void (*kernel)(Params...)) {
   void* address = reinterpret_cast<void*>(kernel);
-  register_kernel(address, [](const void* k, void** args) {
-    auto* typed = reinterpret_cast<void (*)(Params...)>(const_cast<void*>(k));
+  register_kernel(address, [](const void* _Wk, void** args) {
+    auto* typed = reinterpret_cast<void (*)(Params...)>(const_cast<void*>(_Wk));
     return body_of(typed, args, std::index_sequence_for<Params...>{});
   });
   return address;
 }
-template <class T>
-void* kernel_pointer(T* other) {
+template <class _WT>
+void* kernel_pointer(_WT* other) {
   return const_cast<void*>(static_cast<const void*>(other));
 }
 // `(void*)kernel` becomes `KernelCast() ->* kernel`, which binds as tightly as a cast needs.
 struct KernelCast {};
-template <class T>
-void* operator->*(KernelCast, T&& kernel) {
+template <class _WT>
+void* operator->*(KernelCast, _WT&& kernel) {
   return kernel_pointer(kernel);
 }
 
@@ -156,18 +156,18 @@ inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const v
 inline void cudaGridDependencySynchronize() {}
 inline void cudaTriggerProgrammaticLaunchCompletion() {}
 
-template <class F>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F, int threads,
+template <class _WF>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, _WF, int threads,
                                                           size_t shared) {
   return warploom::occupancy(blocks, threads, shared);
 }
-template <class F>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, F, int threads,
+template <class _WF>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, _WF, int threads,
                                                                    size_t shared, unsigned) {
   return warploom::occupancy(blocks, threads, shared);
 }
-template <class SharedOfThreads, class F>
-cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, F,
+template <class SharedOfThreads, class _WF>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, _WF,
                                                            SharedOfThreads shared, int limit = 0) {
   *block = limit > 0 && limit < 1024 ? limit : 1024;
   int per_sm = 0, sms = 0;
@@ -177,43 +177,44 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block
   *grid = per_sm * sms;
   return error;
 }
-template <class SharedOfThreads, class F>
-cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* grid, int* block, F kernel,
+template <class SharedOfThreads, class _WF>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* grid, int* block,
+                                                                    _WF kernel,
                                                                     SharedOfThreads shared,
                                                                     int limit = 0, unsigned = 0) {
   return cudaOccupancyMaxPotentialBlockSizeVariableSMem(grid, block, kernel, shared, limit);
 }
-template <class F>
-cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, F kernel, size_t shared = 0,
+template <class _WF>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, _WF kernel, size_t shared = 0,
                                                int limit = 0) {
   return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
       grid, block, kernel, [shared](int) { return shared; }, limit);
 }
-template <class F>
-cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, F kernel,
+template <class _WF>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, _WF kernel,
                                                         size_t shared = 0, int limit = 0,
                                                         unsigned = 0) {
   return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, shared, limit);
 }
-template <class F>
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, F, int blocks, int) {
+template <class _WF>
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, _WF, int blocks, int) {
   *bytes = blocks > 0 ? (size_t{228} << 10) / static_cast<size_t>(blocks) - 1024 : 0;
   if (*bytes > size_t{227} << 10) *bytes = size_t{227} << 10;
   return cudaSuccess;
 }
-template <class F>
-cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute, int) {
+template <class _WF>
+cudaError_t cudaFuncSetAttribute(_WF, cudaFuncAttribute, int) {
   return cudaSuccess;
 }
-template <class F>
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, F) {
+template <class _WF>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, _WF) {
   return warploom::function_attributes(attributes);
 }
-template <class F>
-cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache) {
+template <class _WF>
+cudaError_t cudaFuncSetCacheConfig(_WF, cudaFuncCache) {
   return cudaSuccess;
 }
-template <class F>
-cudaError_t cudaFuncSetSharedMemConfig(F, cudaSharedMemConfig) {
+template <class _WF>
+cudaError_t cudaFuncSetSharedMemConfig(_WF, cudaSharedMemConfig) {
   return cudaSuccess;
 }

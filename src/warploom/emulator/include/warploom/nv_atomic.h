@@ -28,12 +28,12 @@ WARPLOOM_UNCHECKED inline Scope scope(int number) {
          : number <= __NV_THREAD_SCOPE_DEVICE ? Scope::Device
                                               : Scope::System;
 }
-template <class T, class Change>
-WARPLOOM_UNCHECKED T change(T* p, int o, int s, Change&& next) {
-  atomic_access(p, sizeof(T), true, true, order(o), scope(s));
-  const T old = *p, value = next(old);
-  if (std::memcmp(&old, &value, sizeof(T)) != 0) {
-    *p = value;
+template <class _WT, class Change>
+WARPLOOM_UNCHECKED _WT change(_WT* _Wp, int _Wo, int _Ws, Change&& next) {
+  atomic_access(_Wp, sizeof(_WT), true, true, order(_Wo), scope(_Ws));
+  const _WT old = *_Wp, value = next(old);
+  if (std::memcmp(&old, &value, sizeof(_WT)) != 0) {
+    *_Wp = value;
     atomic_changed();
   }
   return old;
@@ -41,36 +41,38 @@ WARPLOOM_UNCHECKED T change(T* p, int o, int s, Change&& next) {
 
 }  // namespace warploom::nv
 
-template <class T>
-WARPLOOM_UNCHECKED T __nv_atomic_load_n(const T* p, int order,
-                                        int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  warploom::atomic_load_access(p, sizeof(T), warploom::nv::order(order),
+template <class _WT>
+WARPLOOM_UNCHECKED _WT __nv_atomic_load_n(const _WT* _Wp, int order,
+                                          int scope = __NV_THREAD_SCOPE_SYSTEM) {
+  warploom::atomic_load_access(_Wp, sizeof(_WT), warploom::nv::order(order),
                                warploom::nv::scope(scope));
-  return *p;
+  return *_Wp;
 }
-template <class T>
-WARPLOOM_UNCHECKED void __nv_atomic_store_n(T* p, std::type_identity_t<T> value, int order,
+template <class _WT>
+WARPLOOM_UNCHECKED void __nv_atomic_store_n(_WT* _Wp, std::type_identity_t<_WT> value, int order,
                                             int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  warploom::atomic_access(p, sizeof(T), false, true, warploom::nv::order(order),
+  warploom::atomic_access(_Wp, sizeof(_WT), false, true, warploom::nv::order(order),
                           warploom::nv::scope(scope));
-  *p = value;
+  *_Wp = value;
   warploom::atomic_changed();
 }
-template <class T>
-void __nv_atomic_load(const T* p, T* result, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  *result = __nv_atomic_load_n(p, order, scope);
+template <class _WT>
+void __nv_atomic_load(const _WT* _Wp, _WT* result, int order,
+                      int scope = __NV_THREAD_SCOPE_SYSTEM) {
+  *result = __nv_atomic_load_n(_Wp, order, scope);
 }
-template <class T>
-void __nv_atomic_store(T* p, const T* value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  __nv_atomic_store_n(p, *value, order, scope);
+template <class _WT>
+void __nv_atomic_store(_WT* _Wp, const _WT* value, int order,
+                       int scope = __NV_THREAD_SCOPE_SYSTEM) {
+  __nv_atomic_store_n(_Wp, *value, order, scope);
 }
-#define WARPLOOM_NV_ATOMIC(name, expression)                                              \
-  template <class T>                                                                      \
-  WARPLOOM_UNCHECKED T __nv_atomic_##name(T* p, std::type_identity_t<T> value, int order, \
-                                          int scope = __NV_THREAD_SCOPE_SYSTEM) {         \
-    return warploom::nv::change(p, order, scope, [=](T old) WARPLOOM_UNCHECKED -> T {     \
-      return static_cast<T>(expression);                                                  \
-    });                                                                                   \
+#define WARPLOOM_NV_ATOMIC(name, expression)                                                      \
+  template <class _WT>                                                                            \
+  WARPLOOM_UNCHECKED _WT __nv_atomic_##name(_WT* _Wp, std::type_identity_t<_WT> value, int order, \
+                                            int scope = __NV_THREAD_SCOPE_SYSTEM) {               \
+    return warploom::nv::change(_Wp, order, scope, [=](_WT old) WARPLOOM_UNCHECKED -> _WT {       \
+      return static_cast<_WT>(expression);                                                        \
+    });                                                                                           \
   }
 WARPLOOM_NV_ATOMIC(exchange_n, (static_cast<void>(old), value))
 WARPLOOM_NV_ATOMIC(fetch_add, old + value)
@@ -81,29 +83,29 @@ WARPLOOM_NV_ATOMIC(fetch_xor, old ^ value)
 WARPLOOM_NV_ATOMIC(fetch_min, value < old ? value : old)
 WARPLOOM_NV_ATOMIC(fetch_max, old < value ? value : old)
 #undef WARPLOOM_NV_ATOMIC
-template <class T>
-void __nv_atomic_exchange(T* p, const T* value, T* result, int order,
+template <class _WT>
+void __nv_atomic_exchange(_WT* _Wp, const _WT* value, _WT* result, int order,
                           int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  *result = __nv_atomic_exchange_n(p, *value, order, scope);
+  *result = __nv_atomic_exchange_n(_Wp, *value, order, scope);
 }
-template <class T>
-WARPLOOM_UNCHECKED bool __nv_atomic_compare_exchange_n(T* p, T* expected,
-                                                       std::type_identity_t<T> desired, bool,
+template <class _WT>
+WARPLOOM_UNCHECKED bool __nv_atomic_compare_exchange_n(_WT* _Wp, _WT* expected,
+                                                       std::type_identity_t<_WT> desired, bool,
                                                        int success, int,
                                                        int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  const T wanted = *expected;
+  const _WT wanted = *expected;
   bool same = false;
-  const T old = warploom::nv::change(p, success, scope, [&](T now) WARPLOOM_UNCHECKED -> T {
-    same = std::memcmp(&now, &wanted, sizeof(T)) == 0;
+  const _WT old = warploom::nv::change(_Wp, success, scope, [&](_WT now) WARPLOOM_UNCHECKED -> _WT {
+    same = std::memcmp(&now, &wanted, sizeof(_WT)) == 0;
     return same ? desired : now;
   });
   if (!same) *expected = old;
   return same;
 }
-template <class T>
-bool __nv_atomic_compare_exchange(T* p, T* expected, const T* desired, bool weak, int success,
-                                  int failure, int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  return __nv_atomic_compare_exchange_n(p, expected, *desired, weak, success, failure, scope);
+template <class _WT>
+bool __nv_atomic_compare_exchange(_WT* _Wp, _WT* expected, const _WT* desired, bool weak,
+                                  int success, int failure, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+  return __nv_atomic_compare_exchange_n(_Wp, expected, *desired, weak, success, failure, scope);
 }
 inline void __nv_atomic_thread_fence(int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
   warploom::fence(warploom::nv::order(order), warploom::nv::scope(scope));

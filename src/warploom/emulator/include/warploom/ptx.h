@@ -9,50 +9,50 @@
 namespace warploom::ptx {
 
 // A register by its constraint letter holds the bits; an instruction reads them as its own type.
-template <class T, class R>
-WARPLOOM_UNCHECKED T read(R value) {
-  if constexpr (std::is_pointer_v<R>) {
-    return read<T>(reinterpret_cast<std::uintptr_t>(value));
-  } else if constexpr (std::is_enum_v<R>) {
-    return read<T>(static_cast<std::underlying_type_t<R>>(value));
-  } else if constexpr (std::is_same_v<T, bool>) {
+template <class _WT, class _WR>
+WARPLOOM_UNCHECKED _WT read(_WR value) {
+  if constexpr (std::is_pointer_v<_WR>) {
+    return read<_WT>(reinterpret_cast<std::uintptr_t>(value));
+  } else if constexpr (std::is_enum_v<_WR>) {
+    return read<_WT>(static_cast<std::underlying_type_t<_WR>>(value));
+  } else if constexpr (std::is_same_v<_WT, bool>) {
     return value != 0;
-  } else if constexpr (std::is_integral_v<T> == std::is_integral_v<R>) {
-    return static_cast<T>(value);
-  } else if constexpr (sizeof(T) == sizeof(R)) {
-    return bits_as<T>(value);
+  } else if constexpr (std::is_integral_v<_WT> == std::is_integral_v<_WR>) {
+    return static_cast<_WT>(value);
+  } else if constexpr (sizeof(_WT) == sizeof(_WR)) {
+    return bits_as<_WT>(value);
   } else {
     // A literal such as 1, or the low half of a wider register.
-    T out{};
-    std::memcpy(&out, &value, sizeof(T) < sizeof(R) ? sizeof(T) : sizeof(R));
+    _WT out{};
+    std::memcpy(&out, &value, sizeof(_WT) < sizeof(_WR) ? sizeof(_WT) : sizeof(_WR));
     return out;
   }
 }
-template <class R, class T>
-WARPLOOM_UNCHECKED void write(R& target, T value) {
-  target = read<R>(value);
+template <class _WR, class _WT>
+WARPLOOM_UNCHECKED void write(_WR& target, _WT value) {
+  target = read<_WR>(value);
 }
 // From a register to the variable that the statement names.
-template <class V, class R>
-WARPLOOM_UNCHECKED void assign(V& variable, R value) {
-  if constexpr (std::is_pointer_v<V>) {
-    variable = reinterpret_cast<V>(static_cast<std::uintptr_t>(value));
-  } else if constexpr (std::is_arithmetic_v<V>) {
-    variable = read<V>(value);
+template <class _WV, class _WR>
+WARPLOOM_UNCHECKED void assign(_WV& variable, _WR value) {
+  if constexpr (std::is_pointer_v<_WV>) {
+    variable = reinterpret_cast<_WV>(static_cast<std::uintptr_t>(value));
+  } else if constexpr (std::is_arithmetic_v<_WV>) {
+    variable = read<_WV>(value);
   } else {
-    static_assert(sizeof(V) <= sizeof(R));
-    std::memcpy(&variable, &value, sizeof(V));
+    static_assert(sizeof(_WV) <= sizeof(_WR));
+    std::memcpy(&variable, &value, sizeof(_WV));
   }
 }
 // From the expression that the statement names to a register.
-template <class R, class V>
-WARPLOOM_UNCHECKED R input(V value) {
-  if constexpr (std::is_array_v<V> || std::is_pointer_v<V> || std::is_arithmetic_v<V> ||
-                std::is_enum_v<V>) {
-    return read<R>(value);
+template <class _WR, class _WV>
+WARPLOOM_UNCHECKED _WR input(_WV value) {
+  if constexpr (std::is_array_v<_WV> || std::is_pointer_v<_WV> || std::is_arithmetic_v<_WV> ||
+                std::is_enum_v<_WV>) {
+    return read<_WR>(value);
   } else {
-    R out{};
-    std::memcpy(&out, &value, sizeof(V) < sizeof(R) ? sizeof(V) : sizeof(R));
+    _WR out{};
+    std::memcpy(&out, &value, sizeof(_WV) < sizeof(_WR) ? sizeof(_WV) : sizeof(_WR));
     return out;
   }
 }
@@ -64,41 +64,41 @@ WARPLOOM_UNCHECKED inline void* generic_address(std::uint64_t address) {
 }
 
 // Plain accesses are checked as the program's own; the others are atomic.
-template <class T>
-T load(const void* p) {
-  return *static_cast<const T*>(p);
+template <class _WT>
+_WT load(const void* _Wp) {
+  return *static_cast<const _WT*>(_Wp);
 }
-template <class T>
-void store(void* p, T value) {
-  *static_cast<T*>(p) = value;
+template <class _WT>
+void store(void* _Wp, _WT value) {
+  *static_cast<_WT*>(_Wp) = value;
 }
 // Of `bytes`, the first `kept` come from the source, and the rest becomes zero.
 inline void copy_async(void* to, const void* from, unsigned bytes, unsigned kept) {
   if (kept > bytes) kept = bytes;
   group_copy(0, 1, to, from, kept);
-  for (unsigned i = kept; i < bytes; i++) static_cast<char*>(to)[i] = 0;
+  for (unsigned _Wi = kept; _Wi < bytes; _Wi++) static_cast<char*>(to)[_Wi] = 0;
 }
-template <class T>
-WARPLOOM_UNCHECKED T load_atomic(const void* p, Order order, Scope scope) {
-  atomic_load_access(p, sizeof(T), order, scope);
-  T value;
-  std::memcpy(&value, p, sizeof value);
+template <class _WT>
+WARPLOOM_UNCHECKED _WT load_atomic(const void* _Wp, Order order, Scope scope) {
+  atomic_load_access(_Wp, sizeof(_WT), order, scope);
+  _WT value;
+  std::memcpy(&value, _Wp, sizeof value);
   return value;
 }
-template <class T>
-WARPLOOM_UNCHECKED void store_atomic(void* p, T value, Order order, Scope scope) {
-  atomic_access(p, sizeof(T), false, true, order, scope);
-  std::memcpy(p, &value, sizeof value);
+template <class _WT>
+WARPLOOM_UNCHECKED void store_atomic(void* _Wp, _WT value, Order order, Scope scope) {
+  atomic_access(_Wp, sizeof(_WT), false, true, order, scope);
+  std::memcpy(_Wp, &value, sizeof value);
   atomic_changed();
 }
-template <class T, class Change>
-WARPLOOM_UNCHECKED T change(void* p, Order order, Scope scope, Change change) {
-  atomic_access(p, sizeof(T), true, true, order, scope);
-  T before;
-  std::memcpy(&before, p, sizeof before);
-  const T after = change(before);
+template <class _WT, class Change>
+WARPLOOM_UNCHECKED _WT change(void* _Wp, Order order, Scope scope, Change change) {
+  atomic_access(_Wp, sizeof(_WT), true, true, order, scope);
+  _WT before;
+  std::memcpy(&before, _Wp, sizeof before);
+  const _WT after = change(before);
   if (std::memcmp(&before, &after, sizeof before) != 0) {
-    std::memcpy(p, &after, sizeof after);
+    std::memcpy(_Wp, &after, sizeof after);
     atomic_changed();
   }
   return before;
@@ -114,47 +114,48 @@ WARPLOOM_UNCHECKED inline bool elected(unsigned mask) {
 WARPLOOM_UNCHECKED inline unsigned find_top(unsigned long long value) {
   return value ? 63u - static_cast<unsigned>(__builtin_clzll(value)) : 0xFFFFFFFFu;
 }
-template <class T>
-WARPLOOM_UNCHECKED T extract(T value, unsigned first, unsigned count) {
+template <class _WT>
+WARPLOOM_UNCHECKED _WT extract(_WT value, unsigned first, unsigned count) {
   first &= 255, count &= 255;
-  if (count == 0 || first >= sizeof(T) * 8) return 0;
-  using U = std::make_unsigned_t<T>;
-  const unsigned width = sizeof(T) * 8;
+  if (count == 0 || first >= sizeof(_WT) * 8) return 0;
+  using _WU = std::make_unsigned_t<_WT>;
+  const unsigned width = sizeof(_WT) * 8;
   if (first + count > width) count = width - first;
-  const U up = static_cast<U>(static_cast<U>(value) << (width - first - count));
-  return static_cast<T>(static_cast<T>(up) >> (width - count));
+  const _WU up = static_cast<_WU>(static_cast<_WU>(value) << (width - first - count));
+  return static_cast<_WT>(static_cast<_WT>(up) >> (width - count));
 }
-template <class T>
-WARPLOOM_UNCHECKED T insert(T piece, T into, unsigned first, unsigned count) {
-  const unsigned width = sizeof(T) * 8;
+template <class _WT>
+WARPLOOM_UNCHECKED _WT insert(_WT piece, _WT into, unsigned first, unsigned count) {
+  const unsigned width = sizeof(_WT) * 8;
   if (count == 0 || first >= width) return into;
-  const T ones = count >= width ? ~T{0} : static_cast<T>((T{1} << count) - 1);
-  return static_cast<T>((into & ~(ones << first)) | ((piece & ones) << first));
+  const _WT ones = count >= width ? ~_WT{0} : static_cast<_WT>((_WT{1} << count) - 1);
+  return static_cast<_WT>((into & ~(ones << first)) | ((piece & ones) << first));
 }
-WARPLOOM_UNCHECKED inline unsigned logic3(unsigned a, unsigned b, unsigned c, unsigned table) {
+WARPLOOM_UNCHECKED inline unsigned logic3(unsigned _Wa, unsigned _Wb, unsigned _Wc,
+                                          unsigned table) {
   unsigned out = 0;
-  for (unsigned i = 0; i < 8; i++) {
-    if (!(table >> i & 1)) continue;
-    out |= (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+  for (unsigned _Wi = 0; _Wi < 8; _Wi++) {
+    if (!(table >> _Wi & 1)) continue;
+    out |= (_Wi & 4 ? _Wa : ~_Wa) & (_Wi & 2 ? _Wb : ~_Wb) & (_Wi & 1 ? _Wc : ~_Wc);
   }
   return out;
 }
-template <class T>
-WARPLOOM_UNCHECKED T shift_left(T value, unsigned by) {
-  return by >= sizeof(T) * 8 ? T{0} : static_cast<T>(value << by);
+template <class _WT>
+WARPLOOM_UNCHECKED _WT shift_left(_WT value, unsigned by) {
+  return by >= sizeof(_WT) * 8 ? _WT{0} : static_cast<_WT>(value << by);
 }
-template <class T>
-WARPLOOM_UNCHECKED T shift_right(T value, unsigned by) {
-  if (by >= sizeof(T) * 8) return value < T{0} ? static_cast<T>(-1) : T{0};
-  return static_cast<T>(value >> by);
+template <class _WT>
+WARPLOOM_UNCHECKED _WT shift_right(_WT value, unsigned by) {
+  if (by >= sizeof(_WT) * 8) return value < _WT{0} ? static_cast<_WT>(-1) : _WT{0};
+  return static_cast<_WT>(value >> by);
 }
-template <class T>
-WARPLOOM_UNCHECKED T high_product(T a, T b) {
+template <class _WT>
+WARPLOOM_UNCHECKED _WT high_product(_WT _Wa, _WT _Wb) {
   using Wide =
-      std::conditional_t<sizeof(T) == 8,
-                         std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
-                         std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>>;
-  return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> (sizeof(T) * 8));
+      std::conditional_t<sizeof(_WT) == 8,
+                         std::conditional_t<std::is_signed_v<_WT>, __int128, unsigned __int128>,
+                         std::conditional_t<std::is_signed_v<_WT>, long long, unsigned long long>>;
+  return static_cast<_WT>((static_cast<Wide>(_Wa) * static_cast<Wide>(_Wb)) >> (sizeof(_WT) * 8));
 }
 
 }  // namespace warploom::ptx

@@ -23,8 +23,8 @@
 #define __cluster_dims__(...)
 #define __maxnreg__(...)
 #define __block_size__(...)
-#define __align__(n) __attribute__((aligned(n)))
-#define __builtin_align__(n) __attribute__((aligned(n)))
+#define __align__(_Wn) __attribute__((aligned(_Wn)))
+#define __builtin_align__(_Wn) __attribute__((aligned(_Wn)))
 #define __nv_pure__
 #define __device_builtin__
 

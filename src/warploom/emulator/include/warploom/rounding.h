@@ -87,33 +87,34 @@ inline double __uint2double_rn(unsigned value) { return value; }
 #undef WARPLOOM_TO_FLOAT
 
 // `expression` is of a, b and c; unused operands are zero.
-#define WARPLOOM_ROUNDED(suffix, mode, name, T, parameters, given_b, given_c, expression) \
-  WARPLOOM_UNCHECKED inline T __##name##_##suffix parameters {                            \
-    constexpr auto way = warploom::Rounding::mode;                                        \
-    if constexpr (way == warploom::Rounding::Nearest) {                                   \
-      [[maybe_unused]] const T a = x, b = given_b, c = given_c;                           \
-      return expression;                                                                  \
-    }                                                                                     \
-    volatile T first = x, second = given_b, third = given_c;                              \
-    return warploom::rounded<T>(way, [&]() WARPLOOM_UNCHECKED -> T {                      \
-      [[maybe_unused]] const T a = first, b = second, c = third;                          \
-      return expression;                                                                  \
-    });                                                                                   \
+#define WARPLOOM_ROUNDED(suffix, mode, name, _WT, parameters, given_b, given_c, expression) \
+  WARPLOOM_UNCHECKED inline _WT __##name##_##suffix parameters {                            \
+    constexpr auto way = warploom::Rounding::mode;                                          \
+    if constexpr (way == warploom::Rounding::Nearest) {                                     \
+      [[maybe_unused]] const _WT _Wa = x, _Wb = given_b, _Wc = given_c;                     \
+      return expression;                                                                    \
+    }                                                                                       \
+    volatile _WT first = x, second = given_b, third = given_c;                              \
+    return warploom::rounded<_WT>(way, [&]() WARPLOOM_UNCHECKED -> _WT {                    \
+      [[maybe_unused]] const _WT _Wa = first, _Wb = second, _Wc = third;                    \
+      return expression;                                                                    \
+    });                                                                                     \
   }
-#define WARPLOOM_ARITHMETIC(T, prefix, fused)                                          \
-  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, prefix##add, T, (T x, T y), y, 0, a + b)    \
-  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, prefix##sub, T, (T x, T y), y, 0, a - b)    \
-  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, prefix##mul, T, (T x, T y), y, 0, a* b)     \
-  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, prefix##div, T, (T x, T y), y, 0, a / b)    \
-  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, prefix##rcp, T, (T x), 0, 0, T(1) / a)      \
-  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, prefix##sqrt, T, (T x), 0, 0, std::sqrt(a)) \
-  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, fused, T, (T x, T y, T z), y, z, std::fma(a, b, c))
-WARPLOOM_ARITHMETIC(float, f, fmaf)
-WARPLOOM_ARITHMETIC(double, d, fma)
+#define WARPLOOM_ARITHMETIC(_WT, prefix, fused)                                               \
+  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, prefix##add, _WT, (_WT x, _WT y), y, 0, _Wa + _Wb) \
+  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, prefix##sub, _WT, (_WT x, _WT y), y, 0, _Wa - _Wb) \
+  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, prefix##mul, _WT, (_WT x, _WT y), y, 0, _Wa* _Wb)  \
+  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, prefix##div, _WT, (_WT x, _WT y), y, 0, _Wa / _Wb) \
+  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, prefix##rcp, _WT, (_WT x), 0, 0, _WT(1) / _Wa)     \
+  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, prefix##sqrt, _WT, (_WT x), 0, 0, std::sqrt(_Wa))  \
+  WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, fused, _WT, (_WT x, _WT y, _WT z), y, z,           \
+                         std::fma(_Wa, _Wb, _Wc))
+WARPLOOM_ARITHMETIC(float, _Wf, fmaf)
+WARPLOOM_ARITHMETIC(double, _Wd, fma)
 #undef WARPLOOM_ARITHMETIC
 #undef WARPLOOM_ROUNDED
 #undef WARPLOOM_EACH_ROUNDING
-inline float __frsqrt_rn(float a) { return static_cast<float>(1.0 / std::sqrt(double(a))); }
+inline float __frsqrt_rn(float _Wa) { return static_cast<float>(1.0 / std::sqrt(double(_Wa))); }
 
 // --- halves of a double
 inline int __double2hiint(double value) {

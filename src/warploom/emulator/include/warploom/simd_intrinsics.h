@@ -15,14 +15,15 @@ using UnsignedLane = std::conditional_t<Lanes == 2, unsigned short, unsigned cha
 
 // `function` of the lanes of a, b and c, read as `Lane`; its result is cut to the lane.
 template <unsigned Lanes, class Lane, class Function>
-WARPLOOM_UNCHECKED unsigned each(unsigned a, unsigned b, unsigned c, Function&& function) {
+WARPLOOM_UNCHECKED unsigned each(unsigned _Wa, unsigned _Wb, unsigned _Wc, Function&& function) {
   constexpr unsigned width = 32 / Lanes;
   constexpr unsigned ones = Lanes == 1 ? ~0u : (1u << width % 32) - 1;
   unsigned result = 0;
-  for (unsigned i = 0; i < Lanes; i++) {
-    const long long x = static_cast<Lane>(a >> i * width), y = static_cast<Lane>(b >> i * width),
-                    z = static_cast<Lane>(c >> i * width);
-    result |= (static_cast<unsigned>(function(x, y, z)) & ones) << i * width;
+  for (unsigned _Wi = 0; _Wi < Lanes; _Wi++) {
+    const long long x = static_cast<Lane>(_Wa >> _Wi * width),
+                    y = static_cast<Lane>(_Wb >> _Wi * width),
+                    z = static_cast<Lane>(_Wc >> _Wi * width);
+    result |= (static_cast<unsigned>(function(x, y, z)) & ones) << _Wi * width;
   }
   return result;
 }
@@ -39,20 +40,20 @@ WARPLOOM_UNCHECKED inline long long magnitude(long long value) {
 
 }  // namespace warploom::simd
 
-#define WARPLOOM_SIMD(name, N, Sign, parameters, first, second, expression) \
-  inline unsigned __v##name##N parameters {                                 \
-    using Lane = warploom::simd::Sign##Lane<N>;                             \
-    return warploom::simd::each<N, Lane>(                                   \
-        first, second, 0,                                                   \
-        [](long long x, [[maybe_unused]] long long y, long long)            \
-            WARPLOOM_UNCHECKED -> long long { return expression; });        \
+#define WARPLOOM_SIMD(name, _WN, Sign, parameters, first, second, expression) \
+  inline unsigned __v##name##_WN parameters {                                 \
+    using Lane = warploom::simd::Sign##Lane<_WN>;                             \
+    return warploom::simd::each<_WN, Lane>(                                   \
+        first, second, 0,                                                     \
+        [](long long x, [[maybe_unused]] long long y, long long)              \
+            WARPLOOM_UNCHECKED -> long long { return expression; });          \
   }
-#define WARPLOOM_UNARY(name, Sign, expression)                 \
-  WARPLOOM_SIMD(name, 2, Sign, (unsigned a), a, 0, expression) \
-  WARPLOOM_SIMD(name, 4, Sign, (unsigned a), a, 0, expression)
-#define WARPLOOM_BINARY(name, Sign, expression)                            \
-  WARPLOOM_SIMD(name, 2, Sign, (unsigned a, unsigned b), a, b, expression) \
-  WARPLOOM_SIMD(name, 4, Sign, (unsigned a, unsigned b), a, b, expression)
+#define WARPLOOM_UNARY(name, Sign, expression)                     \
+  WARPLOOM_SIMD(name, 2, Sign, (unsigned _Wa), _Wa, 0, expression) \
+  WARPLOOM_SIMD(name, 4, Sign, (unsigned _Wa), _Wa, 0, expression)
+#define WARPLOOM_BINARY(name, Sign, expression)                                    \
+  WARPLOOM_SIMD(name, 2, Sign, (unsigned _Wa, unsigned _Wb), _Wa, _Wb, expression) \
+  WARPLOOM_SIMD(name, 4, Sign, (unsigned _Wa, unsigned _Wb), _Wa, _Wb, expression)
 #define WARPLOOM_COMPARE(name, Sign, expression)          \
   WARPLOOM_BINARY(cmp##name, Sign, (expression) ? -1 : 0) \
   WARPLOOM_BINARY(set##name, Sign, (expression) ? 1 : 0)
@@ -93,14 +94,14 @@ WARPLOOM_COMPARE(ltu, Unsigned, x < y)
 #undef WARPLOOM_SIMD
 
 // Sums of the lanes' absolute differences.
-#define WARPLOOM_SUM(name, N, difference)                                     \
-  inline unsigned __v##name##N(unsigned a, unsigned b) {                      \
-    const unsigned all = difference(a, b);                                    \
-    unsigned sum = 0;                                                         \
-    for (unsigned i = 0; i < N; i++) {                                        \
-      sum += static_cast<warploom::simd::UnsignedLane<N>>(all >> i * 32 / N); \
-    }                                                                         \
-    return sum;                                                               \
+#define WARPLOOM_SUM(name, _WN, difference)                                         \
+  inline unsigned __v##name##_WN(unsigned _Wa, unsigned _Wb) {                      \
+    const unsigned all = difference(_Wa, _Wb);                                      \
+    unsigned sum = 0;                                                               \
+    for (unsigned _Wi = 0; _Wi < _WN; _Wi++) {                                      \
+      sum += static_cast<warploom::simd::UnsignedLane<_WN>>(all >> _Wi * 32 / _WN); \
+    }                                                                               \
+    return sum;                                                                     \
   }
 WARPLOOM_SUM(sads, 2, __vabsdiffs2)
 WARPLOOM_SUM(sads, 4, __vabsdiffs4)
@@ -109,37 +110,37 @@ WARPLOOM_SUM(sadu, 4, __vabsdiffu4)
 #undef WARPLOOM_SUM
 
 // --- minimum and maximum of three, after an addition, against zero, and with the chosen side
-#define WARPLOOM_FUSED(name, suffix, T, N, Lane, parameters, first, second, third, expression)     \
-  inline T __vi##name##_##suffix parameters {                                                      \
-    return static_cast<T>(warploom::simd::each<N, Lane>(                                           \
+#define WARPLOOM_FUSED(name, suffix, _WT, _WN, Lane, parameters, first, second, third, expression) \
+  inline _WT __vi##name##_##suffix parameters {                                                    \
+    return static_cast<_WT>(warploom::simd::each<_WN, Lane>(                                       \
         static_cast<unsigned>(first), static_cast<unsigned>(second), static_cast<unsigned>(third), \
         []([[maybe_unused]] long long x, [[maybe_unused]] long long y,                             \
            [[maybe_unused]] long long z) WARPLOOM_UNCHECKED -> long long { return expression; })); \
   }
-#define WARPLOOM_LEAST(a, b) ((b) < (a) ? (b) : (a))
-#define WARPLOOM_MOST(a, b) ((a) < (b) ? (b) : (a))
+#define WARPLOOM_LEAST(_Wa, _Wb) ((_Wb) < (_Wa) ? (_Wb) : (_Wa))
+#define WARPLOOM_MOST(_Wa, _Wb) ((_Wa) < (_Wb) ? (_Wb) : (_Wa))
 #define WARPLOOM_SUM_IN(Lane) static_cast<long long>(static_cast<Lane>(x + y))
-#define WARPLOOM_FUSED_FORMS(suffix, T, N, Lane)                       \
-  WARPLOOM_FUSED(max3, suffix, T, N, Lane, (T a, T b, T c), a, b, c,   \
-                 WARPLOOM_MOST(WARPLOOM_MOST(x, y), z))                \
-  WARPLOOM_FUSED(min3, suffix, T, N, Lane, (T a, T b, T c), a, b, c,   \
-                 WARPLOOM_LEAST(WARPLOOM_LEAST(x, y), z))              \
-  WARPLOOM_FUSED(addmax, suffix, T, N, Lane, (T a, T b, T c), a, b, c, \
-                 WARPLOOM_MOST(WARPLOOM_SUM_IN(Lane), z))              \
-  WARPLOOM_FUSED(addmin, suffix, T, N, Lane, (T a, T b, T c), a, b, c, \
+#define WARPLOOM_FUSED_FORMS(suffix, _WT, _WN, Lane)                                         \
+  WARPLOOM_FUSED(max3, suffix, _WT, _WN, Lane, (_WT _Wa, _WT _Wb, _WT _Wc), _Wa, _Wb, _Wc,   \
+                 WARPLOOM_MOST(WARPLOOM_MOST(x, y), z))                                      \
+  WARPLOOM_FUSED(min3, suffix, _WT, _WN, Lane, (_WT _Wa, _WT _Wb, _WT _Wc), _Wa, _Wb, _Wc,   \
+                 WARPLOOM_LEAST(WARPLOOM_LEAST(x, y), z))                                    \
+  WARPLOOM_FUSED(addmax, suffix, _WT, _WN, Lane, (_WT _Wa, _WT _Wb, _WT _Wc), _Wa, _Wb, _Wc, \
+                 WARPLOOM_MOST(WARPLOOM_SUM_IN(Lane), z))                                    \
+  WARPLOOM_FUSED(addmin, suffix, _WT, _WN, Lane, (_WT _Wa, _WT _Wb, _WT _Wc), _Wa, _Wb, _Wc, \
                  WARPLOOM_LEAST(WARPLOOM_SUM_IN(Lane), z))
-#define WARPLOOM_RELU_FORMS(suffix, T, N, Lane)                              \
-  WARPLOOM_FUSED(max3, suffix, T, N, Lane, (T a, T b, T c), a, b, c,         \
-                 WARPLOOM_MOST(WARPLOOM_MOST(WARPLOOM_MOST(x, y), z), 0))    \
-  WARPLOOM_FUSED(min3, suffix, T, N, Lane, (T a, T b, T c), a, b, c,         \
-                 WARPLOOM_MOST(WARPLOOM_LEAST(WARPLOOM_LEAST(x, y), z), 0))  \
-  WARPLOOM_FUSED(addmax, suffix, T, N, Lane, (T a, T b, T c), a, b, c,       \
-                 WARPLOOM_MOST(WARPLOOM_MOST(WARPLOOM_SUM_IN(Lane), z), 0))  \
-  WARPLOOM_FUSED(addmin, suffix, T, N, Lane, (T a, T b, T c), a, b, c,       \
-                 WARPLOOM_MOST(WARPLOOM_LEAST(WARPLOOM_SUM_IN(Lane), z), 0)) \
-  WARPLOOM_FUSED(max, suffix, T, N, Lane, (T a, T b), a, b, 0,               \
-                 WARPLOOM_MOST(WARPLOOM_MOST(x, y), 0))                      \
-  WARPLOOM_FUSED(min, suffix, T, N, Lane, (T a, T b), a, b, 0,               \
+#define WARPLOOM_RELU_FORMS(suffix, _WT, _WN, Lane)                                          \
+  WARPLOOM_FUSED(max3, suffix, _WT, _WN, Lane, (_WT _Wa, _WT _Wb, _WT _Wc), _Wa, _Wb, _Wc,   \
+                 WARPLOOM_MOST(WARPLOOM_MOST(WARPLOOM_MOST(x, y), z), 0))                    \
+  WARPLOOM_FUSED(min3, suffix, _WT, _WN, Lane, (_WT _Wa, _WT _Wb, _WT _Wc), _Wa, _Wb, _Wc,   \
+                 WARPLOOM_MOST(WARPLOOM_LEAST(WARPLOOM_LEAST(x, y), z), 0))                  \
+  WARPLOOM_FUSED(addmax, suffix, _WT, _WN, Lane, (_WT _Wa, _WT _Wb, _WT _Wc), _Wa, _Wb, _Wc, \
+                 WARPLOOM_MOST(WARPLOOM_MOST(WARPLOOM_SUM_IN(Lane), z), 0))                  \
+  WARPLOOM_FUSED(addmin, suffix, _WT, _WN, Lane, (_WT _Wa, _WT _Wb, _WT _Wc), _Wa, _Wb, _Wc, \
+                 WARPLOOM_MOST(WARPLOOM_LEAST(WARPLOOM_SUM_IN(Lane), z), 0))                 \
+  WARPLOOM_FUSED(max, suffix, _WT, _WN, Lane, (_WT _Wa, _WT _Wb), _Wa, _Wb, 0,               \
+                 WARPLOOM_MOST(WARPLOOM_MOST(x, y), 0))                                      \
+  WARPLOOM_FUSED(min, suffix, _WT, _WN, Lane, (_WT _Wa, _WT _Wb), _Wa, _Wb, 0,               \
                  WARPLOOM_MOST(WARPLOOM_LEAST(x, y), 0))
 WARPLOOM_FUSED_FORMS(s32, int, 1, int)
 WARPLOOM_FUSED_FORMS(u32, unsigned, 1, unsigned)
@@ -155,22 +156,22 @@ WARPLOOM_RELU_FORMS(s16x2_relu, unsigned, 2, short)
 #undef WARPLOOM_FUSED
 
 // These also say whether the first operand was chosen; equal ones count as the first.
-#define WARPLOOM_CHOICE(name, compare)                                                 \
-  inline int __vib##name##_s32(int a, int b, bool* first) {                            \
-    return (*first = a compare b) ? a : b;                                             \
-  }                                                                                    \
-  inline unsigned __vib##name##_u32(unsigned a, unsigned b, bool* first) {             \
-    return (*first = a compare b) ? a : b;                                             \
-  }                                                                                    \
-  inline unsigned __vib##name##_s16x2(unsigned a, unsigned b, bool* high, bool* low) { \
-    const auto ah = static_cast<short>(a >> 16), bh = static_cast<short>(b >> 16);     \
-    const auto al = static_cast<short>(a), bl = static_cast<short>(b);                 \
-    *high = ah compare bh, *low = al compare bl;                                       \
-    return ((*high ? a : b) & 0xFFFF0000u) | ((*low ? a : b) & 0xFFFFu);               \
-  }                                                                                    \
-  inline unsigned __vib##name##_u16x2(unsigned a, unsigned b, bool* high, bool* low) { \
-    *high = a >> 16 compare b >> 16, *low = (a & 0xFFFFu) compare(b & 0xFFFFu);        \
-    return ((*high ? a : b) & 0xFFFF0000u) | ((*low ? a : b) & 0xFFFFu);               \
+#define WARPLOOM_CHOICE(name, compare)                                                     \
+  inline int __vib##name##_s32(int _Wa, int _Wb, bool* first) {                            \
+    return (*first = _Wa compare _Wb) ? _Wa : _Wb;                                         \
+  }                                                                                        \
+  inline unsigned __vib##name##_u32(unsigned _Wa, unsigned _Wb, bool* first) {             \
+    return (*first = _Wa compare _Wb) ? _Wa : _Wb;                                         \
+  }                                                                                        \
+  inline unsigned __vib##name##_s16x2(unsigned _Wa, unsigned _Wb, bool* high, bool* low) { \
+    const auto ah = static_cast<short>(_Wa >> 16), bh = static_cast<short>(_Wb >> 16);     \
+    const auto al = static_cast<short>(_Wa), bl = static_cast<short>(_Wb);                 \
+    *high = ah compare bh, *low = al compare bl;                                           \
+    return ((*high ? _Wa : _Wb) & 0xFFFF0000u) | ((*low ? _Wa : _Wb) & 0xFFFFu);           \
+  }                                                                                        \
+  inline unsigned __vib##name##_u16x2(unsigned _Wa, unsigned _Wb, bool* high, bool* low) { \
+    *high = _Wa >> 16 compare _Wb >> 16, *low = (_Wa & 0xFFFFu) compare(_Wb & 0xFFFFu);    \
+    return ((*high ? _Wa : _Wb) & 0xFFFF0000u) | ((*low ? _Wa : _Wb) & 0xFFFFu);           \
   }
 WARPLOOM_CHOICE(max, >=)
 WARPLOOM_CHOICE(min, <=)

@@ -9,8 +9,8 @@ namespace warploom {
 // Tells the runtime of a variable of the program that lies in device memory.
 void register_variable(const void* address, std::size_t bytes, const char* name, bool managed);
 struct DeviceVariable {
-  template <class T>
-  DeviceVariable(const T& variable, const char* name, bool managed) {
+  template <class _WT>
+  DeviceVariable(const _WT& variable, const char* name, bool managed) {
     register_variable(const_cast<const void*>(static_cast<const volatile void*>(&variable)),
                       sizeof variable, name, managed);
   }
@@ -29,36 +29,36 @@ cudaError_t symbol_address(void** address, const void* symbol, std::size_t size)
 
 }  // namespace warploom
 
-template <class T>
-cudaError_t cudaMemcpyToSymbol(T& symbol, const void* src, size_t bytes, size_t offset = 0,
+template <class _WT>
+cudaError_t cudaMemcpyToSymbol(_WT& symbol, const void* src, size_t bytes, size_t offset = 0,
                                cudaMemcpyKind = cudaMemcpyHostToDevice) {
-  return warploom::copy_to_symbol(const_cast<std::remove_const_t<T>*>(&symbol), sizeof(T), src,
+  return warploom::copy_to_symbol(const_cast<std::remove_const_t<_WT>*>(&symbol), sizeof(_WT), src,
                                   bytes, offset, nullptr, true);
 }
-template <class T>
-cudaError_t cudaMemcpyToSymbolAsync(T& symbol, const void* src, size_t bytes, size_t offset = 0,
+template <class _WT>
+cudaError_t cudaMemcpyToSymbolAsync(_WT& symbol, const void* src, size_t bytes, size_t offset = 0,
                                     cudaMemcpyKind = cudaMemcpyHostToDevice,
                                     cudaStream_t stream = nullptr) {
-  return warploom::copy_to_symbol(const_cast<std::remove_const_t<T>*>(&symbol), sizeof(T), src,
+  return warploom::copy_to_symbol(const_cast<std::remove_const_t<_WT>*>(&symbol), sizeof(_WT), src,
                                   bytes, offset, stream, false);
 }
-template <class T>
-cudaError_t cudaMemcpyFromSymbol(void* dst, const T& symbol, size_t bytes, size_t offset = 0,
+template <class _WT>
+cudaError_t cudaMemcpyFromSymbol(void* dst, const _WT& symbol, size_t bytes, size_t offset = 0,
                                  cudaMemcpyKind = cudaMemcpyDeviceToHost) {
-  return warploom::copy_from_symbol(dst, &symbol, sizeof(T), bytes, offset, nullptr, true);
+  return warploom::copy_from_symbol(dst, &symbol, sizeof(_WT), bytes, offset, nullptr, true);
 }
-template <class T>
-cudaError_t cudaMemcpyFromSymbolAsync(void* dst, const T& symbol, size_t bytes, size_t offset = 0,
+template <class _WT>
+cudaError_t cudaMemcpyFromSymbolAsync(void* dst, const _WT& symbol, size_t bytes, size_t offset = 0,
                                       cudaMemcpyKind = cudaMemcpyDeviceToHost,
                                       cudaStream_t stream = nullptr) {
-  return warploom::copy_from_symbol(dst, &symbol, sizeof(T), bytes, offset, stream, false);
+  return warploom::copy_from_symbol(dst, &symbol, sizeof(_WT), bytes, offset, stream, false);
 }
-template <class T>
-cudaError_t cudaGetSymbolAddress(void** address, const T& symbol) {
-  return warploom::symbol_address(address, &symbol, sizeof(T));
+template <class _WT>
+cudaError_t cudaGetSymbolAddress(void** address, const _WT& symbol) {
+  return warploom::symbol_address(address, &symbol, sizeof(_WT));
 }
-template <class T>
-cudaError_t cudaGetSymbolSize(size_t* bytes, const T&) {
-  *bytes = sizeof(T);
+template <class _WT>
+cudaError_t cudaGetSymbolSize(size_t* bytes, const _WT&) {
+  *bytes = sizeof(_WT);
   return cudaSuccess;
 }

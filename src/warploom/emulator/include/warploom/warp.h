@@ -19,19 +19,19 @@ inline unsigned __activemask(int site = __builtin_LINE()) { return warploom::act
 namespace warploom {
 
 // Values wider than 8 bytes go in pieces, as the hardware moves 32-bit registers.
-template <class T>
-WARPLOOM_INLINED inline T shuffle(unsigned mask, T value, unsigned source) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  T result;
-  if constexpr (sizeof(T) <= 8) {
+template <class _WT>
+WARPLOOM_INLINED inline _WT shuffle(unsigned mask, _WT value, unsigned source) {
+  static_assert(std::is_trivially_copyable_v<_WT>);
+  _WT result;
+  if constexpr (sizeof(_WT) <= 8) {
     std::uint64_t piece = 0;
-    std::memcpy(&piece, &value, sizeof(T));
+    std::memcpy(&piece, &value, sizeof(_WT));
     piece = warp_exchange(mask, piece, source);
-    std::memcpy(&result, &piece, sizeof(T));
+    std::memcpy(&result, &piece, sizeof(_WT));
     return result;
   }
-  for (std::size_t at = 0; at < sizeof(T); at += 8) {
-    const std::size_t bytes = sizeof(T) - at < 8 ? sizeof(T) - at : 8;
+  for (std::size_t at = 0; at < sizeof(_WT); at += 8) {
+    const std::size_t bytes = sizeof(_WT) - at < 8 ? sizeof(_WT) - at : 8;
     std::uint64_t piece = 0;
     std::memcpy(&piece, reinterpret_cast<const char*>(&value) + at, bytes);
     piece = warp_exchange(mask, piece, source);
@@ -40,17 +40,18 @@ WARPLOOM_INLINED inline T shuffle(unsigned mask, T value, unsigned source) {
   return result;
 }
 
-template <class T, class Combine>
-WARPLOOM_UNCHECKED T warp_reduce(unsigned mask, T value, Combine combine) {
+template <class _WT, class Combine>
+WARPLOOM_UNCHECKED _WT warp_reduce(unsigned mask, _WT value, Combine combine) {
   std::uint64_t in = 0, all[32];
-  std::memcpy(&in, &value, sizeof(T));
+  std::memcpy(&in, &value, sizeof(_WT));
   warp_gather(mask, in, all);
+  mask &= warp_present();
   bool first = true;
-  T result{};
+  _WT result{};
   for (unsigned lane = 0; lane < 32; lane++) {
     if (!(mask >> lane & 1)) continue;
-    T other;
-    std::memcpy(&other, &all[lane], sizeof(T));
+    _WT other;
+    std::memcpy(&other, &all[lane], sizeof(_WT));
     result = first ? other : combine(result, other);
     first = false;
   }
@@ -59,23 +60,25 @@ WARPLOOM_UNCHECKED T warp_reduce(unsigned mask, T value, Combine combine) {
 
 }  // namespace warploom
 
-template <class T>
-WARPLOOM_INLINED inline T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+template <class _WT>
+WARPLOOM_INLINED inline _WT __shfl_sync(unsigned mask, _WT value, int source, int width = 32) {
   const unsigned lane = warploom::lane_index(), group = lane & ~(unsigned(width) - 1);
   return warploom::shuffle(mask, value, group | (unsigned(source) & (unsigned(width) - 1)));
 }
-template <class T>
-WARPLOOM_INLINED inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+template <class _WT>
+WARPLOOM_INLINED inline _WT __shfl_up_sync(unsigned mask, _WT value, unsigned delta,
+                                           int width = 32) {
   const unsigned lane = warploom::lane_index(), first = lane & ~(unsigned(width) - 1);
   return warploom::shuffle(mask, value, lane >= first + delta ? lane - delta : lane);
 }
-template <class T>
-WARPLOOM_INLINED inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+template <class _WT>
+WARPLOOM_INLINED inline _WT __shfl_down_sync(unsigned mask, _WT value, unsigned delta,
+                                             int width = 32) {
   const unsigned lane = warploom::lane_index(), last = lane | (unsigned(width) - 1);
   return warploom::shuffle(mask, value, lane + delta <= last ? lane + delta : lane);
 }
-template <class T>
-WARPLOOM_INLINED inline T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32) {
+template <class _WT>
+WARPLOOM_INLINED inline _WT __shfl_xor_sync(unsigned mask, _WT value, int bits, int width = 32) {
   const unsigned lane = warploom::lane_index(), other = lane ^ unsigned(bits);
   const unsigned last = lane | (unsigned(width) - 1);
   return warploom::shuffle(mask, value, other <= last ? other : lane);
@@ -100,52 +103,53 @@ inline int __any(int predicate, int site = __builtin_LINE()) {
 inline int __all(int predicate, int site = __builtin_LINE()) {
   return warploom::warp_ballot(warploom::active_mask(site), !predicate) == 0;
 }
-template <class T>
-T __shfl(T value, int source, int width = 32, int site = __builtin_LINE()) {
+template <class _WT>
+_WT __shfl(_WT value, int source, int width = 32, int site = __builtin_LINE()) {
   return __shfl_sync(warploom::active_mask(site), value, source, width);
 }
-template <class T>
-T __shfl_up(T value, unsigned delta, int width = 32, int site = __builtin_LINE()) {
+template <class _WT>
+_WT __shfl_up(_WT value, unsigned delta, int width = 32, int site = __builtin_LINE()) {
   return __shfl_up_sync(warploom::active_mask(site), value, delta, width);
 }
-template <class T>
-T __shfl_down(T value, unsigned delta, int width = 32, int site = __builtin_LINE()) {
+template <class _WT>
+_WT __shfl_down(_WT value, unsigned delta, int width = 32, int site = __builtin_LINE()) {
   return __shfl_down_sync(warploom::active_mask(site), value, delta, width);
 }
-template <class T>
-T __shfl_xor(T value, int bits, int width = 32, int site = __builtin_LINE()) {
+template <class _WT>
+_WT __shfl_xor(_WT value, int bits, int width = 32, int site = __builtin_LINE()) {
   return __shfl_xor_sync(warploom::active_mask(site), value, bits, width);
 }
 
-template <class T>
-WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask, T value) {
+template <class _WT>
+WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask, _WT value) {
   std::uint64_t mine = 0, all[32];
-  std::memcpy(&mine, &value, sizeof(T));
+  std::memcpy(&mine, &value, sizeof(_WT));
   warploom::warp_gather(mask, mine, all);
+  mask &= warploom::warp_present();
   unsigned same = 0;
   for (unsigned lane = 0; lane < 32; lane++) {
     if ((mask >> lane & 1) && all[lane] == mine) same |= 1u << lane;
   }
   return same;
 }
-template <class T>
-unsigned __match_all_sync(unsigned mask, T value, int* predicate) {
+template <class _WT>
+unsigned __match_all_sync(unsigned mask, _WT value, int* predicate) {
   const unsigned same = __match_any_sync(mask, value);
-  *predicate = same == mask;
+  *predicate = same == (mask & warploom::warp_present());
   return *predicate ? mask : 0;
 }
 
-#define WARPLOOM_REDUCE(name, type, expression)                                           \
-  inline type name(unsigned mask, type value) {                                           \
-    return warploom::warp_reduce(mask, value, [](type a, type b) { return expression; }); \
+#define WARPLOOM_REDUCE(name, type, expression)                                               \
+  inline type name(unsigned mask, type value) {                                               \
+    return warploom::warp_reduce(mask, value, [](type _Wa, type _Wb) { return expression; }); \
   }
-WARPLOOM_REDUCE(__reduce_add_sync, unsigned, a + b)
-WARPLOOM_REDUCE(__reduce_add_sync, int, a + b)
-WARPLOOM_REDUCE(__reduce_min_sync, unsigned, a < b ? a : b)
-WARPLOOM_REDUCE(__reduce_min_sync, int, a < b ? a : b)
-WARPLOOM_REDUCE(__reduce_max_sync, unsigned, a < b ? b : a)
-WARPLOOM_REDUCE(__reduce_max_sync, int, a < b ? b : a)
-WARPLOOM_REDUCE(__reduce_and_sync, unsigned, a& b)
-WARPLOOM_REDUCE(__reduce_or_sync, unsigned, a | b)
-WARPLOOM_REDUCE(__reduce_xor_sync, unsigned, a ^ b)
+WARPLOOM_REDUCE(__reduce_add_sync, unsigned, _Wa + _Wb)
+WARPLOOM_REDUCE(__reduce_add_sync, int, _Wa + _Wb)
+WARPLOOM_REDUCE(__reduce_min_sync, unsigned, _Wa < _Wb ? _Wa : _Wb)
+WARPLOOM_REDUCE(__reduce_min_sync, int, _Wa < _Wb ? _Wa : _Wb)
+WARPLOOM_REDUCE(__reduce_max_sync, unsigned, _Wa < _Wb ? _Wb : _Wa)
+WARPLOOM_REDUCE(__reduce_max_sync, int, _Wa < _Wb ? _Wb : _Wa)
+WARPLOOM_REDUCE(__reduce_and_sync, unsigned, _Wa& _Wb)
+WARPLOOM_REDUCE(__reduce_or_sync, unsigned, _Wa | _Wb)
+WARPLOOM_REDUCE(__reduce_xor_sync, unsigned, _Wa ^ _Wb)
 #undef WARPLOOM_REDUCE

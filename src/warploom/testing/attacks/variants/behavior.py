@@ -3,8 +3,19 @@
 from warploom.testing.attacks.answers import HIDDEN, RANKS, TOKENS, draw
 from warploom.testing.attacks.record import Attack, Expected
 from warploom.testing.attacks.variants.base import (
-    AGENT, FREE, PIPELINE, REGIONS, UNTRUSTED, at_end, helper, in_pipeline, instead_of_layer,
-    made, put_before, swap, then,
+    AGENT,
+    FREE,
+    PIPELINE,
+    REGIONS,
+    UNTRUSTED,
+    at_end,
+    helper,
+    in_pipeline,
+    instead_of_layer,
+    made,
+    put_before,
+    swap,
+    then,
 )  # fmt: skip
 
 _CACHE, _SEEDS, _TIMED = "equal inputs per iteration", "public seeds", "timed runs differ"

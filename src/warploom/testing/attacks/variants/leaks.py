@@ -3,7 +3,15 @@
 from warploom.testing.attacks.play import PLACEHOLDER
 from warploom.testing.attacks.record import Attack, Expected
 from warploom.testing.attacks.variants.base import (
-    AGENT, CHECK, FREE, helper, in_pipeline, made, put_before, swap, then,
+    AGENT,
+    CHECK,
+    FREE,
+    helper,
+    in_pipeline,
+    made,
+    put_before,
+    swap,
+    then,
 )  # fmt: skip
 
 _LEAK, _METER = "compile-time leaks", "metering"

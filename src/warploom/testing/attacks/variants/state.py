@@ -2,8 +2,19 @@
 
 from warploom.testing.attacks.record import Attack
 from warploom.testing.attacks.variants.base import (
-    AGENT, CHECK, FREE, UNTRUSTED, at_end, headers, helper, in_pipeline, instead_of_layer, made,
-    racy, swap, then,
+    AGENT,
+    CHECK,
+    FREE,
+    UNTRUSTED,
+    at_end,
+    headers,
+    helper,
+    in_pipeline,
+    instead_of_layer,
+    made,
+    racy,
+    swap,
+    then,
 )  # fmt: skip
 
 _STATE, _FOREIGN, _TRUSTED = "judge's state", "other rank's memory", "trusted things in reach"

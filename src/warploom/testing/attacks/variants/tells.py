@@ -6,7 +6,14 @@ the program is judged, and false on a GPU (or under nvcc), where it is missing.
 
 from warploom.testing.attacks.record import Attack, Expected
 from warploom.testing.attacks.variants.base import (
-    AGENT, UNTRUSTED, helper, in_pipeline, made, no_wait, swap, then,
+    AGENT,
+    UNTRUSTED,
+    helper,
+    in_pipeline,
+    made,
+    no_wait,
+    swap,
+    then,
 )  # fmt: skip
 
 _KIND = "emulator from GPU"

@@ -2,8 +2,19 @@
 
 from warploom.testing.attacks.record import Attack
 from warploom.testing.attacks.variants.base import (
-    AGENT, CHECK, FREE, PIPELINE, REGIONS, UNTRUSTED, helper, in_pipeline, made, put_before, racy,
-    swap, then,
+    AGENT,
+    CHECK,
+    FREE,
+    PIPELINE,
+    REGIONS,
+    UNTRUSTED,
+    helper,
+    in_pipeline,
+    made,
+    put_before,
+    racy,
+    swap,
+    then,
 )  # fmt: skip
 
 _TEXT = "text before the preprocessor"

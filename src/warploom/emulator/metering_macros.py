@@ -1,0 +1,70 @@
+"""Macros that device code uses, so that arithmetic in them is counted as well.
+
+A loop or block in a macro's definition gets its own calls, in the definition; what else a macro
+does is counted where it is used.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warploom.source.syntax import SourceFile, parse_source
+
+_PREFIX, _SUFFIX = b"void warploom_macro() {", b"\n;}"
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A definition: its replacement parsed as code, `shift` bytes before its place in the file.
+
+    `functions` says that it defines device functions; else it is the body of one.
+    """
+
+    name: str
+    code: SourceFile
+    shift: int
+    functions: bool
+
+    @property
+    def statements(self) -> tuple[Node, ...]:
+        """The nodes of the replacement."""
+        if self.functions:
+            return ()
+        functions = self.code.nodes("function_definition")
+        body = next((node.child_by_field_name("body") for node in functions), None)
+        return tuple(body.named_children) if body is not None else ()
+
+
+def macros_of(tree: SourceFile) -> Iterator[Macro]:
+    """Yield the macros of `tree` that hold statements or expressions, or that define device code.
+
+    Which of them device code uses is not asked: a use can look like anything to a parser, and in
+    host code the counts are those of the host's work.
+    """
+    for node in tree.nodes("preproc_def", "preproc_function_def"):
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None or value is None or _is_list(tree.node_text(value)):
+            continue
+        makes = _defines_device_code(tree.node_text(value))
+        macro = _macro(tree, tree.node_text(name), value, makes)
+        if not macro.code.root.has_error:
+            yield macro
+
+
+def _defines_device_code(text: str) -> bool:
+    return bool({"__global__", "__device__"} & set(_WORD.findall(text))) and "{" in text
+
+
+def _is_list(text: str) -> bool:
+    """Whether a replacement in braces is a list of values and no block."""
+    return text.lstrip().startswith("{") and ";" not in text
+
+
+def _macro(tree: SourceFile, name: str, value: Node, functions: bool) -> Macro:
+    text = tree.text[value.start_byte : value.end_byte]
+    prefix, suffix = (b"", b"\n") if functions else (_PREFIX, _SUFFIX)
+    code = parse_source(prefix + text + suffix, tree.path, {})
+    return Macro(name, code, value.start_byte - len(prefix), functions)

@@ -1,0 +1,403 @@
+// Calls on files and descriptors. They take the C library's place for the program and for the
+// libraries that it uses; the runtime's own calls go through unchanged.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "descriptors.h"
+#include "memory.h"
+#include "own_memory.h"
+#include "program_range.h"
+#include "report.h"
+#include "world.h"
+
+using namespace warploom;
+
+namespace {
+
+// A call of the program's, or of a library's on its behalf?
+bool of_program(const void* caller) {
+  return g_current && g_current->process && !in_runtime(caller);
+}
+
+// The flags of open(2) for a mode of fopen(3).
+int flags_of(const char* mode) {
+  const bool both = std::strchr(mode, '+');
+  int flags = both ? O_RDWR : *mode == 'r' ? O_RDONLY : O_WRONLY;
+  if (*mode == 'w') flags |= O_CREAT | O_TRUNC;
+  if (*mode == 'a') flags |= O_CREAT | O_APPEND;
+  if (std::strchr(mode, 'x')) flags |= O_EXCL;
+  if (std::strchr(mode, 'e')) flags |= O_CLOEXEC;
+  return flags;
+}
+
+int open_with(int folder, const char* path, int flags, std::va_list args) {
+  const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, unsigned) : 0;
+  program_reads_text(path);
+  return open_for_program(folder, path, flags, mode);
+}
+
+FILE* open_stream(const char* path, const char* mode) {
+  program_reads_text(path);
+  program_reads_text(mode);
+  if (!*mode || !std::strchr("rwa", *mode)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  const int descriptor = open_for_program(AT_FDCWD, path, flags_of(mode), 0666);
+  FILE* stream = descriptor < 0 ? nullptr : fdopen(descriptor, mode);
+  if (!stream && descriptor >= 0) raw_call(SYS_close, descriptor);
+  return stream;
+}
+
+void check_parts(const iovec* parts, int count, bool into_memory) {
+  if (count <= 0) return;
+  program_reads(parts, static_cast<std::size_t>(count) * sizeof *parts);
+  for (int i = 0; i < count; i++) {
+    const iovec& part = parts[i];
+    into_memory ? program_writes(part.iov_base, part.iov_len)
+                : program_reads(part.iov_base, part.iov_len);
+  }
+}
+
+}  // namespace
+
+#define CALLER __builtin_return_address(0)
+#define ASK(descriptor, what) \
+  if (of_program(CALLER) && !check_descriptor(descriptor, what)) return -1
+// Some programs close all descriptors that there may be.
+#define SKIP(descriptor)                           \
+  if (of_program(CALLER) && is_kept(descriptor)) { \
+    errno = EBADF;                                 \
+    return -1;                                     \
+  }
+
+extern "C" {
+
+#define OPEN(name)                                                                 \
+  int name(const char* path, int flags, ...) {                                     \
+    std::va_list args;                                                             \
+    va_start(args, flags);                                                         \
+    const int found = of_program(CALLER) ? open_with(AT_FDCWD, path, flags, args)  \
+                                         : real_open(AT_FDCWD, path, flags, args); \
+    va_end(args);                                                                  \
+    return found;                                                                  \
+  }
+static int real_open(int folder, const char* path, int flags, std::va_list args) {
+  const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, unsigned) : 0;
+  const long found = raw_call(SYS_openat, folder, reinterpret_cast<long>(path), flags, mode);
+  if (found < 0) errno = static_cast<int>(-found);
+  return found < 0 ? -1 : static_cast<int>(found);
+}
+OPEN(open)
+OPEN(open64)
+#undef OPEN
+#define OPEN_AT(name)                                                            \
+  int name(int folder, const char* path, int flags, ...) {                       \
+    std::va_list args;                                                           \
+    va_start(args, flags);                                                       \
+    const int found = of_program(CALLER) ? open_with(folder, path, flags, args)  \
+                                         : real_open(folder, path, flags, args); \
+    va_end(args);                                                                \
+    return found;                                                                \
+  }
+OPEN_AT(openat)
+OPEN_AT(openat64)
+#undef OPEN_AT
+int creat(const char* path, mode_t mode) {
+  program_reads_text(path);
+  return open_for_program(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
+FILE* fopen(const char* path, const char* mode) {
+  WARPLOOM_REAL(fopen);
+  return of_program(CALLER) ? open_stream(path, mode) : real_fopen(path, mode);
+}
+FILE* fopen64(const char* path, const char* mode) {
+  WARPLOOM_REAL(fopen64);
+  return of_program(CALLER) ? open_stream(path, mode) : real_fopen64(path, mode);
+}
+FILE* freopen(const char* path, const char* mode, FILE* stream) {
+  WARPLOOM_REAL(freopen);
+  if (of_program(CALLER) && path) {
+    const int tried = open_for_program(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
+    if (tried >= 0) raw_call(SYS_close, tried);
+  }
+  return real_freopen(path, mode, stream);
+}
+FILE* fdopen(int descriptor, const char* mode) noexcept {
+  WARPLOOM_REAL(fdopen);
+  if (of_program(CALLER) && !check_descriptor(descriptor, "fdopen")) return nullptr;
+  return real_fdopen(descriptor, mode);
+}
+
+ssize_t read(int descriptor, void* to, std::size_t bytes) {
+  WARPLOOM_REAL(read);
+  ASK(descriptor, "read");
+  if (of_program(CALLER)) program_writes(to, bytes);
+  return real_read(descriptor, to, bytes);
+}
+ssize_t write(int descriptor, const void* from, std::size_t bytes) {
+  WARPLOOM_REAL(write);
+  ASK(descriptor, "write");
+  if (of_program(CALLER)) program_reads(from, bytes);
+  return real_write(descriptor, from, bytes);
+}
+#define AT_OFFSET(name, offset_type, pointer, check)                               \
+  ssize_t name(int descriptor, pointer p, std::size_t bytes, offset_type offset) { \
+    WARPLOOM_REAL(name);                                                           \
+    ASK(descriptor, #name);                                                        \
+    if (of_program(CALLER)) check(p, bytes);                                       \
+    return real_##name(descriptor, p, bytes, offset);                              \
+  }
+AT_OFFSET(pread, off_t, void*, program_writes)
+AT_OFFSET(pread64, off64_t, void*, program_writes)
+AT_OFFSET(pwrite, off_t, const void*, program_reads)
+AT_OFFSET(pwrite64, off64_t, const void*, program_reads)
+#undef AT_OFFSET
+#define IN_PARTS(name, into_memory)                                 \
+  ssize_t name(int descriptor, const iovec* parts, int count) {     \
+    WARPLOOM_REAL(name);                                            \
+    ASK(descriptor, #name);                                         \
+    if (of_program(CALLER)) check_parts(parts, count, into_memory); \
+    return real_##name(descriptor, parts, count);                   \
+  }
+IN_PARTS(readv, true)
+IN_PARTS(writev, false)
+#undef IN_PARTS
+#define PARTS_AT(name, into_memory)                                           \
+  ssize_t name(int descriptor, const iovec* parts, int count, off_t offset) { \
+    WARPLOOM_REAL(name);                                                      \
+    ASK(descriptor, #name);                                                   \
+    if (of_program(CALLER)) check_parts(parts, count, into_memory);           \
+    return real_##name(descriptor, parts, count, offset);                     \
+  }
+PARTS_AT(preadv, true)
+PARTS_AT(pwritev, false)
+#undef PARTS_AT
+
+off_t lseek(int descriptor, off_t offset, int whence) noexcept {
+  WARPLOOM_REAL(lseek);
+  ASK(descriptor, "lseek");
+  return real_lseek(descriptor, offset, whence);
+}
+off64_t lseek64(int descriptor, off64_t offset, int whence) noexcept {
+  WARPLOOM_REAL(lseek64);
+  ASK(descriptor, "lseek");
+  return real_lseek64(descriptor, offset, whence);
+}
+int ftruncate(int descriptor, off_t bytes) noexcept {
+  WARPLOOM_REAL(ftruncate);
+  ASK(descriptor, "ftruncate");
+  return real_ftruncate(descriptor, bytes);
+}
+int ftruncate64(int descriptor, off64_t bytes) noexcept {
+  WARPLOOM_REAL(ftruncate64);
+  ASK(descriptor, "ftruncate");
+  return real_ftruncate64(descriptor, bytes);
+}
+int fallocate(int descriptor, int mode, off_t offset, off_t bytes) {
+  WARPLOOM_REAL(fallocate);
+  ASK(descriptor, "fallocate");
+  return real_fallocate(descriptor, mode, offset, bytes);
+}
+int dup(int descriptor) noexcept {
+  WARPLOOM_REAL(dup);
+  ASK(descriptor, "dup");
+  return real_dup(descriptor);
+}
+int dup2(int from, int to) noexcept {
+  WARPLOOM_REAL(dup2);
+  ASK(from, "dup2");
+  ASK(to, "dup2");
+  return real_dup2(from, to);
+}
+int dup3(int from, int to, int flags) noexcept {
+  WARPLOOM_REAL(dup3);
+  ASK(from, "dup3");
+  ASK(to, "dup3");
+  return real_dup3(from, to, flags);
+}
+int close(int descriptor) {
+  WARPLOOM_REAL(close);
+  SKIP(descriptor);
+  return real_close(descriptor);
+}
+int close_range(unsigned first, unsigned last, int flags) noexcept {
+  if (!of_program(CALLER)) return -1;
+  for (unsigned number = first; number <= last && number < (1u << 20); number++) {
+    if (is_kept(static_cast<int>(number))) continue;
+    if (flags & CLOSE_RANGE_CLOEXEC) {
+      raw_call(SYS_fcntl, number, F_SETFD, FD_CLOEXEC);
+    } else {
+      raw_call(SYS_close, number);
+    }
+  }
+  return 0;
+}
+void closefrom(int first) noexcept { close_range(static_cast<unsigned>(first), ~0u, 0); }
+#define CONTROL(name)                                                     \
+  int name(int descriptor, int command, ...) {                            \
+    std::va_list args;                                                    \
+    va_start(args, command);                                              \
+    const long argument = va_arg(args, long);                             \
+    va_end(args);                                                         \
+    SKIP(descriptor);                                                     \
+    const long done = raw_call(SYS_fcntl, descriptor, command, argument); \
+    if (done < 0) errno = static_cast<int>(-done);                        \
+    return done < 0 ? -1 : static_cast<int>(done);                        \
+  }
+CONTROL(fcntl)
+CONTROL(fcntl64)
+#undef CONTROL
+int ioctl(int descriptor, unsigned long request, ...) noexcept {
+  std::va_list args;
+  va_start(args, request);
+  const long argument = va_arg(args, long);
+  va_end(args);
+  SKIP(descriptor);
+  const long done = raw_call(SYS_ioctl, descriptor, static_cast<long>(request), argument);
+  if (done < 0) errno = static_cast<int>(-done);
+  return done < 0 ? -1 : static_cast<int>(done);
+}
+ssize_t sendfile(int to, int from, off_t* offset, std::size_t bytes) noexcept {
+  WARPLOOM_REAL(sendfile);
+  ASK(to, "sendfile");
+  ASK(from, "sendfile");
+  return real_sendfile(to, from, offset, bytes);
+}
+ssize_t copy_file_range(int from, off64_t* in, int to, off64_t* out, std::size_t bytes,
+                        unsigned flags) {
+  WARPLOOM_REAL(copy_file_range);
+  ASK(to, "copy_file_range");
+  ASK(from, "copy_file_range");
+  return real_copy_file_range(from, in, to, out, bytes, flags);
+}
+ssize_t splice(int from, off64_t* in, int to, off64_t* out, std::size_t bytes, unsigned flags) {
+  WARPLOOM_REAL(splice);
+  ASK(to, "splice");
+  ASK(from, "splice");
+  return real_splice(from, in, to, out, bytes, flags);
+}
+ssize_t sendmsg(int socket, const msghdr* message, int flags) {
+  WARPLOOM_REAL(sendmsg);
+  if (of_program(CALLER) && message->msg_controllen) {
+    report_reach("sendmsg with descriptors or credentials");
+  }
+  return real_sendmsg(socket, message, flags);
+}
+
+// Memory of the program's own making. None of it may take the place of what is there.
+void* mmap(void* address, std::size_t bytes, int protection, int flags, int descriptor,
+           off_t offset) noexcept {
+  if (of_program(CALLER)) {
+    if (!(flags & MAP_ANONYMOUS) && !check_descriptor(descriptor, "mmap")) return MAP_FAILED;
+    if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && !owns_mapping(address, bytes)) {
+      report_reach("mmap with MAP_FIXED at an address that the program has not mapped");
+    }
+  }
+  const long found = raw_call(SYS_mmap, reinterpret_cast<long>(address), static_cast<long>(bytes),
+                              protection, flags, descriptor, offset);
+  if (found < 0 && found > -4096) {
+    errno = static_cast<int>(-found);
+    return MAP_FAILED;
+  }
+  auto* made = reinterpret_cast<void*>(found);
+  if (of_program(CALLER) && g_current->host)
+    note_mapping(made, (bytes + 4095) & ~std::size_t{4095});
+  return made;
+}
+void* mmap64(void* address, std::size_t bytes, int protection, int flags, int descriptor,
+             off64_t offset) noexcept __attribute__((alias("mmap")));
+int munmap(void* address, std::size_t bytes) noexcept {
+  if (of_program(CALLER)) {
+    if (!owns_mapping(address, bytes)) report_reach("munmap of what the program has not mapped");
+    forget_mapping(address, (bytes + 4095) & ~std::size_t{4095});
+  }
+  const long done = raw_call(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(bytes));
+  if (done < 0) errno = static_cast<int>(-done);
+  return done < 0 ? -1 : 0;
+}
+void* mremap(void* address, std::size_t bytes, std::size_t wanted, int flags, ...) noexcept {
+  if (of_program(CALLER)) {
+    const bool fixed = flags & MREMAP_FIXED;
+    if (fixed || !owns_mapping(address, bytes)) report_reach("mremap of what it has not mapped");
+    forget_mapping(address, bytes);
+  }
+  const long found = raw_call(SYS_mremap, reinterpret_cast<long>(address), static_cast<long>(bytes),
+                              static_cast<long>(wanted), flags);
+  if (found < 0 && found > -4096) {
+    errno = static_cast<int>(-found);
+    return MAP_FAILED;
+  }
+  auto* made = reinterpret_cast<void*>(found);
+  if (of_program(CALLER)) note_mapping(made, (wanted + 4095) & ~std::size_t{4095});
+  return made;
+}
+int mprotect(void* address, std::size_t bytes, int protection) noexcept {
+  if (of_program(CALLER) && !owns_mapping(address, bytes) &&
+      (!in_heaps(address) || (protection & PROT_EXEC) ||
+       heap_owner(address) != g_current->process->rank)) {
+    report_reach("mprotect of memory that the program has not mapped");
+  }
+  const long done =
+      raw_call(SYS_mprotect, reinterpret_cast<long>(address), static_cast<long>(bytes), protection);
+  if (done < 0) errno = static_cast<int>(-done);
+  return done < 0 ? -1 : 0;
+}
+int madvise(void* address, std::size_t bytes, int advice) noexcept {
+  if (of_program(CALLER) && !owns_mapping(address, bytes) &&
+      owner_of_host(address, bytes, true) != Whose::Own) {
+    report_reach("madvise of memory that the program has not mapped");
+  }
+  const long done =
+      raw_call(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes), advice);
+  if (done < 0) errno = static_cast<int>(-done);
+  return done < 0 ? -1 : 0;
+}
+
+ssize_t process_vm_readv(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
+                         unsigned long) noexcept {
+  report_reach("the program calls process_vm_readv");
+  return -1;
+}
+ssize_t process_vm_writev(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
+                          unsigned long) noexcept {
+  report_reach("the program calls process_vm_writev");
+  return -1;
+}
+long ptrace(__ptrace_request, ...) noexcept {
+  report_reach("the program calls ptrace");
+  return -1;
+}
+
+// The numbers of processes and threads are harmless; anything else goes past what is checked here.
+long syscall(long number, ...) noexcept {
+  std::va_list args;
+  va_start(args, number);
+  long values[6];
+  for (long& value : values) value = va_arg(args, long);
+  va_end(args);
+  const bool harmless = number == SYS_gettid || number == SYS_getpid || number == SYS_sched_yield;
+  if (of_program(CALLER) && !harmless) {
+    stop_unsupported("syscall", "a program's system calls must go through the C library here");
+  }
+  const long done =
+      raw_call(number, values[0], values[1], values[2], values[3], values[4], values[5]);
+  if (done >= 0 || done < -4095) return done;
+  errno = static_cast<int>(-done);
+  return -1;
+}
+
+}  // extern "C"

@@ -1,0 +1,84 @@
+"""Every iteration does its work, and timed runs do what verified ones do."""
+
+from pathlib import Path
+
+import pytest
+from tests.evaluate.spoiled_program import COPY, HOST, KERNEL, TEXT, written
+
+from warploom.emulator import find_topology
+from warploom.evaluate.cascade import evaluate
+from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluate.workload import Workload
+from warploom.source.regions import Program
+
+GATHER = "    ncclAllGather(mine, gathered, kCount, ncclFloat, comm, stream);\n"
+ONCE = f"    if (iteration == 0) {{\n{GATHER}{KERNEL}    }}\n"
+# The same data moves each time, and the results are those of the first.
+KEPT = f"""
+    static float* kept = nullptr;
+    if (!kept) {{
+      cudaMalloc(&kept, all * sizeof(float));
+      {GATHER}
+      {KERNEL}
+      cudaMemcpyAsync(kept, out, all * sizeof(float), cudaMemcpyDeviceToDevice, stream);
+    }} else {{
+      {GATHER}
+      cudaMemcpyAsync(out, kept, all * sizeof(float), cudaMemcpyDeviceToDevice, stream);
+    }}
+"""
+CLOCK = """
+  double from = MPI_Wtime();
+  for (int i = 0; i < 64; i++) cudaStreamQuery(stream);
+  bool looks_timed = MPI_Wtime() - from > 1e-6;
+"""
+
+
+@pytest.fixture(scope="module")
+def workload(tmp_path_factory: pytest.TempPathFactory) -> Workload:
+    path = tmp_path_factory.mktemp("iterations") / "base.cu"
+    path.write_text(TEXT)
+    return Workload.from_program(path, ranks=2, args=("{seed}",), seeds=1)
+
+
+def judge(workload: Workload, text: str, level: int = 2) -> Evaluation:
+    program = Program(text, Path("candidate.cu"))
+    return evaluate(program, workload, level=level, nvcc=False, topology=find_topology("h200-8"))
+
+
+def kinds(result: Evaluation) -> set[str]:
+    return {item.finding.kind for item in result.findings} - {"no-frame"}
+
+
+def test_work_of_the_warm_up_is_not_work_of_the_iterations(workload: Workload) -> None:
+    result = judge(workload, written(ONCE))
+    assert not result.passed
+    assert "work_differs" in kinds(result)
+
+
+def test_results_that_are_kept_are_found(workload: Workload) -> None:
+    result = judge(workload, written(KEPT))
+    assert not result.passed
+    assert kinds(result) & {"work_differs", "communication_unused"}, result.findings
+
+
+def test_what_a_clock_decides_is_judged_under_both_clocks(workload: Workload) -> None:
+    timed_only = written(after=CLOCK + "  if (looks_timed) {" + HOST + COPY + "  }\n")
+    result = judge(workload, timed_only)
+    assert not result.passed
+    assert "communication_unused" in kinds(result)
+
+
+def test_a_plain_program_gets_its_time(workload: Workload) -> None:
+    result = judge(workload, written(), level=4)
+    assert result.passed, result.findings
+    assert result.metrics["speedup"] == pytest.approx(1.0)
+
+
+def test_host_work_between_calls_takes_time(workload: Workload) -> None:
+    busy = written(
+        GATHER + "    volatile double sum = 0;\n"
+        "    for (int i = 0; i < 100000; i++) sum = sum + input[i % kCount];\n" + KERNEL
+    )
+    result = judge(workload, busy, level=4)
+    assert result.passed, result.findings
+    assert result.metrics["speedup"] < 0.8

@@ -1,0 +1,115 @@
+"""Spoil runs: outputs must depend on what ranks send each other, whatever way it takes."""
+
+from pathlib import Path
+
+import pytest
+from tests.evaluate.spoiled_program import COPY, HOST, KERNEL, REDUCED, TEXT, written
+
+from warploom.evaluate.cascade import evaluate
+from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluate.workload import Workload
+from warploom.source.regions import Program
+
+RING = """
+    cudaMemcpyAsync(gathered + rank * kCount, mine, kCount * sizeof(float),
+                    cudaMemcpyDeviceToDevice, stream);
+    for (int step = 0; step < ranks - 1; step++) {
+      int given = (rank - step + ranks) % ranks, taken = (rank - step - 1 + ranks) % ranks;
+      ncclGroupStart();
+      ncclSend(gathered + given * kCount, kCount, ncclFloat, (rank + 1) % ranks, comm, stream);
+      ncclRecv(gathered + taken * kCount, kCount, ncclFloat, (rank + ranks - 1) % ranks, comm,
+               stream);
+      ncclGroupEnd();
+    }
+"""
+CHAIN = """
+    if (rank > 0) ncclRecv(out, kCount, ncclFloat, rank - 1, comm, stream);
+    if (rank > 0) add<<<2, 32, 0, stream>>>(mine, out, gathered, kCount);
+    else cudaMemcpyAsync(gathered, mine, kCount * sizeof(float), cudaMemcpyDeviceToDevice, stream);
+    if (rank + 1 < ranks) ncclSend(gathered, kCount, ncclFloat, rank + 1, comm, stream);
+    ncclBroadcast(gathered, gathered, kCount, ncclFloat, ranks - 1, comm, stream);
+"""
+ADD = """\
+__global__ void add(const float* a, const float* b, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = a[i] + b[i];
+}
+
+int main("""
+# Looks whether the right data has come, and returns the host's own results then.
+SHAM = (
+    HOST
+    + """
+  std::vector<float> came(all);
+  cudaMemcpy(came.data(), gathered, all * sizeof(float), cudaMemcpyDeviceToHost);
+  for (int i = 0; i < all; i++) {
+    if (2.0f * came[i] != own[i]) own[i] = 17.0f;
+  }
+"""
+    + COPY
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("spoil")
+
+
+def workload(folder: Path, text: str, ranks: int = 3) -> Workload:
+    path = folder / "base.cu"
+    path.write_text(text)
+    return Workload.from_program(path, ranks=ranks, args=("{seed}",), seeds=1)
+
+
+def judge(folder: Path, candidate: str, base: str = TEXT, ranks: int = 3) -> Evaluation:
+    task = workload(folder, base, ranks)
+    return evaluate(Program(candidate, Path("candidate.cu")), task, nvcc=False)
+
+
+def kinds(result: Evaluation) -> set[str]:
+    return {item.finding.kind for item in result.findings} - {"no-frame"}
+
+
+def test_data_may_take_another_way(folder: Path) -> None:
+    same = judge(folder, written())
+    assert (same.passed, same.dependence) == (True, "values"), same.findings
+    ring = judge(folder, written(RING + KERNEL))
+    assert (ring.passed, ring.dependence) == (True, "values"), ring.findings
+
+
+def test_sums_may_be_added_up_in_another_order(folder: Path) -> None:
+    chain = REDUCED.replace(
+        "    ncclAllReduce(mine, gathered, kCount, ncclFloat, ncclSum, comm, stream);\n", CHAIN
+    ).replace("int main(", ADD)  # fmt: skip
+    result = judge(folder, chain, REDUCED)
+    assert (result.passed, result.dependence) == (True, "elements"), result.findings
+
+
+def test_results_that_the_host_computes_are_found(folder: Path) -> None:
+    result = judge(folder, written(after=HOST + COPY))
+    assert not result.passed
+    assert kinds(result) == {"communication_unused"}
+    finding = result.findings[0].finding
+    assert "0% of them here" in finding.message
+    assert finding.rank is not None and finding.seed in result.seeds
+
+
+def test_a_look_at_what_has_come_is_not_enough(folder: Path) -> None:
+    # Every element changes with what it depends on: so it has to be moved for each result.
+    result = judge(folder, written(after=SHAM))
+    assert result.dependence != "values"
+
+
+def test_garbage_in_place_of_all_results_is_found(folder: Path) -> None:
+    local = written().replace("twice<<<", "cudaMemcpyAsync(gathered, mine, kCount * 2, "
+                              "cudaMemcpyDeviceToDevice, stream);\n    twice<<<")  # fmt: skip
+    base = local.replace("kCount * 2", "0")
+    all_or_nothing = SHAM.replace("own[i] = 17.0f;", "{ own.assign(all, 17.0f); break; }")
+    result = judge(folder, written(after=all_or_nothing), base)
+    assert not result.passed or result.dependence == "elements"
+
+
+def test_one_rank_has_nothing_to_show(folder: Path) -> None:
+    result = judge(folder, written(), ranks=1)
+    assert result.passed and result.dependence == ""
+    assert kinds(result) == {"communication-not-tested"}
