@@ -12,9 +12,9 @@ import pytest
 from warploom.core.errors import BadInputError, SourceError, ToolFailedError, UnsupportedError
 from warploom.core.records import BuildSpec, Limits
 from warploom.emulator import NotEmulatedError, build, runtime_build
-from warploom.emulator.build import plain_name
 from warploom.emulator.diagnostics import compile_failure, unsupported_name
 from warploom.emulator.elf import dynamic_symbols
+from warploom.emulator.link import plain_name
 from warploom.emulator.run import run
 from warploom.emulator.run_records import RunOptions
 from warploom.emulator.unit_flags import version_code

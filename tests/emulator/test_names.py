@@ -1,4 +1,4 @@
-"""Names that the shims take, casts of kernels, device variables, and `__CUDA_ARCH__`."""
+"""Names that the shims take, casts of kernels, and device variables."""
 
 import pytest
 from hypothesis import given
@@ -36,25 +36,6 @@ def renamed(text: str) -> str:
     ],
 )  # fmt: skip
 def test_only_the_programs_own_names_change(before: str, after: str):
-    assert renamed(before) == after
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("__global__ void k() {\n#if __CUDA_ARCH__ >= 700\n#endif\n}",
-         "__global__ void k() {\n#if 900 >= 700\n#endif\n}"),
-        ("__device__ int f() {\n#ifdef __CUDA_ARCH__\n#endif\n}",
-         "__device__ int f() {\n#if 1\n#endif\n}"),
-        ("#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 600\n__device__ double g();\n#endif\n",
-         "#if !1 || 900 >= 600\n__device__ double g();\n#endif\n"),
-        ("__host__ __device__ int f() {\n#ifdef __CUDA_ARCH__\n#endif\n}",
-         "__host__ __device__ int f() {\n#ifdef __CUDA_ARCH__\n#endif\n}"),
-        ("int host() {\n#ifdef __CUDA_ARCH__\n#endif\n}",
-         "int host() {\n#ifdef __CUDA_ARCH__\n#endif\n}"),
-    ],
-)  # fmt: skip
-def test_the_architecture_is_known_where_only_the_device_runs(before: str, after: str):
     assert renamed(before) == after
 
 

@@ -166,7 +166,11 @@ __global__ void change(int* p) {
 }
 struct Shape { __device__ virtual int area() const { return side(); } };
 struct Square : Shape { __device__ int area() const override { return 100 * side(); } };
-__global__ void virtually(int* p) { Square square; const Shape* shape = &square; *p = shape->area(); }
+__global__ void virtually(int* p) {
+  Square square;
+  const Shape* shape = &square;
+  *p = shape->area();
+}
 int main() {
   CHECK(on_host[0](1) == 2);
   CHECK(get([](int* p) { call<<<1, 1>>>(p); }) == 28);
@@ -258,7 +262,8 @@ void unused() { std::fopen("x", "r"); }
 )  # fmt: skip
 def test_device_code_calls_only_what_a_gpu_has(tmp_path: Path, body: str, name: str) -> None:
     text = (
-        '__device__ __noinline__ int helper(int x) {\n  return x + (std::getenv("A") != nullptr);\n}\n'
+        "__device__ __noinline__ int helper(int x) {\n"
+        '  return x + (std::getenv("A") != nullptr);\n}\n'
         f"__global__ void k(int* p) {{\n{body}\n}}\n"
         "int main() { return get([](int* p) { k<<<1, 1>>>(p); }) == 77; }\n"
     )

@@ -1,11 +1,10 @@
 """Builds a program for the emulator: rewritten, compiled with access hooks, one shared object."""
 
 import json
-import re
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +12,8 @@ from warploom.core.errors import SourceError, ToolFailedError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
-from warploom.emulator.device_calls import called_from_device
 from warploom.emulator.diagnostics import (
-    ApiUse,
-    NotEmulatedError,
     compile_failure,
-    undefined_symbols,
 )
 from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.guard_tool import (
@@ -28,43 +23,15 @@ from warploom.emulator.guard_tool import (
     guard_identity,
     guard_unit,
 )
+from warploom.emulator.link import USER_ROOT, Linker, as_written, strip_root
 from warploom.emulator.prefix import precompiled_prefix
-from warploom.emulator.process_library import process_library_digest, process_objects
-from warploom.emulator.relocations import Mention, find_mentions
+from warploom.emulator.process_library import process_library_digest
 from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
 from warploom.emulator.runtime_build import build_runtime, folder_digest, in_parallel, run_compiler
 from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, with_keywords
 from warploom.emulator.unit_flags import device_flags, language_flags, program_flags
-from warploom.emulator.unsupported import is_api_name
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import find_compiler
-
-USER_ROOT = "/wl-user"
-"""The folder that debug information gives for the program's own folder."""
-
-# What no kernel reaches goes: device code that the host pass has, too, as host code.
-_KEEP_REACHED = ("-Wl,--gc-sections",)
-_LINK_OPTIONS = ("-Wl,-z,lazy", "-Wl,--no-demangle")
-# They name each use of each function of the runtime: megabytes in a large program.
-_NAME_UNDEFINED = ("-Wl,-z,defs", "-Wl,--warn-unresolved-symbols")
-
-
-_WRAP = "__wrap_"  # before a name that the linker gave another meaning
-
-
-def wrapped(runtime: Path) -> tuple[str, ...]:
-    """Return the linker's options by which the program's calls go to what `runtime` has for them.
-
-    That is the device's heap (device_heap.cpp), and what looks at the arguments of the C library's
-    functions (libc_*.cpp).
-    """
-    names = sorted(dynamic_symbols(runtime).exports)
-    return tuple(f"-Wl,--wrap={n.removeprefix(_WRAP)}" for n in names if n.startswith(_WRAP))
-
-
-def _as_written(imports: frozenset[str]) -> list[str]:
-    """Return the names as the program has them, not as the linker does."""
-    return sorted({name.removeprefix(_WRAP) for name in imports})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +39,8 @@ class EmulatorBuild:
     """A program ready to run: `library` for `runtime`, both in the cache.
 
     `key` names the content of the build, `files` are the user's files in it, `imports` the symbols
-    that it takes from the runtime and the C library. `seconds` is what this call took.
+    that it takes from the runtime and the C library. `guard` is what the guard says of each unit,
+    as it wrote it: JSON. `seconds` is what this call took.
     """
 
     library: Path
@@ -83,6 +51,7 @@ class EmulatorBuild:
     imports: frozenset[str]
     cached: bool
     seconds: float
+    guard: str = "[]"
 
     def file_named(self, name: str) -> UserFile | None:
         """Return the user's file that debug information calls `name`."""
@@ -127,8 +96,9 @@ class _Builder:
         self.spec = spec
         self.compiler = find_compiler()
         self.flags = program_flags(spec, self.compiler)
-        self.wrapped = wrapped(build_runtime(self.compiler))
         self.overlay: Overlay = rewrite(spec)
+        runtime = dynamic_symbols(build_runtime(self.compiler)).exports
+        self.linker = Linker(self.compiler, spec.program, self.overlay, runtime)
         self.shims = folder_digest(SHIM_DIR)
         sources = (spec.program, *spec.sources)
         self.units = tuple(
@@ -142,7 +112,7 @@ class _Builder:
             process_library_digest(),
             *self.flags,
             *texts,
-            *self.wrapped,
+            *self.linker.wrapped,
         ]
         self.key = digest(
             [
@@ -159,15 +129,6 @@ class _Builder:
             return _Unit(overlay, (host,), wants_prefix=False)
         return _Unit(overlay, (host, (*host, *device_flags(self.spec))), wants_prefix=True)
 
-    def is_users(self, name: str) -> bool:
-        """Whether a compiler's message is about a file of the user's."""
-        return self.overlay.file_named(name) is not None
-
-    def real_path(self, name: str) -> str:
-        """Return where the file that messages call `name` lies."""
-        file = self.overlay.file_named(name)
-        return str(file.path) if file else name
-
     def make(self, folder: Path) -> None:
         """Fill `folder` with the shared object and its symbols."""
         with tempfile.TemporaryDirectory(prefix="warploom-build-") as name:
@@ -180,9 +141,9 @@ class _Builder:
                 [path for unit in guarded for path in unit.assembly],
             )
             library = folder / "program.so"
-            self._link(objects, library, work)
+            self.linker.link(objects, library, work)
         symbols = dynamic_symbols(library)
-        (folder / "imports.json").write_text(json.dumps(_as_written(symbols.imports)))
+        (folder / "imports.json").write_text(json.dumps(as_written(symbols.imports)))
         reports = ",".join(unit.report for unit in guarded)
         (folder / "guard.json").write_text(f"[{reports}]")
 
@@ -210,10 +171,10 @@ class _Builder:
     def _refuse(self, refusal: Refusal) -> None:
         """Raise for something that the assembler must not read."""
         name = strip_root(refusal["file"])
-        users = self.is_users(name)
+        users = self.linker.is_users(name)
         raise SourceError(
             f"{refusal['reason']}: {refusal['text']}",
-            file=self.real_path(name) if users else str(self.spec.program),
+            file=self.linker.real_path(name) if users else str(self.spec.program),
             line=refusal["line"] if users else None,
         )
 
@@ -274,132 +235,7 @@ class _Builder:
             )
         if not result.ok:
             log = result.log.replace(f"{work}/", "")
-            raise compile_failure(log, self.is_users, self.real_path)
-
-    def _link(self, objects: Sequence[Path], library: Path, work: Path) -> None:
-        # The linker of zig takes few options; what is missing is read from its output instead.
-        options = _KEEP_REACHED
-        if not self.compiler.is_zig:
-            options = (*options, *_LINK_OPTIONS, *self.wrapped)
-        result = self._run_linker(objects, library, work, options)
-        undefined = dict(undefined_symbols(result.log))
-        if result.ok:
-            found = dynamic_symbols(library).unresolved
-            undefined = {name: undefined.get(name) for name in sorted(found | undefined.keys())}
-        if "main" in undefined:
-            raise SourceError(
-                "a program must have a function main, but there is none",
-                file=str(self.spec.program),
-                hint="name the file that has main first; its other files are further sources",
-            )
-        exports = dynamic_symbols(build_runtime(self.compiler)).exports
-        missing = {name: place for name, place in undefined.items() if name not in exports}
-        if missing and result.ok and not self.compiler.is_zig:
-            again = self._run_linker(objects, work / "again.so", work, (*options, *_NAME_UNDEFINED))
-            places = dict(undefined_symbols(again.log))
-            missing = {name: places.get(name) for name in missing}
-        self._check_device_calls(missing, objects, work, options)
-        self._check_symbols(missing)
-        if not result.ok:
-            raise SourceError(
-                f"the program must link, but:\n{result.log.strip()}", file=str(self.spec.program)
-            )
-
-    def _run_linker(
-        self, objects: Sequence[Path], library: Path, work: Path, options: Sequence[str]
-    ) -> ProcessResult:
-        return run_compiler(
-            self.compiler,
-            [
-                "-shared",
-                *process_objects(self.compiler),
-                *objects,
-                "-o",
-                library,
-                "-Wl,-Bsymbolic",
-                *options,
-            ],
-            work,
-        )
-
-    def _check_symbols(self, missing: Mapping[str, tuple[str, int] | None]) -> None:
-        """Raise for what neither the program nor the runtime nor the C++ library defines."""
-        uses = tuple(
-            ApiUse(name, *self._place(name, place))
-            for name, place in missing.items()
-            if is_api_name(name)
-        )
-        if uses:
-            raise NotEmulatedError(uses)
-        for name, place in missing.items():
-            file, line = self._place(name, place)
-            names = ", ".join(map(plain_name, missing))
-            raise SourceError(
-                f"every function must be defined, but these are not: {names}",
-                file=file,
-                line=line,
-                hint="name the sources that define them",
-            )
-
-    def _check_device_calls(
-        self,
-        missing: Mapping[str, tuple[str, int] | None],
-        objects: Sequence[Path],
-        work: Path,
-        options: Sequence[str],
-    ) -> None:
-        """Raise for a function or variable that device code needs and the device has not."""
-        names = {name: plain for name in missing if (plain := called_from_device(name))}
-        if not names:
-            return
-        mentions: Mapping[str, Mention] = {}
-        if not self.compiler.is_zig:
-            again = work / "relocations.so"
-            self._run_linker(objects, again, work, (*options, "-Wl,--emit-relocs"))
-            mentions = find_mentions(again, names, lambda name: self.is_users(strip_root(name)))
-        for name, plain in names.items():
-            called, file, line = plain_name(plain), *self._place(plain, missing[name])
-            if (mention := mentions.get(name)) is not None:
-                called = mention.name or called
-                file, line = self.real_path(strip_root(mention.file)), mention.line
-            raise SourceError(
-                f"device code may use what a GPU has, but {called} is not there",
-                file=file,
-                line=line,
-                hint="a kernel reaches this line: move it to the host, or do without",
-            )
-
-    def _place(self, symbol: str, place: tuple[str, int] | None) -> tuple[str, int]:
-        """Return where the program uses `symbol`: the linker's word, or the first mention."""
-        if place is not None and self.is_users(strip_root(place[0])):
-            return self.real_path(strip_root(place[0])), place[1]
-        word = re.compile(rb"\b" + re.escape(plain_name(symbol).encode()) + rb"\b")
-        for file in self.overlay.files:
-            found = word.search(self.overlay.texts[file.overlay])
-            if found:
-                before = self.overlay.texts[file.overlay][: found.start()]
-                return str(file.path), before.count(b"\n")
-        return str(self.spec.program), 1
-
-
-def plain_name(symbol: str) -> str:
-    """Return the name of a function without scopes and parameters: `f` for `_ZN2ns1fEi`."""
-    found = re.match(r"_ZN?K?", symbol)
-    at = found.end() if found else len(symbol)
-    name = symbol
-    # In a mangled name each part follows its length.
-    while length := re.match(r"\d+", symbol[at:]):
-        start = at + length.end()
-        at = start + int(length[0])
-        name = symbol[start:at]
-        if not symbol.startswith("_ZN"):
-            break  # what follows are the parameters
-    return name
-
-
-def strip_root(name: str) -> str:
-    """Return the name of a user's file from the path that debug information gives."""
-    return name.removeprefix(USER_ROOT + "/")
+            raise compile_failure(log, self.linker.is_users, self.linker.real_path)
 
 
 def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
@@ -427,6 +263,7 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
         key=builder.key,
         files=builder.overlay.files,
         imports=frozenset(json.loads((folder / "imports.json").read_text())),
+        guard=(folder / "guard.json").read_text(),
         cached=cached,
         seconds=time.monotonic() - started,
     )

@@ -1,8 +1,8 @@
 """Variables of the device: after each declaration comes an object that tells the runtime of it.
 
 `__device__ int done;` at namespace scope is followed, on the same line, by
-`static const ::warploom::DeviceVariable wl_var_u0_7_done(done, "done", false);`, and by a pointer to
-it whose name tells the guard which variables are the device's (merge_parts.cpp).
+`static const ::warploom::DeviceVariable wl_var_u0_7_done(done, "done", false);`, and by a pointer
+to it whose name tells the guard which variables are the device's (merge_parts.cpp).
 """
 
 import re

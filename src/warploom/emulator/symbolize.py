@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from warploom.core.records import SourceLocation
 from warploom.emulator.addresses import Frame, frames_at
-from warploom.emulator.build import EmulatorBuild, strip_root
+from warploom.emulator.build import EmulatorBuild
+from warploom.emulator.link import strip_root
 
 # Kept for the process: runs of one build repeat the same places. Keyed by build and offset.
 _known: dict[tuple[str, int], tuple[Frame, ...]] = {}

@@ -50,7 +50,7 @@ NameSet take_kernels(Assembly& assembly) {
   for (Line& line : assembly.lines) {
     if (assembly.sections[line.section].name != kKernelSection) continue;
     if (line.kind == Kind::Directive && line.name == ".quad") entries.insert(line.rest);
-    line.kind = Kind::Blank;
+    if (!is_about_symbol(line)) line.kind = Kind::Blank;
   }
   if (entries.empty()) return kernels;
   for (const Line& line : assembly.lines) {
@@ -132,7 +132,10 @@ void drop_data(Assembly& assembly, const NameSet& names) {
 
 void drop_start(Assembly& assembly) {
   for (Line& line : assembly.lines) {
-    if (is_start(assembly.sections[line.section].name)) line.kind = Kind::Blank;
+    // What is said of a symbol may stand anywhere.
+    if (is_start(assembly.sections[line.section].name) && !is_about_symbol(line)) {
+      line.kind = Kind::Blank;
+    }
   }
   remove_blank(assembly);
 }

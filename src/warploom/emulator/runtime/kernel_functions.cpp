@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <string>
 
@@ -20,9 +21,11 @@ std::map<const void*, BindKernel> g_kernels;
 const char* find_name(const void* address) {
   Dl_info info{};
   if (!dladdr(address, &info) || !info.dli_sname) return "(a kernel)";
+  // A kernel of one file only: what follows the $ tells the files apart (guard/merge.cpp).
+  const std::string symbol(info.dli_sname, std::strcspn(info.dli_sname, "$"));
   int status = 0;
-  char* plain = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
-  std::string name = status == 0 && plain ? plain : info.dli_sname;
+  char* plain = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
+  std::string name = status == 0 && plain ? plain : symbol;
   std::free(plain);
   // Without the parameters, and what precedes the name of a template's instance.
   if (const auto open = name.rfind('('); open != std::string::npos) name.resize(open);
