@@ -15,6 +15,14 @@
 #include <string>
 #include <vector>
 
+#define OK(call)                        \
+  do {                                  \
+    if ((call) != cudaSuccess) {        \
+      fprintf(stderr, "%s\n", #call);   \
+      MPI_Abort(MPI_COMM_WORLD, 1);     \
+    }                                   \
+  } while (0)
+
 static int ascending(const void* a, const void* b) {
   return *static_cast<const int*>(a) - *static_cast<const int*>(b);
 }
@@ -46,15 +54,15 @@ int main(int argc, char** argv) {
 #endif
 
   int* device = nullptr;
-  cudaMalloc(&device, entries * sizeof(int));
+  OK(cudaMalloc(&device, entries * sizeof(int)));
   const int* source = table.data();
 #if defined(DEFECT_COPY_FROM_PEER)
   source = all[next];
 #endif
   // EXPECT COPY_FROM_PEER
-  cudaMemcpy(device, source, entries * sizeof(int), cudaMemcpyHostToDevice);
+  OK(cudaMemcpy(device, source, entries * sizeof(int), cudaMemcpyHostToDevice));
   std::vector<int> back(entries);
-  cudaMemcpy(back.data(), device, entries * sizeof(int), cudaMemcpyDeviceToHost);
+  OK(cudaMemcpy(back.data(), device, entries * sizeof(int), cudaMemcpyDeviceToHost));
 #if defined(DEFECT_DEVICE_TO_LIBC)
   // EXPECT DEVICE_TO_LIBC
   bool same = memcmp(device, table.data(), entries * sizeof(int)) == 0;
@@ -76,7 +84,7 @@ int main(int argc, char** argv) {
   MPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   std::string text = "rank " + std::to_string(rank) + " of " + std::to_string(ranks);
   if (rank == 0) printf("%s: %s\n", text.c_str(), all_good ? "equal" : "different");
-  cudaFree(device);
+  OK(cudaFree(device));
   MPI_Finalize();
   return all_good ? 0 : 1;
 }
