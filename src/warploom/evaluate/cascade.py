@@ -29,6 +29,7 @@ from warploom.emulator import EmulatorBuild, Topology, build, find_topology
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, check_fit
 from warploom.evaluate.benchmark import benchmark
 from warploom.evaluate.dependence import Pair, Spoiler, judge_dependence
+from warploom.evaluate.edited_check import edited_check_findings
 from warploom.evaluate.evaluation import BENCHMARK, BuildRecord, Evaluation
 from warploom.evaluate.findings import merge
 from warploom.evaluate.gate import nvcc_findings
@@ -247,7 +248,9 @@ class _Judge:
         """Judge the text of a program that was rewritten as a whole."""
         rule, name = self.rule, str(program.path)
         assert rule is not None
-        yield from text_findings(program, read_program(self.task.program), rule, name)
+        original = read_program(self.task.program)
+        yield from text_findings(program, original, rule, name)
+        yield from edited_check_findings(program, original, name)
         try:
             reports = survey(self.task, nccl=self.nccl, program=path).reports
         except BadInputError as error:
