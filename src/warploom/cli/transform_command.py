@@ -124,6 +124,9 @@ def _print_proof(evaluation: Evaluation) -> None:
             f"  {item.buffer or 'unnamed'} ({item.dtype}): {item.compared} read-backs, "
             f"{item.elements} elements {word}, largest error {item.max_error:.3g}{weak}"
         )
+    for item in evaluation.findings:
+        if item.finding.kind == "edited_check":
+            out(f"  {paint('edited check', 'warning')}: {item.finding.message}")
     for build in evaluation.builds:
         if build.tool == "nvcc":
             state = {True: "compiles", False: "does not compile", None: f"not run: {build.note}"}

@@ -29,6 +29,7 @@ from warploom.emulator import EmulatorBuild, Topology, build, find_topology
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, check_fit
 from warploom.evaluate.benchmark import benchmark
 from warploom.evaluate.dependence import Pair, Spoiler, judge_dependence
+from warploom.evaluate.edited_check import edited_check_findings
 from warploom.evaluate.evaluation import BENCHMARK, BuildRecord, Evaluation
 from warploom.evaluate.findings import merge
 from warploom.evaluate.free_text import given_by, host_call_findings, no_frame
@@ -256,6 +257,8 @@ class _Judge:
             name = str(program.path)
             found += text_findings(program, trusted, rule, name, given_by(self.task, self.nccl))
         if self.rule is not None:
+            original = read_program(self.task.program)
+            found += edited_check_findings(program, original, str(program.path))
             found += host_call_findings(self.task, self.nccl, path, self.rule, str(program.path))
         return Parts(0, (tuple(found),)), path
 
