@@ -61,7 +61,7 @@ class Reader {
       if (line.kind != Kind::Directive || line.rest.empty() || !holds_addresses(line)) continue;
       if (runs(line) || line.rest.find_first_of("._$") == std::string_view::npos) continue;
       const std::string_view section = assembly_.sections[line.section].name;
-      if (section.starts_with(".debug_")) continue;
+      if (section.starts_with(".debug_") || section == "__patchable_function_entries") continue;
       if (section.starts_with(".gcc_except_table")) {
         distances_.push_back(line.rest);
       } else {
@@ -235,7 +235,7 @@ class Reader {
       const bool empty = block.first == block.last;
       if (empty || goes_on(code_.steps[block.last - 1])) {
         // Behind a call that does not return there is nothing of the function.
-        const bool more = at + 1 < count && (empty || !code_.blocks[at + 1].is_entry);
+        const bool more = at + 1 < count && !code_.blocks[at + 1].is_entry;
         block.falls_out = !more && !empty;
         if (more) block.next.push_back(at + 1);
       }

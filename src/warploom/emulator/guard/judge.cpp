@@ -66,7 +66,7 @@ bool is_file(std::string_view rest) {
 }
 
 bool is_known_section(std::string_view name) {
-  if (name == ".note.GNU-stack") return true;
+  if (name == ".note.GNU-stack" || name == "__patchable_function_entries") return true;
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_symbol_letter)) return false;
   if (name[0] != '.') return !name.starts_with("warploom") && !name.starts_with("__");
   for (const std::string_view known : {".text",
@@ -114,7 +114,7 @@ bool is_section(const Parts& parts) {
   if (parts.size() == 1) return true;
   if (!is_string(parts[1])) return false;
   const std::string_view flags = parts[1].substr(1, parts[1].size() - 2);
-  if (flags.find_first_not_of("awxMSGTR") != std::string_view::npos) return false;
+  if (flags.find_first_not_of("awxoMSGTR") != std::string_view::npos) return false;
   const auto has = [&](char flag) { return flags.find(flag) != std::string_view::npos; };
   if (has('w') && has('x')) return false;
   // What is called code by its name is code, and nothing else is.
