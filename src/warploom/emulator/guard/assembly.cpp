@@ -165,9 +165,8 @@ namespace {
 
 // Clang writes string instructions with their operands, which they cannot choose.
 bool parse_clang_string(std::string_view whole, Line& line) {
-  for (const std::string_view known :
-       {"rep movsb", "rep movsw", "rep movsl", "rep movsq", "rep stosb", "rep stosw", "rep stosl",
-        "rep stosq"}) {
+  for (const std::string_view known : {"rep movsb", "rep movsw", "rep movsl", "rep movsq",
+                                       "rep stosb", "rep stosw", "rep stosl", "rep stosq"}) {
     const std::string_view name = known.substr(4);
     if (!whole.starts_with("rep;") || !whole.substr(4).starts_with(name)) continue;
     const std::string_view rest = trimmed(whole.substr(4 + name.size()));

@@ -61,7 +61,7 @@ class Reader {
       if (line.kind != Kind::Directive || line.rest.empty() || !holds_addresses(line)) continue;
       if (runs(line) || line.rest.find_first_of("._$") == std::string_view::npos) continue;
       const std::string_view section = assembly_.sections[line.section].name;
-      if (section.starts_with(".debug_")) continue;
+      if (section.starts_with(".debug_") || section == "__patchable_function_entries") continue;
       if (section.starts_with(".gcc_except_table")) {
         distances_.push_back(line.rest);
       } else {
@@ -114,9 +114,9 @@ class Reader {
 
   // Labels that only tell debuggers a place part no blocks.
   static bool is_debug(std::string_view label) {
-    for (const std::string_view start : {".LVL", ".LBB", ".LBE", ".LBI", ".LFB", ".LFE", ".Ltext",
-                                         ".Letext", ".Ltmp", ".Lfunc_", ".LFSB", ".LCOLD",
-                                         ".LHOT", ".LEHB", ".LEHE", ".Lpost_"}) {
+    for (const std::string_view start :
+         {".LVL", ".LBB", ".LBE", ".LBI", ".LFB", ".LFE", ".Ltext", ".Letext", ".Ltmp", ".Lfunc_",
+          ".LFSB", ".LCOLD", ".LHOT", ".LEHB", ".LEHE", ".Lpost_"}) {
       if (label.starts_with(start)) return true;
     }
     return false;
@@ -165,7 +165,9 @@ class Reader {
 
   // Returns whether the next instruction begins a block.
   bool add(int32_t at, int32_t arguments) {
-    Step step{.line = at, .arguments = arguments, .family = code_.blocks.back().family,
+    Step step{.line = at,
+              .arguments = arguments,
+              .family = code_.blocks.back().family,
               .waits = false,
               .rounds_down = assembly_.lines[at].name == "andq",
               .instruction = read_instruction(assembly_.lines[at])};
@@ -175,7 +177,9 @@ class Reader {
         case Does::Jump:
           step.waits = is_wait(assembly_, at);
           break;
-        case Does::Branch: case Does::Return: case Does::Trap:
+        case Does::Branch:
+        case Does::Return:
+        case Does::Trap:
           break;
         default:
           ends = false;
@@ -203,8 +207,8 @@ class Reader {
       for (int which = 0; which < instruction.count; which++) {
         const Operand& operand = instruction.operands[which];
         if (operand.is_memory() && address) {
-          const bool keeps_stack = instruction.operands[1].is_general() &&
-                                   instruction.operands[1].reg.number == kRsp;
+          const bool keeps_stack =
+              instruction.operands[1].is_general() && instruction.operands[1].reg.number == kRsp;
           if (operand.index == kRbp || (operand.base == kRsp && !keeps_stack)) lowest = kNothing;
           if (operand.base == kRbp && !keeps_stack) {
             lowest = std::min(lowest, operand.displacement);
@@ -212,11 +216,11 @@ class Reader {
         } else if (operand.is_general() && instruction.roles[which] == Role::Read &&
                    (operand.reg.number == kRsp || operand.reg.number == kRbp)) {
           // Only prologues copy one into the other, and save the frame pointer.
-          const bool fine = instruction.does() == Does::Push ||
-                            (instruction.does() == Does::Move &&
-                             instruction.operands[1].is_general() &&
-                             (instruction.operands[1].reg.number == kRbp ||
-                              instruction.operands[1].reg.number == kRsp));
+          const bool fine =
+              instruction.does() == Does::Push ||
+              (instruction.does() == Does::Move && instruction.operands[1].is_general() &&
+               (instruction.operands[1].reg.number == kRbp ||
+                instruction.operands[1].reg.number == kRsp));
           if (!fine) lowest = kNothing;
         }
       }
@@ -231,14 +235,14 @@ class Reader {
       const bool empty = block.first == block.last;
       if (empty || goes_on(code_.steps[block.last - 1])) {
         // Behind a call that does not return there is nothing of the function.
-        const bool more = at + 1 < count && (empty || !code_.blocks[at + 1].is_entry);
+        const bool more = at + 1 < count && !code_.blocks[at + 1].is_entry;
         block.falls_out = !more && !empty;
         if (more) block.next.push_back(at + 1);
       }
       if (!empty) {
         const Instruction& instruction = code_.steps[block.last - 1].instruction;
-        const bool jumps = instruction.mnemonic && (instruction.does() == Does::Branch ||
-                                                    instruction.does() == Does::Jump);
+        const bool jumps = instruction.mnemonic &&
+                           (instruction.does() == Does::Branch || instruction.does() == Does::Jump);
         if (jumps && !instruction.operands[0].star) {
           const auto found = code_.blocks_by_label.find(instruction.operands[0].symbol);
           if (found != code_.blocks_by_label.end() && !code_.blocks[found->second].is_entry) {
@@ -296,8 +300,8 @@ std::string_view callee(const Instruction& instruction) {
     return operand.base == kRip && operand.relocation == "GOTPCREL" ? operand.symbol
                                                                     : std::string_view{};
   }
-  const bool plain = operand.base == kNoRegister &&
-                     (operand.relocation.empty() || operand.relocation == "PLT");
+  const bool plain =
+      operand.base == kNoRegister && (operand.relocation.empty() || operand.relocation == "PLT");
   return plain ? operand.symbol : std::string_view{};
 }
 

@@ -12,11 +12,11 @@
 namespace guard {
 
 struct Step {
-  int32_t line = 0;           // into Assembly::lines
-  int32_t arguments = 0;      // bytes of arguments on the stack, as the unwinder knows them
+  int32_t line = 0;       // into Assembly::lines
+  int32_t arguments = 0;  // bytes of arguments on the stack, as the unwinder knows them
   int32_t family = kNone;
-  bool waits = false;         // the jump of a thread that waits (WARPLOOM_WAIT): goes on behind it
-  bool rounds_down = false;   // an `andq` of a constant
+  bool waits = false;        // the jump of a thread that waits (WARPLOOM_WAIT): goes on behind it
+  bool rounds_down = false;  // an `andq` of a constant
   Instruction instruction;
 };
 

@@ -29,7 +29,8 @@ class Describer {
       }
     }
     for (const Line& line : assembly_.lines) {
-      if (line.kind == Kind::Directive && (line.name == ".quad" || line.name == ".long")) data(line);
+      if (line.kind == Kind::Directive && (line.name == ".quad" || line.name == ".long"))
+        data(line);
     }
   }
 
@@ -58,8 +59,7 @@ class Describer {
         line.function == kNone ? std::string_view{} : assembly_.functions[line.function].name;
     if (!known_.emplace(function, symbol).second) return;
     report_.uses.push_back({std::string(function), std::string(symbol),
-                            line.file == kNone ? "" : assembly_.files[line.file].path,
-                            line.place});
+                            line.file == kNone ? "" : assembly_.files[line.file].path, line.place});
   }
 
   void data(const Line& line) {

@@ -28,8 +28,11 @@ struct Access {
 class Flow {
  public:
   Flow(const Assembly& assembly, const Code& code)
-      : assembly_(assembly), code_(code), transfer_(code, values_),
-        constants_(constants_of(assembly)), states_(code.blocks.size()),
+      : assembly_(assembly),
+        code_(code),
+        transfer_(code, values_),
+        constants_(constants_of(assembly)),
+        states_(code.blocks.size()),
         pads_(static_cast<std::size_t>(code.families)) {
     for (int32_t at = 0; at < static_cast<int32_t>(code.blocks.size()); at++) {
       const Block& block = code.blocks[at];
@@ -101,8 +104,8 @@ class Flow {
 
   Counts& counts(int32_t step) {
     const int32_t function = assembly_.lines[code_.steps[step].line].function;
-    return findings_.counts[function == kNone ? std::string_view{}
-                                              : assembly_.functions[function].name];
+    return findings_
+        .counts[function == kNone ? std::string_view{} : assembly_.functions[function].name];
   }
 
   void refuse(int32_t step, const char* reason) { findings_.refused.emplace_back(step, reason); }
@@ -182,8 +185,7 @@ class Flow {
     if (access.width == 0) return false;
     const int64_t end = address.offset + access.width;
     if (values_.is_one(address, Unknown::Frame)) {
-      const int64_t low =
-          stack.form == address.form ? stack.offset : state.frame_low;
+      const int64_t low = stack.form == address.form ? stack.offset : state.frame_low;
       if (address.offset < low) return false;
       // Above lie the caller's frame pointer, the return address and the arguments on the stack.
       return end <= (saves_frame_pointer(state, address) ? -8 : 0) ||
@@ -252,8 +254,7 @@ class Flow {
         return;
       }
       if (!operand.relocation.empty()) {
-        const bool loads = (operand.relocation == "GOTPCREL" ||
-                            operand.relocation == "gottpoff") &&
+        const bool loads = (operand.relocation == "GOTPCREL" || operand.relocation == "gottpoff") &&
                            operand.base == kRip && instruction.roles[which] == Role::Read &&
                            operand.displacement == 0;
         if (!loads) refuse(step, "this relocation is for loads of addresses alone");
@@ -292,9 +293,9 @@ class Flow {
                   .width = string ? instruction.width : static_cast<unsigned>(access.width),
                   .read = access.read,
                   .write = access.write,
-                  .reg = !string       ? kNoRegister
+                  .reg = !string                                                  ? kNoRegister
                          : access.write || instruction.does() == Does::ScanString ? kRdi
-                                       : kRsi,
+                                                                                  : kRsi,
                   .why = access.write ? "a write without a hook" : "a read without a hook"};
     count.inserted++;
     if (!string && !access.write) pending_.push_back({step, access, findings_.gaps.size()});
@@ -350,9 +351,10 @@ class Flow {
     constexpr int64_t kPage = 4096;
     const bool far = after.form == before.form && before.offset - after.offset > kPage;
     if (!fresh && !far) return;
-    findings_.gaps.push_back({.what = Gap::What::Stack, .step = step,
-                              .why = fresh ? "the stack moves by an unknown amount"
-                                           : "a large frame"});
+    findings_.gaps.push_back(
+        {.what = Gap::What::Stack,
+         .step = step,
+         .why = fresh ? "the stack moves by an unknown amount" : "a large frame"});
   }
 
   const Assembly& assembly_;

@@ -23,7 +23,7 @@ struct Gap {
     Stack,   // that the stack pointer, after the line, is in the program's own stack
   };
   What what = What::Access;
-  int32_t step = 0;       // into Code::steps
+  int32_t step = 0;  // into Code::steps
   unsigned width = 0;
   bool read = false, write = false;
   int8_t reg = kNoRegister;  // of a range
@@ -31,7 +31,7 @@ struct Gap {
 };
 
 struct Findings {
-  std::vector<Gap> gaps;  // in the order of the lines
+  std::vector<Gap> gaps;                      // in the order of the lines
   std::map<std::string_view, Counts> counts;  // by function
   // Steps that are refused, with the reason.
   std::vector<std::pair<int32_t, const char*>> refused;

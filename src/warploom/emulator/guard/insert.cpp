@@ -45,9 +45,7 @@ class Inserter {
     made_.push_back(line);
   }
 
-  void call(const std::string& hook) {
-    add("call", "*warploom_guard_" + hook + "@GOTPCREL(%rip)");
-  }
+  void call(const std::string& hook) { add("call", "*warploom_guard_" + hook + "@GOTPCREL(%rip)"); }
 
   // The operand's address while `pushed` bytes more lie on the stack.
   static std::string address(const Operand& operand, int64_t pushed) {
@@ -61,8 +59,7 @@ class Inserter {
     if (operand.base == kRip) text += "%rip";
     if (operand.base >= 0 && operand.base < kGeneral) text += register_name(operand.base);
     if (operand.index != kNoRegister) {
-      text += "," + std::string(register_name(operand.index)) + "," +
-              std::to_string(operand.scale);
+      text += "," + std::string(register_name(operand.index)) + "," + std::to_string(operand.scale);
     }
     return text + ")";
   }
@@ -71,10 +68,18 @@ class Inserter {
     at_ = at;
     const Instruction& instruction = code_.steps[gap.step].instruction;
     switch (gap.what) {
-      case Gap::What::Access: access(gap, instruction); break;
-      case Gap::What::Range: range(gap, instruction); break;
-      case Gap::What::Stack: stack(instruction); break;
-      case Gap::What::Target: case Gap::What::End: return;
+      case Gap::What::Access:
+        access(gap, instruction);
+        break;
+      case Gap::What::Range:
+        range(gap, instruction);
+        break;
+      case Gap::What::Stack:
+        stack(instruction);
+        break;
+      case Gap::What::Target:
+      case Gap::What::End:
+        return;
     }
     note(gap);
   }
@@ -120,8 +125,7 @@ class Inserter {
                (instruction.does() == Does::Move && (source.is_memory() || source.is_general()))) {
       add("pushq", "%rdi");
       if (source.is_memory()) {
-        add(instruction.does() == Does::Address ? "leaq" : "movq",
-            address(source, 8) + ", %rdi");
+        add(instruction.does() == Does::Address ? "leaq" : "movq", address(source, 8) + ", %rdi");
       } else {
         add("movq", text + ", %rdi");
       }
@@ -137,9 +141,8 @@ class Inserter {
   void note(const Gap& gap) {
     const Line& line = assembly_.lines[at_];
     report_.passes[std::string(pass_)].inserted.push_back(
-        {.function = line.function == kNone
-                         ? ""
-                         : std::string(assembly_.functions[line.function].name),
+        {.function =
+             line.function == kNone ? "" : std::string(assembly_.functions[line.function].name),
          .file = line.file == kNone ? "" : assembly_.files[line.file].path,
          .text = std::string(line.name) + " " + std::string(line.rest),
          .line = line.place,

@@ -13,11 +13,16 @@ constexpr uint32_t bit(int reg) { return uint32_t{1} << reg; }
 
 Role role_of(char letter) {
   switch (letter) {
-    case 'r': return Role::Read;
-    case 'w': return Role::Write;
-    case 'm': return Role::Modify;
-    case 'a': return Role::AddressOnly;
-    default: return Role::None;
+    case 'r':
+      return Role::Read;
+    case 'w':
+      return Role::Write;
+    case 'm':
+      return Role::Modify;
+    case 'a':
+      return Role::AddressOnly;
+    default:
+      return Role::None;
   }
 }
 
@@ -52,8 +57,11 @@ class Table {
   };
 
   static Mnemonic made(const Form& form) {
-    Mnemonic made{.does = form.does, .width = form.width, .from = form.from,
-                  .x87_stack = form.x87_stack, .host_only = form.host_only,
+    Mnemonic made{.does = form.does,
+                  .width = form.width,
+                  .from = form.from,
+                  .x87_stack = form.x87_stack,
+                  .host_only = form.host_only,
                   .tests_bits = form.tests_bits,
                   .writes = form.writes};
     std::string_view left = form.roles;
@@ -92,8 +100,9 @@ class Table {
 
   void add_conditions(std::string_view start, const Form& form, std::string_view suffixes) {
     for (const std::string_view condition :
-         {"o",  "no", "b",  "c",  "nae", "ae", "nb", "nc",  "e", "z",  "ne", "nz", "be", "na", "a",
-          "nbe", "s", "ns", "p", "pe",  "np", "po", "l",  "nge", "ge", "nl", "le", "ng", "g", "nle"}) {
+         {"o",  "no", "b",  "c",   "nae", "ae",  "nb", "nc", "e", "z",
+          "ne", "nz", "be", "na",  "a",   "nbe", "s",  "ns", "p", "pe",
+          "np", "po", "l",  "nge", "ge",  "nl",  "le", "ng", "g", "nle"}) {
       const std::string name = std::string(start) + std::string(condition);
       if (suffixes.empty()) {
         add(name, form);
@@ -119,8 +128,8 @@ class Table {
 void Table::moves() {
   add_sized("mov", {.roles = "rw", .does = Does::Move});
   add("movabs movabsq", {.roles = "rw", .does = Does::Move, .width = 8});
-  for (const auto& [name, from, to] : {std::tuple{"bw", 1, 2}, {"bl", 1, 4}, {"bq", 1, 8},
-                                       {"wl", 2, 4}, {"wq", 2, 8}}) {
+  for (const auto& [name, from, to] :
+       {std::tuple{"bw", 1, 2}, {"bl", 1, 4}, {"bq", 1, 8}, {"wl", 2, 4}, {"wq", 2, 8}}) {
     const auto width = static_cast<uint8_t>(to), source = static_cast<uint8_t>(from);
     add(std::string("movz") + name,
         {.roles = "rw", .does = Does::MoveZero, .width = width, .from = source});
@@ -161,10 +170,9 @@ void Table::arithmetic() {
   add("cltd cdq cqto cqo cwtd cwd", {.roles = "-", .does = Does::Vary, .writes = bit(kRdx)});
   add_sized("xadd", {.roles = "mm", .does = Does::Exchange});
   add_sized("cmpxchg", {.roles = "rm", .does = Does::Vary, .writes = bit(kRax)});
-  add("cmpxchg8b", {.roles = "m", .does = Does::Vary, .width = 8,
-                    .writes = bit(kRax) | bit(kRdx)});
-  add("cmpxchg16b", {.roles = "m", .does = Does::Vary, .width = 16,
-                     .writes = bit(kRax) | bit(kRdx)});
+  add("cmpxchg8b", {.roles = "m", .does = Does::Vary, .width = 8, .writes = bit(kRax) | bit(kRdx)});
+  add("cmpxchg16b",
+      {.roles = "m", .does = Does::Vary, .width = 16, .writes = bit(kRax) | bit(kRdx)});
   add("crc32b", {.roles = "rm", .width = 1});
   add("crc32w", {.roles = "rm", .width = 2});
   add("crc32l", {.roles = "rm", .width = 4});
@@ -180,31 +188,41 @@ void Table::control() {
   add("nop endbr64 pause mfence lfence sfence cld emms fnop fwait", {.roles = "-"});
   add_sized("nop", {.roles = "a"}, "wl");
   add("prefetcht0 prefetcht1 prefetcht2 prefetchnta prefetchw", {.roles = "a"});
-  add("rdtsc", {.roles = "-", .does = Does::Vary, .writes = bit(kRax) | bit(kRdx),
+  add("rdtsc",
+      {.roles = "-", .does = Does::Vary, .writes = bit(kRax) | bit(kRdx), .host_only = true});
+  add("cpuid", {.roles = "-",
+                .does = Does::Vary,
+                .writes = bit(kRax) | bit(kRbx) | bit(kRcx) | bit(kRdx),
                 .host_only = true});
-  add("cpuid", {.roles = "-", .does = Does::Vary,
-                .writes = bit(kRax) | bit(kRbx) | bit(kRcx) | bit(kRdx), .host_only = true});
 }
 
 void Table::strings() {
   for (const auto& [suffix, width] : {std::pair{"b", 1}, {"w", 2}, {"l", 4}, {"q", 8}}) {
     const auto bytes = static_cast<uint8_t>(width);
     const auto named = [&, end = suffix](const char* start) { return std::string(start) + end; };
-    add(named("stos"), {.roles = "-", .does = Does::StoreString, .width = bytes,
-                        .writes = bit(kRdi) | bit(kRcx)});
-    add(named("lods"), {.roles = "-", .does = Does::LoadString, .width = bytes,
+    add(named("stos"),
+        {.roles = "-", .does = Does::StoreString, .width = bytes, .writes = bit(kRdi) | bit(kRcx)});
+    add(named("lods"), {.roles = "-",
+                        .does = Does::LoadString,
+                        .width = bytes,
                         .writes = bit(kRsi) | bit(kRax) | bit(kRcx)});
-    add(named("cmps"), {.roles = "-", .does = Does::CompareString, .width = bytes,
+    add(named("cmps"), {.roles = "-",
+                        .does = Does::CompareString,
+                        .width = bytes,
                         .writes = bit(kRsi) | bit(kRdi) | bit(kRcx)});
-    add(named("scas"), {.roles = "-", .does = Does::ScanString, .width = bytes,
-                        .writes = bit(kRdi) | bit(kRcx)});
+    add(named("scas"),
+        {.roles = "-", .does = Does::ScanString, .width = bytes, .writes = bit(kRdi) | bit(kRcx)});
     // movsd and movsl: see read_instruction for movsd, which is also a move of a double.
     if (width != 4) {
-      add(named("movs"), {.roles = "-", .does = Does::CopyString, .width = bytes,
+      add(named("movs"), {.roles = "-",
+                          .does = Does::CopyString,
+                          .width = bytes,
                           .writes = bit(kRsi) | bit(kRdi) | bit(kRcx)});
     }
   }
-  add("movsl", {.roles = "-", .does = Does::CopyString, .width = 4,
+  add("movsl", {.roles = "-",
+                .does = Does::CopyString,
+                .width = 4,
                 .writes = bit(kRsi) | bit(kRdi) | bit(kRcx)});
 }
 
@@ -218,12 +236,12 @@ void Table::scalars() {
   add("ucomisd comisd", {.roles = "rr", .width = 8});
   add("cmpss", {.roles = "rrm", .width = 4});
   add("cmpsd", {.roles = "rrm", .width = 8});
-  for (const std::string_view name : {"eqss", "ltss", "less", "unordss", "neqss", "nltss", "nless",
-                                      "ordss"}) {
+  for (const std::string_view name :
+       {"eqss", "ltss", "less", "unordss", "neqss", "nltss", "nless", "ordss"}) {
     add("cmp" + std::string(name), {.roles = "rm", .width = 4});
   }
-  for (const std::string_view name : {"eqsd", "ltsd", "lesd", "unordsd", "neqsd", "nltsd", "nlesd",
-                                      "ordsd"}) {
+  for (const std::string_view name :
+       {"eqsd", "ltsd", "lesd", "unordsd", "neqsd", "nltsd", "nlesd", "ordsd"}) {
     add("cmp" + std::string(name), {.roles = "rm", .width = 8});
   }
   add("cvtss2sd", {.roles = "rm", .width = 4});

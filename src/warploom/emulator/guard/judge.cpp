@@ -41,8 +41,9 @@ bool all(const Parts& parts, bool (*test)(std::string_view)) {
 }
 
 bool is_words(std::string_view rest) {
-  return std::all_of(rest.begin(), rest.end(),
-                     [](char c) { return is_symbol_letter(c) || c == ' ' || c == '\t' || c == '-'; });
+  return std::all_of(rest.begin(), rest.end(), [](char c) {
+    return is_symbol_letter(c) || c == ' ' || c == '\t' || c == '-';
+  });
 }
 
 // NUMBER "FOLDER" "NAME" [md5 HASH], or "NAME"
@@ -65,16 +66,39 @@ bool is_file(std::string_view rest) {
 }
 
 bool is_known_section(std::string_view name) {
-  if (name == ".note.GNU-stack") return true;
+  if (name == ".note.GNU-stack" || name == "__patchable_function_entries") return true;
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_symbol_letter)) return false;
   if (name[0] != '.') return !name.starts_with("warploom") && !name.starts_with("__");
-  for (const std::string_view known :
-       {".text", ".data", ".bss", ".rodata", ".tdata", ".tbss", ".init_array", ".fini_array",
-        ".gcc_except_table", ".debug_info", ".debug_abbrev", ".debug_aranges", ".debug_line",
-        ".debug_line_str", ".debug_loc", ".debug_loclists", ".debug_ranges", ".debug_rnglists",
-        ".debug_str", ".debug_str_offsets", ".debug_addr", ".debug_frame", ".debug_names",
-        ".debug_macro", ".debug_pubnames", ".debug_pubtypes", ".debug_gnu_pubnames",
-        ".debug_gnu_pubtypes", ".debug_types", ".comment"}) {
+  for (const std::string_view known : {".text",
+                                       ".data",
+                                       ".bss",
+                                       ".rodata",
+                                       ".tdata",
+                                       ".tbss",
+                                       ".init_array",
+                                       ".fini_array",
+                                       ".gcc_except_table",
+                                       ".debug_info",
+                                       ".debug_abbrev",
+                                       ".debug_aranges",
+                                       ".debug_line",
+                                       ".debug_line_str",
+                                       ".debug_loc",
+                                       ".debug_loclists",
+                                       ".debug_ranges",
+                                       ".debug_rnglists",
+                                       ".debug_str",
+                                       ".debug_str_offsets",
+                                       ".debug_addr",
+                                       ".debug_frame",
+                                       ".debug_names",
+                                       ".debug_macro",
+                                       ".debug_pubnames",
+                                       ".debug_pubtypes",
+                                       ".debug_gnu_pubnames",
+                                       ".debug_gnu_pubtypes",
+                                       ".debug_types",
+                                       ".comment"}) {
     if (name == known) return true;
     const bool may_go_on = !known.starts_with(".debug_") && known != ".comment";
     if (may_go_on && name.starts_with(known) && name[known.size()] == '.') return true;
@@ -90,7 +114,7 @@ bool is_section(const Parts& parts) {
   if (parts.size() == 1) return true;
   if (!is_string(parts[1])) return false;
   const std::string_view flags = parts[1].substr(1, parts[1].size() - 2);
-  if (flags.find_first_not_of("awxMSGTR") != std::string_view::npos) return false;
+  if (flags.find_first_not_of("awxoMSGTR") != std::string_view::npos) return false;
   const auto has = [&](char flag) { return flags.find(flag) != std::string_view::npos; };
   if (has('w') && has('x')) return false;
   // What is called code by its name is code, and nothing else is.
@@ -98,8 +122,8 @@ bool is_section(const Parts& parts) {
   if (name.starts_with(".debug_") && has('a')) return false;
   for (std::size_t at = 2; at < parts.size(); at++) {
     const std::string_view part = parts[at];
-    const bool type = part == "@progbits" || part == "@nobits" || part == "@init_array" ||
-                      part == "@fini_array";
+    const bool type =
+        part == "@progbits" || part == "@nobits" || part == "@init_array" || part == "@fini_array";
     if (at == 2 ? !type : !is_symbol(part) && !is_integer(part)) return false;
   }
   return true;
@@ -117,8 +141,7 @@ bool is_escape(const Parts& parts) {
            bytes[2] >= 0x70 && bytes[2] <= 0x7f && bytes[parts.size() - 1] == 6;
   }
   return bytes[0] == 0x10 && parts.size() >= 5 && bytes[1] <= 16 &&
-         bytes[2] == static_cast<int64_t>(parts.size()) - 3 && bytes[3] >= 0x70 &&
-         bytes[3] <= 0x7f;
+         bytes[2] == static_cast<int64_t>(parts.size()) - 3 && bytes[3] >= 0x70 && bytes[3] <= 0x7f;
 }
 
 bool is_frame_word(const Line& line, const Parts& parts) {
@@ -161,27 +184,38 @@ bool is_alignment(const Line& line, const Parts& parts, bool code) {
 }
 
 enum class Word : uint8_t {
-  Section, Symbol, Type, Size, Common, Set, Align, Data, Text, Fill, File, Words, String, Empty,
+  Section,
+  Symbol,
+  Type,
+  Size,
+  Common,
+  Set,
+  Align,
+  Data,
+  Text,
+  Fill,
+  File,
+  Words,
+  String,
+  Empty,
 };
 
 const std::unordered_map<std::string_view, Word>& words() {
   static const std::unordered_map<std::string_view, Word> known = {
-      {".text", Word::Empty}, {".data", Word::Empty}, {".bss", Word::Empty},
-      {".section", Word::Section},
-      {".globl", Word::Symbol}, {".global", Word::Symbol}, {".weak", Word::Symbol},
-      {".hidden", Word::Symbol}, {".local", Word::Symbol}, {".protected", Word::Symbol},
-      {".internal", Word::Symbol}, {".addrsig_sym", Word::Symbol},
-      {".type", Word::Type}, {".size", Word::Size}, {".comm", Word::Common},
-      {".set", Word::Set}, {".equ", Word::Set},
-      {".align", Word::Align}, {".p2align", Word::Align}, {".balign", Word::Align},
-      {".byte", Word::Data}, {".value", Word::Data}, {".short", Word::Data},
-      {".2byte", Word::Data}, {".long", Word::Data}, {".int", Word::Data},
-      {".4byte", Word::Data}, {".quad", Word::Data}, {".8byte", Word::Data},
-      {".uleb128", Word::Data}, {".sleb128", Word::Data},
-      {".zero", Word::Fill}, {".skip", Word::Fill}, {".space", Word::Fill},
-      {".string", Word::Text}, {".ascii", Word::Text}, {".asciz", Word::Text},
-      {".file", Word::File}, {".loc", Word::Words}, {".ident", Word::String},
-      {".addrsig", Word::Empty},
+      {".text", Word::Empty},       {".data", Word::Empty},      {".bss", Word::Empty},
+      {".section", Word::Section},  {".globl", Word::Symbol},    {".global", Word::Symbol},
+      {".weak", Word::Symbol},      {".hidden", Word::Symbol},   {".local", Word::Symbol},
+      {".protected", Word::Symbol}, {".internal", Word::Symbol}, {".addrsig_sym", Word::Symbol},
+      {".type", Word::Type},        {".size", Word::Size},       {".comm", Word::Common},
+      {".set", Word::Set},          {".equ", Word::Set},         {".align", Word::Align},
+      {".p2align", Word::Align},    {".balign", Word::Align},    {".byte", Word::Data},
+      {".value", Word::Data},       {".short", Word::Data},      {".2byte", Word::Data},
+      {".long", Word::Data},        {".int", Word::Data},        {".4byte", Word::Data},
+      {".quad", Word::Data},        {".8byte", Word::Data},      {".uleb128", Word::Data},
+      {".sleb128", Word::Data},     {".zero", Word::Fill},       {".skip", Word::Fill},
+      {".space", Word::Fill},       {".string", Word::Text},     {".ascii", Word::Text},
+      {".asciz", Word::Text},       {".file", Word::File},       {".loc", Word::Words},
+      {".ident", Word::String},     {".addrsig", Word::Empty},
   };
   return known;
 }
@@ -215,20 +249,40 @@ const char* problem(const Line& line, const Section& section, Parts& parts) {
   split_arguments(line.rest, parts);
   bool good = false;
   switch (word) {
-    case Word::Section: good = is_section(parts); break;
-    case Word::Symbol: good = parts.size() == 1 && is_symbol(parts[0]); break;
-    case Word::Type: good = parts.size() == 2 && is_symbol(parts[0]) && is_type(parts[1]); break;
-    case Word::Size: good = parts.size() == 2 && is_symbol(parts[0]) && is_sum(parts[1]); break;
+    case Word::Section:
+      good = is_section(parts);
+      break;
+    case Word::Symbol:
+      good = parts.size() == 1 && is_symbol(parts[0]);
+      break;
+    case Word::Type:
+      good = parts.size() == 2 && is_symbol(parts[0]) && is_type(parts[1]);
+      break;
+    case Word::Size:
+      good = parts.size() == 2 && is_symbol(parts[0]) && is_sum(parts[1]);
+      break;
     case Word::Common:
       good = parts.size() >= 2 && parts.size() <= 3 && is_symbol(parts[0]) &&
              is_integer(parts[1]) && (parts.size() == 2 || is_integer(parts[2]));
       break;
-    case Word::Set: good = parts.size() == 2 && is_symbol(parts[0]) && is_symbol(parts[1]); break;
-    case Word::Align: good = is_alignment(line, parts, section.executable); break;
-    case Word::Data: good = all(parts, is_sum); break;
-    case Word::Fill: good = is_fill(parts); break;
-    case Word::Text: case Word::String: good = all(parts, is_string); break;
-    default: break;
+    case Word::Set:
+      good = parts.size() == 2 && is_symbol(parts[0]) && is_symbol(parts[1]);
+      break;
+    case Word::Align:
+      good = is_alignment(line, parts, section.executable);
+      break;
+    case Word::Data:
+      good = all(parts, is_sum);
+      break;
+    case Word::Fill:
+      good = is_fill(parts);
+      break;
+    case Word::Text:
+    case Word::String:
+      good = all(parts, is_string);
+      break;
+    default:
+      break;
   }
   return good ? nullptr : bad;
 }
@@ -248,9 +302,8 @@ bool is_of_wait(const Assembly& assembly, int32_t at) {
 }
 
 bool is_padding(const Line& line) {
-  return (line.kind == Kind::Directive &&
-          ((line.name == ".byte" && line.rest == "0x66") ||
-           (line.name == ".value" && line.rest == "0x6666"))) ||
+  return (line.kind == Kind::Directive && ((line.name == ".byte" && line.rest == "0x66") ||
+                                           (line.name == ".value" && line.rest == "0x6666"))) ||
          (line.kind == Kind::Instruction && line.name == "rex64" && line.rest.empty());
 }
 
@@ -281,8 +334,12 @@ void judge(Assembly& assembly, std::string_view pass, Report& report) {
     const char* reason = nullptr;
     bool wait = false;
     switch (line.kind) {
-      case Kind::Blank: case Kind::Marker: continue;
-      case Kind::Unreadable: reason = "a compiler writes no such line"; break;
+      case Kind::Blank:
+      case Kind::Marker:
+        continue;
+      case Kind::Unreadable:
+        reason = "a compiler writes no such line";
+        break;
       case Kind::Label:
         wait = line.name == "1" && is_of_wait(assembly, at);
         if (is_integer(line.name) && !wait) reason = "a compiler writes no such label";
@@ -310,8 +367,7 @@ void judge(Assembly& assembly, std::string_view pass, Report& report) {
   }
 }
 
-void judge_code(const Assembly& assembly, const Code& code, std::string_view pass,
-                Report& report) {
+void judge_code(const Assembly& assembly, const Code& code, std::string_view pass, Report& report) {
   for (const Step& step : code.steps) {
     const Line& line = assembly.lines[step.line];
     if (line.in_app && !step.instruction.mnemonic) continue;  // refused above

@@ -15,8 +15,7 @@ namespace guard {
 void judge(Assembly& assembly, std::string_view pass, Report& report);
 
 // Refuses instructions, and names that only the runtime may define.
-void judge_code(const Assembly& assembly, const Code& code, std::string_view pass,
-                Report& report);
+void judge_code(const Assembly& assembly, const Code& code, std::string_view pass, Report& report);
 
 // Notes what the unit defines and uses.
 void describe(const Assembly& assembly, const Code& code, PassReport& report);

@@ -8,11 +8,12 @@ namespace guard {
 
 namespace {
 
-constexpr std::array<std::string_view, 16> k64 = {
-    "%rax", "%rcx", "%rdx", "%rbx", "%rsp", "%rbp", "%rsi", "%rdi",
-    "%r8",  "%r9",  "%r10", "%r11", "%r12", "%r13", "%r14", "%r15"};
+constexpr std::array<std::string_view, 16> k64 = {"%rax", "%rcx", "%rdx", "%rbx", "%rsp", "%rbp",
+                                                  "%rsi", "%rdi", "%r8",  "%r9",  "%r10", "%r11",
+                                                  "%r12", "%r13", "%r14", "%r15"};
 constexpr std::array<std::string_view, 8> kOld = {"ax", "cx", "dx", "bx", "sp", "bp", "si", "di"};
-constexpr std::array<std::string_view, 8> kLow = {"al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil"};
+constexpr std::array<std::string_view, 8> kLow = {"al",  "cl",  "dl",  "bl",
+                                                  "spl", "bpl", "sil", "dil"};
 constexpr std::array<std::string_view, 4> kHigh = {"ah", "ch", "dh", "bh"};
 
 int8_t place_in(const auto& names, std::string_view name) {
@@ -117,8 +118,8 @@ bool parse_address(std::string_view inside, Operand& operand) {
   }
   if (parts.size() > 1) {
     const RegisterName index = parse_register(parts[1]);
-    if (index.width != 8 || index.number < 0 || index.number >= kGeneral ||
-        index.number == kRsp || operand.base == kRip) {
+    if (index.width != 8 || index.number < 0 || index.number >= kGeneral || index.number == kRsp ||
+        operand.base == kRip) {
       return false;
     }
     operand.index = index.number;

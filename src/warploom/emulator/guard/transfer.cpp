@@ -18,8 +18,8 @@ Value Transfer::address(const State& state, const Operand& operand) {
   Value sum = Values::constant(operand.displacement);
   if (!operand.symbol.empty()) {
     const Value symbol = values_.symbol(operand.symbol);
-    sum = values_.sum(sum, operand.relocation.empty() ? symbol
-                                                      : values_.computed("relocated", {symbol}));
+    sum = values_.sum(
+        sum, operand.relocation.empty() ? symbol : values_.computed("relocated", {symbol}));
   }
   if (operand.base >= 0 && operand.base < kGeneral) {
     sum = values_.sum(sum, state.registers[operand.base]);
@@ -70,8 +70,8 @@ void Transfer::store(State& state, int32_t at, const Operand& target, Value valu
                      bool known) {
   if (target.segment) return;
   const Value place = address(state, target);
-  const bool own = place.form == state.registers[kRsp].form ||
-                   values_.is_one(place, Unknown::Frame);
+  const bool own =
+      place.form == state.registers[kRsp].form || values_.is_one(place, Unknown::Frame);
   if (!own) {
     forget(state, at);  // it may be anywhere in the stack
     return;
@@ -279,8 +279,9 @@ void Transfer::apply(State& state, int32_t at) {
     case Does::MoveZero: {
       const Value value = source(state, at, 0, instruction.mnemonic->from);
       set(state, at, instruction.operands[1],
-          values_.low(values_.computed("zero", {value, Values::constant(
-                                                           instruction.mnemonic->from)})), width);
+          values_.low(
+              values_.computed("zero", {value, Values::constant(instruction.mnemonic->from)})),
+          width);
       break;
     }
     case Does::MoveSign: {
@@ -330,14 +331,19 @@ void Transfer::apply(State& state, int32_t at) {
         if (target.is_general()) set(state, at, target, fresh(at, target.reg.number), width);
       }
       break;
-    case Does::CopyString: case Does::StoreString:
+    case Does::CopyString:
+    case Does::StoreString:
       forget(state, at);
       clobber(state, at, instruction.mnemonic->writes);
       break;
-    case Does::LoadString: case Does::CompareString: case Does::ScanString:
+    case Does::LoadString:
+    case Does::CompareString:
+    case Does::ScanString:
       clobber(state, at, instruction.mnemonic->writes);
       break;
-    case Does::Branch: case Does::Return: case Does::Trap:
+    case Does::Branch:
+    case Does::Return:
+    case Does::Trap:
       break;
     default:
       compute(state, at);

@@ -32,7 +32,8 @@ class Transfer {
   Value source(State& state, int32_t at, int which, unsigned width);
   void set(State& state, int32_t at, const Operand& target, Value value, unsigned width);
   void forget(State& state, int32_t at);
-  void store(State& state, int32_t at, const Operand& target, Value value, unsigned width, bool known);
+  void store(State& state, int32_t at, const Operand& target, Value value, unsigned width,
+             bool known);
   Value result(State& state, int32_t at, unsigned width);
   void compute(State& state, int32_t at);
   void push(State& state, int32_t at);

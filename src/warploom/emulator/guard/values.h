@@ -17,23 +17,23 @@ struct Value {
   bool operator==(const Value&) const = default;
   bool is_constant() const { return form == 0; }
   Value plus(int64_t number) const {
-    return {form, static_cast<int64_t>(static_cast<uint64_t>(offset) +
-                                       static_cast<uint64_t>(number))};
+    return {form,
+            static_cast<int64_t>(static_cast<uint64_t>(offset) + static_cast<uint64_t>(number))};
   }
 };
 
 enum class Unknown : uint8_t {
-  Frame,    // the stack pointer at the entry of a function
-  Entry,    // a register at the entry of a function
-  Symbol,   // the address of a symbol
-  Load,     // what an instruction loads
-  Result,   // what an instruction leaves in a register
-  Meeting,  // what a register holds where paths meet
-  Stack,    // the stack pointer after a change by an unknown amount
-  Aligned,  // the same, rounded down
-  Computed, // what an instruction makes of values
-  Low,      // the low 32 bits of a value
-  Signed,   // these bits, with their sign
+  Frame,     // the stack pointer at the entry of a function
+  Entry,     // a register at the entry of a function
+  Symbol,    // the address of a symbol
+  Load,      // what an instruction loads
+  Result,    // what an instruction leaves in a register
+  Meeting,   // what a register holds where paths meet
+  Stack,     // the stack pointer after a change by an unknown amount
+  Aligned,   // the same, rounded down
+  Computed,  // what an instruction makes of values
+  Low,       // the low 32 bits of a value
+  Signed,    // these bits, with their sign
 };
 
 class Values {
@@ -45,7 +45,7 @@ class Values {
   Value symbol(std::string_view name);
   // What `name` makes of `operands`.
   Value computed(std::string_view name, const std::vector<Value>& operands);
-  Value low(Value value);         // its low 32 bits
+  Value low(Value value);            // its low 32 bits
   Value sign_extended(Value value);  // the same with their sign
   Value sum(Value one, Value other, int64_t times = 1);
   Value product(Value value, int64_t times);
