@@ -19,8 +19,8 @@ _MATH = (
 _PLAIN = (
     "abs labs llabs div ldiv lldiv imaxabs abort exit _exit _Exit quick_exit isalnum isalpha "
     "isblank iscntrl isdigit isgraph islower isprint ispunct isspace isupper isxdigit tolower "
-    "toupper __ctype_b_loc __ctype_tolower_loc __ctype_toupper_loc __errno_location putchar getchar "
-    "rand srand random srandom drand48 lrand48 mrand48 srand48 clock difftime sleep usleep "
+    "toupper __ctype_b_loc __ctype_tolower_loc __ctype_toupper_loc __errno_location putchar "
+    "getchar rand srand random srandom drand48 lrand48 mrand48 srand48 clock difftime sleep usleep "
     "getpid getppid gettid getuid geteuid getgid getegid sysconf getpagesize sched_yield "
     "__fpclassify __fpclassifyf __isnan __isnanf __isinf __isinff __finite __finitef __signbit "
     "__signbitf fegetround fesetround feclearexcept fetestexcept feraiseexcept "

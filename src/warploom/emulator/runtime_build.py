@@ -244,16 +244,13 @@ def _link(compiler: Compiler, objects: Sequence[Path], folder: Path) -> None:
     # The linker of zig takes few options; its C++ library is linked into both sides anyway.
     options = ["-rdynamic"] if compiler.is_zig else [*_HARDENED, f"-Wl,--dynamic-list={shown}"]
     # The program's C++ library is then another one, which it may spoil for itself alone.
-    attempts = ([],) if compiler.is_zig else (["-static-libstdc++"], [])
-    for own_library in attempts:
-        result = run_compiler(
-            compiler,
-            [*options, *own_library, *objects, "-o", folder / "warploom-emu", "-ldl"],
-            folder,
-        )
-        if result.ok:
-            return
-    raise ToolFailedError(f"the emulator's runtime must link, but:\n{result.log[-6000:]}")
+    own_library = [] if compiler.is_zig else ["-static-libstdc++"]
+    target = ["-o", folder / "warploom-emu", "-ldl"]
+    result = run_compiler(compiler, [*options, *own_library, *objects, *target], folder)
+    if not result.ok and own_library:  # not every system has it to link statically
+        result = run_compiler(compiler, [*options, *objects, *target], folder)
+    if not result.ok:
+        raise ToolFailedError(f"the emulator's runtime must link, but:\n{result.log[-6000:]}")
 
 
 def exported(defined: frozenset[str]) -> frozenset[str]:
