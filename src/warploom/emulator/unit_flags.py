@@ -48,6 +48,8 @@ def hook_flags(compiler: Compiler) -> list[str]:
             "-tsan-distinguish-volatile",
             "-mllvm",
             "-tsan-instrument-func-entry-exit=0",
+            "-mllvm",
+            "-disable-lsr",
         ]
     )
     # Small functions are inlined, as GPU compilers inline nearly all: a local variable whose
@@ -55,6 +57,8 @@ def hook_flags(compiler: Compiler) -> list[str]:
     special = (
         [
             "-fno-gnu-unique",
+            # An access has the address that its hook got, as the guard can see.
+            "-fno-ivopts",
             "-fno-semantic-interposition",
             "-finline-small-functions",
             "-finline-functions",
@@ -77,7 +81,8 @@ def hook_flags(compiler: Compiler) -> list[str]:
     return [
         "-O1", "-g1", "-gdwarf-4", "-fPIC", "-ftls-model=global-dynamic",
         "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
-        "-fno-strict-aliasing", "-fno-plt", "-fno-jump-tables", *special, "-fsanitize=thread", *hooks, "-w",
+        "-fno-strict-aliasing", "-fno-plt", "-fno-jump-tables", *special, "-fsanitize=thread",
+        *hooks, "-w",
         "-fdiagnostics-color=never",
         # What some distributions turn on: other functions, and code that no program asked for.
         "-U_FORTIFY_SOURCE", "-fno-stack-protector", "-fcf-protection=none",

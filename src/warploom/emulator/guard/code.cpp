@@ -277,16 +277,20 @@ bool is_line(const Line& line, std::string_view name, std::string_view first,
 
 Code read_code(const Assembly& assembly) { return Reader(assembly).read(); }
 
+// GCC keeps the label 1 of the headers' text; clang gives it a name of its own.
 bool is_wait(const Assembly& assembly, int32_t line) {
   const auto& lines = assembly.lines;
   if (line < 1 || line + 1 >= static_cast<int32_t>(lines.size())) return false;
   const Line& jump = lines[line];
-  return (is_line(jump, "jmp", "*warploom_barrier@GOTPCREL(%rip)") ||
-          is_line(jump, "jmp", "*warploom_meet@GOTPCREL(%rip)") ||
-          is_line(jump, "jmpq", "*warploom_barrier@GOTPCREL(%rip)") ||
-          is_line(jump, "jmpq", "*warploom_meet@GOTPCREL(%rip)")) &&
-         is_line(lines[line - 1], "leaq", "1f(%rip)", "%rax") &&
-         lines[line + 1].kind == Kind::Label && lines[line + 1].name == "1";
+  const Line& label = lines[line + 1];
+  if (jump.kind != Kind::Instruction || label.kind != Kind::Label) return false;
+  const bool named = label.name.starts_with(".Ltmp");
+  if (!named && label.name != "1") return false;
+  const std::string target = (named ? std::string(label.name) : "1f") + "(%rip)";
+  return (jump.name == "jmp" || jump.name == "jmpq") &&
+         (jump.rest == "*warploom_barrier@GOTPCREL(%rip)" ||
+          jump.rest == "*warploom_meet@GOTPCREL(%rip)") &&
+         is_line(lines[line - 1], "leaq", target, "%rax");
 }
 
 std::string_view callee(const Instruction& instruction) {

@@ -1,7 +1,7 @@
 #include "flow.h"
 
 #include <algorithm>
-#include <deque>
+#include <set>
 
 #include "data.h"
 #include "transfer.h"
@@ -33,19 +33,23 @@ class Flow {
         transfer_(code, values_),
         constants_(constants_of(assembly)),
         states_(code.blocks.size()),
-        pads_(static_cast<std::size_t>(code.families)) {
+        outs_(code.blocks.size()),
+        before_(code.blocks.size()),
+        visits_(code.blocks.size()),
+        given_(code.blocks.size()) {
     for (int32_t at = 0; at < static_cast<int32_t>(code.blocks.size()); at++) {
       const Block& block = code.blocks[at];
       if (block.is_pad && block.family != kNone) landings_[block.family].push_back(at);
+      for (const int32_t next : block.next) before_[next].push_back(at);
     }
   }
 
   Findings find() {
     start();
     while (!waiting_.empty()) {
-      const int32_t at = waiting_.front();
-      waiting_.pop_front();
-      queued_[at] = false;
+      // In the order of the text, which is nearly that of the ways through it.
+      const int32_t at = *waiting_.begin();
+      waiting_.erase(waiting_.begin());
       run(at);
     }
     for (int32_t at = 0; at < static_cast<int32_t>(code_.blocks.size()); at++) judge(at);
@@ -53,19 +57,15 @@ class Flow {
   }
 
  private:
-  void enqueue(int32_t at) {
-    if (queued_[at]) return;
-    queued_[at] = true;
-    waiting_.push_back(at);
-  }
+  void enqueue(int32_t at) { waiting_.insert(at); }
 
   void start() {
-    queued_.assign(code_.blocks.size(), false);
     for (int32_t at = 0; at < static_cast<int32_t>(code_.blocks.size()); at++) {
       const Block& block = code_.blocks[at];
       if (!block.is_entry && !block.is_open && !(block.is_pad && block.family == kNone)) continue;
       State& state = states_[at];
       state.reached = true;
+      given_[at] = true;
       for (int8_t reg = 0; reg < kGeneral; reg++) {
         state.registers[reg] = values_.unknown(Unknown::Entry, at, reg);
       }
@@ -79,27 +79,50 @@ class Flow {
   // Goes through a block and on to those behind it.
   void run(int32_t at) {
     const Block& block = code_.blocks[at];
+    if (!enter(at)) return;
     State state = states_[at];
     for (int32_t step = block.first; step < block.last; step++) {
       const Instruction& instruction = code_.steps[step].instruction;
       const bool throws = instruction.mnemonic && instruction.does() == Does::Call &&
                           block.family != kNone && landings_.contains(block.family) &&
                           transfer_.hook(instruction).kind == HookKind::None;
-      if (throws) land(block.family, transfer_.landing(state, step));
+      if (throws) throw_to_pads(block.family, step, transfer_.landing(state, step));
       transfer_.apply(state, step);
     }
-    for (const int32_t next : block.next) {
-      if (meet(states_[next], state, values_, next)) enqueue(next);
-    }
+    if (same(outs_[at], state)) return;
+    outs_[at] = std::move(state);
+    for (const int32_t next : block.next) enqueue(next);
   }
 
-  void land(int32_t family, const State& state) {
-    State& pad = pads_[family];
-    const auto name = static_cast<int32_t>(code_.blocks.size()) + family;
-    if (!meet(pad, state, values_, name)) return;
-    for (const int32_t at : landings_[family]) {
-      if (meet(states_[at], pad, values_, at)) enqueue(at);
+  // Puts together what is known at the beginning of a block. Returns whether it is reached.
+  bool enter(int32_t at) {
+    if (given_[at]) return true;  // nothing is known that other ways could take away
+    paths_.clear();
+    for (const int32_t from : before_[at]) {
+      if (outs_[from].reached) paths_.push_back(&outs_[from]);
     }
+    const Block& block = code_.blocks[at];
+    if (block.is_pad && block.family != kNone) {
+      for (const auto& [step, thrown] : thrown_[block.family]) paths_.push_back(&thrown);
+    }
+    if (paths_.empty()) return false;
+    // What does not settle is given up: then what differs once is unknown for good.
+    constexpr int kPatience = 12;
+    const bool late = ++visits_[at] > kPatience;
+    State state = meeting(paths_, values_, at, late || block.is_pad);
+    if (late) {
+      const State now = std::move(state);
+      state = meeting({&now, &states_[at]}, values_, at, true);
+    }
+    states_[at] = std::move(state);
+    return true;
+  }
+
+  void throw_to_pads(int32_t family, int32_t step, State state) {
+    State& known = thrown_[family][step];
+    if (same(known, state)) return;
+    known = std::move(state);
+    for (const int32_t at : landings_[family]) enqueue(at);
   }
 
   Counts& counts(int32_t step) {
@@ -362,10 +385,15 @@ class Flow {
   Values values_;
   Transfer transfer_;
   std::unordered_map<std::string_view, int64_t> constants_;
-  std::vector<State> states_, pads_;  // pads_: what holds after any call of a function that throws
+  std::vector<State> states_, outs_;  // by block: where it begins and ends
+  std::vector<std::vector<int32_t>> before_;
+  std::vector<int> visits_;
+  std::vector<bool> given_;  // the state where the block begins is none of other blocks
+  std::vector<const State*> paths_;
+  // What holds where an exception of a call lands, by family and step.
+  std::unordered_map<int32_t, std::map<int32_t, State>> thrown_;
   std::unordered_map<int32_t, std::vector<int32_t>> landings_;
-  std::deque<int32_t> waiting_;
-  std::vector<bool> queued_;
+  std::set<int32_t> waiting_;
   std::vector<Access> accesses_;
   std::vector<Pending> pending_;
   std::string_view entry_;

@@ -108,6 +108,10 @@ bool is_known_section(std::string_view name) {
 
 bool is_section(const Parts& parts) {
   if (parts.empty() || parts.size() > 7) return false;
+  // Clang's, always empty.
+  if (parts.size() == 3 && parts[0] == "\".linker-options\"") {
+    return parts[1] == "\"e\"" && parts[2] == "@llvm_linker_options";
+  }
   std::string_view name = parts[0];
   if (is_string(name)) name = name.substr(1, name.size() - 2);
   if (!is_known_section(name)) return false;

@@ -51,33 +51,69 @@ void State::forget_slots(int64_t lowest) {
   });
 }
 
-bool meet(State& into, const State& other, Values& values, int32_t block) {
-  if (!other.reached) return false;
-  if (!into.reached) {
-    into = other;
+namespace {
+
+using Paths = std::vector<const State*>;
+
+// Do two registers differ by the same sum on all paths?
+bool in_step(const Paths& paths, Values& values, int8_t one, int8_t other, Value& sum) {
+  for (std::size_t at = 0; at < paths.size(); at++) {
+    const Value mine = paths[at]->registers[one], theirs = paths[at]->registers[other];
+    const Value rest = mine.form == theirs.form ? Values::constant(mine.plus(-theirs.offset).offset)
+                                                : values.sum(mine, theirs, -1);
+    if (at == 0) sum = rest;
+    if (rest != sum) return false;
+  }
+  return true;
+}
+
+// Expresses `reg` by one of `bases`, if it can be.
+bool follow(State& state, const Paths& paths, Values& values, int8_t reg,
+            const std::vector<int8_t>& bases, int32_t block) {
+  for (const int8_t base : bases) {
+    Value sum;
+    if (!in_step(paths, values, reg, base, sum)) continue;
+    state.registers[reg] = values.sum(sum, values.unknown(Unknown::Meeting, block, base));
     return true;
   }
-  bool changed = false;
+  return false;
+}
+
+void meet_registers(State& state, const Paths& paths, Values& values, int32_t block, bool simple) {
+  std::vector<int8_t> bases;
   for (int8_t reg = 0; reg < kGeneral; reg++) {
-    Value& mine = into.registers[reg];
-    if (mine == other.registers[reg]) continue;
-    const Value here = values.unknown(Unknown::Meeting, block, reg);
-    if (mine == here) continue;
-    mine = here;
-    changed = true;
+    const bool equal = std::all_of(paths.begin(), paths.end(), [&](const State* path) {
+      return path->registers[reg] == state.registers[reg];
+    });
+    if (equal) continue;
+    if (!simple && reg != kRsp && follow(state, paths, values, reg, bases, block)) continue;
+    state.registers[reg] = values.unknown(Unknown::Meeting, block, reg);
+    bases.push_back(reg);
   }
-  const auto gone = [](auto& mine, const auto& theirs) {
-    return std::erase_if(mine, [&](const auto& item) {
-             return std::find(theirs.begin(), theirs.end(), item) == theirs.end();
-           }) > 0;
-  };
-  changed = gone(into.slots, other.slots) || changed;
-  changed = gone(into.facts, other.facts) || changed;
-  if (other.frame_low > into.frame_low) {
-    into.frame_low = other.frame_low;
-    changed = true;
+}
+
+}  // namespace
+
+State meeting(const Paths& paths, Values& values, int32_t block, bool simple) {
+  State state = *paths[0];
+  if (paths.size() == 1) return state;
+  meet_registers(state, paths, values, block, simple);
+  for (std::size_t at = 1; at < paths.size(); at++) {
+    const auto keep = [](auto& mine, const auto& theirs) {
+      std::erase_if(mine, [&](const auto& item) {
+        return std::find(theirs.begin(), theirs.end(), item) == theirs.end();
+      });
+    };
+    keep(state.slots, paths[at]->slots);
+    keep(state.facts, paths[at]->facts);
+    state.frame_low = std::max(state.frame_low, paths[at]->frame_low);
   }
-  return changed;
+  return state;
+}
+
+bool same(const State& one, const State& other) {
+  return one.reached == other.reached && one.registers == other.registers &&
+         one.slots == other.slots && one.facts == other.facts && one.frame_low == other.frame_low;
 }
 
 }  // namespace guard

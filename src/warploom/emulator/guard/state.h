@@ -43,8 +43,11 @@ struct State {
   void forget_slots(int64_t lowest);
 };
 
-// Takes what is known in both into `into`; `block` names the unknowns where they differ. Returns
-// whether `into` has changed.
-bool meet(State& into, const State& other, Values& values, int32_t block);
+// What is known where paths meet, of which there is at least one; `block` names the unknowns where
+// they differ. Registers that stay in step, one the other and the same sum, stay so unless
+// `simple`.
+State meeting(const std::vector<const State*>& paths, Values& values, int32_t block, bool simple);
+
+bool same(const State& one, const State& other);
 
 }  // namespace guard
