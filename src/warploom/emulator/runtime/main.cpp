@@ -30,7 +30,7 @@ namespace warploom {
 
 namespace {
 
-constexpr int kConfigFd = 3;
+constexpr int kSetupFd = 3;
 // Only until the report is open.
 std::string g_nonce, g_digest_key;
 double g_started = 0;
@@ -125,8 +125,8 @@ bool set_option(const std::string& key, const std::string& value) {
 }
 
 void read_config() {
-  std::string text = read_all(kConfigFd);
-  close(kConfigFd);
+  std::string text = read_all(kSetupFd);
+  close(kSetupFd);
   std::size_t start = 0;
   while (start < text.size()) {
     std::size_t end = text.find('\n', start);

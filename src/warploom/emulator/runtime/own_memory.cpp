@@ -26,36 +26,36 @@ HostView g_host_view;
 
 namespace {
 
-struct Span {
+struct Stretch {
   uintptr_t start = 0, end = 0;
   bool holds(uintptr_t address, std::size_t bytes) const {
     return address >= start && address < end && bytes <= end - address;
   }
 };
-using Spans = std::vector<Span>;
+using Spans = std::vector<Stretch>;
 
 bool hold(const Spans& spans, uintptr_t address, std::size_t bytes) {
-  return std::ranges::any_of(spans, [&](const Span& span) { return span.holds(address, bytes); });
+  return std::ranges::any_of(spans, [&](const Stretch& span) { return span.holds(address, bytes); });
 }
 
-Span g_runtime, g_loader, g_environment;
-Span g_constants;              // strings and tables of the runtime, which calls give out
+Stretch g_runtime, g_loader, g_environment;
+Stretch g_constants;              // strings and tables of the runtime, which calls give out
 Spans g_first_libraries;       // what the runtime itself uses
 Spans g_readable, g_writable;  // of libraries
 Spans g_imported;              // variables of libraries that a program names
 Spans g_locals;                // variables of libraries that each OS thread has: there is one
 std::map<const Process*, Spans> g_own;
 
-Span segment_of(const dl_phdr_info& info, const ElfW(Phdr) & header) {
+Stretch segment_of(const dl_phdr_info& info, const ElfW(Phdr) & header) {
   const uintptr_t start = info.dlpi_addr + header.p_vaddr;
   return {start, start + header.p_memsz};
 }
 
-Span extent_of(const dl_phdr_info& info) {
-  Span all{~uintptr_t{0}, 0};
+Stretch extent_of(const dl_phdr_info& info) {
+  Stretch all{~uintptr_t{0}, 0};
   for (int i = 0; i < info.dlpi_phnum; i++) {
     if (info.dlpi_phdr[i].p_type != PT_LOAD) continue;
-    const Span part = segment_of(info, info.dlpi_phdr[i]);
+    const Stretch part = segment_of(info, info.dlpi_phdr[i]);
     all = {std::min(all.start, part.start), std::max(all.end, part.end)};
   }
   return all;
@@ -94,7 +94,7 @@ void note_library(const dl_phdr_info& info, bool only_programs) {
   for (int i = 0; i < info.dlpi_phnum; i++) {
     const auto& header = info.dlpi_phdr[i];
     if (header.p_type != PT_LOAD || (header.p_flags & PF_X)) continue;
-    const Span part = segment_of(info, header);
+    const Stretch part = segment_of(info, header);
     g_readable.push_back(part);
     if (only_programs && (header.p_flags & PF_W)) g_writable.push_back(part);
   }
@@ -109,14 +109,14 @@ void note_local_variables(const dl_phdr_info& info, Spans& spans) {
   }
 }
 
-bool is_first(const Span& extent) { return hold(g_first_libraries, extent.start, 1); }
+bool is_first(const Stretch& stretch) { return hold(g_first_libraries, stretch.start, 1); }
 
 void note_libraries() {
   for_each_module([](const dl_phdr_info& info) {
-    const Span extent = extent_of(info);
-    if (extent.start == g_runtime.start || extent.start == g_loader.start) return;
-    if (process_with_image(extent.start)) return;
-    note_library(info, !is_first(extent));
+    const Stretch stretch = extent_of(info);
+    if (stretch.start == g_runtime.start || stretch.start == g_loader.start) return;
+    if (process_with_image(stretch.start)) return;
+    note_library(info, !is_first(stretch));
     note_local_variables(info, g_locals);
   });
 }
@@ -189,7 +189,7 @@ bool is_mapped(uintptr_t address) {
 bool is_constant(uintptr_t address, std::size_t bytes) {
   const auto here = reinterpret_cast<uintptr_t>(&g_here);
   return g_constants.holds(address, bytes) ||
-         Span{here, here + sizeof g_here}.holds(address, bytes) ||
+         Stretch{here, here + sizeof g_here}.holds(address, bytes) ||
          g_environment.holds(address, bytes);
 }
 
@@ -311,9 +311,9 @@ bool in_loader(const void* code) { return g_loader.holds(reinterpret_cast<uintpt
 void find_own_memory() {
   const uintptr_t loader = getauxval(AT_BASE);
   for_each_module([&](const dl_phdr_info& info) {
-    const Span extent = extent_of(info);
-    if (in_runtime(reinterpret_cast<const void*>(extent.start))) {
-      g_runtime = extent;
+    const Stretch stretch = extent_of(info);
+    if (in_runtime(reinterpret_cast<const void*>(stretch.start))) {
+      g_runtime = stretch;
       const auto text = reinterpret_cast<uintptr_t>("");
       for (int i = 0; i < info.dlpi_phnum; i++) {
         const auto& header = info.dlpi_phdr[i];
@@ -322,9 +322,9 @@ void find_own_memory() {
           g_constants = segment_of(info, header);
       }
     } else if (info.dlpi_addr == loader) {
-      g_loader = extent;
+      g_loader = stretch;
     } else {
-      g_first_libraries.push_back(extent);
+      g_first_libraries.push_back(stretch);
     }
   });
   g_environment = {~uintptr_t{0}, 0};
@@ -353,7 +353,7 @@ void note_mapping(const void* start, std::size_t bytes) {
 void forget_mapping(const void* start, std::size_t bytes) {
   const auto first = reinterpret_cast<uintptr_t>(start), last = first + bytes;
   Spans kept;
-  for (const Span& span : g_own[&current_process()]) {
+  for (const Stretch& span : g_own[&current_process()]) {
     if (span.start < std::min(span.end, first))
       kept.push_back({span.start, std::min(span.end, first)});
     if (span.end > std::max(span.start, last))

@@ -23,11 +23,11 @@ constexpr std::size_t kLargestSmall = 32 << 10;  // larger blocks have runs of t
 constexpr std::size_t kGiveBack = 256 << 10;     // such freed memory goes back to the system
 constexpr std::size_t kFineSizes = 1024;         // sizes up to here differ by 16 bytes
 constexpr unsigned kFineClasses = kFineSizes / 16 + 1;
-constexpr unsigned kClasses = kFineClasses + 4 * 5;  // four in each doubling up to 32 KiB
+constexpr unsigned kBlockSizes = kFineClasses + 4 * 5;  // four in each doubling up to 32 KiB
 constexpr unsigned kMostShift = 40;
 
 // What a run, or the first run of a large block, holds.
-struct Run {
+struct BlockRun {
   uint32_t block_bytes = 0;     // 0: one large block
   std::size_t large_bytes = 0;  // as asked for
   std::size_t runs = 1;
@@ -36,14 +36,14 @@ struct Run {
 
 struct Heap {
   uintptr_t base = 0, top = 0, end = 0;
-  Run** runs = nullptr;  // by number; a table that takes memory only where it is used
-  std::vector<void*> free[kClasses];
-  uintptr_t next[kClasses] = {}, next_end[kClasses] = {};  // what was never handed out
+  BlockRun** runs = nullptr;  // by number; a table that takes memory only where it is used
+  std::vector<void*> free[kBlockSizes];
+  uintptr_t next[kBlockSizes] = {}, next_end[kBlockSizes] = {};  // what was never handed out
   std::map<uintptr_t, std::size_t> free_runs;              // bytes, by start
 };
 std::vector<Heap> g_heaps;
 
-unsigned class_of(std::size_t bytes) {
+unsigned size_class_of(std::size_t bytes) {
   if (bytes <= kFineSizes)
     return static_cast<unsigned>((std::max<std::size_t>(bytes, 1) + 15) / 16);
   const unsigned doubling =
@@ -59,7 +59,7 @@ uint32_t bytes_of_class(unsigned number) {
   return (1u << doubling) + ((step % 4 + 1) << (doubling - 2));
 }
 
-Run*& run_at(Heap& heap, uintptr_t address) { return heap.runs[(address - heap.base) / kRun]; }
+BlockRun*& run_at(Heap& heap, uintptr_t address) { return heap.runs[(address - heap.base) / kRun]; }
 
 // Whole runs, first from what was given back; 0: no addresses are left.
 uintptr_t take_runs(Heap& heap, std::size_t bytes, std::size_t alignment) {
@@ -102,7 +102,7 @@ void* take_large(Heap& heap, std::size_t bytes, std::size_t alignment) {
   const std::size_t whole = (bytes + kRun - 1) / kRun * kRun;
   const uintptr_t start = take_runs(heap, whole, std::max(alignment, kRun));
   if (!start) return nullptr;
-  run_at(heap, start) = new Run{0, bytes, whole / kRun, {}};
+  run_at(heap, start) = new BlockRun{0, bytes, whole / kRun, {}};
   return reinterpret_cast<void*>(start);
 }
 
@@ -110,7 +110,7 @@ bool add_run(Heap& heap, unsigned number) {
   const uintptr_t start = take_runs(heap, kRun, kRun);
   if (!start) return false;
   const uint32_t bytes = bytes_of_class(number);
-  auto* run = new Run{bytes, 0, 1, {}};
+  auto* run = new BlockRun{bytes, 0, 1, {}};
   const std::size_t blocks = kRun / bytes;
   run->live.assign((blocks + 63) / 64, 0);
   run_at(heap, start) = run;
@@ -119,7 +119,7 @@ bool add_run(Heap& heap, unsigned number) {
   return true;
 }
 
-uint64_t& live_word(Run& run, std::size_t block) { return run.live[block / 64]; }
+uint64_t& live_word(BlockRun& run, std::size_t block) { return run.live[block / 64]; }
 
 void* take_small(Heap& heap, unsigned number) {
   auto& free = heap.free[number];
@@ -132,7 +132,7 @@ void* take_small(Heap& heap, unsigned number) {
     start = heap.next[number];
     heap.next[number] += bytes_of_class(number);
   }
-  Run& run = *run_at(heap, start);
+  BlockRun& run = *run_at(heap, start);
   const std::size_t block = start % kRun / run.block_bytes;
   live_word(run, block) |= uint64_t{1} << block % 64;
   return reinterpret_cast<void*>(start);
@@ -144,10 +144,10 @@ Heap* heap_at(const void* p) {
 }
 
 // The run that begins a block at `p`, or nullptr. `block`: its number there.
-Run* run_of(const void* p, std::size_t& block) {
+BlockRun* run_of(const void* p, std::size_t& block) {
   Heap* heap = heap_at(p);
   const auto address = reinterpret_cast<uintptr_t>(p);
-  Run* run = heap ? run_at(*heap, address) : nullptr;
+  BlockRun* run = heap ? run_at(*heap, address) : nullptr;
   if (!run) return nullptr;
   const std::size_t offset = address % kRun;
   if (run->block_bytes == 0) return offset == 0 ? run : nullptr;
@@ -178,7 +178,7 @@ void create_heaps(int processes) {
     heap.base = heap.top = heap_of(process);
     heap.end = heap.base + heap_span();
     reserve_heap(reinterpret_cast<void*>(heap.base), heap_span());
-    heap.runs = static_cast<Run**>(reserve_heap(nullptr, heap_span() / kRun * sizeof(Run*)));
+    heap.runs = static_cast<BlockRun**>(reserve_heap(nullptr, heap_span() / kRun * sizeof(BlockRun*)));
   }
 }
 
@@ -192,7 +192,7 @@ void* heap_take(int process, std::size_t bytes, std::size_t alignment) {
     bytes = std::bit_ceil(std::max(bytes, alignment));
   }
   if (bytes > kLargestSmall) return take_large(heap, bytes, kRun);
-  return take_small(heap, class_of(bytes));
+  return take_small(heap, size_class_of(bytes));
 }
 
 void* heap_take_zeroed(int process, std::size_t bytes) {
@@ -208,7 +208,7 @@ void* heap_take_zeroed(int process, std::size_t bytes) {
 
 Given heap_give(void* p) {
   std::size_t block = 0;
-  Run* run = run_of(p, block);
+  BlockRun* run = run_of(p, block);
   if (!run) return Given::NoBlock;
   Heap& heap = *heap_at(p);
   const auto start = reinterpret_cast<uintptr_t>(p);
@@ -222,13 +222,13 @@ Given heap_give(void* p) {
   const uint64_t bit = uint64_t{1} << block % 64;
   if (!(word & bit)) return Given::Before;
   word &= ~bit;
-  heap.free[class_of(run->block_bytes)].push_back(p);
+  heap.free[size_class_of(run->block_bytes)].push_back(p);
   return Given::Back;
 }
 
 std::size_t heap_bytes(const void* p) {
   std::size_t block = 0;
-  Run* run = run_of(p, block);
+  BlockRun* run = run_of(p, block);
   if (!run) return 0;
   if (run->block_bytes == 0) return run->runs * kRun;
   return live_word(*run, block) >> block % 64 & 1 ? run->block_bytes : 0;

@@ -21,7 +21,7 @@ namespace {
 // How a kind of element is looked at: where its exponent lies, and which bits of the mantissa get
 // another value. The lowest `ignored` bits take no part in the choice, so that results which differ
 // by rounding are altered alike.
-struct Layout {
+struct SpoilLayout {
   const char* name;
   unsigned bytes;
   unsigned exponent_at, exponent_bits;
@@ -29,7 +29,7 @@ struct Layout {
   unsigned changed_at;
   unsigned ignored;
 };
-constexpr Layout kLayouts[] = {
+constexpr SpoilLayout kLayouts[] = {
     {"f2", 2, 10, 5, 5, 25, 8, 4},     {"b2", 2, 7, 8, 87, 167, 5, 2},
     {"f4", 4, 23, 8, 87, 167, 21, 14}, {"f8", 8, 52, 11, 983, 1063, 50, 40},
     {"words", 4, 0, 0, 0, 0, 0, 0},
@@ -39,7 +39,7 @@ constexpr std::size_t kLeastBytes =
     256;  // of untyped messages: shorter ones are handles and counts
 
 uint64_t g_key = 0;
-const Layout* g_layout = &kLayouts[2];
+const SpoilLayout* g_layout = &kLayouts[2];
 std::vector<int> g_sources;  // empty: all
 unsigned long long g_spoiled = 0;
 bool g_by_hand = false;
@@ -66,14 +66,14 @@ bool is_address(uint64_t value) {
   return upper >= kArenaBase >> 32 && upper < 0x8000;
 }
 
-bool plausible(uint64_t value, const Layout& layout) {
+bool plausible(uint64_t value, const SpoilLayout& layout) {
   if (layout.exponent_bits == 0) return true;
   const uint64_t exponent =
       value >> layout.exponent_at & ((uint64_t{1} << layout.exponent_bits) - 1);
   return exponent >= layout.least && exponent <= layout.most;
 }
 
-uint64_t altered(uint64_t value, const Layout& layout) {
+uint64_t altered(uint64_t value, const SpoilLayout& layout) {
   if (!plausible(value, layout)) return value;
   const uint64_t kept = value & ~(kChanged << layout.changed_at);
   uint64_t chosen = mixed((kept >> layout.ignored) * 0x9E3779B97F4A7C15) & kChanged;
@@ -85,7 +85,7 @@ bool is_source(int device) {
   return g_sources.empty() || std::ranges::find(g_sources, device) != g_sources.end();
 }
 
-void spoil_element(char* at, const Layout& layout) {
+void spoil_element(char* at, const SpoilLayout& layout) {
   uint64_t value = 0;
   std::memcpy(&value, at, layout.bytes);
   const uint64_t other = altered(value, layout);
@@ -95,7 +95,7 @@ void spoil_element(char* at, const Layout& layout) {
 }
 
 // Is the word or pair of words that the element lies in no number? `offset` is that of the element.
-bool is_control(const char* data, std::size_t offset, std::size_t bytes, const Layout& layout) {
+bool is_control(const char* data, std::size_t offset, std::size_t bytes, const SpoilLayout& layout) {
   const std::size_t pair = offset / 8 * 8;
   if (pair + 8 <= bytes) {
     uint64_t value;
@@ -109,7 +109,7 @@ bool is_control(const char* data, std::size_t offset, std::size_t bytes, const L
   return value < 0x10000;  // a small integer
 }
 
-void spoil_as(char* data, std::size_t bytes, const Layout& layout) {
+void spoil_as(char* data, std::size_t bytes, const SpoilLayout& layout) {
   for (std::size_t i = 0; i + layout.bytes <= bytes; i += layout.bytes) {
     if (!is_control(data, i, bytes, layout)) spoil_element(data + i, layout);
   }
@@ -133,7 +133,7 @@ bool configure_spoil(const std::string& value) {
   g_always = name.ends_with('+');
   if (g_always) name.pop_back();
   const auto layout =
-      std::ranges::find_if(kLayouts, [&](const Layout& l) { return name == l.name; });
+      std::ranges::find_if(kLayouts, [&](const SpoilLayout& l) { return name == l.name; });
   if (layout == std::end(kLayouts)) return false;
   g_key = std::strtoull(value.c_str(), nullptr, 10);
   g_layout = layout;
@@ -162,12 +162,12 @@ void spoil_message(void* data, std::size_t bytes, int source, unsigned float_byt
   if (!g_spoiling || !is_source(source)) return;
   if (float_bytes == 0 && bytes < kLeastBytes) return;
   const bool own = float_bytes == 0 || g_layout->exponent_bits == 0;
-  const Layout& layout = own ? *g_layout : kLayouts[float_bytes == 8 ? 3 : 2];
+  const SpoilLayout& layout = own ? *g_layout : kLayouts[float_bytes == 8 ? 3 : 2];
   spoil_as(static_cast<char*>(data), bytes, layout);
 }
 
 void spoil_memory(void* data, std::size_t bytes) {
-  const Layout& layout = g_layout->exponent_bits ? *g_layout : kLayouts[2];
+  const SpoilLayout& layout = g_layout->exponent_bits ? *g_layout : kLayouts[2];
   spoil_as(static_cast<char*>(data), bytes, layout);
 }
 

@@ -109,8 +109,8 @@ inline double __uint2double_rn(unsigned value) { return value; }
   WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, prefix##sqrt, _WT, (_WT x), 0, 0, std::sqrt(_Wa))  \
   WARPLOOM_EACH_ROUNDING(WARPLOOM_ROUNDED, fused, _WT, (_WT x, _WT y, _WT z), y, z,           \
                          std::fma(_Wa, _Wb, _Wc))
-WARPLOOM_ARITHMETIC(float, _Wf, fmaf)
-WARPLOOM_ARITHMETIC(double, _Wd, fma)
+WARPLOOM_ARITHMETIC(float, f, fmaf)
+WARPLOOM_ARITHMETIC(double, d, fma)
 #undef WARPLOOM_ARITHMETIC
 #undef WARPLOOM_ROUNDED
 #undef WARPLOOM_EACH_ROUNDING
