@@ -35,7 +35,7 @@ typedef cuFloatComplex cuComplex;
   inline Number cuCfma##_Wf(Number _Wa, Number _Wb, Number _Wc) {                              \
     return cuCadd##_Wf(cuCmul##_Wf(_Wa, _Wb), _Wc);                                            \
   }
-WARPLOOM_COMPLEX(cuFloatComplex, float, make_cuFloatComplex, _Wf)
+WARPLOOM_COMPLEX(cuFloatComplex, float, make_cuFloatComplex, f)
 WARPLOOM_COMPLEX(cuDoubleComplex, double, make_cuDoubleComplex, )
 #undef WARPLOOM_COMPLEX
 
