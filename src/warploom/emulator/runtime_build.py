@@ -54,7 +54,7 @@ _CONCERNS = {
         "windows",
     ),
     "order": (
-        "agent", "atomics", "clock", "closure", "equal", "fresh", "guard", "history", "hooks",
+        "agent", "atomics", "clock", "closure", "equal", "frame_links", "fresh", "guard", "history", "hooks",
         "host_copies",
         "memory", "operations", "order", "race", "stale", "tsan",
     ),

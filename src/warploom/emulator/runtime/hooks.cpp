@@ -1,6 +1,7 @@
 // The access hooks that -fsanitize=thread compiles into the program, with our own meaning.
 #include <cstring>
 
+#include "frame_links.h"
 #include "fresh.h"
 #include "glance.h"
 #include "guard_hooks.h"
@@ -40,7 +41,10 @@ void unshadowed_access(const void* p, std::size_t bytes, bool write) {
     }
     return;
   }
-  if (in_own_stack(p)) return;
+  if (in_own_stack(p)) {
+    if (write) check_stack_store(p, bytes);
+    return;
+  }
   check_access(p, bytes, write);
 }
 
@@ -161,7 +165,11 @@ template <unsigned bytes, bool write, bool aligned>
   uintptr_t distance = 0;
   if (!plainly_allowed(self, start, start + bytes, distance)) {
     g_stats.accesses--;
-    if (!in_own_stack(p)) on_other_access(p, bytes, write, return_address);
+    if (!in_own_stack(p)) {
+      on_other_access(p, bytes, write, return_address);
+    } else if (write) {
+      check_stack_store(p, bytes);
+    }
     return;
   }
   if (write) note_progress();
@@ -186,6 +194,7 @@ template <unsigned bytes, bool write, bool aligned>
   if (--g_accesses_left > 0 && !(aligned && start % bytes) && !g_stores_pending) [[likely]] {
     if (in_own_stack(p)) {
       g_stats.accesses--;
+      if (write) check_stack_store(p, bytes);
       return;
     }
     uintptr_t distance = 0;
@@ -219,7 +228,10 @@ HOT void on_access(const void* p) {
   } else if (device == kNoThread && !watched_on_host(p)) {
     g_host_work++;
     // Who only writes waits for nobody.
-    if (write) return;
+    if (write) {
+      if (start - g_host_view.stack < kHostStackBytes) check_stack_store(p, bytes);
+      return;
+    }
     if (g_host_accesses_left > 1) {
       g_host_accesses_left--;
       return;
@@ -266,8 +278,13 @@ void on_range(const void* p, std::size_t bytes, const void* return_address) {
   if (self->gpu) {
     if (on_words<write>(p, bytes, return_address)) return;
     g_stats.accesses--;  // counted below
-    if (in_own_stack(p)) return;
+    if (in_own_stack(p)) {
+      if (write) check_stack_store(p, bytes);
+      return;
+    }
   } else if (!watched_on_host(p) && !watched_on_host(static_cast<const char*>(p) + bytes - 1)) {
+    const auto start = reinterpret_cast<uintptr_t>(p);
+    if (write && start - g_host_view.stack < kHostStackBytes) check_stack_store(p, bytes);
     return;
   }
   on_other_access(p, bytes, write, return_address);
@@ -300,6 +317,8 @@ HOT void on_volatile(const void* p, unsigned bytes, bool write) {
   } else if (g_current->gpu ? !in_own_stack(p)
                             : !g_host_view.owns(reinterpret_cast<uintptr_t>(p))) {
     unshadowed_access(p, bytes, write);
+  } else if (write) {
+    check_stack_store(p, bytes);
   }
 }
 
