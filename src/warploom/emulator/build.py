@@ -136,10 +136,11 @@ class _Builder:
             for overlay, text in self.overlay.texts.items():
                 (work / overlay).write_bytes(text)
             guarded = self._guarded(work)
-            objects = in_parallel(
-                lambda path, cancel: self._assemble(path, work, cancel),
-                [path for unit in guarded for path in unit.assembly],
-            )
+            objects = [path for unit in guarded for path in unit.assembly]
+            if len(guarded) > 1:  # the files of one unit are assembled as they are linked
+                objects = in_parallel(
+                    lambda path, cancel: self._assemble(path, work, cancel), objects
+                )
             library = folder / "program.so"
             self.linker.link(objects, library, work)
         symbols = dynamic_symbols(library)
