@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "report.h"
+#include "process_heap.h"
 #include "world.h"
 
 namespace warploom {
@@ -79,13 +80,14 @@ void create_environment(Process& process) {
   }
   std::size_t bytes = (entries.size() + 1) * sizeof(char*);
   for (const std::string& entry : entries) bytes += entry.size() + 1;
-  auto* pointers = static_cast<char**>(std::calloc(bytes, 1));
+  auto* pointers = static_cast<char**>(program_memory(bytes));
   char* text = reinterpret_cast<char*>(pointers + entries.size() + 1);
   for (std::size_t i = 0; i < entries.size(); i++) {
     pointers[i] = text;
     std::memcpy(text, entries[i].c_str(), entries[i].size() + 1);
     text += entries[i].size() + 1;
   }
+  pointers[entries.size()] = nullptr;
   environ = pointers;
 }
 
