@@ -270,7 +270,10 @@ const char* problem(const Line& line, const Section& section, Parts& parts) {
              is_integer(parts[1]) && (parts.size() == 2 || is_integer(parts[2]));
       break;
     case Word::Set:
-      good = parts.size() == 2 && is_symbol(parts[0]) && is_symbol(parts[1]);
+      // A constant may be a part of another one.
+      good = parts.size() == 2 && is_symbol(parts[0]) &&
+             (is_symbol(parts[1]) ||
+              (parts[0].starts_with(".LC") && parts[1].starts_with(".LC") && is_sum(parts[1])));
       break;
     case Word::Align:
       good = is_alignment(line, parts, section.executable);
