@@ -10,8 +10,9 @@ namespace guard {
 
 namespace {
 
-// Stack arguments that callers pass: read without a hook up to this distance.
-constexpr int64_t kMostArguments = 64 << 10;
+// Stack arguments that callers pass: read without a hook up to this distance. Beyond may lie another
+// stack.
+constexpr int64_t kMostArguments = 1 << 10;
 // What a block's index and the thread's are read from: see g_here in device.h.
 constexpr std::string_view kHere = "_ZN8warploom6g_hereE";
 constexpr int64_t kHereBytes = 52;
