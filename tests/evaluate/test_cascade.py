@@ -230,7 +230,7 @@ def test_reference_outputs_are_made_anew(workload: Workload) -> None:
 
 def test_code_before_main_is_found_in_the_build(judge: Judge) -> None:
     """The frame's macro hides it from the rules on text."""
-    define = "#define EARLY(x) __attribute__((constructor)) static void x() { printf(\"%d\", 7); }"
+    define = '#define EARLY(x) __attribute__((constructor)) static void x() { printf("%d", 7); }'
     trusted = TEXT.replace("#include <cstdlib>", f"#include <cstdlib>\n{define}")
     candidate = trusted.replace("__global__ void scale", "EARLY(soon)\n__global__ void scale")
     frame = Program(trusted, Path("trusted.cu"))
