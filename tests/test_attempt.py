@@ -34,6 +34,8 @@ def evaluation(path: Path) -> Evaluation:
         sandbox="",
         program=path,
         reference=path,
+        seeds=(0, 1, 2),
+        dependence="values",
     )
 
 

@@ -10,7 +10,7 @@ from warploom.core.errors import BadInputError
 from warploom.core.records import Timing
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.plan import Progress
+from warploom.evaluate.plan import ALL_TIMINGS, Progress
 from warploom.evaluate.workload import Workload
 from warploom.source.regions import Program
 
@@ -101,11 +101,13 @@ def test_the_trusted_program_passes_against_itself(judge: Judge) -> None:
     assert result.verified
     assert (result.level_reached, result.frame, result.exit_code) == (2, "kept", 0)
     assert [(run.seed, run.timing) for run in result.runs] == [
-        (seed, timing) for seed in (0, 1) for timing in (Timing.LAZY, Timing.EAGER, Timing.RANDOM)
+        *((seed, timing) for seed in result.seeds for timing in ALL_TIMINGS),
+        (result.seeds[0], Timing.MODELLED),
     ]
+    assert len(set(result.seeds)) == 2
     (output,) = result.comparisons
     assert (output.buffer, output.dtype, output.weak) == ("d_out", "float32", "")
-    assert (output.compared, output.elements, output.failed) == (18, 18 * 96, 0)
+    assert (output.compared, output.elements, output.failed) == (21, 21 * 96, 0)
     assert result.printed_verdict == "PASS"
     assert result.to_json()["passed"] is True
     assert pickle.loads(pickle.dumps(result)) == result
@@ -212,16 +214,30 @@ def test_a_missing_synchronisation_is_found_though_values_may_match(judge: Judge
     assert not judge(text, frame=trusted).passed
 
 
-def test_reference_outputs_are_kept(workload: Workload) -> None:
+def test_reference_outputs_are_made_anew(workload: Workload) -> None:
+    """What was computed for another evaluation may have been seen, or put there."""
+
     def stages() -> set[str]:
         seen: list[Progress] = []
-        result = evaluate(workload.program, workload, nvcc=False, seeds=1, on_progress=seen.append)
+        judged = {"nvcc": False, "inputs": [7], "timings": [Timing.EAGER]}
+        result = evaluate(workload.program, workload, on_progress=seen.append, **judged)
         assert result.passed
         return {step.stage for step in seen}
 
-    workload.program.write_text(TEXT + "// another content, so that nothing is kept of it yet\n")
-    stages()
-    assert "reference" not in stages()
+    assert "reference" in stages()
+    assert "reference" in stages()
+
+
+def test_code_before_main_is_found_in_the_build(judge: Judge) -> None:
+    """The frame's macro hides it from the rules on text."""
+    define = '#define EARLY(x) __attribute__((constructor)) static void x() { printf("%d", 7); }'
+    trusted = TEXT.replace("#include <cstdlib>", f"#include <cstdlib>\n{define}")
+    candidate = trusted.replace("__global__ void scale", "EARLY(soon)\n__global__ void scale")
+    frame = Program(trusted, Path("trusted.cu"))
+    assert judge(trusted, frame=frame, level=1).passed
+    result = judge(candidate, frame=frame, level=1)
+    assert not result.passed
+    assert kinds(result) == ["static-constructor"]
 
 
 def test_a_program_that_ignores_its_seed_is_told(tmp_path: Path) -> None:

@@ -3,19 +3,29 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from warploom.emulator.elf import dynamic_symbols
+from warploom.emulator.runtime_build import build_runtime
 from warploom.evaluate.imports import import_findings
+from warploom.toolchain.compilers import find_compiler
+
+
+@pytest.fixture(scope="module")
+def offered() -> frozenset[str]:
+    return dynamic_symbols(build_runtime(find_compiler())).exports
 
 
 def built(folder: Path, name: str, code: str) -> frozenset[str]:
     source = folder / f"{name}.cpp"
     source.write_text(code)
     library = folder / f"{name}.so"
-    subprocess.run(["g++", "-shared", "-fPIC", "-O1", str(source), "-o", str(library)], check=True)
+    flags = ["-shared", "-fPIC", "-O1", "-U_FORTIFY_SOURCE"]
+    subprocess.run(["g++", *flags, str(source), "-o", str(library)], check=True)
     return dynamic_symbols(library).imports
 
 
-def test_hidden_calls_are_found_in_the_object(tmp_path: Path) -> None:
+def test_hidden_calls_are_found_in_the_object(tmp_path: Path, offered: frozenset[str]) -> None:
     honest = built(
         tmp_path,
         "honest",
@@ -30,10 +40,23 @@ def test_hidden_calls_are_found_in_the_object(tmp_path: Path) -> None:
         'out << 1; return f(4, "x", 1) + system("ls") + printf("x"); }',
     )
     assert {"printf", "sin"} <= honest
-    found = [f.message for f in import_findings(sneaky, honest, "c.cu")]
+    found = [f.message for f in import_findings(sneaky, honest, "c.cu", offered)]
     assert any(" write," in text for text in found)
     assert any(" system," in text for text in found)
     assert any("basic_ofstream" in text for text in found)
     assert not any(" printf," in text for text in found)
-    assert import_findings(honest, honest, "c.cu") == []
-    assert import_findings(honest, sneaky, "c.cu") == []
+    assert import_findings(honest, honest, "c.cu", offered) == []
+    assert import_findings(honest, sneaky, "c.cu", offered) == []
+
+
+def test_what_a_library_writes_unseen_is_not_allowed(
+    tmp_path: Path, offered: frozenset[str]
+) -> None:
+    plain = 'extern "C" int run(char* to) { return to[0]; }'
+    strings = (
+        '#include <string>\nextern "C" int run(std::string* to) { to->append("x", 1); return 0; }'
+    )
+    honest, candidate = built(tmp_path, "honest", plain), built(tmp_path, "strings", strings)
+    found = [f.message for f in import_findings(candidate, honest, "c.cu", offered)]
+    assert found and all("basic_string" in text and "no check sees" in text for text in found)
+    assert import_findings(candidate, candidate, "c.cu", offered) == []

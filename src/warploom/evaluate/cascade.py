@@ -26,6 +26,7 @@ from warploom.core.errors import (
 )
 from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorBuild, Topology, build, find_topology
+from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, check_fit
 from warploom.evaluate.benchmark import benchmark
 from warploom.evaluate.dependence import Pair, Spoiler, judge_dependence
@@ -37,6 +38,7 @@ from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
 from warploom.evaluate.iterations import kept_findings, work_findings
 from warploom.evaluate.legality import ENDINGS, check_legality
+from warploom.evaluate.object_rules import init_findings, runs_by_itself
 from warploom.evaluate.parts import Parts, add, serious, verified
 from warploom.evaluate.plan import (
     ALL_TIMINGS,
@@ -296,10 +298,11 @@ class _Judge:
         self.on_progress(Progress("build", 1, 1))
         seconds = time.monotonic() - started
         record = BuildRecord("emulator", ok=True, seconds=seconds, cached=program.cached)
-        refused = self._forbidden_imports(program)
+        refused = self._object_findings(program)
         return add(parts, 1, refused, record), None if refused else (program, facts)
 
-    def _forbidden_imports(self, program: EmulatorBuild) -> list[Finding]:
+    def _object_findings(self, program: EmulatorBuild) -> list[Finding]:
+        """Say what the object calls and runs by itself, and the trusted program's does not."""
         trusted_text = self.frame
         if trusted_text is None and self._is_untrusted():
             trusted_text = read_program(self.task.program)
@@ -308,7 +311,11 @@ class _Judge:
         path = self._write(trusted_text, f"trusted-{self.task.program.name}")
         trusted = build(replace(self.task.build_spec(self.nccl, path), timed=True))
         ours = trusted.imports if self.frame is not None else trusted.imports | ENDINGS
-        return import_findings(program.imports, ours, str(program.spec.program))
+        name = str(program.spec.program)
+        return [
+            *import_findings(program.imports, ours, name, dynamic_symbols(program.runtime).exports),
+            *init_findings(runs_by_itself(program.guard), runs_by_itself(trusted.guard), name),
+        ]
 
     def _gate(self, spec: BuildSpec) -> NvccResult | WarploomError:
         try:

@@ -2,13 +2,15 @@
 
 A name that was hidden from the token rules (by a macro of a system header, or a function pointer)
 still shows up among the symbols that the shared object takes from elsewhere. What is allowed is on
-a list; what the trusted program takes is allowed too.
+a list, and must be known to follow no pointer unseen (`emulator/host_imports.py`); what the trusted
+program takes is allowed too.
 """
 
 import re
 from collections.abc import Set
 
 from warploom.core.records import Finding, Severity
+from warploom.emulator.host_imports import unknown_imports
 from warploom.evaluate.allowed_names import HOST_C
 from warploom.evaluate.refusals import FORBIDDEN, FORBIDDEN_CALLS, words
 
@@ -29,6 +31,10 @@ _RUNTIME = re.compile(
     r"|__(?:mul|add|sub|div|float|fix|extend|trunc|neg|eq|ne|lt|le|gt|ge|unord)\w*[hsdtxTX][fi]\w*\Z"
     r"|__atomic_|_Z\d|__once_|__libc_single_threaded"
 )
+# These follow pointers in nodes that std::map lays out. What `transform` writes keeps its blocks in
+# one, so they are let through, though nobody checks the nodes.
+_TREES = re.compile(r"_ZSt\d+_Rb_tree_(?:insert_and_rebalance|rebalance_for_erase)\w+")
+_UNSEEN = "touches memory where no check sees it"
 _MORE_C = words(
     """
     fwrite fputc putc fgetc __errno_location __assert_fail __memcpy_chk __ctype_b_loc
@@ -39,11 +45,21 @@ _MORE_C = words(
 )
 
 
-def import_findings(candidate: Set[str], trusted: Set[str], name: str) -> list[Finding]:
+def import_findings(
+    candidate: Set[str], trusted: Set[str], name: str, offered: frozenset[str]
+) -> list[Finding]:
     """Return a finding for each symbol that `candidate` needs and may not, and `trusted` does not.
 
     Names that no library knows are the business of the link.
+
+    Args:
+        candidate: what its object takes from elsewhere.
+        trusted: what the trusted program's does.
+        name: the candidate's file, for messages.
+        offered: what the runtime exports.
     """
+    unknown = unknown_imports(candidate - trusted, offered)
+    unseen = {symbol for symbol in unknown if not _TREES.fullmatch(symbol)}
     return [
         Finding(
             kind="forbidden-call",
@@ -52,7 +68,7 @@ def import_findings(candidate: Set[str], trusted: Set[str], name: str) -> list[F
             file=name,
         )
         for symbol in sorted(candidate - trusted)
-        if (why := _why(symbol))
+        if (why := _why(symbol) or (_UNSEEN if symbol in unseen else ""))
     ]
 
 

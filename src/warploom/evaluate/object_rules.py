@@ -4,14 +4,36 @@ The rules on text look for code before main in declarations; the object has the 
 lists what a build puts into `.init_array`, `.fini_array` and `.ctors`, and what it makes `ifunc`.
 """
 
+import json
 import re
 from collections.abc import Set
+from typing import TypedDict, cast
 
 from warploom.core.records import Finding, Severity
 
 # The compiler names a unit's initialisers after its first function, which is the candidate's.
 _UNIT = re.compile(r"(?:_GLOBAL__(?:sub_)?[ID]_|__cxx_global_var_init|_GLOBAL__I_)")
 _DEVICE_SUFFIX = re.compile(r"(?:\.(?:cold|part|constprop|isra)[.\w]*)+\Z")
+
+
+class _Pass(TypedDict):
+    init: list[str]
+
+
+class _Unit(TypedDict):
+    passes: dict[str, _Pass]
+
+
+def runs_by_itself(guard: str) -> frozenset[str]:
+    """Return the functions that a build runs before or after main.
+
+    Args:
+        guard: what the guard says of each unit (`EmulatorBuild.guard`).
+    """
+    units = cast("list[_Unit]", json.loads(guard))
+    return frozenset(
+        symbol for unit in units for one in unit["passes"].values() for symbol in one["init"]
+    )
 
 
 def init_findings(candidate_inits: Set[str], trusted_inits: Set[str], name: str) -> list[Finding]:
