@@ -28,7 +28,9 @@ sys/time.h sys/types.h time.h unistd.h
 _STANDARD = frozenset(_STANDARD_TEXT.split())
 _ALWAYS = "cuda_runtime.h"
 # Macros by which our headers differ.
-_OF_CUDA = ("-D__CUDACC__", "-D__NVCC__", "-D__CUDA_ARCH__")
+_OF_CUDA = ("-D__CUDACC__", "-D__NVCC__")
+# What g++ may compile differently from the header that it takes: both passes share one.
+_OF_PASS = ("-ffunction-sections", "-fdata-sections")
 
 
 def precompiled_prefix(
@@ -46,6 +48,7 @@ def precompiled_prefix(
     text = "".join(f"#include <{name}>\n" for name in (_ALWAYS, *chosen))
     ours = [flag for flag in flags if not flag.startswith("-D") or "WARPLOOM" in flag]
     ours += [flag for flag in flags if flag.startswith(_OF_CUDA)]
+    ours = [flag for flag in ours if flag not in _OF_PASS]
     ours[ours.index("c++")] = "c++-header"
 
     def make(folder: Path) -> None:

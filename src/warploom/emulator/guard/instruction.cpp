@@ -431,6 +431,11 @@ Instruction read_instruction(const Line& line) {
   }
   thread_local std::vector<std::string_view> parts;
   split_arguments(line.rest, parts);
+  // So tzcnt and lzcnt are written where the processor may not have them.
+  if (instruction.repeat == Repeat::Always &&
+      (name.starts_with("bsf") || name.starts_with("bsr"))) {
+    instruction.repeat = Repeat::None;
+  }
   if (name == "rep" && parts.size() == 1 && (parts[0] == "ret" || parts[0] == "retq")) {
     name = parts[0];  // an old idiom of GCC
     parts.clear();

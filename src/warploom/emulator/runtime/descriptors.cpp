@@ -26,7 +26,7 @@ namespace {
 constexpr long kProcMagic = 0x9FA0;  // of proc(5), see statfs(2)
 constexpr rlim_t kMostDescriptors = 1 << 20;
 
-std::set<int> g_kept;
+std::set<int> g_kept_open;
 
 // What lies below /proc and says nothing of this process that a program on a GPU machine could not
 // know just as well.
@@ -135,7 +135,7 @@ int hide_descriptor(int descriptor) {
   return moved;
 }
 
-void keep_from_program(int descriptor) { g_kept.insert(descriptor); }
+void keep_from_program(int descriptor) { g_kept_open.insert(descriptor); }
 
 void keep_open_descriptors() {
   constexpr int kUsual = 1024;
@@ -144,7 +144,7 @@ void keep_open_descriptors() {
   }
 }
 
-bool is_kept(int descriptor) { return g_kept.contains(descriptor); }
+bool is_kept(int descriptor) { return g_kept_open.contains(descriptor); }
 
 void report_reach(const std::string& message) {
   report_finding({.kind = "emulator_access",

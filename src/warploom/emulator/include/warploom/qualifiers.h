@@ -5,11 +5,10 @@
 
 // A kernel's instructions come from the device pass (guard/merge.cpp). The compiler lists kernels
 // in a section for us, and must know nothing of them where they are called: the other pass's may
-// differ.
-#if defined(__clang__) && defined(__CUDA_ARCH__)
-#define __global__ __attribute__((used, noinline, patchable_function_entry(1)))
-#elif defined(__clang__)
-#define __global__ __attribute__((used, noinline, optnone, patchable_function_entry(1)))
+// differ. The architecture's macro must not be named here: one precompiled header then serves both
+// passes of g++ (prefix.py).
+#ifdef __clang__
+#include "qualifiers_clang.h"
 #else
 #define __global__ __attribute__((used, noipa, patchable_function_entry(1)))
 #endif
