@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "report.h"
 #include "process_heap.h"
+#include "report.h"
 #include "world.h"
 
 namespace warploom {
@@ -66,7 +65,7 @@ void add(std::vector<std::string>& entries, const char* const (&names)[N], int v
 // As the job was started.
 static char** const g_first_environment = environ;
 
-// In one block, which the process may change and keeps to its end.
+// In one block of the process's own memory, which it may change and keeps to its end.
 void create_environment(Process& process) {
   std::vector<std::string> entries;
   for (char** entry = g_first_environment; entry && *entry; entry++) {
@@ -81,13 +80,13 @@ void create_environment(Process& process) {
   std::size_t bytes = (entries.size() + 1) * sizeof(char*);
   for (const std::string& entry : entries) bytes += entry.size() + 1;
   auto* pointers = static_cast<char**>(program_memory(bytes));
+  pointers[entries.size()] = nullptr;
   char* text = reinterpret_cast<char*>(pointers + entries.size() + 1);
   for (std::size_t i = 0; i < entries.size(); i++) {
     pointers[i] = text;
     std::memcpy(text, entries[i].c_str(), entries[i].size() + 1);
     text += entries[i].size() + 1;
   }
-  pointers[entries.size()] = nullptr;
   environ = pointers;
 }
 

@@ -164,7 +164,8 @@ void note_imported_variables(const link_map& map, Spans& spans) {
     const auto& defined = *static_cast<const ElfW(Sym)*>(real);
     if (ELF64_ST_TYPE(defined.st_info) != STT_OBJECT) continue;
     // The linker may have moved a variable of the C library into the runtime's executable: stdout.
-    const bool moved = g_runtime.holds(bound, 1);
+    // `environ` is there as well, but is switched from process to process: it may be changed.
+    const bool moved = g_runtime.holds(bound, 1) && bound != reinterpret_cast<uintptr_t>(&environ);
     (moved ? g_readable : spans).push_back({bound, bound + defined.st_size});
   }
 }

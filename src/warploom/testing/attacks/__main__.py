@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from warploom.testing.attacks.manifest import chosen, every_attack
 from warploom.testing.attacks.matrix import SANDBOXES, USERS, as_user, play_matrix
-from warploom.testing.attacks.play import Settings, play, tell
+from warploom.testing.attacks.play import Settings, play, shared_cache, tell
 from warploom.testing.attacks.record import BAD, Attack, Mode, Played
 from warploom.testing.attacks.table import summary, table
 
@@ -58,8 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ["WARPLOOM_SANDBOX"] = options.sandbox
     user = "root" if os.geteuid() == 0 else "ordinary"
     setting = f"{user}, {options.sandbox or 'strongest sandbox'}"
-    settings = Settings(options.seconds, options.nvcc, {}, setting)
-    played = _play_all(plays, settings, options.jobs)
+    with shared_cache() as environment:
+        settings = Settings(options.seconds, options.nvcc, environment, setting)
+        played = _play_all(plays, settings, options.jobs)
     if options.json:
         document = {"summary": summary(played), "plays": [item.to_json() for item in played]}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")

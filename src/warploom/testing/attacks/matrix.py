@@ -33,13 +33,15 @@ def as_user(user: str, arguments: list[str]) -> int | None:
         (folder / "tmp").mkdir()
         cache = os.environ.get("WARPLOOM_ATTACK_CACHE")
         if cache:  # a cache of that user's from an earlier play, to save the build of the runtime
-            Path(cache).mkdir(parents=True, exist_ok=True)
-            os.chown(cache, _NOBODY, _NOBODY)
+            for path in (cache, f"{cache}-state"):
+                Path(path).mkdir(parents=True, exist_ok=True)
+                os.chown(path, _NOBODY, _NOBODY)
         scratch = folder / "tmp"
         for path in (folder, scratch):
             os.chown(path, _NOBODY, _NOBODY)
         own = {"HOME": name, "TMPDIR": str(scratch)}
         own["WARPLOOM_CACHE"] = cache or str(folder / "cache")
+        own["XDG_STATE_HOME"] = f"{cache}-state" if cache else str(folder / "state")
         become = [setpriv, f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--"]
         python = _reachable_python(become)
         if python is None:

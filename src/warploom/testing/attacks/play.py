@@ -1,12 +1,13 @@
 """Plays one attack: the command line, in a folder of its own, with a secret beside it."""
 
+import contextlib
 import os
 import secrets
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,6 +52,26 @@ class Settings:
     nvcc: bool = False
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     setting: str = ""
+
+
+@contextlib.contextmanager
+def shared_cache() -> Generator[dict[str, str]]:
+    """Yield the environment that gives all plays one cache, and the key that its entries have.
+
+    Each play has a home of its own, where a key of its own would be made: nothing that an earlier
+    play built would be believed. The cache is that of `$WARPLOOM_CACHE`, or one for these plays.
+    """
+    own = os.environ.get("WARPLOOM_CACHE")
+    if own:
+        state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+        yield {"WARPLOOM_CACHE": own, "XDG_STATE_HOME": state}
+        return
+    with tempfile.TemporaryDirectory(prefix="warploom-plays-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        yield {
+            "WARPLOOM_CACHE": str(folder / "cache"),
+            "XDG_STATE_HOME": str(folder / "state"),
+        }
 
 
 def play(attack: Attack, mode: Mode, settings: Settings) -> Played:

@@ -29,9 +29,9 @@ _TOUCHES: dict[str, tuple[str, str]] = {
                      "reinterpret_cast<void*>(&cudaMalloc<void>))); (void)seen;"),
     "image_memcpy": ("", "  char b[16]; memcpy(b, reinterpret_cast<const char*>("
                      "reinterpret_cast<void*>(&MPI_Barrier)), 16); volatile char c = b[3]; (void)c;"),
-    "image_template": ("template <class F> static const unsigned char* bytesOf(F* f) {\n"
+    "image_template": ("template <class F> static const unsigned char* firstByteAt(F* f) {\n"
                        "  union { F* f; const unsigned char* p; } both{f}; return both.p; }",
-                       "  volatile unsigned char seen = bytesOf(&ncclMemAlloc)[0]; (void)seen;"),
+                       "  volatile unsigned char seen = firstByteAt(&ncclMemAlloc)[0]; (void)seen;"),
     "forged_call": ("", "  union { ncclResult_t (*f)(void*); uintptr_t n; } forged{&ncclMemFree};\n"
                     "  forged.n += 4 * (layer.ranks > 1000);\n  volatile uintptr_t kept = forged.n;\n"
                     "  const unsigned char* at = reinterpret_cast<const unsigned char*>(kept - 64);\n"

@@ -80,11 +80,16 @@ _HOST_TELLS: dict[str, str] = {
 }
 
 
+_NOT_HELD = ("float_to_int", "contraction", "nan_bits")
+"""Arithmetic that differs on a GPU: docs/security.md says that it is not held."""
+
+
 def _device() -> list[Attack]:
     return [
-        made(f"tell_{name}", _KIND, no_wait(text, condition), UNTRUSTED)
+        made(f"tell_{name}", _KIND, no_wait(text, condition), UNTRUSTED,
+             Expected.OPEN if name in _NOT_HELD else Expected.CAUGHT)
         for name, (text, condition) in _CONDITIONS.items()
-    ]
+    ]  # fmt: skip
 
 
 def _host() -> list[Attack]:
