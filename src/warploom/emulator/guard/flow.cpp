@@ -10,8 +10,8 @@ namespace guard {
 
 namespace {
 
-// Stack arguments that callers pass: read without a hook up to this distance. Beyond may lie another
-// stack.
+// Stack arguments that callers pass: read without a hook up to this distance. Beyond may lie
+// another stack.
 constexpr int64_t kMostArguments = 1 << 10;
 // What a block's index and the thread's are read from: see g_here in device.h.
 constexpr std::string_view kHere = "_ZN8warploom6g_hereE";
@@ -277,7 +277,10 @@ class Flow {
         judge_segment(operand, step);
         return;
       }
-      if (!operand.relocation.empty()) {
+      // A place in the thread's variables, whose start is in a register, is as any other.
+      const bool in_thread = (operand.relocation == "dtpoff" || operand.relocation == "DTPOFF") &&
+                             operand.base >= 0 && operand.base < kGeneral;
+      if (!operand.relocation.empty() && !in_thread) {
         const bool loads = (operand.relocation == "GOTPCREL" || operand.relocation == "gottpoff") &&
                            operand.base == kRip && instruction.roles[which] == Role::Read &&
                            operand.displacement == 0;

@@ -295,12 +295,18 @@ void on_range(const void* p, std::size_t bytes, const void* return_address) {
 template <bool write>
 void on_guarded(const void* p, std::size_t bytes, const void* return_address) {
   switch (bytes) {
-    case 1: return on_watched_access<1, write, false>(p, return_address);
-    case 2: return on_watched_access<2, write, false>(p, return_address);
-    case 4: return on_watched_access<4, write, false>(p, return_address);
-    case 8: return on_watched_access<8, write, false>(p, return_address);
-    case 16: return on_watched_access<16, write, false>(p, return_address);
-    default: return on_range<write>(p, bytes, return_address);
+    case 1:
+      return on_watched_access<1, write, false>(p, return_address);
+    case 2:
+      return on_watched_access<2, write, false>(p, return_address);
+    case 4:
+      return on_watched_access<4, write, false>(p, return_address);
+    case 8:
+      return on_watched_access<8, write, false>(p, return_address);
+    case 16:
+      return on_watched_access<16, write, false>(p, return_address);
+    default:
+      return on_range<write>(p, bytes, return_address);
   }
 }
 

@@ -13,8 +13,8 @@
 
 #include "confine.h"
 #include "crash.h"
-#include "iterations.h"
 #include "descriptors.h"
+#include "iterations.h"
 #include "memory.h"
 #include "race.h"
 #include "report.h"

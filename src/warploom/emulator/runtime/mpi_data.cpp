@@ -7,8 +7,8 @@
 #include "host_copies.h"
 #include "memory.h"
 #include "mpi_objects.h"
-#include "spoil.h"
 #include "own_memory.h"
+#include "spoil.h"
 #include "stats.h"
 
 namespace warploom::mpi {

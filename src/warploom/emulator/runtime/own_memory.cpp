@@ -35,11 +35,12 @@ struct Stretch {
 using Spans = std::vector<Stretch>;
 
 bool hold(const Spans& spans, uintptr_t address, std::size_t bytes) {
-  return std::ranges::any_of(spans, [&](const Stretch& span) { return span.holds(address, bytes); });
+  return std::ranges::any_of(spans,
+                             [&](const Stretch& span) { return span.holds(address, bytes); });
 }
 
 Stretch g_runtime, g_loader, g_environment;
-Stretch g_constants;              // strings and tables of the runtime, which calls give out
+Stretch g_constants;           // strings and tables of the runtime, which calls give out
 Spans g_first_libraries;       // what the runtime itself uses
 Spans g_readable, g_writable;  // of libraries
 Spans g_imported;              // variables of libraries that a program names

@@ -39,7 +39,7 @@ struct Heap {
   BlockRun** runs = nullptr;  // by number; a table that takes memory only where it is used
   std::vector<void*> free[kBlockSizes];
   uintptr_t next[kBlockSizes] = {}, next_end[kBlockSizes] = {};  // what was never handed out
-  std::map<uintptr_t, std::size_t> free_runs;              // bytes, by start
+  std::map<uintptr_t, std::size_t> free_runs;                    // bytes, by start
 };
 std::vector<Heap> g_heaps;
 
@@ -178,7 +178,8 @@ void create_heaps(int processes) {
     heap.base = heap.top = heap_of(process);
     heap.end = heap.base + heap_span();
     reserve_heap(reinterpret_cast<void*>(heap.base), heap_span());
-    heap.runs = static_cast<BlockRun**>(reserve_heap(nullptr, heap_span() / kRun * sizeof(BlockRun*)));
+    heap.runs =
+        static_cast<BlockRun**>(reserve_heap(nullptr, heap_span() / kRun * sizeof(BlockRun*)));
   }
 }
 

@@ -194,16 +194,15 @@ void finish_run(const char* state) {
   std::fflush(stderr);
   report_timeline();
   const Stats& s = g_stats;
-  send(
-      format("{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
-             "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
-             "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
-             "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
-             "\"learners\":%zu,\"seconds\":%.6f%s},\"read_back_digest\":\"%s\"}",
-             state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes,
-             s.peer_bytes, s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
-             most_learners(), seconds_since_start(), iteration_stats().c_str(),
-             g_secrets->read_back.hex().c_str()));
+  send(format(
+      "{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
+      "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
+      "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
+      "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
+      "\"learners\":%zu,\"seconds\":%.6f%s},\"read_back_digest\":\"%s\"}",
+      state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes, s.peer_bytes,
+      s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes, most_learners(),
+      seconds_since_start(), iteration_stats().c_str(), g_secrets->read_back.hex().c_str()));
   // No destructors of the program run after the verdict.
   raw_call(SYS_exit_group, 0);
   __builtin_unreachable();

@@ -95,7 +95,8 @@ void spoil_element(char* at, const SpoilLayout& layout) {
 }
 
 // Is the word or pair of words that the element lies in no number? `offset` is that of the element.
-bool is_control(const char* data, std::size_t offset, std::size_t bytes, const SpoilLayout& layout) {
+bool is_control(const char* data, std::size_t offset, std::size_t bytes,
+                const SpoilLayout& layout) {
   const std::size_t pair = offset / 8 * 8;
   if (pair + 8 <= bytes) {
     uint64_t value;

@@ -8,8 +8,8 @@
 
 #include "clock.h"
 #include "fiber.h"
-#include "process_state.h"
 #include "memory.h"
+#include "process_state.h"
 #include "race.h"
 #include "scheduler.h"
 
