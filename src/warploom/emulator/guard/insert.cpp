@@ -50,6 +50,7 @@ class Inserter {
   // The operand's address while `pushed` bytes more lie on the stack.
   static std::string address(const Operand& operand, int64_t pushed) {
     std::string text(operand.symbol);
+    if (!operand.relocation.empty()) text += "@" + std::string(operand.relocation);
     const int64_t number = operand.displacement + (operand.base == kRsp ? pushed : 0);
     if (number || text.empty()) {
       text += (number >= 0 && !text.empty() ? "+" : "") + std::to_string(number);
