@@ -1,5 +1,6 @@
 // malloc and its family. The runtime, the loader and what they call get memory of the C library's
 // own allocator; the program, and the libraries on its behalf, that of the running process.
+#include <dlfcn.h>
 #include <malloc.h>
 
 #include <cerrno>
@@ -41,9 +42,17 @@ void report_bad_free(void* block, Given given) {
   }
 }
 
-void give_back(void* block) {
+// The C library is one for all processes: what it allocated for one it may free for another.
+bool is_c_library(const void* caller) {
+  Dl_info ours, its;
+  return dladdr(caller, &ours) && dladdr(reinterpret_cast<void*>(&__libc_malloc), &its) &&
+         ours.dli_fbase == its.dli_fbase;
+}
+
+void give_back(void* block, const void* caller) {
   const int owner = heap_owner(block);
-  if (g_current && g_current->process && g_current->process->rank != owner) {
+  if (g_current && g_current->process && g_current->process->rank != owner &&
+      !is_c_library(caller)) {
     report_foreign(block, 1, true, "free");
     return;
   }
@@ -51,7 +60,7 @@ void give_back(void* block) {
   if (given != Given::Back) report_bad_free(block, given);
 }
 
-void* grow(int process, void* block, std::size_t bytes) {
+void* grow(int process, void* block, std::size_t bytes, const void* caller) {
   const std::size_t had = heap_bytes(block);
   if (had == 0) {
     report_bad_free(block, Given::NoBlock);
@@ -61,7 +70,7 @@ void* grow(int process, void* block, std::size_t bytes) {
   void* made = allocate(process, bytes, kLeastAlignment);
   if (!made) return nullptr;
   std::memcpy(made, block, std::min(had, bytes));
-  give_back(block);
+  give_back(block, caller);
   return made;
 }
 
@@ -93,7 +102,7 @@ void* malloc(std::size_t bytes) {
 }
 
 void free(void* block) {
-  if (in_heaps(block)) return give_back(block);
+  if (in_heaps(block)) return give_back(block, CALLER);
   __libc_free(block);
 }
 
@@ -113,8 +122,8 @@ void* realloc(void* block, std::size_t bytes) {
   if (!block) {
     return process < 0 ? __libc_malloc(bytes) : allocate(process, bytes, kLeastAlignment);
   }
-  if (bytes) return grow(process, block, bytes);
-  give_back(block);
+  if (bytes) return grow(process, block, bytes, CALLER);
+  give_back(block, CALLER);
   return nullptr;
 }
 
