@@ -41,7 +41,7 @@ _SUPPORT = re.compile(
     r"|_ZNSt9exceptionD[012]Ev|_ZNKSt9exception4whatEv|_ZNSt9bad_allocD[012]Ev"
     r"|_ZNSt(6chrono)?\w*3_V2\w*3nowEv|_ZNSt6chrono\w*3nowEv"  # clocks
     r"|_ZSt1[58]_Rb_tree_(in|de)crementP\w+"
-    r"|__popcount[sdt]i2"
+    r"|__popcount[sdt]i2|_ZSt7nothrow"
 )
 HARMLESS = frozenset(
     [*(f"{name}{suffix}" for name in _MATH.split() for suffix in ("", "f", "l")), *_PLAIN.split()]

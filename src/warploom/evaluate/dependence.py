@@ -207,11 +207,40 @@ def _elements(
         marks = spoiler.changed(base, wanted, spoiler.reference.facts)
         changed = spoiler.changed(own, run, facts)
         others = {key: mask for key, mask in marks.items() if key.rank != source}
-        found += _against(spec, others, changed, source)
+        blamed = list(_against(spec, others, changed, source))
+        if source is None and blamed:
+            blamed = [
+                finding
+                for rank in _ranks(marks)
+                if any(finding.rank == rank for finding in blamed)
+                for finding in _by_others(spoiler, spec, layout, own, rank)
+            ]
+        found += blamed
         if source is None and not found:
             same = spoiler.untouched(base, wanted, spoiler.reference.facts)
             found += _beyond(spec, same, changed)
     return found
+
+
+def _by_others(
+    spoiler: Spoiler, spec: RunSpec, layout: str, own: _Samples, rank: int
+) -> Iterator[Finding]:
+    """Alter what all others send, and look at one rank that seems not to use it.
+
+    NCCL's reductions alter a rank's own part as well, which kernels take as it is: of a least or
+    greatest value, other elements change then.
+    """
+    others = ",".join(str(r) for r in range(spoiler.reference.workload.ranks) if r != rank)
+    [wanted] = spoiler.run_reference([spec], [f"{layout}+:{others}"])
+    [run] = spoiler.run(spoiler.candidate, [spec], [f"{layout}+:{others}"])
+    if wanted.state != "finished":
+        return
+    if run.state != "finished":
+        yield _no_end(spec, run)
+        return
+    marks = spoiler.changed(spoiler.reference.samples[spec.seed], wanted, spoiler.reference.facts)
+    changed = spoiler.changed(own, run, spoiler.candidate.facts)
+    yield from _against(spec, {k: mask for k, mask in marks.items() if k.rank == rank}, changed)
 
 
 def _no_end(spec: RunSpec, run: EmulatorRun) -> Finding:
