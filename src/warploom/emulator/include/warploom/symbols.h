@@ -16,8 +16,8 @@ struct DeviceVariable {
   }
 };
 
-// Names a variable of the device to the guard. It is written nowhere, but it might be, as far as the
-// compiler knows, so that it has a place of its own.
+// Names a variable of the device to the guard. It is written nowhere, but it might be, as far as
+// the compiler knows, so that it has a place of its own.
 #define WARPLOOM_MARK(mark, variable) \
   __attribute__((used)) static const volatile void* mark = __builtin_addressof(variable)
 
