@@ -54,9 +54,8 @@ _CONCERNS = {
         "windows",
     ),
     "order": (
-        "agent", "atomics", "clock", "closure", "equal", "frame_links", "fresh", "guard", "history", "hooks",
-        "host_copies",
-        "memory", "operations", "order", "race", "stale", "tsan",
+        "agent", "atomics", "clock", "closure", "equal", "frame_links", "fresh", "guard", "history",
+        "hooks", "host_copies", "memory", "operations", "order", "race", "stale", "tsan",
     ),
     "report": (
         "crash", "deadlock", "meter", "report", "stream_time", "timeline", "timing", "trace",
