@@ -13,7 +13,7 @@ WARPLOOM_UNCHECKED _WT read_modify_write(_WT* address, Scope scope, Change chang
   atomic_access(address, sizeof(_WT), true, true, Order::Relaxed, scope, uses_old);
   const _WT before = *address;
   const _WT after = change(before);
-  if (std::memcmp(&before, &after, sizeof(_WT)) != 0) {
+  if (!warploom::same_bits(before, after)) {
     *address = after;
     atomic_changed();
   }

@@ -16,6 +16,28 @@
 
 namespace warploom {
 
+// Are the bytes of two values the same? Without a call: nothing may come between the read and the
+// write of an atomic, and calls of the C library can hand over to another thread.
+template <class _WT>
+WARPLOOM_INLINED inline bool same_bits(const _WT& one, const _WT& other) {
+  const auto same = [&]<class _WU>(_WU) WARPLOOM_INLINED {
+    return __builtin_bit_cast(_WU, one) == __builtin_bit_cast(_WU, other);
+  };
+  if constexpr (sizeof(_WT) == 1) {
+    return same(static_cast<unsigned char>(0));
+  } else if constexpr (sizeof(_WT) == 2) {
+    return same(static_cast<unsigned short>(0));
+  } else if constexpr (sizeof(_WT) == 4) {
+    return same(0u);
+  } else if constexpr (sizeof(_WT) == 8) {
+    return same(0ull);
+  } else if constexpr (sizeof(_WT) == 16) {
+    return same(static_cast<unsigned __int128>(0));
+  } else {
+    return std::memcmp(&one, &other, sizeof(_WT)) == 0;
+  }
+}
+
 struct LaunchConfig {
   dim3 grid, block;
   std::size_t shared_bytes;

@@ -32,7 +32,7 @@ template <class _WT, class Change>
 WARPLOOM_UNCHECKED _WT change(_WT* _Wp, int _Wo, int _Ws, Change&& next) {
   atomic_access(_Wp, sizeof(_WT), true, true, order(_Wo), scope(_Ws));
   const _WT old = *_Wp, value = next(old);
-  if (std::memcmp(&old, &value, sizeof(_WT)) != 0) {
+  if (!warploom::same_bits(old, value)) {
     *_Wp = value;
     atomic_changed();
   }
@@ -96,7 +96,7 @@ WARPLOOM_UNCHECKED bool __nv_atomic_compare_exchange_n(_WT* _Wp, _WT* expected,
   const _WT wanted = *expected;
   bool same = false;
   const _WT old = warploom::nv::change(_Wp, success, scope, [&](_WT now) WARPLOOM_UNCHECKED -> _WT {
-    same = std::memcmp(&now, &wanted, sizeof(_WT)) == 0;
+    same = warploom::same_bits(now, wanted);
     return same ? desired : now;
   });
   if (!same) *expected = old;

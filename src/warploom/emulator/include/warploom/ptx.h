@@ -97,7 +97,7 @@ WARPLOOM_UNCHECKED _WT change(void* _Wp, Order order, Scope scope, Change change
   _WT before;
   std::memcpy(&before, _Wp, sizeof before);
   const _WT after = change(before);
-  if (std::memcmp(&before, &after, sizeof before) != 0) {
+  if (!warploom::same_bits(before, after)) {
     std::memcpy(_Wp, &after, sizeof after);
     atomic_changed();
   }
