@@ -37,7 +37,7 @@ SPOILED = """
 #include <cstring>
 __attribute__((noinline)) void spoil(volatile int bytes) {
   char small[16];
-  memset(small, 0x5a, static_cast<size_t>(bytes));
+  memset(small, 0x5a, static_cast<size_t>(bytes));  // HERE
   asm volatile("" ::"r"(small) : "memory");
 }
 int main() {
@@ -48,7 +48,7 @@ int main() {
 """
 
 
-@pytest.mark.parametrize("text", [IN_A_LIBRARY, IN_OUR_RUNTIME, SPOILED])
+@pytest.mark.parametrize("text", [IN_A_LIBRARY, IN_OUR_RUNTIME])
 def test_a_crash_names_the_innermost_line_of_the_program(tmp_path: Path, text: str) -> None:
     program = tmp_path / "crashes.cu"
     program.write_text(text)
@@ -58,3 +58,13 @@ def test_a_crash_names_the_innermost_line_of_the_program(tmp_path: Path, text: s
     assert crash.message.startswith("segmentation fault")
     marked = [n for n, line in enumerate(text.split("\n"), 1) if line.endswith("// HERE")]
     assert not marked or crash.line == marked[0]
+
+
+def test_a_store_over_a_return_address_is_found_before_it_is_made(tmp_path: Path) -> None:
+    program = tmp_path / "spoils.cu"
+    program.write_text(SPOILED)
+    report = check(program, ranks=1, effort=Effort.QUICK)
+    assert report.verdict is Verdict.DEFECT
+    (crash,) = (f.finding for f in report.findings if f.finding.kind == "crash")
+    assert crash.message.startswith("a store overwrites where a function of the program returns")
+    assert SPOILED.split("\n")[(crash.line or 0) - 1].endswith("// HERE")

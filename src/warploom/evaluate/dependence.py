@@ -27,7 +27,7 @@ from warploom.evaluate.survey import Survey
 from warploom.evaluate.transform_rule import Traffic
 
 KIND = "communication_unused"
-_ENOUGH = 0.9  # of the elements that should be the same, or change
+_ENOUGH = 0.75  # of the elements that should be the same, or change
 _MOST_EXTRA = 0.1  # of the elements that should not change
 # Of a rank's elements: where fewer stay as they were, it is by chance, as alterations add up to
 # nothing in a sum. Another order of the sum then shows other such elements.

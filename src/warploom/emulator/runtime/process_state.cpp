@@ -14,6 +14,7 @@
 #include <exception>
 #include <utility>
 
+#include "process_heap.h"
 #include "report.h"
 #include "stream.h"
 #include "world_setup.h"
@@ -211,7 +212,8 @@ char* setlocale(int category, const char* name) noexcept {
     use_locale_of(asking_thread());
   }
   state.locale_name = category == LC_ALL ? names_of(state.locale) : state.locale->__names[category];
-  return state.locale_name.data();
+  const std::size_t bytes = state.locale_name.size() + 1;  // the program reads a copy of its own
+  return static_cast<char*>(std::memcpy(program_memory(bytes), state.locale_name.c_str(), bytes));
 }
 
 // exported
