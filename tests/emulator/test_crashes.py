@@ -64,7 +64,7 @@ def test_a_store_over_a_return_address_is_found_before_it_is_made(tmp_path: Path
     program = tmp_path / "spoils.cu"
     program.write_text(SPOILED)
     report = check(program, ranks=1, effort=Effort.QUICK)
-    assert report.verdict is Verdict.DEFECT
+    assert report.verdict is Verdict.FAILED
     (crash,) = (f.finding for f in report.findings if f.finding.kind == "crash")
     assert crash.message.startswith("a store overwrites where a function of the program returns")
     assert SPOILED.split("\n")[(crash.line or 0) - 1].endswith("// HERE")

@@ -98,8 +98,6 @@ std::string zone_of(char** environment) {
 
 void put_away(Process& process) {
   process.state.environment = environ;
-  process.state.terminate = std::get_terminate();
-  process.state.allocation = std::get_new_handler();
 }
 
 void use_folder_of(const ProcessState& state) {
@@ -113,8 +111,6 @@ void bring_back(Process& process) {
   const bool other_zone = zone_of(environ) != zone_of(state.environment);
   environ = state.environment;
   if (other_zone) tzset();
-  std::set_terminate(state.terminate);
-  std::set_new_handler(state.allocation);
   use_folder_of(state);
   if (g_first_mask >= 0) {
     static const auto real = library_function<mode_t (*)(mode_t)>("umask");
@@ -127,9 +123,7 @@ void bring_back(Process& process) {
 void enter_process(HostThread& thread) {
   Process& process = *thread.process;
   if (g_entered != &process) {
-    static const std::terminate_handler usual = std::get_terminate();
     if (g_entered) put_away(const_cast<Process&>(*g_entered));
-    if (!process.state.terminate) process.state.terminate = usual;
     bring_back(process);
     g_entered = &process;
   }

@@ -22,8 +22,6 @@ struct ProcessState {
   std::string locale_name;                     // what setlocale returned last
   int folder = -1;                             // the current one; -1: where the job was started
   int file_mask = -1;                          // of umask; -1: as the job was started with
-  std::terminate_handler terminate = nullptr;  // set once the process has had its first turn
-  std::new_handler allocation = nullptr;
 };
 
 // Of a host thread.
