@@ -8,7 +8,6 @@ from typing import TypedDict, cast
 
 from warploom.core.errors import ToolFailedError
 from warploom.core.ids import digest
-from warploom.core.process import run_process
 from warploom.emulator.device_calls import allowed_symbols
 from warploom.emulator.runtime_build import (
     COMPILE_LIMITS,
@@ -17,6 +16,7 @@ from warploom.emulator.runtime_build import (
 )
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import Compiler, compiler_environment
+from warploom.toolchain.sandbox import run_sandboxed
 
 GUARD_DIR = Path(__file__).with_name("guard")
 """The sources of the guard."""
@@ -107,13 +107,14 @@ def guard_unit(
         arguments += ["--device", device, "--out-device", out[1]]
         arguments += ["--allowed", guard.with_name("allowed.txt")]
     arguments += ["--shims", shims, "--unit", unit, "--report", report]
-    result = run_process(
+    result = run_sandboxed(  # it reads what a stranger wrote
         [guard, *arguments],
         limits=COMPILE_LIMITS,
-        environment=compiler_environment(),
+        readable=[guard.parent],
         folder=host.parent,
+        environment=compiler_environment(),
         cancel=cancel,
-    )
+    ).process
     if result.exit_code not in (0, 1) or not report.exists():
         raise ToolFailedError(f"the emulator's guard must read what the compiler writes, but:\n"
                               f"{result.log[-4000:]}")  # fmt: skip
