@@ -96,9 +96,7 @@ std::string zone_of(char** environment) {
   return "";
 }
 
-void put_away(Process& process) {
-  process.state.environment = environ;
-}
+void put_away(Process& process) { process.state.environment = environ; }
 
 void use_folder_of(const ProcessState& state) {
   if (g_first_folder >= 0 && fchdir(state.folder >= 0 ? state.folder : g_first_folder) != 0) {

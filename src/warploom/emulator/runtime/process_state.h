@@ -18,10 +18,10 @@ struct Process;
 // Of a process.
 struct ProcessState {
   char** environment = nullptr;
-  locale_t locale = nullptr;                   // as set by setlocale; null: the C library's own
-  std::string locale_name;                     // what setlocale returned last
-  int folder = -1;                             // the current one; -1: where the job was started
-  int file_mask = -1;                          // of umask; -1: as the job was started with
+  locale_t locale = nullptr;  // as set by setlocale; null: the C library's own
+  std::string locale_name;    // what setlocale returned last
+  int folder = -1;            // the current one; -1: where the job was started
+  int file_mask = -1;         // of umask; -1: as the job was started with
 };
 
 // Of a host thread.
