@@ -26,10 +26,16 @@ _LARGE = 4 << 20  # bytes from which on a file is recognized, not read
 
 
 def key_file(root: Path) -> Path:
-    """Return where the key is: in the user's state folder, or else in the cache `root`."""
+    """Return where the key is: in the user's state folder, or else in the cache `root`.
+
+    A cache that `$WARPLOOM_CACHE` names has its key with it: whoever shares it shares the key,
+    whatever their home. No confined program sees either.
+    """
     base = os.environ.get("XDG_STATE_HOME")
     state = (Path(base) if base else Path.home() / ".local" / "state") / "warploom"
-    for folder in (state, root / ".private"):
+    private = root / ".private"
+    places = (private, state) if os.environ.get("WARPLOOM_CACHE") else (state, private)
+    for folder in places:
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if os.access(folder, os.W_OK) or (folder / "cache.key").exists():
