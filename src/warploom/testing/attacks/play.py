@@ -152,7 +152,7 @@ class _Stage:
     def _check(self) -> Answer:
         work = self.folder / "work"
         work.mkdir()
-        shutil.copy(PROGRAMS / "check" / "harness.h", work)
+        shutil.copy(PROGRAMS.parents[1] / "corpus" / "programs" / "harness.h", work)
         program = work / f"{self.attack.name}.cu"
         program.write_text(self.text)
         words = ["check", str(program), "--ranks", str(self.attack.ranks or 4), "--json"]
