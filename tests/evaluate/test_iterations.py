@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.evaluate.spoiled_program import COPY, HOST, KERNEL, TEXT, written
+from spoiled_program import COPY, HOST, KERNEL, TEXT, written
 
 from warploom.emulator import find_topology
 from warploom.evaluate.cascade import evaluate

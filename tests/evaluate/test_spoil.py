@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.evaluate.spoiled_program import COPY, HOST, KERNEL, REDUCED, TEXT, written
+from spoiled_program import COPY, HOST, KERNEL, REDUCED, TEXT, written
 
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation

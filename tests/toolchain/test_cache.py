@@ -161,7 +161,8 @@ def test_a_copy_of_the_cache_is_good(tmp_path: Path):
     assert cached_folder("kind", "key", write, tmp_path / "copy")[1]
 
 
-def test_the_key_is_the_users_own(tmp_path: Path):
+def test_the_key_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("WARPLOOM_CACHE", raising=False)
     cached_folder("kind", "key", write, tmp_path / "root")
     key = seal.key_file(tmp_path / "root")
     assert key == tmp_path / "state" / "warploom" / "cache.key"

@@ -24,6 +24,7 @@ from warploom.toolchain.mpi import Mpi, find_mpi
 from warploom.toolchain.nccl import NcclHeaders, get_nccl, nccl_library, version_key
 from warploom.toolchain.nvcc import find_sanitizer
 from warploom.toolchain.sandbox import Extras, run_sandboxed
+from warploom.toolchain.seccomp import Profile
 
 _SHIM = tuple(Path(__file__).with_name(name) for name in ("readbacks.cpp", "processes.cpp"))
 _PASSED = ("NCCL_", "CUDA_", "OMPI_", "OPAL_", "PMIX_", "PRTE_", "UCX_", "NVIDIA_", "HYDRA_")
@@ -269,6 +270,7 @@ def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -
             beside=options.folder,
             readable=[path for path in readable if path != Path("/usr")],
             environment=launch_environment(setup, folder, options.timing),
+            profile=Profile.GPU,
             extras=Extras((folder,), gpu_devices(), shared_mb=1024 * setup.ranks),
         )
         readbacks, intervals = read_log(folder, build)

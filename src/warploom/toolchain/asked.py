@@ -156,7 +156,7 @@ def wrapped(sandbox: Sandbox, ask: Ask, given: Given) -> list[str]:
     the command line.
     """
     extras = ask.extras
-    gpus = bool(extras.devices)
+    gpus = ask.profile is Profile.GPU
     # bubblewrap's own file system and network are enough for what uses GPUs.
     listed = ask.profile is not Profile.GPU and is_known_machine()
     writable = ask.writable if ask.folder is None else (*ask.writable, ask.folder)

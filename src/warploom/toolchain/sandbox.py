@@ -177,7 +177,7 @@ def run_sandboxed(
     chosen = sandbox or find_sandbox()
     ask = Ask(
         command, limits, readable, (*writable, *extras.writable), folder, cwd, beside,
-        environment or {}, bound or {}, Profile.GPU if extras.devices else profile, extras, data_mb,
+        environment or {}, bound or {}, profile, extras, data_mb,
     )  # fmt: skip
     run = functools.partial(
         run_process, limits=limits, channels=channels, file_mb=file_mb, cancel=cancel

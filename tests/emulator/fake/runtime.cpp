@@ -76,6 +76,8 @@ int cudaMalloc(void** p, size_t n) { return (*p = malloc(n)) == nullptr; }
 int ncclCommCount(void*, int* n) { return *n = 1, 0; }
 int MPI_Init(int*, char***) { return 0; }
 
+// What the guard puts into programs keeps all registers, as an empty function does where it is
+// compiled with optimization.
 // The macros bring their own semicolons, which clang-format cannot know.
 // clang-format off
 #define HOOK(name) void name() {}
@@ -86,6 +88,9 @@ HOOK(__tsan_vptr_update)
 HOOK(__tsan_vptr_read)
 HOOK(__tsan_read_range)
 HOOK(__tsan_write_range)
+HOOK(warploom_guard_read_range)
+HOOK(warploom_guard_write_range)
+HOOK(warploom_guard_stack)
 #define SIZED(n)                          \
   HOOK(__tsan_read##n)                    \
   HOOK(__tsan_write##n)                   \
@@ -96,7 +101,10 @@ HOOK(__tsan_write_range)
   HOOK(__tsan_unaligned_volatile_read##n) \
   HOOK(__tsan_unaligned_volatile_write##n) \
   HOOK(__tsan_read_write##n)              \
-  HOOK(__tsan_unaligned_read_write##n)
+  HOOK(__tsan_unaligned_read_write##n)    \
+  HOOK(warploom_guard_read##n)            \
+  HOOK(warploom_guard_write##n)           \
+  HOOK(warploom_guard_read_write##n)
 SIZED(1) SIZED(2) SIZED(4) SIZED(8) SIZED(16)
 // clang-format on
 }
