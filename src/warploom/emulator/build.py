@@ -92,13 +92,14 @@ class _Pass:
 class _Builder:
     """One build: the overlay of a program, and how to compile it."""
 
-    def __init__(self, spec: BuildSpec) -> None:
+    def __init__(self, spec: BuildSpec, *, strict: bool) -> None:
         self.spec = spec
         self.compiler = find_compiler()
+        self.runtime = build_runtime(self.compiler, strict=strict)
         self.flags = program_flags(spec, self.compiler)
         self.overlay: Overlay = rewrite(spec)
-        runtime = dynamic_symbols(build_runtime(self.compiler)).exports
-        self.linker = Linker(self.compiler, spec.program, self.overlay, runtime)
+        offered = dynamic_symbols(self.runtime).exports
+        self.linker = Linker(self.compiler, spec.program, self.overlay, offered)
         self.shims = folder_digest(SHIM_DIR)
         sources = (spec.program, *spec.sources)
         self.units = tuple(
@@ -254,12 +255,11 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
         ToolFailedError: our own sources do not compile.
     """
     started = time.monotonic()
-    builder = _Builder(spec)
-    runtime = build_runtime(builder.compiler, strict=strict)
+    builder = _Builder(spec, strict=strict)
     folder, cached = cached_folder("programs", builder.key, builder.make)
     return EmulatorBuild(
         library=folder / "program.so",
-        runtime=runtime,
+        runtime=builder.runtime,
         spec=spec,
         key=builder.key,
         files=builder.overlay.files,
