@@ -1,5 +1,6 @@
 """Device and host code that read the same are compiled once, and only those."""
 
+import secrets
 import sys
 from pathlib import Path
 
@@ -8,7 +9,10 @@ import pytest
 from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
 from warploom.emulator import RunOptions, build, run
+from warploom.emulator.prefix import precompiled_prefix
 from warploom.emulator.runtime_build import run_compiler
+from warploom.emulator.unit_flags import PASS_FLAGS
+from warploom.toolchain.compilers import find_compiler
 
 PROGRAM = r"""
 #include <cstdio>
@@ -42,7 +46,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def _build(folder: Path, more: str):
-    (folder / "program.cu").write_text(PROGRAM.format(more=more))
+    # No cache has it.
+    (folder / "program.cu").write_text(PROGRAM.format(more=more) + f"// {secrets.token_hex(8)}\n")
     return build(BuildSpec(folder / "program.cu"))
 
 
@@ -83,3 +88,13 @@ def test_a_precompiled_header_of_the_program_is_not_taken(tmp_path: Path):
     (tmp_path / "own.gch").write_bytes(b"gpch")
     with pytest.raises(SourceError):
         _build(tmp_path, '#pragma GCC pch_preprocess "own.gch"')
+
+
+def test_headers_are_precompiled_when_they_come_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("WARPLOOM_CACHE", str(tmp_path))
+    flags = ("-x", "c++", "-std=c++20", "-D__CUDACC__", "-D__NVCC__", *PASS_FLAGS)
+    found = [precompiled_prefix(find_compiler(), flags, ["cstdio"], "shims") for _ in range(3)]
+    assert [header.with_suffix(".h.gch").exists() for header in found] == [False, True, True]
+    assert len({header.read_text() for header in found}) == 1

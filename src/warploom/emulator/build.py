@@ -102,6 +102,7 @@ class _Builder:
         self.flags = program_flags(spec, self.compiler)
         self.overlay: Overlay = rewrite(spec)
         offered = dynamic_symbols(self.runtime).exports
+        self.prefixes: dict[str, Path] = {}  # the header that each unit includes first
         self.linker = Linker(self.compiler, spec.program, self.overlay, offered)
         self.shims = folder_digest(SHIM_DIR)
         sources = (spec.program, *spec.sources)
@@ -155,6 +156,11 @@ class _Builder:
 
     def _guarded(self, work: Path) -> list[GuardedUnit]:
         """Return the assembly of all units, judged and with its passes joined."""
+        for unit in self.units:
+            if unit.wants_prefix and unit.overlay not in self.prefixes:
+                self.prefixes[unit.overlay] = precompiled_prefix(
+                    self.compiler, unit.passes[0], self.overlay.headers, self.shims
+                )
         self._compile_all(work)
         guard = build_guard(self.compiler)
 
@@ -261,7 +267,7 @@ class _Builder:
         prefix: list[str | Path] = []
         readable: list[Path] = []
         if one.unit.wants_prefix:
-            header = precompiled_prefix(self.compiler, one.flags, self.overlay.headers, self.shims)
+            header = self.prefixes[one.unit.overlay]
             # Preprocessed text names the precompiled header.
             prefix = [] if preprocessed else ["-include", header]
             readable = [header.parent]
