@@ -5,7 +5,6 @@ from pathlib import Path
 from warploom.core.records import BuildSpec
 from warploom.emulator import RunOptions, build, find_topology, run
 
-
 PROGRAM = """
 #include <cuda_runtime.h>
 #include <cstdio>
