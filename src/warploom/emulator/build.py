@@ -95,7 +95,7 @@ class _Pass:
 class _Builder:
     """One build: the overlay of a program, and how to compile it."""
 
-    def __init__(self, spec: BuildSpec, *, strict: bool) -> None:
+    def __init__(self, spec: BuildSpec, *, strict: bool = False) -> None:
         self.spec = spec
         self.compiler = find_compiler()
         self.runtime = build_runtime(self.compiler, strict=strict)
@@ -212,7 +212,10 @@ class _Builder:
         if len({text.read_bytes() for text in texts}) > 1:
             return []
         first, *others = passes
-        if not self._run_compiler(first, work, cancel, preprocessed=True).ok:
+        result = self._run_compiler(first, work, cancel, preprocessed=True)
+        if result.stopped:  # it would be stopped again
+            self._check(result, work)
+        if not result.ok:
             return []
         for other in others:
             shutil.copyfile(work / first.target, work / other.target)
