@@ -83,6 +83,11 @@ def test_errors_are_those_of_the_program_as_written(tmp_path: Path, calls: list[
     assert caught.value.line == 4 and "in expansion of macro" in str(caught.value)
 
 
+def test_an_error_of_one_pass_is_an_error(tmp_path: Path):
+    with pytest.raises(SourceError, match="not for devices"):
+        _build(tmp_path, "#ifdef __CUDA_ARCH__\n#error not for devices\n#endif")
+
+
 def test_a_precompiled_header_of_the_program_is_not_taken(tmp_path: Path):
     """What preprocessed text says of one is for the compiler itself."""
     (tmp_path / "own.gch").write_bytes(b"gpch")

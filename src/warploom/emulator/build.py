@@ -187,30 +187,32 @@ class _Builder:
         todo = [one for passes in units for one in passes]
         if self.compiler.family == "gcc":  # our headers for clang differ by pass
             both = [passes for passes in units if len(passes) > 1]
-            in_parallel(
-                lambda one, cancel: self._run_compiler(one, work, cancel, preprocess=True),
-                [one for passes in both for one in passes],
-            )
             once = in_parallel(
-                lambda passes, cancel: self._compile_once(passes, work, cancel), both
+                lambda passes, cancel: self._compile_once(passes, work, cancel),
+                [passes for passes in both if self._same_text(passes, work)],
             )
             done = {one.target for passes in once for one in passes}
             todo = [one for one in todo if one.target not in done]
         in_parallel(lambda one, cancel: self._compile(one, work, cancel), todo)
 
+    def _same_text(self, passes: list[_Pass], work: Path) -> bool:
+        """Preprocess a unit in each of its passes; return whether they read the same."""
+        results = in_parallel(
+            lambda one, cancel: self._run_compiler(one, work, cancel, preprocess=True), passes
+        )
+        return (
+            all(result.ok for result in results)
+            and len({(work / one.preprocessed).read_bytes() for one in passes}) == 1
+        )
+
     def _compile_once(
         self, passes: list[_Pass], work: Path, cancel: threading.Event
     ) -> list[_Pass]:
-        """Compile passes that read the same text once; return them, or none if they do not.
+        """Compile passes that read the same text once; return them, or none if that fails.
 
         It is the text that was compared which is compiled: there is nothing left in it that could
-        depend on a macro. Where that fails, the passes are compiled for their messages.
+        depend on a macro. Where it fails, the passes are compiled for their messages.
         """
-        texts = [work / one.preprocessed for one in passes]
-        if not all(text.exists() for text in texts):
-            return []
-        if len({text.read_bytes() for text in texts}) > 1:
-            return []
         first, *others = passes
         result = self._run_compiler(first, work, cancel, preprocessed=True)
         if result.stopped:  # it would be stopped again
