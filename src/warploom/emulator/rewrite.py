@@ -22,7 +22,7 @@ from warploom.emulator.device_variables import (
 )
 from warploom.emulator.kernel_pointers import kernel_names, pointer_edits
 from warploom.emulator.launches import find_launches, launch_edits
-from warploom.emulator.metering import metering_edits
+from warploom.emulator.metering import MARKS, device_marks, metering_edits
 from warploom.emulator.names import name_edits
 from warploom.emulator.shared_memory import SharedDeclaration, read_shared, shared_variable
 from warploom.emulator.tokens import Directive, Kind, TokenStream, tokenize
@@ -97,6 +97,7 @@ class _Rewriter:
     headers: dict[str, None] = field(default_factory=dict[str, None])
     # Shared variables that were declared outside of functions, in any file read so far.
     outer_shared: dict[str, bool] = field(default_factory=dict[str, bool])
+    marks: frozenset[str] = MARKS  # words of device functions: macros of any file read so far
     kernels: set[bytes] = field(default_factory=set[bytes])  # named in any file read so far
     shared_by_files: frozenset[bytes] | None = None  # device variables with `extern` somewhere
 
@@ -211,7 +212,8 @@ class _Rewriter:
         if tree is not None and self.outer_shared:
             edits += self._outer_variables(stream, tree, shared)
         if tree is not None and self.spec.timed:
-            edits += _outside(metering_edits(tree), edits)
+            self.marks = device_marks(tree, self.marks)
+            edits += _outside(metering_edits(tree, self.marks), edits)
         return edits
 
     def _outer_variables(

@@ -284,6 +284,10 @@ void device_assert(const char* expression, const char* file, int line);
 long long device_clock();
 // The arithmetic of a piece of device code; the rewriter puts this there in timed builds.
 void count_operations(unsigned operations);
+// The same where a constant expression may stand, which does not run.
+WARPLOOM_INLINED constexpr void count_at_run_time(unsigned operations) {
+  if (!__builtin_is_constant_evaluated()) count_operations(operations);
+}
 unsigned long long global_timer();
 bool on_device();
 
