@@ -98,7 +98,7 @@ def _without_macros(tree: SourceFile, names: frozenset[str]) -> SourceFile:
     used = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in sorted(names)).encode())
     if not names or not used.search(tree.text):
         return tree
-    lines = tree.text.split(b"\n")
+    lines = tree.parsed.split(b"\n")
     blank = [
         line if line.lstrip().startswith(b"#") else used.sub(lambda m: b" " * len(m[0]), line)
         for line in lines

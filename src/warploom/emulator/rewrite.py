@@ -25,6 +25,7 @@ from warploom.emulator.launches import find_launches, launch_edits
 from warploom.emulator.metering import MARKS, device_marks, metering_edits
 from warploom.emulator.names import name_edits
 from warploom.emulator.shared_memory import SharedDeclaration, read_shared, shared_variable
+from warploom.emulator.shifts import shift_edits
 from warploom.emulator.tokens import Directive, Kind, TokenStream, tokenize
 from warploom.emulator.unsupported import asm_edits, refusal
 from warploom.source.edits import TextEdit, apply_edits
@@ -190,8 +191,11 @@ class _Rewriter:
         ]
         variables = find_variables(stream)
         tree = None
-        if launches or shared or variables or self.outer_shared or self.spec.timed:
+        shifts = b"<<" in stream.text or b">>" in stream.text
+        if launches or shared or variables or self.outer_shared or self.spec.timed or shifts:
             tree = _parse(stream.text, file, self.spec.defines)
+            if tree is not None:
+                self.marks = device_marks(tree, self.marks)
         self.kernels |= kernel_names(stream)
         edits = asm_edits(stream, tag)
         edits += pointer_edits(stream, self.kernels)
@@ -211,8 +215,9 @@ class _Rewriter:
                 self.outer_shared.update(dict.fromkeys(declaration.names, declaration.dynamic))
         if tree is not None and self.outer_shared:
             edits += self._outer_variables(stream, tree, shared)
+        if tree is not None and shifts:
+            edits += _outside(shift_edits(tree, self.marks), edits)
         if tree is not None and self.spec.timed:
-            self.marks = device_marks(tree, self.marks)
             edits += _outside(metering_edits(tree, self.marks), edits)
         return edits
 

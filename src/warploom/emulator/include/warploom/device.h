@@ -281,6 +281,36 @@ void device_assert(const char* expression, const char* file, int line);
 [[noreturn]] void device_trap();
 // A call that is declared but not emulated: ends the run as unsupported.
 [[noreturn]] void unsupported(const char* name, const char* why);
+// A GPU shifts by 32 or 64 at most: `x << n` in device code is written `x << by << n` (shifts.py).
+struct By {};
+inline constexpr By by;
+template <class _WT>
+struct Shifted {
+  _WT value;
+};
+template <class _WT>
+concept Shiftable = std::is_integral_v<_WT> || (std::is_enum_v<_WT> && requires(_WT _Wv) { +_Wv; });
+template <Shiftable _WT>
+WARPLOOM_INLINED constexpr auto operator<<(_WT value, By) {
+  return Shifted<decltype(+value)>{value};
+}
+template <Shiftable _WT>
+WARPLOOM_INLINED constexpr auto operator>>(_WT value, By) {
+  return Shifted<decltype(+value)>{value};
+}
+template <class _WT, Shiftable _WN>
+WARPLOOM_INLINED constexpr _WT operator<<(Shifted<_WT> left, _WN count) {
+  const auto most = static_cast<unsigned>(sizeof(_WT) * 8);
+  const auto places = static_cast<unsigned>(+count);
+  return places < most ? static_cast<_WT>(left.value << places) : static_cast<_WT>(0);
+}
+template <class _WT, Shiftable _WN>
+WARPLOOM_INLINED constexpr _WT operator>>(Shifted<_WT> left, _WN count) {
+  const auto most = static_cast<unsigned>(sizeof(_WT) * 8);
+  const auto places = static_cast<unsigned>(+count);
+  return static_cast<_WT>(left.value >> (places < most ? places : most - 1)) &
+         static_cast<_WT>(places < most || left.value < 0 ? ~_WT{0} : _WT{0});
+}
 long long device_clock();
 // The arithmetic of a piece of device code; the rewriter puts this there in timed builds.
 void count_operations(unsigned operations);
