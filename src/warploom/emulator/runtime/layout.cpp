@@ -19,7 +19,7 @@ Places g_places;
 namespace {
 
 constexpr std::size_t kGiga = std::size_t{1} << 30, kTera = std::size_t{1} << 40;
-constexpr std::size_t kLargePage = 2 << 20;      // cudaMalloc begins at multiples
+constexpr std::size_t kLargePage = 2 << 20;  // cudaMalloc begins at multiples
 constexpr int kTries = 64, kTriesAnywhere = 512;
 
 struct Place {
@@ -30,7 +30,7 @@ struct Place {
 constexpr Place kTop{0x7e0000000000, 0x7ffc00000000}, kBelow{0x6f0000000000, 0x7e0000000000};
 constexpr Place kLow{0x000200000000, 0x040000000000};
 constexpr uintptr_t kLowMost = 0x010000000000;  // where a low range begins at most
-constexpr Place kBehindProgram{0x556000000000, 0x6f0000000000};
+constexpr uintptr_t kBehindProgram = 0x555800000000, kBehindProgramMost = 0x565600000000;
 constexpr Place kMainStack{0x7ffc00000000, 0x7ffff0000000};
 // The last resort, for jobs of many ranks: the ranges of the runtime itself lie below.
 constexpr Place kAnywhere{0x200000000000, 0x7ffc00000000};
@@ -59,7 +59,7 @@ Place place_for(Habitat habitat, std::size_t bytes, uint64_t which) {
       }
       return mapped;
     case Habitat::Heap:
-      return which / 2 % 2 ? kBehindProgram : mapped;
+      return which / 2 % 2 ? Place{kBehindProgram, kBehindProgramMost + bytes} : mapped;
     default:
       return which / 2 % 2 && bytes < 8 * kGiga ? kMainStack : mapped;
   }
@@ -73,7 +73,9 @@ bool reserve(uintptr_t start, std::size_t bytes) {
   return false;
 }
 
-std::size_t rounded(std::size_t bytes, std::size_t step) { return (bytes + step - 1) / step * step; }
+std::size_t rounded(std::size_t bytes, std::size_t step) {
+  return (bytes + step - 1) / step * step;
+}
 
 void draw_arena() {
   const auto devices = static_cast<std::size_t>(g_config.ranks);
@@ -98,7 +100,8 @@ uintptr_t draw_addresses(Habitat habitat, std::size_t bytes, std::size_t step, u
     const Place place = attempt < kTries ? place_for(habitat, bytes, draw >> 56) : kAnywhere;
     if (place.first + bytes >= place.end) continue;
     const uint64_t choices = (place.end - place.first - bytes) / step;
-    const uintptr_t start = rounded(place.first, step) + (draw & ~uint64_t{0} >> 8) % choices * step;
+    const uintptr_t start =
+        rounded(place.first, step) + (draw & ~uint64_t{0} >> 8) % choices * step;
     if (reserve(start, bytes)) return start;
   }
   std::fprintf(stderr, "warploom-emu: cannot reserve %zu GiB of addresses\n", bytes >> 30);
@@ -123,8 +126,8 @@ void draw_layout() {
   g_places.closures = draw_addresses(Habitat::Device, kClosureBytes, kLargePage, kClosuresDraw);
   open_addresses(g_places.closures, kClosureBytes);
   g_places.multimem_teams = std::clamp<std::size_t>(devices, 32, 256);
-  g_places.multimem = draw_addresses(Habitat::Device,
-                                     g_places.multimem_teams * nccl::kMultimemTeam, kLargePage, kMultimemDraw);
+  g_places.multimem = draw_addresses(Habitat::Device, g_places.multimem_teams * nccl::kMultimemTeam,
+                                     kLargePage, kMultimemDraw);
 }
 
 }  // namespace warploom

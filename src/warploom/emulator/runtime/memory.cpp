@@ -252,7 +252,8 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
       return check_shared(p, bytes, write, thread);
     case Space::None: {
       if (nccl::in_multimem(p)) nccl::refuse_plain_access(p, write);
-      if ((!write && is_here(p)) || is_closure(p) || program_owns(p) || is_registered(p)) return false;
+      if ((!write && is_here(p)) || is_closure(p) || program_owns(p) || is_registered(p))
+        return false;
       if (const Whose whose = owner_of_host(p, bytes, write);
           whose != Whose::Own && whose != Whose::Nobody) {
         check_host_memory(p, bytes, write);

@@ -27,7 +27,8 @@ struct Multicast {
 std::vector<Multicast> g_multicasts;
 
 const Multicast* team_at(const void* base) {
-  const std::size_t number = (reinterpret_cast<uintptr_t>(base) - g_places.multimem) / kMultimemTeam;
+  const std::size_t number =
+      (reinterpret_cast<uintptr_t>(base) - g_places.multimem) / kMultimemTeam;
   return in_multimem(base) && number < g_multicasts.size() ? &g_multicasts[number] : nullptr;
 }
 
@@ -132,7 +133,8 @@ std::vector<char*> places(const void* address, unsigned bytes, const char* what)
           .message = format("%s of %p, which is no multimem address", what, address),
           .hint = "get the address from ncclGetLsaMultimemPointer or ncclGetMultimemPointer"});
   }
-  const std::size_t offset = (reinterpret_cast<uintptr_t>(address) - g_places.multimem) % kMultimemTeam;
+  const std::size_t offset =
+      (reinterpret_cast<uintptr_t>(address) - g_places.multimem) % kMultimemTeam;
   if (offset % bytes) {
     report_finding(
         {.kind = "multimem_address",

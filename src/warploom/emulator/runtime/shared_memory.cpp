@@ -25,7 +25,8 @@ void take_slot(Block& block) {
   } else if (g_next_slot < shared_slots()) {
     block.slot = g_next_slot++;
   } else {
-    stop_unsupported("shared memory", format("more than %d blocks with shared memory run at once", shared_slots()));
+    stop_unsupported("shared memory",
+                     format("more than %d blocks with shared memory run at once", shared_slots()));
   }
 }
 

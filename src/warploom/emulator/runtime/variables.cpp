@@ -70,8 +70,7 @@ uintptr_t shadow_of(const void* p) {
   const Variable* variable = find_variable(p);
   if (!variable || !variable->shadowed) return 0;
   const int slot = g_config.single_process && !variable->managed ? g_active_device : variable->rank;
-  return shadow_start(slot) + variable->offset +
-         (reinterpret_cast<uintptr_t>(p) - variable->start);
+  return shadow_start(slot) + variable->offset + (reinterpret_cast<uintptr_t>(p) - variable->start);
 }
 
 void know_variable(uintptr_t address) {

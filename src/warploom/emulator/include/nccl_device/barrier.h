@@ -25,7 +25,10 @@ struct ncclBarrierSession {
     outer.emplace(coop, gin, warploom::nccl::rail_team(comm), comm.warploom_rail, index);
     world = {comm.warploom_state,
              warploom::nccl::team_of(warploom::nccl::world_team(comm)),
-             comm.warploom_world.signal0, index, gin.contextId, true};
+             comm.warploom_world.signal0,
+             index,
+             gin.contextId,
+             true};
     if (this->coop.thread_rank() == 0) warploom::nccl::open_barrier(world.ref());
   }
   WARPLOOM_UNCHECKED ncclBarrierSession(Coop coop, ncclTeamTagLsa, const ncclDevComm& comm,
@@ -86,8 +89,11 @@ struct ncclBarrierSession {
     uint32_t handle = 0, index = 0, context = 0;
     bool open = false;
     WARPLOOM_UNCHECKED warploom::nccl::BarrierRef ref() const {
-      return {state, warploom::nccl::BarrierKind::HybridWorld, team, handle, index, true, context,
-              false, false, nullptr};
+      return {state,   warploom::nccl::BarrierKind::HybridWorld,
+              team,    handle,
+              index,   true,
+              context, false,
+              false,   nullptr};
     }
   };
   Coop coop;

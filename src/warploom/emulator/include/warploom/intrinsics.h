@@ -254,6 +254,8 @@ unsigned __isGlobal(const void* _Wp);
 unsigned __isShared(const void* _Wp);
 unsigned __isLocal(const void* _Wp);
 inline size_t __cvta_generic_to_global(const void* _Wp) { return reinterpret_cast<size_t>(_Wp); }
-inline size_t __cvta_generic_to_shared(const void* _Wp) { return warploom::ptx::shared_offset(_Wp); }
+inline size_t __cvta_generic_to_shared(const void* _Wp) {
+  return warploom::ptx::shared_offset(_Wp);
+}
 inline void* __cvta_shared_to_generic(size_t _Wp) { return warploom::ptx::shared_address(_Wp); }
 inline void* __cvta_global_to_generic(size_t _Wp) { return reinterpret_cast<void*>(_Wp); }
