@@ -8,11 +8,15 @@ import pytest
 from warploom.core.records import BuildSpec, Limits, RunSpec, Timing, Verdict
 from warploom.emulator import RunOptions, build, run
 
+
+def _names(text: str) -> list[str]:
+    return text.split()
+
+
 _COOPS = ("ncclCoopThread", "ncclCoopWarp", "ncclCoopCta", "ncclCoopLanes", "ncclCoopWarpSpan")
 _SESSIONS = ("ncclLsaBarrierSession", "ncclGinBarrierSession", "ncclBarrierSession",
              "ncclLLA2ASession")  # fmt: skip
-_ALWAYS = (
-    """
+_ALWAYS = _names("""
 ncclUniqueId ncclConfig_t ncclTeam ncclMultimemHandle ncclLsaBarrierHandle ncclGinBarrierHandle
 ncclLLA2AHandle ncclDevComm ncclDevCommRequirements ncclDevResourceRequirements
 ncclTeamRequirements ncclGin ncclGin_BackendMask<4> ncclTeamTagWorld ncclSymPtr<float>
@@ -20,21 +24,16 @@ ncclCoopThread ncclCoopTile<8> ncclCoopLanes ncclCoopWarpSpan ncclCoopCta ncclWi
 ncclGinSignal_t ncclGinCounter_t ncclDevResourceHandle_t ncclGinDescriptorSmem ncclGin_None
 ncclGin_SignalInc ncclGin_SignalAdd ncclGin_CounterInc ncclGin_DescriptorSmem ncclGinFenceLevel
 ncclResult_t ncclDataType_t ncclRedOp_t
-""".split()
-    + [f"{session}<{coop}>" for session in _SESSIONS for coop in _COOPS]
-)
-_FROM_29 = (
-    """
+""") + [f"{session}<{coop}>" for session in _SESSIONS for coop in _COOPS]
+_FROM_29 = _names("""
 ncclCommProperties ncclGinConnectionType_t ncclGinType_t ncclCoopAny ncclWaitSignalDesc_t
 ncclGin_VASignalInc ncclGin_VASignalAdd ncclGinOptFlags
-""".split()
-    + [f"{session}<ncclCoopAny>" for session in _SESSIONS]
-)
-_FROM_30 = """
+""") + [f"{session}<ncclCoopAny>" for session in _SESSIONS]
+_FROM_30 = _names("""
 ncclGinRequest_t ncclGinAllContexts ncclGin_StrongSignalInc ncclGin_WeakSignalAdd
 ncclGin_StrongVASignalAdd ncclGin_WeakVASignalInc ncclGin_WeakCounterInc ncclGin_SegmentDevice
 ncclGinResourceSharingMode
-""".split()
+""")
 _FROM_31 = ["ncclConfigExt_t", "ncclCollConfig_t"]
 NCCL = {
     "2.28.9": _ALWAYS,
@@ -43,7 +42,7 @@ NCCL = {
     "2.31.2": _ALWAYS + _FROM_29 + _FROM_30 + _FROM_31,
     "2.32.3": _ALWAYS + _FROM_29 + _FROM_30 + _FROM_31,
 }
-CUDA = """
+CUDA = _names("""
 cudaDeviceProp cudaPointerAttributes cudaFuncAttributes cudaLaunchAttribute cudaLaunchConfig_t
 cudaMemcpy3DParms cudaExtent cudaPos cudaPitchedPtr cudaMemLocation cudaMemPoolProps
 cudaMemAccessDesc cudaKernelNodeParams cudaMemsetParams cudaHostNodeParams cudaUUID_t dim3 uint3
@@ -53,7 +52,7 @@ cooperative_groups::coalesced_group cooperative_groups::thread_block_tile<32>
 cooperative_groups::thread_block_tile<4> cooperative_groups::thread_group
 cuda::atomic<int,cuda::thread_scope_device> cuda::atomic_ref<int,cuda::thread_scope_system>
 cuda::pipeline<cuda::thread_scope_thread>
-""".split()
+""")
 _HEADERS = "".join(
     f"#include <{name}>\n"
     for name in ("cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "cuComplex.h",

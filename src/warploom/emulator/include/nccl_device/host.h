@@ -302,6 +302,8 @@ WARPLOOM_UNCHECKED inline ncclResult_t ncclCommQueryProperties(ncclComm_t comm,
 #endif
 #if WARPLOOM_NCCL_VERSION >= 23100
   props->devCommRuntimeVersionSize = sizeof(ncclDevComm);
+#endif
+#if WARPLOOM_NCCL_VERSION >= 23200
   props->cftSupport = props->cftMulticastSupport = props->cftCountedSupport = false;
 #endif
   return ncclSuccess;
