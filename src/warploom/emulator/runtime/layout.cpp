@@ -9,7 +9,6 @@
 
 #include "fiber.h"
 #include "memory.h"
-#include "multimem.h"
 #include "world.h"
 
 namespace warploom {

@@ -40,4 +40,16 @@ uintptr_t draw_addresses(Habitat habitat, std::size_t bytes, std::size_t step, u
 // Lets what was drawn be read and written.
 void open_addresses(uintptr_t start, std::size_t bytes);
 
+namespace nccl {
+
+// Multimem addresses: nothing is mapped there, one is only a name for the members' memory.
+constexpr std::size_t kMultimemTeam = std::size_t{16} << 30;  // the addresses of one team
+
+inline bool in_multimem(const void* p) {
+  return reinterpret_cast<uintptr_t>(p) - g_places.multimem <
+         kMultimemTeam * g_places.multimem_teams;
+}
+
+}  // namespace nccl
+
 }  // namespace warploom

@@ -9,14 +9,6 @@
 
 namespace warploom::nccl {
 
-// Nothing is mapped here: an address is only a name for the members' memory.
-constexpr std::size_t kMultimemTeam = std::size_t{16} << 30;  // the addresses of one team
-
-inline bool in_multimem(const void* p) {
-  return reinterpret_cast<uintptr_t>(p) - g_places.multimem <
-         kMultimemTeam * g_places.multimem_teams;
-}
-
 // NVLink SHARP needs two devices that share memory.
 inline bool multimem_supported(const Clique& clique) { return clique.lsa_size > 1; }
 

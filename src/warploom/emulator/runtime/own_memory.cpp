@@ -15,7 +15,6 @@
 #include "../include/warploom/device.h"
 #include "crash.h"
 #include "memory.h"
-#include "multimem.h"
 #include "report.h"
 #include "world.h"
 
