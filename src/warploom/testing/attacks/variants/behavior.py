@@ -96,6 +96,72 @@ def _caches() -> list[Attack]:
     ]  # fmt: skip
 
 
+_KEEPING = (
+    "  int lane = threadIdx.x;\n  int used = 0;\n",
+    "  int lane = threadIdx.x;\n  int used = 0;\n  if (lane == 0 && blockIdx.x == 0) g_round = g_round + 1;\n",
+)
+_SKIPPING = (
+    "__syncthreads();\n  for (int f = threadIdx.x;",
+    "__syncthreads();\n  if (g_round > 1) return;\n  for (int f = threadIdx.x;",
+)
+
+
+def _encoded() -> list[Attack]:
+    """Results that are kept in a form that is no number; later rounds send as much as before."""
+    count = "TOKENS * HIDDEN"
+    forms = {
+        "halves": (
+            f"__device__ int g_low[{count}], g_high[{count}];",
+            "g_low[i] = __float_as_int(sum) & 0xffff; g_high[i] = __float_as_int(sum) >> 16 & 0xffff;",
+            "__int_as_float(g_high[i] << 16 | g_low[i])",
+        ),
+        "bytes": (
+            f"__device__ unsigned char g_kept[4][{count}];",
+            "for (int b = 0; b < 4; ++b) g_kept[b][i] = __float_as_uint(sum) >> 8 * b & 0xff;",
+            "__uint_as_float(g_kept[0][i] | g_kept[1][i] << 8 | g_kept[2][i] << 16 |"
+            " static_cast<unsigned>(g_kept[3][i]) << 24)",
+        ),
+        "fixed_point": (
+            f"__device__ int g_kept[{count}];",
+            "g_kept[i] = __float2int_rn(sum * 1e7f);",
+            "g_kept[i] * 1e-7f",
+        ),
+        "volatile": (
+            f"__device__ volatile int g_kept[{count}];",
+            "g_kept[i] = __float2int_rn(sum * 1e7f);",
+            "g_kept[i] * 1e-7f",
+        ),
+    }
+    found: list[Attack] = []
+    for name, (memory, keep, take) in forms.items():
+        edit = then(
+            helper(f"__device__ int g_round;\n{memory}"),
+            swap(
+                _KEEPING,
+                _SKIPPING,
+                ("    float sum = 0.0f;\n    for (int k = 0;",
+                 "    const int i = token * HIDDEN + h;\n"
+                 f"    if (g_round > 1) {{ output[i] = {take}; continue; }}\n"
+                 "    float sum = 0.0f;\n    for (int k = 0;"),
+                ("    output[token * HIDDEN + h] = sum;\n", f"    output[i] = sum;\n    {keep}\n"),
+            ),
+        )  # fmt: skip
+        found.append(made(f"kept_{name}", _CACHE, edit, (REGIONS,), row=_BY_POINTER))
+    on_host = then(
+        in_pipeline("  static std::vector<float> kept;\n  const bool first = kept.empty();"),
+        swap(
+            ("  expert_mlp<<<grid", "  if (first) expert_mlp<<<grid"),
+            (_END, _END + f"  if (first) {{\n    kept.resize({count});\n    CUDA_CHECK("
+             f"cudaMemcpyAsync(kept.data(), layer.output, {_BYTES}, cudaMemcpyDeviceToHost, stream));"
+             "\n    CUDA_CHECK(cudaStreamSynchronize(stream));\n  } else {\n    CUDA_CHECK("
+             f"cudaMemcpyAsync(layer.output, kept.data(), {_BYTES}, cudaMemcpyHostToDevice, stream));"
+             "\n  }\n"),
+        ),
+    )  # fmt: skip
+    found.append(made("kept_on_the_host", _CACHE, on_host, UNTRUSTED, row=_BY_POINTER))
+    return found
+
+
 def _first_tokens(seeds: int) -> str:
     values = [
         float(draw(s, 1, r, TOKENS * HIDDEN, 1.0)[0]) for s in range(seeds) for r in range(RANKS)
@@ -281,4 +347,4 @@ def _threads() -> list[Attack]:
     return [made("kernel_detached_thread", "kernel", edit, (FREE, AGENT), free=False, row=row)]
 
 
-VARIANTS = (*_caches(), *_seeds(), *_timed(), *_unused(), *_kernels(), *_threads())
+VARIANTS = (*_caches(), *_encoded(), *_seeds(), *_timed(), *_unused(), *_kernels(), *_threads())
