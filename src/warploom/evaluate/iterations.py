@@ -10,7 +10,8 @@ A result may be kept in a form that is no number. So what memory carries over su
 counted too, whatever it looks like (runtime/carried.h): the bytes that are read, and were written
 between the first communication and that moment. The reference's own figure says how much a program
 may carry, with some room for counters and flags. Who carries more runs again while that is altered
-when it is read: what was carried for nothing, such as old padding, does not matter.
+when it is read: what was carried for nothing, such as old padding, does not matter. A program that
+finds out and works anew shows by its work.
 """
 
 import secrets
@@ -28,6 +29,7 @@ _MORE = 1.25  # times what the reference carries over
 # Bytes of each rank that a candidate may carry over besides: of counters and flags at least and at
 # most, and as a share of the rank's outputs in between.
 _STATE, _MOST_STATE, _STATE_SHARE = 1 << 10, 64 << 10, 1 / 8
+_SAME_WORK = 0.02  # of its accesses, kernels and bytes
 _TRIED = (0, 1)  # records that memory is altered at: all but the last, or the first
 
 _COUNTED = ("kernels", "threads", "puts", "host_calls", "staged_bytes", "moved")
@@ -98,8 +100,11 @@ def kept_findings(
     [run] = spoiler.run(spoiler.candidate, [spec], what, how)
     finding = _depends(spoiler, outcomes[spec], run, spec) if anew else None
     if finding is None and _carries_more(spoiler, seed, run.stats, expected.stats):
-        [run] = spoiler.run(spoiler.candidate, [spec], what, How(poison=how.poison, scramble=True))
-        finding = _depends(spoiler, outcomes[spec], run, spec)
+        other = How(poison=how.poison, scramble=True)
+        [scrambled] = spoiler.run(spoiler.candidate, [spec], what, other)
+        finding = _depends(spoiler, outcomes[spec], scrambled, spec)
+        if finding is None and _works_otherwise(run.stats, scrambled.stats):
+            finding = _kept("the work of the run depends", spec)
     if finding is not None:
         yield finding
 
@@ -144,6 +149,18 @@ def _depends(
         if off
         else f"the end of the run ({run.state}) depends"
     )
+    return _kept(how, spec)
+
+
+def _works_otherwise(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    """Whether two runs differ in their work: who finds that what it kept is spoiled works anew."""
+    return any(
+        abs(one.get(name, 0) - other.get(name, 0)) > _SAME_WORK * one.get(name, 0)
+        for name in ("kernels", "accesses", "moved")
+    )
+
+
+def _kept(how: str, spec: RunSpec) -> Finding:
     return Finding(
         WORK,
         Severity.ERROR,
