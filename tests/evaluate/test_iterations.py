@@ -104,8 +104,10 @@ def test_results_that_are_kept_are_found(workload: Workload) -> None:
     assert kinds(result) & {"work_differs", "communication_unused"}, result.findings
 
 
-def test_results_are_found_whatever_they_are_kept_as(workload: Workload) -> None:
-    result = judge(workload, written(BY_VALUE).replace("int main(", CACHED))
+@pytest.mark.parametrize("kind", ["", "volatile "])
+def test_results_are_found_whatever_they_are_kept_as(workload: Workload, kind: str) -> None:
+    cached = CACHED.replace("int* seen, int* kept", f"{kind}int* seen, {kind}int* kept")
+    result = judge(workload, written(BY_VALUE).replace("int main(", cached))
     assert not result.passed
     assert kinds(result) == {"work_differs"}, result.findings
 

@@ -29,13 +29,11 @@ def origin_findings(
     """Alter inputs of half of the ranks, and compare all ranks' outputs with the reference's."""
     specs = [RunSpec(seed, timing) for timing in (Timing.EAGER, Timing.MODELLED)]
     specs = [spec for spec in specs if spec in outcomes]
-    ranks = range(spoiler.reference.workload.ranks)
-    if not specs or len(ranks) < 2:
+    if not specs:
         return
     spec = secrets.choice(specs)
-    half = set(secrets.SystemRandom().sample(ranks, len(ranks) // 2))
     what = [f"{spoiler.layout()}:none"]
-    for group in (half, set(ranks) - half):
+    for group in _groups(spoiler.reference.workload.ranks):
         devices = ",".join(map(str, sorted(group)))
         how = How(inputs=f"{devices}/{_share(spoiler, seed)}")
         [expected] = spoiler.run_reference([spec], what, how)
@@ -50,6 +48,16 @@ def origin_findings(
     values = spoiler.samples(expected, spoiler.reference.facts)
     wrong = spoiler.changed(values, run, spoiler.candidate.facts)
     yield from _against(spec, devices, marks, wrong)
+
+
+def _groups(ranks: int) -> Iterator[set[int]]:
+    """Return groups of about half of the ranks; for any two there is one with the first alone."""
+    numbers = list(range(ranks))
+    secrets.SystemRandom().shuffle(numbers)
+    for bit in range((ranks - 1).bit_length()):
+        half = {rank for rank, number in enumerate(numbers) if number >> bit & 1}
+        yield half
+        yield set(range(ranks)) - half
 
 
 def _share(spoiler: Spoiler, seed: int) -> int:

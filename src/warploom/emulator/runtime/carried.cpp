@@ -31,7 +31,9 @@ struct Range {
 
 std::map<uintptr_t, std::vector<char>> g_before;                             // ranges as they were
 std::unordered_map<uintptr_t, std::array<uint64_t, kPage / kLine>> g_marks;  // by page
-std::map<int, unsigned long long> g_carried;  // bytes, by whose memory it is
+std::map<int, unsigned long long> g_carried;   // bytes, by whose memory it is
+std::map<int, unsigned long long> g_strong;    // of these, by atomics and volatile accesses
+constexpr unsigned long long kControl = 1024;  // so many of the latter are left as they are
 bool g_scramble = false, g_uncounted = false;
 
 std::vector<Range> ranges() {
@@ -142,19 +144,20 @@ void start_carrying() {
   g_watching = true;
 }
 
-void note_carried(const void* p, std::size_t bytes, bool reads, bool writes, bool strong) {
+void note_carried(const void* p, std::size_t bytes, bool reads, bool strong) {
   if (reads && g_uncounted) return;
-  unsigned long long found = 0;
   for_each_line(reinterpret_cast<uintptr_t>(p), bytes,
                 [&](uint64_t& marks, uint64_t bits, uintptr_t line) {
                   const uint64_t hit = marks & bits;
                   if (!hit) return;
                   marks &= ~hit;
                   if (!reads) return;
-                  found += static_cast<unsigned>(std::popcount(hit));
-                  if (g_scramble && !strong && !writes) scramble(line, hit);
+                  const int owner = owner_of(p);
+                  const auto found = static_cast<unsigned>(std::popcount(hit));
+                  if (g_scramble && !(strong && g_strong[owner] < kControl)) scramble(line, hit);
+                  g_carried[owner] += found;
+                  if (strong) g_strong[owner] += found;
                 });
-  if (found) g_carried[owner_of(p)] += found;
 }
 
 void note_carried_upload(void* p, std::size_t bytes) {

@@ -20,11 +20,13 @@ void keep_upload(const void* p, std::size_t bytes);
 // Calls `change` for each piece, of at most 8 bytes, that is not as it was kept.
 void for_each_change(const std::function<void(char*, std::size_t)>& change);
 
-// What is carried over changes before it is used; atomics and volatile accesses get it as it is.
+// What is carried over changes before it is used. The first of what atomics and volatile accesses
+// read stays as it is, for flags and counters.
 void scramble_carried();
 // From now on what differs from what was kept is carried over, when it is read.
 void start_carrying();
-void note_carried(const void* p, std::size_t bytes, bool reads, bool writes, bool strong);
+// An access that reads, or writes and nothing else; strong: an atomic or a volatile one.
+void note_carried(const void* p, std::size_t bytes, bool reads, bool strong);
 // The host copies its own memory to the device.
 void note_carried_upload(void* p, std::size_t bytes);
 std::string carried_stats();  // begins with a comma if there are any

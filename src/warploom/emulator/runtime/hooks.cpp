@@ -71,7 +71,7 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
   GpuThread* thread = g_current->gpu;
   if (thread && g_timed) meter_access(p, bytes, write);
   if (!check_access(p, bytes, write)) return;
-  if (g_carrying) note_carried(p, bytes, !write, write, false);
+  if (g_carrying) note_carried(p, bytes, !write, false);
   if (g_spoiling) spoil_access(p, bytes, write, false);
   if (!g_config.race) return;
   if (thread && variable) know_variable(reinterpret_cast<uintptr_t>(p));
@@ -112,7 +112,7 @@ template <unsigned bytes, bool write>
   if (g_timed) [[unlikely]]
     meter_access(reinterpret_cast<const void*>(start), bytes, write);
   if (g_carrying) [[unlikely]]
-    note_carried(reinterpret_cast<const void*>(start), bytes, !write, write, false);
+    note_carried(reinterpret_cast<const void*>(start), bytes, !write, false);
   if (!g_config.race) return;
   const uint32_t pc = place(self, return_address);
   if (!write && may_be_fresh(start)) [[unlikely]]
@@ -250,7 +250,7 @@ void watch_words(uintptr_t start, std::size_t bytes, uintptr_t distance,
   const Fiber& self = *g_current;
   const auto* p = reinterpret_cast<const void*>(start);
   if (g_timed) meter_access(p, bytes, write);
-  if (g_carrying) note_carried(p, bytes, !write, write, false);
+  if (g_carrying) note_carried(p, bytes, !write, false);
   if (!g_config.race) return;
   const uint32_t pc = place(self, return_address);
   if (!write && may_be_fresh(start)) note_fresh_read(p, bytes, pc);

@@ -10,8 +10,10 @@
 
 #include "carried.h"
 #include "iterations.h"
+#include "memory.h"
 #include "report.h"
 #include "spoil.h"
+#include "world.h"
 
 namespace warploom {
 
@@ -20,9 +22,9 @@ namespace {
 constexpr std::size_t kLeastResults = 256;  // bytes; shorter ones are handles and counts
 constexpr std::size_t kMostWords = 1024;
 
-bool g_open = true;          // what is uploaded is an input
-std::vector<int> g_devices;  // whose inputs change; empty: none
-unsigned g_every = 0;        // 0: the words are given
+bool g_open = true;        // what is uploaded is an input
+std::vector<int> g_whose;  // whose inputs change; empty: none
+unsigned g_every = 0;      // 0: the words are given
 std::unordered_set<uint64_t> g_words;
 std::set<uint64_t> g_altered;
 
@@ -51,7 +53,7 @@ bool configure_inputs(const std::string& value) {
   const std::size_t split = value.find_first_of("/=");
   if (split == std::string::npos) return false;
   for (std::size_t at = 0; at < split;) {
-    g_devices.push_back(std::atoi(value.c_str() + at));
+    g_whose.push_back(std::atoi(value.c_str() + at));
     at = std::min(value.find(',', at), split) + 1;
   }
   if (value[split] == '/') {
@@ -70,10 +72,24 @@ void note_upload(void* p, std::size_t bytes, int device) {
     if (g_carrying) note_carried_upload(p, bytes);
     return;
   }
-  if (std::ranges::find(g_devices, device) != g_devices.end()) {
+  if (std::ranges::find(g_whose, device) != g_whose.end()) {
     alter(static_cast<char*>(p), bytes);
   }
   if (g_poisoning) note_input(p, bytes);
+}
+
+void note_launch(int device) {
+  // Few others are equal to the words that are given, so that it does not matter where they lie.
+  const bool alone = g_config.processes == 0;  // the process drives this device only
+  if (!g_open || g_every || !alone || std::ranges::find(g_whose, device) == g_whose.end()) {
+    return;
+  }
+  static std::set<const Process*> looked_at;  // inputs are there before the first launch
+  if (!looked_at.insert(&current_process()).second) return;
+  for (const Allocation* allocation : live_allocations()) {
+    if (allocation->device >= 0 || !allocation->is_of(*g_current)) continue;
+    alter(reinterpret_cast<char*>(allocation->start), allocation->bytes);
+  }
 }
 
 void note_results(std::size_t bytes) {
@@ -83,7 +99,7 @@ void note_results(std::size_t bytes) {
 void end_inputs() { g_open = false; }
 
 void report_inputs() {
-  if (g_devices.empty()) return;
+  if (g_whose.empty()) return;
   std::string words;
   for (const uint64_t word : g_altered) {
     words += format("%s\"%llx\"", words.empty() ? "" : ",", static_cast<unsigned long long>(word));

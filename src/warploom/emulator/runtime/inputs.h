@@ -18,7 +18,9 @@ namespace warploom {
 bool configure_inputs(const std::string& value);
 
 void note_upload(void* p, std::size_t bytes, int device);  // after the host's data has come
-void note_results(std::size_t bytes);                      // come back to a host
+// The running process launches a kernel, which may read inputs from pinned and managed memory.
+void note_launch(int device);
+void note_results(std::size_t bytes);  // come back to a host
 void end_inputs();
 void report_inputs();  // the words that were altered, before the end of the report
 

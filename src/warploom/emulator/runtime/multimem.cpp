@@ -174,7 +174,7 @@ void enter(const multimem::Access& access, const std::vector<char*>& members, un
   for (char* p : members) {
     g_stats.accesses++;
     if (!check_access(p, bytes, writes)) continue;
-    if (g_carrying) note_carried(p, bytes, reads, writes, false);
+    if (g_carrying) note_carried(p, bytes, reads, false);
     if (!g_config.race) continue;
     const Actor actor = current_actor(pc);
     writes ? access_write(actor, p, bytes) : access_read(actor, p, bytes);

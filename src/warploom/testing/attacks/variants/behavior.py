@@ -96,57 +96,47 @@ def _caches() -> list[Attack]:
     ]  # fmt: skip
 
 
-_KEEPING = (
-    "  int lane = threadIdx.x;\n  int used = 0;\n",
-    "  int lane = threadIdx.x;\n  int used = 0;\n  if (lane == 0 && blockIdx.x == 0) g_round = g_round + 1;\n",
-)
-_SKIPPING = (
-    "__syncthreads();\n  for (int f = threadIdx.x;",
-    "__syncthreads();\n  if (g_round > 1) return;\n  for (int f = threadIdx.x;",
-)
-
-
 def _encoded() -> list[Attack]:
     """Results that are kept in a form that is no number; later rounds send as much as before."""
     count = "TOKENS * HIDDEN"
+    bits = "static_cast<unsigned>(__float_as_int(sum))"
     forms = {
         "halves": (
-            f"__device__ int g_low[{count}], g_high[{count}];",
-            "g_low[i] = __float_as_int(sum) & 0xffff; g_high[i] = __float_as_int(sum) >> 16 & 0xffff;",
-            "__int_as_float(g_high[i] << 16 | g_low[i])",
+            f"kept[i] = {bits} & 0xffff; kept[i + {count}] = {bits} >> 16;",
+            f"__int_as_float(kept[i] | kept[i + {count}] << 16)",
         ),
         "bytes": (
-            f"__device__ unsigned char g_kept[4][{count}];",
-            "for (int b = 0; b < 4; ++b) g_kept[b][i] = __float_as_uint(sum) >> 8 * b & 0xff;",
-            "__uint_as_float(g_kept[0][i] | g_kept[1][i] << 8 | g_kept[2][i] << 16 |"
-            " static_cast<unsigned>(g_kept[3][i]) << 24)",
+            f"for (int b = 0; b < 4; ++b) kept[i + b * {count}] = {bits} >> 8 * b & 0xff;",
+            f"__int_as_float(kept[i] | kept[i + {count}] << 8 | kept[i + 2 * {count}] << 16 |"
+            f" kept[i + 3 * {count}] << 24)",
         ),
-        "fixed_point": (
-            f"__device__ int g_kept[{count}];",
-            "g_kept[i] = __float2int_rn(sum * 1e7f);",
-            "g_kept[i] * 1e-7f",
-        ),
-        "volatile": (
-            f"__device__ volatile int g_kept[{count}];",
-            "g_kept[i] = __float2int_rn(sum * 1e7f);",
-            "g_kept[i] * 1e-7f",
-        ),
+        "fixed_point": ("kept[i] = static_cast<int>(sum * 1e7f);", "kept[i] * 1e-7f"),
     }
     found: list[Attack] = []
-    for name, (memory, keep, take) in forms.items():
-        edit = then(
-            helper(f"__device__ int g_round;\n{memory}"),
-            swap(
-                _KEEPING,
-                _SKIPPING,
-                ("    float sum = 0.0f;\n    for (int k = 0;",
-                 "    const int i = token * HIDDEN + h;\n"
-                 f"    if (g_round > 1) {{ output[i] = {take}; continue; }}\n"
-                 "    float sum = 0.0f;\n    for (int k = 0;"),
-                ("    output[token * HIDDEN + h] = sum;\n", f"    output[i] = sum;\n    {keep}\n"),
-            ),
-        )  # fmt: skip
-        found.append(made(f"kept_{name}", _CACHE, edit, (REGIONS,), row=_BY_POINTER))
+    for kind in ("int", "volatile int"):
+        for name, (keep, take) in forms.items():
+            edit = then(
+                in_pipeline(
+                    "  static int round = 0;\n  ++round;\n  static int* kept = nullptr;\n"
+                    "  if (kept == nullptr) CUDA_CHECK(cudaMalloc(&kept, 4 * "
+                    f"{count} * sizeof(int)));"
+                ),
+                swap(
+                    ("  expert_mlp<<<grid", "  if (round == 1) expert_mlp<<<grid"),
+                    ("void combine_tokens(const float* returned,",
+                     f"void combine_tokens({kind}* kept, int round, const float* returned,"),
+                    (">>>(layer.returned, layer.expert,",
+                     ">>>(kept, round, layer.returned, layer.expert,"),
+                    ("    float sum = 0.0f;\n    for (int k = 0;",
+                     "    const int i = token * HIDDEN + h;\n"
+                     f"    if (round > 1) {{ output[i] = {take}; continue; }}\n"
+                     "    float sum = 0.0f;\n    for (int k = 0;"),
+                    ("    output[token * HIDDEN + h] = sum;\n",
+                     f"    output[i] = sum;\n    {keep}\n"),
+                ),
+            )  # fmt: skip
+            full = f"kept_{name}" if kind == "int" else f"kept_volatile_{name}"
+            found.append(made(full, _CACHE, edit, (REGIONS,), row=_BY_POINTER))
     on_host = then(
         in_pipeline("  static std::vector<float> kept;\n  const bool first = kept.empty();"),
         swap(
