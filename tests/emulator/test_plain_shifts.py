@@ -20,7 +20,8 @@ def test_seen(text: str):
     "text",
     [
         "x << ::warploom::by << n", "x >> ::warploom::by >> (n)", "x << 8", "x <<= 31u",
-        "x >> 0x1f", "kernel<<<1, n>>>(p)", "std::vector<std::vector<int>>{}", "f<g<int>>)", 'out << "text"',
+        "x >> 0x1f", "kernel<<<1, n>>>(p)", "std::vector<std::vector<int>>{}", "f<g<int>>)",
+        'out << "text"',
     ],
 )  # fmt: skip
 def test_not_there(text: str):

@@ -14,6 +14,7 @@
 #include "confine.h"
 #include "crash.h"
 #include "descriptors.h"
+#include "inputs.h"
 #include "iterations.h"
 #include "layout.h"
 #include "memory.h"
@@ -115,6 +116,12 @@ bool set_option(const std::string& key, const std::string& value) {
     return configure_spoil(value);
   } else if (key == "poison") {
     configure_poison(static_cast<unsigned>(number()));
+  } else if (key == "spoil_from") {
+    configure_spoil_from(static_cast<unsigned>(number()));
+  } else if (key == "scramble") {
+    if (integer()) configure_scramble();
+  } else if (key == "inputs") {
+    return configure_inputs(value);
   } else if (key == "timed") {
     g_timed = integer() != 0;
   } else if (key.starts_with("machine.")) {

@@ -344,13 +344,15 @@ Allocation* find_allocation(const void* p) {
   return found;
 }
 
-std::vector<const Allocation*> live_device_allocations() {
+std::vector<const Allocation*> live_allocations() {
   std::vector<const Allocation*> found;
-  for (const Arena& arena : g_device_arenas) {
+  const auto add = [&](const Arena& arena) {
     for (const auto& [start, allocation] : arena.allocations) {
       if (allocation.live) found.push_back(&allocation);
     }
-  }
+  };
+  for (const Arena& arena : g_device_arenas) add(arena);
+  add(g_pinned);
   return found;
 }
 

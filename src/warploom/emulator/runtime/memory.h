@@ -77,7 +77,7 @@ void* allocate_device(int device, std::size_t bytes, AllocKind kind, const Frame
 void* allocate_pinned(std::size_t bytes, AllocKind kind, const Frames& where);
 // The live or freed allocation that holds `p` (or was the last to hold it), or nullptr.
 Allocation* find_allocation(const void* p);
-std::vector<const Allocation*> live_device_allocations();
+std::vector<const Allocation*> live_allocations();  // of devices, and pinned ones
 void release(Allocation* allocation, const Frames& where);
 // Makes what was released live again at its addresses; false where the memory is used up.
 bool revive(Allocation* allocation);

@@ -5,6 +5,7 @@
 
 #include "../include/warploom/float_bits.h"
 #include "../include/warploom/multimem.h"
+#include "carried.h"
 #include "kernel.h"
 #include "memory.h"
 #include "nccl_devcomm.h"
@@ -174,7 +175,9 @@ void enter(const multimem::Access& access, const std::vector<char*>& members, un
   const uint32_t pc = capture_frames().pc[0];
   for (char* p : members) {
     g_stats.accesses++;
-    if (!check_access(p, bytes, writes) || !g_config.race) continue;
+    if (!check_access(p, bytes, writes)) continue;
+    if (g_carrying) note_carried(p, bytes, reads, false);
+    if (!g_config.race) continue;
     const Actor actor = current_actor(pc);
     writes ? access_write(actor, p, bytes) : access_read(actor, p, bytes);
   }

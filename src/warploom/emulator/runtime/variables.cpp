@@ -6,12 +6,15 @@
 #include <vector>
 
 #include "../include/cuda_runtime.h"
+#include "carried.h"
 #include "cuda_error.h"
 #include "graph.h"
 #include "host_copies.h"
+#include "inputs.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "report.h"
+#include "spoil.h"
 #include "stream.h"
 
 namespace warploom {
@@ -64,6 +67,12 @@ const Variable* find_variable_slow(const void* p) {
   if (it == g_variables.begin()) return nullptr;
   const Variable& found = std::prev(it)->second;
   return address < found.start + found.bytes ? &found : nullptr;
+}
+
+std::vector<Variable> all_variables() {
+  std::vector<Variable> found;
+  for (const auto& [start, variable] : g_variables) found.push_back(variable);
+  return found;
 }
 
 uintptr_t shadow_of(const void* p) {
@@ -128,6 +137,9 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std:
             access_read(actor_of(op), src, bytes);
             access_write(actor_of(op), target, bytes);
             std::memcpy(target, stage ? staged.data() : src, bytes);
+            if (g_spoiling && !in_arena(src) && !find_variable(src)) {
+              note_upload(target, bytes, op.stream->device);
+            }
             complete(op);
           });
   if (wait) synchronize(stream, "cudaMemcpyToSymbol");
@@ -146,8 +158,10 @@ cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, st
   push_op(stream, OpKind::Copy, wait ? "cudaMemcpyFromSymbol" : "cudaMemcpyFromSymbolAsync",
           [=](StreamOp& op) {
             activate_device(op.stream->device);
+            const Uncarried taken(!in_arena(dst));
             access_read(actor_of(op), source, bytes);
             access_write(actor_of(op), dst, bytes);
+            if (!in_arena(dst)) note_results(bytes);
             std::memcpy(dst, source, bytes);
             if (!in_arena(dst)) report_readback(op.rank, dst, bytes, source, op.where);
             complete(op);
