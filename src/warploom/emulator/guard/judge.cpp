@@ -331,10 +331,28 @@ void drop_padding(Assembly& assembly) {
   }
 }
 
+// Where tables of exceptions find types and the function that reads them: the C++ library calls
+// what it finds there. As compilers write it the program could change it.
+constexpr std::string_view kIndirect = ".DW.ref.";
+
+void make_constant(Assembly& assembly, Line& line) {
+  if (line.kind != Kind::Directive || line.name != ".section") return;
+  const std::string_view name = line.rest.substr(0, line.rest.find(','));
+  const std::size_t at = name.find(kIndirect);
+  if (at == std::string_view::npos || !name.starts_with(".data")) return;
+  line.rest = assembly.keep(".data.rel.ro.local" + std::string(line.rest.substr(at)));
+}
+
+bool may_stand(const Assembly& assembly, const Line& line) {
+  return !line.name.starts_with(kIndirect.substr(1)) ||
+         assembly.sections[line.section].name.find(kIndirect) != std::string_view::npos;
+}
+
 }  // namespace
 
 void judge(Assembly& assembly, std::string_view pass, Report& report) {
   drop_padding(assembly);
+  for (Line& line : assembly.lines) make_constant(assembly, line);
   Parts parts;
   for (int32_t at = 0; at < static_cast<int32_t>(assembly.lines.size()); at++) {
     const Line& line = assembly.lines[at];
@@ -392,11 +410,15 @@ void judge_code(const Assembly& assembly, const Code& code, std::string_view pas
     if (line.kind == Kind::Label && is_reserved(line.name)) {
       report.refuse(assembly, line, pass, "assembly", reserved);
     }
+    if (line.kind == Kind::Label && !may_stand(assembly, line)) {
+      report.refuse(assembly, line, pass, "assembly", reserved);
+    }
     if (line.kind != Kind::Directive) continue;
     const bool defines = line.name == ".set" || line.name == ".equ" || line.name == ".comm";
     if (!defines) continue;
     const auto parts = split_arguments(line.rest);
-    if (is_reserved(parts[0])) report.refuse(assembly, line, pass, "assembly", reserved);
+    if (is_reserved(parts[0]) || parts[0].starts_with(kIndirect.substr(1)))
+      report.refuse(assembly, line, pass, "assembly", reserved);
     if (line.name != ".comm" && parts.size() == 2 && !code.functions.contains(parts[1]) &&
         code.blocks_by_label.contains(parts[1])) {
       report.refuse(assembly, line, pass, "assembly", "a name for what is no function");

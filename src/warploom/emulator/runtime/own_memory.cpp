@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <netdb.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 
 #include "../include/warploom/device.h"
 #include "crash.h"
+#include "exceptions.h"
 #include "memory.h"
 #include "report.h"
 #include "world.h"
@@ -40,11 +42,11 @@ bool hold(const Spans& spans, uintptr_t address, std::size_t bytes) {
 }
 
 Stretch g_runtime, g_loader, g_environment;
-Stretch g_constants;           // strings and tables of the runtime, which calls give out
-Spans g_first_libraries;       // what the runtime itself uses
-Spans g_readable, g_writable;  // of libraries
-Spans g_imported;              // variables of libraries that a program names
-Spans g_locals;                // variables of libraries that each OS thread has: there is one
+Stretch g_constants;  // strings and tables of the runtime, which calls give out
+Spans g_readable;     // of libraries
+Spans g_imported;     // variables of libraries that a program names
+Spans g_locals;       // variables of libraries that each OS thread has: there is one
+Spans g_own_locals;   // those of them that a program may change
 std::map<const Process*, Spans> g_own;
 
 Stretch segment_of(const dl_phdr_info& info, const ElfW(Phdr) & header) {
@@ -90,14 +92,12 @@ const Process* process_with_stack(uintptr_t address) {
 }
 
 // A library's parts: what is constant may be read, variables of it may be read, and written where
-// the program names them, or where no other than programs use the library.
-void note_library(const dl_phdr_info& info, bool only_programs) {
+// the program names them: others lead the library to what it calls.
+void note_library(const dl_phdr_info& info) {
   for (int i = 0; i < info.dlpi_phnum; i++) {
     const auto& header = info.dlpi_phdr[i];
     if (header.p_type != PT_LOAD || (header.p_flags & PF_X)) continue;
-    const Stretch part = segment_of(info, header);
-    g_readable.push_back(part);
-    if (only_programs && (header.p_flags & PF_W)) g_writable.push_back(part);
+    g_readable.push_back(segment_of(info, header));
   }
 }
 
@@ -110,16 +110,18 @@ void note_local_variables(const dl_phdr_info& info, Spans& spans) {
   }
 }
 
-bool is_first(const Stretch& stretch) { return hold(g_first_libraries, stretch.start, 1); }
-
 void note_libraries() {
   for_each_module([](const dl_phdr_info& info) {
     const Stretch stretch = extent_of(info);
     if (stretch.start == g_runtime.start || stretch.start == g_loader.start) return;
     if (process_with_image(stretch.start)) return;
-    note_library(info, !is_first(stretch));
+    note_library(info);
     note_local_variables(info, g_locals);
   });
+  for (const int* number : {&errno, &h_errno}) {
+    const auto start = reinterpret_cast<uintptr_t>(number);
+    g_own_locals.push_back({start, start + sizeof *number});
+  }
 }
 
 #if defined(__x86_64__)
@@ -130,6 +132,7 @@ constexpr unsigned kNamesAddress[] = {R_AARCH64_GLOB_DAT, R_AARCH64_ABS64};
 
 struct Relocations {
   const ElfW(Sym) * symbols = nullptr;
+  const char* names = nullptr;
   const ElfW(Rela) * first = nullptr;
   std::size_t count = 0;
 };
@@ -139,6 +142,7 @@ Relocations relocations_of(const link_map& map) {
   for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; entry++) {
     const uintptr_t address = entry->d_un.d_ptr;
     if (entry->d_tag == DT_SYMTAB) found.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
+    if (entry->d_tag == DT_STRTAB) found.names = reinterpret_cast<const char*>(address);
     if (entry->d_tag == DT_RELA) found.first = reinterpret_cast<const ElfW(Rela)*>(address);
     if (entry->d_tag == DT_RELASZ) found.count = entry->d_un.d_val / sizeof(ElfW(Rela));
   }
@@ -150,8 +154,8 @@ Relocations relocations_of(const link_map& map) {
 void note_imported_variables(const link_map& map, Spans& spans) {
   const Relocations all = relocations_of(map);
   for (std::size_t i = 0; i < all.count; i++) {
-    const ElfW(Rela) & one = all.first[i];
-    const ElfW(Sym) & symbol = all.symbols[ELF64_R_SYM(one.r_info)];
+    const ElfW(Rela)& one = all.first[i];
+    const ElfW(Sym)& symbol = all.symbols[ELF64_R_SYM(one.r_info)];
     const bool names = std::ranges::count(kNamesAddress, ELF64_R_TYPE(one.r_info)) != 0;
     if (!names || symbol.st_shndx != SHN_UNDEF || ELF64_R_SYM(one.r_info) == 0) continue;
     const auto bound = *reinterpret_cast<const uintptr_t*>(map.l_addr + one.r_offset) -
@@ -168,6 +172,27 @@ void note_imported_variables(const link_map& map, Spans& spans) {
     // `environ` is there as well, but is switched from process to process: it may be changed.
     const bool moved = g_runtime.holds(bound, 1) && bound != reinterpret_cast<uintptr_t>(&environ);
     (moved ? g_readable : spans).push_back({bound, bound + defined.st_size});
+  }
+}
+
+#if defined(__x86_64__)
+constexpr unsigned kNamesModule = R_X86_64_DTPMOD64;
+#else
+constexpr unsigned kNamesModule = R_AARCH64_TLS_DTPMOD;
+#endif
+
+// Those of a library that the program names: what std::call_once is to call.
+void note_imported_locals(const link_map& map) {
+  constexpr std::size_t kPointer = 8;  // there are no larger ones that headers show
+  const Relocations all = relocations_of(map);
+  for (std::size_t i = 0; i < all.count; i++) {
+    const ElfW(Rela)& one = all.first[i];
+    const ElfW(Sym)& symbol = all.symbols[ELF64_R_SYM(one.r_info)];
+    if (ELF64_R_TYPE(one.r_info) != kNamesModule || !all.names) continue;
+    if (symbol.st_shndx != SHN_UNDEF || ELF64_R_SYM(one.r_info) == 0) continue;
+    void* found = dlsym(const_cast<link_map*>(&map), all.names + symbol.st_name);
+    const auto start = reinterpret_cast<uintptr_t>(found);
+    if (found) g_own_locals.push_back({start, start + kPointer});
   }
 }
 
@@ -272,10 +297,20 @@ Whose owner_of_host(const void* p, std::size_t bytes, bool write) {
   }
   if (is_closure(p)) return Whose::Own;
   if (own && hold(g_own[own], address, bytes)) return Whose::Own;
-  for (const Spans* spans : {&g_imported, &g_locals, &g_writable}) {
+  for (const Spans* spans : {&g_imported, &g_own_locals}) {
     if (hold(*spans, address, bytes)) return Whose::Own;
   }
-  const bool library = hold(g_readable, address, bytes);
+  switch (exception_part(address, bytes, write, own)) {
+    case ExceptionPart::None:
+      break;
+    case ExceptionPart::Object:
+      return Whose::Own;
+    case ExceptionPart::Foreign:
+      return Whose::OtherProcess;
+    case ExceptionPart::Header:
+      return Whose::Runtime;
+  }
+  const bool library = hold(g_readable, address, bytes) || hold(g_locals, address, bytes);
   if (!write && (library || is_constant(address, bytes))) return Whose::Own;
   if (library) return Whose::Library;
   if (own && is_thread_local(*own, address, bytes)) return Whose::Own;
@@ -325,8 +360,6 @@ void find_own_memory() {
       }
     } else if (info.dlpi_addr == loader) {
       g_loader = stretch;
-    } else {
-      g_first_libraries.push_back(stretch);
     }
   });
   g_environment = {~uintptr_t{0}, 0};
@@ -345,6 +378,7 @@ void note_program(const link_map& map) {
   if (!g_readable.empty()) return;  // every copy of the program has the same libraries
   note_libraries();
   note_imported_variables(map, g_imported);
+  note_imported_locals(map);
 }
 
 void note_mapping(const void* start, std::size_t bytes) {
