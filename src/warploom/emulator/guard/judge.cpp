@@ -315,7 +315,9 @@ bool is_padding(const Line& line) {
 }
 
 bool is_thread_address(const Line& line) {
-  return line.kind == Kind::Instruction && line.name == "leaq" &&
+  const bool loads =
+      line.name == "leaq" || (line.name.starts_with("data16") && line.name.ends_with("leaq"));
+  return line.kind == Kind::Instruction && loads &&
          (line.rest.ends_with("@tlsgd(%rip), %rdi") || line.rest.ends_with("@TLSGD(%rip), %rdi"));
 }
 
@@ -324,6 +326,7 @@ void drop_padding(Assembly& assembly) {
   auto& lines = assembly.lines;
   for (std::size_t at = 0; at < lines.size(); at++) {
     if (!is_thread_address(lines[at])) continue;
+    lines[at].name = "leaq";
     if (at > 0 && is_padding(lines[at - 1])) lines[at - 1].kind = Kind::Blank;
     for (std::size_t next = at + 1; next < lines.size() && is_padding(lines[next]); next++) {
       lines[next].kind = Kind::Blank;

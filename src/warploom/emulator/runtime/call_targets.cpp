@@ -79,7 +79,8 @@ std::vector<uint32_t> g_entries, g_invokers;  // offsets in the program's file, 
 std::set<std::string, std::less<>> g_denied;  // imports that are none of the program's own text
 std::unordered_set<uintptr_t> g_imports;      // addresses of what it is linked to
 std::unordered_set<uintptr_t> g_tables;       // functions in tables of library classes
-bool g_library_objects = false, g_by_name = false, g_noted = false, g_tables_known = false;
+bool g_opens_files = false, g_library_objects = false, g_by_name = false, g_noted = false,
+     g_tables_known = false;
 
 // What was looked at lately.
 struct Known {
@@ -236,8 +237,13 @@ Relocations relocations_in(const link_map& map) {
 }
 
 void note_import(std::string_view name, uintptr_t bound) {
+  if (g_denied.contains(name)) return;
   if (name == "dlsym" || name == "dlvsym") g_by_name = true;
-  if (bound && !g_denied.contains(name)) g_imports.insert(bound);
+  for (const std::string_view opener : {"fopen", "fopen64", "fdopen", "freopen", "tmpfile", "popen",
+                                        "fmemopen", "open_memstream"}) {
+    if (name == opener) g_opens_files = true;
+  }
+  if (bound) g_imports.insert(bound);
 }
 
 // A constant that leads into a function is a way past the checks before it.
@@ -301,6 +307,8 @@ void note_call_targets(const Process& process, const link_map& map) {
     }
   }
 }
+
+bool opens_files() { return g_opens_files; }
 
 bool is_call_target(const void* target) {
   return is_target(process_of(target), reinterpret_cast<uintptr_t>(target));

@@ -1,13 +1,38 @@
 // The C++ library's functions that follow a pointer to plain bytes, as the program calls them: like
 // libc_*.cpp, its objects are linked with --wrap for each name here.
+#include "library_calls.h"
+
 #include <version>
 
 #if defined(__GLIBCXX__)
+#include <dlfcn.h>
+
 #include <functional>
+#include <locale>
 #include <unordered_map>
 #include <utility>
 
 #include "program_range.h"
+
+namespace {
+
+struct Characters : std::ctype<char> {
+  // The first of the members that headers change.
+  static const char std::ctype<char>::*first() { return &Characters::_M_widen_ok; }
+};
+
+}  // namespace
+
+std::pair<uintptr_t, uintptr_t> warploom::character_cache(link_map& program) {
+  const auto classic =
+      reinterpret_cast<decltype(&std::locale::classic)>(dlsym(&program, "_ZNSt6locale7classicEv"));
+  const auto facet = reinterpret_cast<const std::ctype<char>& (*)(const std::locale&)>(
+      dlsym(&program, "_ZSt9use_facetISt5ctypeIcEERKT_RKSt6locale"));
+  if (!classic || !facet) return {};
+  const std::ctype<char>& object = facet(classic());
+  return {reinterpret_cast<uintptr_t>(&(object.*Characters::first())),
+          reinterpret_cast<uintptr_t>(&object + 1)};
+}
 
 using Policy = std::__detail::_Prime_rehash_policy;
 using warploom::program_reads;
@@ -39,4 +64,6 @@ std::size_t __wrap__ZNKSt8__detail20_Prime_rehash_policy11_M_next_bktEm(const Po
 }
 
 }  // extern "C"
+#else
+std::pair<uintptr_t, uintptr_t> warploom::character_cache(link_map&) { return {}; }
 #endif

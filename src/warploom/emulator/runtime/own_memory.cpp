@@ -16,6 +16,7 @@
 #include "../include/warploom/device.h"
 #include "crash.h"
 #include "exceptions.h"
+#include "library_calls.h"
 #include "memory.h"
 #include "report.h"
 #include "world.h"
@@ -379,6 +380,8 @@ void note_program(const link_map& map) {
   note_libraries();
   note_imported_variables(map, g_imported);
   note_imported_locals(map);
+  const auto [start, end] = character_cache(const_cast<link_map&>(map));
+  g_imported.push_back({start, end});
 }
 
 void note_mapping(const void* start, std::size_t bytes) {
