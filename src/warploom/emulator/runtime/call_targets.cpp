@@ -14,6 +14,7 @@
 #include "fiber.h"
 #include "memory.h"
 #include "own_memory.h"
+#include "relocations.h"
 #include "report.h"
 #include "variables.h"
 #include "world.h"
@@ -215,27 +216,6 @@ bool is_target(const Process* process, uintptr_t address) {
   stop_run();
 }
 
-struct Relocations {
-  const ElfW(Sym) * symbols = nullptr;
-  const char* names = nullptr;
-  const ElfW(Rela) * tables[2] = {};
-  std::size_t bytes[2] = {};
-};
-
-Relocations relocations_in(const link_map& map) {
-  Relocations found;
-  for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; entry++) {
-    const uintptr_t address = entry->d_un.d_ptr;
-    if (entry->d_tag == DT_SYMTAB) found.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
-    if (entry->d_tag == DT_STRTAB) found.names = reinterpret_cast<const char*>(address);
-    if (entry->d_tag == DT_RELA) found.tables[0] = reinterpret_cast<const ElfW(Rela)*>(address);
-    if (entry->d_tag == DT_RELASZ) found.bytes[0] = entry->d_un.d_val;
-    if (entry->d_tag == DT_JMPREL) found.tables[1] = reinterpret_cast<const ElfW(Rela)*>(address);
-    if (entry->d_tag == DT_PLTRELSZ) found.bytes[1] = entry->d_un.d_val;
-  }
-  return found;
-}
-
 void note_import(std::string_view name, uintptr_t bound) {
   if (g_denied.contains(name)) return;
   if (name == "dlsym" || name == "dlvsym") g_by_name = true;
@@ -291,21 +271,14 @@ void note_call_targets(const Process& process, const link_map& map) {
       code.push_back(part);
     }
   });
-  const Relocations all = relocations_in(map);
-  if (!all.symbols || !all.names) return;
-  for (int table = 0; table < 2; table++) {
-    const std::size_t count = all.tables[table] ? all.bytes[table] / sizeof(ElfW(Rela)) : 0;
-    for (std::size_t i = 0; i < count; i++) {
-      const ElfW(Rela)& one = all.tables[table][i];
-      const auto word = *reinterpret_cast<const uintptr_t*>(map.l_addr + one.r_offset);
-      const ElfW(Sym)& symbol = all.symbols[ELF64_R_SYM(one.r_info)];
-      if (ELF64_R_SYM(one.r_info) && symbol.st_shndx == SHN_UNDEF) {
-        note_import(all.names + symbol.st_name, word - static_cast<uintptr_t>(one.r_addend));
-      } else {
-        check_constant(process, code, word);
-      }
+  for_each_relocation(map, [&](const uintptr_t* place, unsigned, const ElfW(Sym) * symbol,
+                               const char* name, uintptr_t addend) {
+    if (symbol && symbol->st_shndx == SHN_UNDEF) {
+      note_import(name, *place - addend);
+    } else {
+      check_constant(process, code, *place);
     }
-  }
+  });
 }
 
 bool opens_files() { return g_opens_files; }

@@ -16,6 +16,7 @@
 #include "call_targets.h"
 #include "fiber.h"
 #include "program_range.h"
+#include "relocations.h"
 #include "report.h"
 #include "world.h"
 
@@ -52,6 +53,18 @@
   CALL(POINTER "aSERKS0_", Given::Holder, Given::Holder) \
   CALL(POINTER "4swapERS0_", Given::Holder, Given::Holder) \
   CALL("_ZNKSt15__exception_ptr13exception_ptr20__cxa_exception_typeEv", Given::Holder) \
+  CALL("_ZSt19__throw_logic_errorPKc", Given::Text) \
+  CALL("_ZSt20__throw_domain_errorPKc", Given::Text) \
+  CALL("_ZSt24__throw_invalid_argumentPKc", Given::Text) \
+  CALL("_ZSt20__throw_length_errorPKc", Given::Text) \
+  CALL("_ZSt20__throw_out_of_rangePKc", Given::Text) \
+  CALL("_ZSt21__throw_runtime_errorPKc", Given::Text) \
+  CALL("_ZSt19__throw_range_errorPKc", Given::Text) \
+  CALL("_ZSt22__throw_overflow_errorPKc", Given::Text) \
+  CALL("_ZSt23__throw_underflow_errorPKc", Given::Text) \
+  CALL("_ZSt19__throw_ios_failurePKc", Given::Text) \
+  CALL("_ZSt19__throw_ios_failurePKci", Given::Text) \
+  CALL("_ZSt24__throw_out_of_range_fmtPKcz", Given::Format, Given::FirstText) \
   CALL("_ZSt13set_terminatePFvvE", Given::Function) \
   CALL("_ZSt14set_unexpectedPFvvE", Given::Function) \
   CALL("_ZSt15set_new_handlerPFvvE", Given::Function) \
@@ -139,40 +152,23 @@ const std::pair<std::string_view, void*> kReplaced[] = {
     {"__cxa_free_dependent_exception", reinterpret_cast<void*>(&free_dependent)},
 };
 
-void replace(uintptr_t slot, void* function) {
+void replace(uintptr_t* slot, void* function) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  auto* start = reinterpret_cast<void*>(slot & ~(page - 1));
-  const bool constant = is_constant_memory(reinterpret_cast<void*>(slot), sizeof slot);
+  auto* start = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(slot) & ~(page - 1));
+  const bool constant = is_constant_memory(slot, sizeof *slot);
   if (constant) mprotect(start, page, PROT_READ | PROT_WRITE);
-  *reinterpret_cast<void**>(slot) = function;
+  *slot = reinterpret_cast<uintptr_t>(function);
   if (constant) mprotect(start, page, PROT_READ);
 }
 
 // The library calls its own functions by its table of addresses.
 void rebind(const link_map& map) {
-  const ElfW(Sym)* symbols = nullptr;
-  const char* names = nullptr;
-  const ElfW(Rela) * tables[2] = {};
-  std::size_t bytes[2] = {};
-  for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; entry++) {
-    const uintptr_t address = entry->d_un.d_ptr;
-    if (entry->d_tag == DT_SYMTAB) symbols = reinterpret_cast<const ElfW(Sym)*>(address);
-    if (entry->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(address);
-    if (entry->d_tag == DT_RELA) tables[0] = reinterpret_cast<const ElfW(Rela)*>(address);
-    if (entry->d_tag == DT_RELASZ) bytes[0] = entry->d_un.d_val;
-    if (entry->d_tag == DT_JMPREL) tables[1] = reinterpret_cast<const ElfW(Rela)*>(address);
-    if (entry->d_tag == DT_PLTRELSZ) bytes[1] = entry->d_un.d_val;
-  }
-  if (!symbols || !names) return;
-  for (int table = 0; table < 2; table++) {
-    for (std::size_t i = 0; tables[table] && i < bytes[table] / sizeof(ElfW(Rela)); i++) {
-      const ElfW(Rela)& one = tables[table][i];
-      const char* name = names + symbols[ELF64_R_SYM(one.r_info)].st_name;
-      for (const auto& [replaced, function] : kReplaced) {
-        if (name == replaced) replace(map.l_addr + one.r_offset, function);
-      }
+  for_each_relocation(map, [](uintptr_t* place, unsigned, const ElfW(Sym)* symbol,
+                              std::string_view name, uintptr_t) {
+    for (const auto& [replaced, function] : kReplaced) {
+      if (symbol && name == replaced) replace(place, function);
     }
-  }
+  });
 }
 
 // --- the calls of programs ---------------------------------------------------------------------
@@ -185,6 +181,9 @@ enum class Given : uint8_t {
   Room,          // a place for one
   Type,          // a type
   Function,      // a function, or null
+  Text,          // a text, which the message of the exception will be
+  Format,        // one with a place for a text at most, at its beginning
+  FirstText,     // the text for that place
   Once,          // what std::call_once keeps for this call
 };
 
@@ -237,6 +236,14 @@ bool is_type(const void* type, int depth) {
   return good;
 }
 
+const char* g_format = "";  // of the call that is looked at
+
+// The library knows %zu and %s; texts of which nobody knows where they are could lie anywhere.
+bool is_format(const char* text) {
+  g_format = text;
+  return is_constant_memory(text, 1) && !std::strstr(text + (*text != 0), "%s");
+}
+
 bool is_good(Given given, uintptr_t value, const void* caller) {
   switch (given) {
     case Given::Nothing:
@@ -258,6 +265,15 @@ bool is_good(Given given, uintptr_t value, const void* caller) {
       return is_type(reinterpret_cast<const void*>(value), 0);
     case Given::Function:
       return is_call_target(reinterpret_cast<const void*>(value));
+    case Given::FirstText:
+      if (!std::string_view(g_format).starts_with("%s")) return true;
+      [[fallthrough]];
+    case Given::Text:
+      program_reads_text(reinterpret_cast<const char*>(value), static_cast<std::size_t>(-1),
+                         caller);
+      return true;
+    case Given::Format:
+      return is_format(reinterpret_cast<const char*>(value));
     case Given::Once:
       return g_once_call && is_call_target(reinterpret_cast<const void*>(*g_once_call));
   }

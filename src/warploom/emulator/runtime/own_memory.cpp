@@ -18,6 +18,7 @@
 #include "exceptions.h"
 #include "library_calls.h"
 #include "memory.h"
+#include "relocations.h"
 #include "report.h"
 #include "world.h"
 
@@ -131,49 +132,27 @@ constexpr unsigned kNamesAddress[] = {R_X86_64_GLOB_DAT, R_X86_64_64};
 constexpr unsigned kNamesAddress[] = {R_AARCH64_GLOB_DAT, R_AARCH64_ABS64};
 #endif
 
-struct Relocations {
-  const ElfW(Sym) * symbols = nullptr;
-  const char* names = nullptr;
-  const ElfW(Rela) * first = nullptr;
-  std::size_t count = 0;
-};
-
-Relocations relocations_of(const link_map& map) {
-  Relocations found;
-  for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; entry++) {
-    const uintptr_t address = entry->d_un.d_ptr;
-    if (entry->d_tag == DT_SYMTAB) found.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
-    if (entry->d_tag == DT_STRTAB) found.names = reinterpret_cast<const char*>(address);
-    if (entry->d_tag == DT_RELA) found.first = reinterpret_cast<const ElfW(Rela)*>(address);
-    if (entry->d_tag == DT_RELASZ) found.count = entry->d_un.d_val / sizeof(ElfW(Rela));
-  }
-  return found.symbols && found.first ? found : Relocations{};
-}
-
 // The variables of libraries that the program is linked to by name (std::cout, stdout, optarg),
 // where the loader has bound them.
 void note_imported_variables(const link_map& map, Spans& spans) {
-  const Relocations all = relocations_of(map);
-  for (std::size_t i = 0; i < all.count; i++) {
-    const ElfW(Rela)& one = all.first[i];
-    const ElfW(Sym)& symbol = all.symbols[ELF64_R_SYM(one.r_info)];
-    const bool names = std::ranges::count(kNamesAddress, ELF64_R_TYPE(one.r_info)) != 0;
-    if (!names || symbol.st_shndx != SHN_UNDEF || ELF64_R_SYM(one.r_info) == 0) continue;
-    const auto bound = *reinterpret_cast<const uintptr_t*>(map.l_addr + one.r_offset) -
-                       static_cast<uintptr_t>(one.r_addend);
+  for_each_relocation(map, [&](const uintptr_t* place, unsigned type, const ElfW(Sym) * symbol,
+                               const char*, uintptr_t addend) {
+    const bool names = std::ranges::count(kNamesAddress, type) != 0;
+    if (!names || !symbol || symbol->st_shndx != SHN_UNDEF) return;
+    const uintptr_t bound = *place - addend;
     Dl_info where{};
     void* real = nullptr;
     if (!bound || !dladdr1(reinterpret_cast<void*>(bound), &where, &real, RTLD_DL_SYMENT) ||
         !real) {
-      continue;
+      return;
     }
     const auto& defined = *static_cast<const ElfW(Sym)*>(real);
-    if (ELF64_ST_TYPE(defined.st_info) != STT_OBJECT) continue;
+    if (ELF64_ST_TYPE(defined.st_info) != STT_OBJECT) return;
     // The linker may have moved a variable of the C library into the runtime's executable: stdout.
     // `environ` is there as well, but is switched from process to process: it may be changed.
     const bool moved = g_runtime.holds(bound, 1) && bound != reinterpret_cast<uintptr_t>(&environ);
     (moved ? g_readable : spans).push_back({bound, bound + defined.st_size});
-  }
+  });
 }
 
 #if defined(__x86_64__)
@@ -185,16 +164,12 @@ constexpr unsigned kNamesModule = R_AARCH64_TLS_DTPMOD;
 // Those of a library that the program names: what std::call_once is to call.
 void note_imported_locals(const link_map& map) {
   constexpr std::size_t kPointer = 8;  // there are no larger ones that headers show
-  const Relocations all = relocations_of(map);
-  for (std::size_t i = 0; i < all.count; i++) {
-    const ElfW(Rela)& one = all.first[i];
-    const ElfW(Sym)& symbol = all.symbols[ELF64_R_SYM(one.r_info)];
-    if (ELF64_R_TYPE(one.r_info) != kNamesModule || !all.names) continue;
-    if (symbol.st_shndx != SHN_UNDEF || ELF64_R_SYM(one.r_info) == 0) continue;
-    void* found = dlsym(const_cast<link_map*>(&map), all.names + symbol.st_name);
-    const auto start = reinterpret_cast<uintptr_t>(found);
-    if (found) g_own_locals.push_back({start, start + kPointer});
-  }
+  for_each_relocation(map, [&](const uintptr_t*, unsigned type, const ElfW(Sym) * symbol,
+                               const char* name, uintptr_t) {
+    if (type != kNamesModule || !symbol || symbol->st_shndx != SHN_UNDEF) return;
+    const auto start = reinterpret_cast<uintptr_t>(dlsym(const_cast<link_map*>(&map), name));
+    if (start) g_own_locals.push_back({start, start + kPointer});
+  });
 }
 
 // Thread-local variables of the program: each copy has its own, made when first used.
