@@ -2,8 +2,8 @@
 
 import re
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warploom.core.errors import MissingToolError
@@ -18,6 +18,9 @@ _TOOLS = (
 )
 _ADDRESS = re.compile(r"^0x[0-9a-f]+$")
 _PLACE = re.compile(r"^(.*):(\d+|\?)(?: \(discriminator \d+\))?$")
+# What follows the $ tells functions of the same name in several files apart (guard/merge.cpp); the
+# tool does not read such names.
+_OF_A_FILE = re.compile(r"^(_Z[^$]+)\$\w+$")
 _LIMITS = Limits(seconds=120.0, memory_mb=4096, output_mb=256)
 
 
@@ -75,4 +78,20 @@ def frames_at(library: Path, addresses: Sequence[int]) -> dict[int, tuple[Frame,
         )
         places = _parse(result.stdout.decode(errors="replace"))
         found.update((address, places.get(address, ())) for address in batch)
-    return found
+    plain = _plain_names(frame.function for frames in found.values() for frame in frames)
+    return {
+        address: tuple(replace(f, function=plain.get(f.function, f.function)) for f in frames)
+        for address, frames in found.items()
+    }
+
+
+def _plain_names(functions: Iterable[str]) -> Mapping[str, str]:
+    """Return the readable names of functions that exist in several files, by their symbols."""
+    symbols = {name: found[1] for name in functions if (found := _OF_A_FILE.match(name))}
+    if not symbols or shutil.which("c++filt") is None:
+        return symbols
+    result = run_sandboxed_tool(["c++filt", *symbols.values()], limits=_LIMITS, readable=[])
+    readable = result.stdout.decode(errors="replace").splitlines()
+    if len(readable) != len(symbols):
+        return symbols
+    return dict(zip(symbols, readable, strict=True))

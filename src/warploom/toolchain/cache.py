@@ -22,6 +22,7 @@ from warploom.toolchain.seal import has_seal, is_sound, seal
 
 MAX_BYTES = 4 << 30
 MAX_AGE_DAYS = 30.0
+_IN_USE_SECONDS = 600
 _PRUNE_EVERY_SECONDS = 3600.0
 
 
@@ -101,6 +102,21 @@ def _throw_away(entry: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
+def _retire(entry: Path) -> bool:
+    """Remove an entry, unless it was used a moment ago and so may be in use; tell whether it was.
+
+    It takes another name first: half an entry would look as if somebody had changed it.
+    """
+    with contextlib.suppress(OSError):
+        if time.time() - entry.stat().st_mtime <= _IN_USE_SECONDS:
+            return False
+        aside = entry.with_name(f".new-old-{secrets.token_hex(8)}")
+        entry.rename(aside)
+        shutil.rmtree(aside, ignore_errors=True)
+        return True
+    return False
+
+
 def touch(folder: Path) -> None:
     """Note that `folder` was used now."""
     with contextlib.suppress(OSError):
@@ -160,10 +176,8 @@ def prune(
     for used, entry in entries:
         kept += folder_bytes(entry)
         too_old = now - used > max_age_days * 86400
-        # What was used a moment ago may be in use.
-        if (too_old or kept > max_bytes) and now - used > 600:
-            shutil.rmtree(entry, ignore_errors=True)
-            removed += 1
+        if too_old or kept > max_bytes:
+            removed += _retire(entry)
     for lock in base.glob("*/.locks/*"):
         with contextlib.suppress(OSError):
             if now - lock.stat().st_mtime > 86400:

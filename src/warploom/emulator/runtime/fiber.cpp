@@ -266,7 +266,8 @@ Fiber* create_block_fiber(Block& block) {
   if (!g_timed) return fiber;
   fiber->time = fiber->waited = fiber->communicated = fiber->loading = 0;
   fiber->polling_since = fiber->polling_until = 0;
-  fiber->polled_at = fiber->operations = 0;
+  fiber->polled_at = fiber->computed_at = fiber->operations = 0;
+  fiber->turns_computed = 0;
   fiber->segment = 0;
   return fiber;
 }

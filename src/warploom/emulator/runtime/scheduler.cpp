@@ -265,7 +265,7 @@ static void park(std::vector<Fiber*>& list) {
 }
 
 void poll_current(bool computing) {
-  if (!g_current || (g_timed && timed_poll())) return;
+  if (!g_current || (g_timed && timed_poll(computing))) return;
   if (computing) g_computing++;
   park(g_polling);
 }

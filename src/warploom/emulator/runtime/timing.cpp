@@ -143,18 +143,31 @@ void price_host_work(bool begins) {
   host.working |= begins;
 }
 
-bool timed_poll() {
+// Of a computation, its own accesses are the price. Time passes beside them only where nothing has
+// come of many turns, as it may wait for others after all.
+static double step_of_computing(Fiber& self) {
+  constexpr uint32_t kTurns = 64;
+  if (std::exchange(self.computed_at, g_progress) != g_progress) self.turns_computed = 0;
+  return ++self.turns_computed > kTurns ? g_machine.poll_ns : 0;
+}
+
+// A long wait is looked at more rarely: a fiftieth of it is close enough.
+static double step_of_polling(Fiber& self) {
+  if (self.time - self.polling_until > 10 * g_machine.poll_ns) self.polling_since = self.time;
+  const double step = std::max(g_machine.poll_ns, (self.time - self.polling_since) * 0.02);
+  self.polling_until = self.time + step;
+  return step;
+}
+
+bool timed_poll(bool computing) {
   Fiber* self = g_current;
   const bool alone = static_cast<int>(g_timed_queue.size()) == g_polls;
   // When only others that poll are left and nothing has changed, the old rules find the deadlock.
   if (alone && self->polled_at == g_progress + 1) return false;
   self->polled_at = g_progress + 1;
-  // A long wait is looked at more rarely: a fiftieth of it is close enough.
-  if (self->time - self->polling_until > 10 * g_machine.poll_ns) self->polling_since = self->time;
-  const double step = std::max(g_machine.poll_ns, (self->time - self->polling_since) * 0.02);
+  const double step = computing ? step_of_computing(*self) : step_of_polling(*self);
   self->time += step;
   self->waited += step;
-  self->polling_until = self->time;
   sleep_until_turn(true);
   return true;
 }
