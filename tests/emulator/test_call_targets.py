@@ -1,10 +1,12 @@
 """Control goes to functions alone, and no library is led to memory that is not the program's."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from warploom.core.records import Verdict
+from warploom.core.records import BuildSpec, Verdict
+from warploom.emulator.build import build
 from warploom.evaluate.check import check
 from warploom.evaluate.plan import Effort
 from warploom.testing.attacks.variants.control import ESCAPES, program
@@ -39,6 +41,16 @@ def test_an_escape_ends_the_run(escapes: Path, name: str) -> None:
     assert kinds & {"crash", "emulator_access"}, kinds
     messages = [f.finding.message for f in report.findings if f.finding.kind in ("crash",)]
     assert not any("segmentation" in message for message in messages), messages
+
+
+def test_where_the_unwinder_looks_is_constant() -> None:
+    """Tables of exceptions name types, and who reads them, by slots: nobody may write these."""
+    library = build(BuildSpec(program=HONEST)).library
+    command = ["objdump", "-t", str(library)]
+    symbols = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    slots = [line for line in symbols.splitlines() if "DW.ref." in line]
+    assert any("__gxx_personality_v0" in line for line in slots)
+    assert [line for line in slots if " .data.rel.ro\t" not in line] == []
 
 
 def test_a_constant_that_leads_into_a_function_is_refused(tmp_path: Path) -> None:

@@ -31,12 +31,12 @@
 #include <vector>
 
 static int g_failed = 0;
-#define EXPECT(what)                                  \
-  do {                                                \
-    if (!(what)) {                                    \
-      std::printf("line %d: %s\n", __LINE__, #what);  \
-      g_failed++;                                     \
-    }                                                 \
+#define EXPECT(what)                                 \
+  do {                                               \
+    if (!(what)) {                                   \
+      std::printf("line %d: %s\n", __LINE__, #what); \
+      g_failed++;                                    \
+    }                                                \
   } while (0)
 
 struct Shape {
