@@ -192,7 +192,9 @@ bool is_elsewhere(uintptr_t address) {
   Dl_info info{};
   const bool exact = dladdr(target, &info) && info.dli_saddr == target && info.dli_sname;
   if (in_runtime(target)) return exact;  // all that it shows is for programs
-  if (exact && (g_by_name || follows_nothing(info.dli_sname))) return true;
+  if (exact && follows_nothing(info.dli_sname)) return true;
+  // What dlsym gives may be a function that has no name: one of several for this processor.
+  if (g_by_name && is_constant_memory(target, 1) && !in_loader(target)) return true;
   if (!g_library_objects) return false;
   if (!g_tables_known) find_tables();
   return g_tables.contains(address);
