@@ -21,6 +21,10 @@ _C_HEADERS = {
 }
 _ARCHITECTURE = "__CUDA_ARCH__"
 _CAPABILITY = "900"
+# What no kernel reaches is dropped by the linker, function by function.
+PASS_FLAGS = ("-ffunction-sections", "-fdata-sections")
+"""The flags of both passes of a unit with device code."""
+
 _DEVICE_CODE = re.compile(rb"<<<|\b__(?:global|device)__\b")
 _DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
@@ -108,11 +112,10 @@ def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
 def device_flags(spec: BuildSpec) -> list[str]:
     """Return the flags that the device pass of a unit has besides.
 
-    Compute capability 9.0, unless the macros of `spec` say another.
+    Compute capability 9.0, unless the macros of `spec` say another. Nothing else may differ: text
+    that reads the same in both passes is compiled once.
     """
-    value = spec.defines.get(_ARCHITECTURE) or _CAPABILITY
-    # What no kernel reaches is dropped by the linker, function by function.
-    return [f"-D{_ARCHITECTURE}={value}", "-ffunction-sections", "-fdata-sections"]
+    return [f"-D{_ARCHITECTURE}={spec.defines.get(_ARCHITECTURE) or _CAPABILITY}"]
 
 
 def language_flags(source: Path, text: bytes, *, is_program: bool) -> list[str]:

@@ -10,7 +10,7 @@ in another order, sums that cross the network differ; then the elements that cha
 
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +33,10 @@ _MOST_EXTRA = 0.1  # of the elements that should not change
 # nothing in a sum. Another order of the sum then shows other such elements.
 _BY_CHANCE = 0.1
 _SOURCES = 2  # ranks whose data is altered alone
+# An altered run ends about as soon as it does otherwise, or never: what it reads as a size or
+# a flag may be anything. One that takes longer than this, and as often the usual, is given up.
+_SECONDS, _SLOWER = 10.0, 10.0
+_SECONDS_IN_VAIN = 2.0  # where a run without an end proves nothing
 _LAYOUTS = {"float16": "f2", "bfloat16": "b2", "float32": "f4", "float64": "f8"}
 
 _Mask = npt.NDArray[np.bool_]
@@ -59,20 +63,37 @@ class Spoiler:
     """Runs the reference and a candidate with the same inputs and the same alterations."""
 
     def __init__(
-        self, reference: Reference, candidate: Pair, jobs: int | None, on_progress: ProgressCallback
+        self,
+        reference: Reference,
+        candidate: Pair,
+        jobs: int | None,
+        on_progress: ProgressCallback,
+        outcomes: Iterable[EmulatorRun],
     ) -> None:
         self.reference = reference
         self.candidate = candidate
+        ours = (float(stats.get("seconds", 0)) for stats in reference.stats.values())
+        self.usual = max((*ours, *(outcome.seconds for outcome in outcomes)))
         self.jobs = jobs
         self.on_progress = on_progress
         self.key = secrets.randbits(62)
 
     def run(
-        self, pair: Pair, specs: Sequence[RunSpec], what: Sequence[str], poison: int = 0
+        self,
+        pair: Pair,
+        specs: Sequence[RunSpec],
+        what: Sequence[str],
+        poison: int = 0,
+        least: float = _SECONDS,
     ) -> list[EmulatorRun]:
-        """Run a program once for each of `specs` and each alteration of `what`."""
+        """Run a program once for each of `specs` and each alteration of `what`.
+
+        One may take `least` seconds, and ten times what runs take that are not altered.
+        """
         options = [
-            self._options(pair, spec, f"{self.key}:{one}", poison) for spec in specs for one in what
+            self._options(pair, spec, f"{self.key}:{one}", poison, least)
+            for spec in specs
+            for one in what
         ]
         finished = counter("spoil", len(options), self.on_progress)
         return run_all(pair.program, options, jobs=self.jobs, on_done=finished)
@@ -84,9 +105,13 @@ class Spoiler:
         own = Pair(self.reference.build, self.reference.facts)
         return self.run(own, specs, what, poison)
 
-    def _options(self, pair: Pair, spec: RunSpec, spoil: str, poison: int) -> RunOptions:
+    def _options(
+        self, pair: Pair, spec: RunSpec, spoil: str, poison: int, least: float
+    ) -> RunOptions:
         options = run_options(self.reference.workload, spec, pair.facts.processes, race=False)
-        return replace(options, spoil=spoil, poison=poison)
+        seconds = min(options.limits.seconds, least + _SLOWER * self.usual)
+        limits = replace(options.limits, seconds=seconds)
+        return replace(options, spoil=spoil, poison=poison, limits=limits)
 
     def samples(self, run: EmulatorRun, facts: Survey) -> dict[Key, Sample]:
         """Return what a run read back of the outputs."""
@@ -194,7 +219,8 @@ def _elements(
     chosen = secrets.SystemRandom().sample(ranks, min(_SOURCES, len(ranks)))
     what = [f"{layout}+:all", *(f"{layout}+:{source}" for source in chosen)]
     expected = spoiler.run_reference([spec], what)
-    runs = spoiler.run(spoiler.candidate, [spec], what)
+    least = _SECONDS if gentle else _SECONDS_IN_VAIN
+    runs = spoiler.run(spoiler.candidate, [spec], what, least=least)
     base, facts = spoiler.reference.samples[spec.seed], spoiler.candidate.facts
     own = spoiler.samples(outcome, facts)
     found: list[Finding] = []
