@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "call_targets.h"
 #include "confine.h"
 #include "crash.h"
 #include "descriptors.h"
@@ -78,6 +79,10 @@ bool set_option(const std::string& key, const std::string& value) {
     c.single_process = c.processes == 1;
   } else if (key == "seed") {
     c.seed = static_cast<uint64_t>(number());
+  } else if (key == "denied_import") {
+    deny_import(value);
+  } else if (key == "library_objects") {
+    if (integer() != 0) allow_library_objects();
   } else if (key == "fresh_word") {
     c.fresh_word = static_cast<uint32_t>(number());
   } else if (key == "fresh_other") {
