@@ -13,7 +13,7 @@ namespace {
 using Node = _Rb_tree_node_base;
 
 // The node that comes next on the side of `near`, where `far` is the other one.
-Node* neighbor(Node* node, Node* Node::*near, Node* Node::*far) {
+Node* neighbor(Node* node, Node* Node::* near, Node* Node::* far) {
   if (node->*near) {
     node = node->*near;
     while (node->*far) node = node->*far;
@@ -62,7 +62,7 @@ void hang(Node* node, Node* old, Node*& root) {
 }
 
 // Lifts the child of `node` on the side of `far` above it.
-void rotate(Node* node, Node* Node::*near, Node* Node::*far, Node*& root) {
+void rotate(Node* node, Node* Node::* near, Node* Node::* far, Node*& root) {
   Node* child = node->*far;
   node->*far = child->*near;
   if (child->*near) (child->*near)->_M_parent = node;
@@ -131,7 +131,7 @@ void balance_after_removal(Node* node, Node* parent, Node*& root) {
   if (node) node->_M_color = _S_black;
 }
 
-Node* outermost(Node* node, Node* Node::*side) {
+Node* outermost(Node* node, Node* Node::* side) {
   while (node->*side) node = node->*side;
   return node;
 }

@@ -56,7 +56,7 @@ UNWATCHED int find_template(dl_phdr_info* info, std::size_t, void*) {
   bool holds = false;
   const ElfW(Phdr)* locals = nullptr;
   for (int i = 0; i < info->dlpi_phnum; i++) {
-    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    const ElfW(Phdr) & segment = info->dlpi_phdr[i];
     const uintptr_t start = info->dlpi_addr + segment.p_vaddr;
     if (segment.p_type == PT_LOAD && own - start < segment.p_memsz) holds = true;
     if (segment.p_type == PT_TLS) locals = &segment;

@@ -163,7 +163,7 @@ void replace(uintptr_t* slot, void* function) {
 
 // The library calls its own functions by its table of addresses.
 void rebind(const link_map& map) {
-  for_each_relocation(map, [](uintptr_t* place, unsigned, const ElfW(Sym) * symbol,
+  for_each_relocation(map, [](uintptr_t* place, unsigned, const ElfW(Sym)* symbol,
                               std::string_view name, uintptr_t) {
     for (const auto& [replaced, function] : kReplaced) {
       if (symbol && name == replaced) replace(place, function);

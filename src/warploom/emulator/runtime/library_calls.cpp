@@ -18,7 +18,7 @@ namespace {
 
 struct Characters : std::ctype<char> {
   // The first of the members that headers change.
-  static const char std::ctype<char>::*first() { return &Characters::_M_widen_ok; }
+  static const char std::ctype<char>::* first() { return &Characters::_M_widen_ok; }
 };
 
 }  // namespace

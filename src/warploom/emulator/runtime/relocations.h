@@ -29,7 +29,7 @@ void for_each_relocation(const link_map& map, Function&& function) {
   for (int table = 0; table < 2; table++) {
     const std::size_t count = tables[table] ? bytes[table] / sizeof(ElfW(Rela)) : 0;
     for (std::size_t i = 0; i < count; i++) {
-      const ElfW(Rela)& one = tables[table][i];
+      const ElfW(Rela) & one = tables[table][i];
       const auto number = ELF64_R_SYM(one.r_info);
       const ElfW(Sym)* symbol = number ? &symbols[number] : nullptr;
       function(reinterpret_cast<uintptr_t*>(map.l_addr + one.r_offset), ELF64_R_TYPE(one.r_info),
