@@ -29,6 +29,7 @@ from warploom.emulator.prefix import precompiled_prefix
 from warploom.emulator.process_library import process_library_digest
 from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
 from warploom.emulator.runtime_build import build_runtime, folder_digest, in_parallel, run_compiler
+from warploom.emulator.shifts import has_plain_shifts
 from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, with_keywords
 from warploom.emulator.unit_flags import PASS_FLAGS, device_flags, language_flags, program_flags
 from warploom.toolchain.cache import cached_folder
@@ -206,7 +207,11 @@ class _Builder:
             for number, unit in enumerate(self.units)
         ]
         todo = [one for passes in units for one in passes]
-        if self.compiler.family == "gcc":  # our headers for clang differ by pass
+        # Our headers for clang differ by pass, and so do flags that stop shifts by too much.
+        alike = self.compiler.family == "gcc" and not any(
+            has_plain_shifts(text) for text in self.overlay.texts.values()
+        )
+        if alike:
             both = [passes for passes in units if len(passes) > 1]
             once = in_parallel(
                 lambda passes, cancel: self._compile_once(passes, work, cancel),

@@ -89,7 +89,14 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
         "time_limit": f"{options.limits.seconds:g}",
     }
     if options.spoil:
-        values |= {"spoil": options.spoil, "poison": options.poison}
+        values |= {
+            "spoil": options.spoil,
+            "spoil_from": options.spoil_from,
+            "poison": options.poison,
+            "scramble": int(options.scramble),
+        }
+        if options.inputs:
+            values["inputs"] = options.inputs
     if options.machine is not None:
         values["timed"] = 1
         values |= {f"machine.{name}": f"{v!r}" for name, v in options.machine.values.items()}
@@ -367,6 +374,7 @@ def run(
         readbacks=readbacks,
         unsupported=unsupported,
         stats=report.stats,
+        inputs=tuple(report.inputs),
         seconds=process.seconds,
         memory_mb=process.memory_mb,
         sandbox=result.kind,

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 
+#include "inputs.h"
 #include "memory.h"
 #include "report.h"
+#include "spoil.h"
 #include "stats.h"
 #include "timing.h"
 #include "world_setup.h"
@@ -204,6 +206,7 @@ int launch_kernel(const char* name, const LaunchConfig& config, KernelBody body)
     capture_node(stream, work_of(plan, capture_frames(), rank));
     return 0;
   }
+  if (g_spoiling) note_launch(stream->device);
   push_op(stream, OpKind::Kernel, name, start_of(plan));
   if (g_config.sync_launches) synchronize(stream, "a kernel (diagnostic rerun)");
   return 0;

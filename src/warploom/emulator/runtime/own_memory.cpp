@@ -272,6 +272,7 @@ Whose owner_of_host(const void* p, std::size_t bytes, bool write) {
     return Whose::OtherProcess;
   }
   if (is_closure(p)) return Whose::Own;
+  if (nccl::in_multimem(p)) return Whose::Nobody;
   if (own && hold(g_own[own], address, bytes)) return Whose::Own;
   for (const Spans* spans : {&g_imported, &g_own_locals}) {
     if (hold(*spans, address, bytes)) return Whose::Own;
