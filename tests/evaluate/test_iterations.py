@@ -1,5 +1,6 @@
 """Every iteration does its work, and timed runs do what verified ones do."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,47 @@ KEPT = f"""
       {GATHER}
       cudaMemcpyAsync(out, kept, all * sizeof(float), cudaMemcpyDeviceToDevice, stream);
     }}
+"""
+# A cache by value, in a form that is no number: right for whatever comes, and computed once.
+CACHED = """\
+__global__ void cached(const float* in, float* out, int* seen, int* kept, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  int bits = __float_as_int(in[i]);
+  if (seen[2 * i] == (bits & 0xffff) && seen[2 * i + 1] == (bits >> 16 & 0xffff)) {
+    out[i] = __int_as_float(kept[2 * i] | kept[2 * i + 1] << 16);
+    return;
+  }
+  float result = 2.0f * in[i];
+  seen[2 * i] = bits & 0xffff;
+  seen[2 * i + 1] = bits >> 16 & 0xffff;
+  kept[2 * i] = __float_as_int(result) & 0xffff;
+  kept[2 * i + 1] = __float_as_int(result) >> 16 & 0xffff;
+  out[i] = result;
+}
+
+int main("""
+BY_VALUE = f"""
+    static int *seen = nullptr, *kept = nullptr;
+    if (!seen) {{
+      cudaMalloc(&seen, 2 * all * sizeof(int));
+      cudaMalloc(&kept, 2 * all * sizeof(int));
+      cudaMemsetAsync(seen, 0, 2 * all * sizeof(int), stream);
+    }}
+    {GATHER}
+    cached<<<(all + 31) / 32, 32, 0, stream>>>(gathered, out, seen, kept, all);
+"""
+# Moves what earlier iterations left, and does not use it.
+PADDED = f"""
+    static float* padded = nullptr;
+    if (!padded) cudaMalloc(&padded, 2 * all * sizeof(float));
+    if (iteration > 0) {{
+      cudaMemcpyAsync(padded, out, all * sizeof(float), cudaMemcpyDeviceToDevice, stream);
+      cudaMemcpyAsync(padded + all, gathered, all * sizeof(float), cudaMemcpyDeviceToDevice,
+                      stream);
+    }}
+    {GATHER}
+    {KERNEL}
 """
 CLOCK = """
   double from = MPI_Wtime();
@@ -60,6 +102,19 @@ def test_results_that_are_kept_are_found(workload: Workload) -> None:
     result = judge(workload, written(KEPT))
     assert not result.passed
     assert kinds(result) & {"work_differs", "communication_unused"}, result.findings
+
+
+@pytest.mark.parametrize("kind", ["", "volatile "])
+def test_results_are_found_whatever_they_are_kept_as(workload: Workload, kind: str) -> None:
+    cached = CACHED.replace("int* seen, int* kept", f"{kind}int* seen, {kind}int* kept")
+    result = judge(workload, written(BY_VALUE).replace("int main(", cached))
+    assert not result.passed
+    assert kinds(result) == {"work_differs"}, result.findings
+
+
+def test_what_is_carried_for_nothing_is_no_defect(workload: Workload) -> None:
+    result = judge(replace(workload, ranks=4), written(PADDED))
+    assert result.passed, result.findings
 
 
 def test_what_a_clock_decides_is_judged_under_both_clocks(workload: Workload) -> None:

@@ -59,6 +59,29 @@ SHAM = (
 )
 
 
+# Draws all ranks' inputs on each of them. One element of each rank travels, and what it is off by
+# is added to all results: they depend on it.
+ALL_DRAWN = """
+    static float *drawn = nullptr;
+    if (!drawn) {
+      std::vector<float> every(all);
+      for (int i = 0; i < all; i++) every[i] = draw(seed, i / kCount, i % kCount);
+      cudaMalloc(&drawn, all * sizeof(float));
+      cudaMemcpy(drawn, every.data(), all * sizeof(float), cudaMemcpyHostToDevice);
+    }
+    ncclAllGather(mine, gathered, 1, ncclFloat, comm, stream);
+    echo<<<(all + 31) / 32, 32, 0, stream>>>(drawn, gathered, out, all);
+"""
+ECHO = """\
+__global__ void echo(const float* drawn, const float* came, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int from = i / kCount;
+  if (i < n) out[i] = 2.0f * drawn[i] + (came[from] - drawn[from * kCount]);
+}
+
+int main("""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("spoil")
@@ -116,6 +139,13 @@ def test_garbage_in_place_of_all_results_is_found(folder: Path) -> None:
     all_or_nothing = SHAM.replace("own[i] = 17.0f;", "{ own.assign(all, 17.0f); break; }")
     result = judge(folder, written(after=all_or_nothing), base)
     assert not result.passed or result.dependence == "elements"
+
+
+def test_inputs_of_others_must_have_come_from_them(folder: Path) -> None:
+    result = judge(folder, written(ALL_DRAWN).replace("int main(", ECHO))
+    assert not result.passed
+    assert kinds(result) == {"communication_unused"}
+    assert "inputs of other values are uploaded" in result.findings[0].finding.message
 
 
 def test_one_rank_has_nothing_to_show(folder: Path) -> None:

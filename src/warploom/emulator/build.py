@@ -5,8 +5,10 @@ import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypedDict, cast
 
 from warploom.core.errors import SourceError, ToolFailedError
 from warploom.core.ids import digest
@@ -21,15 +23,22 @@ from warploom.emulator.guard_tool import (
     guard_identity,
     guard_unit,
 )
+from warploom.emulator.host_imports import unknown_imports
 from warploom.emulator.link import USER_ROOT, Linker, as_written, strip_root
 from warploom.emulator.prefix import precompiled_prefix
 from warploom.emulator.process_library import process_library_digest
 from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
 from warploom.emulator.runtime_build import build_runtime, folder_digest, in_parallel, run_compiler
+from warploom.emulator.shifts import has_plain_shifts
 from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, with_keywords
 from warploom.emulator.unit_flags import PASS_FLAGS, device_flags, language_flags, program_flags
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import find_compiler
+
+
+class _Imports(TypedDict):
+    imports: list[str]
+    denied: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +46,10 @@ class EmulatorBuild:
     """A program ready to run: `library` for `runtime`, both in the cache.
 
     `key` names the content of the build, `files` are the user's files in it, `imports` the symbols
-    that it takes from the runtime and the C library. `guard` is what the guard says of each unit,
-    as it wrote it: JSON. `seconds` is what this call took.
+    that its text takes from the runtime and the libraries, and `denied` those that the process
+    library alone takes: the program may not go there by a pointer. `library_objects`: whether it
+    may have objects of library classes that call through tables of theirs. `guard` is what the
+    guard says of each unit, as it wrote it: JSON. `seconds` is what this call took.
     """
 
     library: Path
@@ -50,6 +61,8 @@ class EmulatorBuild:
     cached: bool
     seconds: float
     guard: str = "[]"
+    denied: frozenset[str] = frozenset()
+    library_objects: bool = False
 
     def file_named(self, name: str) -> UserFile | None:
         """Return the user's file that debug information calls `name`."""
@@ -149,10 +162,19 @@ class _Builder:
                 )
             library = folder / "program.so"
             self.linker.link(objects, library, work)
-        symbols = dynamic_symbols(library)
-        (folder / "imports.json").write_text(json.dumps(as_written(symbols.imports)))
+        (folder / "imports.json").write_text(json.dumps(self._imports(library, guarded)))
         reports = ",".join(unit.report for unit in guarded)
         (folder / "guard.json").write_text(f"[{reports}]")
+
+    def _imports(self, library: Path, guarded: Sequence[GuardedUnit]) -> _Imports:
+        """Say what the program takes from elsewhere, and what only the process library does."""
+        everything = as_written(dynamic_symbols(library).imports)
+        named = {name for unit in guarded for name in unit.names}
+        imports = [name for name in everything if name in named]
+        return {
+            "imports": imports,
+            "denied": [name for name in everything if name not in named],
+        }
 
     def _guarded(self, work: Path) -> list[GuardedUnit]:
         """Return the assembly of all units, judged and with its passes joined."""
@@ -185,7 +207,11 @@ class _Builder:
             for number, unit in enumerate(self.units)
         ]
         todo = [one for passes in units for one in passes]
-        if self.compiler.family == "gcc":  # our headers for clang differ by pass
+        # Our headers for clang differ by pass, and so do flags that stop shifts by too much.
+        alike = self.compiler.family == "gcc" and not any(
+            has_plain_shifts(text) for text in self.overlay.texts.values()
+        )
+        if alike:
             both = [passes for passes in units if len(passes) > 1]
             once = in_parallel(
                 lambda passes, cancel: self._compile_once(passes, work, cancel),
@@ -321,13 +347,16 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
     started = time.monotonic()
     builder = _Builder(spec, strict=strict)
     folder, cached = cached_folder("programs", builder.key, builder.make)
+    known = cast("_Imports", json.loads((folder / "imports.json").read_text()))
     return EmulatorBuild(
         library=folder / "program.so",
         runtime=builder.runtime,
         spec=spec,
         key=builder.key,
         files=builder.overlay.files,
-        imports=frozenset(json.loads((folder / "imports.json").read_text())),
+        imports=frozenset(known["imports"]),
+        denied=frozenset(known["denied"]),
+        library_objects=bool(unknown_imports(known["imports"], builder.linker.runtime)),
         guard=(folder / "guard.json").read_text(),
         cached=cached,
         seconds=time.monotonic() - started,

@@ -115,6 +115,8 @@ class Report:
     clocks: dict[int, float] = field(default_factory=dict[int, float])
     """When each process ended, in nanoseconds of modelled time."""
     spans_dropped: int = 0
+    inputs: list[str] = field(default_factory=list[str])
+    """Words of uploads that were altered, in hexadecimal (runtime/inputs.h)."""
     read_back_digest: str = ""
     """Of all bytes that were read back, by the key that the runtime was given."""
 
@@ -167,6 +169,12 @@ class _Line:
         if len(found) != len(value) or any(item < 0 for item in found):
             raise self._wrong(name)
         return found
+
+    def texts(self, name: str) -> list[str]:
+        value = self.values.get(name)
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self._wrong(name)
+        return [str(item) for item in value]
 
     def index(self, name: str) -> Index | None:
         if self.values.get(name) is None:
@@ -261,6 +269,8 @@ def _take(line: _Line, report: Report) -> None:
                 lost=bool(line.number_or_none("lost")),
             )
         )
+    elif event == "inputs":
+        report.inputs += line.texts("words")
     elif event == "exit":
         code = line.number_or_none("code")
         report.exit_codes[line.count("rank")] = 0 if code is None else code

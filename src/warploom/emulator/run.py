@@ -75,6 +75,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
         "fresh_other": options.fresh_other,
         "stale": int(any(part in name for name in build.imports for part in STRONG_LOADS)),
         "stale_every": options.stale_every,
+        "library_objects": int(build.library_objects),
         "timing": options.run.timing,
         "race": int(options.race),
         "readbacks": int(options.readbacks),
@@ -88,7 +89,14 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
         "time_limit": f"{options.limits.seconds:g}",
     }
     if options.spoil:
-        values |= {"spoil": options.spoil, "poison": options.poison}
+        values |= {
+            "spoil": options.spoil,
+            "spoil_from": options.spoil_from,
+            "poison": options.poison,
+            "scramble": int(options.scramble),
+        }
+        if options.inputs:
+            values["inputs"] = options.inputs
     if options.machine is not None:
         values["timed"] = 1
         values |= {f"machine.{name}": f"{v!r}" for name, v in options.machine.values.items()}
@@ -96,6 +104,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
         *values.items(),
         *(("fresh_site", site) for site in options.fresh_sites),
         *(("stale_site", site) for site in options.stale_sites),
+        *(("denied_import", name) for name in sorted(build.denied)),
     ]
     return "".join(f"{key}={value}\n" for key, value in lines).encode()
 
@@ -365,6 +374,7 @@ def run(
         readbacks=readbacks,
         unsupported=unsupported,
         stats=report.stats,
+        inputs=tuple(report.inputs),
         seconds=process.seconds,
         memory_mb=process.memory_mb,
         sandbox=result.kind,

@@ -67,8 +67,10 @@ class RunOptions:
     memory which nobody has written; by default it depends on the seed. Reads of such memory at
     `fresh_sites` (`FreshRead.site`) get the word `fresh_other` instead. Reads at `stale_sites`
     (`StaleRead.site`) get the value before the newest one, where a GPU may give that: all of them,
-    or each `stale_every`-th. `spoil` alters what moves between ranks, as runtime/spoil.h says, and
-    `poison` at that many records of events what iterations should compute anew.
+    or each `stale_every`-th. `spoil` alters what moves between ranks, as runtime/spoil.h says (once
+    `spoil_from` events have been recorded), `poison` at that many records of events what iterations
+    should compute anew, and `scramble` instead of that what they carry over, when it is read.
+    `inputs` alters inputs of single ranks, as runtime/inputs.h says. All of these need a `spoil`.
     """
 
     run: RunSpec = field(default_factory=lambda: RunSpec(0, Timing.EAGER))
@@ -95,7 +97,10 @@ class RunOptions:
     stale_sites: tuple[int, ...] = ()
     stale_every: int = 1
     spoil: str = ""
+    spoil_from: int = 0
     poison: int = 0
+    scramble: bool = False
+    inputs: str = ""
 
     @property
     def fresh_word(self) -> int:
@@ -174,6 +179,7 @@ class EmulatorRun:
     holds the ranks that ended. `sandbox` says how the program was confined. `fresh_reads` are not
     judged yet (`evaluate/fresh_memory.py`), and not among the findings; nor are `stale_reads`
     (`evaluate/stale_reads.py`).
+    `inputs` are the words of uploads that were altered, in hexadecimal (`RunOptions.inputs`).
     """
 
     state: State
@@ -191,6 +197,7 @@ class EmulatorRun:
     timeline: Timeline | None = None
     fresh_reads: tuple[FreshRead, ...] = ()
     stale_reads: tuple[StaleRead, ...] = ()
+    inputs: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from warploom.core.errors import ToolFailedError
+from warploom.core.errors import MissingToolError, ToolFailedError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult
 from warploom.core.records import Limits
@@ -75,6 +75,7 @@ _FLAGS = (
 _HARDENED = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
 _ALWAYS = ("warploom_loaded",)  # called from the entry of every program: see build.py
 _GUARDS = "warploom_guard_"  # called from what the guard puts into every program
+_NO_STATIC_LIBRARY = re.compile(r"(?:cannot find|unable to find library) -lstdc\+\+")
 _WORD = re.compile(r"\w+")
 _COMMENT = re.compile(r"//[^\n]*")
 _MANGLED = re.compile(r"_ZN?[rVK]*")
@@ -264,8 +265,14 @@ def _link(compiler: Compiler, objects: Sequence[Path], folder: Path) -> None:
     own_library = [] if compiler.is_zig else ["-static-libstdc++"]
     target = ["-o", folder / "warploom-emu", "-ldl"]
     result = run_compiler(compiler, [*options, *own_library, *objects, *target], folder)
-    if not result.ok and own_library:  # not every system has it to link statically
-        result = run_compiler(compiler, [*options, *objects, *target], folder)
+    if not result.ok and own_library and _NO_STATIC_LIBRARY.search(result.log):
+        # Without it a program could spoil the runtime's own containers: there is no lesser way.
+        raise MissingToolError(
+            "the emulator's runtime needs the C++ library to link statically (libstdc++.a), but "
+            f"{compiler.name} has none",
+            hint="install it: libstdc++-static on Fedora and RHEL, libstdc++-<version>-dev on "
+            "Debian and Ubuntu, gcc-<version>-devel-static or glibc-devel-static on openSUSE",
+        )
     if not result.ok:
         raise ToolFailedError(f"the emulator's runtime must link, but:\n{result.log[-6000:]}")
 

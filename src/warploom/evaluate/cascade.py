@@ -36,6 +36,7 @@ from warploom.evaluate.findings import merge
 from warploom.evaluate.free_text import given_by, host_call_findings, no_frame
 from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
+from warploom.evaluate.input_origin import origin_findings
 from warploom.evaluate.iterations import kept_findings, work_findings
 from warploom.evaluate.legality import ENDINGS, check_legality
 from warploom.evaluate.object_rules import init_findings, runs_by_itself
@@ -381,7 +382,8 @@ class _Judge:
         self.dependence = shown.form
         work = tuple(work_findings(outcomes, reference.stats))
         kept = () if work else tuple(kept_findings(spoiler, outcomes, seed))
-        return (*shown.findings, *work, *kept)
+        origin = () if shown.findings else tuple(origin_findings(spoiler, outcomes, seed))
+        return (*shown.findings, *origin, *work, *kept)
 
     def _benchmark(
         self,

@@ -38,9 +38,18 @@ _SOURCES = 2  # ranks whose data is altered alone
 _SECONDS, _SLOWER = 10.0, 10.0
 _SECONDS_IN_VAIN = 2.0  # where a run without an end proves nothing
 _LAYOUTS = {"float16": "f2", "bfloat16": "b2", "float32": "f4", "float64": "f8"}
+# Of each ncclDataType_t. Bytes are altered one by one, so that it does not matter where a message
+# begins, and whether a program moves words or bytes.
+_OF_TYPES = (
+    *("bytes", "bytes", "words", "words", "words", "words"),
+    *("f2", "f4", "f8", "b2", "bytes", "bytes"),
+)
+
+_ROUGH = ("words", "bytes")  # layouts by which counts and places change as well
 
 _Mask = npt.NDArray[np.bool_]
 _Samples = Mapping[Key, Sample]
+Masks = Mapping[Key, _Mask]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +61,37 @@ class Dependence:
 
 
 @dataclass(frozen=True, slots=True)
+class Alteration:
+    """What elements are taken for, and whether a program should end where they are altered."""
+
+    layout: str
+    how: "How"
+    gentle: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """A program, and how its copies are named."""
 
     program: EmulatorBuild
     facts: Survey
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """What else is done in a spoil run: see `RunOptions`. `since` is its `spoil_from`.
+
+    It may take `least_seconds`, and ten times what runs take that are not altered.
+    """
+
+    since: int = 0
+    poison: int = 0
+    scramble: bool = False
+    inputs: str = ""
+    least_seconds: float = _SECONDS
+
+
+_AS_IT_IS = How()
 
 
 class Spoiler:
@@ -79,39 +114,34 @@ class Spoiler:
         self.key = secrets.randbits(62)
 
     def run(
-        self,
-        pair: Pair,
-        specs: Sequence[RunSpec],
-        what: Sequence[str],
-        poison: int = 0,
-        least: float = _SECONDS,
+        self, pair: Pair, specs: Sequence[RunSpec], what: Sequence[str], how: How = _AS_IT_IS
     ) -> list[EmulatorRun]:
-        """Run a program once for each of `specs` and each alteration of `what`.
-
-        One may take `least` seconds, and ten times what runs take that are not altered.
-        """
+        """Run a program once for each of `specs` and each alteration of `what`."""
         options = [
-            self._options(pair, spec, f"{self.key}:{one}", poison, least)
-            for spec in specs
-            for one in what
+            self._options(pair, spec, f"{self.key}:{one}", how) for spec in specs for one in what
         ]
         finished = counter("spoil", len(options), self.on_progress)
         return run_all(pair.program, options, jobs=self.jobs, on_done=finished)
 
     def run_reference(
-        self, specs: Sequence[RunSpec], what: Sequence[str], poison: int = 0
+        self, specs: Sequence[RunSpec], what: Sequence[str], how: How = _AS_IT_IS
     ) -> list[EmulatorRun]:
         """Run the trusted program in the same way."""
         own = Pair(self.reference.build, self.reference.facts)
-        return self.run(own, specs, what, poison)
+        return self.run(own, specs, what, how)
 
-    def _options(
-        self, pair: Pair, spec: RunSpec, spoil: str, poison: int, least: float
-    ) -> RunOptions:
+    def _options(self, pair: Pair, spec: RunSpec, spoil: str, how: How) -> RunOptions:
         options = run_options(self.reference.workload, spec, pair.facts.processes, race=False)
-        seconds = min(options.limits.seconds, least + _SLOWER * self.usual)
-        limits = replace(options.limits, seconds=seconds)
-        return replace(options, spoil=spoil, poison=poison, limits=limits)
+        seconds = min(options.limits.seconds, how.least_seconds + _SLOWER * self.usual)
+        return replace(
+            options,
+            limits=replace(options.limits, seconds=seconds),
+            spoil=spoil,
+            spoil_from=how.since,
+            poison=how.poison,
+            scramble=how.scramble,
+            inputs=how.inputs,
+        )
 
     def samples(self, run: EmulatorRun, facts: Survey) -> dict[Key, Sample]:
         """Return what a run read back of the outputs."""
@@ -149,6 +179,19 @@ class Spoiler:
                     sizes[_LAYOUTS[dtype]] += len(sample.data)
         return sizes.most_common(1)[0][0] if sizes else "f4"
 
+    def layouts(self) -> tuple[str, ...]:
+        """Return what to take elements for, best first.
+
+        That is what most of the data is that the reference's calls deliver, then what most outputs
+        consist of. Both programs are altered by the same.
+        """
+        sizes: Counter[str] = Counter()
+        for stats in self.reference.stats.values():
+            for number, name in enumerate(_OF_TYPES):
+                sizes[name] += int(stats.get(f"host_bytes_of_type_{number}", 0))
+        typed = [name for name, size in sizes.most_common(1) if size]
+        return tuple(dict.fromkeys((*typed, self.layout(), "bytes")))
+
 
 def judge_dependence(
     spoiler: Spoiler, outcomes: Mapping[RunSpec, EmulatorRun], seed: int
@@ -166,32 +209,58 @@ def judge_dependence(
     ]
     if not specs or not _moves(reference.traffic[seed]):
         return _nothing_to_show("nothing moves between ranks in the reference")
-    base = reference.samples[seed]
-    for layout in (spoiler.layout(), "words"):
-        [expected] = spoiler.run_reference(specs[:1], [f"{layout}:all"])
-        marks = spoiler.changed(base, expected, reference.facts)
-        if any(mask.any() for mask in marks.values()):
-            break
-        if expected.state != "finished" and layout == "words":
-            return _nothing_to_show("the reference does not end when its communication is altered")
-    else:
-        return _nothing_to_show("the reference's outputs do not depend on communication")
-    gentle = layout != "words" and expected.state == "finished"
-    runs = spoiler.run(spoiler.candidate, specs, [f"{layout}:all"])
+    shown = _altered(spoiler, specs, outcomes)
+    if isinstance(shown, str):
+        return _nothing_to_show(shown)
+    alteration, expected, marks = shown
+    what = [f"{alteration.layout}:all"]
+    runs = spoiler.run(spoiler.candidate, specs, what, alteration.how)
     values = spoiler.samples(expected, reference.facts)
     forms: list[str] = []
     findings: list[Finding] = []
     for spec, run in zip(specs, runs, strict=True):
-        if gentle and run.state != "finished":
+        if alteration.gentle and run.state != "finished":
             findings.append(_no_end(spec, run))
             continue
         off = spoiler.changed(values, run, spoiler.candidate.facts)
         same = all(_share(off, marks, rank) <= 1 - _ENOUGH for rank in _ranks(marks))
         forms.append("values" if same and run.state == "finished" else "elements")
         if forms[-1] == "elements":
-            findings += _elements(spoiler, spec, outcomes[spec], layout, gentle)
+            findings += _elements(spoiler, spec, outcomes[spec], alteration)
     form = "" if findings else "elements" if "elements" in forms else "values"
     return Dependence(form, tuple(findings))
+
+
+def _altered(
+    spoiler: Spoiler, specs: Sequence[RunSpec], outcomes: Mapping[RunSpec, EmulatorRun]
+) -> "tuple[Alteration, EmulatorRun, Masks] | str":
+    """Return an alteration that shows in the reference, its run and what changes; or why none."""
+    reference, seed = spoiler.reference, specs[0].seed
+    why = "the reference's outputs do not depend on communication"
+    for how in _moments(reference.stats[seed], specs, outcomes):
+        for layout in spoiler.layouts():
+            [expected] = spoiler.run_reference(specs[:1], [f"{layout}:all"], how)
+            marks = spoiler.changed(reference.samples[seed], expected, reference.facts)
+            ends = expected.state == "finished"
+            if any(mask.any() for mask in marks.values()):
+                gentle = ends and layout not in _ROUGH
+                return Alteration(layout, how, gentle), expected, marks
+            if not ends:
+                why = "the reference does not end when its communication is altered"
+    return why
+
+
+def _moments(
+    stats: Mapping[str, float], specs: Sequence[RunSpec], outcomes: Mapping[RunSpec, EmulatorRun]
+) -> list[How]:
+    """Return from when on data is altered: from the part that the program times, or always.
+
+    What is exchanged before it, such as copies of all ranks' inputs, is then as it should be: the
+    results must depend on what is exchanged in that part.
+    """
+    idle = [stats, *(outcomes[spec].stats for spec in specs)]
+    timed = all(one.get("records", 0) > 1 and one.get("idle_at_0", 0) for one in idle)
+    return [How(since=1), How()] if timed else [How()]
 
 
 def _moves(traffic: Traffic) -> bool:
@@ -208,19 +277,20 @@ def _nothing_to_show(why: str) -> Dependence:
 
 
 def _elements(
-    spoiler: Spoiler, spec: RunSpec, outcome: EmulatorRun, layout: str, gentle: bool
+    spoiler: Spoiler, spec: RunSpec, outcome: EmulatorRun, alteration: "Alteration"
 ) -> list[Finding]:
     """Alter all that ranks send, each time and in any case, and what single ranks send.
 
     What a rank itself makes of its own data is left out: its own part takes no way at all in one
     program, and comes back to it in another.
     """
+    layout, how, gentle = alteration.layout, alteration.how, alteration.gentle
     ranks = range(spoiler.reference.workload.ranks)
     chosen = secrets.SystemRandom().sample(ranks, min(_SOURCES, len(ranks)))
     what = [f"{layout}+:all", *(f"{layout}+:{source}" for source in chosen)]
-    expected = spoiler.run_reference([spec], what)
-    least = _SECONDS if gentle else _SECONDS_IN_VAIN
-    runs = spoiler.run(spoiler.candidate, [spec], what, least=least)
+    expected = spoiler.run_reference([spec], what, how)
+    patience = how if gentle else replace(how, least_seconds=_SECONDS_IN_VAIN)
+    runs = spoiler.run(spoiler.candidate, [spec], what, patience)
     base, facts = spoiler.reference.samples[spec.seed], spoiler.candidate.facts
     own = spoiler.samples(outcome, facts)
     found: list[Finding] = []
@@ -239,7 +309,7 @@ def _elements(
                 finding
                 for rank in _ranks(marks)
                 if any(finding.rank == rank for finding in blamed)
-                for finding in _by_others(spoiler, spec, layout, own, rank)
+                for finding in _by_others(spoiler, spec, alteration, own, rank)
             ]
         found += blamed
         if source is None and not found:
@@ -249,7 +319,7 @@ def _elements(
 
 
 def _by_others(
-    spoiler: Spoiler, spec: RunSpec, layout: str, own: _Samples, rank: int
+    spoiler: Spoiler, spec: RunSpec, alteration: "Alteration", own: _Samples, rank: int
 ) -> Iterator[Finding]:
     """Alter what all others send, and look at one rank that seems not to use it.
 
@@ -257,8 +327,9 @@ def _by_others(
     greatest value, other elements change then.
     """
     others = ",".join(str(r) for r in range(spoiler.reference.workload.ranks) if r != rank)
-    [wanted] = spoiler.run_reference([spec], [f"{layout}+:{others}"])
-    [run] = spoiler.run(spoiler.candidate, [spec], [f"{layout}+:{others}"])
+    what, how = [f"{alteration.layout}+:{others}"], alteration.how
+    [wanted] = spoiler.run_reference([spec], what, how)
+    [run] = spoiler.run(spoiler.candidate, [spec], what, how)
     if wanted.state != "finished":
         return
     if run.state != "finished":

@@ -5,6 +5,13 @@ reference does: what a warm-up has computed must not be used again. And at such 
 nothing is on its way, the numbers in device memory that were written since the first communication
 are altered (runtime/iterations.h): where the reference's outputs stay as they are, a candidate
 whose outputs change has kept results.
+
+A result may be kept in a form that is no number. So what memory carries over such a moment is
+counted too, whatever it looks like (runtime/carried.h): the bytes that are read, and were written
+between the first communication and that moment. The reference's own figure says how much a program
+may carry, with some room for counters and flags. Who carries more runs again while that is altered
+when it is read: what was carried for nothing, such as old padding, does not matter. A program that
+finds out and works anew shows by its work.
 """
 
 import secrets
@@ -12,11 +19,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun
-from warploom.evaluate.dependence import Spoiler
+from warploom.evaluate.dependence import How, Spoiler
 
 WORK, TIMED = "work_differs", "timed_run_differs"
-_LEAST = 0.5  # of what the reference moves after a record
+_LEAST = 0.75  # of what the reference moves after a record
+_SETUP = 0.05  # of all that it moves: a candidate may move as much more in its set-up
 _SMALL = 0.05  # of all that it moves: less than that says nothing
+_MORE = 1.25  # times what the reference carries over
+# Bytes of each rank that a candidate may carry over besides: of counters and flags at least and at
+# most, and as a share of the rank's outputs in between.
+_STATE, _MOST_STATE, _STATE_SHARE = 1 << 10, 64 << 10, 1 / 8
+_SAME_WORK = 0.02  # of its accesses, kernels and bytes
 _TRIED = (0, 1)  # records that memory is altered at: all but the last, or the first
 
 _COUNTED = ("kernels", "threads", "puts", "host_calls", "staged_bytes", "moved")
@@ -33,7 +46,8 @@ def work_findings(
     for spec, run in outcomes.items():
         stats = reference[spec.seed]
         total = stats.get("moved", 0)
-        scale = min(1.0, run.stats.get("moved", 0) / total) if total else 0.0
+        moved = run.stats.get("moved", 0)
+        scale = min(1.0, max(0.0, moved / total - _SETUP)) if total else 0.0
         pairs = zip(_moved_later(stats), _moved_later(run.stats), strict=False)
         for number, (want, got) in enumerate(pairs, 1):
             if want is None or got is None or want < _SMALL * total or got >= _LEAST * scale * want:
@@ -76,28 +90,78 @@ def kept_findings(
         return
     spec = secrets.choice(specs)
     what = [f"{spoiler.layout()}:none"]
-    for tried in _TRIED:
-        at = tried or records - 1
-        [expected] = spoiler.run_reference([spec], what, poison=at)
-        marks = spoiler.changed(reference.samples[seed], expected, reference.facts)
-        if expected.state == "finished" and not any(mask.any() for mask in marks.values()):
-            break
-    else:
-        return
+    hows = [How(poison=tried or records - 1) for tried in _TRIED]
+    how, expected = hows[0], spoiler.run_reference([spec], what, hows[0])[0]
+    if not (anew := _unchanged(spoiler, spec, expected)):
+        how, expected = hows[1], spoiler.run_reference([spec], what, hows[1])[0]
+        anew = _unchanged(spoiler, spec, expected)
     if not expected.stats.get("poisoned"):
         return
-    [run] = spoiler.run(spoiler.candidate, [spec], what, poison=at)
-    own = spoiler.samples(outcomes[spec], spoiler.candidate.facts)
+    [run] = spoiler.run(spoiler.candidate, [spec], what, how)
+    finding = _depends(spoiler, outcomes[spec], run, spec) if anew else None
+    if finding is None and _carries_more(spoiler, seed, run.stats, expected.stats):
+        other = How(poison=how.poison, scramble=True)
+        [scrambled] = spoiler.run(spoiler.candidate, [spec], what, other)
+        finding = _depends(spoiler, outcomes[spec], scrambled, spec)
+        if finding is None and _works_otherwise(run.stats, scrambled.stats):
+            finding = _kept("the work of the run depends", spec)
+    if finding is not None:
+        yield finding
+
+
+def _unchanged(spoiler: Spoiler, spec: RunSpec, run: EmulatorRun) -> bool:
+    """Whether the reference's run ends, with the outputs that it has otherwise."""
+    base = spoiler.reference.samples[spec.seed]
+    marks = spoiler.changed(base, run, spoiler.reference.facts)
+    return run.state == "finished" and not any(mask.any() for mask in marks.values())
+
+
+def _carries_more(
+    spoiler: Spoiler, seed: int, got: Mapping[str, float], wanted: Mapping[str, float]
+) -> bool:
+    """Whether memory carries more from iteration to iteration than the reference's and some state.
+
+    The memory of one rank may hold what another one carries.
+    """
+    if not (got.get("carrying") and wanted.get("carrying")):
+        return False
+    sizes: dict[int, int] = {}
+    for key, sample in spoiler.reference.samples[seed].items():
+        sizes[key.rank] = sizes.get(key.rank, 0) + len(sample.data)
+    owners = {name for name in (*got, *wanted) if name.startswith("carried_of_")}
+    carried = [(got.get(name, 0), wanted.get(name, 0)) for name in owners]
+    share = max(sizes.values(), default=0) * _STATE_SHARE
+    allowed = min(_MOST_STATE, max(_STATE, share))
+    return any(mine > _MORE * its + allowed for mine, its in carried)
+
+
+def _depends(
+    spoiler: Spoiler, outcome: EmulatorRun, run: EmulatorRun, spec: RunSpec
+) -> Finding | None:
+    """Say whether the outputs of `run` or its end are others than those of `outcome`."""
+    own = spoiler.samples(outcome, spoiler.candidate.facts)
     marks = spoiler.changed(own, run, spoiler.candidate.facts)
     off = sum(int(mask.sum()) for mask in marks.values())
     if run.state == "finished" and not off:
-        return
+        return None
     how = (
         f"{off} elements of the outputs depend"
         if off
         else f"the end of the run ({run.state}) depends"
     )
-    yield Finding(
+    return _kept(how, spec)
+
+
+def _works_otherwise(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    """Whether two runs differ in their work: who finds that what it kept is spoiled works anew."""
+    return any(
+        abs(one.get(name, 0) - other.get(name, 0)) > _SAME_WORK * one.get(name, 0)
+        for name in ("kernels", "accesses", "moved")
+    )
+
+
+def _kept(how: str, spec: RunSpec) -> Finding:
+    return Finding(
         WORK,
         Severity.ERROR,
         f"{how} on memory that was written before the part that the program times, and the "

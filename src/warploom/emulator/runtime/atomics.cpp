@@ -2,6 +2,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "carried.h"
 #include "equal_stores.h"
 #include "fresh.h"
 #include "glance.h"
@@ -206,6 +207,7 @@ void strong_access(const StrongAccess& access, bool uses_old, const void* return
   if (reads) g_stats.polled_bytes += g_stats.peer_bytes - peer_bytes;
   if (known && reads && !writes) note_look(address, bytes);
   if (writes && !reads) note_progress();
+  if (g_carrying && known) note_carried(address, bytes, reads, true);
   if (g_spoiling && known) spoil_access(address, bytes, writes, true);
   if (!g_config.race) return;
   if (known) {

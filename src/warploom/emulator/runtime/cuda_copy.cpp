@@ -3,11 +3,13 @@
 #include <vector>
 
 #include "../include/cuda_runtime.h"
+#include "carried.h"
 #include "cuda_error.h"
 #include "fresh.h"
 #include "fresh_pages.h"
 #include "graph.h"
 #include "host_copies.h"
+#include "inputs.h"
 #include "iterations.h"
 #include "memory.h"
 #include "own_memory.h"
@@ -97,9 +99,10 @@ void move(const Copy& copy, StreamOp& op) {
   for (std::size_t row = 0; row < copy.rows(); row++) {
     char* dst = copy.dst_row(row);
     const char* src = copy.src_row(row);
+    const bool to_host = on_device_side(src) && !on_device_side(dst);
+    const Uncarried taken(to_host);
     access_read(actor, src, copy.width);
     access_write(actor, dst, copy.width);
-    const bool to_host = on_device_side(src) && !on_device_side(dst);
     if (to_host) note_fresh_source(src, copy.width, op.name, op.rank, op.where);
     if (dst + copy.width <= src || src + copy.width <= dst) will_overwrite(dst, copy.width);
     std::memmove(dst, src, copy.width);
@@ -111,6 +114,10 @@ void move(const Copy& copy, StreamOp& op) {
       }
     } else {
       g_stats.staged_bytes += copy.width;
+      if (to_host) note_results(copy.width);
+      if (g_spoiling && space_of(dst) == Space::Device && !on_device_side(src)) {
+        note_upload(dst, copy.width, device_of(dst));
+      }
     }
     if (to_host) report_readback(op.rank, dst, copy.width, src, op.where);
   }

@@ -1,6 +1,7 @@
 // The access hooks that -fsanitize=thread compiles into the program, with our own meaning.
 #include <cstring>
 
+#include "carried.h"
 #include "frame_links.h"
 #include "fresh.h"
 #include "glance.h"
@@ -70,6 +71,7 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
   GpuThread* thread = g_current->gpu;
   if (thread && g_timed) meter_access(p, bytes, write);
   if (!check_access(p, bytes, write)) return;
+  if (g_carrying) note_carried(p, bytes, !write, false);
   if (g_spoiling) spoil_access(p, bytes, write, false);
   if (!g_config.race) return;
   if (thread && variable) know_variable(reinterpret_cast<uintptr_t>(p));
@@ -109,6 +111,8 @@ template <unsigned bytes, bool write>
   const Fiber& self = *g_current;
   if (g_timed) [[unlikely]]
     meter_access(reinterpret_cast<const void*>(start), bytes, write);
+  if (g_carrying) [[unlikely]]
+    note_carried(reinterpret_cast<const void*>(start), bytes, !write, false);
   if (!g_config.race) return;
   const uint32_t pc = place(self, return_address);
   if (!write && may_be_fresh(start)) [[unlikely]]
@@ -246,6 +250,7 @@ void watch_words(uintptr_t start, std::size_t bytes, uintptr_t distance,
   const Fiber& self = *g_current;
   const auto* p = reinterpret_cast<const void*>(start);
   if (g_timed) meter_access(p, bytes, write);
+  if (g_carrying) note_carried(p, bytes, !write, false);
   if (!g_config.race) return;
   const uint32_t pc = place(self, return_address);
   if (!write && may_be_fresh(start)) note_fresh_read(p, bytes, pc);

@@ -1,12 +1,10 @@
 #include "iterations.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
 #include <map>
 #include <vector>
 
-#include "memory.h"
+#include "carried.h"
+#include "inputs.h"
 #include "nccl_devcomm.h"
 #include "network.h"
 #include "report.h"
@@ -22,7 +20,6 @@ bool g_poisoning = false;
 namespace {
 
 constexpr unsigned kMostRecords = 64;
-constexpr std::size_t kMostKept = std::size_t{1} << 30;  // bytes of memory as it was
 
 struct Work {
   unsigned long long kernels, moved;
@@ -33,7 +30,7 @@ std::map<const Process*, unsigned> g_made;  // records of each process
 unsigned g_poisoned = 0;                    // records at which memory was altered
 unsigned g_poison_records = 0;
 bool g_kept = false;
-std::map<uintptr_t, std::vector<char>> g_before;  // allocations as they were
+bool g_scrambles = false;
 
 // How often a flag is polled says nothing of the work that is done.
 unsigned long long moved() {
@@ -55,37 +52,17 @@ bool idle() {
   return true;
 }
 
-void keep_memory() {
-  g_kept = true;
-  std::size_t total = 0;
-  for (const Allocation* allocation : live_device_allocations()) {
-    total += allocation->bytes;
-    if (total > kMostKept) {  // too much to look at: nothing is altered
-      g_before.clear();
-      g_poisoning = false;
-      return;
-    }
-    const auto* start = reinterpret_cast<const char*>(allocation->start);
-    g_before[allocation->start].assign(start, start + allocation->bytes);
-  }
-}
-
 void poison() {
-  for (const Allocation* allocation : live_device_allocations()) {
-    const auto known = g_before.find(allocation->start);
-    const bool same = known != g_before.end() && known->second.size() == allocation->bytes;
-    constexpr std::size_t kPiece = 8;
-    auto* start = reinterpret_cast<char*>(allocation->start);
-    for (std::size_t at = 0; at < allocation->bytes; at += kPiece) {
-      const std::size_t size = std::min(kPiece, allocation->bytes - at);
-      if (same && !std::memcmp(start + at, known->second.data() + at, size)) continue;
-      spoil_memory(start + at, size);
-    }
-  }
+  for_each_change(spoil_memory);
   g_poisoned++;
 }
 
 }  // namespace
+
+void configure_scramble() {
+  g_scrambles = true;
+  scramble_carried();
+}
 
 void configure_poison(unsigned records) {
   g_poison_records = records;
@@ -93,14 +70,24 @@ void configure_poison(unsigned records) {
 }
 
 void note_communication() {
-  if (g_poisoning && !g_kept) keep_memory();
+  if (!g_poisoning || g_kept) return;
+  g_kept = true;
+  g_poisoning = keep_memory();  // else there is too much to look at: nothing is altered
+}
+
+void note_input(const void* p, std::size_t bytes) {
+  if (g_kept) keep_upload(p, bytes);
 }
 
 void note_record() {
+  end_inputs();
   const unsigned number = ++g_made[&current_process()];
   if (number <= g_records.size() || number > kMostRecords) return;
   g_records.push_back({g_stats.kernels, moved(), idle()});
-  if (g_poisoning && g_kept && number <= g_poison_records && g_records.back().idle) poison();
+  open_spoil(static_cast<unsigned>(g_records.size()));
+  if (!g_poisoning || !g_kept || !g_records.back().idle) return;
+  if (!g_carrying) start_carrying();
+  if (number <= g_poison_records && !g_scrambles) poison();
 }
 
 std::string iteration_stats() {
@@ -111,7 +98,7 @@ std::string iteration_stats() {
     text += format(",\"kernels_at_%zu\":%llu,\"moved_at_%zu\":%llu,\"idle_at_%zu\":%d", i,
                    work.kernels, i, work.moved, i, work.idle);
   }
-  return text;
+  return text + carried_stats();
 }
 
 }  // namespace warploom

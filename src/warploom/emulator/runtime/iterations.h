@@ -3,16 +3,20 @@
 // At the first record that any process makes of each number, the work so far is noted, so that the
 // driver can compare what is done between two records. With `poison` all numbers that were written
 // since the first communication are altered then, if nothing is on its way: a program that computes
-// its results anew does not read them again.
+// its results anew does not read them again. And from the first such moment on, what is read of the
+// memory that was written before is counted, whatever it looks like (carried.h).
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace warploom {
 
 extern bool g_poisoning;
-// The number of records at which memory is altered, and where to begin.
+// The number of records at which memory is altered.
 void configure_poison(unsigned records);
+void configure_scramble();  // what is carried over is altered instead, when it is read
+void note_input(const void* p, std::size_t bytes);  // the host has put its own data there
 void note_record();             // the running process records an event that can time
 void note_communication();      // data is about to go from one rank to another
 std::string iteration_stats();  // for the end of the report; begins with a comma if there are any

@@ -1,12 +1,15 @@
 // Launches: validation, residency, blocks coming and going.
 #include "kernel.h"
 
+#include "call_targets.h"
 #include "kernel_plan.h"
 
 #include <algorithm>
 
+#include "inputs.h"
 #include "memory.h"
 #include "report.h"
+#include "spoil.h"
 #include "stats.h"
 #include "timing.h"
 #include "world_setup.h"
@@ -156,6 +159,8 @@ void start_kernel(const std::shared_ptr<Kernel>& kernel, StreamOp& op) {
 
 int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, KernelBody body,
                 int device) {
+  check_kernel_body(body.closure, reinterpret_cast<const void*>(body.invoke),
+                    reinterpret_cast<const void*>(body.destroy));
   plan = {name, config, body, own(body), device, current_host().process, 0};
   if (const int error = validate(config)) return error;
   plan.residency = residency_of(config, *g_devices[static_cast<std::size_t>(device)]);
@@ -201,6 +206,7 @@ int launch_kernel(const char* name, const LaunchConfig& config, KernelBody body)
     capture_node(stream, work_of(plan, capture_frames(), rank));
     return 0;
   }
+  if (g_spoiling) note_launch(stream->device);
   push_op(stream, OpKind::Kernel, name, start_of(plan));
   if (g_config.sync_launches) synchronize(stream, "a kernel (diagnostic rerun)");
   return 0;

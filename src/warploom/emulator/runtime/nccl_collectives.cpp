@@ -320,6 +320,8 @@ StartFunction start_of(const std::shared_ptr<Batch>& batch, const std::shared_pt
       if (g_poisoning) note_communication();
       g_stats.host_calls++;
       g_stats.host_bytes += foreign_bytes(*task);
+      const auto type = static_cast<std::size_t>(task->type);
+      if (type < std::size(g_stats.typed_bytes)) g_stats.typed_bytes[type] += foreign_bytes(*task);
     }
     // The last start may complete the batch and drop it from its stream.
     const std::shared_ptr<Batch> keep = batch;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <unordered_map>
 
+#include "carried.h"
 #include "equal_stores.h"
 #include "history.h"
 #include "host_suspects.h"
@@ -252,9 +253,11 @@ void access_in_word(uintptr_t address, unsigned mask, bool write, uint32_t pc) {
 }
 
 void access_read(const Actor& actor, const void* address, std::size_t bytes) {
+  if (g_carrying) note_carried(address, bytes, true, false);
   access_range(actor, address, bytes, Kind::Read);
 }
 void access_write(const Actor& actor, const void* address, std::size_t bytes) {
+  if (g_carrying) note_carried(address, bytes, false, false);
   access_range(actor, address, bytes, Kind::Write);
 }
 void access_atomic(const Actor& actor, const void* address, std::size_t bytes, bool writes) {

@@ -14,6 +14,7 @@
 
 #include "descriptors.h"
 #include "host_suspects.h"
+#include "inputs.h"
 #include "iterations.h"
 #include "kernel.h"
 #include "keyed_hash.h"
@@ -188,21 +189,33 @@ void report_exit(int rank, int code) {
   send(format("{\"ev\":\"exit\",\"rank\":%d,\"code\":%d}", rank, code));
 }
 
+// What the host's calls delivered, by type.
+static std::string typed_stats() {
+  std::string text;
+  for (std::size_t type = 0; type < std::size(g_stats.typed_bytes); type++) {
+    if (!g_stats.typed_bytes[type]) continue;
+    text += format(",\"host_bytes_of_type_%zu\":%llu", type, g_stats.typed_bytes[type]);
+  }
+  return text;
+}
+
 void finish_run(const char* state) {
   settle_all_host_suspects();
   std::fflush(stdout);
   std::fflush(stderr);
   report_timeline();
+  report_inputs();
   const Stats& s = g_stats;
-  send(format(
-      "{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
-      "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
-      "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
-      "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
-      "\"learners\":%zu,\"seconds\":%.6f%s},\"read_back_digest\":\"%s\"}",
-      state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes, s.peer_bytes,
-      s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes, most_learners(),
-      seconds_since_start(), iteration_stats().c_str(), g_secrets->read_back.hex().c_str()));
+  send(
+      format("{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
+             "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
+             "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
+             "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
+             "\"learners\":%zu,\"seconds\":%.6f%s%s},\"read_back_digest\":\"%s\"}",
+             state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes,
+             s.peer_bytes, s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
+             most_learners(), seconds_since_start(), iteration_stats().c_str(),
+             typed_stats().c_str(), g_secrets->read_back.hex().c_str()));
   // No destructors of the program run after the verdict.
   raw_call(SYS_exit_group, 0);
   __builtin_unreachable();

@@ -10,6 +10,7 @@
 #include "equal_stores.h"
 #include "kernel.h"
 #include "memory.h"
+#include "multimem.h"
 #include "race.h"
 
 namespace warploom {
@@ -32,7 +33,7 @@ struct SpoilLayout {
 constexpr SpoilLayout kLayouts[] = {
     {"f2", 2, 10, 5, 5, 25, 8, 4},     {"b2", 2, 7, 8, 87, 167, 5, 2},
     {"f4", 4, 23, 8, 87, 167, 21, 14}, {"f8", 8, 52, 11, 983, 1063, 50, 40},
-    {"words", 4, 0, 0, 0, 0, 0, 0},
+    {"words", 4, 0, 0, 0, 0, 0, 0},    {"bytes", 1, 0, 0, 0, 0, 0, 0},
 };
 constexpr uint64_t kChanged = 3;  // two bits
 constexpr std::size_t kLeastBytes =
@@ -43,6 +44,8 @@ const SpoilLayout* g_layout = &kLayouts[2];
 std::vector<int> g_sources;  // empty: all
 unsigned long long g_spoiled = 0;
 bool g_by_hand = false;
+bool g_open = true;     // from some moment on
+unsigned g_from = 0;    // records of events before that
 bool g_always = false;  // every element changes, each time that it is sent
 
 struct Pending {
@@ -63,7 +66,10 @@ uint64_t mixed(uint64_t value) {  // splitmix64
 // Of device memory, windows and other handles: the upper half is no number then.
 bool is_address(uint64_t value) {
   const uint64_t upper = value >> 32;
-  return upper >= kArenaBase >> 32 && upper < 0x8000;
+  if (upper >= 0x2000) return upper < 0x8000;
+  // Low addresses look like pairs of small integers: only those in use are taken for addresses.
+  const auto* p = reinterpret_cast<const void*>(value);
+  return (in_arena(p) && find_allocation(p)) || in_gpu_stack(p) || nccl::in_multimem(p);
 }
 
 bool plausible(uint64_t value, const SpoilLayout& layout) {
@@ -125,6 +131,9 @@ std::pair<char*, std::size_t> whole(const void* p, std::size_t bytes) {
   return {reinterpret_cast<char*>(first), end - first};
 }
 
+// Of numbers, where the layout is not one of them.
+const SpoilLayout& number_layout() { return g_layout->exponent_bits ? *g_layout : kLayouts[2]; }
+
 }  // namespace
 
 bool configure_spoil(const std::string& value) {
@@ -152,15 +161,24 @@ bool configure_spoil(const std::string& value) {
   return true;
 }
 
+void configure_spoil_from(unsigned records) {
+  g_from = records;
+  g_open = records == 0;
+}
+
+void open_spoil(unsigned records) {
+  if (records >= g_from) g_open = true;
+}
+
 void spoil(void* data, std::size_t bytes, int source) {
-  if (!g_spoiling || !is_source(source)) return;
+  if (!g_spoiling || !g_open || !is_source(source)) return;
   // Where every word is altered, what is as short as an index or a place steers the program.
   if (g_layout->exponent_bits == 0 && bytes <= 8) return;
   spoil_as(static_cast<char*>(data), bytes, *g_layout);
 }
 
 void spoil_message(void* data, std::size_t bytes, int source, unsigned float_bytes) {
-  if (!g_spoiling || !is_source(source)) return;
+  if (!g_spoiling || !g_open || !is_source(source)) return;
   if (float_bytes == 0 && bytes < kLeastBytes) return;
   const bool own = float_bytes == 0 || g_layout->exponent_bits == 0;
   const SpoilLayout& layout = own ? *g_layout : kLayouts[float_bytes == 8 ? 3 : 2];
@@ -168,13 +186,12 @@ void spoil_message(void* data, std::size_t bytes, int source, unsigned float_byt
 }
 
 void spoil_memory(void* data, std::size_t bytes) {
-  const SpoilLayout& layout = g_layout->exponent_bits ? *g_layout : kLayouts[2];
-  spoil_as(static_cast<char*>(data), bytes, layout);
+  spoil_as(static_cast<char*>(data), bytes, number_layout());
 }
 
 void spoil_access(const void* p, std::size_t bytes, bool write, bool strong) {
   if (strong && g_layout->exponent_bits == 0) return;  // a flag or a counter
-  if (g_by_hand || space_of(p) != Space::Device) return;
+  if (g_by_hand || !g_open || space_of(p) != Space::Device) return;
   const GpuThread* thread = current_thread();
   if (!thread) return;
   const int here = thread->block->kernel->device, there = device_of(p);
@@ -201,6 +218,48 @@ void settle_spoiled() {
       std::memcpy(entry.at, entry.original.data(), entry.bytes);
     }
   }
+}
+
+namespace {
+
+// Elements of two bytes are looked at in pairs: one alone is too common to be recognized.
+unsigned elements_in_word(const SpoilLayout& layout) { return layout.bytes == 2 ? 2 : 1; }
+
+uint64_t element_of(uint64_t word, unsigned at, const SpoilLayout& layout) {
+  const unsigned bits = layout.bytes * 8;
+  return bits == 64 ? word : word >> at * bits & ((uint64_t{1} << bits) - 1);
+}
+
+}  // namespace
+
+unsigned word_bytes() {
+  const SpoilLayout& layout = number_layout();
+  return layout.bytes * elements_in_word(layout);
+}
+
+bool is_telling(uint64_t word, unsigned every) {
+  const SpoilLayout& layout = number_layout();
+  uint64_t low = 0;
+  for (unsigned i = 0; i < elements_in_word(layout); i++) {
+    const uint64_t element = element_of(word, i, layout);
+    if (!plausible(element, layout)) return false;
+    low |= element & ((uint64_t{1} << layout.ignored) - 1);
+  }
+  return low != 0 && mixed(word * 0xC2B2AE3D27D4EB4F) % every == 0;
+}
+
+uint64_t other_word(uint64_t word) {
+  const SpoilLayout& layout = number_layout();
+  uint64_t other = 0;
+  for (unsigned i = 0; i < elements_in_word(layout); i++) {
+    const uint64_t element = element_of(word, i, layout);
+    const uint64_t step = mixed(element * 0xD6E8FEB86659FD93) % kChanged + 1;
+    const uint64_t chosen = ((element >> layout.changed_at) + step) & kChanged;
+    const uint64_t changed =
+        (element & ~(kChanged << layout.changed_at)) | chosen << layout.changed_at;
+    other |= changed << i * layout.bytes * 8;
+  }
+  return other;
 }
 
 SpoilByHand::SpoilByHand() { g_by_hand = true; }

@@ -7,16 +7,22 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace warploom {
 
 extern bool g_spoiling;
 
-// KEY:ELEMENTS:SOURCES; elements are f2 (fp16), b2 (bfloat16), f4, f8 or words, with a + if all of
-// them are to change whatever their value, and not the same way for each path; sources "all",
-// "none" or devices with commas. False: it is none.
+// KEY:ELEMENTS:SOURCES; elements are f2 (fp16), b2 (bfloat16), f4, f8, words or bytes, with a + if
+// all of them are to change whatever their value, and not the same way for each path; sources
+// "all", "none" or devices with commas. Of words and bytes the low bits are altered; what bytes
+// become does not depend on where a message begins. False: it is none.
 bool configure_spoil(const std::string& value);
+
+// Nothing is altered before so many records of events (iterations.h) have been made.
+void configure_spoil_from(unsigned records);
+void open_spoil(unsigned records);  // that have been made
 
 // Data that the device `source` sends to another one.
 void spoil(void* data, std::size_t bytes, int source);
@@ -36,5 +42,12 @@ class SpoilByHand {
 };
 
 unsigned long long spoiled_elements();  // that were changed
+
+// Inputs (inputs.h) are looked at by words of one element, or of two where these have two bytes.
+unsigned word_bytes();
+// Is it a number that few others are equal to, and one of those that the key chooses (one of
+// `every`)?
+bool is_telling(uint64_t word, unsigned every);
+uint64_t other_word(uint64_t word);  // another number of like size, chosen by the key
 
 }  // namespace warploom

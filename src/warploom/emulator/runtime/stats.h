@@ -10,7 +10,8 @@ struct Stats {
   unsigned long long put_bytes = 0, peer_bytes = 0;
   unsigned long long host_calls = 0, host_bytes = 0, copied_bytes = 0, staged_bytes = 0,
                      mpi_bytes = 0;
-  unsigned long long polled_bytes = 0;  // of peer_bytes: by atomic and volatile loads
+  unsigned long long polled_bytes = 0;      // of peer_bytes: by atomic and volatile loads
+  unsigned long long typed_bytes[16] = {};  // host_bytes by ncclDataType_t
 };
 extern Stats g_stats;
 

@@ -6,12 +6,15 @@
 #include <vector>
 
 #include "../include/cuda_runtime.h"
+#include "carried.h"
 #include "cuda_error.h"
 #include "graph.h"
 #include "host_copies.h"
+#include "inputs.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "report.h"
+#include "spoil.h"
 #include "stream.h"
 
 namespace warploom {
@@ -24,7 +27,9 @@ namespace {
 
 // History of one device's variables; the last part of the pinned space, which is never handed out.
 constexpr std::size_t kSlot = 16 << 20;
-constexpr uintptr_t kShadowBase = kPinnedBase + kPinnedBytes - kSlot * std::size_t{kMaxDevices};
+uintptr_t shadow_start(int device) {
+  return g_places.pinned + kPinnedBytes - kSlot * static_cast<std::size_t>(kMaxDevices - device);
+}
 
 std::map<uintptr_t, Variable> g_variables;
 std::map<int, std::size_t> g_used;  // bytes of history, by rank
@@ -64,12 +69,17 @@ const Variable* find_variable_slow(const void* p) {
   return address < found.start + found.bytes ? &found : nullptr;
 }
 
+std::vector<Variable> all_variables() {
+  std::vector<Variable> found;
+  for (const auto& [start, variable] : g_variables) found.push_back(variable);
+  return found;
+}
+
 uintptr_t shadow_of(const void* p) {
   const Variable* variable = find_variable(p);
   if (!variable || !variable->shadowed) return 0;
   const int slot = g_config.single_process && !variable->managed ? g_active_device : variable->rank;
-  return kShadowBase + static_cast<uintptr_t>(slot) * kSlot + variable->offset +
-         (reinterpret_cast<uintptr_t>(p) - variable->start);
+  return shadow_start(slot) + variable->offset + (reinterpret_cast<uintptr_t>(p) - variable->start);
 }
 
 void know_variable(uintptr_t address) {
@@ -127,6 +137,9 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std:
             access_read(actor_of(op), src, bytes);
             access_write(actor_of(op), target, bytes);
             std::memcpy(target, stage ? staged.data() : src, bytes);
+            if (g_spoiling && !in_arena(src) && !find_variable(src)) {
+              note_upload(target, bytes, op.stream->device);
+            }
             complete(op);
           });
   if (wait) synchronize(stream, "cudaMemcpyToSymbol");
@@ -145,8 +158,10 @@ cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, st
   push_op(stream, OpKind::Copy, wait ? "cudaMemcpyFromSymbol" : "cudaMemcpyFromSymbolAsync",
           [=](StreamOp& op) {
             activate_device(op.stream->device);
+            const Uncarried taken(!in_arena(dst));
             access_read(actor_of(op), source, bytes);
             access_write(actor_of(op), dst, bytes);
+            if (!in_arena(dst)) note_results(bytes);
             std::memcpy(dst, source, bytes);
             if (!in_arena(dst)) report_readback(op.rank, dst, bytes, source, op.where);
             complete(op);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace warploom {
 
@@ -27,6 +28,7 @@ inline const Variable* find_variable(const void* p) {
   if (address < g_variables_start || address >= g_variables_end) return nullptr;
   return find_variable_slow(p);
 }
+std::vector<Variable> all_variables();
 // Where the history of `p` lies; 0 if it has none.
 uintptr_t shadow_of(const void* p);
 

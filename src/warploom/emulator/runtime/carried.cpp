@@ -1,0 +1,181 @@
+#include "carried.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "memory.h"
+#include "report.h"
+#include "variables.h"
+#include "world.h"
+
+namespace warploom {
+
+bool g_carrying = false;
+
+namespace {
+
+constexpr std::size_t kMostKept = std::size_t{1} << 30;  // bytes of memory as it was
+constexpr std::size_t kPiece = 8;
+constexpr uintptr_t kPage = 4096;
+constexpr uintptr_t kLine = 64;  // bytes that one word of marks stands for
+
+struct Range {
+  uintptr_t start;
+  std::size_t bytes;
+};
+
+std::map<uintptr_t, std::vector<char>> g_before;                             // ranges as they were
+std::unordered_map<uintptr_t, std::array<uint64_t, kPage / kLine>> g_marks;  // by page
+std::map<int, unsigned long long> g_carried;   // bytes, by whose memory it is
+std::map<int, unsigned long long> g_strong;    // of these, by atomics and volatile accesses
+constexpr unsigned long long kControl = 1024;  // so many of the latter are left as they are
+bool g_scramble = false, g_uncounted = false;
+
+std::vector<Range> ranges() {
+  std::vector<Range> found;
+  for (const Allocation* a : live_allocations()) found.push_back({a->start, a->bytes});
+  for (const Variable& v : all_variables()) found.push_back({v.start, v.bytes});
+  return found;
+}
+
+int owner_of(const void* p) {
+  if (space_of(p) == Space::Device) return device_of(p);
+  const Variable* variable = find_variable(p);
+  return variable ? variable->rank : -1;
+}
+
+// The marks of the bytes [start, end) of one line.
+uint64_t bits_of(uintptr_t start, uintptr_t end) {
+  const uint64_t all = end - start == kLine ? ~uint64_t{0} : (uint64_t{1} << (end - start)) - 1;
+  return all << start % kLine;
+}
+
+// Calls `take` for each line of the range: its marks, the bits of the range, where it begins.
+template <class Take>
+void for_each_line(uintptr_t start, std::size_t bytes, Take&& take) {
+  for (const uintptr_t end = start + bytes; start < end;) {
+    const uintptr_t next = std::min(end, (start / kLine + 1) * kLine);
+    const auto page = g_marks.find(start / kPage);
+    if (page != g_marks.end()) {
+      take(page->second[start % kPage / kLine], bits_of(start, next), start / kLine * kLine);
+    }
+    start = next;
+  }
+}
+
+void mark(uintptr_t start, std::size_t bytes) {
+  for (const uintptr_t end = start + bytes; start < end;) {
+    const uintptr_t next = std::min(end, (start / kLine + 1) * kLine);
+    g_marks[start / kPage][start % kPage / kLine] |= bits_of(start, next);
+    start = next;
+  }
+}
+
+void scramble(uintptr_t line, uint64_t bits) {
+  for (; bits; bits &= bits - 1) {
+    const uintptr_t at = line + static_cast<unsigned>(std::countr_zero(bits));
+    *reinterpret_cast<unsigned char*>(at) ^= static_cast<unsigned char>(at * 0x9D + 0x53) | 1;
+  }
+}
+
+bool is_fresh(const char* p, std::size_t bytes) {
+  for (std::size_t at = 0; at + 4 <= bytes; at += 4) {
+    if (std::memcmp(p + at, &g_config.fresh_word, 4)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool keep_memory() {
+  std::size_t total = 0;
+  for (const Range& range : ranges()) {
+    total += range.bytes;
+    if (total > kMostKept) {
+      g_before.clear();
+      return false;
+    }
+    const auto* start = reinterpret_cast<const char*>(range.start);
+    g_before[range.start].assign(start, start + range.bytes);
+  }
+  return true;
+}
+
+void keep_upload(const void* p, std::size_t bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  for (const Range& range : ranges()) {
+    if (address < range.start || address + bytes > range.start + range.bytes) continue;
+    std::vector<char>& kept = g_before[range.start];
+    const auto* start = reinterpret_cast<const char*>(range.start);
+    if (kept.size() != range.bytes) {
+      kept.assign(start, start + range.bytes);
+    } else {
+      std::memcpy(kept.data() + (address - range.start), p, bytes);
+    }
+    return;
+  }
+}
+
+void for_each_change(const std::function<void(char*, std::size_t)>& change) {
+  for (const Range& range : ranges()) {
+    const auto known = g_before.find(range.start);
+    const bool same = known != g_before.end() && known->second.size() == range.bytes;
+    auto* start = reinterpret_cast<char*>(range.start);
+    for (std::size_t at = 0; at < range.bytes; at += kPiece) {
+      const std::size_t size = std::min(kPiece, range.bytes - at);
+      if (same && !std::memcmp(start + at, known->second.data() + at, size)) continue;
+      if (!same && is_fresh(start + at, size)) continue;
+      change(start + at, size);
+    }
+  }
+}
+
+void scramble_carried() { g_scramble = true; }
+
+void start_carrying() {
+  g_marks.clear();
+  for_each_change([](char* p, std::size_t bytes) { mark(reinterpret_cast<uintptr_t>(p), bytes); });
+  g_carrying = true;
+  g_watching = true;
+}
+
+void note_carried(const void* p, std::size_t bytes, bool reads, bool strong) {
+  if (reads && g_uncounted) return;
+  for_each_line(reinterpret_cast<uintptr_t>(p), bytes,
+                [&](uint64_t& marks, uint64_t bits, uintptr_t line) {
+                  const uint64_t hit = marks & bits;
+                  if (!hit) return;
+                  marks &= ~hit;
+                  if (!reads) return;
+                  const int owner = owner_of(p);
+                  const auto found = static_cast<unsigned>(std::popcount(hit));
+                  if (g_scramble && !(strong && g_strong[owner] < kControl)) scramble(line, hit);
+                  g_carried[owner] += found;
+                  if (strong) g_strong[owner] += found;
+                });
+}
+
+void note_carried_upload(void* p, std::size_t bytes) {
+  g_carried[owner_of(p)] += bytes;
+  if (!g_scramble) return;
+  const auto start = reinterpret_cast<uintptr_t>(p);
+  for (uintptr_t at = start; at < start + bytes; at++) scramble(at, 1);
+}
+
+std::string carried_stats() {
+  std::string text = g_carrying ? ",\"carrying\":1" : "";
+  for (const auto& [owner, bytes] : g_carried) {
+    text += format(",\"carried_of_%d\":%llu", owner, bytes);
+  }
+  return text;
+}
+
+Uncarried::Uncarried(bool applies) : before_(g_uncounted) { g_uncounted |= applies; }
+Uncarried::~Uncarried() { g_uncounted = before_; }
+
+}  // namespace warploom

@@ -1,0 +1,44 @@
+// What device memory carries from one iteration of a program to the next.
+//
+// Memory is kept as it is when ranks first communicate. What differs from that at a later moment
+// was computed since. From then on each access is looked at: bytes that are read before they are
+// written again were carried over. It does not matter what they look like.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace warploom {
+
+extern bool g_carrying;  // are accesses looked at?
+
+// Keeps device memory, pinned memory and device variables as they are. False: it is too much.
+bool keep_memory();
+// The host put inputs there: they count as if they had been there from the start.
+void keep_upload(const void* p, std::size_t bytes);
+// Calls `change` for each piece, of at most 8 bytes, that is not as it was kept.
+void for_each_change(const std::function<void(char*, std::size_t)>& change);
+
+// What is carried over changes before it is used. The first of what atomics and volatile accesses
+// read stays as it is, for flags and counters.
+void scramble_carried();
+// From now on what differs from what was kept is carried over, when it is read.
+void start_carrying();
+// An access that reads, or writes and nothing else; strong: an atomic or a volatile one.
+void note_carried(const void* p, std::size_t bytes, bool reads, bool strong);
+// The host copies its own memory to the device.
+void note_carried_upload(void* p, std::size_t bytes);
+std::string carried_stats();  // begins with a comma if there are any
+
+// While this lives, reads are not counted: what the host takes is no longer the devices'.
+class Uncarried {
+ public:
+  explicit Uncarried(bool applies);
+  ~Uncarried();
+
+ private:
+  bool before_;
+};
+
+}  // namespace warploom

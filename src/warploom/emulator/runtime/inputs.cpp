@@ -1,0 +1,110 @@
+#include "inputs.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <unordered_set>
+#include <vector>
+
+#include "carried.h"
+#include "iterations.h"
+#include "memory.h"
+#include "report.h"
+#include "spoil.h"
+#include "world.h"
+
+namespace warploom {
+
+namespace {
+
+constexpr std::size_t kLeastResults = 256;  // bytes; shorter ones are handles and counts
+constexpr std::size_t kMostWords = 1024;
+
+bool g_open = true;        // what is uploaded is an input
+std::vector<int> g_whose;  // whose inputs change; empty: none
+unsigned g_every = 0;      // 0: the words are given
+std::unordered_set<uint64_t> g_words;
+std::set<uint64_t> g_altered;
+
+bool changes(uint64_t word) {
+  if (g_every == 0) return g_words.contains(word);
+  if (!is_telling(word, g_every)) return false;
+  return g_words.size() < kMostWords ? g_words.insert(word).first != g_words.end()
+                                     : g_words.contains(word);
+}
+
+void alter(char* start, std::size_t bytes) {
+  const unsigned width = word_bytes();
+  for (std::size_t at = 0; at + width <= bytes; at += width) {
+    uint64_t word = 0;
+    std::memcpy(&word, start + at, width);
+    if (!changes(word)) continue;
+    g_altered.insert(word);
+    word = other_word(word);
+    std::memcpy(start + at, &word, width);
+  }
+}
+
+}  // namespace
+
+bool configure_inputs(const std::string& value) {
+  const std::size_t split = value.find_first_of("/=");
+  if (split == std::string::npos) return false;
+  for (std::size_t at = 0; at < split;) {
+    g_whose.push_back(std::atoi(value.c_str() + at));
+    at = std::min(value.find(',', at), split) + 1;
+  }
+  if (value[split] == '/') {
+    g_every = static_cast<unsigned>(std::atoi(value.c_str() + split + 1));
+    return g_every > 0;
+  }
+  for (std::size_t at = split + 1; at < value.size();) {
+    g_words.insert(std::strtoull(value.c_str() + at, nullptr, 16));
+    at = std::min(value.find(',', at), value.size()) + 1;
+  }
+  return true;
+}
+
+void note_upload(void* p, std::size_t bytes, int device) {
+  if (!g_open) {
+    if (g_carrying) note_carried_upload(p, bytes);
+    return;
+  }
+  if (std::ranges::find(g_whose, device) != g_whose.end()) {
+    alter(static_cast<char*>(p), bytes);
+  }
+  if (g_poisoning) note_input(p, bytes);
+}
+
+void note_launch(int device) {
+  // Few others are equal to the words that are given, so that it does not matter where they lie.
+  const bool alone = g_config.processes == 0;  // the process drives this device only
+  if (!g_open || g_every || !alone || std::ranges::find(g_whose, device) == g_whose.end()) {
+    return;
+  }
+  static std::set<const Process*> looked_at;  // inputs are there before the first launch
+  if (!looked_at.insert(&current_process()).second) return;
+  for (const Allocation* allocation : live_allocations()) {
+    if (allocation->device >= 0 || !allocation->is_of(*g_current)) continue;
+    alter(reinterpret_cast<char*>(allocation->start), allocation->bytes);
+  }
+}
+
+void note_results(std::size_t bytes) {
+  if (bytes >= kLeastResults) g_open = false;
+}
+
+void end_inputs() { g_open = false; }
+
+void report_inputs() {
+  if (g_whose.empty()) return;
+  std::string words;
+  for (const uint64_t word : g_altered) {
+    words += format("%s\"%llx\"", words.empty() ? "" : ",", static_cast<unsigned long long>(word));
+  }
+  send_line("{\"ev\":\"inputs\",\"words\":[" + words + "]}");
+}
+
+}  // namespace warploom

@@ -1,0 +1,27 @@
+// Inputs of single ranks, altered on their way from the host to the device.
+//
+// What one rank knows of another's inputs must have come from there: so the results of a program
+// follow what a rank really has, and those of one that draws all ranks' inputs everywhere do not.
+// The trusted program's run chooses words among its uploads and says which; runs of candidates
+// alter the same words, wherever they upload them. Uploads are inputs until results come back to a
+// host or an event is recorded that can time.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace warploom {
+
+// DEVICES/N: of uploads to these devices (with commas), one telling word of N changes.
+// DEVICES=WORDS: these words change, in hexadecimal and with commas. False: it is none of both.
+// The key and the kind of elements are those of the spoil run.
+bool configure_inputs(const std::string& value);
+
+void note_upload(void* p, std::size_t bytes, int device);  // after the host's data has come
+// The running process launches a kernel, which may read inputs from pinned and managed memory.
+void note_launch(int device);
+void note_results(std::size_t bytes);  // come back to a host
+void end_inputs();
+void report_inputs();  // the words that were altered, before the end of the report
+
+}  // namespace warploom
