@@ -149,7 +149,7 @@ pthread_t pthread_self() noexcept {
 }
 
 // The frames of the thread are left as they are: nothing of them is unwound.
-[[noreturn]] void pthread_exit(void* result) {
+void pthread_exit(void* result) {
   HostThread& thread = current_host();
   const bool is_main = &thread == thread.process->threads.front().get();
   (void)pthread_self();
