@@ -1,15 +1,20 @@
 """What the judge's defenses cost: this checkout beside an older one, in turn, in one run.
 
-Times a warm check and a whole transform after an edit, and processor seconds of a million
-emulated threads (bench/thread_steps.py). Each figure is the median of the repeats; the ratio is the
-median of the ratios pair by pair, which drifts less than either time on a shared machine.
+Times a check of an edited program, the same check again, and a whole transform of it (by the clock
+and by the processor), and a million emulated threads (bench/thread_steps.py). Each figure is the
+median of the repeats; the ratio is the median of the ratios pair by pair, which drifts less than
+either time on a shared machine.
 
     git worktree add /tmp/before 7f6def2
-    python bench/judge_cost.py --before /tmp/before [--repeats N] [--json]
+    python bench/judge_cost.py --before /tmp/before [--repeats N] [--cache FOLDER] [--json]
+
+What is cached is named by its content, so that both can share the cache of --cache, where their
+runtimes may be built already; each has a new one otherwise.
 """
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -22,6 +27,8 @@ from common import ROOT, arguments, show
 
 EXAMPLE = "moe"
 
+_NO_BYTECODE = ("PYTHONDONTWRITEBYTECODE",)  # what users have is measured
+
 Measure = Callable[[Path, Path, int], Mapping[str, float]]
 
 
@@ -30,7 +37,7 @@ def _run(checkout: Path, cache: Path, *command: str) -> subprocess.CompletedProc
     done = subprocess.run(
         [sys.executable, *command],
         env={
-            **os.environ,
+            **{name: value for name, value in os.environ.items() if name not in _NO_BYTECODE},
             "PYTHONPATH": str(checkout / "src"),
             "WARPLOOM_CACHE": str(cache),
         },
@@ -54,22 +61,34 @@ def _edited(checkout: Path, folder: Path, edit: int) -> Path:
         if path.is_file():
             (copy / path.name).write_bytes(path.read_bytes())
     program = copy / f"{EXAMPLE}.cu"
-    program.write_text(f"{program.read_text()}\n// edit {edit}\n")
+    # No cache has it: other runs may have made the same edit.
+    program.write_text(f"{program.read_text()}\n// edit {edit} {secrets.token_hex(8)}\n")
     return copy
 
 
+def _timed(checkout: Path, cache: Path, *command: str) -> tuple[float, float]:
+    """Return the seconds of a command of warploom's, by the clock and by the processor."""
+    before, started = os.times(), time.perf_counter()
+    _run(checkout, cache, "-m", "warploom.cli", *command)
+    ended, after = time.perf_counter(), os.times()
+    used = after.children_user + after.children_system
+    return ended - started, used - before.children_user - before.children_system
+
+
 def whole_commands(checkout: Path, cache: Path, edit: int) -> Mapping[str, float]:
-    """Return the wall seconds of a check and of a transform of an edited program."""
+    """Return the seconds of checks and of a transform of an edited program."""
+    found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name:
-        copy = _edited(checkout, Path(name), edit)
-        started = time.perf_counter()
-        _run(checkout, cache, "-m", "warploom.cli", "check", str(copy))
-        checked = time.perf_counter()
+        copy = str(_edited(checkout, Path(name), edit))
         out = str(Path(name) / "out")
-        _run(checkout, cache, "-m", "warploom.cli", "transform", str(copy), "--api", "gin",
-             "--out", out)  # fmt: skip
-        ended = time.perf_counter()
-    return {"check, warm": checked - started, "transform --api gin": ended - checked}
+        for what, command in (
+            ("check, edited", ("check", copy)),
+            ("check, again", ("check", copy)),
+            ("transform --api gin", ("transform", copy, "--api", "gin", "--out", out)),
+        ):
+            wall, processor = _timed(checkout, cache, *command)
+            found |= {what: wall, f"{what}, processor": processor}
+    return found
 
 
 def thread_steps(checkout: Path, cache: Path, edit: int) -> Mapping[str, float]:
@@ -83,13 +102,16 @@ def thread_steps(checkout: Path, cache: Path, edit: int) -> Mapping[str, float]:
     }
 
 
-def compare(measure: Measure, before: Path, repeats: int) -> list[dict[str, str | float]]:
+def compare(
+    measure: Measure, before: Path, repeats: int, shared: Path | None
+) -> list[dict[str, str | float]]:
     """Return a row for each figure of `measure`, taken in turn from `before` and from here."""
     pairs: list[tuple[Mapping[str, float], Mapping[str, float]]] = []
     with tempfile.TemporaryDirectory() as name:
-        caches = {ROOT: Path(name) / "after", before: Path(name) / "before"}
+        caches = {ROOT: shared or Path(name) / "after", before: shared or Path(name) / "before"}
         for checkout, cache in caches.items():
-            measure(checkout, cache, 0)  # the runtime is compiled
+            for edit in (-1, 0):  # the runtime is compiled, then the headers
+                measure(checkout, cache, edit)
         for repeat in range(1, repeats + 1):
             old = measure(before, caches[before], repeat)
             pairs.append((old, measure(ROOT, caches[ROOT], repeat)))
@@ -109,12 +131,13 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--before", type=Path, required=True, help="an older checkout")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--cache", type=Path, help="a cache for both, kept")
     options = parser.parse_args()
     before = options.before.resolve()
     rows = [
         row
         for measure in (whole_commands, thread_steps)
-        for row in compare(measure, before, options.repeats)
+        for row in compare(measure, before, options.repeats, options.cache)
     ]
     show(rows, options.json, "cost of the judge's defenses")
 

@@ -1,19 +1,39 @@
 """The process runner: limits hold, and nothing is left behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from warploom.core import process
 from warploom.core.errors import MissingToolError, ToolFailedError
-from warploom.core.process import Stop, default_environment, run_process, run_tool
+from warploom.core.process import (
+    Stop,
+    default_environment,
+    run_process,
+    run_tool,
+    use_supervisor,
+)
 from warploom.core.records import Limits
+from warploom.toolchain.quick_supervisor import build_supervisor
+
+
+@pytest.fixture(autouse=True, params=["compiled", "interpreted"])
+def supervisor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Every test holds for both supervisors; what a test starts uses the same one."""
+    before = list(process._quick_supervisor)
+    chosen = build_supervisor() if request.param == "compiled" else None
+    use_supervisor(chosen)
+    yield "" if chosen is None else str(chosen)
+    process._quick_supervisor[:] = before
 
 
 def python(code: str) -> list[str]:
@@ -140,10 +160,12 @@ def test_too_many_processes_are_stopped():
     assert result.stopped or b"BlockingIOError" in result.stderr
 
 
-def test_the_tree_dies_with_us(tmp_path: Path):
+def test_the_tree_dies_with_us(tmp_path: Path, supervisor: str):
     note = tmp_path / "pid"
     code = f"""
-        from warploom.core.process import run_process
+        from pathlib import Path
+        from warploom.core.process import run_process, use_supervisor
+        use_supervisor(Path({supervisor!r}) if {supervisor!r} else None)
         run_process(["sh", "-c", "sleep 600 & echo $! > {note}; wait"])
     """
     ours = subprocess.Popen(python(code))
@@ -154,10 +176,12 @@ def test_the_tree_dies_with_us(tmp_path: Path):
     assert is_gone(int(note.read_text()))
 
 
-def test_ctrl_c_kills_the_tree(tmp_path: Path):
+def test_ctrl_c_kills_the_tree(tmp_path: Path, supervisor: str):
     note = tmp_path / "pid"
     code = f"""
-        from warploom.core.process import run_process
+        from pathlib import Path
+        from warploom.core.process import run_process, use_supervisor
+        use_supervisor(Path({supervisor!r}) if {supervisor!r} else None)
         try:
             run_process(["sh", "-c", "sleep 600 & echo $! > {note}; wait"])
         except KeyboardInterrupt:
@@ -215,6 +239,50 @@ def test_largest_file_is_limited(tmp_path: Path):
         ["dd", "if=/dev/zero", "of=big", "bs=1M", "count=4"], folder=tmp_path, file_mb=1
     )
     assert not result.ok and (tmp_path / "big").stat().st_size <= 1 << 20
+
+
+def test_signals_and_limits_are_the_same_below_both_supervisors():
+    shown = run_process(
+        ["sh", "-c", "grep Sig /proc/self/status; ulimit -c; ulimit -f"], file_mb=3
+    ).stdout
+    ignored = re.search(rb"SigIgn:\s*(\w+)", shown)
+    blocked = re.search(rb"SigBlk:\s*(\w+)", shown)
+    assert ignored and blocked and int(blocked[1], 16) == 0
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # errors of calls, not the end
+        assert int(ignored[1], 16) >> (number - 1) & 1
+    assert not int(ignored[1], 16) >> (signal.SIGCHLD - 1) & 1
+    assert shown.splitlines()[-2:] == [b"0", b"6144"]
+
+
+def test_the_supervisor_cannot_be_read_by_its_command(supervisor: str):
+    """Asked as nobody: root may read all."""
+    if not supervisor or os.geteuid() != 0:
+        pytest.skip("an interpreter in a private folder cannot be started as nobody")
+    with Path(supervisor).open("rb") as program:
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
+        watch = [f"/proc/self/fd/{program.fileno()}", str(os.getpid()), *["0"] * 3, *[""] * 3]
+        for whose, readable in (("$$", True), ("$PPID", False)):
+            looked = subprocess.run(
+                [*nobody, *watch, "/bin/sh", "-c", f"cat /proc/{whose}/environ"],
+                pass_fds=[program.fileno()],
+                capture_output=True,
+                check=False,
+            )
+            assert (looked.returncode == 0) is readable, looked.stderr
+            assert readable or b"Permission denied" in looked.stderr
+
+
+def test_a_program_that_cannot_start_says_why(tmp_path: Path):
+    broken = tmp_path / "broken"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o755)
+    result = run_process([broken])
+    assert result.exit_code == 127 and b"cannot run" in result.stderr
+
+
+def test_a_supervisor_that_is_gone_is_made_up_for(tmp_path: Path):
+    use_supervisor(tmp_path / "cleared")
+    assert run_process(["true"]).ok
 
 
 def test_run_tool_carries_the_log():

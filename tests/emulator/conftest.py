@@ -10,6 +10,7 @@ import pytest
 from warploom.core.errors import MissingToolError
 from warploom.core.records import BuildSpec
 from warploom.emulator import EmulatorBuild, build
+from warploom.emulator.guard_tool import build_guard
 from warploom.toolchain.compilers import find_compiler
 from warploom.toolchain.nvcc import compile_gate
 
@@ -31,8 +32,16 @@ def fake_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.fixture(scope="session")
+def guard() -> Path:
+    """The guard, which is not faked: from the cache that all tests share."""
+    return build_guard(find_compiler())
+
+
 @pytest.fixture
-def fake_runtime(monkeypatch: pytest.MonkeyPatch, fake_executable: Path, fake_cache: Path) -> Path:
+def fake_runtime(
+    monkeypatch: pytest.MonkeyPatch, fake_executable: Path, fake_cache: Path, guard: Path
+) -> Path:
     """Put the fake runtime and its headers in the place of ours, and the cache in a folder."""
     for module in ("build", "rewrite", "prefix", "runtime_build"):
         found = importlib.import_module(f"warploom.emulator.{module}")
@@ -41,6 +50,7 @@ def fake_runtime(monkeypatch: pytest.MonkeyPatch, fake_executable: Path, fake_ca
     monkeypatch.setattr(library, "PROCESS_DIR", FAKE / "process")
     module = importlib.import_module("warploom.emulator.build")
     monkeypatch.setattr(module, "build_runtime", lambda compiler, strict=False: fake_executable)
+    monkeypatch.setattr(module, "build_guard", lambda compiler: guard)
     monkeypatch.setenv("WARPLOOM_CACHE", str(fake_cache))
     return fake_executable
 

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from warploom.emulator.guard_tool import build_guard
-from warploom.toolchain.compilers import find_compiler
-
 _HEAD = (
     '\t.file\t"a.cu"\n\t.text\n\t.globl\tf\n\t.type\tf, @function\nf:\n'
     "\tpushq\t%rbp\n\tmovq\t%rsp, %rbp\n"
@@ -33,11 +30,6 @@ class Judged:
     @property
     def inserted(self) -> list[str]:
         return [item["text"] for item in self.report["passes"]["host"]["inserted"]]
-
-
-@pytest.fixture(scope="module")
-def guard() -> Path:
-    return build_guard(find_compiler())
 
 
 def judge(guard: Path, folder: Path, body: str, after: str = "") -> Judged:

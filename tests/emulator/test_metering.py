@@ -1,9 +1,12 @@
 """What a timed build counts: the operations of device code, block by block."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from warploom.core.records import BuildSpec
+from warploom.emulator import build
 from warploom.emulator.metering import metering_edits
 from warploom.source.edits import apply_edits
 from warploom.source.syntax import parse_source
@@ -65,11 +68,69 @@ def test_a_switch_counts_one_of_its_cases():
     assert f"{CALL}(2u)" in text and text.count(CALL) == 1
 
 
-def test_host_code_and_constant_expressions_are_left_alone():
-    assert CALL not in metered("void host(float f) { f = f + 1; }")
-    assert CALL not in metered("__device__ constexpr int two() { return 1 + 1; }")
-    assert CALL not in metered("template <int N> __device__ constexpr int two() { return N + 1; }")
+def test_host_code_is_left_alone():
+    assert "warploom" not in metered("void host(float f, float g = F * 2) { f = f + 1; }")
+    assert "warploom" not in metered("consteval __device__ int two() { return 1 + 1; }")
     assert CALL in metered("template <int N> __device__ int two() { return N + 1; }")
+
+
+AT_RUN_TIME = "warploom::count_at_run_time"
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ("__device__ constexpr int two(int a) { return a + 1; }", [1]),
+        ("template <int N> __device__ constexpr int two() { return N + 1; }", [1]),
+        ("__device__ float f(float a, float b = G * G + G / 2) { return a; }", [12]),
+        ("struct S { __device__ float f(float a = G * G); };", [1]),
+        ("struct S { float v = a * b * c; float w{a / b}; };", [2, 11]),
+        ("constexpr auto square = [](float a) { return a * a; };", [1]),
+        ("__device__ float f(float a) { auto g = [b = a * a] { return b; }; return g(); }", []),
+        ("struct S { static constexpr int k = A * B; int bits : 3 = 2; };", []),
+        ("template <int N = K * 2> __device__ void f();", []),
+        ("constexpr int N = 8;\nstruct S { unsigned n{N * 4}; };", []),  # would narrow
+    ],
+)
+def test_what_is_evaluated_outside_of_bodies_counts(text: str, counted: list[int]):
+    found = re.findall(rf"{AT_RUN_TIME}\((\d+)u\)", metered(text))
+    assert [int(n) for n in found] == counted
+
+
+def test_initializers_of_members_count_for_the_constructor():
+    text = metered("struct J { float v; __device__ J(float a) : v(a * 1.5f / a) {} };")
+    assert f"{{ {CALL}(12u);}}" in text
+
+
+def test_what_a_lambda_captures_counts_around_it():
+    text = kernel("auto g = [b = f * f] { return b; }; x[0] = g();")
+    assert f"{{ {CALL}(2u);" in text
+
+
+def test_macros_that_mark_device_code_are_seen():
+    text = metered(
+        "#define DEV __device__\n#define ALSO DEV inline\n"
+        "struct S { float v; ALSO S(float a) : v(a * a) {} };\n"
+        "DEV float f(float a) { return a * a; }\n"
+    )
+    assert text.count(f"{CALL}(1u)") == 2
+
+
+def test_a_counted_program_compiles_and_is_a_constant_where_it_must(tmp_path: Path):
+    program = tmp_path / "k.cu"
+    program.write_text(
+        "#include <cuda_runtime.h>\nconstexpr int N = 4;\n__device__ float G;\n"
+        "struct S { unsigned n{N * 4}; float v = G * 2; int m = N * 3;\n"
+        "  __device__ S(float a) : v(a * a) {} };\n"
+        "__host__ __device__ constexpr int twice(int n, int by = N / 2) { return n * by; }\n"
+        "constexpr auto half = [](int n) { return n / 2; };\n"
+        "__global__ void k(int* x) {\n"
+        "  constexpr int kept = half(twice(N)); static_assert(kept == 4);\n"
+        "  x[threadIdx.x] = kept + static_cast<int>(S(2.0f).v); }\n"
+        "int main() { int* x; cudaMalloc(&x, 4); k<<<1, 1>>>(x);\n"
+        "  return cudaDeviceSynchronize(); }\n"
+    )
+    build(BuildSpec(program, timed=True))
 
 
 def test_lines_stay_where_they_are():

@@ -1,12 +1,21 @@
 """Spoil runs: outputs must depend on what ranks send each other, whatever way it takes."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from spoiled_program import COPY, HOST, KERNEL, REDUCED, TEXT, written
 
+from warploom.core.records import RunSpec, Timing
+from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions
 from warploom.evaluate.cascade import evaluate
+from warploom.evaluate.dependence import Pair, Spoiler
 from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluate.plan import ignore_progress
+from warploom.evaluate.reference import Reference
+from warploom.evaluate.survey import Survey
 from warploom.evaluate.workload import Workload
 from warploom.source.regions import Program
 
@@ -143,3 +152,30 @@ def test_one_rank_has_nothing_to_show(folder: Path) -> None:
     result = judge(folder, written(), ranks=1)
     assert result.passed and result.dependence == ""
     assert kinds(result) == {"communication-not-tested"}
+
+
+def test_an_altered_run_without_an_end_is_given_up_soon(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It took the workload's whole minute, six times in one transform."""
+    given: list[float] = []
+
+    def note(program: object, options: Sequence[RunOptions], **_: object) -> list[EmulatorRun]:
+        given.extend(one.limits.seconds for one in options)
+        return []
+
+    monkeypatch.setattr("warploom.evaluate.dependence.run_all", note)
+    task = workload(folder, TEXT)
+    facts = cast("Survey", SimpleNamespace(processes="single"))
+    stats = {0: {"seconds": 0.2}}
+    reference = cast("Reference", SimpleNamespace(workload=task, stats=stats))
+    pair = Pair(cast("EmulatorBuild", None), facts)
+    outcomes = [cast("EmulatorRun", SimpleNamespace(seconds=seconds)) for seconds in (0.1, 0.3)]
+    spoiler = Spoiler(reference, pair, 1, ignore_progress, outcomes)
+    spec = RunSpec(0, Timing.EAGER)
+    spoiler.run(pair, [spec], ["words:all"])
+    spoiler.run(pair, [spec], ["words:all"], least=2.0)
+    assert given == [13.0, 5.0]
+    slow = cast("EmulatorRun", SimpleNamespace(seconds=1000.0))
+    Spoiler(reference, pair, 1, ignore_progress, [slow]).run(pair, [spec], ["words:all"])
+    assert given[2] == task.limits.seconds

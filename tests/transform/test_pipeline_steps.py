@@ -232,6 +232,26 @@ def test_outputs_that_would_overwrite(judge: Judge, tmp_path: Path) -> None:
         PreTransformPipeline(TransformConfig()).run(program, tmp_path / "file")
 
 
+def test_outputs_that_cannot_be_written_are_refused_before_the_work(
+    judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "in" / "moe.cu"
+    program.parent.mkdir()
+    program.write_text(MOE.read_text())
+
+    def checks(*_: object, **__: object) -> CheckReport:
+        raise AssertionError("nothing may be run for outputs that have no place")
+
+    monkeypatch.setattr("warploom.transform.pipeline.check", checks)
+    (tmp_path / "file").write_text("")
+    for place in (Path("/proc/nowhere"), tmp_path / "file" / "out", tmp_path / "file"):
+        with pytest.raises(BadInputError):
+            PreTransformPipeline(TransformConfig()).run(program, place)
+    with pytest.raises(AssertionError):
+        PreTransformPipeline(TransformConfig()).run(program, tmp_path / "new" / "deep" / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "in"]
+
+
 def test_a_warm_up_that_changes_results_is_dropped(judge: Judge, tmp_path: Path) -> None:
     text = MOE.read_text().replace("WARMUP", "LEAD").replace("warm-up", "lead")
     begin = text.index("  for (int iteration = 0;")

@@ -149,8 +149,7 @@ def check(
     read-backs compared with the emulator's. Exit code 0: no defect found and the program itself
     succeeded; 1: a defect, a failed program or a deadlock; 2: bad input; 3: not supported here.
     """
-    from warploom.cli.check_command import run_check
-    from warploom.cli.hardware_command import is_cuda, run_check_on_gpus
+    from warploom.cli.backends import is_cuda
     from warploom.cli.options import RunChoices
 
     choices = RunChoices.parse(
@@ -168,9 +167,13 @@ def check(
         node_size=node_size,
     )
     if is_cuda(backend):
+        from warploom.cli.hardware_command import run_check_on_gpus
+
         return run_check_on_gpus(
             target, choices, effort=effort, replay=replay, processes=processes, as_json=as_json
         )
+    from warploom.cli.check_command import run_check
+
     return run_check(
         target, choices, effort=effort, replay=replay, processes=processes, as_json=as_json
     )
@@ -234,8 +237,7 @@ def eval_command(
     The time is modelled on a topology, for verified candidates only; the score is
     10000 / (1 + milliseconds). docs/time-model.md says what the model knows.
     """
-    from warploom.cli.eval_command import run_eval
-    from warploom.cli.hardware_command import is_cuda, level_on_gpus, run_eval_on_gpus
+    from warploom.cli.backends import is_cuda, level_on_gpus
     from warploom.cli.options import RunChoices
 
     choices = RunChoices.parse(
@@ -250,8 +252,12 @@ def eval_command(
         jobs=jobs,
     )
     if is_cuda(backend):
+        from warploom.cli.hardware_command import run_eval_on_gpus
+
         reach = level_on_gpus(level, topology, timeline)
         return run_eval_on_gpus(candidate, target, choices, level=reach, as_json=as_json)
+    from warploom.cli.eval_command import run_eval
+
     return run_eval(
         candidate,
         target,

@@ -7,20 +7,11 @@ from warploom.cli.options import RunChoices
 from warploom.cli.output import out, paint, print_finding, print_json, progress, short_path
 from warploom.core.errors import BadInputError
 from warploom.core.records import Verdict
-from warploom.evaluate.evaluation import LEVELS, VERIFY
+from warploom.evaluate.evaluation import LEVELS
 from warploom.evaluate.hardware_check import HardwareReport, check_hardware
 from warploom.evaluate.hardware_eval import HardwareEvaluation, evaluate_hardware
 from warploom.evaluate.hardware_runs import HardwareRecord
 from warploom.evaluate.plan import Effort, parse_effort
-
-BACKENDS = ("emulator", "cuda")
-
-
-def is_cuda(backend: str) -> bool:
-    """Whether `backend` is the GPUs; raise BadInputError for a backend that there is not."""
-    if backend not in BACKENDS:
-        raise BadInputError(f"--backend must be emulator or cuda, got {backend!r}")
-    return backend == "cuda"
 
 
 def _refuse(
@@ -41,16 +32,6 @@ def _refuse(
         raise BadInputError(
             "--lsa-size sets the emulated topology: on GPUs it is what the machine has"
         )
-
-
-def level_on_gpus(level: int | None, topology: str | None, timeline: Path | None) -> int:
-    """Return the level to go to; refuse to model time where it is measured."""
-    if topology is not None or timeline is not None or (level or 0) > VERIFY:
-        raise BadInputError(
-            "--topology, --timeline and levels 3 and 4 model time in the emulator: on GPUs it is "
-            "measured at level 2"
-        )
-    return VERIFY if level is None else level
 
 
 def run_check_on_gpus(

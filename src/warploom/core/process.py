@@ -1,8 +1,8 @@
 """Runs a command under limits, and leaves nothing of it behind.
 
-Each command gets a session of its own below a small supervisor (supervisor.py), which is the
-reaper of all its descendants: when the command ends, when a limit is passed, on Ctrl-C, or when we
-die ourselves, the whole tree is killed.
+Each command gets a session of its own below a small supervisor (supervisor.py, or quicker, what is
+made of supervisor.cpp), which is the reaper of all its descendants: when the command ends, when a
+limit is passed, on Ctrl-C, or when we die ourselves, the whole tree is killed.
 """
 
 import os
@@ -30,7 +30,7 @@ from warploom.core.usage import (
     written_mb,
 )
 
-_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+_PLAIN_SUPERVISOR = (sys.executable, "-I", "-S", str(Path(__file__).with_name("supervisor.py")))
 _POLL_SECONDS = 0.05
 _DISK_EVERY = 5  # looks at the processes per look at what they wrote
 _DISK_RESERVE_MB = 256
@@ -44,6 +44,23 @@ MAX_PROCESSES = 512
 
 ALLOWED_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
 """The variables of ours that a command gets by default: nothing that could hold a secret."""
+
+
+QUICK_SUPERVISOR = Path(__file__).with_name("supervisor.cpp")
+"""The source of a supervisor that starts sooner than supervisor.py, and does the same."""
+
+_quick_supervisor: list[Path] = []
+
+
+def use_supervisor(program: Path | None) -> None:
+    """Have commands watched by `program`, made of `QUICK_SUPERVISOR`; None: by supervisor.py."""
+    _quick_supervisor[:] = [] if program is None else [program]
+
+
+def _supervisor() -> tuple[str, ...]:
+    # A cache that is cleared under a process that runs for long shall not end its work.
+    found = [str(path) for path in _quick_supervisor if path.exists()]
+    return (*found,) or _PLAIN_SUPERVISOR
 
 
 class Stop(StrEnum):
@@ -294,8 +311,15 @@ def _supervised(
     descriptors = ",".join(f"{ours}:{theirs}" for theirs, ours in passed.items())
     limits = [str(file_mb * _MIB), str(_process_limit()), str(held.data_mb * _MIB)]
     ruleset = "" if held.ruleset is None else str(held.ruleset)
-    start = [sys.executable, "-I", "-S", str(_SUPERVISOR), str(os.getpid())]
-    return [*start, *limits, descriptors, ruleset, held.filter.hex(), *command]
+    return [
+        *_supervisor(),
+        str(os.getpid()),
+        *limits,
+        descriptors,
+        ruleset,
+        held.filter.hex(),
+        *command,
+    ]
 
 
 _FREE = Held()

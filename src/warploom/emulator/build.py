@@ -1,20 +1,20 @@
 """Builds a program for the emulator: rewritten, compiled with access hooks, one shared object."""
 
 import json
+import shutil
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypedDict, cast
 
 from warploom.core.errors import SourceError, ToolFailedError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
-from warploom.emulator.diagnostics import (
-    compile_failure,
-)
+from warploom.emulator.diagnostics import compile_failure
 from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.guard_tool import (
     GuardedUnit,
@@ -23,15 +23,22 @@ from warploom.emulator.guard_tool import (
     guard_identity,
     guard_unit,
 )
+from warploom.emulator.host_imports import unknown_imports
 from warploom.emulator.link import USER_ROOT, Linker, as_written, strip_root
 from warploom.emulator.prefix import precompiled_prefix
 from warploom.emulator.process_library import process_library_digest
 from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
 from warploom.emulator.runtime_build import build_runtime, folder_digest, in_parallel, run_compiler
+from warploom.emulator.shifts import has_plain_shifts
 from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, with_keywords
-from warploom.emulator.unit_flags import device_flags, language_flags, program_flags
+from warploom.emulator.unit_flags import PASS_FLAGS, device_flags, language_flags, program_flags
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import find_compiler
+
+
+class _Imports(TypedDict):
+    imports: list[str]
+    denied: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +46,10 @@ class EmulatorBuild:
     """A program ready to run: `library` for `runtime`, both in the cache.
 
     `key` names the content of the build, `files` are the user's files in it, `imports` the symbols
-    that it takes from the runtime and the C library. `guard` is what the guard says of each unit,
-    as it wrote it: JSON. `seconds` is what this call took.
+    that its text takes from the runtime and the libraries, and `denied` those that the process
+    library alone takes: the program may not go there by a pointer. `library_objects`: whether it
+    may have objects of library classes that call through tables of theirs. `guard` is what the
+    guard says of each unit, as it wrote it: JSON. `seconds` is what this call took.
     """
 
     library: Path
@@ -52,6 +61,8 @@ class EmulatorBuild:
     cached: bool
     seconds: float
     guard: str = "[]"
+    denied: frozenset[str] = frozenset()
+    library_objects: bool = False
 
     def file_named(self, name: str) -> UserFile | None:
         """Return the user's file that debug information calls `name`."""
@@ -88,17 +99,24 @@ class _Pass:
     flags: tuple[str, ...]
     target: str
 
+    @property
+    def preprocessed(self) -> str:
+        """The file for its text without directives and macros."""
+        return f"{self.target}.ii"
+
 
 class _Builder:
     """One build: the overlay of a program, and how to compile it."""
 
-    def __init__(self, spec: BuildSpec) -> None:
+    def __init__(self, spec: BuildSpec, *, strict: bool = False) -> None:
         self.spec = spec
         self.compiler = find_compiler()
+        self.runtime = build_runtime(self.compiler, strict=strict)
         self.flags = program_flags(spec, self.compiler)
         self.overlay: Overlay = rewrite(spec)
-        runtime = dynamic_symbols(build_runtime(self.compiler)).exports
-        self.linker = Linker(self.compiler, spec.program, self.overlay, runtime)
+        offered = dynamic_symbols(self.runtime).exports
+        self.prefixes: dict[str, Path] = {}  # the header that each unit includes first
+        self.linker = Linker(self.compiler, spec.program, self.overlay, offered)
         self.shims = folder_digest(SHIM_DIR)
         sources = (spec.program, *spec.sources)
         self.units = tuple(
@@ -127,6 +145,7 @@ class _Builder:
         host = (*language, *self.flags)
         if "-D__CUDACC__" not in language:
             return _Unit(overlay, (host,), wants_prefix=False)
+        host = (*host, *PASS_FLAGS)
         return _Unit(overlay, (host, (*host, *device_flags(self.spec))), wants_prefix=True)
 
     def make(self, folder: Path) -> None:
@@ -143,19 +162,28 @@ class _Builder:
                 )
             library = folder / "program.so"
             self.linker.link(objects, library, work)
-        symbols = dynamic_symbols(library)
-        (folder / "imports.json").write_text(json.dumps(as_written(symbols.imports)))
+        (folder / "imports.json").write_text(json.dumps(self._imports(library, guarded)))
         reports = ",".join(unit.report for unit in guarded)
         (folder / "guard.json").write_text(f"[{reports}]")
 
+    def _imports(self, library: Path, guarded: Sequence[GuardedUnit]) -> _Imports:
+        """Say what the program takes from elsewhere, and what only the process library does."""
+        everything = as_written(dynamic_symbols(library).imports)
+        named = {name for unit in guarded for name in unit.names}
+        imports = [name for name in everything if name in named]
+        return {
+            "imports": imports,
+            "denied": [name for name in everything if name not in named],
+        }
+
     def _guarded(self, work: Path) -> list[GuardedUnit]:
         """Return the assembly of all units, judged and with its passes joined."""
-        passes = [
-            _Pass(unit, flags, f"unit{number}.{kind}.s")
-            for number, unit in enumerate(self.units)
-            for kind, flags in zip(("host", "device"), unit.passes, strict=False)
-        ]
-        in_parallel(lambda one, cancel: self._compile(one, work, cancel), passes)
+        for unit in self.units:
+            if unit.wants_prefix and unit.overlay not in self.prefixes:
+                self.prefixes[unit.overlay] = precompiled_prefix(
+                    self.compiler, unit.passes[0], self.overlay.headers, self.shims
+                )
+        self._compile_all(work)
         guard = build_guard(self.compiler)
 
         def judge(number: int, cancel: threading.Event) -> GuardedUnit:
@@ -168,6 +196,58 @@ class _Builder:
             for refusal in unit.refused:
                 self._refuse(refusal)
         return guarded
+
+    def _compile_all(self, work: Path) -> None:
+        """Write the assembly of all passes of all units."""
+        units = [
+            [
+                _Pass(unit, flags, f"unit{number}.{kind}.s")
+                for kind, flags in zip(("host", "device"), unit.passes, strict=False)
+            ]
+            for number, unit in enumerate(self.units)
+        ]
+        todo = [one for passes in units for one in passes]
+        # Our headers for clang differ by pass, and so do flags that stop shifts by too much.
+        alike = self.compiler.family == "gcc" and not any(
+            has_plain_shifts(text) for text in self.overlay.texts.values()
+        )
+        if alike:
+            both = [passes for passes in units if len(passes) > 1]
+            once = in_parallel(
+                lambda passes, cancel: self._compile_once(passes, work, cancel),
+                [passes for passes in both if self._same_text(passes, work)],
+            )
+            done = {one.target for passes in once for one in passes}
+            todo = [one for one in todo if one.target not in done]
+        in_parallel(lambda one, cancel: self._compile(one, work, cancel), todo)
+
+    def _same_text(self, passes: list[_Pass], work: Path) -> bool:
+        """Preprocess a unit in each of its passes; return whether they read the same."""
+        results = in_parallel(
+            lambda one, cancel: self._run_compiler(one, work, cancel, preprocess=True), passes
+        )
+        return (
+            all(result.ok for result in results)
+            and len({(work / one.preprocessed).read_bytes() for one in passes}) == 1
+        )
+
+    def _compile_once(
+        self, passes: list[_Pass], work: Path, cancel: threading.Event
+    ) -> list[_Pass]:
+        """Compile passes that read the same text once; return them, or none if that fails.
+
+        It is the text that was compared which is compiled: there is nothing left in it that could
+        depend on a macro. Where it fails, the passes are compiled for their messages.
+        """
+        first, *others = passes
+        result = self._run_compiler(first, work, cancel, preprocessed=True)
+        if result.stopped:  # it would be stopped again
+            self._check(result, work)
+        if not result.ok:
+            return []
+        for other in others:
+            shutil.copyfile(work / first.target, work / other.target)
+        return passes
 
     def _refuse(self, refusal: Refusal) -> None:
         """Raise for something that the assembler must not read."""
@@ -189,42 +269,53 @@ class _Builder:
         return target
 
     def _compile(self, one: _Pass, work: Path, cancel: threading.Event) -> None:
-        target = work / one.target
-        result = self._run_compiler(one.unit, one.flags, work, target, cancel)
+        result = self._run_compiler(one, work, cancel)
         if not result.ok and may_lack_keyword(result.log):
             log = result.log
             if self.compiler.family == "gcc":  # clang has said where
                 flags = (*(flag for flag in one.flags if flag != "-w"), *PLACE_FLAGS)
-                log = self._run_compiler(one.unit, flags, work, target, cancel).log
+                log = self._run_compiler(replace(one, flags=flags), work, cancel).log
             texts = with_keywords(log, self.overlay)
             if texts != self.overlay.texts:
                 # A folder of its own: other units may be reading `work`.
+                target = work / one.target
                 work = Path(tempfile.mkdtemp(dir=work))
                 for overlay, text in texts.items():
                     (work / overlay).write_bytes(text)
-                result = self._run_compiler(one.unit, one.flags, work, target, cancel)
+                result = self._run_compiler(replace(one, target=str(target)), work, cancel)
         self._check(result, work)
 
     def _run_compiler(
         self,
-        unit: _Unit,
-        flags: Sequence[str],
+        one: _Pass,
         work: Path,
-        target: Path,
         cancel: threading.Event,
+        *,
+        preprocess: bool = False,
+        preprocessed: bool = False,
     ) -> ProcessResult:
-        prefix: list[str] = []
-        if unit.wants_prefix:
-            header = precompiled_prefix(self.compiler, flags, self.overlay.headers, self.shims)
-            prefix = ["-include", str(header)]
+        """Compile a pass; or only `preprocess` its text; or compile what that wrote."""
+        prefix: list[str | Path] = []
+        readable: list[Path] = []
+        if one.unit.wants_prefix:
+            header = self.prefixes[one.unit.overlay]
+            # Preprocessed text names the precompiled header.
+            prefix = [] if preprocessed else ["-include", header]
+            readable = [header.parent]
+        source = ["-S", one.unit.overlay, "-o", work / one.target]
+        if preprocess:
+            source = ["-E", "-fpch-preprocess", one.unit.overlay, "-o", work / one.preprocessed]
+        if preprocessed:
+            source = ["-S", "-fpreprocessed", work / one.preprocessed, "-o", work / one.target]
         return run_compiler(
             self.compiler,
             [
-                *flags, f"-I{SHIM_DIR}", f"-fdebug-prefix-map={work}={USER_ROOT}",
-                *prefix, "-S", unit.overlay, "-o", target,
+                *one.flags, f"-I{SHIM_DIR}", f"-fdebug-prefix-map={work}={USER_ROOT}",
+                *prefix, *source,
             ],
             work,
             cancel,
+            readable,
         )  # fmt: skip
 
     def _check(self, result: ProcessResult, work: Path) -> None:
@@ -254,16 +345,18 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
         ToolFailedError: our own sources do not compile.
     """
     started = time.monotonic()
-    builder = _Builder(spec)
-    runtime = build_runtime(builder.compiler, strict=strict)
+    builder = _Builder(spec, strict=strict)
     folder, cached = cached_folder("programs", builder.key, builder.make)
+    known = cast("_Imports", json.loads((folder / "imports.json").read_text()))
     return EmulatorBuild(
         library=folder / "program.so",
-        runtime=runtime,
+        runtime=builder.runtime,
         spec=spec,
         key=builder.key,
         files=builder.overlay.files,
-        imports=frozenset(json.loads((folder / "imports.json").read_text())),
+        imports=frozenset(known["imports"]),
+        denied=frozenset(known["denied"]),
+        library_objects=bool(unknown_imports(known["imports"], builder.linker.runtime)),
         guard=(folder / "guard.json").read_text(),
         cached=cached,
         seconds=time.monotonic() - started,

@@ -46,6 +46,12 @@ class GuardedUnit:
     report: str
     refused: tuple[Refusal, ...]
 
+    @property
+    def names(self) -> frozenset[str]:
+        """What its text takes from elsewhere: functions and variables that it does not define."""
+        passes = json.loads(self.report)["passes"]
+        return frozenset(use["symbol"] for one in passes.values() for use in one["uses"])
+
 
 def guard_identity(compiler: Compiler) -> str:
     """Return what the guard's output depends on besides its input."""

@@ -1,14 +1,44 @@
-"""Which functions of the C and C++ libraries a program may import without a way past the hooks.
+"""What a program may take from the C and C++ libraries, and how each of these is held.
 
 The access hooks see what the program's own code touches. A library's function that follows a
-pointer does so unseen, unless the runtime stands before it. So each import is one of three:
-*offered* by the runtime, which looks at its arguments; *harmless*, as it takes no pointer that it
-follows, or only objects of its own library that no program lays out itself; or *unknown*. A program
-that nobody vouches for may have no unknown import that the trusted program lacks; any other may.
+pointer does so unseen, unless the runtime stands before it, or code of ours stands in its place.
+The one list of all that is `TABLE`: what it does not know, or knows as unseen, a program that
+nobody vouches for may have only where the trusted program has it too; any other program may.
 """
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+
+
+class Held(Enum):
+    """How what a library does to memory on a program's behalf is held."""
+
+    HARMLESS = "follows no pointer that a program chooses"
+    LOOKED_AT = "the runtime stands before it and looks at what it is given"
+    HOOKED = "code of ours, with hooks, stands in its place: see emulator/process"
+    UNSEEN = "follows pointers where no check sees it"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Some imports of one kind: by name, by a pattern of the whole name, or both."""
+
+    held: Held
+    why: str
+    names: frozenset[str] = frozenset()
+    pattern: re.Pattern[str] | None = None
+
+    def has(self, name: str) -> bool:
+        """Whether `name` is one of them."""
+        return name in self.names or bool(self.pattern and self.pattern.fullmatch(name))
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
 
 _MATH = (
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 exp10 "
@@ -28,38 +58,127 @@ _PLAIN = (
     "__stack_chk_fail __libc_single_threaded __tls_get_addr __gmon_start__ "
     "_ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __cxa_finalize"
 )
-# Of the C++ library and its support: allocation and exceptions of the library's own making, and
-# tables of classes. Streams and strings are not among them: an object of theirs that a program lays
-# out itself has the library write where the program says.
+# The process library keeps what these remember (emulator/process).
+_HOOKED = (
+    "strtok strerror exit _exit _Exit quick_exit abort atexit getenv localtime gmtime asctime "
+    "ctime rand srand random srandom drand48 srand48 lrand48 mrand48 __tls_get_addr"
+)
+_PRINTING = (
+    "printf fprintf sprintf snprintf vprintf vfprintf vsprintf vsnprintf puts fputs fputc putc "
+    "fgetc getc fwrite fread fgets fflush perror sscanf fscanf vsscanf vfscanf getline getdelim "
+    "setbuf setvbuf asprintf vasprintf dprintf vdprintf __isoc99_sscanf __isoc99_fscanf"
+)
+_MEMORY = (
+    "memcpy mempcpy memmove memset memcmp bcmp bzero memchr memrchr memmem malloc calloc "
+    "realloc free aligned_alloc posix_memalign strlen strnlen strcmp strncmp strcasecmp "
+    "strncasecmp strcoll strcpy strncpy stpcpy stpncpy strcat strncat strchr strchrnul strrchr "
+    "strstr strcasestr strspn strcspn strpbrk strdup strndup strtod strtof strtold strtol "
+    "strtoll strtoul strtoull atoi atol atoll atof qsort bsearch frexp frexpf frexpl modf modff "
+    "modfl remquo remquof remquol sincos sincosf sincosl lgamma_r lgammaf_r strftime time "
+    "clock_gettime gettimeofday nanosleep"
+)
+_THREADS = (
+    "pthread_create pthread_join pthread_self pthread_once pthread_mutex_lock "
+    "pthread_mutex_unlock pthread_mutex_trylock pthread_cond_wait pthread_cond_timedwait "
+    "pthread_cond_clockwait pthread_cond_signal pthread_cond_broadcast pthread_detach "
+    "pthread_exit __assert_fail"
+)
+_NUMBERS = re.compile(
+    r"__(?:popcount|ctz|clz|ffs|bswap|parity)[sdt]i2|__u?(?:div|mod|divmod)[dt]i[34]"
+    r"|__(?:mul|add|sub|div|float|floatun|fix|fixuns|extend|trunc|neg|eq|ne|lt|le|gt|ge|unord|powi)"
+    r"[hsdtxbTX][fci]\w*|__multi3|(?:is(?:nan|inf)|finite)[fl]?"
+)
+# Allocation and exceptions of the library's own making. Its lists of exceptions, and what it keeps
+# in front of each, are not the program's to write: runtime/exceptions.cpp.
 _SUPPORT = re.compile(
     r"_Zn[wa](m|j)\w*|_Zd[la]Pv\w*"  # operator new and delete
-    r"|__cxa_(allocate_exception|free_exception|throw|rethrow|begin_catch|end_catch|bad_cast"
-    r"|pure_virtual|guard_acquire|guard_release|guard_abort|throw_bad_array_new_length|atexit"
-    r"|get_exception_ptr|deleted_virtual|bad_typeid)"
-    r"|_Unwind_Resume|__gxx_personality_v0|_ZSt9terminatev|_ZSt\d+__throw_\w+"
-    r"|_ZT[VISC]\w+"  # tables of classes
+    r"|__cxa_(rethrow|end_catch|bad_cast|pure_virtual|throw_bad_array_new_length|deleted_virtual"
+    r"|bad_typeid)"
+    r"|__gxx_personality_v0|_ZSt9terminatev"
+    r"|_ZSt\d+__throw_(?!\w*PKc)\w+"  # those with a text are looked at
+    r"|_ZT[VISC]\w+"  # tables of classes: a call through one is checked before it is made
     r"|_ZNSt9exceptionD[012]Ev|_ZNKSt9exception4whatEv|_ZNSt9bad_allocD[012]Ev"
     r"|_ZNSt(6chrono)?\w*3_V2\w*3nowEv|_ZNSt6chrono\w*3nowEv"  # clocks
-    r"|_ZSt1[58]_Rb_tree_(in|de)crementP\w+"
-    r"|__popcount[sdt]i2|_ZSt7nothrow"
+    r"|_ZSt7nothrow"
 )
-HARMLESS = frozenset(
-    [*(f"{name}{suffix}" for name in _MATH.split() for suffix in ("", "f", "l")), *_PLAIN.split()]
+_EXCEPTIONS = re.compile(
+    r"__cxa_(allocate_exception|free_exception|throw|begin_catch|get_exception_ptr|call_unexpected"
+    r"|call_terminate|init_primary_exception|rethrow_primary_exception"
+    r"|(in|de)crement_exception_refcount)"
+    r"|_Unwind_(Resume|Resume_or_Rethrow|RaiseException|DeleteException)"
+    r"|_ZSt17rethrow_exception\w+|_ZSt17current_exceptionv|_ZNK?St15__exception_ptr13exception_ptr\w+"
+    r"|_ZSt\d+__throw_\w*PKc\w*|_ZSt13set_terminatePFvvE|_ZSt14set_unexpectedPFvvE"
+    r"|_ZSt15set_new_handlerPFvvE|__once_proxy|_ZSt15__once_callable|_ZSt11__once_call"
 )
-"""Functions and variables that follow no pointer of a program's."""
+_BYTES = re.compile(r"_ZSt(11|15)_\w*[Hh]ash_bytesPKvmm|_ZNKSt8__detail20_Prime_rehash_policy\w+")
+_INTERFACES = re.compile(
+    r"(?:cuda|cu|nccl|pnccl)[A-Z]\w*|P?MPI_\w+"
+    r"|_ZN[KVRO]*(?:8warploom|4nccl|4cuda|18cooperative_groups)\w+"
+    r"|warploom\w*|wl_\w+|__?wrap_\w+|__tsan_\w+|nvtx\w+|ompi_\w+|GOMP_\w+|omp_\w+|_Z\d\w+"
+)
+_NODES = re.compile(
+    r"_ZSt\d+_Rb_tree_\w+|_ZNSt8__detail15_List_node_base\w+"
+    r"|__cxa_(guard_\w+|atexit|at_quick_exit|thread_atexit(_impl)?)"
+    r"|_ZSt4(cin|cout|cerr|clog)|_ZSt[45]w(cin|cout|cerr|clog)"
+)
+# Of the C++ library: objects that a program lays out itself, with pointers that are followed.
+_OBJECTS = re.compile(
+    r"(?:_Z(?:N[KVRO]*S[tabsiod]|NK?9__gnu_cxx|St|T[ISVT]N?K?S[tabsiod]|GVNSt|T[ISV]N10__cxxabiv1)"
+    r"|__dynamic_cast|__atomic_|__cxa_|_Unwind_)\w*"
+)
+_UNSEEN = "rand_r nan nanf nanl __fprintf_chk __printf_chk __memcpy_chk abort_message __dso_handle"
+
+BY_HEADERS = _names(
+    "fwrite fputc putc fgetc __errno_location __assert_fail __memcpy_chk __ctype_b_loc "
+    "__ctype_tolower_loc __ctype_toupper_loc abort_message __fprintf_chk __printf_chk "
+    "pthread_create pthread_join pthread_self pthread_once pthread_mutex_lock "
+    "pthread_mutex_unlock pthread_cond_wait pthread_cond_signal pthread_cond_broadcast sched_yield "
+    "bcmp sscanf __stack_chk_fail __gmon_start__ _ITM_deregisterTMCloneTable "
+    "_ITM_registerTMCloneTable __cxa_finalize __libc_single_threaded __tls_get_addr __dso_handle"
+)
+"""C names that the compiler and the headers write for text that does not say them."""
+
+TABLE: tuple[Entry, ...] = (
+    Entry(
+        Held.HARMLESS,
+        "numbers in, a number out",
+        frozenset(f"{name}{suffix}" for name in _MATH.split() for suffix in ("", "f", "l")),
+        _NUMBERS,
+    ),
+    Entry(Held.HARMLESS, "it takes numbers, or gives what is the process's", _names(_PLAIN)),
+    Entry(Held.HARMLESS, "it makes, throws or ends what is the library's own", pattern=_SUPPORT),
+    Entry(Held.LOOKED_AT, "the memory that formats and streams name", _names(_PRINTING)),
+    Entry(Held.LOOKED_AT, "the bytes that it reads and writes", _names(_MEMORY), _BYTES),
+    Entry(Held.LOOKED_AT, "threads are the runtime's", _names(_THREADS)),
+    Entry(Held.LOOKED_AT, "it must be a real exception, type or function", pattern=_EXCEPTIONS),
+    Entry(Held.LOOKED_AT, "interfaces that the runtime plays", pattern=_INTERFACES),
+    Entry(
+        Held.HOOKED, "nodes, guards and streams are the program's memory", _names(_HOOKED), _NODES
+    ),
+    Entry(Held.UNSEEN, "an object or a text of the program's leads it", _names(_UNSEEN), _OBJECTS),
+)
+"""All that is known; the first that has a name is its entry."""
+
+
+@cache
+def classify(name: str) -> Entry | None:
+    """Return what is known of the import `name`, None if it is nothing."""
+    return next((entry for entry in TABLE if entry.has(name)), None)
 
 
 def is_harmless(name: str) -> bool:
     """Whether the library's function `name` follows no pointer that a program chooses."""
-    return name in HARMLESS or _SUPPORT.fullmatch(name) is not None
+    entry = classify(name)
+    return entry is not None and entry.held is Held.HARMLESS
 
 
 def unknown_imports(imports: Iterable[str], offered: frozenset[str]) -> list[str]:
-    """Return which of `imports` nothing is known of, sorted.
+    """Return which of `imports` are neither harmless nor looked at by the runtime, sorted.
 
     Args:
         imports: what a program takes from elsewhere (`EmulatorBuild.imports`).
-        offered: what the runtime exports (`dynamic_symbols(build.runtime).exports`).
+        offered: what the runtime exports (`dynamic_symbols(build.runtime).exports`). That alone
+            says what is looked at, whatever the table says.
     """
     return sorted(
         name

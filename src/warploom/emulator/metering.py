@@ -5,8 +5,13 @@ begins with a call that says how many operations its own text holds, as lanes of
 count them; nested blocks and loop bodies have calls of their own. What a compiler would fold away
 is counted all the same, and both branches of `?:` are. The macros of a file are
 looked into: their loops and blocks count for themselves, the rest of them where they are used.
+
+What runs outside of bodies counts too: initializers of members count for the constructor that has
+them, default arguments and default initializers of members where they are evaluated. Variables at
+namespace scope have constants, and cost nothing on a GPU either.
 """
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -15,9 +20,13 @@ from tree_sitter import Node
 
 from warploom.emulator.metering_macros import Macro, macros_of
 from warploom.source.edits import TextEdit
-from warploom.source.syntax import SourceFile
+from warploom.source.syntax import SourceFile, parse_source
 
 _CALL = "warploom::count_operations"
+_CALL_IN_CONSTANTS = "warploom::count_at_run_time"
+"""The same, where the compiler may want a constant."""
+MARKS = frozenset(("__global__", "__device__"))
+"""Words of a function that runs on devices; macros that stand for one are further ones."""
 _DIVISION = 11
 """Slots of a division or remainder."""
 _SLOTS = {
@@ -38,11 +47,34 @@ _ONE = frozenset(
      "__hadd", "__hmul", "__hadd2", "__hmul2", "__float2half", "__half2float", "__popc", "__clz",
      "__ffs", "__umulhi", "__float2int_rn", "roundf", "floorf", "ceilf", "truncf")
 )  # fmt: skip
+_WORD = re.compile(r"\w+")
+_CONSTANT = re.compile(
+    r"(?:\bconstexpr(?:\s+(?:static|const|inline))*\s+[\w:]+|#[ \t]*define|\bconst\s+int)\s+(\w+)"
+)
 _FREE = frozenset(("=", "&&", "||", ","))
 
 
-def metering_edits(tree: SourceFile) -> list[TextEdit]:
-    """Return the insertions that count the operations of every device function of `tree`."""
+def device_marks(tree: SourceFile, known: frozenset[str] = MARKS) -> frozenset[str]:
+    """Return `known` and the macros of `tree` whose text holds one of these words."""
+    words = {
+        tree.node_text(name): set(_WORD.findall(tree.node_text(value)))
+        for node in tree.nodes("preproc_def", "preproc_function_def")
+        if (name := node.child_by_field_name("name")) is not None
+        and (value := node.child_by_field_name("value")) is not None
+    }
+    marks = set(known)
+    while more := {name for name, held in words.items() if held & marks} - marks:
+        marks |= more
+    return frozenset(marks)
+
+
+def metering_edits(tree: SourceFile, marks: frozenset[str] = MARKS) -> list[TextEdit]:
+    """Return the insertions that count the operations of every device function of `tree`.
+
+    `marks`: words of device functions, of the file's own and of those that it includes.
+    """
+    marks = device_marks(tree, marks)
+    tree = _without_macros(tree, marks - MARKS)
     macros = tuple(macros_of(tree))
     weights = _weights(macros)
     edits: list[TextEdit] = []
@@ -52,29 +84,72 @@ def metering_edits(tree: SourceFile) -> list[TextEdit]:
         for node in macro.statements:
             meter.weigh(node)
         if macro.functions:
-            _count_functions(macro.code, inside, weights)
+            _count_functions(macro.code, inside, weights, marks)
         edits += [
             replace(edit, start=edit.start + macro.shift, end=edit.end + macro.shift)
             for edit in inside
         ]
-    _count_functions(tree, edits, weights)
+    _count_functions(tree, edits, weights, marks)
     return edits
 
 
-def _device_functions(tree: SourceFile) -> Iterator[Node]:
+def _without_macros(tree: SourceFile, names: frozenset[str]) -> SourceFile:
+    """Parse `tree` without the macros `names`, which the parser would take for types."""
+    used = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in sorted(names)).encode())
+    if not names or not used.search(tree.text):
+        return tree
+    lines = tree.parsed.split(b"\n")
+    blank = [
+        line if line.lstrip().startswith(b"#") else used.sub(lambda m: b" " * len(m[0]), line)
+        for line in lines
+    ]
+    return replace(parse_source(b"\n".join(blank), tree.path, {}), text=tree.text)
+
+
+def _count_functions(
+    tree: SourceFile, edits: list[TextEdit], weights: Mapping[str, int], marks: frozenset[str]
+) -> None:
+    """Count what functions, lambdas outside of them, and declarations evaluate."""
     for function in tree.nodes("function_definition"):
         body = function.child_by_field_name("body")
-        if body is None or body.type != "compound_statement":
+        words = _words_of(tree, function)
+        if body is None or body.type != "compound_statement" or not words & marks:
             continue
-        if _runs_on_device(tree, function):
-            yield function
+        if "consteval" in words:
+            continue
+        call = _CALL_IN_CONSTANTS if "constexpr" in words else _CALL
+        meter = _Meter(tree, edits, weights, call)
+        members = (n for n in function.named_children if n.type == "field_initializer_list")
+        meter.block(body, sum(meter.weigh(node) for node in members))
+    meter = _Meter(tree, edits, weights, _CALL_IN_CONSTANTS)
+    for node in tree.nodes("lambda_expression"):
+        if not _is_in(node, "function_definition", "lambda_expression"):
+            meter.weigh(node)
+    for node in tree.nodes("optional_parameter_declaration", "field_declaration"):
+        value = node.child_by_field_name("default_value")
+        if value is not None and _is_evaluated(tree, node, marks):
+            meter.expression(value)
 
 
-def _count_functions(tree: SourceFile, edits: list[TextEdit], weights: Mapping[str, int]) -> None:
-    for function in _device_functions(tree):
-        body = function.child_by_field_name("body")
-        assert body is not None
-        _Meter(tree, edits, weights).block(body)
+def _is_in(node: Node, *types: str) -> bool:
+    around = node.parent
+    while around is not None and around.type not in types:
+        around = around.parent
+    return around is not None
+
+
+def _is_evaluated(tree: SourceFile, node: Node, marks: frozenset[str]) -> bool:
+    """Whether the default of a parameter or member is evaluated as device code runs."""
+    if node.type == "field_declaration":
+        words = {tree.node_text(child) for child in node.children}
+        bits = any(child.type in ("ERROR", "bitfield_clause") for child in node.children)
+        return not bits and not words & {"static", "constexpr"}
+    around = node.parent
+    while around is not None and not around.type.endswith(("declaration", "definition")):
+        if around.type in ("template_parameter_list", "lambda_expression"):
+            return False  # a constant, or counted with the lambda
+        around = around.parent
+    return around is not None and bool(_words_of(tree, around) & marks)
 
 
 def _weights(macros: tuple[Macro, ...]) -> dict[str, int]:
@@ -88,14 +163,18 @@ def _weights(macros: tuple[Macro, ...]) -> dict[str, int]:
     return weights
 
 
-def _runs_on_device(tree: SourceFile, function: Node) -> bool:
+def _words_of(tree: SourceFile, function: Node) -> set[str]:
+    """Return the words of a function's declaration, its template's included."""
     body = function.child_by_field_name("body")
-    words = set(re.findall(r"\w+", tree.slice(function.start_byte, _end(body, function))))
-    parent = function.parent
-    if parent is not None and parent.type == "template_declaration":
-        words |= set(re.findall(r"\w+", tree.slice(parent.start_byte, function.start_byte)))
-    # A constant expression may hold no such call.
-    return bool(words & {"__global__", "__device__"}) and not words & {"constexpr", "consteval"}
+    whole = function
+    while whole.parent is not None and whole.parent.type == "template_declaration":
+        whole = whole.parent
+    # The parser does not see macros that stand before it.
+    before = whole.prev_sibling
+    start = before.end_byte if before is not None else 0
+    if before is None and whole.parent is not None:
+        start = whole.parent.start_byte
+    return set(_WORD.findall(tree.slice(start, _end(body, function))))
 
 
 def _end(body: Node | None, function: Node) -> int:
@@ -105,16 +184,41 @@ def _end(body: Node | None, function: Node) -> int:
 class _Meter:
     """Walks one function; each block's own operations become one call at its start."""
 
-    def __init__(self, tree: SourceFile, edits: list[TextEdit], macros: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        tree: SourceFile,
+        edits: list[TextEdit],
+        macros: Mapping[str, int],
+        call: str = _CALL,
+    ) -> None:
         self.tree = tree
         self.edits = edits
         self.macros = macros
+        self.call = call
 
     def block(self, node: Node, extra: int = 0) -> None:
         """Count a compound statement that may run any number of times."""
         count = extra + sum(self.weigh(child) for child in node.named_children)
         if count:
-            self._insert(node.start_byte + 1, f" {_CALL}({count}u);")
+            self._insert(node.start_byte + 1, f" {self.call}({count}u);")
+
+    def expression(self, node: Node) -> None:
+        """Count an expression that stands alone, each time it is evaluated."""
+        if node.type in ("initializer_list", "initializer_pair"):
+            for part in node.named_children:
+                self.expression(part)
+            return
+        words = _WORD.findall(self.tree.node_text(node))
+        if all(word in self._constants or word[0].isdigit() for word in words):
+            return  # the compiler folds it, and may have to: `{N * 4}` must not narrow
+        count = self.weigh(node)
+        if count:
+            self._insert(node.start_byte, f"({self.call}({count}u), ")
+            self._insert(node.end_byte, ")")
+
+    @functools.cached_property
+    def _constants(self) -> frozenset[str]:
+        return frozenset(_CONSTANT.findall(self.tree.text.decode("latin-1")))
 
     def _insert(self, offset: int, text: str) -> None:
         self.edits.append(TextEdit(offset, offset, text))
@@ -132,14 +236,20 @@ class _Meter:
             case "switch_statement":
                 return self._switch(node)
             case "lambda_expression":
-                body = node.child_by_field_name("body")
-                if body is not None and body.type == "compound_statement":
-                    self.block(body)
-                return 0
+                return self._lambda(node)
             case "sizeof_expression" | "decltype" | "static_assert_declaration" | "asm_statement":
                 return 0
             case _:
                 return self._own(node) + sum(self.weigh(child) for child in _parts(node))
+
+    def _lambda(self, node: Node) -> int:
+        """A lambda may run in a constant, and what it captures is evaluated around it."""
+        rest = [child for child in node.named_children if child.type != "compound_statement"]
+        body = node.child_by_field_name("body")
+        if body is not None and body.type == "compound_statement":
+            inner = _Meter(self.tree, self.edits, self.macros, _CALL_IN_CONSTANTS)
+            inner.block(body)
+        return sum(self.weigh(part) for part in rest)
 
     def _for(self, node: Node) -> int:
         body, update = node.child_by_field_name("body"), node.child_by_field_name("update")
@@ -158,7 +268,7 @@ class _Meter:
             return once
         each += self.weigh(body)
         if each and update is not None:
-            self._insert(update.end_byte, f", {_CALL}({each}u)")
+            self._insert(update.end_byte, f", {self.call}({each}u)")
             return once
         return once + each
 

@@ -36,7 +36,9 @@ _OF_PASS = ("-ffunction-sections", "-fdata-sections")
 def precompiled_prefix(
     compiler: Compiler, flags: Sequence[str], headers: Sequence[str], shims: str
 ) -> Path:
-    """Return a header to include first, precompiled where the compiler can.
+    """Return a header to include first, precompiled where the compiler can and it pays.
+
+    To precompile takes twice as long as to read: it is done when a set of headers comes again.
 
     Args:
         compiler: the compiler of the program.
@@ -45,14 +47,17 @@ def precompiled_prefix(
         shims: the digest of our headers.
     """
     chosen = sorted(h for h in headers if h in _STANDARD or (SHIM_DIR / h).is_file())
-    text = "".join(f"#include <{name}>\n" for name in (_ALWAYS, *chosen))
+    text = "".join(f"#include <{name}>\n" for name in dict.fromkeys((_ALWAYS, *chosen)))
     ours = [flag for flag in flags if not flag.startswith("-D") or "WARPLOOM" in flag]
     ours += [flag for flag in flags if flag.startswith(_OF_CUDA)]
     ours = [flag for flag in ours if flag not in _OF_PASS]
     ours[ours.index("c++")] = "c++-header"
 
-    def make(folder: Path) -> None:
+    def write(folder: Path) -> None:
         (folder / "prefix.h").write_text(text)
+
+    def make(folder: Path) -> None:
+        write(folder)
         # clang's form names files by absolute path and refuses to be moved: it reads the text.
         if compiler.family != "gcc":
             return
@@ -64,4 +69,7 @@ def precompiled_prefix(
             (folder / "prefix.h.gch").unlink(missing_ok=True)
 
     key = digest([compiler.identity, *ours, text, shims])
+    plain, again = cached_folder("prefix", f"{key}-plain", write)
+    if not again:
+        return plain / "prefix.h"
     return cached_folder("prefix", key, make)[0] / "prefix.h"

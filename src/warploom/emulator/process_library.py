@@ -20,10 +20,13 @@ from warploom.emulator.unit_flags import hook_flags
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import Compiler
 
+# No guard reads these: their slot for the routine of exceptions would be the program's to write.
+_FLAGS = ("-std=c++20", "-fno-builtin", "-fno-exceptions")
+
 
 def process_library_digest() -> str:
-    """Return a digest of the sources: what a program's own is made of."""
-    return folder_digest(PROCESS_DIR)
+    """Return a digest of the sources and their flags: what a program's own is made of."""
+    return digest([folder_digest(PROCESS_DIR), *_FLAGS])
 
 
 def process_objects(compiler: Compiler) -> tuple[Path, ...]:
@@ -32,7 +35,7 @@ def process_objects(compiler: Compiler) -> tuple[Path, ...]:
     Raises:
         ToolFailedError: one of them does not compile.
     """
-    flags = (*hook_flags(compiler), "-std=c++20", "-fno-builtin")
+    flags = (*hook_flags(compiler), *_FLAGS)
     sources = sorted(PROCESS_DIR.glob("*.cpp"))
 
     def compile_one(source: Path, cancel: threading.Event, folder: Path) -> None:

@@ -159,6 +159,9 @@ def cvta(i: Instruction) -> str | None:
     if i.has("shared", "shared__cta") and not i.has("to"):
         pointer = f"{PTX}shared_address({i.value(1, 'std::uint64_t')})"
         return i.result(f"reinterpret_cast<std::uint64_t>({pointer})")
+    if i.has("shared", "shared__cta"):
+        pointer = f"{PTX}generic_address({i.value(1, 'std::uint64_t')})"
+        return i.result(f"{PTX}shared_offset({pointer})")
     return i.result(i.value(1, "std::uint64_t"))
 
 

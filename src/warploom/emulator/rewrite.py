@@ -22,9 +22,10 @@ from warploom.emulator.device_variables import (
 )
 from warploom.emulator.kernel_pointers import kernel_names, pointer_edits
 from warploom.emulator.launches import find_launches, launch_edits
-from warploom.emulator.metering import metering_edits
+from warploom.emulator.metering import MARKS, device_marks, metering_edits
 from warploom.emulator.names import name_edits
 from warploom.emulator.shared_memory import SharedDeclaration, read_shared, shared_variable
+from warploom.emulator.shifts import shift_edits
 from warploom.emulator.tokens import Directive, Kind, TokenStream, tokenize
 from warploom.emulator.unsupported import asm_edits, refusal
 from warploom.source.edits import TextEdit, apply_edits
@@ -97,6 +98,7 @@ class _Rewriter:
     headers: dict[str, None] = field(default_factory=dict[str, None])
     # Shared variables that were declared outside of functions, in any file read so far.
     outer_shared: dict[str, bool] = field(default_factory=dict[str, bool])
+    marks: frozenset[str] = MARKS  # words of device functions: macros of any file read so far
     kernels: set[bytes] = field(default_factory=set[bytes])  # named in any file read so far
     shared_by_files: frozenset[bytes] | None = None  # device variables with `extern` somewhere
 
@@ -189,8 +191,11 @@ class _Rewriter:
         ]
         variables = find_variables(stream)
         tree = None
-        if launches or shared or variables or self.outer_shared or self.spec.timed:
+        shifts = b"<<" in stream.text or b">>" in stream.text
+        if launches or shared or variables or self.outer_shared or self.spec.timed or shifts:
             tree = _parse(stream.text, file, self.spec.defines)
+            if tree is not None:
+                self.marks = device_marks(tree, self.marks)
         self.kernels |= kernel_names(stream)
         edits = asm_edits(stream, tag)
         edits += pointer_edits(stream, self.kernels)
@@ -210,8 +215,10 @@ class _Rewriter:
                 self.outer_shared.update(dict.fromkeys(declaration.names, declaration.dynamic))
         if tree is not None and self.outer_shared:
             edits += self._outer_variables(stream, tree, shared)
+        if tree is not None and shifts:
+            edits += _outside(shift_edits(tree, self.marks), edits)
         if tree is not None and self.spec.timed:
-            edits += _outside(metering_edits(tree), edits)
+            edits += _outside(metering_edits(tree, self.marks), edits)
         return edits
 
     def _outer_variables(

@@ -75,6 +75,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
         "fresh_other": options.fresh_other,
         "stale": int(any(part in name for name in build.imports for part in STRONG_LOADS)),
         "stale_every": options.stale_every,
+        "library_objects": int(build.library_objects),
         "timing": options.run.timing,
         "race": int(options.race),
         "readbacks": int(options.readbacks),
@@ -103,6 +104,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
         *values.items(),
         *(("fresh_site", site) for site in options.fresh_sites),
         *(("stale_site", site) for site in options.stale_sites),
+        *(("denied_import", name) for name in sorted(build.denied)),
     ]
     return "".join(f"{key}={value}\n" for key, value in lines).encode()
 

@@ -1,5 +1,6 @@
 """Builds the runtime executable `warploom-emu`, once for its content and the compiler."""
 
+import functools
 import os
 import re
 import threading
@@ -8,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from warploom.core.errors import ToolFailedError
+from warploom.core.errors import MissingToolError, ToolFailedError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult
 from warploom.core.records import Limits
@@ -74,6 +75,7 @@ _FLAGS = (
 _HARDENED = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
 _ALWAYS = ("warploom_loaded",)  # called from the entry of every program: see build.py
 _GUARDS = "warploom_guard_"  # called from what the guard puts into every program
+_NO_STATIC_LIBRARY = re.compile(r"(?:cannot find|unable to find library) -lstdc\+\+")
 _WORD = re.compile(r"\w+")
 _COMMENT = re.compile(r"//[^\n]*")
 _MANGLED = re.compile(r"_ZN?[rVK]*")
@@ -84,11 +86,29 @@ _LIBRARY_NAME = re.compile(r"_Z(T|G|N?[rVK]*(S[a-z]|9__gnu_cxx|10__cxxabiv1)|[a-
 
 def folder_digest(*folders: Path) -> str:
     """Return a digest of the names and contents of all files below `folders`."""
+    return _digest_of(tuple((str(folder), _states(str(folder))) for folder in folders))
+
+
+State = tuple[str, int, int, int]
+
+
+def _states(folder: str) -> tuple[State, ...]:
+    """Return the files below `folder` by name, each with what changes when its content does."""
+    found: list[State] = []
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = f"{place}/{name}"
+            info = os.stat(path)  # noqa: PTH116 - hundreds of files, in every command
+            found.append((path[len(folder) + 1 :], info.st_size, info.st_ino, info.st_ctime_ns))
+    return tuple(sorted(found))
+
+
+@functools.lru_cache(maxsize=64)
+def _digest_of(folders: tuple[tuple[str, tuple[State, ...]], ...]) -> str:
     parts: list[str | bytes] = []
-    for folder in folders:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                parts += [path.relative_to(folder).as_posix(), path.read_bytes()]
+    for folder, files in folders:
+        for name, *_ in files:
+            parts += [name, Path(folder, name).read_bytes()]
     return digest(parts)
 
 
@@ -218,9 +238,9 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
     sources = sorted(RUNTIME_DIR.glob("*.cpp"))
     if not sources:
         raise ToolFailedError(f"the emulator's runtime must lie in {RUNTIME_DIR}, but is not there")
-    together = sorted(units(sources).values(), key=len, reverse=True)  # long compiles first
 
     def make(folder: Path) -> None:
+        together = sorted(units(sources).values(), key=len, reverse=True)  # long compiles first
         objects = in_parallel(
             lambda unit, cancel: _compile(compiler, unit, flags, cancel), together
         )
@@ -228,10 +248,9 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
         found = library_folder(compiler)
         (folder / _LIBRARY_NOTE).write_text("" if found is None else str(found))
 
-    texts = [part for path in (*sources, *_headers_of(*sources)) for part in _named(path)]
-    key = digest(
-        [compiler.identity, *flags, *_HARDENED, folder_digest(SHIM_DIR, PROCESS_DIR), *texts]
-    )
+    # Of all files there: which of them it includes would take longer to find out.
+    texts = folder_digest(RUNTIME_DIR, SHIM_DIR, PROCESS_DIR)
+    key = digest([compiler.identity, *flags, *_HARDENED, texts])
     return cached_folder("runtime", key, make)[0] / "warploom-emu"
 
 
@@ -246,8 +265,14 @@ def _link(compiler: Compiler, objects: Sequence[Path], folder: Path) -> None:
     own_library = [] if compiler.is_zig else ["-static-libstdc++"]
     target = ["-o", folder / "warploom-emu", "-ldl"]
     result = run_compiler(compiler, [*options, *own_library, *objects, *target], folder)
-    if not result.ok and own_library:  # not every system has it to link statically
-        result = run_compiler(compiler, [*options, *objects, *target], folder)
+    if not result.ok and own_library and _NO_STATIC_LIBRARY.search(result.log):
+        # Without it a program could spoil the runtime's own containers: there is no lesser way.
+        raise MissingToolError(
+            "the emulator's runtime needs the C++ library to link statically (libstdc++.a), but "
+            f"{compiler.name} has none",
+            hint="install it: libstdc++-static on Fedora and RHEL, libstdc++-<version>-dev on "
+            "Debian and Ubuntu, gcc-<version>-devel-static or glibc-devel-static on openSUSE",
+        )
     if not result.ok:
         raise ToolFailedError(f"the emulator's runtime must link, but:\n{result.log[-6000:]}")
 

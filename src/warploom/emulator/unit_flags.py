@@ -21,6 +21,10 @@ _C_HEADERS = {
 }
 _ARCHITECTURE = "__CUDA_ARCH__"
 _CAPABILITY = "900"
+# What no kernel reaches is dropped by the linker, function by function.
+PASS_FLAGS = ("-ffunction-sections", "-fdata-sections")
+"""The flags of both passes of a unit with device code."""
+
 _DEVICE_CODE = re.compile(rb"<<<|\b__(?:global|device)__\b")
 _DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
@@ -108,11 +112,16 @@ def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
 def device_flags(spec: BuildSpec) -> list[str]:
     """Return the flags that the device pass of a unit has besides.
 
-    Compute capability 9.0, unless the macros of `spec` say another.
+    Compute capability 9.0, unless the macros of `spec` say another. Text that reads the same in
+    both passes is compiled once, without these: what else they do must not be needed then.
     """
     value = spec.defines.get(_ARCHITECTURE) or _CAPABILITY
-    # What no kernel reaches is dropped by the linker, function by function.
-    return [f"-D{_ARCHITECTURE}={value}", "-ffunction-sections", "-fdata-sections"]
+    # What no kernel reaches is dropped by the linker, function by function. A shift by too much
+    # would give what this processor gives: those that shifts.py does not see stop the program.
+    return [
+        f"-D{_ARCHITECTURE}={value}", "-ffunction-sections", "-fdata-sections",
+        "-fsanitize=shift-exponent", "-fsanitize-undefined-trap-on-error",
+    ]  # fmt: skip
 
 
 def language_flags(source: Path, text: bytes, *, is_program: bool) -> list[str]:

@@ -374,7 +374,9 @@ class _Judge:
     ) -> tuple[Finding, ...]:
         """Return what spoil runs and counters say of a candidate whose results are right."""
         outcomes = dict(zip(plan, result.outcomes, strict=True))
-        spoiler = Spoiler(reference, Pair(program, facts), self.jobs, self.on_progress)
+        spoiler = Spoiler(
+            reference, Pair(program, facts), self.jobs, self.on_progress, result.outcomes
+        )
         seed = plan[-1].seed
         shown = judge_dependence(spoiler, outcomes, seed)
         self.dependence = shown.form

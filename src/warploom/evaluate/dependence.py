@@ -10,7 +10,7 @@ in another order, sums that cross the network differ; then the elements that cha
 
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +33,10 @@ _MOST_EXTRA = 0.1  # of the elements that should not change
 # nothing in a sum. Another order of the sum then shows other such elements.
 _BY_CHANCE = 0.1
 _SOURCES = 2  # ranks whose data is altered alone
+# An altered run ends about as soon as it does otherwise, or never: what it reads as a size or
+# a flag may be anything. One that takes longer than this, and as often the usual, is given up.
+_SECONDS, _SLOWER = 10.0, 10.0
+_SECONDS_IN_VAIN = 2.0  # where a run without an end proves nothing
 _LAYOUTS = {"float16": "f2", "bfloat16": "b2", "float32": "f4", "float64": "f8"}
 # Of each ncclDataType_t. Bytes are altered one by one, so that it does not matter where a message
 # begins, and whether a program moves words or bytes.
@@ -75,12 +79,16 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """What else is done in a spoil run: see `RunOptions`. `since` is its `spoil_from`."""
+    """What else is done in a spoil run: see `RunOptions`. `since` is its `spoil_from`.
+
+    It may take `least_seconds`, and ten times what runs take that are not altered.
+    """
 
     since: int = 0
     poison: int = 0
     scramble: bool = False
     inputs: str = ""
+    least_seconds: float = _SECONDS
 
 
 _AS_IT_IS = How()
@@ -90,10 +98,17 @@ class Spoiler:
     """Runs the reference and a candidate with the same inputs and the same alterations."""
 
     def __init__(
-        self, reference: Reference, candidate: Pair, jobs: int | None, on_progress: ProgressCallback
+        self,
+        reference: Reference,
+        candidate: Pair,
+        jobs: int | None,
+        on_progress: ProgressCallback,
+        outcomes: Iterable[EmulatorRun],
     ) -> None:
         self.reference = reference
         self.candidate = candidate
+        ours = (float(stats.get("seconds", 0)) for stats in reference.stats.values())
+        self.usual = max((*ours, *(outcome.seconds for outcome in outcomes)))
         self.jobs = jobs
         self.on_progress = on_progress
         self.key = secrets.randbits(62)
@@ -117,8 +132,10 @@ class Spoiler:
 
     def _options(self, pair: Pair, spec: RunSpec, spoil: str, how: How) -> RunOptions:
         options = run_options(self.reference.workload, spec, pair.facts.processes, race=False)
+        seconds = min(options.limits.seconds, how.least_seconds + _SLOWER * self.usual)
         return replace(
             options,
+            limits=replace(options.limits, seconds=seconds),
             spoil=spoil,
             spoil_from=how.since,
             poison=how.poison,
@@ -276,7 +293,8 @@ def _elements(
     chosen = secrets.SystemRandom().sample(ranks, min(_SOURCES, len(ranks)))
     what = [f"{layout}+:all", *(f"{layout}+:{source}" for source in chosen)]
     expected = spoiler.run_reference([spec], what, how)
-    runs = spoiler.run(spoiler.candidate, [spec], what, how)
+    patience = how if gentle else replace(how, least_seconds=_SECONDS_IN_VAIN)
+    runs = spoiler.run(spoiler.candidate, [spec], what, patience)
     base, facts = spoiler.reference.samples[spec.seed], spoiler.candidate.facts
     own = spoiler.samples(outcome, facts)
     found: list[Finding] = []

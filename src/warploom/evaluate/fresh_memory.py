@@ -8,13 +8,15 @@ along, or a value that is thrown away.
 
 from collections.abc import Sequence
 from dataclasses import replace
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from warploom.core.records import Finding, Severity, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, FreshRead, Readback, run
 from warploom.evaluate.runs import ended
+
+if TYPE_CHECKING:  # it takes long to import, and most checks have nothing to compare
+    import numpy as np
+    import numpy.typing as npt
 
 OTHER_WORDS = (0x3FC03FC0, 0, 1)
 """Words to fill fresh memory with instead.
@@ -142,6 +144,8 @@ def same_data(one: Readback, other: Readback, word: int, other_word: int) -> boo
 
     `word` and `other_word` are what fresh memory held in the two runs.
     """
+    import numpy as np
+
     if (one.rank, one.seq, len(one.data)) != (other.rank, other.seq, len(other.data)):
         return False
     fresh_a, fresh_b = (_fresh_bytes(r, w) for r, w in ((one, word), (other, other_word)))
@@ -155,8 +159,10 @@ def same_data(one: Readback, other: Readback, word: int, other_word: int) -> boo
     return True
 
 
-def _fresh_bytes(readback: Readback, word: int) -> npt.NDArray[np.uint8]:
+def _fresh_bytes(readback: Readback, word: int) -> "npt.NDArray[np.uint8]":
     """Return what a piece of `readback` would hold had nobody written it: the word, by address."""
+    import numpy as np
+
     pattern = np.frombuffer(word.to_bytes(4, "little"), dtype=np.uint8)
     start = readback.device_offset % 4
     return np.resize(np.roll(pattern, -start), min(_PIECE, len(readback.data)))

@@ -6,13 +6,12 @@ a list, and must be known to follow no pointer unseen (`emulator/host_imports.py
 program takes is allowed too.
 """
 
-import re
 from collections.abc import Set
 
 from warploom.core.records import Finding, Severity
-from warploom.emulator.host_imports import unknown_imports
+from warploom.emulator.host_imports import BY_HEADERS, classify, unknown_imports
 from warploom.evaluate.allowed_names import HOST_C
-from warploom.evaluate.refusals import FORBIDDEN, FORBIDDEN_CALLS, words
+from warploom.evaluate.refusals import FORBIDDEN, FORBIDDEN_CALLS
 
 # Of the C++ library, by mangled name: what touches files, other than the standard streams.
 _CXX_PARTS = (
@@ -20,29 +19,7 @@ _CXX_PARTS = (
     "random_device", "dynamic_library", "quick_exit", "set_terminate",
     "6locale6global",
 )  # fmt: skip
-_CXX = re.compile(r"_Z(?:N[KVRO]*S[tabsiod]|NK?9__gnu_cxx|St|T[ISVT]N?K?S[tabsiod]|GVNSt"
-                  r"|n[wa]|d[la]|T[ISV]N10__cxxabiv1)")  # fmt: skip
-# The interfaces that the runtime plays, and what the compiler itself calls.
-_RUNTIME = re.compile(
-    r"(?:cuda|cu|nccl|pnccl)[A-Z]|P?MPI_|_ZN[KVRO]*(?:8warploom|4nccl|4cuda|18cooperative_groups)"
-    r"|warploom|wl_|__?wrap_|__tsan_|nvtx|ompi_"
-    r"|__cxa_|_Unwind_|__gxx_personality|__stack_chk_fail|__gmon_start__|_ITM_|GOMP_|omp_"
-    r"|__dso_handle|__tls_get_addr|__dynamic_cast|__popcount|__ctz|__clz|__(?:u?div|u?mod)[dt]i"
-    r"|__(?:mul|add|sub|div|float|fix|extend|trunc|neg|eq|ne|lt|le|gt|ge|unord)\w*[hsdtxTX][fi]\w*\Z"
-    r"|__atomic_|_Z\d|__once_|__libc_single_threaded"
-)
-# These follow pointers in nodes that std::map lays out. What `transform` writes keeps its blocks in
-# one, so they are let through, though nobody checks the nodes.
-_TREES = re.compile(r"_ZSt\d+_Rb_tree_(?:insert_and_rebalance|rebalance_for_erase)\w+")
 _UNSEEN = "touches memory where no check sees it"
-_MORE_C = words(
-    """
-    fwrite fputc putc fgetc __errno_location __assert_fail __memcpy_chk __ctype_b_loc
-    __ctype_tolower_loc __ctype_toupper_loc abort_message __fprintf_chk __printf_chk
-    pthread_create pthread_join pthread_self pthread_once pthread_mutex_lock pthread_mutex_unlock
-    pthread_cond_wait pthread_cond_signal pthread_cond_broadcast sched_yield bcmp sscanf
-    """
-)
 
 
 def import_findings(
@@ -58,8 +35,7 @@ def import_findings(
         name: the candidate's file, for messages.
         offered: what the runtime exports.
     """
-    unknown = unknown_imports(candidate - trusted, offered)
-    unseen = {symbol for symbol in unknown if not _TREES.fullmatch(symbol)}
+    unseen = set(unknown_imports(candidate - trusted, offered))
     return [
         Finding(
             kind="forbidden-call",
@@ -82,8 +58,9 @@ def _why(symbol: str) -> str:
     if any(part in symbol for part in _CXX_PARTS):
         return FORBIDDEN["fopen"]
     short = plain.removeprefix("isoc99_").removeprefix("isoc23_")
-    if base in _MORE_C or short in _MORE_C or short in HOST_C or short.removesuffix("l") in HOST_C:
+    if base in BY_HEADERS or short in BY_HEADERS or {short, short.removesuffix("l")} & HOST_C:
         return ""
-    if _CXX.match(base) or _RUNTIME.match(base):
+    entry = classify(base)
+    if entry is not None and base not in entry.names:  # plain C names are on the lists above
         return ""
     return "is not on the list of what candidates may call"

@@ -20,6 +20,7 @@ from warploom.toolchain.asked import Ask, Given, environment_of, hold, scratch, 
 from warploom.toolchain.bubblewrap import WORK
 from warploom.toolchain.folders import is_of_system
 from warploom.toolchain.landlock import landlock_version
+from warploom.toolchain.quick_supervisor import use_quick_supervisor
 from warploom.toolchain.sandbox_kind import Extras, Sandbox, SandboxedResult, SandboxKind
 from warploom.toolchain.seccomp import Profile, is_known_machine
 
@@ -174,6 +175,7 @@ def run_sandboxed(
         file_mb: largest file that it may write, MiB.
         data_mb: most writable memory of each of its processes, MiB; 0 for no limit.
     """
+    use_quick_supervisor()
     chosen = sandbox or find_sandbox()
     ask = Ask(
         command, limits, readable, (*writable, *extras.writable), folder, cwd, beside,

@@ -1,5 +1,6 @@
 """Writes what a transform made: whole files or nothing, and never an unverified program as good."""
 
+import contextlib
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,6 +59,28 @@ def write_outputs(result: PipelineResult, program: Written, folder: Path) -> Pip
     own = (Path(program.name), Path(f"{stem}.diff"))
     _write_all(folder, files, own, final)
     return final
+
+
+def require_writable(folder: Path, source: Path) -> None:
+    """Find out now whether `folder` can take the outputs of `source`: a transform takes long.
+
+    Raises:
+        BadInputError: it cannot be written, or is where the source program itself lies.
+    """
+    folder = folder.resolve()
+    _require_usable(folder, source)
+    made = [path for path in folder.parents if not path.exists()]
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        for place in (folder.parent, folder):
+            if place.exists():
+                Path(mkdtemp(prefix=f".{folder.name}.", dir=place)).rmdir()
+    except OSError as error:
+        raise BadInputError(f"cannot be written: {error.strerror}", file=str(folder)) from None
+    finally:
+        for path in made:
+            with contextlib.suppress(OSError):
+                path.rmdir()
 
 
 def _require_usable(folder: Path, source: Path) -> None:

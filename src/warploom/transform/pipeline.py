@@ -23,7 +23,7 @@ from warploom.source.regions import Program, strip_markers
 from warploom.transform.config import TransformConfig, choose_api
 from warploom.transform.host_to_device import RULES, HostToDeviceTransformer, Task
 from warploom.transform.on_gpus import judge_on_gpus, require_hardware
-from warploom.transform.outputs import Written, write_outputs
+from warploom.transform.outputs import Written, require_writable, write_outputs
 from warploom.transform.proposers import CALLS
 from warploom.transform.records import PipelineResult, PipelineStepResult, StageResult, StepStatus
 from warploom.transform.trials import describe
@@ -113,6 +113,7 @@ class PreTransformPipeline:
             self.transformer.run_dir = kept
         given = source_path if isinstance(source_path, Workload) else load_target(source_path)
         workload = self.config.applied_to(given)
+        require_writable(Path(output_dir), workload.program)
         api, reason = choose_api(self.config.api_type, workload)
         with TemporaryDirectory(prefix="warploom-transform-") as folder:
             run = _Run(workload, Path(folder), api=api, api_reason=reason)

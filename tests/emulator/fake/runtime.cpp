@@ -91,6 +91,7 @@ HOOK(__tsan_write_range)
 HOOK(warploom_guard_read_range)
 HOOK(warploom_guard_write_range)
 HOOK(warploom_guard_stack)
+HOOK(warploom_guard_target)
 #define SIZED(n)                          \
   HOOK(__tsan_read##n)                    \
   HOOK(__tsan_write##n)                   \

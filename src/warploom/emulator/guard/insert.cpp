@@ -79,6 +79,8 @@ class Inserter {
         stack(instruction);
         break;
       case Gap::What::Target:
+        target(instruction);
+        break;
       case Gap::What::End:
         return;
     }
@@ -108,6 +110,17 @@ class Inserter {
     }
     call(kind(gap) + "_range");
     add("popq", "%rsi");
+    add("popq", "%rdi");
+  }
+
+  // The operand is read twice: between the two nobody else runs.
+  void target(const Instruction& instruction) {
+    const Operand& operand = instruction.operands[0];
+    add("pushq", "%rdi");
+    const std::string from =
+        operand.is_memory() ? address(operand, 8) : std::string(register_name(operand.reg.number));
+    add("movq", from + ", %rdi");
+    call("target");
     add("popq", "%rdi");
   }
 

@@ -315,7 +315,9 @@ bool is_padding(const Line& line) {
 }
 
 bool is_thread_address(const Line& line) {
-  return line.kind == Kind::Instruction && line.name == "leaq" &&
+  const bool loads =
+      line.name == "leaq" || (line.name.starts_with("data16") && line.name.ends_with("leaq"));
+  return line.kind == Kind::Instruction && loads &&
          (line.rest.ends_with("@tlsgd(%rip), %rdi") || line.rest.ends_with("@TLSGD(%rip), %rdi"));
 }
 
@@ -324,6 +326,7 @@ void drop_padding(Assembly& assembly) {
   auto& lines = assembly.lines;
   for (std::size_t at = 0; at < lines.size(); at++) {
     if (!is_thread_address(lines[at])) continue;
+    lines[at].name = "leaq";
     if (at > 0 && is_padding(lines[at - 1])) lines[at - 1].kind = Kind::Blank;
     for (std::size_t next = at + 1; next < lines.size() && is_padding(lines[next]); next++) {
       lines[next].kind = Kind::Blank;
@@ -331,10 +334,28 @@ void drop_padding(Assembly& assembly) {
   }
 }
 
+// Where tables of exceptions find types and the function that reads them: the C++ library calls
+// what it finds there. As compilers write it the program could change it.
+constexpr std::string_view kIndirect = ".DW.ref.";
+
+void make_constant(Assembly& assembly, Line& line) {
+  if (line.kind != Kind::Directive || line.name != ".section") return;
+  const std::string_view name = line.rest.substr(0, line.rest.find(','));
+  const std::size_t at = name.find(kIndirect);
+  if (at == std::string_view::npos || !name.starts_with(".data")) return;
+  line.rest = assembly.keep(".data.rel.ro.local" + std::string(line.rest.substr(at)));
+}
+
+bool may_stand(const Assembly& assembly, const Line& line) {
+  return !line.name.starts_with(kIndirect.substr(1)) ||
+         assembly.sections[line.section].name.find(kIndirect) != std::string_view::npos;
+}
+
 }  // namespace
 
 void judge(Assembly& assembly, std::string_view pass, Report& report) {
   drop_padding(assembly);
+  for (Line& line : assembly.lines) make_constant(assembly, line);
   Parts parts;
   for (int32_t at = 0; at < static_cast<int32_t>(assembly.lines.size()); at++) {
     const Line& line = assembly.lines[at];
@@ -392,11 +413,15 @@ void judge_code(const Assembly& assembly, const Code& code, std::string_view pas
     if (line.kind == Kind::Label && is_reserved(line.name)) {
       report.refuse(assembly, line, pass, "assembly", reserved);
     }
+    if (line.kind == Kind::Label && !may_stand(assembly, line)) {
+      report.refuse(assembly, line, pass, "assembly", reserved);
+    }
     if (line.kind != Kind::Directive) continue;
     const bool defines = line.name == ".set" || line.name == ".equ" || line.name == ".comm";
     if (!defines) continue;
     const auto parts = split_arguments(line.rest);
-    if (is_reserved(parts[0])) report.refuse(assembly, line, pass, "assembly", reserved);
+    if (is_reserved(parts[0]) || parts[0].starts_with(kIndirect.substr(1)))
+      report.refuse(assembly, line, pass, "assembly", reserved);
     if (line.name != ".comm" && parts.size() == 2 && !code.functions.contains(parts[1]) &&
         code.blocks_by_label.contains(parts[1])) {
       report.refuse(assembly, line, pass, "assembly", "a name for what is no function");

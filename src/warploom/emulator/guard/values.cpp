@@ -16,11 +16,8 @@ void append(std::string& key, const T& value) {
 Values::Values() { forms_.emplace_back(); }
 
 int32_t Values::atom(Unknown kind, int64_t first, int64_t second, bool narrow) {
-  std::string key;
-  append(key, kind);
-  append(key, first);
-  append(key, second);
-  const auto [found, fresh] = atom_ids_.emplace(key, static_cast<int32_t>(atoms_.size()));
+  const auto [found, fresh] =
+      atom_ids_.emplace(AtomKey{kind, first, second}, static_cast<int32_t>(atoms_.size()));
   if (fresh) atoms_.push_back({kind, first, second, narrow});
   return found->second;
 }
@@ -34,6 +31,7 @@ int32_t Values::named(std::string_view key) {
 
 Value Values::intern(const Terms& terms, int64_t offset) {
   if (terms.empty()) return {0, offset};
+  if (terms.size() == 1 && terms[0].second == 1) return {form_of(terms[0].first), offset};
   std::string key;
   for (const auto& [id, factor] : terms) {
     append(key, id);
@@ -44,8 +42,19 @@ Value Values::intern(const Terms& terms, int64_t offset) {
   return {found->second, offset};
 }
 
+// Most sums are one unknown: they are found by its number.
+int32_t Values::form_of(int32_t atom) {
+  const auto at = static_cast<std::size_t>(atom);
+  if (single_.size() <= at) single_.resize(at + 1, 0);
+  if (single_[at] == 0) {
+    single_[at] = static_cast<int32_t>(forms_.size());
+    forms_.push_back({{atom, 1}});
+  }
+  return single_[at];
+}
+
 Value Values::unknown(Unknown kind, int64_t first, int64_t second) {
-  return intern({{atom(kind, first, second, false), 1}}, 0);
+  return {form_of(atom(kind, first, second, false)), 0};
 }
 
 Value Values::symbol(std::string_view name) { return unknown(Unknown::Symbol, named(name)); }

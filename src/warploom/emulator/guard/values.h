@@ -64,7 +64,21 @@ class Values {
     int64_t first, second;
     bool narrow;  // it fits into 32 bits without a sign
   };
+  struct AtomKey {
+    Unknown kind;
+    int64_t first, second;
+    bool operator==(const AtomKey&) const = default;
+  };
+  struct AtomHash {
+    std::size_t operator()(const AtomKey& key) const {
+      constexpr uint64_t odd = 0x9E3779B97F4A7C15;
+      uint64_t hash = static_cast<uint64_t>(key.first) * odd + static_cast<uint64_t>(key.kind);
+      hash = (hash ^ hash >> 32) * odd + static_cast<uint64_t>(key.second);
+      return (hash ^ hash >> 29) * odd >> 16;
+    }
+  };
   Value intern(const Terms& terms, int64_t offset);
+  int32_t form_of(int32_t atom);
   int32_t atom(Unknown kind, int64_t first, int64_t second, bool narrow);
   int32_t named(std::string_view key);
   const Atom* only(Value value) const;
@@ -72,7 +86,9 @@ class Values {
   std::vector<Atom> atoms_;
   std::vector<Terms> forms_;
   std::vector<std::string> names_;
-  std::unordered_map<std::string, int32_t> atom_ids_, form_ids_, name_ids_;
+  std::vector<int32_t> single_;  // by unknown: the form that is it alone, 0 for none yet
+  std::unordered_map<AtomKey, int32_t, AtomHash> atom_ids_;
+  std::unordered_map<std::string, int32_t> form_ids_, name_ids_;
 };
 
 }  // namespace guard

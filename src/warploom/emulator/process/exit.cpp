@@ -35,8 +35,8 @@ struct Handlers {
   void run(int code) {
     while (count) {
       const Handler handler = all[--count];
-      if (handler.plain) handler.plain(handler.argument);
-      if (handler.with_code) handler.with_code(code, handler.argument);
+      if (handler.plain) warploom_process::checked(handler.plain)(handler.argument);
+      if (handler.with_code) warploom_process::checked(handler.with_code)(code, handler.argument);
     }
   }
 };

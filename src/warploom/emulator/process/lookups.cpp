@@ -138,7 +138,7 @@ char* getlogin() {
 char* tmpnam(char* out) noexcept { return tmpnam_r(out ? out : g_temporary); }
 
 lconv* localeconv() noexcept {
-  static const auto real = reinterpret_cast<decltype(&localeconv)>(warploom_library("localeconv"));
+  const auto real = reinterpret_cast<decltype(&localeconv)>(warploom_library("localeconv"));
   g_conventions = *real();
   return &g_conventions;
 }

@@ -19,12 +19,24 @@ void warploom_set_thread_data(void* data, void (*end)(void*));
 // A function of the C library, which one of ours has the name of.
 void* warploom_library(const char* name);
 void* warploom_library_tls(void* index);
+// Before a call through a pointer that the program may have changed: ends the run where no function
+// is. These files have no guard before theirs.
+void warploom_call_target(const void* target);
+// Before bytes that no hook sees are written for the program, which calls from `caller`: ends the
+// run where they are not its own.
+void warploom_own_bytes(const void* p, unsigned long bytes, const void* caller);
 // Ends this process: no handler runs. The second was ended by a signal.
 [[noreturn]] void warploom_end_process(int code);
 [[noreturn]] void warploom_end_by_signal(int number);
 }
 
 namespace warploom_process {
+
+template <class Function>
+Function checked(Function function) {
+  warploom_call_target(reinterpret_cast<const void*>(function));
+  return function;
+}
 
 void end_thread_locals();             // of the running thread: their destructors
 [[noreturn]] void abort_by_signal();  // SIGABRT, handled or not

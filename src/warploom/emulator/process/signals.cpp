@@ -60,9 +60,9 @@ void deliver(int number) {
     siginfo_t info{};
     info.si_signo = number;
     info.si_pid = getpid();
-    action.sa_sigaction(number, &info, nullptr);
+    warploom_process::checked(action.sa_sigaction)(number, &info, nullptr);
   } else {
-    action.sa_handler(number);
+    warploom_process::checked(action.sa_handler)(number);
   }
   g_blocked = before;
 }

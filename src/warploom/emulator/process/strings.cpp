@@ -18,6 +18,7 @@ char g_base64[7];
 mbstate_t g_mblen, g_mbtowc, g_wctomb;
 mbstate_t g_mbrlen, g_mbrtowc, g_wcrtomb, g_mbsrtowcs, g_wcsrtombs, g_mbrtoc16, g_c16rtomb;
 
+// Never kept: the program could change what is.
 template <class Function>
 Function from_library(const char* name) {
   return reinterpret_cast<Function>(warploom_library(name));
@@ -101,30 +102,30 @@ std::size_t mbrlen(const char* text, std::size_t bytes, mbstate_t* given) noexce
   return mbrtowc(nullptr, text, bytes, given ? given : &g_mbrlen);
 }
 std::size_t mbrtowc(wchar_t* out, const char* text, std::size_t bytes, mbstate_t* given) noexcept {
-  static const auto real = from_library<decltype(&mbrtowc)>("mbrtowc");
+  const auto real = from_library<decltype(&mbrtowc)>("mbrtowc");
   return real(out, text, bytes, given ? given : &g_mbrtowc);
 }
 std::size_t wcrtomb(char* out, wchar_t character, mbstate_t* given) noexcept {
-  static const auto real = from_library<decltype(&wcrtomb)>("wcrtomb");
+  const auto real = from_library<decltype(&wcrtomb)>("wcrtomb");
   return real(out, character, given ? given : &g_wcrtomb);
 }
 std::size_t mbsrtowcs(wchar_t* out, const char** text, std::size_t most,
                       mbstate_t* given) noexcept {
-  static const auto real = from_library<decltype(&mbsrtowcs)>("mbsrtowcs");
+  const auto real = from_library<decltype(&mbsrtowcs)>("mbsrtowcs");
   return real(out, text, most, given ? given : &g_mbsrtowcs);
 }
 std::size_t wcsrtombs(char* out, const wchar_t** text, std::size_t most,
                       mbstate_t* given) noexcept {
-  static const auto real = from_library<decltype(&wcsrtombs)>("wcsrtombs");
+  const auto real = from_library<decltype(&wcsrtombs)>("wcsrtombs");
   return real(out, text, most, given ? given : &g_wcsrtombs);
 }
 std::size_t mbrtoc16(char16_t* out, const char* text, std::size_t bytes,
                      mbstate_t* given) noexcept {
-  static const auto real = from_library<decltype(&mbrtoc16)>("mbrtoc16");
+  const auto real = from_library<decltype(&mbrtoc16)>("mbrtoc16");
   return real(out, text, bytes, given ? given : &g_mbrtoc16);
 }
 std::size_t c16rtomb(char* out, char16_t character, mbstate_t* given) noexcept {
-  static const auto real = from_library<decltype(&c16rtomb)>("c16rtomb");
+  const auto real = from_library<decltype(&c16rtomb)>("c16rtomb");
   return real(out, character, given ? given : &g_c16rtomb);
 }
 

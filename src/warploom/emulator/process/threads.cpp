@@ -49,6 +49,8 @@ struct Key {
 Key g_keys[PTHREAD_KEYS_MAX];
 unsigned g_next_key = 0;  // none is used twice: threads keep values of those that were deleted
 
+UNWATCHED int find_template(dl_phdr_info* info, std::size_t,
+                            void*) __asm__("warploom_find_template");
 UNWATCHED int find_template(dl_phdr_info* info, std::size_t, void*) {
   const auto own = reinterpret_cast<uintptr_t>(&g_template);
   bool holds = false;
@@ -80,6 +82,7 @@ ThreadData& thread_data() {
   return *made;
 }
 
+UNWATCHED char* make_locals() __asm__("warploom_make_locals");
 UNWATCHED char* make_locals() {
   std::size_t alignment = g_template.alignment < 64 ? 64 : g_template.alignment;
   const std::size_t bytes = g_template.skew + g_template.bytes + alignment;
@@ -94,7 +97,7 @@ UNWATCHED char* make_locals() {
 void run_destructors(ThreadData& data) {
   while (Destructor* last = data.destructors) {
     data.destructors = last->next;
-    last->function(last->object);
+    warploom_process::checked(last->function)(last->object);
     std::free(last);
   }
 }
@@ -107,7 +110,7 @@ void clear_keys(ThreadData& data) {
       const void* value = data.values[key];
       data.values[key] = nullptr;
       if (!value || !g_keys[key].used || !g_keys[key].destructor) continue;
-      g_keys[key].destructor(const_cast<void*>(value));
+      warploom_process::checked(g_keys[key].destructor)(const_cast<void*>(value));
       any = true;
     }
     if (!any) return;
@@ -180,6 +183,7 @@ int pthread_setspecific(pthread_key_t key, const void* value) noexcept {
 // Static local variables: the C++ library would stop the one OS thread where two threads of the
 // program come to one initializer.
 UNWATCHED int __cxa_guard_acquire(int64_t* guard) {
+  warploom_own_bytes(guard, sizeof *guard, __builtin_return_address(0));
   auto* bytes = reinterpret_cast<volatile char*>(guard);
   while (bytes[1]) sched_yield();
   if (bytes[0]) return 0;
@@ -187,11 +191,13 @@ UNWATCHED int __cxa_guard_acquire(int64_t* guard) {
   return 1;
 }
 UNWATCHED void __cxa_guard_release(int64_t* guard) noexcept {
+  warploom_own_bytes(guard, sizeof *guard, __builtin_return_address(0));
   auto* bytes = reinterpret_cast<volatile char*>(guard);
   bytes[0] = 1;
   bytes[1] = 0;
 }
 UNWATCHED void __cxa_guard_abort(int64_t* guard) noexcept {
+  warploom_own_bytes(guard, sizeof *guard, __builtin_return_address(0));
   reinterpret_cast<volatile char*>(guard)[1] = 0;
 }
 

@@ -1,8 +1,4 @@
 // Memory for kernels and their arguments: device code reads it, so it has a range of its own.
-#include <sys/mman.h>
-
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "../include/warploom/device.h"
@@ -13,8 +9,6 @@ namespace warploom {
 
 namespace {
 
-constexpr uintptr_t kBase = 0x0E0000000000;
-constexpr std::size_t kBytes = std::size_t{16} << 30;
 constexpr std::size_t kHeader = 64;
 constexpr int kClasses = 16;  // powers of two from 128 bytes
 
@@ -30,15 +24,7 @@ int class_of(std::size_t bytes) {
 }  // namespace
 
 void* closure_memory(std::size_t bytes) {
-  if (!g_top) {
-    void* got = mmap(reinterpret_cast<void*>(kBase), kBytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got != reinterpret_cast<void*>(kBase)) {
-      std::perror("warploom-emu: cannot reserve address space for kernel arguments");
-      std::_Exit(70);
-    }
-    g_top = kBase;
-  }
+  if (!g_top) g_top = g_places.closures;
   const int size = class_of(bytes);
   auto& pool = g_free[size];
   char* block;
@@ -58,6 +44,8 @@ void release_closure(void* closure) {
   g_free[*reinterpret_cast<int*>(block)].push_back(block);
 }
 
-bool is_closure(const void* p) { return reinterpret_cast<uintptr_t>(p) - kBase < kBytes; }
+bool is_closure(const void* p) {
+  return reinterpret_cast<uintptr_t>(p) - g_places.closures < kClosureBytes;
+}
 
 }  // namespace warploom

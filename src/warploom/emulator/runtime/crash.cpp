@@ -133,7 +133,10 @@ void on_signal(int number, siginfo_t* info, void* context) {
   report_finding({.kind = "crash",
                   .message = memory ? format("%s at address %p", signal_name(number), info->si_addr)
                                     : std::string(signal_name(number)),
-                  .hint = memory ? "a null, wild or freed pointer, or a stack that overflowed" : "",
+                  .hint = memory ? "a null, wild or freed pointer, or a stack that overflowed"
+                          : number == SIGILL ? "a shift by the width of its value or more, or code "
+                                               "that was promised not to be reached"
+                                             : "",
                   .where = crash_frames(*static_cast<ucontext_t*>(context))});
   report_exit(current_rank(), 128 + number);
   stop_run();

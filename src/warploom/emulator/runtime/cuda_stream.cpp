@@ -1,5 +1,6 @@
 // Streams, events and host callbacks.
 #include "../include/cuda_runtime.h"
+#include "call_targets.h"
 #include "cuda_error.h"
 #include "graph.h"
 #include "iterations.h"
@@ -64,6 +65,7 @@ void push_callback(Stream* stream, const char* name, std::function<void()> funct
 }  // namespace
 
 NodeWork warploom::host_work(cudaHostFn_t function, void* data) {
+  check_call_target(function);
   NodeWork work;
   work.type = cudaGraphNodeTypeHost;
   work.name = "a host function";
@@ -153,6 +155,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
 cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void* data) {
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
+  check_call_target(function);
   push_callback(stream, "cudaLaunchHostFunc", [=] { function(data); });
   return cudaSuccess;
 }
@@ -161,6 +164,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t handle, cudaStreamCallback_t call
                                   unsigned) {
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
+  check_call_target(callback);
   push_callback(stream, "cudaStreamAddCallback", [=] { callback(handle, cudaSuccess, data); });
   return cudaSuccess;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "call_targets.h"
 #include "cuda_error.h"
 #include "graph.h"
 
@@ -23,6 +24,7 @@ using namespace warploom;
 cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* pointer, cudaHostFn_t destroy,
                                  unsigned references, unsigned) {
   if (!object || !destroy || references == 0) return cuda_fail(cudaErrorInvalidValue);
+  warploom::check_call_target(destroy);
   *object = reinterpret_cast<cudaUserObject_t>(new UserObject{pointer, destroy, references});
   return cudaSuccess;
 }

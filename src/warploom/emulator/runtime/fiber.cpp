@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "kernel.h"
+#include "report.h"
 #include "stats.h"
 #include "timing.h"
 
@@ -22,33 +23,37 @@ IdleFibers g_idle;
 
 namespace {
 
-constexpr uintptr_t kHostStacks = 0x0C0000000000;
-constexpr std::size_t kHostStacksBytes = std::size_t{256} << 30;
+constexpr std::size_t kHostStacksBytes = std::size_t{4} << 30;  // taken at a time
 // Pages a power of two apart would all use the same few entries of the TLB: an unused one between
 // the stacks spreads them.
 constexpr std::size_t kStackGap = 4 << 10;
 // Where a stack begins: it differs in cache lines, and leaves room in the same page.
 constexpr std::size_t kStackColours = 48;
 
-uintptr_t g_gpu_top = kGpuStacks, g_host_top = kHostStacks;
+struct Stacks {
+  uintptr_t top = 0, end = 0;
+};
+Stacks g_gpu, g_host;
 
-void reserve(uintptr_t start, std::size_t bytes) {
-  void* got = mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (got != reinterpret_cast<void*>(start)) {
-    std::perror("warploom-emu: cannot reserve address space for stacks");
-    std::exit(70);
+void begin_stacks(Stacks& stacks, bool gpu) {
+  if (gpu) {
+    if (stacks.end) stop_unsupported("threads", "more GPU threads at a time than devices hold");
+    stacks = {g_places.gpu_stacks, g_places.gpu_stacks + g_places.gpu_stacks_bytes};
+    return;
   }
+  static uint64_t taken = 0;
+  stacks.top =
+      draw_addresses(Habitat::HostStack, kHostStacksBytes, kStackGap, kHostStacksDraw + taken++);
+  stacks.end = stacks.top + kHostStacksBytes;
+  open_addresses(stacks.top, kHostStacksBytes);
 }
 
 char* take_stack(std::size_t bytes) {
   const bool gpu = bytes == kGpuStackBytes;
-  uintptr_t& top = gpu ? g_gpu_top : g_host_top;
-  if (top == (gpu ? kGpuStacks : kHostStacks)) {
-    reserve(top, gpu ? kGpuStacksBytes : kHostStacksBytes);
-  }
-  char* stack = reinterpret_cast<char*>(top + kStackGap);
-  top += kStackGap + bytes;
+  Stacks& stacks = gpu ? g_gpu : g_host;
+  if (stacks.end - stacks.top < kStackGap + bytes) begin_stacks(stacks, gpu);
+  char* stack = reinterpret_cast<char*>(stacks.top + kStackGap);
+  stacks.top += kStackGap + bytes;
   return stack;
 }
 

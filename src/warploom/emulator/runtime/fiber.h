@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../include/warploom/device.h"
+#include "layout.h"
 #include "stats.h"
 
 namespace warploom {
@@ -108,11 +109,9 @@ inline void hand_over(Fiber* next);
   for (int line = 0; line < 2; line++) __builtin_prefetch(stack + 64 * line);
 }
 bool stack_overflowed(const Fiber* fiber);
-// The stacks of GPU threads lie in one fixed range, so that an address tells whose stack it is.
-constexpr uintptr_t kGpuStacks = 0x080000000000;
-constexpr std::size_t kGpuStacksBytes = std::size_t{2} << 40;
+// The stacks of GPU threads lie in one range, so that an address tells whose stack it is.
 inline bool in_gpu_stack(const void* address) {
-  return reinterpret_cast<uintptr_t>(address) - kGpuStacks < kGpuStacksBytes;
+  return reinterpret_cast<uintptr_t>(address) - g_places.gpu_stacks < g_places.gpu_stacks_bytes;
 }
 
 // Is it the stack of the running fiber, a GPU thread?

@@ -15,7 +15,7 @@ namespace warploom {
 // Live memory that a GPU thread may touch, of its own device or block, or pinned: found where it
 // was last.
 HOT bool plainly_reachable(const Fiber& self, uintptr_t start, std::size_t bytes) {
-  if (start - kSharedBase < kPinnedBase - kSharedBase) {
+  if (in_shared(start)) {
     for (const Block::Hit& hit : self.block->hits) {
       if (start >= hit.start && start + bytes <= hit.end) return true;
     }

@@ -88,8 +88,8 @@ void Plane::set_in_runs(uint32_t cell, Record record) {
 void Plane::spread() {
   // The records of shared memory change with each interval of a block, and are few anyway.
   const auto here = reinterpret_cast<uintptr_t>(this);
-  const bool in_shared = here >= reinterpret_cast<uintptr_t>(&granule_of(kSharedBase)) &&
-                         here < reinterpret_cast<uintptr_t>(&granule_of(kPinnedBase));
+  const bool in_shared = here >= reinterpret_cast<uintptr_t>(&granule_of(g_places.shared)) &&
+                         here < reinterpret_cast<uintptr_t>(&granule_of(g_places.pinned));
   if (in_shared || !g_whole.passes(g_config.whole_history) || !to_short()) spread_whole();
 }
 
@@ -150,10 +150,10 @@ void Plane::try_run() {
 void create_history(int devices, std::size_t device_bytes) {
   const std::size_t span = device_span(device_bytes);
   for (int i = 0; i < devices; i++) {
-    map_history(kArenaBase + kDeviceStride * static_cast<uintptr_t>(i), span);
+    map_history(device_start(i), span);
   }
-  map_history(kSharedBase, kSharedSlot * std::size_t{kSharedSlots});
-  map_history(kPinnedBase, kPinnedBytes);
+  map_history(g_places.shared, g_places.pinned - g_places.shared);
+  map_history(g_places.pinned, kPinnedBytes);
 }
 
 Record make_record(const Actor& actor, unsigned mask, bool atomic) {

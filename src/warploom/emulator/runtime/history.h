@@ -187,10 +187,10 @@ struct Granule {
   Plane write, reads[2];
 };
 
-constexpr uintptr_t kGranules = 0x010000000000;
-static_assert(kGranules + (kArenaEnd - kArenaBase) / kGranule * sizeof(Granule) < kGpuStacks);
+// Of the arena, which has some 10 TiB at most (layout.cpp).
+static_assert(kGranules + (std::size_t{10} << 40) / kGranule * sizeof(Granule) < kOwners);
 inline Granule& granule_of(uintptr_t address) {
-  return reinterpret_cast<Granule*>(kGranules)[(address - kArenaBase) / kGranule];
+  return reinterpret_cast<Granule*>(kGranules)[(address - g_places.arena) / kGranule];
 }
 
 }  // namespace warploom

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "call_targets.h"
 #include "race.h"
 #include "report.h"
 #include "scheduler.h"
@@ -118,6 +119,7 @@ extern "C" {
 
 int pthread_create(pthread_t* out, const pthread_attr_t*, void* (*function)(void*),
                    void* argument) {
+  check_call_target(reinterpret_cast<const void*>(function), __builtin_return_address(0));
   HostThread& creator = current_host();
   auto* thread = new Started;
   const int device = g_config.single_process ? 0 : creator.process->rank;
@@ -165,6 +167,7 @@ pthread_t pthread_self() noexcept {
 }
 
 int pthread_once(pthread_once_t* control, void (*function)()) {
+  check_call_target(reinterpret_cast<const void*>(function), __builtin_return_address(0));
   constexpr int kRunning = 1, kDone = 2;  // as the C library has them
   while (*control == kRunning) yield_current();
   if (*control == kDone) return 0;

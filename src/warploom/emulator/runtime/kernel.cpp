@@ -1,6 +1,7 @@
 // Launches: validation, residency, blocks coming and going.
 #include "kernel.h"
 
+#include "call_targets.h"
 #include "kernel_plan.h"
 
 #include <algorithm>
@@ -158,6 +159,8 @@ void start_kernel(const std::shared_ptr<Kernel>& kernel, StreamOp& op) {
 
 int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, KernelBody body,
                 int device) {
+  check_kernel_body(body.closure, reinterpret_cast<const void*>(body.invoke),
+                    reinterpret_cast<const void*>(body.destroy));
   plan = {name, config, body, own(body), device, current_host().process, 0};
   if (const int error = validate(config)) return error;
   plan.residency = residency_of(config, *g_devices[static_cast<std::size_t>(device)]);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "../include/cuda_runtime.h"
+#include "call_targets.h"
 #include "cuda_error.h"
 #include "kernel_plan.h"
 #include "report.h"
@@ -42,7 +43,10 @@ const char* kernel_name(const void* address) {
   return name;
 }
 
-void register_kernel(const void* kernel, BindKernel bind) { g_kernels[kernel] = bind; }
+void register_kernel(const void* kernel, BindKernel bind) {
+  check_call_target(bind);
+  g_kernels[kernel] = bind;
+}
 
 cudaError_t launch_pointer(const void* kernel, const LaunchConfig& config, void** args) {
   const auto found = g_kernels.find(kernel);

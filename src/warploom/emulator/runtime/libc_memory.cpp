@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "call_targets.h"
 #include "kernel.h"
 #include "program_range.h"
 #include "report.h"
@@ -237,11 +238,13 @@ void __wrap_qsort(void* base, std::size_t count, std::size_t bytes,
                   int (*compare)(const void*, const void*)) {
   program_reads(base, count * bytes);
   program_writes(base, count * bytes);
+  warploom::check_call_target(compare);
   std::qsort(base, count, bytes, compare);
 }
 void* __wrap_bsearch(const void* key, const void* base, std::size_t count, std::size_t bytes,
                      int (*compare)(const void*, const void*)) {
   program_reads(base, count * bytes);
+  warploom::check_call_target(compare);
   return const_cast<void*>(std::bsearch(key, base, count, bytes, compare));
 }
 

@@ -5,13 +5,25 @@
 #include <cstring>
 #include <cwchar>
 
+#include "call_targets.h"
 #include "program_range.h"
+#include "report.h"
 
 using warploom::program_reads;
 using warploom::program_reads_text;
 using warploom::program_writes;
 
 namespace {
+
+// The C library follows what lies in a stream: one that the program has laid out by itself would
+// lead it anywhere. A program that opens none has three.
+void check_stream(const FILE* file) {
+  if (!file || file == stdin || file == stdout || file == stderr || warploom::opens_files()) return;
+  warploom::report_finding({.kind = "emulator_access",
+                            .message = "a stream of the C library that nobody has opened",
+                            .hint = "pass stdin, stdout, stderr, or what fopen returned"});
+  warploom::stop_run();
+}
 
 // One conversion of a format: what follows its '%'.
 struct Conversion {
@@ -156,6 +168,7 @@ void check_scan(const char* format, std::va_list given) {
 extern "C" {
 
 int __wrap_vfprintf(FILE* file, const char* format, std::va_list args) {
+  check_stream(file);
   check_print(format, args);
   return std::vfprintf(file, format, args);
 }
@@ -185,6 +198,7 @@ int __wrap_vasprintf(char** to, const char* format, std::va_list args) {
   return vasprintf(to, format, args);
 }
 int __wrap_vfscanf(FILE* file, const char* format, std::va_list args) {
+  check_stream(file);
   check_scan(format, args);
   return std::vfscanf(file, format, args);
 }
@@ -196,6 +210,7 @@ int __wrap_vsscanf(const char* text, const char* format, std::va_list args) {
 
 int __wrap_printf(const char* format, ...) { WITH_ARGUMENTS(format, __wrap_vprintf(format, args)) }
 int __wrap_fprintf(FILE* file, const char* format, ...) {
+  check_stream(file);
   WITH_ARGUMENTS(format, __wrap_vfprintf(file, format, args))
 }
 int __wrap_sprintf(char* to, const char* format, ...) {
@@ -212,6 +227,7 @@ int __wrap_asprintf(char** to, const char* format, ...) {
 }
 // C99 names of these in headers of glibc.
 int __wrap___isoc99_fscanf(FILE* file, const char* format, ...) {
+  check_stream(file);
   WITH_ARGUMENTS(format, __wrap_vfscanf(file, format, args))
 }
 int __wrap___isoc99_scanf(const char* format, ...) {
@@ -221,6 +237,7 @@ int __wrap___isoc99_sscanf(const char* text, const char* format, ...) {
   WITH_ARGUMENTS(format, __wrap_vsscanf(text, format, args))
 }
 int __wrap_fscanf(FILE* file, const char* format, ...) {
+  check_stream(file);
   WITH_ARGUMENTS(format, __wrap_vfscanf(file, format, args))
 }
 int __wrap_sscanf(const char* text, const char* format, ...) {
@@ -232,6 +249,7 @@ int __wrap_puts(const char* text) {
   return std::puts(text);
 }
 int __wrap_fputs(const char* text, FILE* file) {
+  check_stream(file);
   program_reads_text(text);
   return std::fputs(text, file);
 }
@@ -239,32 +257,59 @@ void __wrap_perror(const char* text) {
   program_reads_text(text);
   std::perror(text);
 }
+int __wrap_fputc(int character, FILE* file) {
+  check_stream(file);
+  return std::fputc(character, file);
+}
+int __wrap_putc(int character, FILE* file) {
+  check_stream(file);
+  return std::fputc(character, file);
+}
+int __wrap_fgetc(FILE* file) {
+  check_stream(file);
+  return std::fgetc(file);
+}
+int __wrap_getc(FILE* file) {
+  check_stream(file);
+  return std::fgetc(file);
+}
+int __wrap_fflush(FILE* file) {
+  check_stream(file);
+  return std::fflush(file);
+}
 std::size_t __wrap_fwrite(const void* from, std::size_t bytes, std::size_t count, FILE* file) {
+  check_stream(file);
   program_reads(from, bytes * count);
   return std::fwrite(from, bytes, count, file);
 }
 std::size_t __wrap_fread(void* to, std::size_t bytes, std::size_t count, FILE* file) {
+  check_stream(file);
   program_writes(to, bytes * count);
   return std::fread(to, bytes, count, file);
 }
 char* __wrap_fgets(char* to, int bytes, FILE* file) {
+  check_stream(file);
   if (bytes > 0) program_writes(to, static_cast<std::size_t>(bytes));
   return std::fgets(to, bytes, file);
 }
 ssize_t __wrap_getdelim(char** line, std::size_t* bytes, int end, FILE* file) {
+  check_stream(file);
   program_writes(line, sizeof *line);
   program_writes(bytes, sizeof *bytes);
   if (*line) program_writes(*line, *bytes);
   return getdelim(line, bytes, end, file);
 }
 ssize_t __wrap_getline(char** line, std::size_t* bytes, FILE* file) {
+  check_stream(file);
   return __wrap_getdelim(line, bytes, '\n', file);
 }
 int __wrap_setvbuf(FILE* file, char* buffer, int mode, std::size_t bytes) {
+  check_stream(file);
   if (buffer) program_writes(buffer, bytes);
   return std::setvbuf(file, buffer, mode, bytes);
 }
 void __wrap_setbuf(FILE* file, char* buffer) {
+  check_stream(file);
   if (buffer) program_writes(buffer, BUFSIZ);
   std::setbuf(file, buffer);
 }

@@ -11,11 +11,13 @@
 #include <string>
 #include <utility>
 
+#include "call_targets.h"
 #include "confine.h"
 #include "crash.h"
 #include "descriptors.h"
 #include "inputs.h"
 #include "iterations.h"
+#include "layout.h"
 #include "memory.h"
 #include "race.h"
 #include "report.h"
@@ -77,6 +79,10 @@ bool set_option(const std::string& key, const std::string& value) {
     c.single_process = c.processes == 1;
   } else if (key == "seed") {
     c.seed = static_cast<uint64_t>(number());
+  } else if (key == "denied_import") {
+    deny_import(value);
+  } else if (key == "library_objects") {
+    if (integer() != 0) allow_library_objects();
   } else if (key == "fresh_word") {
     c.fresh_word = static_cast<uint32_t>(number());
   } else if (key == "fresh_other") {
@@ -174,6 +180,7 @@ int main(int argc, char** argv) {
   explicit_bzero(g_digest_key.data(), g_digest_key.size());
   start_trace(g_config.trace);
   const std::size_t device_bytes = std::max(g_config.device_memory, g_config.device_most);
+  draw_layout();
   create_arena(g_config.ranks, device_bytes);
   if (g_config.race) create_history(g_config.ranks, device_bytes);
   install_crash_handlers();
@@ -181,7 +188,8 @@ int main(int argc, char** argv) {
   forbid_processes();
   create_world(argv[1], argc - 1, argv + 1);
   keep_open_descriptors();
-  mprotect(&g_config, sizeof g_config, PROT_READ);  // nothing changes it from here on
+  mprotect(&g_config, sizeof g_config, PROT_READ);  // nothing changes these from here on
+  mprotect(&g_places, sizeof g_places, PROT_READ);
   run_until_done();
   finish_run("finished");
 }

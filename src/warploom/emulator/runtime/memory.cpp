@@ -38,17 +38,16 @@ void drop_cache() {
   std::fill(std::begin(g_known_allocations), std::end(g_known_allocations), KnownAllocation{});
 }
 
-void map_fixed(uintptr_t start, std::size_t bytes) {
-  void* got = mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE,
+// Programs have 47 bits of addresses.
+void map_owners() {
+  const std::size_t bytes = (std::size_t{1} << 47) / kOwnedChunk;
+  void* got = mmap(reinterpret_cast<void*>(kOwners), bytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (got != reinterpret_cast<void*>(start)) {
+  if (got != reinterpret_cast<void*>(kOwners)) {
     std::perror("warploom-emu: cannot reserve address space for device memory");
     std::exit(70);
   }
 }
-
-// Programs have 47 bits of addresses.
-void map_owners() { map_fixed(kOwners, (std::size_t{1} << 47) / kOwnedChunk); }
 
 void mark_owner(const Allocation& allocation, uint8_t mark) {
   const uintptr_t first = (allocation.start + kOwnedChunk - 1) / kOwnedChunk;
@@ -197,6 +196,11 @@ bool check_shared(const void* p, std::size_t bytes, bool write, const GpuThread&
   return false;
 }
 
+// What `threadIdx` and its like name, which may be handed on by reference.
+bool is_here(const void* p) {
+  return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(&g_here) < sizeof g_here;
+}
+
 bool program_owns(const void* p) {
   const auto address = reinterpret_cast<uintptr_t>(p);
   const Process& process = current_process();
@@ -248,7 +252,8 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
       return check_shared(p, bytes, write, thread);
     case Space::None: {
       if (nccl::in_multimem(p)) nccl::refuse_plain_access(p, write);
-      if (is_closure(p) || program_owns(p) || is_registered(p)) return false;
+      if ((!write && is_here(p)) || is_closure(p) || program_owns(p) || is_registered(p))
+        return false;
       if (const Whose whose = owner_of_host(p, bytes, write);
           whose != Whose::Own && whose != Whose::Nobody) {
         check_host_memory(p, bytes, write);
@@ -293,28 +298,30 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
 
 Space space_of(const void* p) {
   const auto address = reinterpret_cast<uintptr_t>(p);
-  if (address - kArenaBase < kSharedBase - kArenaBase) return Space::Device;
-  if (address - kSharedBase < kPinnedBase - kSharedBase) return Space::Shared;
-  if (address - kPinnedBase < kPinnedBytes) return Space::Pinned;
+  if (address - g_places.arena < g_places.shared - g_places.arena) return Space::Device;
+  if (in_shared(address)) return Space::Shared;
+  if (address - g_places.pinned < kPinnedBytes) return Space::Pinned;
   return Space::None;
 }
 
 int device_of(const void* p) {
-  return static_cast<int>((reinterpret_cast<uintptr_t>(p) - kArenaBase) / kDeviceStride);
+  return static_cast<int>((reinterpret_cast<uintptr_t>(p) - g_places.arena) >>
+                          g_places.device_shift);
 }
 
 void create_arena(int devices, std::size_t device_bytes) {
   const std::size_t span = device_span(device_bytes);
   for (int i = 0; i < devices; i++) {
-    const uintptr_t base = kArenaBase + kDeviceStride * static_cast<uintptr_t>(i);
-    map_fixed(base, span);
+    const uintptr_t base = device_start(i);
+    open_addresses(base, span);
     g_device_arenas.push_back({base, base, base + span, device_bytes, 0, {}});
   }
   map_owners();
-  map_fixed(kSharedBase, kSharedSlot * std::size_t{kSharedSlots});
-  map_fixed(kPinnedBase, kPinnedBytes);
+  const uintptr_t pinned = g_places.pinned;
+  open_addresses(g_places.shared, pinned - g_places.shared);
+  open_addresses(pinned, kPinnedBytes);
   // The upper half keeps the history of variables (variables.cpp).
-  g_pinned = {kPinnedBase, kPinnedBase, kPinnedBase + kPinnedBytes / 2, kPinnedBytes / 4, 0, {}};
+  g_pinned = {pinned, pinned, pinned + kPinnedBytes / 2, kPinnedBytes / 4, 0, {}};
 }
 
 void* allocate_device(int device, std::size_t bytes, AllocKind kind, const Frames& where) {

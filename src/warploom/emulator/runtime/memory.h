@@ -1,11 +1,13 @@
 // Emulated memory: one arena per device, one for shared memory, one for pinned and managed memory.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "fiber.h"
+#include "layout.h"
 
 namespace warploom {
 
@@ -34,26 +36,29 @@ struct Allocation {
   bool is_of(const Fiber& fiber) const;
 };
 
-constexpr uintptr_t kArenaBase = 0x100000000000;
-constexpr std::size_t kDeviceStride = std::size_t{48} << 30;
 constexpr int kMaxDevices = 512;
-constexpr uintptr_t kSharedBase = kArenaBase + kDeviceStride * kMaxDevices;
-constexpr std::size_t kSharedSlot = 256 << 10;
-constexpr int kSharedSlots = 64 << 10;
-constexpr uintptr_t kPinnedBase = kSharedBase + kSharedSlot * std::size_t{kSharedSlots};
+constexpr std::size_t kMostOfDevice = std::size_t{48} << 30;  // addresses that it uses
+constexpr std::size_t kSharedSlot = 256 << 10;                // that a block can have
+constexpr std::size_t kSharedStride = 16 << 20;               // a GPU's windows are as large
+constexpr std::size_t kSharedReserved = 1 << 10;              // of the system, at a slot's start
+int shared_slots();                                           // blocks with shared memory at a time
 constexpr std::size_t kPinnedBytes = std::size_t{256} << 30;
-constexpr uintptr_t kArenaEnd = kPinnedBase + kPinnedBytes;
-// Above lie shared libraries, where stacks are unlimited (a third of the user's addresses).
-static_assert(kArenaEnd < 0x2A0000000000);
 
 inline bool in_arena(const void* p) {
-  return reinterpret_cast<uintptr_t>(p) - kArenaBase < kArenaEnd - kArenaBase;
+  return reinterpret_cast<uintptr_t>(p) - g_places.arena < g_places.arena_bytes;
+}
+inline bool in_shared(uintptr_t address) {
+  return address - g_places.shared < g_places.pinned - g_places.shared;
+}
+inline uintptr_t device_start(int device) {
+  return g_places.arena + (static_cast<uintptr_t>(device) << g_places.device_shift);
 }
 Space space_of(const void* p);
 int device_of(const void* p);  // global device of a Device address
 
 // Kernel arguments, which device code reads (see closure_memory in device.h).
 bool is_closure(const void* p);
+constexpr std::size_t kClosureBytes = std::size_t{16} << 30;
 
 // Host memory that cudaHostRegister made reachable for devices.
 void register_host(const void* p, std::size_t bytes);
@@ -62,8 +67,8 @@ bool is_registered(const void* p);
 
 // The addresses of a device that gives at most `bytes`: some room above that, so that freed ones
 // are not reused soon.
-constexpr std::size_t device_span(std::size_t bytes) {
-  return bytes < kDeviceStride / 2 ? bytes * 2 : kDeviceStride;
+inline std::size_t device_span(std::size_t bytes) {
+  return std::min({bytes * 2, kMostOfDevice, std::size_t{1} << g_places.device_shift});
 }
 void create_arena(int devices, std::size_t device_bytes);
 // nullptr when the device has not that much memory left. Fresh memory holds one
@@ -101,7 +106,6 @@ inline KnownAllocation& known_allocation(uintptr_t address) {
 // Whose memory each whole chunk of the addresses is: of a live allocation, 1 more than its device.
 // 0 says nothing: a chunk may be shared, pinned, of no device, or of one of the few with high
 // numbers.
-constexpr uintptr_t kOwners = 0x0B0000000000;
 constexpr std::size_t kOwnedChunk = 512;  // allocations start at multiples of it
 inline uint8_t owner_of_chunk(uintptr_t address) {
   return reinterpret_cast<const uint8_t*>(kOwners)[address / kOwnedChunk];

@@ -226,7 +226,7 @@ void end_block(Block& block) {
   meter.end = std::max(meter.end + meter.used.stores, meter.segment_start + meter.used.longest());
   kernel.slots.push(meter.end);
   std::size_t& shared = g_shared_used[block.kernel->name];
-  shared = std::max(shared, block.shared_used);
+  shared = std::max(shared, block.shared_used - std::min(block.shared_used, kSharedReserved));
   if (meter.end >= kernel.end) {
     kernel.end = meter.end;
     kernel.waited = meter.waited;

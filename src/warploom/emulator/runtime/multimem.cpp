@@ -28,7 +28,8 @@ struct Multicast {
 std::vector<Multicast> g_multicasts;
 
 const Multicast* team_at(const void* base) {
-  const std::size_t number = (reinterpret_cast<uintptr_t>(base) - kMultimemBase) / kMultimemTeam;
+  const std::size_t number =
+      (reinterpret_cast<uintptr_t>(base) - g_places.multimem) / kMultimemTeam;
   return in_multimem(base) && number < g_multicasts.size() ? &g_multicasts[number] : nullptr;
 }
 
@@ -46,9 +47,9 @@ void* multimem_base(Clique& clique, int first, int ranks, int stride) {
           g_multicasts[i].ranks != ranks || g_multicasts[i].stride != stride)) {
     i++;
   }
-  if (i == kMultimemTeams) return nullptr;
+  if (i == g_places.multimem_teams) return nullptr;
   if (i == g_multicasts.size()) g_multicasts.push_back({&clique, first, ranks, stride});
-  return reinterpret_cast<void*>(kMultimemBase + i * kMultimemTeam);
+  return reinterpret_cast<void*>(g_places.multimem + i * kMultimemTeam);
 }
 
 void* lsa_multimem_base(Clique& clique, int rank) {
@@ -133,7 +134,8 @@ std::vector<char*> places(const void* address, unsigned bytes, const char* what)
           .message = format("%s of %p, which is no multimem address", what, address),
           .hint = "get the address from ncclGetLsaMultimemPointer or ncclGetMultimemPointer"});
   }
-  const std::size_t offset = (reinterpret_cast<uintptr_t>(address) - kMultimemBase) % kMultimemTeam;
+  const std::size_t offset =
+      (reinterpret_cast<uintptr_t>(address) - g_places.multimem) % kMultimemTeam;
   if (offset % bytes) {
     report_finding(
         {.kind = "multimem_address",

@@ -4,18 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "layout.h"
 #include "nccl_objects.h"
 
 namespace warploom::nccl {
-
-// Nothing is mapped here: an address is only a name for the members' memory.
-constexpr uintptr_t kMultimemBase = 0x600000000000;
-constexpr std::size_t kMultimemTeam = std::size_t{64} << 30;  // the addresses of one team
-constexpr int kMultimemTeams = 256;
-
-inline bool in_multimem(const void* p) {
-  return reinterpret_cast<uintptr_t>(p) - kMultimemBase < kMultimemTeam * kMultimemTeams;
-}
 
 // NVLink SHARP needs two devices that share memory.
 inline bool multimem_supported(const Clique& clique) { return clique.lsa_size > 1; }

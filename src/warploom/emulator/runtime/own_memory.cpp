@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <netdb.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,7 +15,10 @@
 
 #include "../include/warploom/device.h"
 #include "crash.h"
+#include "exceptions.h"
+#include "library_calls.h"
 #include "memory.h"
+#include "relocations.h"
 #include "report.h"
 #include "world.h"
 
@@ -40,11 +44,11 @@ bool hold(const Spans& spans, uintptr_t address, std::size_t bytes) {
 }
 
 Stretch g_runtime, g_loader, g_environment;
-Stretch g_constants;           // strings and tables of the runtime, which calls give out
-Spans g_first_libraries;       // what the runtime itself uses
-Spans g_readable, g_writable;  // of libraries
-Spans g_imported;              // variables of libraries that a program names
-Spans g_locals;                // variables of libraries that each OS thread has: there is one
+Stretch g_constants;  // strings and tables of the runtime, which calls give out
+Spans g_readable;     // of libraries
+Spans g_imported;     // variables of libraries that a program names
+Spans g_locals;       // variables of libraries that each OS thread has: there is one
+Spans g_own_locals;   // those of them that a program may change
 std::map<const Process*, Spans> g_own;
 
 Stretch segment_of(const dl_phdr_info& info, const ElfW(Phdr) & header) {
@@ -90,14 +94,12 @@ const Process* process_with_stack(uintptr_t address) {
 }
 
 // A library's parts: what is constant may be read, variables of it may be read, and written where
-// the program names them, or where no other than programs use the library.
-void note_library(const dl_phdr_info& info, bool only_programs) {
+// the program names them: others lead the library to what it calls.
+void note_library(const dl_phdr_info& info) {
   for (int i = 0; i < info.dlpi_phnum; i++) {
     const auto& header = info.dlpi_phdr[i];
     if (header.p_type != PT_LOAD || (header.p_flags & PF_X)) continue;
-    const Stretch part = segment_of(info, header);
-    g_readable.push_back(part);
-    if (only_programs && (header.p_flags & PF_W)) g_writable.push_back(part);
+    g_readable.push_back(segment_of(info, header));
   }
 }
 
@@ -110,16 +112,18 @@ void note_local_variables(const dl_phdr_info& info, Spans& spans) {
   }
 }
 
-bool is_first(const Stretch& stretch) { return hold(g_first_libraries, stretch.start, 1); }
-
 void note_libraries() {
   for_each_module([](const dl_phdr_info& info) {
     const Stretch stretch = extent_of(info);
     if (stretch.start == g_runtime.start || stretch.start == g_loader.start) return;
     if (process_with_image(stretch.start)) return;
-    note_library(info, !is_first(stretch));
+    note_library(info);
     note_local_variables(info, g_locals);
   });
+  for (const int* number : {&errno, &h_errno}) {
+    const auto start = reinterpret_cast<uintptr_t>(number);
+    g_own_locals.push_back({start, start + sizeof *number});
+  }
 }
 
 #if defined(__x86_64__)
@@ -128,47 +132,44 @@ constexpr unsigned kNamesAddress[] = {R_X86_64_GLOB_DAT, R_X86_64_64};
 constexpr unsigned kNamesAddress[] = {R_AARCH64_GLOB_DAT, R_AARCH64_ABS64};
 #endif
 
-struct Relocations {
-  const ElfW(Sym) * symbols = nullptr;
-  const ElfW(Rela) * first = nullptr;
-  std::size_t count = 0;
-};
-
-Relocations relocations_of(const link_map& map) {
-  Relocations found;
-  for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; entry++) {
-    const uintptr_t address = entry->d_un.d_ptr;
-    if (entry->d_tag == DT_SYMTAB) found.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
-    if (entry->d_tag == DT_RELA) found.first = reinterpret_cast<const ElfW(Rela)*>(address);
-    if (entry->d_tag == DT_RELASZ) found.count = entry->d_un.d_val / sizeof(ElfW(Rela));
-  }
-  return found.symbols && found.first ? found : Relocations{};
-}
-
 // The variables of libraries that the program is linked to by name (std::cout, stdout, optarg),
 // where the loader has bound them.
 void note_imported_variables(const link_map& map, Spans& spans) {
-  const Relocations all = relocations_of(map);
-  for (std::size_t i = 0; i < all.count; i++) {
-    const ElfW(Rela) & one = all.first[i];
-    const ElfW(Sym) & symbol = all.symbols[ELF64_R_SYM(one.r_info)];
-    const bool names = std::ranges::count(kNamesAddress, ELF64_R_TYPE(one.r_info)) != 0;
-    if (!names || symbol.st_shndx != SHN_UNDEF || ELF64_R_SYM(one.r_info) == 0) continue;
-    const auto bound = *reinterpret_cast<const uintptr_t*>(map.l_addr + one.r_offset) -
-                       static_cast<uintptr_t>(one.r_addend);
+  for_each_relocation(map, [&](const uintptr_t* place, unsigned type, const ElfW(Sym)* symbol,
+                               const char*, uintptr_t addend) {
+    const bool names = std::ranges::count(kNamesAddress, type) != 0;
+    if (!names || !symbol || symbol->st_shndx != SHN_UNDEF) return;
+    const uintptr_t bound = *place - addend;
     Dl_info where{};
     void* real = nullptr;
     if (!bound || !dladdr1(reinterpret_cast<void*>(bound), &where, &real, RTLD_DL_SYMENT) ||
         !real) {
-      continue;
+      return;
     }
     const auto& defined = *static_cast<const ElfW(Sym)*>(real);
-    if (ELF64_ST_TYPE(defined.st_info) != STT_OBJECT) continue;
+    if (ELF64_ST_TYPE(defined.st_info) != STT_OBJECT) return;
     // The linker may have moved a variable of the C library into the runtime's executable: stdout.
     // `environ` is there as well, but is switched from process to process: it may be changed.
     const bool moved = g_runtime.holds(bound, 1) && bound != reinterpret_cast<uintptr_t>(&environ);
     (moved ? g_readable : spans).push_back({bound, bound + defined.st_size});
-  }
+  });
+}
+
+#if defined(__x86_64__)
+constexpr unsigned kNamesModule = R_X86_64_DTPMOD64;
+#else
+constexpr unsigned kNamesModule = R_AARCH64_TLS_DTPMOD;
+#endif
+
+// Those of a library that the program names: what std::call_once is to call.
+void note_imported_locals(const link_map& map) {
+  constexpr std::size_t kPointer = 8;  // there are no larger ones that headers show
+  for_each_relocation(map, [&](const uintptr_t*, unsigned type, const ElfW(Sym)* symbol,
+                               const char* name, uintptr_t) {
+    if (type != kNamesModule || !symbol || symbol->st_shndx != SHN_UNDEF) return;
+    const auto start = reinterpret_cast<uintptr_t>(dlsym(const_cast<link_map*>(&map), name));
+    if (start) g_own_locals.push_back({start, start + kPointer});
+  });
 }
 
 // Thread-local variables of the program: each copy has its own, made when first used.
@@ -271,11 +272,22 @@ Whose owner_of_host(const void* p, std::size_t bytes, bool write) {
     return Whose::OtherProcess;
   }
   if (is_closure(p)) return Whose::Own;
+  if (nccl::in_multimem(p)) return Whose::Nobody;
   if (own && hold(g_own[own], address, bytes)) return Whose::Own;
-  for (const Spans* spans : {&g_imported, &g_locals, &g_writable}) {
+  for (const Spans* spans : {&g_imported, &g_own_locals}) {
     if (hold(*spans, address, bytes)) return Whose::Own;
   }
-  const bool library = hold(g_readable, address, bytes);
+  switch (exception_part(address, bytes, write, own)) {
+    case ExceptionPart::None:
+      break;
+    case ExceptionPart::Object:
+      return Whose::Own;
+    case ExceptionPart::Foreign:
+      return Whose::OtherProcess;
+    case ExceptionPart::Header:
+      return Whose::Runtime;
+  }
+  const bool library = hold(g_readable, address, bytes) || hold(g_locals, address, bytes);
   if (!write && (library || is_constant(address, bytes))) return Whose::Own;
   if (library) return Whose::Library;
   if (own && is_thread_local(*own, address, bytes)) return Whose::Own;
@@ -325,8 +337,6 @@ void find_own_memory() {
       }
     } else if (info.dlpi_addr == loader) {
       g_loader = stretch;
-    } else {
-      g_first_libraries.push_back(stretch);
     }
   });
   g_environment = {~uintptr_t{0}, 0};
@@ -345,6 +355,9 @@ void note_program(const link_map& map) {
   if (!g_readable.empty()) return;  // every copy of the program has the same libraries
   note_libraries();
   note_imported_variables(map, g_imported);
+  note_imported_locals(map);
+  const auto [start, end] = character_cache(const_cast<link_map&>(map));
+  g_imported.push_back({start, end});
 }
 
 void note_mapping(const void* start, std::size_t bytes) {

@@ -24,7 +24,9 @@ constexpr std::size_t kGiveBack = 256 << 10;     // such freed memory goes back 
 constexpr std::size_t kFineSizes = 1024;         // sizes up to here differ by 16 bytes
 constexpr unsigned kFineClasses = kFineSizes / 16 + 1;
 constexpr unsigned kBlockSizes = kFineClasses + 4 * 5;  // four in each doubling up to 32 KiB
-constexpr unsigned kMostShift = 40;
+constexpr std::size_t kHeapStep = 2 << 20;
+constexpr unsigned kMostShift = 38;
+constexpr std::size_t kHeapsBytes = std::size_t{8} << 40;
 
 // What a run, or the first run of a large block, holds.
 struct BlockRun {
@@ -155,11 +157,10 @@ BlockRun* run_of(const void* p, std::size_t& block) {
   return offset % run->block_bytes == 0 && block < kRun / run->block_bytes ? run : nullptr;
 }
 
-void* reserve_heap(void* start, std::size_t bytes) {
-  const int where = start ? MAP_FIXED_NOREPLACE : 0;
-  void* got = mmap(start, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | where, -1, 0);
-  if (got == MAP_FAILED || (start && got != start)) {
+void* reserve_table(std::size_t bytes) {
+  void* got = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (got == MAP_FAILED) {
     std::perror("warploom-emu: cannot reserve address space for the processes' heaps");
     std::_Exit(70);
   }
@@ -173,13 +174,14 @@ void create_heaps(int processes) {
   g_heap_shift =
       std::min(kMostShift, static_cast<unsigned>(std::bit_width(kHeapsBytes / count)) - 1);
   g_heaps.resize(static_cast<std::size_t>(processes));
+  g_places.heaps_bytes = g_heaps.size() << g_heap_shift;
+  g_places.heaps = draw_addresses(Habitat::Heap, g_places.heaps_bytes, kHeapStep, kHeapsDraw);
+  open_addresses(g_places.heaps, g_places.heaps_bytes);
   for (int process = 0; process < processes; process++) {
     Heap& heap = g_heaps[static_cast<std::size_t>(process)];
     heap.base = heap.top = heap_of(process);
     heap.end = heap.base + heap_span();
-    reserve_heap(reinterpret_cast<void*>(heap.base), heap_span());
-    heap.runs =
-        static_cast<BlockRun**>(reserve_heap(nullptr, heap_span() / kRun * sizeof(BlockRun*)));
+    heap.runs = static_cast<BlockRun**>(reserve_table(heap_span() / kRun * sizeof(BlockRun*)));
   }
 }
 

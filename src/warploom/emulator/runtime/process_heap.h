@@ -6,23 +6,22 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "layout.h"
+
 namespace warploom {
 
-// Above the emulated memory, and away from where the system places libraries and executables.
-constexpr uintptr_t kHeapBase = 0x300000000000;
-constexpr std::size_t kHeapsBytes = std::size_t{32} << 40;
 constexpr std::size_t kLeastAlignment = 16;  // of malloc
 
 inline bool in_heaps(const void* p) {
-  return reinterpret_cast<uintptr_t>(p) - kHeapBase < kHeapsBytes;
+  return reinterpret_cast<uintptr_t>(p) - g_places.heaps < g_places.heaps_bytes;
 }
 extern unsigned g_heap_shift;  // addresses of one heap, as a power of two
 inline std::size_t heap_span() { return std::size_t{1} << g_heap_shift; }
 inline uintptr_t heap_of(int process) {
-  return kHeapBase + (static_cast<uintptr_t>(process) << g_heap_shift);
+  return g_places.heaps + (static_cast<uintptr_t>(process) << g_heap_shift);
 }
 inline int heap_owner(const void* p) {
-  return static_cast<int>((reinterpret_cast<uintptr_t>(p) - kHeapBase) >> g_heap_shift);
+  return static_cast<int>((reinterpret_cast<uintptr_t>(p) - g_places.heaps) >> g_heap_shift);
 }
 void create_heaps(int processes);
 

@@ -14,6 +14,7 @@
 #include <exception>
 #include <utility>
 
+#include "call_targets.h"
 #include "process_heap.h"
 #include "report.h"
 #include "stream.h"
@@ -247,6 +248,7 @@ mode_t umask(mode_t mask) noexcept {
 int warploom_process_number() { return asking_process().rank; }
 void* warploom_thread_data() { return asking_thread().state.data; }
 void warploom_set_thread_data(void* data, void (*end)(void*)) {
+  check_call_target(end);
   ThreadState& state = asking_thread().state;
   state.data = data;
   state.end = end;

@@ -2,15 +2,19 @@
 #include "../include/cuda_runtime.h"
 #include "kernel.h"
 #include "memory.h"
+#include "shared_memory.h"
 
 namespace warploom::ptx {
 
 void* shared_address(uint64_t address) {
   const GpuThread* thread = current_thread();
   if (address >> 32 || !thread || thread->block->slot < 0) return reinterpret_cast<void*>(address);
-  // No block's shared memory crosses a boundary of 4 GiB.
-  const uint64_t slot = kSharedBase + static_cast<uintptr_t>(thread->block->slot) * kSharedSlot;
-  return reinterpret_cast<void*>((slot & ~uint64_t{0xFFFFFFFF}) | address);
+  return reinterpret_cast<void*>(shared_start(*thread->block) + address);
+}
+
+uint64_t shared_offset(const void* p) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  return in_shared(address) ? (address - g_places.shared) % kSharedStride : address;
 }
 
 unsigned warp_index() {

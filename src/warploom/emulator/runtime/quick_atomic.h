@@ -40,7 +40,7 @@ inline bool quick_atomic_write(Granule& granule, std::size_t cell, const CloseVi
 // Enters an access of the running thread, of up to two words. False: nothing was done.
 inline bool quick_atomic(uintptr_t address, unsigned bytes, bool writes, uint32_t pc) {
   uintptr_t start = address;
-  if (address - kArenaBase >= kArenaEnd - kArenaBase) {
+  if (address - g_places.arena >= g_places.arena_bytes) {
     const KnownVariable& variable = known_variable(address);
     if (address < variable.start || address + bytes > variable.end) return false;
     start -= variable.distance;

@@ -1,11 +1,13 @@
 #include "shared_memory.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "fresh.h"
 #include "memory.h"
 #include "race.h"
 #include "report.h"
+#include "world.h"
 
 namespace warploom {
 
@@ -20,15 +22,19 @@ void take_slot(Block& block) {
   if (!g_free_slots.empty()) {
     block.slot = g_free_slots.back();
     g_free_slots.pop_back();
-  } else if (g_next_slot < kSharedSlots) {
+  } else if (g_next_slot < shared_slots()) {
     block.slot = g_next_slot++;
   } else {
-    stop_unsupported("shared memory", "more than 65536 blocks with shared memory run at once");
+    stop_unsupported("shared memory",
+                     format("more than %d blocks with shared memory run at once", shared_slots()));
   }
 }
 
 uintptr_t allocate(Block& block, const char* name, std::size_t bytes, std::size_t align) {
-  if (block.slot < 0) take_slot(block);
+  if (block.slot < 0) {
+    take_slot(block);
+    block.shared_used = std::max<std::size_t>(block.shared_used, kSharedReserved);
+  }
   const std::size_t start = (block.shared_used + align - 1) / align * align;
   if (start + bytes + kSharedGap > kSharedSlot) {
     report_finding({.kind = "launch_error",
@@ -39,13 +45,22 @@ uintptr_t allocate(Block& block, const char* name, std::size_t bytes, std::size_
     stop_run();
   }
   block.shared_used = start + bytes + kSharedGap;
-  const uintptr_t address = kSharedBase + static_cast<uintptr_t>(block.slot) * kSharedSlot + start;
+  const uintptr_t address = shared_start(block) + start;
   fill_fresh(address, (bytes + 3) / 4 * 4);
   forget_history(reinterpret_cast<void*>(address), bytes);
   return address;
 }
 
 }  // namespace
+
+int shared_slots() {
+  // As many as fit on all devices together, of the smallest blocks.
+  return std::min(g_config.ranks * (8 << 10), 64 << 10);
+}
+
+uintptr_t shared_start(const Block& block) {
+  return g_places.shared + static_cast<uintptr_t>(block.slot) * kSharedStride;
+}
 
 void release_shared_slot(Block& block) {
   g_free_slots.push_back(block.slot);

@@ -10,6 +10,7 @@
 #include "equal_stores.h"
 #include "kernel.h"
 #include "memory.h"
+#include "multimem.h"
 #include "race.h"
 
 namespace warploom {
@@ -65,7 +66,10 @@ uint64_t mixed(uint64_t value) {  // splitmix64
 // Of device memory, windows and other handles: the upper half is no number then.
 bool is_address(uint64_t value) {
   const uint64_t upper = value >> 32;
-  return upper >= kArenaBase >> 32 && upper < 0x8000;
+  if (upper >= 0x2000) return upper < 0x8000;
+  // Low addresses look like pairs of small integers: only those in use are taken for addresses.
+  const auto* p = reinterpret_cast<const void*>(value);
+  return (in_arena(p) && find_allocation(p)) || in_gpu_stack(p) || nccl::in_multimem(p);
 }
 
 bool plausible(uint64_t value, const SpoilLayout& layout) {

@@ -263,7 +263,7 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
   using namespace stale;
   auto address = reinterpret_cast<uintptr_t>(access.address);
   // Devices keep the order of volatile accesses of shared memory.
-  if (address - kSharedBase < kPinnedBase - kSharedBase) return std::nullopt;
+  if (in_shared(address)) return std::nullopt;
   if (!in_arena(access.address)) {
     // A process that drives several devices puts the variables of each in place in turn.
     address = g_config.single_process && g_config.ranks > 1 ? 0 : shadow_of(access.address);

@@ -27,7 +27,9 @@ namespace {
 
 // History of one device's variables; the last part of the pinned space, which is never handed out.
 constexpr std::size_t kSlot = 16 << 20;
-constexpr uintptr_t kShadowBase = kPinnedBase + kPinnedBytes - kSlot * std::size_t{kMaxDevices};
+uintptr_t shadow_start(int device) {
+  return g_places.pinned + kPinnedBytes - kSlot * static_cast<std::size_t>(kMaxDevices - device);
+}
 
 std::map<uintptr_t, Variable> g_variables;
 std::map<int, std::size_t> g_used;  // bytes of history, by rank
@@ -77,8 +79,7 @@ uintptr_t shadow_of(const void* p) {
   const Variable* variable = find_variable(p);
   if (!variable || !variable->shadowed) return 0;
   const int slot = g_config.single_process && !variable->managed ? g_active_device : variable->rank;
-  return kShadowBase + static_cast<uintptr_t>(slot) * kSlot + variable->offset +
-         (reinterpret_cast<uintptr_t>(p) - variable->start);
+  return shadow_start(slot) + variable->offset + (reinterpret_cast<uintptr_t>(p) - variable->start);
 }
 
 void know_variable(uintptr_t address) {

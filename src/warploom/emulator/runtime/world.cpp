@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "call_targets.h"
 #include "descriptors.h"
+#include "exceptions.h"
 #include "kernel.h"
 #include "memory.h"
 #include "nccl_checks.h"
@@ -97,6 +99,7 @@ void process_main(Process& process, const char* path, int argc, char** argv) {
   create_environment(process);
   // The copy is loaded on the rank's own fiber: static constructors belong to the rank.
   const int copy = copy_program(path);
+  read_entries(path);
   process.handle = load(copy);
   // The copy stays open: the loader takes two files of one name for the same, and a closed
   // descriptor's number, which is the name, would serve the next rank.
@@ -241,7 +244,9 @@ extern "C" void warploom_loaded(const void* in_program) {
   if (!dladdr1(in_program, &where, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP)) return;
   find_extent(*g_current->process, map);
   note_program(*map);
+  note_call_targets(*g_current->process, *map);
   find_exceptions(map);
+  watch_exceptions(*map);
   view_as(*g_current->host);
 }
 

@@ -74,9 +74,9 @@ _EDITS: dict[str, Edit] = {
                                "  if (all == 0) return;"),
     "struct_by_value": then(
         helper("struct Span { const float* p; int n; };\n"
-               "__device__ inline float total(Span s, const float* q) {\n  float sum = 0.0f;\n"
+               "__device__ inline float dotOfSpan(Span s, const float* q) {\n  float sum = 0.0f;\n"
                "  for (int i = 0; i < s.n; ++i) sum += s.p[i] * q[i];\n  return sum;\n}"),
-        swap((_DOT, "    sum = total({w, HIDDEN}, x);\n")),
+        swap((_DOT, "    sum = dotOfSpan({w, HIDDEN}, x);\n")),
     ),
     "struct_not_inlined": then(
         helper("struct Four { float a, b, c, d; };\n"

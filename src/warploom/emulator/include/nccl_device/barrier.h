@@ -24,16 +24,12 @@ struct ncclBarrierSession {
                   comm.lsaMultimem);
     outer.emplace(coop, gin, warploom::nccl::rail_team(comm), comm.warploom_rail, index);
     world = {comm.warploom_state,
-             warploom::nccl::BarrierKind::HybridWorld,
              warploom::nccl::team_of(warploom::nccl::world_team(comm)),
              comm.warploom_world.signal0,
              index,
-             true,
              gin.contextId,
-             false,
-             false,
-             nullptr};
-    if (this->coop.thread_rank() == 0) warploom::nccl::open_barrier(*world);
+             true};
+    if (this->coop.thread_rank() == 0) warploom::nccl::open_barrier(world.ref());
   }
   WARPLOOM_UNCHECKED ncclBarrierSession(Coop coop, ncclTeamTagLsa, const ncclDevComm& comm,
                                         uint32_t index, bool multimem = false)
@@ -46,7 +42,7 @@ struct ncclBarrierSession {
     outer.emplace(coop, gin, warploom::nccl::rail_team(gin.comm), gin.comm.warploom_rail, index);
   }
   WARPLOOM_UNCHECKED ~ncclBarrierSession() {
-    if (world && coop.thread_rank() == 0) warploom::nccl::close_barrier(*world);
+    if (world.open && coop.thread_rank() == 0) warploom::nccl::close_barrier(world.ref());
   }
   ncclBarrierSession(const ncclBarrierSession&) = delete;
 
@@ -56,7 +52,7 @@ struct ncclBarrierSession {
   WARPLOOM_UNCHECKED void sync(Coop, cuda::memory_order order,
                                ncclGinFenceLevel fence WARPLOOM_DEFAULT_FENCE) {
     namespace api = warploom::nccl;
-    if (!world) {
+    if (!world.open) {
       if (inner) inner->sync(coop, order);
       if (outer) outer->sync(coop, order, fence);
       return;
@@ -65,8 +61,8 @@ struct ncclBarrierSession {
     const uint32_t bits = api::fence_bits(fence);
     api::sync_group(coop, kName);
     if (coop.thread_rank() == 0) {
-      api::barrier_arrive(*world, api::order_of(order), bits);
-      api::barrier_wait(*world, api::order_of(order), bits, kName);
+      api::barrier_arrive(world.ref(), api::order_of(order), bits);
+      api::barrier_wait(world.ref(), api::order_of(order), bits, kName);
     }
     api::sync_group(coop, kName);
   }
@@ -75,8 +71,8 @@ struct ncclBarrierSession {
   WARPLOOM_UNCHECKED ncclResult_t sync(Coop, cuda::memory_order order, ncclGinFenceLevel fence,
                                        uint64_t timeoutCycles) {
     ncclResult_t result = ncclSuccess;
-    if (world) {
-      return warploom::nccl::sync_for(coop, *world, order, warploom::nccl::fence_bits(fence),
+    if (world.open) {
+      return warploom::nccl::sync_for(coop, world.ref(), order, warploom::nccl::fence_bits(fence),
                                       timeoutCycles, "ncclBarrierSession::sync");
     }
     if (inner) result = inner->sync(coop, order, timeoutCycles);
@@ -86,10 +82,27 @@ struct ncclBarrierSession {
 #endif
 
  private:
+  // Of the barrier of all ranks: what differs from one to another.
+  struct World {
+    void* state = nullptr;
+    warploom::nccl::Team team{};
+    uint32_t handle = 0, index = 0, context = 0;
+    bool open = false;
+    WARPLOOM_UNCHECKED warploom::nccl::BarrierRef ref() const {
+      return {state,   warploom::nccl::BarrierKind::HybridWorld,
+              team,    handle,
+              index,   true,
+              context, false,
+              false,   nullptr};
+    }
+  };
   Coop coop;
   std::optional<ncclLsaBarrierSession<Coop>> inner;
   std::optional<ncclGinBarrierSession<Coop>> outer;
-  std::optional<warploom::nccl::BarrierRef> world;
+  World world;
+#if WARPLOOM_NCCL_VERSION >= 23000
+  char warploom_rest[(sizeof(Coop) + 7) / 8 * 8 + 88];  // see ncclDevComm
+#endif
 };
 
 #if WARPLOOM_NCCL_VERSION >= 23000

@@ -64,12 +64,13 @@ struct ncclCoopCta {
 
 #if WARPLOOM_NCCL_VERSION >= 22900
 // Any of the groups above, chosen at run time.
-struct ncclCoopAny {
+struct alignas(8) ncclCoopAny {
   enum class Kind : uint8_t { Tile, Lanes, WarpSpan, Cta };
   Kind kind = Kind::Tile;
   int tile = 1;
   ncclCoopLanes lanes{};
   ncclCoopWarpSpan span{0, 1, 0};
+  char warploom_rest[8] = {};  // see ncclDevComm
 
   ncclCoopAny() = default;
   template <int _Wn>

@@ -94,6 +94,14 @@ struct ncclDevComm {
   void* warploom_state;
   ncclLsaBarrierHandle_t warploom_lsa;
   ncclGinBarrierHandle_t warploom_rail, warploom_world;
+  // NCCL's has as many bytes: sizes of its types are the same here (tests/emulator/test_sizes.py).
+#if WARPLOOM_NCCL_VERSION >= 23000
+  char warploom_rest[72];
+#elif WARPLOOM_NCCL_VERSION >= 22900
+  char warploom_rest[96];
+#else
+  char warploom_rest[88];
+#endif
 };
 typedef struct ncclDevComm ncclDevComm_t;
 

@@ -323,6 +323,7 @@ struct ncclGin_BackendMask {
 #endif
 
  private:
+  char warploom_rest[16];  // see ncclDevComm
   WARPLOOM_UNCHECKED warploom::nccl::Gin handle() const { return {comm.warploom_state, contextId}; }
   WARPLOOM_UNCHECKED void start(int contextIndex) {
 #if WARPLOOM_NCCL_VERSION >= 22900

@@ -13,7 +13,11 @@ typedef enum {
 #define NCCL_GIN_BACKEND_MASK_ALL ((1u << 2) | (1u << 3))
 
 struct ncclGinDescriptorSmem {
+#if WARPLOOM_NCCL_VERSION >= 23200
   alignas(64) char space[128];
+#else
+  alignas(16) char space[64];
+#endif
 };
 
 struct ncclGin_None {};

@@ -118,6 +118,7 @@ struct ncclGinBarrierSession {
   }
   Coop coop;
   warploom::nccl::BarrierRef ref;
+  char warploom_rest[WARPLOOM_NCCL_VERSION >= 23000 ? 16 : 8];  // see ncclDevComm
 };
 
 #if WARPLOOM_NCCL_VERSION >= 23000

@@ -77,19 +77,15 @@ typedef struct ncclDevCommRequirements {
 #if WARPLOOM_NCCL_VERSION >= 23100
   int ginCustomStride;
   ncclGinType_t ginType;
-#endif
-#if WARPLOOM_NCCL_VERSION >= 23200
   bool useRuntimeVersion;
   int cftCaps;
   int cftBarrierCount;
 #endif
 } ncclDevCommRequirements_t;
 
-#if WARPLOOM_NCCL_VERSION >= 23200
+#if WARPLOOM_NCCL_VERSION >= 23100
 #define WARPLOOM_REQUIREMENTS_MORE \
   , NCCL_CONFIG_UNDEF_INT, 0, true, true, 1, NCCL_GIN_TYPE_NONE, false, 0, 0
-#elif WARPLOOM_NCCL_VERSION >= 23100
-#define WARPLOOM_REQUIREMENTS_MORE , NCCL_CONFIG_UNDEF_INT, 0, true, true, 1, NCCL_GIN_TYPE_NONE
 #elif WARPLOOM_NCCL_VERSION >= 23000
 #define WARPLOOM_REQUIREMENTS_MORE , NCCL_CONFIG_UNDEF_INT, 0, true, true
 #else
@@ -135,9 +131,9 @@ typedef struct ncclCommProperties {
   int ginMinStride;
   ncclGinConnectionType_t ginConnectionType;
   bool ginSupport[64];
+  size_t devCommRuntimeVersionSize;
 #endif
 #if WARPLOOM_NCCL_VERSION >= 23200
-  size_t devCommRuntimeVersionSize;
   bool cftSupport;
   bool cftMulticastSupport;
   bool cftCountedSupport;
@@ -304,8 +300,10 @@ WARPLOOM_UNCHECKED inline ncclResult_t ncclCommQueryProperties(ncclComm_t comm,
   for (bool& supported : props->ginSupport) supported = false;
   props->ginSupport[NCCL_GIN_TYPE_PROXY] = true;
 #endif
-#if WARPLOOM_NCCL_VERSION >= 23200
+#if WARPLOOM_NCCL_VERSION >= 23100
   props->devCommRuntimeVersionSize = sizeof(ncclDevComm);
+#endif
+#if WARPLOOM_NCCL_VERSION >= 23200
   props->cftSupport = props->cftMulticastSupport = props->cftCountedSupport = false;
 #endif
   return ncclSuccess;

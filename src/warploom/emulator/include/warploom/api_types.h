@@ -24,6 +24,7 @@ typedef struct cudaPointerAttributes {
   int device;
   void* devicePointer;
   void* hostPointer;
+  char warploom_rest[64];  // CUDA's is as large (tests/emulator/test_sizes.py)
 } cudaPointerAttributes;
 
 typedef struct CUuuid_st {
@@ -107,6 +108,7 @@ typedef struct cudaDeviceProp {
   int computeMode;
   int singleToDoublePrecisionPerfRatio;
   int cooperativeMultiDeviceLaunch;
+  char warploom_rest[240];
 } cudaDeviceProp;
 
 typedef struct cudaFuncAttributes {
@@ -119,6 +121,7 @@ typedef struct cudaFuncAttributes {
   int binaryVersion;
   int maxDynamicSharedSizeBytes;
   int preferredShmemCarveout;
+  char warploom_rest[96];
 } cudaFuncAttributes;
 typedef enum cudaFuncAttribute {
   cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
@@ -228,6 +231,7 @@ typedef struct cudaMemPoolProps {
   cudaMemLocation location;
   void* win32SecurityAttributes;
   size_t maxSize;
+  char warploom_rest[56];
 } cudaMemPoolProps;
 typedef enum cudaMemAccessFlags {
   cudaMemAccessFlagsProtNone = 0,

@@ -35,7 +35,7 @@ WARPLOOM_UNCHECKED inline unsigned pack(unsigned mask, unsigned votes) {
 }  // namespace details
 
 // Any group: what it consists of, and what all groups can do.
-class thread_group {
+class alignas(8) thread_group {
  public:
   using size_type = unsigned long long;
   unsigned long long num_threads() const {
@@ -77,9 +77,11 @@ class thread_group {
       : shape_(shape), mask_(mask), size_(size) {}
   friend thread_group tiled_partition(const thread_group& parent, unsigned size);
 
+  // Groups are as large as CUDA's.
   details::Shape shape_;
-  unsigned mask_;  // of Lanes
-  unsigned size_;  // of Part
+  unsigned short group_ = 0, groups_ = 0;  // of Lanes: which one of how many
+  unsigned mask_;                          // of Lanes
+  unsigned size_;                          // of Part
 };
 
 class thread_block : public thread_group {
@@ -93,6 +95,9 @@ class thread_block : public thread_group {
   static dim3 group_dim() { return blockDim; }
   static dim3 dim_threads() { return blockDim; }
   WARPLOOM_INLINED static void sync(int site = __builtin_LINE()) { warploom::block_barrier(site); }
+
+ private:
+  char warploom_rest[8] = {};
 };
 WARPLOOM_INLINED inline thread_block this_thread_block() { return thread_block(); }
 // What CUDA wants for tiles of several warps; ours need nothing of it.
@@ -171,12 +176,14 @@ class lane_group : public thread_group {
 
  protected:
   lane_group(unsigned mask, unsigned group, unsigned groups)
-      : thread_group(details::Shape::Lanes, mask, 0), group_(group), groups_(groups) {}
+      : thread_group(details::Shape::Lanes, mask, 0) {
+    group_ = static_cast<unsigned short>(group);
+    groups_ = static_cast<unsigned short>(groups);
+  }
   template <class _WT>
   _WT at_rank(_WT value, unsigned rank) const {
     return warploom::shuffle(mask_, value, details::lane_of(mask_, rank));
   }
-  unsigned group_, groups_;
 };
 
 class coalesced_group : public lane_group {

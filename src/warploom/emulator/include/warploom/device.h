@@ -134,35 +134,49 @@ inline _WT& shared_variable(const char* name) {
 void* dynamic_shared();
 
 // Which thread runs, in which block: what the built-in variables show. Host code is in no thread.
-struct ThreadPlace {
-  uint3 index;
-  unsigned linear;
-};
-struct Here {
-  ThreadPlace thread;
-  uint3 block, block_size, grid_size;
-};
 // A constant for the program: it changes only while no thread of the block, and no host code, is
 // under way, so that the compiler may read it once. It has no constructor, or it would be none.
 #ifdef WARPLOOM_EMULATOR
-extern const Here g_here;
+#define WARPLOOM_SHOWN const
+#else
+#define WARPLOOM_SHOWN
+#endif
+struct ThreadPlace {
+  WARPLOOM_SHOWN uint3 index;
+  WARPLOOM_SHOWN unsigned linear;
+};
+struct alignas(64) Here {
+  ThreadPlace thread;
+  WARPLOOM_SHOWN uint3 block, block_size, grid_size;
+};
+// Each use is a value of its own to the compiler: in `if (threadIdx.x == 0) ...; if (shared &&
+// threadIdx.x == 0)` it would else drop the second read of the other threads, and the race with it.
+// So a use names an element that only we know to be the first one. There is no other.
+#ifdef WARPLOOM_EMULATOR
+extern const Here g_here[2];
 #else
 extern Here g_here;
 #endif
-// Each use is a value of its own to the compiler: in `if (threadIdx.x == 0) ...; if (shared &&
-// threadIdx.x == 0)` it would else drop the second read of the other threads, and the race with it.
-WARPLOOM_INLINED inline unsigned any_value(unsigned value) {
-  __asm__("" : "+r"(value));
-  return value;
+WARPLOOM_INLINED inline std::size_t some_zero() {
+  unsigned zero = 0;
+  __asm__("" : "+r"(zero));
+  return zero;
 }
-WARPLOOM_INLINED inline uint3 any_value(uint3 _Wv) {
-  return {any_value(_Wv.x), any_value(_Wv.y), any_value(_Wv.z)};
+#ifdef WARPLOOM_EMULATOR
+#define WARPLOOM_HERE ::warploom::g_here[::warploom::some_zero()]
+#define WARPLOOM_SIZES ::warploom::g_here[0]
+#else
+#define WARPLOOM_HERE ::warploom::g_here
+#define WARPLOOM_SIZES ::warploom::g_here
+#endif
+// What dim3 variables show, the same for all threads of a kernel. dim3 has constructors, so that no
+// constant can hold one (see above), and the compiler knows the address only if it is the first.
+WARPLOOM_INLINED inline const dim3& as_dim3(const uint3& _Wv) {
+  return reinterpret_cast<const dim3&>(_Wv);
 }
-WARPLOOM_INLINED inline uint3 thread_index() { return any_value(g_here.thread.index); }
-WARPLOOM_INLINED inline uint3 block_index() { return any_value(g_here.block); }
-WARPLOOM_INLINED inline dim3 block_dimension() { return any_value(g_here.block_size); }
-WARPLOOM_INLINED inline dim3 grid_dimension() { return any_value(g_here.grid_size); }
-WARPLOOM_INLINED inline unsigned lane_index() { return any_value(g_here.thread.linear) % 32; }
+WARPLOOM_INLINED inline uint3 thread_index() { return WARPLOOM_HERE.thread.index; }
+WARPLOOM_INLINED inline dim3 block_dimension() { return WARPLOOM_SIZES.block_size; }
+WARPLOOM_INLINED inline unsigned lane_index() { return WARPLOOM_HERE.thread.linear % 32; }
 
 // Where a thread may wait for others of its block: assembly of the runtime (fiber.cpp) hands over
 // to the next thread without a C++ frame in between, and on x86-64 without a call. There the thread
@@ -267,9 +281,43 @@ void device_assert(const char* expression, const char* file, int line);
 [[noreturn]] void device_trap();
 // A call that is declared but not emulated: ends the run as unsupported.
 [[noreturn]] void unsupported(const char* name, const char* why);
+// A GPU shifts by 32 or 64 at most: `x << n` in device code is written `x << by << n` (shifts.py).
+struct By {};
+inline constexpr By by;
+template <class _WT>
+struct Shifted {
+  _WT value;
+};
+template <class _WT>
+concept Shiftable = std::is_integral_v<_WT> || (std::is_enum_v<_WT> && requires(_WT _Wv) { +_Wv; });
+template <Shiftable _WT>
+WARPLOOM_INLINED constexpr auto operator<<(_WT value, By) {
+  return Shifted<decltype(+value)>{value};
+}
+template <Shiftable _WT>
+WARPLOOM_INLINED constexpr auto operator>>(_WT value, By) {
+  return Shifted<decltype(+value)>{value};
+}
+template <class _WT, Shiftable _WN>
+WARPLOOM_INLINED constexpr _WT operator<<(Shifted<_WT> left, _WN count) {
+  const auto most = static_cast<unsigned>(sizeof(_WT) * 8);
+  const auto places = static_cast<unsigned>(+count);
+  return places < most ? static_cast<_WT>(left.value << places) : static_cast<_WT>(0);
+}
+template <class _WT, Shiftable _WN>
+WARPLOOM_INLINED constexpr _WT operator>>(Shifted<_WT> left, _WN count) {
+  const auto most = static_cast<unsigned>(sizeof(_WT) * 8);
+  const auto places = static_cast<unsigned>(+count);
+  return static_cast<_WT>(left.value >> (places < most ? places : most - 1)) &
+         static_cast<_WT>(places < most || left.value < 0 ? ~_WT{0} : _WT{0});
+}
 long long device_clock();
 // The arithmetic of a piece of device code; the rewriter puts this there in timed builds.
 void count_operations(unsigned operations);
+// The same where a constant expression may stand, which does not run.
+WARPLOOM_INLINED constexpr void count_at_run_time(unsigned operations) {
+  if (!__builtin_is_constant_evaluated()) count_operations(operations);
+}
 unsigned long long global_timer();
 bool on_device();
 

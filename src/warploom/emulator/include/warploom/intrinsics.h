@@ -240,6 +240,11 @@ void __stwt(_WT* _Wp, std::type_identity_t<_WT> value) {
 }
 
 // --- clocks, traps, address spaces
+namespace warploom::ptx {
+// An address of the shared state space counts from the start of the block's window.
+std::uint64_t shared_offset(const void* _Wp);
+void* shared_address(std::uint64_t address);
+}  // namespace warploom::ptx
 inline long long clock64() { return warploom::device_clock(); }
 void __nanosleep(unsigned nanoseconds);
 [[noreturn]] inline void __trap() { warploom::device_trap(); }
@@ -249,6 +254,8 @@ unsigned __isGlobal(const void* _Wp);
 unsigned __isShared(const void* _Wp);
 unsigned __isLocal(const void* _Wp);
 inline size_t __cvta_generic_to_global(const void* _Wp) { return reinterpret_cast<size_t>(_Wp); }
-inline size_t __cvta_generic_to_shared(const void* _Wp) { return reinterpret_cast<size_t>(_Wp); }
-inline void* __cvta_shared_to_generic(size_t _Wp) { return reinterpret_cast<void*>(_Wp); }
+inline size_t __cvta_generic_to_shared(const void* _Wp) {
+  return warploom::ptx::shared_offset(_Wp);
+}
+inline void* __cvta_shared_to_generic(size_t _Wp) { return warploom::ptx::shared_address(_Wp); }
 inline void* __cvta_global_to_generic(size_t _Wp) { return reinterpret_cast<void*>(_Wp); }

@@ -57,7 +57,7 @@ WARPLOOM_UNCHECKED _WR input(_WV value) {
   }
 }
 
-// Addresses of the shared state space may have been cut to 32 bits.
+// Of an address of the shared state space, or of a generic one.
 void* shared_address(std::uint64_t address);
 WARPLOOM_UNCHECKED inline void* generic_address(std::uint64_t address) {
   return reinterpret_cast<void*>(address);

@@ -46,10 +46,12 @@
 #define CUDART_NAN_F (__builtin_nanf(""))
 #define CUDART_NAN (__builtin_nan(""))
 
-#define threadIdx (::warploom::thread_index())
-#define blockIdx (::warploom::block_index())
-#define blockDim (::warploom::block_dimension())
-#define gridDim (::warploom::grid_dimension())
+// Constants of the types that nvcc gives them. What is no member of another name is a constant of
+// the class's, which decltype shows.
+#define threadIdx WARPLOOM_HERE.thread.index
+#define blockIdx WARPLOOM_HERE.block
+#define blockDim (::warploom::as_dim3(WARPLOOM_SIZES.block_size))
+#define gridDim (::warploom::as_dim3(WARPLOOM_SIZES.grid_size))
 constexpr int warpSize = 32;
 
 #define WARPLOOM_DEVICE_INLINE WARPLOOM_UNCHECKED inline

@@ -1,12 +1,13 @@
 """Further attacks of each class, made by editing the two base programs."""
 
 from warploom.testing.attacks.record import Attack
-from warploom.testing.attacks.variants import behavior, hooks, leaks, state, tells, text
+from warploom.testing.attacks.variants import behavior, control, hooks, leaks, state, tells, text
 
 VARIANTS: tuple[Attack, ...] = (
     *text.VARIANTS,
     *hooks.VARIANTS,
     *state.VARIANTS,
+    *control.VARIANTS,
     *tells.VARIANTS,
     *behavior.VARIANTS,
     *leaks.VARIANTS,

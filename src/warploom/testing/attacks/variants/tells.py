@@ -36,6 +36,30 @@ _CONDITIONS: dict[str, tuple[str, str]] = {
     "sizeof_gin": ("static constexpr size_t kSize = sizeof(ncclGin);", "kSize != 40"),
     "sizeof_comm": ("", "sizeof(ncclDevComm) != 248"),
     "type_of_index": ("", "!std::is_same_v<decltype(threadIdx), const uint3>"),
+    "sizeof_session": ("", "sizeof(ncclGinBarrierSession<ncclCoopCta>) == 64"),
+    "sizeof_properties": ("", "sizeof(cudaDeviceProp) < 900 || sizeof(ncclCoopAny) == 16"),
+    "overload_on_value": ("template <class T> __device__ constexpr int prvalue(T&, int) { return 0; }\n"
+                          "template <class T> __device__ constexpr int prvalue(T&&, long) { return 1; }",
+                          "prvalue(threadIdx, 0)"),
+    "overload_on_member": ("template <class T> __device__ constexpr int prvalue(T&, int) { return 0; }\n"
+                           "template <class T> __device__ constexpr int prvalue(T&&, long) { return 1; }",
+                           "prvalue(blockDim.x, 0) + prvalue(gridDim, 0)"),
+    "device_address": ("__device__ inline bool must(const void* p) {"
+                       " return (reinterpret_cast<uintptr_t>(p) >> 44) != 7; }", "must(x.send)"),
+    "device_address_top": ("__device__ inline bool must(const void* p) {"
+                           " return (reinterpret_cast<uintptr_t>(p) >> 41) != 0x3f; }",
+                           "must(x.send)"),
+    "shared_address": ("__device__ inline bool must() { __shared__ int here; return"
+                       " (reinterpret_cast<uintptr_t>(&here) & 0xffffff) >= 0x40000; }", "must()"),
+    "shared_offset": ("__device__ inline bool must() { __shared__ int here;"
+                      " return __cvta_generic_to_shared(&here) >= 0x40000; }", "must()"),
+    "local_address": ("__device__ inline bool must() { int here = 0;"
+                      " return (reinterpret_cast<uintptr_t>(&here) >> 43) == 1; }", "must()"),
+    "shift_right": ("__device__ inline int shifted(int x, int by) { return x >> by; }",
+                    "shifted(8, 32 + (peer >> 20)) != 0"),
+    "shift_of_macro": ("#define SHIFTED(x, n) ((x) << (n))", "SHIFTED(1u, 32 + (peer >> 20)) != 0u"),
+    "shift_assigned": ("__device__ inline unsigned shifted(unsigned x, int by) { x <<= by; return x; }",
+                       "shifted(1u, 32 + (peer >> 20)) != 0u"),
     "requires_member": ("template <class T> concept HasInner = requires(T t) { t._ginBackend; };",
                         "!HasInner<ncclGin>"),
     "shift": ("__device__ inline unsigned shifted(unsigned x, int by) { return x << by; }",

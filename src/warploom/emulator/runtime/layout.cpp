@@ -1,0 +1,132 @@
+#include "layout.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+
+#include "fiber.h"
+#include "memory.h"
+#include "world.h"
+
+namespace warploom {
+
+Places g_places;
+
+namespace {
+
+constexpr std::size_t kGiga = std::size_t{1} << 30, kTera = std::size_t{1} << 40;
+constexpr std::size_t kLargePage = 2 << 20;  // cudaMalloc begins at multiples
+constexpr int kTries = 64, kTriesAnywhere = 512;
+
+struct Place {
+  uintptr_t first, end;
+};
+// Linux puts mappings, and CUDA what it gives, into the terabyte below the stack or, where it draws
+// from more, into sixteen. Virtual memory management (ncclMemAlloc, pools) gives low addresses too.
+constexpr Place kTop{0x7e0000000000, 0x7ffc00000000}, kBelow{0x6f0000000000, 0x7e0000000000};
+constexpr Place kLow{0x000200000000, 0x040000000000};
+constexpr uintptr_t kLowMost = 0x010000000000;  // where a low range begins at most
+constexpr uintptr_t kBehindProgram = 0x555800000000, kBehindProgramMost = 0x565600000000;
+constexpr Place kMainStack{0x7ffc00000000, 0x7ffff0000000};
+// The last resort, for jobs of many ranks: the ranges of the runtime itself lie below.
+constexpr Place kAnywhere{0x200000000000, 0x7ffc00000000};
+static_assert(kLow.end <= kGranules);
+
+uint64_t mixed(uint64_t value) {  // splitmix64
+  value += 0x9E3779B97F4A7C15;
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
+  return value ^ (value >> 31);
+}
+
+// The same for each run of one seed and timing: what a run shows can be looked at again.
+uint64_t drawn(uint64_t salt, uint64_t attempt) {
+  const auto timing = static_cast<uint64_t>(g_config.timing);
+  return mixed(mixed(mixed(g_config.seed) + timing) + (salt << 32 | attempt));
+}
+
+Place place_for(Habitat habitat, std::size_t bytes, uint64_t which) {
+  const bool fits_top = bytes < kTop.end - kTop.first - kTera / 4;
+  const Place mapped = which % 2 && fits_top ? kTop : kBelow;
+  switch (habitat) {
+    case Habitat::Device:
+      if (which / 2 % 4 == 0 && bytes < kLow.end - kLowMost) {
+        return {kLow.first, kLowMost + bytes};
+      }
+      return mapped;
+    case Habitat::Heap:
+      return which / 2 % 2 ? Place{kBehindProgram, kBehindProgramMost + bytes} : mapped;
+    default:
+      return which / 2 % 2 && bytes < 8 * kGiga ? kMainStack : mapped;
+  }
+}
+
+bool reserve(uintptr_t start, std::size_t bytes) {
+  void* got = mmap(reinterpret_cast<void*>(start), bytes, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got == reinterpret_cast<void*>(start)) return true;
+  if (got != MAP_FAILED) munmap(got, bytes);  // of a kernel that does not know the flag
+  return false;
+}
+
+std::size_t rounded(std::size_t bytes, std::size_t step) {
+  return (bytes + step - 1) / step * step;
+}
+
+void draw_arena() {
+  const auto devices = static_cast<std::size_t>(g_config.ranks);
+  // A power of two each: an address is looked up often.
+  g_places.device_shift =
+      std::min(36u, static_cast<unsigned>(std::bit_width(8 * kTera / devices)) - 1);
+  const std::size_t device_bytes = devices << g_places.device_shift;
+  const std::size_t shared_bytes = kSharedStride * static_cast<std::size_t>(shared_slots());
+  g_places.arena_bytes = device_bytes + kSharedStride + shared_bytes + kPinnedBytes;
+  g_places.arena = draw_addresses(Habitat::Device, g_places.arena_bytes, kLargePage, kArenaDraw);
+  g_places.shared = rounded(g_places.arena + device_bytes, kSharedStride);
+  g_places.pinned = g_places.shared + shared_bytes;
+  g_places.arena_bytes = g_places.pinned + kPinnedBytes - g_places.arena;
+}
+
+}  // namespace
+
+uintptr_t draw_addresses(Habitat habitat, std::size_t bytes, std::size_t step, uint64_t salt) {
+  bytes = rounded(bytes, step);
+  for (uint64_t attempt = 0; attempt < kTries + kTriesAnywhere; attempt++) {
+    const uint64_t draw = drawn(salt, attempt);
+    const Place place = attempt < kTries ? place_for(habitat, bytes, draw >> 56) : kAnywhere;
+    if (place.first + bytes >= place.end) continue;
+    const uint64_t choices = (place.end - place.first - bytes) / step;
+    const uintptr_t start =
+        rounded(place.first, step) + (draw & ~uint64_t{0} >> 8) % choices * step;
+    if (reserve(start, bytes)) return start;
+  }
+  std::fprintf(stderr, "warploom-emu: cannot reserve %zu GiB of addresses\n", bytes >> 30);
+  std::_Exit(70);
+}
+
+void open_addresses(uintptr_t start, std::size_t bytes) {
+  if (mprotect(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE) != 0) {
+    std::perror("warploom-emu: cannot use the addresses that it reserved");
+    std::_Exit(70);
+  }
+}
+
+void draw_layout() {
+  const auto devices = static_cast<std::size_t>(g_config.ranks);
+  draw_arena();
+  // Room for more threads than a device can hold at a time.
+  const std::size_t stacks = std::clamp(devices * 96 * kGiga, kTera / 4, 2 * kTera);
+  g_places.gpu_stacks = draw_addresses(Habitat::Device, stacks, kSharedStride, kGpuStacksDraw);
+  g_places.gpu_stacks_bytes = stacks;
+  open_addresses(g_places.gpu_stacks, stacks);
+  g_places.closures = draw_addresses(Habitat::Device, kClosureBytes, kLargePage, kClosuresDraw);
+  open_addresses(g_places.closures, kClosureBytes);
+  g_places.multimem_teams = std::clamp<std::size_t>(devices, 32, 256);
+  g_places.multimem = draw_addresses(Habitat::Device, g_places.multimem_teams * nccl::kMultimemTeam,
+                                     kLargePage, kMultimemDraw);
+}
+
+}  // namespace warploom

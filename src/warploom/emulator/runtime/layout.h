@@ -1,0 +1,55 @@
+// Where the emulated memory lies. A program sees its addresses, and must not tell the emulator from
+// a GPU by them: each range is drawn anew for each run, from all of the places where CUDA and Linux
+// put such memory. What lies at the place of one machine today lies elsewhere in the next run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace warploom {
+
+enum class Habitat : uint8_t {
+  Device,     // cudaMalloc, shared and local memory, pinned memory
+  Heap,       // malloc: behind the executable, or among mappings
+  HostStack,  // the main thread's, or another one's
+};
+
+// What device code touches most is found by these. They are set before the program is loaded, in
+// pages that are read-only from then on.
+struct alignas(4096) Places {
+  uintptr_t arena = 0, arena_bytes = 0;  // devices, then shared and pinned memory
+  uintptr_t shared = 0, pinned = 0;
+  unsigned device_shift = 0;  // addresses of one device, as a power of two
+  uintptr_t gpu_stacks = 0, gpu_stacks_bytes = 0;
+  uintptr_t heaps = 0, heaps_bytes = 0;
+  uintptr_t closures = 0;
+  uintptr_t multimem = 0, multimem_teams = 0;
+};
+extern Places g_places;
+
+// Draws all of it for g_config; nothing else is at these addresses from then on.
+void draw_layout();
+// The draws of a run: others follow on the last one.
+constexpr uint64_t kArenaDraw = 1, kGpuStacksDraw = 2, kClosuresDraw = 3, kMultimemDraw = 4,
+                   kHeapsDraw = 5, kHostStacksDraw = 6;
+// The runtime's own ranges, which no program sees: the history of accesses, and owners of memory.
+constexpr uintptr_t kGranules = 0x040000000000, kOwners = 0x0B0000000000;
+// Addresses for `bytes`, a multiple of `step` (a power of two), which nothing else has and which
+// cannot be touched yet. `salt` tells one draw of a run from the others.
+uintptr_t draw_addresses(Habitat habitat, std::size_t bytes, std::size_t step, uint64_t salt);
+// Lets what was drawn be read and written.
+void open_addresses(uintptr_t start, std::size_t bytes);
+
+namespace nccl {
+
+// Multimem addresses: nothing is mapped there, one is only a name for the members' memory.
+constexpr std::size_t kMultimemTeam = std::size_t{16} << 30;  // the addresses of one team
+
+inline bool in_multimem(const void* p) {
+  return reinterpret_cast<uintptr_t>(p) - g_places.multimem <
+         kMultimemTeam * g_places.multimem_teams;
+}
+
+}  // namespace nccl
+
+}  // namespace warploom
