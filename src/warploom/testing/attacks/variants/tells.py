@@ -45,10 +45,10 @@ _CONDITIONS: dict[str, tuple[str, str]] = {
                            "template <class T> __device__ constexpr int prvalue(T&&, long) { return 1; }",
                            "prvalue(blockDim.x, 0) + prvalue(gridDim, 0)"),
     "device_address": ("__device__ inline bool must(const void* p) {"
-                       " return (reinterpret_cast<uintptr_t>(p) >> 44) != 7; }", "must(x.send)"),
+                       " return (reinterpret_cast<uintptr_t>(p) >> 44) != 7; }", "must(wire.windows)"),
     "device_address_top": ("__device__ inline bool must(const void* p) {"
                            " return (reinterpret_cast<uintptr_t>(p) >> 41) != 0x3f; }",
-                           "must(x.send)"),
+                           "must(wire.windows)"),
     "shared_address": ("__device__ inline bool must() { __shared__ int here; return"
                        " (reinterpret_cast<uintptr_t>(&here) & 0xffffff) >= 0x40000; }", "must()"),
     "shared_offset": ("__device__ inline bool must() { __shared__ int here;"
