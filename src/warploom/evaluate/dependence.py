@@ -182,18 +182,14 @@ class Spoiler:
     def layouts(self) -> tuple[str, ...]:
         """Return what to take elements for, best first.
 
-        That is what most outputs consist of, then what most of the data is that the reference's
-        calls deliver; the other way round where that is integers, of which results may be numbers
-        of another width. Both programs are altered by the same.
+        That is what most of the data is that the reference's calls deliver, then what most outputs
+        consist of. Both programs are altered by the same.
         """
         sizes: Counter[str] = Counter()
         for stats in self.reference.stats.values():
             for number, name in enumerate(_OF_TYPES):
                 sizes[name] += int(stats.get(f"host_bytes_of_type_{number}", 0))
-        typed = [name for name, size in sizes.most_common(1) if size]
-        found = (self.layout(), *typed)
-        if typed and typed[0] in _ROUGH:
-            found = (*typed, self.layout())
+        found = (*(name for name, size in sizes.most_common(1) if size), self.layout())
         return tuple(dict.fromkeys((*found, "bytes")))
 
 

@@ -100,20 +100,15 @@ void spoil_element(char* at, const SpoilLayout& layout) {
   std::memcpy(at, &other, layout.bytes);
 }
 
-// Is the word or pair of words that the element lies in no number? `offset` is that of the element.
+// Is the pair of words that the element lies in an address? `offset` is that of the element. What is
+// moved by single bytes or halves has no such pairs: where they begin depends on who moves them.
 bool is_control(const char* data, std::size_t offset, std::size_t bytes,
                 const SpoilLayout& layout) {
   const std::size_t pair = offset / 8 * 8;
-  if (pair + 8 <= bytes) {
-    uint64_t value;
-    std::memcpy(&value, data + pair, sizeof value);
-    if (is_address(value)) return true;
-  }
-  const std::size_t word = offset / 4 * 4;
-  if (layout.bytes != 2 || word + 4 > bytes) return false;
-  uint32_t value;
-  std::memcpy(&value, data + word, sizeof value);
-  return value < 0x10000;  // a small integer
+  if (layout.bytes <= 2 || pair + 8 > bytes) return false;
+  uint64_t value;
+  std::memcpy(&value, data + pair, sizeof value);
+  return is_address(value);
 }
 
 void spoil_as(char* data, std::size_t bytes, const SpoilLayout& layout) {
