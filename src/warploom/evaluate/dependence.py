@@ -8,6 +8,7 @@ in another order, sums that cross the network differ; then the elements that cha
 ("elements"), and each rank's data must reach whom it reaches in the reference.
 """
 
+import copy
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +33,9 @@ _MOST_EXTRA = 0.1  # of the elements that should not change
 # Of a rank's elements: where fewer stay as they were, it is by chance, as alterations add up to
 # nothing in a sum. Another order of the sum then shows other such elements.
 _BY_CHANCE = 0.1
+_GROUP = 8  # bytes of the widest element
 _SOURCES = 2  # ranks whose data is altered alone
+_OTHER_KEYS = 4  # further alterations where the first may have changed nothing by chance
 # An altered run ends about as soon as it does otherwise, or never: what it reads as a size or
 # a flag may be anything. One that takes longer than this, and as often the usual, is given up.
 _SECONDS, _SLOWER = 10.0, 10.0
@@ -157,15 +160,23 @@ class Spoiler:
         }
 
     def untouched(self, base: _Samples, run: EmulatorRun, facts: Survey) -> dict[Key, _Mask]:
-        """Return which elements are the same as in `base`, to the last bit."""
+        """Return which elements are the same as in `base`, to the last bit.
+
+        Where an output is compared byte by byte, its elements may be wider, and alterations change
+        some of their bytes only: there, groups of bytes are the same or not.
+        """
         got = self.samples(run, facts)
         outputs = self.reference.workload.outputs
-        return {
+        masks = {
             key: ~differing(
                 sample, got[key], replace(output_of(sample, outputs), rtol=0.0, atol=0.0)
             )
             for key, sample in base.items()
             if key in got
+        }
+        return {
+            key: _in_groups(mask) if mask.size == len(base[key].data) else mask
+            for key, mask in masks.items()
         }
 
     def layout(self) -> str:
@@ -191,6 +202,12 @@ class Spoiler:
                 sizes[name] += int(stats.get(f"host_bytes_of_type_{number}", 0))
         found = (*(name for name, size in sizes.most_common(1) if size), self.layout())
         return tuple(dict.fromkeys((*found, "bytes")))
+
+
+def _in_groups(mask: _Mask) -> _Mask:
+    """Return the mask of which groups of `_GROUP` elements are marked as a whole."""
+    padded = np.pad(mask, (0, -mask.size % _GROUP), constant_values=True)
+    return np.repeat(padded.reshape(-1, _GROUP).all(axis=1), _GROUP)[: mask.size]
 
 
 def judge_dependence(
@@ -304,27 +321,23 @@ def _elements(
         changed = spoiler.changed(own, run, facts)
         others = {key: mask for key, mask in marks.items() if key.rank != source}
         blamed = list(_against(spec, others, changed, source))
-        if source is None and blamed:
-            blamed = [
-                finding
-                for rank in _ranks(marks)
-                if any(finding.rank == rank for finding in blamed)
-                for finding in _by_others(spoiler, spec, alteration, own, rank)
-            ]
-        found += blamed
-        if source is None and not found:
+        if source is None and not blamed:
             same = spoiler.untouched(base, wanted, spoiler.reference.facts)
-            found += _beyond(spec, same, changed)
+            blamed = list(_beyond(spec, same, changed))
+        if source is None:
+            ranks = [rank for rank in _ranks(marks) if any(one.rank == rank for one in blamed)]
+            blamed = [f for rank in ranks for f in _by_others(spoiler, spec, alteration, own, rank)]
+        found += blamed
     return found
 
 
 def _by_others(
     spoiler: Spoiler, spec: RunSpec, alteration: "Alteration", own: _Samples, rank: int
 ) -> Iterator[Finding]:
-    """Alter what all others send, and look at one rank that seems not to use it.
+    """Alter what all others send, and look at one rank that seems not to use it, or to use more.
 
     NCCL's reductions alter a rank's own part as well, which kernels take as it is: of a least or
-    greatest value, other elements change then.
+    greatest value, other elements change then, and other alterations cancel out in a sum.
     """
     others = ",".join(str(r) for r in range(spoiler.reference.workload.ranks) if r != rank)
     what, how = [f"{alteration.layout}+:{others}"], alteration.how
@@ -335,9 +348,31 @@ def _by_others(
     if run.state != "finished":
         yield _no_end(spec, run)
         return
-    marks = spoiler.changed(spoiler.reference.samples[spec.seed], wanted, spoiler.reference.facts)
+    base, facts = spoiler.reference.samples[spec.seed], spoiler.reference.facts
+    marks = {k: m for k, m in spoiler.changed(base, wanted, facts).items() if k.rank == rank}
     changed = spoiler.changed(own, run, spoiler.candidate.facts)
-    yield from _against(spec, {k: mask for k, mask in marks.items() if k.rank == rank}, changed)
+    yield from _against(spec, marks, changed)
+    same = {k: m for k, m in spoiler.untouched(base, wanted, facts).items() if k.rank == rank}
+    if any(_beyond(spec, same, changed)):
+        yield from _beyond(spec, _independent(spoiler, spec, alteration, same), changed)
+
+
+def _independent(
+    spoiler: Spoiler, spec: RunSpec, alteration: "Alteration", same: dict[Key, _Mask]
+) -> dict[Key, _Mask]:
+    """Return the elements of `same` that stay as they are whatever all ranks send.
+
+    Where data has few values, many alterations cancel out in a sum: others with other keys.
+    """
+    for _ in range(_OTHER_KEYS):
+        other = copy.copy(spoiler)
+        other.key = secrets.randbits(62)
+        [run] = other.run_reference([spec], [f"{alteration.layout}+:all"], alteration.how)
+        if run.state == "finished":
+            base, facts = spoiler.reference.samples[spec.seed], spoiler.reference.facts
+            still = spoiler.untouched(base, run, facts)
+            same = {key: mask & still[key] for key, mask in same.items() if key in still}
+    return same
 
 
 def _no_end(spec: RunSpec, run: EmulatorRun) -> Finding:
