@@ -81,7 +81,7 @@ def test_declarations_of_device_variables(text: str, names: list[str]):
     ]
     added = "".join(edit.text for edit in edits if edit)
     assert [name for name in names if f'"{name}"' in added] == names
-    assert added.count("DeviceVariable") == len(names)
+    assert added.count("register_variable") == len(names)
 
 
 def ptx(code: str) -> str:

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from warploom.core.records import BuildSpec
+from warploom.emulator import build
 from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.runtime_build import build_runtime
 from warploom.evaluate.imports import import_findings
+from warploom.evaluate.object_rules import init_findings, runs_by_itself
 from warploom.toolchain.compilers import find_compiler
 
 
@@ -60,3 +63,25 @@ def test_what_a_library_writes_unseen_is_not_allowed(
     found = [f.message for f in import_findings(candidate, honest, "c.cu", offered)]
     assert found and all("basic_string" in text and "no check sees" in text for text in found)
     assert import_findings(candidate, candidate, "c.cu", offered) == []
+
+
+@pytest.mark.parametrize(
+    ("added", "runs"),
+    [
+        ("__device__ int counter;", False),
+        ("namespace { __constant__ float table[4]; }", False),
+        ("int start(); int value = start(); int start() { return 3; }", True),
+    ],
+)
+def test_code_before_main_is_found_and_device_variables_are_none(
+    tmp_path: Path, added: str, runs: bool
+) -> None:
+    text = (
+        "#include <cuda_runtime.h>\n{}\n__global__ void k() {{}}\nint main() {{ k<<<1, 1>>>(); }}\n"
+    )
+    inits: list[frozenset[str]] = []
+    for name, part in (("trusted", ""), ("candidate", added)):
+        source = tmp_path / f"{name}.cu"
+        source.write_text(text.format(part))
+        inits.append(runs_by_itself(build(BuildSpec(source)).guard))
+    assert bool(init_findings(inits[1], inits[0], "candidate.cu")) is runs

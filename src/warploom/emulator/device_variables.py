@@ -1,8 +1,9 @@
-"""Variables of the device: after each declaration comes an object that tells the runtime of it.
+"""Variables of the device: after each declaration comes a function that tells the runtime of it.
 
-`__device__ int done;` at namespace scope is followed, on the same line, by
-`static const ::warploom::DeviceVariable wl_var_u0_7_done(done, "done", false);`, and by a pointer
-to it whose name tells the guard which variables are the device's (merge_parts.cpp).
+`__device__ int done;` at namespace scope is followed, on the same line, by a function
+`wl_var_u0_7` that calls `::warploom::register_variable(done, "done", false)` when the program is
+loaded, and by a pointer to the variable whose name tells the guard which variables are the device's
+(merge_parts.cpp).
 """
 
 import re
@@ -11,6 +12,9 @@ from collections.abc import Iterable
 from warploom.emulator.shared_memory import declarator_names, statement_end, statement_start
 from warploom.emulator.tokens import Kind, TokenStream
 from warploom.source.edits import TextEdit, decode
+
+REGISTERS = "wl_var_"
+"""How the names of functions begin that tell the runtime of a variable."""
 
 _MARKS = frozenset((b"__device__", b"__constant__", b"__managed__"))
 # A declaration with one of these is a function, a template, or defined elsewhere.
@@ -53,7 +57,8 @@ def variable_edits(
         return []
     managed = "true" if b"__managed__" in words else "false"
     text = "".join(
-        f' static const ::warploom::DeviceVariable wl_var_{tag}_{at}({name}, "{name}", {managed});'
+        f" __attribute__((constructor)) static void {REGISTERS}{tag}_{at}() {{"
+        f' ::warploom::register_variable({name}, "{name}", {managed}); }}'
         f" WARPLOOM_MARK(wl_mark_{tag}_{at}, {name});"
         for at in names
         for name in (decode(stream.tokens[at].text),)

@@ -10,9 +10,13 @@ from collections.abc import Set
 from typing import TypedDict, cast
 
 from warploom.core.records import Finding, Severity
+from warploom.emulator.device_variables import REGISTERS
 
 # The compiler names a unit's initialisers after its first function, which is the candidate's.
 _UNIT = re.compile(r"(?:_GLOBAL__(?:sub_)?[ID]_|__cxx_global_var_init|_GLOBAL__I_)")
+# What the rewriter adds for each variable of the device. Only it can have a function run by itself:
+# attributes of candidates are refused, and their variables' initialisers have the unit's name.
+_OURS = re.compile(rf"_Z(?:N.*)?L?\d+{REGISTERS}\w+")
 _DEVICE_SUFFIX = re.compile(r"(?:\.(?:cold|part|constprop|isra)[.\w]*)+\Z")
 
 
@@ -47,7 +51,9 @@ def init_findings(candidate_inits: Set[str], trusted_inits: Set[str], name: str)
     """
     ours = {_DEVICE_SUFFIX.sub("", symbol) for symbol in trusted_inits}
     extra = sorted(
-        symbol for symbol in candidate_inits if _DEVICE_SUFFIX.sub("", symbol) not in ours
+        symbol
+        for symbol in candidate_inits
+        if _DEVICE_SUFFIX.sub("", symbol) not in ours and not _OURS.match(symbol)
     )
     # One initialiser of a unit stands for all of its variables: its name may differ, where the
     # trusted program has one too, as what it does is then judged by the rules on text.

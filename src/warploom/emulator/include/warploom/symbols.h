@@ -8,13 +8,11 @@ namespace warploom {
 
 // Tells the runtime of a variable of the program that lies in device memory.
 void register_variable(const void* address, std::size_t bytes, const char* name, bool managed);
-struct DeviceVariable {
-  template <class _WT>
-  DeviceVariable(const _WT& variable, const char* name, bool managed) {
-    register_variable(const_cast<const void*>(static_cast<const volatile void*>(&variable)),
-                      sizeof variable, name, managed);
-  }
-};
+template <class _WT>
+void register_variable(const _WT& variable, const char* name, bool managed) {
+  register_variable(const_cast<const void*>(static_cast<const volatile void*>(&variable)),
+                    sizeof variable, name, managed);
+}
 
 // Names a variable of the device to the guard. It is written nowhere, but it might be, as far as
 // the compiler knows, so that it has a place of its own.
