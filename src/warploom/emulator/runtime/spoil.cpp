@@ -100,8 +100,8 @@ void spoil_element(char* at, const SpoilLayout& layout) {
   std::memcpy(at, &other, layout.bytes);
 }
 
-// Is the pair of words that the element lies in an address? `offset` is that of the element. What is
-// moved by single bytes or halves has no such pairs: where they begin depends on who moves them.
+// Is the pair of words that the element lies in an address? `offset` is that of the element. What
+// is moved by single bytes or halves has no such pairs: where they begin depends on who moves them.
 bool is_control(const char* data, std::size_t offset, std::size_t bytes,
                 const SpoilLayout& layout) {
   const std::size_t pair = offset / 8 * 8;
