@@ -11,10 +11,10 @@ from spoiled_program import COPY, HOST, KERNEL, REDUCED, TEXT, written
 from warploom.core.records import RunSpec, Timing
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions
 from warploom.evaluate.cascade import evaluate
-from warploom.evaluate.dependence import Pair, Spoiler
 from warploom.evaluate.evaluation import Evaluation
 from warploom.evaluate.plan import ignore_progress
 from warploom.evaluate.reference import Reference
+from warploom.evaluate.spoiler import How, Pair, Spoiler
 from warploom.evaluate.survey import Survey
 from warploom.evaluate.workload import Workload
 from warploom.source.regions import Program
@@ -164,7 +164,7 @@ def test_an_altered_run_without_an_end_is_given_up_soon(
         given.extend(one.limits.seconds for one in options)
         return []
 
-    monkeypatch.setattr("warploom.evaluate.dependence.run_all", note)
+    monkeypatch.setattr("warploom.evaluate.spoiler.run_all", note)
     task = workload(folder, TEXT)
     facts = cast("Survey", SimpleNamespace(processes="single"))
     stats = {0: {"seconds": 0.2}}
@@ -174,7 +174,7 @@ def test_an_altered_run_without_an_end_is_given_up_soon(
     spoiler = Spoiler(reference, pair, 1, ignore_progress, outcomes)
     spec = RunSpec(0, Timing.EAGER)
     spoiler.run(pair, [spec], ["words:all"])
-    spoiler.run(pair, [spec], ["words:all"], least=2.0)
+    spoiler.run(pair, [spec], ["words:all"], How(least_seconds=2.0))
     assert given == [13.0, 5.0]
     slow = cast("EmulatorRun", SimpleNamespace(seconds=1000.0))
     Spoiler(reference, pair, 1, ignore_progress, [slow]).run(pair, [spec], ["words:all"])

@@ -29,7 +29,7 @@ from warploom.emulator import EmulatorBuild, Topology, build, find_topology
 from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, check_fit
 from warploom.evaluate.benchmark import benchmark
-from warploom.evaluate.dependence import Pair, Spoiler, judge_dependence
+from warploom.evaluate.dependence import judge_dependence
 from warploom.evaluate.edited_check import edited_check_findings
 from warploom.evaluate.evaluation import BENCHMARK, BuildRecord, Evaluation
 from warploom.evaluate.findings import merge
@@ -54,6 +54,7 @@ from warploom.evaluate.reading import frame_of, read_program
 from warploom.evaluate.reference import Reference, reference_for
 from warploom.evaluate.runs import machine_for, record
 from warploom.evaluate.secret_seeds import draw_seeds, require_seeds
+from warploom.evaluate.spoiler import Pair, Spoiler
 from warploom.evaluate.survey import Survey, nccl_version, survey
 from warploom.evaluate.transform_rule import (
     TransformRule,

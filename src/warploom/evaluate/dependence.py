@@ -10,21 +10,13 @@ in another order, sums that cross the network differ; then the elements that cha
 
 import copy
 import secrets
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-import numpy.typing as npt
-
 from warploom.core.records import Finding, RunSpec, Severity, Timing
-from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions
-from warploom.evaluate.differential import differing
-from warploom.evaluate.outputs import Key, Sample, label, output_of, select
-from warploom.evaluate.plan import ProgressCallback, counter
-from warploom.evaluate.reference import Reference
-from warploom.evaluate.runs import run_all, run_options
-from warploom.evaluate.survey import Survey
+from warploom.emulator import EmulatorRun
+from warploom.evaluate.outputs import Key
+from warploom.evaluate.spoiler import How, Mask, Masks, Samples, Spoiler
 from warploom.evaluate.transform_rule import Traffic
 
 KIND = "communication_unused"
@@ -33,26 +25,10 @@ _MOST_EXTRA = 0.1  # of the elements that should not change
 # Of a rank's elements: where fewer stay as they were, it is by chance, as alterations add up to
 # nothing in a sum. Another order of the sum then shows other such elements.
 _BY_CHANCE = 0.1
-_GROUP = 8  # bytes of the widest element
 _SOURCES = 2  # ranks whose data is altered alone
 _OTHER_KEYS = 4  # further alterations where the first may have changed nothing by chance
-# An altered run ends about as soon as it does otherwise, or never: what it reads as a size or
-# a flag may be anything. One that takes longer than this, and as often the usual, is given up.
-_SECONDS, _SLOWER = 10.0, 10.0
-_SECONDS_IN_VAIN = 2.0  # where a run without an end proves nothing
-_LAYOUTS = {"float16": "f2", "bfloat16": "b2", "float32": "f4", "float64": "f8"}
-# Of each ncclDataType_t. Bytes are altered one by one, so that it does not matter where a message
-# begins, and whether a program moves words or bytes.
-_OF_TYPES = (
-    *("bytes", "bytes", "words", "words", "words", "words"),
-    *("f2", "f4", "f8", "b2", "bytes", "bytes"),
-)
-
+_SECONDS_IN_VAIN = 2.0  # of altered runs where one without an end proves nothing
 _ROUGH = ("words", "bytes")  # layouts by which counts and places change as well
-
-_Mask = npt.NDArray[np.bool_]
-_Samples = Mapping[Key, Sample]
-Masks = Mapping[Key, _Mask]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,146 +44,8 @@ class Alteration:
     """What elements are taken for, and whether a program should end where they are altered."""
 
     layout: str
-    how: "How"
+    how: How
     gentle: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A program, and how its copies are named."""
-
-    program: EmulatorBuild
-    facts: Survey
-
-
-@dataclass(frozen=True, slots=True)
-class How:
-    """What else is done in a spoil run: see `RunOptions`. `since` is its `spoil_from`.
-
-    It may take `least_seconds`, and ten times what runs take that are not altered.
-    """
-
-    since: int = 0
-    poison: int = 0
-    scramble: bool = False
-    inputs: str = ""
-    least_seconds: float = _SECONDS
-
-
-_AS_IT_IS = How()
-
-
-class Spoiler:
-    """Runs the reference and a candidate with the same inputs and the same alterations."""
-
-    def __init__(
-        self,
-        reference: Reference,
-        candidate: Pair,
-        jobs: int | None,
-        on_progress: ProgressCallback,
-        outcomes: Iterable[EmulatorRun],
-    ) -> None:
-        self.reference = reference
-        self.candidate = candidate
-        ours = (float(stats.get("seconds", 0)) for stats in reference.stats.values())
-        self.usual = max((*ours, *(outcome.seconds for outcome in outcomes)))
-        self.jobs = jobs
-        self.on_progress = on_progress
-        self.key = secrets.randbits(62)
-
-    def run(
-        self, pair: Pair, specs: Sequence[RunSpec], what: Sequence[str], how: How = _AS_IT_IS
-    ) -> list[EmulatorRun]:
-        """Run a program once for each of `specs` and each alteration of `what`."""
-        options = [
-            self._options(pair, spec, f"{self.key}:{one}", how) for spec in specs for one in what
-        ]
-        finished = counter("spoil", len(options), self.on_progress)
-        return run_all(pair.program, options, jobs=self.jobs, on_done=finished)
-
-    def run_reference(
-        self, specs: Sequence[RunSpec], what: Sequence[str], how: How = _AS_IT_IS
-    ) -> list[EmulatorRun]:
-        """Run the trusted program in the same way."""
-        own = Pair(self.reference.build, self.reference.facts)
-        return self.run(own, specs, what, how)
-
-    def _options(self, pair: Pair, spec: RunSpec, spoil: str, how: How) -> RunOptions:
-        options = run_options(self.reference.workload, spec, pair.facts.processes, race=False)
-        seconds = min(options.limits.seconds, how.least_seconds + _SLOWER * self.usual)
-        return replace(
-            options,
-            limits=replace(options.limits, seconds=seconds),
-            spoil=spoil,
-            spoil_from=how.since,
-            poison=how.poison,
-            scramble=how.scramble,
-            inputs=how.inputs,
-        )
-
-    def samples(self, run: EmulatorRun, facts: Survey) -> dict[Key, Sample]:
-        """Return what a run read back of the outputs."""
-        return select(label(run.readbacks, facts.sites), self.reference.workload.outputs)
-
-    def changed(self, base: _Samples, run: EmulatorRun, facts: Survey) -> dict[Key, _Mask]:
-        """Return which elements of each output differ from `base`, of those that were read back."""
-        got = self.samples(run, facts)
-        return {
-            key: differing(sample, got[key], output_of(sample, self.reference.workload.outputs))
-            for key, sample in base.items()
-            if key in got
-        }
-
-    def untouched(self, base: _Samples, run: EmulatorRun, facts: Survey) -> dict[Key, _Mask]:
-        """Return which elements are the same as in `base`, to the last bit.
-
-        Where an output is compared byte by byte, its elements may be wider, and alterations change
-        some of their bytes only: there, groups of bytes are the same or not.
-        """
-        got = self.samples(run, facts)
-        outputs = self.reference.workload.outputs
-        masks = {
-            key: ~differing(
-                sample, got[key], replace(output_of(sample, outputs), rtol=0.0, atol=0.0)
-            )
-            for key, sample in base.items()
-            if key in got
-        }
-        return {
-            key: _in_groups(mask) if mask.size == len(base[key].data) else mask
-            for key, mask in masks.items()
-        }
-
-    def layout(self) -> str:
-        """Return the name of the elements that most outputs consist of."""
-        outputs = self.reference.workload.outputs
-        sizes: Counter[str] = Counter()
-        for samples in self.reference.samples.values():
-            for sample in samples.values():
-                dtype = output_of(sample, outputs).dtype
-                if dtype in _LAYOUTS:
-                    sizes[_LAYOUTS[dtype]] += len(sample.data)
-        return sizes.most_common(1)[0][0] if sizes else "f4"
-
-    def layouts(self) -> tuple[str, ...]:
-        """Return what to take elements for, best first.
-
-        That is what most of the data is that the reference's calls deliver, then what most outputs
-        consist of. Both programs are altered by the same.
-        """
-        sizes: Counter[str] = Counter()
-        for stats in self.reference.stats.values():
-            for number, name in enumerate(_OF_TYPES):
-                sizes[name] += int(stats.get(f"host_bytes_of_type_{number}", 0))
-        found = (*(name for name, size in sizes.most_common(1) if size), self.layout())
-        return tuple(dict.fromkeys((*found, "bytes")))
-
-
-def _in_groups(mask: _Mask) -> _Mask:
-    """Return the mask of which groups of `_GROUP` elements are marked as a whole."""
-    padded = np.pad(mask, (0, -mask.size % _GROUP), constant_values=True)
-    return np.repeat(padded.reshape(-1, _GROUP).all(axis=1), _GROUP)[: mask.size]
 
 
 def judge_dependence(
@@ -294,7 +132,7 @@ def _nothing_to_show(why: str) -> Dependence:
 
 
 def _elements(
-    spoiler: Spoiler, spec: RunSpec, outcome: EmulatorRun, alteration: "Alteration"
+    spoiler: Spoiler, spec: RunSpec, outcome: EmulatorRun, alteration: Alteration
 ) -> list[Finding]:
     """Alter all that ranks send, each time and in any case, and what single ranks send.
 
@@ -332,7 +170,7 @@ def _elements(
 
 
 def _by_others(
-    spoiler: Spoiler, spec: RunSpec, alteration: "Alteration", own: _Samples, rank: int
+    spoiler: Spoiler, spec: RunSpec, alteration: Alteration, own: Samples, rank: int
 ) -> Iterator[Finding]:
     """Alter what all others send, and look at one rank that seems not to use it, or to use more.
 
@@ -358,8 +196,8 @@ def _by_others(
 
 
 def _independent(
-    spoiler: Spoiler, spec: RunSpec, alteration: "Alteration", same: dict[Key, _Mask]
-) -> dict[Key, _Mask]:
+    spoiler: Spoiler, spec: RunSpec, alteration: Alteration, same: dict[Key, Mask]
+) -> dict[Key, Mask]:
     """Return the elements of `same` that stay as they are whatever all ranks send.
 
     Where data has few values, many alterations cancel out in a sum: others with other keys.
@@ -379,11 +217,11 @@ def _no_end(spec: RunSpec, run: EmulatorRun) -> Finding:
     return _finding(spec, None, f"the run does not end ({run.state}), and the reference's does")
 
 
-def _ranks(marks: Mapping[Key, _Mask]) -> list[int]:
+def _ranks(marks: Mapping[Key, Mask]) -> list[int]:
     return sorted({key.rank for key in marks})
 
 
-def _share(of: Mapping[Key, _Mask], within: Mapping[Key, _Mask], rank: int) -> float:
+def _share(of: Mapping[Key, Mask], within: Mapping[Key, Mask], rank: int) -> float:
     """Return which share of the elements marked in `within` is marked in `of`, on one rank."""
     total = hit = 0
     for key, mask in within.items():
@@ -400,8 +238,8 @@ def _share(of: Mapping[Key, _Mask], within: Mapping[Key, _Mask], rank: int) -> f
 
 def _against(
     spec: RunSpec,
-    marks: Mapping[Key, _Mask],
-    changed: Mapping[Key, _Mask],
+    marks: Mapping[Key, Mask],
+    changed: Mapping[Key, Mask],
     source: int | None = None,
 ) -> Iterator[Finding]:
     for rank in _ranks(marks):
@@ -417,7 +255,7 @@ def _against(
 
 
 def _beyond(
-    spec: RunSpec, untouched: Mapping[Key, _Mask], changed: Mapping[Key, _Mask]
+    spec: RunSpec, untouched: Mapping[Key, Mask], changed: Mapping[Key, Mask]
 ) -> Iterator[Finding]:
     for rank in _ranks(untouched):
         masks = [mask for key, mask in untouched.items() if key.rank == rank]

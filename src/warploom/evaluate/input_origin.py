@@ -16,7 +16,8 @@ import numpy as np
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun
-from warploom.evaluate.dependence import KIND, How, Masks, Spoiler
+from warploom.evaluate.dependence import KIND
+from warploom.evaluate.spoiler import How, Masks, Spoiler
 
 _WORDS = 768  # about as many of what is uploaded are altered
 _LEAST = 4  # at most one of so many

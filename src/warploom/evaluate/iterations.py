@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun
-from warploom.evaluate.dependence import How, Spoiler
+from warploom.evaluate.spoiler import How, Spoiler
 
 WORK, TIMED = "work_differs", "timed_run_differs"
 _LEAST = 0.75  # of what the reference moves after a record
