@@ -73,8 +73,14 @@ def test_the_same_text_is_compiled_once(tmp_path: Path, calls: list[str]):
 )  # fmt: skip
 def test_another_text_is_compiled_for_each_pass(tmp_path: Path, calls: list[str], more: str):
     program = _build(tmp_path, more)
-    assert sorted(calls) == ["E", "E", "S", "S"]
+    # What pieces are pasted could make a shift, too: that is not even compared.
+    assert sorted(calls) == (["S", "S"] if "##" in more else ["E", "E", "S", "S"])
     assert dict(run(program, RunOptions(ranks=1)).exit_codes) == {0: 0}
+
+
+def test_shifts_are_those_of_each_pass(tmp_path: Path, calls: list[str]):
+    _build(tmp_path, "__device__ unsigned moved(unsigned x, int n) { x <<= n; return x; }")
+    assert sorted(calls) == ["S", "S"]
 
 
 def test_errors_are_those_of_the_program_as_written(tmp_path: Path, calls: list[str]):
