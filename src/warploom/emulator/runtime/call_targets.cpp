@@ -88,7 +88,7 @@ struct Known {
   uintptr_t target = 0;
   const Process* process = nullptr;
 };
-Known g_known[64];
+Known g_known_targets[64];
 
 struct Part {
   uintptr_t start, end;
@@ -328,7 +328,7 @@ extern "C" {
 // Touches no vector registers: they hold arguments of the call.
 [[gnu::target("general-regs-only")]] bool warploom_is_known_target(uintptr_t target) {
   using namespace warploom;
-  const Known& known = g_known[(target >> 4) % 64];
+  const Known& known = g_known_targets[(target >> 4) % 64];
   return known.target == target && g_current && known.process == g_current->process;
 }
 
@@ -336,7 +336,7 @@ void warploom_guarded_target(uintptr_t target, const void* return_address) {
   using namespace warploom;
   const Process* process = process_of(return_address);
   if (!is_target(process, target)) report_target(reinterpret_cast<const void*>(target));
-  if (process) g_known[(target >> 4) % 64] = {target, process};
+  if (process) g_known_targets[(target >> 4) % 64] = {target, process};
 }
 
 void warploom_call_target(const void* target) { warploom::check_call_target(target); }

@@ -20,7 +20,7 @@ bool g_carrying = false;
 namespace {
 
 constexpr std::size_t kMostKept = std::size_t{1} << 30;  // bytes of memory as it was
-constexpr std::size_t kPiece = 8;
+constexpr std::size_t kSpan = 8;
 constexpr uintptr_t kPage = 4096;
 constexpr uintptr_t kLine = 64;  // bytes that one word of marks stands for
 
@@ -126,8 +126,8 @@ void for_each_change(const std::function<void(char*, std::size_t)>& change) {
     const auto known = g_before.find(range.start);
     const bool same = known != g_before.end() && known->second.size() == range.bytes;
     auto* start = reinterpret_cast<char*>(range.start);
-    for (std::size_t at = 0; at < range.bytes; at += kPiece) {
-      const std::size_t size = std::min(kPiece, range.bytes - at);
+    for (std::size_t at = 0; at < range.bytes; at += kSpan) {
+      const std::size_t size = std::min(kSpan, range.bytes - at);
       if (same && !std::memcmp(start + at, known->second.data() + at, size)) continue;
       if (!same && is_fresh(start + at, size)) continue;
       change(start + at, size);

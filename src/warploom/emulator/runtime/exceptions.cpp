@@ -25,50 +25,50 @@
 #define POINTER "_ZNSt15__exception_ptr13exception_ptr"
 // clang-format off
 #define WARPLOOM_EXCEPTION_CALLS(CALL) \
-  CALL("__cxa_throw", Given::Object, Given::Type, Given::Function) \
-  CALL("__cxa_begin_catch", Given::Unwinder) \
-  CALL("__cxa_get_exception_ptr", Given::Unwinder) \
-  CALL("__cxa_call_unexpected", Given::Unwinder) \
-  CALL("__cxa_call_terminate", Given::Unwinder) \
-  CALL("_Unwind_Resume", Given::Unwinder) \
-  CALL("_Unwind_Resume_or_Rethrow", Given::Unwinder) \
-  CALL("_Unwind_RaiseException", Given::Unwinder) \
-  CALL("_Unwind_DeleteException", Given::Unwinder) \
-  CALL("__cxa_init_primary_exception", Given::Object, Given::Type, Given::Function) \
-  CALL("__cxa_rethrow_primary_exception", Given::ObjectOrNone) \
-  CALL("__cxa_increment_exception_refcount", Given::ObjectOrNone) \
-  CALL("__cxa_decrement_exception_refcount", Given::ObjectOrNone) \
-  CALL("_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE", Given::Holder) \
-  CALL("_ZSt17current_exceptionv", Given::Room) \
-  CALL(POINTER "9_M_addrefEv", Given::Holder) \
-  CALL(POINTER "10_M_releaseEv", Given::Holder) \
-  CALL(POINTER "C1Ev", Given::Room) \
-  CALL(POINTER "C2Ev", Given::Room) \
-  CALL(POINTER "C1EPv", Given::Room, Given::ObjectOrNone) \
-  CALL(POINTER "C2EPv", Given::Room, Given::ObjectOrNone) \
-  CALL(POINTER "C1ERKS0_", Given::Room, Given::Holder) \
-  CALL(POINTER "C2ERKS0_", Given::Room, Given::Holder) \
-  CALL(POINTER "D1Ev", Given::Holder) \
-  CALL(POINTER "D2Ev", Given::Holder) \
-  CALL(POINTER "aSERKS0_", Given::Holder, Given::Holder) \
-  CALL(POINTER "4swapERS0_", Given::Holder, Given::Holder) \
-  CALL("_ZNKSt15__exception_ptr13exception_ptr20__cxa_exception_typeEv", Given::Holder) \
-  CALL("_ZSt19__throw_logic_errorPKc", Given::Text) \
-  CALL("_ZSt20__throw_domain_errorPKc", Given::Text) \
-  CALL("_ZSt24__throw_invalid_argumentPKc", Given::Text) \
-  CALL("_ZSt20__throw_length_errorPKc", Given::Text) \
-  CALL("_ZSt20__throw_out_of_rangePKc", Given::Text) \
-  CALL("_ZSt21__throw_runtime_errorPKc", Given::Text) \
-  CALL("_ZSt19__throw_range_errorPKc", Given::Text) \
-  CALL("_ZSt22__throw_overflow_errorPKc", Given::Text) \
-  CALL("_ZSt23__throw_underflow_errorPKc", Given::Text) \
-  CALL("_ZSt19__throw_ios_failurePKc", Given::Text) \
-  CALL("_ZSt19__throw_ios_failurePKci", Given::Text) \
-  CALL("_ZSt24__throw_out_of_range_fmtPKcz", Given::Format, Given::FirstText) \
-  CALL("_ZSt13set_terminatePFvvE", Given::Function) \
-  CALL("_ZSt14set_unexpectedPFvvE", Given::Function) \
-  CALL("_ZSt15set_new_handlerPFvvE", Given::Function) \
-  CALL("__once_proxy", Given::Once)
+  CALL("__cxa_throw", Passed::Object, Passed::Type, Passed::Function) \
+  CALL("__cxa_begin_catch", Passed::Unwinder) \
+  CALL("__cxa_get_exception_ptr", Passed::Unwinder) \
+  CALL("__cxa_call_unexpected", Passed::Unwinder) \
+  CALL("__cxa_call_terminate", Passed::Unwinder) \
+  CALL("_Unwind_Resume", Passed::Unwinder) \
+  CALL("_Unwind_Resume_or_Rethrow", Passed::Unwinder) \
+  CALL("_Unwind_RaiseException", Passed::Unwinder) \
+  CALL("_Unwind_DeleteException", Passed::Unwinder) \
+  CALL("__cxa_init_primary_exception", Passed::Object, Passed::Type, Passed::Function) \
+  CALL("__cxa_rethrow_primary_exception", Passed::ObjectOrNone) \
+  CALL("__cxa_increment_exception_refcount", Passed::ObjectOrNone) \
+  CALL("__cxa_decrement_exception_refcount", Passed::ObjectOrNone) \
+  CALL("_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE", Passed::Holder) \
+  CALL("_ZSt17current_exceptionv", Passed::Room) \
+  CALL(POINTER "9_M_addrefEv", Passed::Holder) \
+  CALL(POINTER "10_M_releaseEv", Passed::Holder) \
+  CALL(POINTER "C1Ev", Passed::Room) \
+  CALL(POINTER "C2Ev", Passed::Room) \
+  CALL(POINTER "C1EPv", Passed::Room, Passed::ObjectOrNone) \
+  CALL(POINTER "C2EPv", Passed::Room, Passed::ObjectOrNone) \
+  CALL(POINTER "C1ERKS0_", Passed::Room, Passed::Holder) \
+  CALL(POINTER "C2ERKS0_", Passed::Room, Passed::Holder) \
+  CALL(POINTER "D1Ev", Passed::Holder) \
+  CALL(POINTER "D2Ev", Passed::Holder) \
+  CALL(POINTER "aSERKS0_", Passed::Holder, Passed::Holder) \
+  CALL(POINTER "4swapERS0_", Passed::Holder, Passed::Holder) \
+  CALL("_ZNKSt15__exception_ptr13exception_ptr20__cxa_exception_typeEv", Passed::Holder) \
+  CALL("_ZSt19__throw_logic_errorPKc", Passed::Text) \
+  CALL("_ZSt20__throw_domain_errorPKc", Passed::Text) \
+  CALL("_ZSt24__throw_invalid_argumentPKc", Passed::Text) \
+  CALL("_ZSt20__throw_length_errorPKc", Passed::Text) \
+  CALL("_ZSt20__throw_out_of_rangePKc", Passed::Text) \
+  CALL("_ZSt21__throw_runtime_errorPKc", Passed::Text) \
+  CALL("_ZSt19__throw_range_errorPKc", Passed::Text) \
+  CALL("_ZSt22__throw_overflow_errorPKc", Passed::Text) \
+  CALL("_ZSt23__throw_underflow_errorPKc", Passed::Text) \
+  CALL("_ZSt19__throw_ios_failurePKc", Passed::Text) \
+  CALL("_ZSt19__throw_ios_failurePKci", Passed::Text) \
+  CALL("_ZSt24__throw_out_of_range_fmtPKcz", Passed::Format, Passed::FirstText) \
+  CALL("_ZSt13set_terminatePFvvE", Passed::Function) \
+  CALL("_ZSt14set_unexpectedPFvvE", Passed::Function) \
+  CALL("_ZSt15set_new_handlerPFvvE", Passed::Function) \
+  CALL("__once_proxy", Passed::Once)
 // clang-format on
 
 namespace warploom {
@@ -77,10 +77,10 @@ namespace {
 
 // The C++ ABI's header with the count of libstdc++ before an object; one that refers to another
 // exception is as long as a header without the count.
-constexpr std::size_t kHeader = 128, kDependent = 112;
+constexpr std::size_t kThrownHeader = 128, kDependent = 112;
 constexpr std::size_t kUnwinder = 32;  // the last part of a header, which the unwinder knows
 constexpr std::size_t kSmallest = 256, kReserved = std::size_t{4} << 30;
-constexpr int kClasses = 24;
+constexpr int kThrownSizes = 24;
 
 struct Thrown {
   std::size_t bytes = 0;  // of the object
@@ -92,34 +92,34 @@ struct Thrown {
 
 std::map<uintptr_t, Thrown> g_thrown;  // by the object, or where one would be
 // Blocks of one size stay of that size: what is left of a header is part of a header for good.
-std::vector<uintptr_t> g_free[kClasses];
-uintptr_t g_base = 0, g_top = 0;
+std::vector<uintptr_t> g_free_blocks[kThrownSizes];
+uintptr_t g_block_base = 0, g_block_top = 0;
 
 const Process* running() { return g_current ? g_current->process : nullptr; }
 
 uintptr_t take_block(int size) {
-  if (!g_free[size].empty()) {
-    const uintptr_t block = g_free[size].back();
-    g_free[size].pop_back();
+  if (!g_free_blocks[size].empty()) {
+    const uintptr_t block = g_free_blocks[size].back();
+    g_free_blocks[size].pop_back();
     return block;
   }
-  if (!g_base) {
+  if (!g_block_base) {
     void* got = mmap(nullptr, kReserved, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) return 0;
-    g_base = g_top = reinterpret_cast<uintptr_t>(got);
+    g_block_base = g_block_top = reinterpret_cast<uintptr_t>(got);
   }
   const std::size_t bytes = kSmallest << size;
-  if (bytes > g_base + kReserved - g_top) return 0;
-  const uintptr_t block = g_top;
-  g_top += bytes;
+  if (bytes > g_block_base + kReserved - g_block_top) return 0;
+  const uintptr_t block = g_block_top;
+  g_block_top += bytes;
   return block;
 }
 
 void* make_exception(std::size_t header, std::size_t bytes, bool writable) {
   int size = 0;
-  while (size < kClasses && (kSmallest << size) < header + bytes) size++;
-  const uintptr_t block = size < kClasses ? take_block(size) : 0;
+  while (size < kThrownSizes && (kSmallest << size) < header + bytes) size++;
+  const uintptr_t block = size < kThrownSizes ? take_block(size) : 0;
   if (!block) {
     report_finding({.kind = "crash", .message = "there is no memory for an exception"});
     stop_run();
@@ -132,14 +132,14 @@ void* make_exception(std::size_t header, std::size_t bytes, bool writable) {
 void drop(uintptr_t object) {
   const auto found = g_thrown.find(object);
   if (found == g_thrown.end()) return;
-  g_free[found->second.size].push_back(found->second.block);
+  g_free_blocks[found->second.size].push_back(found->second.block);
   g_thrown.erase(found);
 }
 
 // --- what the C++ library calls ----------------------------------------------------------------
 // Nothing of a program changes what the library itself throws: its destructors follow it.
 void* allocate_for_library(std::size_t bytes) {
-  return static_cast<char*>(make_exception(kHeader, bytes, false)) + kHeader;
+  return static_cast<char*>(make_exception(kThrownHeader, bytes, false)) + kThrownHeader;
 }
 void* allocate_dependent() { return make_exception(kDependent, 0, false); }
 void free_exception(void* object) { drop(reinterpret_cast<uintptr_t>(object)); }
@@ -172,7 +172,7 @@ void rebind(const link_map& map) {
 }
 
 // --- the calls of programs ---------------------------------------------------------------------
-enum class Given : uint8_t {
+enum class Passed : uint8_t {
   Nothing,
   Object,        // an exception's object
   ObjectOrNone,  // the same, or null
@@ -187,14 +187,14 @@ enum class Given : uint8_t {
   Once,          // what std::call_once keeps for this call
 };
 
-struct Call {
+struct Finished {
   const char* name;
-  Given given[3];
+  Passed given[3];
   void* real = nullptr;
 };
 
 #define CALL(name, ...) {name, {__VA_ARGS__}},
-Call g_calls[] = {WARPLOOM_EXCEPTION_CALLS(CALL)};
+Finished g_calls[] = {WARPLOOM_EXCEPTION_CALLS(CALL)};
 #undef CALL
 
 std::set<uintptr_t> g_type_tables;  // what objects of std::type_info begin with
@@ -244,37 +244,37 @@ bool is_format(const char* text) {
   return is_constant_memory(text, 1) && !std::strstr(text + (*text != 0), "%s");
 }
 
-bool is_good(Given given, uintptr_t value, const void* caller) {
+bool is_good(Passed given, uintptr_t value, const void* caller) {
   switch (given) {
-    case Given::Nothing:
+    case Passed::Nothing:
       return true;
-    case Given::Object:
+    case Passed::Object:
       return is_object(value);
-    case Given::ObjectOrNone:
+    case Passed::ObjectOrNone:
       return value == 0 || is_object(value);
-    case Given::Unwinder:
+    case Passed::Unwinder:
       return is_object(value + kUnwinder);
-    case Given::Holder:
+    case Passed::Holder:
       program_reads(reinterpret_cast<const void*>(value), sizeof(void*), caller);
       program_writes(reinterpret_cast<const void*>(value), sizeof(void*), caller);
-      return is_good(Given::ObjectOrNone, *reinterpret_cast<const uintptr_t*>(value), caller);
-    case Given::Room:
+      return is_good(Passed::ObjectOrNone, *reinterpret_cast<const uintptr_t*>(value), caller);
+    case Passed::Room:
       program_writes(reinterpret_cast<const void*>(value), sizeof(void*), caller);
       return true;
-    case Given::Type:
+    case Passed::Type:
       return is_type(reinterpret_cast<const void*>(value), 0);
-    case Given::Function:
+    case Passed::Function:
       return is_call_target(reinterpret_cast<const void*>(value));
-    case Given::FirstText:
+    case Passed::FirstText:
       if (!std::string_view(g_format).starts_with("%s")) return true;
       [[fallthrough]];
-    case Given::Text:
+    case Passed::Text:
       program_reads_text(reinterpret_cast<const char*>(value), static_cast<std::size_t>(-1),
                          caller);
       return true;
-    case Given::Format:
+    case Passed::Format:
       return is_format(reinterpret_cast<const char*>(value));
-    case Given::Once:
+    case Passed::Once:
       return g_once_call && is_call_target(reinterpret_cast<const void*>(*g_once_call));
   }
   return false;
@@ -304,7 +304,7 @@ void watch_exceptions(link_map& map) {
   static bool known = false;
   if (known) return;  // every copy of the program has the same libraries
   known = true;
-  for (Call& call : g_calls) call.real = dlsym(&map, call.name);
+  for (Finished& call : g_calls) call.real = dlsym(&map, call.name);
   g_once_call = static_cast<void (**)()>(dlsym(&map, "_ZSt11__once_call"));
   find_types(map);
   Dl_info where{};
@@ -316,7 +316,7 @@ void watch_exceptions(link_map& map) {
 }
 
 ExceptionPart exception_part(uintptr_t address, std::size_t bytes, bool write, const Process* own) {
-  if (address - g_base >= kReserved || !g_base) return ExceptionPart::None;
+  if (address - g_block_base >= kReserved || !g_block_base) return ExceptionPart::None;
   auto found = g_thrown.upper_bound(address);
   if (found == g_thrown.begin()) return ExceptionPart::Header;
   const auto& [object, thrown] = *--found;
@@ -334,7 +334,7 @@ extern "C" {
 // Returns where the call goes on.
 void* warploom_exception_call(unsigned number, const uintptr_t* arguments) {
   using namespace warploom;
-  const Call& call = g_calls[number];
+  const Finished& call = g_calls[number];
   const auto* caller = reinterpret_cast<const void*>(arguments[4]);
   for (int i = 0; i < 3; i++) {
     if (is_good(call.given[i], arguments[2 - i], caller)) continue;
@@ -353,7 +353,7 @@ void* warploom_exception_call(unsigned number, const uintptr_t* arguments) {
 
 void* __wrap___cxa_allocate_exception(std::size_t bytes) {
   using namespace warploom;
-  return static_cast<char*>(make_exception(kHeader, bytes, true)) + kHeader;
+  return static_cast<char*>(make_exception(kThrownHeader, bytes, true)) + kThrownHeader;
 }
 void __wrap___cxa_free_exception(void* object) {
   using namespace warploom;

@@ -233,7 +233,7 @@ HOT void on_access(const void* p) {
     g_host_work++;
     // Who only writes waits for nobody.
     if (write) {
-      if (start - g_host_view.stack < kHostStackBytes) check_stack_store(p, bytes);
+      if (g_host_view.on_stack(start)) check_stack_store(p, bytes);
       return;
     }
     if (g_host_accesses_left > 1) {
@@ -287,10 +287,10 @@ void on_range(const void* p, std::size_t bytes, const void* return_address) {
       if (write) check_stack_store(p, bytes);
       return;
     }
-  } else if (!watched_on_host(p) && !watched_on_host(static_cast<const char*>(p) + bytes - 1)) {
+  } else {
     const auto start = reinterpret_cast<uintptr_t>(p);
-    if (write && start - g_host_view.stack < kHostStackBytes) check_stack_store(p, bytes);
-    return;
+    if (write && g_host_view.on_stack(start)) check_stack_store(p, bytes);
+    if (g_host_view.owns(start, bytes) && !g_host_watched.meets(start, bytes)) return;
   }
   on_other_access(p, bytes, write, return_address);
 }

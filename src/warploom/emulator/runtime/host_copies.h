@@ -19,6 +19,9 @@ inline bool host_copies_pending() { return g_host_copies != 0; }
 struct HostRange {
   uintptr_t start = 0, bytes = 0;
   bool holds(uintptr_t address) const { return address - start < bytes; }
+  bool meets(uintptr_t address, std::size_t size) const {
+    return address - start < bytes || start - address < size;
+  }
 };
 extern HostRange g_host_watched;
 void update_host_watched();  // copies or variables have come or gone

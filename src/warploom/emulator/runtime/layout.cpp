@@ -21,18 +21,18 @@ constexpr std::size_t kGiga = std::size_t{1} << 30, kTera = std::size_t{1} << 40
 constexpr std::size_t kLargePage = 2 << 20;  // cudaMalloc begins at multiples
 constexpr int kTries = 64, kTriesAnywhere = 512;
 
-struct Place {
+struct AddressRange {
   uintptr_t first, end;
 };
 // Linux puts mappings, and CUDA what it gives, into the terabyte below the stack or, where it draws
 // from more, into sixteen. Virtual memory management (ncclMemAlloc, pools) gives low addresses too.
-constexpr Place kTop{0x7e0000000000, 0x7ffc00000000}, kBelow{0x6f0000000000, 0x7e0000000000};
-constexpr Place kLow{0x000200000000, 0x040000000000};
+constexpr AddressRange kTop{0x7e0000000000, 0x7ffc00000000}, kBelow{0x6f0000000000, 0x7e0000000000};
+constexpr AddressRange kLow{0x000200000000, 0x040000000000};
 constexpr uintptr_t kLowMost = 0x010000000000;  // where a low range begins at most
 constexpr uintptr_t kBehindProgram = 0x555800000000, kBehindProgramMost = 0x565600000000;
-constexpr Place kMainStack{0x7ffc00000000, 0x7ffff0000000};
+constexpr AddressRange kMainStack{0x7ffc00000000, 0x7ffff0000000};
 // The last resort, for jobs of many ranks: the ranges of the runtime itself lie below.
-constexpr Place kAnywhere{0x200000000000, 0x7ffc00000000};
+constexpr AddressRange kAnywhere{0x200000000000, 0x7ffc00000000};
 static_assert(kLow.end <= kGranules);
 
 uint64_t mixed(uint64_t value) {  // splitmix64
@@ -48,9 +48,9 @@ uint64_t drawn(uint64_t salt, uint64_t attempt) {
   return mixed(mixed(mixed(g_config.seed) + timing) + (salt << 32 | attempt));
 }
 
-Place place_for(Habitat habitat, std::size_t bytes, uint64_t which) {
+AddressRange place_for(Habitat habitat, std::size_t bytes, uint64_t which) {
   const bool fits_top = bytes < kTop.end - kTop.first - kTera / 4;
-  const Place mapped = which % 2 && fits_top ? kTop : kBelow;
+  const AddressRange mapped = which % 2 && fits_top ? kTop : kBelow;
   switch (habitat) {
     case Habitat::Device:
       if (which / 2 % 4 == 0 && bytes < kLow.end - kLowMost) {
@@ -58,7 +58,7 @@ Place place_for(Habitat habitat, std::size_t bytes, uint64_t which) {
       }
       return mapped;
     case Habitat::Heap:
-      return which / 2 % 2 ? Place{kBehindProgram, kBehindProgramMost + bytes} : mapped;
+      return which / 2 % 2 ? AddressRange{kBehindProgram, kBehindProgramMost + bytes} : mapped;
     default:
       return which / 2 % 2 && bytes < 8 * kGiga ? kMainStack : mapped;
   }
@@ -96,7 +96,7 @@ uintptr_t draw_addresses(Habitat habitat, std::size_t bytes, std::size_t step, u
   bytes = rounded(bytes, step);
   for (uint64_t attempt = 0; attempt < kTries + kTriesAnywhere; attempt++) {
     const uint64_t draw = drawn(salt, attempt);
-    const Place place = attempt < kTries ? place_for(habitat, bytes, draw >> 56) : kAnywhere;
+    const AddressRange place = attempt < kTries ? place_for(habitat, bytes, draw >> 56) : kAnywhere;
     if (place.first + bytes >= place.end) continue;
     const uint64_t choices = (place.end - place.first - bytes) / step;
     const uintptr_t start =

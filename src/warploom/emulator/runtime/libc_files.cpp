@@ -348,7 +348,7 @@ void* mremap(void* address, std::size_t bytes, std::size_t wanted, int flags, ..
 int mprotect(void* address, std::size_t bytes, int protection) noexcept {
   if (of_program(CALLER) && !owns_mapping(address, bytes) &&
       (!in_heaps(address) || (protection & PROT_EXEC) ||
-       heap_owner(address) != g_current->process->rank)) {
+       owner_of_host(address, bytes, true) != Whose::Own)) {
     report_reach("mprotect of memory that the program has not mapped");
   }
   const long done =

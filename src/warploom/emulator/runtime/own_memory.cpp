@@ -76,21 +76,30 @@ void for_each_module(Function&& function) {
       &function);
 }
 
-const Process* process_with_image(uintptr_t address) {
+struct Home {
+  const Process* process = nullptr;
+  Stretch whole;  // the heap, the image or the stack that an address is in
+};
+
+Home image_at(uintptr_t address) {
   for (const auto& process : g_processes) {
-    if (address >= process->base && address < process->end) return process.get();
+    if (address >= process->base && address < process->end) {
+      return {process.get(), {process->base, process->end}};
+    }
   }
-  return nullptr;
+  return {};
 }
 
-const Process* process_with_stack(uintptr_t address) {
+Home stack_at(uintptr_t address) {
   for (const auto& process : g_processes) {
     for (const auto& thread : process->threads) {
       const auto low = reinterpret_cast<uintptr_t>(thread->fiber->stack);
-      if (address - low < thread->fiber->stack_bytes) return process.get();
+      if (address - low < thread->fiber->stack_bytes) {
+        return {process.get(), {low, low + thread->fiber->stack_bytes}};
+      }
     }
   }
-  return nullptr;
+  return {};
 }
 
 // A library's parts: what is constant may be read, variables of it may be read, and written where
@@ -116,7 +125,7 @@ void note_libraries() {
   for_each_module([](const dl_phdr_info& info) {
     const Stretch stretch = extent_of(info);
     if (stretch.start == g_runtime.start || stretch.start == g_loader.start) return;
-    if (process_with_image(stretch.start)) return;
+    if (image_at(stretch.start).process) return;
     note_library(info);
     note_local_variables(info, g_locals);
   });
@@ -197,14 +206,16 @@ bool is_constant(uintptr_t address, std::size_t bytes) {
 }
 
 // In ranges that say by themselves whose they are.
-const Process* process_at(uintptr_t address) {
+Home part_at(uintptr_t address) {
   const auto* p = reinterpret_cast<const void*>(address);
   if (in_heaps(p)) {
     const auto owner = static_cast<std::size_t>(heap_owner(p));
-    return owner < g_processes.size() ? g_processes[owner].get() : nullptr;
+    if (owner >= g_processes.size()) return {};
+    const uintptr_t start = heap_of(static_cast<int>(owner));
+    return {g_processes[owner].get(), {start, start + heap_span()}};
   }
-  if (const Process* found = process_with_image(address)) return found;
-  return process_with_stack(address);
+  const Home image = image_at(address);
+  return image.process ? image : stack_at(address);
 }
 
 struct Words {
@@ -235,7 +246,7 @@ Words words_for(Whose whose) {
 void report(Whose whose, const void* p, std::size_t bytes, bool write, const char* what) {
   const Words words = words_for(whose);
   std::string who;
-  if (const Process* owner = process_at(reinterpret_cast<uintptr_t>(p))) {
+  if (const Process* owner = part_at(reinterpret_cast<uintptr_t>(p)).process) {
     who = format(" (rank %d)", owner->rank);
   }
   const bool device = g_current && g_current->gpu;
@@ -267,9 +278,10 @@ Whose owner_of_host(const void* p, std::size_t bytes, bool write) {
     const bool mine = g_current && in_own_stack(p);
     return mine ? Whose::Own : is_mapped(address) ? Whose::OtherThread : Whose::Nobody;
   }
-  if (const Process* owner = process_at(address)) {
-    if (!own || owner == own) return Whose::Own;
-    return Whose::OtherProcess;
+  if (const Home part = part_at(address); part.process) {
+    if (own && part.process != own) return Whose::OtherProcess;
+    if (bytes <= part.whole.end - address) return Whose::Own;
+    return is_mapped(part.whole.end) ? Whose::Runtime : Whose::Nobody;  // it runs past the end
   }
   if (is_closure(p)) return Whose::Own;
   if (nccl::in_multimem(p)) return Whose::Nobody;
@@ -299,11 +311,8 @@ Whose owner_of_host(const void* p, std::size_t bytes, bool write) {
 }
 
 bool check_host_memory(const void* p, std::size_t bytes, bool write, const char* what) {
-  if (g_host_view.owns(reinterpret_cast<uintptr_t>(p)) &&
-      g_host_view.owns(reinterpret_cast<uintptr_t>(p) + bytes - 1) && g_current &&
-      g_current->host) {
+  if (g_host_view.owns(reinterpret_cast<uintptr_t>(p), bytes) && g_current && g_current->host)
     return true;
-  }
   const Whose whose = owner_of_host(p, bytes, write);
   if (whose == Whose::Own || whose == Whose::Nobody) return true;
   report(whose, p, bytes, write, what);

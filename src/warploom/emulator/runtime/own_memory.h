@@ -21,9 +21,16 @@ struct HostView {
   uintptr_t heap = 0, heap_bytes = 0;
   uintptr_t stack = 0;
   uintptr_t image = 0, image_bytes = 0;
+  bool on_stack(uintptr_t address) const { return address - stack < kHostStackBytes; }
   bool owns(uintptr_t address) const {
-    return address - heap < heap_bytes || address - stack < kHostStackBytes ||
-           address - image < image_bytes;
+    return address - heap < heap_bytes || on_stack(address) || address - image < image_bytes;
+  }
+  // All of it in one of them: between them lies the memory of others.
+  bool owns(uintptr_t address, std::size_t bytes) const {
+    const auto within = [&](uintptr_t start, std::size_t size) {
+      return address - start < size && bytes <= size - (address - start);
+    };
+    return within(heap, heap_bytes) || within(stack, kHostStackBytes) || within(image, image_bytes);
   }
 };
 extern HostView g_host_view;

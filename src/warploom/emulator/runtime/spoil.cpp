@@ -44,9 +44,9 @@ const SpoilLayout* g_layout = &kLayouts[2];
 std::vector<int> g_sources;  // empty: all
 unsigned long long g_spoiled = 0;
 bool g_by_hand = false;
-bool g_open = true;     // from some moment on
-unsigned g_from = 0;    // records of events before that
-bool g_always = false;  // every element changes, each time that it is sent
+bool g_spoil_open = true;  // from some moment on
+unsigned g_from = 0;       // records of events before that
+bool g_always = false;     // every element changes, each time that it is sent
 
 struct Pending {
   char* at;
@@ -56,7 +56,7 @@ struct Pending {
 };
 std::vector<Pending> g_pending;
 
-uint64_t mixed(uint64_t value) {  // splitmix64
+uint64_t keyed(uint64_t value) {  // splitmix64
   value += g_key;
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
   value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
@@ -82,7 +82,7 @@ bool plausible(uint64_t value, const SpoilLayout& layout) {
 uint64_t altered(uint64_t value, const SpoilLayout& layout) {
   if (!plausible(value, layout)) return value;
   const uint64_t kept = value & ~(kChanged << layout.changed_at);
-  uint64_t chosen = mixed((kept >> layout.ignored) * 0x9E3779B97F4A7C15) & kChanged;
+  uint64_t chosen = keyed((kept >> layout.ignored) * 0x9E3779B97F4A7C15) & kChanged;
   if (g_always) chosen = ((value >> layout.changed_at) + (chosen | 1)) & kChanged;
   return kept | chosen << layout.changed_at;
 }
@@ -158,22 +158,22 @@ bool configure_spoil(const std::string& value) {
 
 void configure_spoil_from(unsigned records) {
   g_from = records;
-  g_open = records == 0;
+  g_spoil_open = records == 0;
 }
 
 void open_spoil(unsigned records) {
-  if (records >= g_from) g_open = true;
+  if (records >= g_from) g_spoil_open = true;
 }
 
 void spoil(void* data, std::size_t bytes, int source) {
-  if (!g_spoiling || !g_open || !is_source(source)) return;
+  if (!g_spoiling || !g_spoil_open || !is_source(source)) return;
   // Where every word is altered, what is as short as an index or a place steers the program.
   if (g_layout->exponent_bits == 0 && bytes <= 8) return;
   spoil_as(static_cast<char*>(data), bytes, *g_layout);
 }
 
 void spoil_message(void* data, std::size_t bytes, int source, unsigned float_bytes) {
-  if (!g_spoiling || !g_open || !is_source(source)) return;
+  if (!g_spoiling || !g_spoil_open || !is_source(source)) return;
   if (float_bytes == 0 && bytes < kLeastBytes) return;
   const bool own = float_bytes == 0 || g_layout->exponent_bits == 0;
   const SpoilLayout& layout = own ? *g_layout : kLayouts[float_bytes == 8 ? 3 : 2];
@@ -186,7 +186,7 @@ void spoil_memory(void* data, std::size_t bytes) {
 
 void spoil_access(const void* p, std::size_t bytes, bool write, bool strong) {
   if (strong && g_layout->exponent_bits == 0) return;  // a flag or a counter
-  if (g_by_hand || !g_open || space_of(p) != Space::Device) return;
+  if (g_by_hand || !g_spoil_open || space_of(p) != Space::Device) return;
   const GpuThread* thread = current_thread();
   if (!thread) return;
   const int here = thread->block->kernel->device, there = device_of(p);
@@ -240,7 +240,7 @@ bool is_telling(uint64_t word, unsigned every) {
     if (!plausible(element, layout)) return false;
     low |= element & ((uint64_t{1} << layout.ignored) - 1);
   }
-  return low != 0 && mixed(word * 0xC2B2AE3D27D4EB4F) % every == 0;
+  return low != 0 && keyed(word * 0xC2B2AE3D27D4EB4F) % every == 0;
 }
 
 uint64_t other_word(uint64_t word) {
@@ -248,7 +248,7 @@ uint64_t other_word(uint64_t word) {
   uint64_t other = 0;
   for (unsigned i = 0; i < elements_in_word(layout); i++) {
     const uint64_t element = element_of(word, i, layout);
-    const uint64_t step = mixed(element * 0xD6E8FEB86659FD93) % kChanged + 1;
+    const uint64_t step = keyed(element * 0xD6E8FEB86659FD93) % kChanged + 1;
     const uint64_t chosen = ((element >> layout.changed_at) + step) & kChanged;
     const uint64_t changed =
         (element & ~(kChanged << layout.changed_at)) | chosen << layout.changed_at;
