@@ -126,7 +126,8 @@ bool Block::start_worker() {
 // Gathers those who run next; false: nobody can.
 bool Block::begin_turn() {
   if (turn_at < turn.size()) return true;
-  if (ready.empty() && !start_worker() && !release_gatherings(*this)) return false;
+  if (ready.empty() && !start_worker()) release_gatherings(*this);
+  if (ready.empty()) return false;  // in modelled time, who is released may go on later
   turn.swap(ready);
   ready.clear();
   turn_at = 0;

@@ -122,9 +122,9 @@ int pthread_create(pthread_t* out, const pthread_attr_t*, void* (*function)(void
   check_call_target(reinterpret_cast<const void*>(function), __builtin_return_address(0));
   HostThread& creator = current_host();
   auto* thread = new Started;
-  const int device = g_config.single_process ? 0 : creator.process->rank;
-  HostThread& made = add_host_thread(
-      *creator.process, device, [thread, function, argument] { end(*thread, function(argument)); });
+  HostThread& made =
+      add_host_thread(*creator.process, default_device(*creator.process),
+                      [thread, function, argument] { end(*thread, function(argument)); });
   made.started = thread;
   made.clock = release_clock();
   *out = reinterpret_cast<pthread_t>(thread);

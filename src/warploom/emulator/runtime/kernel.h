@@ -252,7 +252,7 @@ void order_block(Block& block);
 void barrier_after_exit(Block& block);
 void warps_after_exit(Block& block, const GpuThread& thread);
 void grid_barrier_after_exit(Block& block);
-// Nobody else can come: tells gathered threads who is with them. False if there are none.
-bool release_gatherings(Block& block);
+// Nobody else can come: tells gathered threads who is with them.
+void release_gatherings(Block& block);
 
 }  // namespace warploom

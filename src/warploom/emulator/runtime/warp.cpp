@@ -230,15 +230,13 @@ unsigned active_mask(int site) {
   return self->gathered;
 }
 
-bool release_gatherings(Block& block) {
-  if (block.gatherings.empty()) return false;
+void release_gatherings(Block& block) {
   std::vector<Gathering> all;
   all.swap(block.gatherings);
   for (Gathering& gathering : all) {
     for (Fiber* fiber : gathering.waiting) fiber->gpu->gathered = gathering.mask;
     wake_all(gathering.waiting);
   }
-  return true;
 }
 
 void warps_after_exit(Block& block, const GpuThread& thread) {

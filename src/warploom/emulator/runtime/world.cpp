@@ -148,10 +148,8 @@ void create_world(const char* path, int argc, char** argv) {
     g_processes.push_back(std::make_unique<Process>());
     Process& process = *g_processes.back();
     process.rank = rank;
-    // A program that never chooses a device finds its own, as under a launcher that shows each
-    // process one device.
     process.first_device = rank * g_config.ranks / processes;
-    add_thread(process, process.first_device,
+    add_thread(process, default_device(process),
                [&process, path, argc, argv] { process_main(process, path, argc, argv); });
   }
 }
@@ -189,18 +187,18 @@ int lsa_team_of(int rank) { return rank / g_config.lsa_size; }
 
 int machine_of(const Process& process) { return process.first_device / devices_of_machine(); }
 
+int default_device(const Process& process) { return machine_of(process) * devices_of_machine(); }
+
 std::string machine_name() {
   if (devices_of_machine() == g_config.ranks || !g_current) return "emulated-node";
   return format("emulated-node-%d", machine_of(current_process()));
 }
 
-int number_of_device(int device) {
-  return device - machine_of(current_process()) * devices_of_machine();
-}
+int number_of_device(int device) { return device - default_device(current_process()); }
 
 bool find_device(int& number) {
   if (number < 0 || number >= devices_of_machine()) return false;
-  number += machine_of(current_process()) * devices_of_machine();
+  number += default_device(current_process());
   return true;
 }
 

@@ -113,6 +113,9 @@ inline int devices_of_machine() {
   return g_config.node_size > 0 ? g_config.node_size : g_config.ranks;
 }
 int machine_of(const Process& process);
+// The device that each thread begins with: number 0 of the machine ("Device Selection" in the CUDA
+// C++ programming guide).
+int default_device(const Process& process);
 std::string machine_name();  // of the running process's machine
 // The number that the running process has for a device, and the other way: false if it sees none of
 // that number.
