@@ -47,6 +47,11 @@ def test_operations_of_a_body(body: str, count: int):
     assert text.count(CALL) == (1 if count else 0)
 
 
+def test_what_follows_a_label_counts_each_time():
+    text = kernel("int q = 0; again: f += x[q] * 2; if (++q < n) goto again; f = f + 1;")
+    assert f"again: {CALL}(5u); f +=" in text
+
+
 def test_a_loop_counts_in_its_body():
     text = kernel("for (int i = 0; i < n; i++) { f = f + x[i]; }")
     assert f"{{ {CALL}(3u); f = f + x[i]; }}" in text

@@ -243,6 +243,11 @@ CALLS = [
     "static void f() { pthread_attr_t a; pthread_getattr_np(pthread_self(), &a); }",
     "static void f() { mincore(nullptr, 0, nullptr); }",
     "static auto f() { return [] { return gettid(); }; }",
+    "__device__ float f(float* a) { return std::inner_product(a, a + 4, a, 0.0f); }",
+    "constexpr auto kSum = [](const float* a) { return std::accumulate(a, a + 4, 0.0f); };",
+    "constexpr float sum(const float* a) { return std::reduce(a, a + 4); }",
+    "using std::copy_n;\n__device__ void f(float* a, float* b) { copy_n(a, 4, b); }",
+    "using namespace std;\n__device__ void f(float* a) { fill(a, a + 4, 0.0f); }",
 ]  # fmt: skip
 
 
@@ -462,6 +467,9 @@ def test_honest_code_is_not_accused() -> None:
         "__device__ float send(float x) { return x; }\n__device__ float g() { return send(1.0f); }",
         "__device__ float* buffer = nullptr;\nstatic cudaStream_t side = nullptr;",
         "template <class F> void each(int n, F f) { for (int i = 0; i < n; ++i) f(i); }",
+        "static void f(std::vector<float>& v) { std::sort(v.begin(), v.end()); }",
+        "__device__ float reduce(float x) { return x; }\n__device__ float g() { return reduce(1); }",
+        "__device__ float g(float x) { auto merge = [=] { return std::max(x, 0.0f); }; return merge(); }",
         "[[nodiscard]] __host__ __device__ constexpr int up(int a) { return (a + 31) / 32 * 32; }",
     ],
 )

@@ -237,6 +237,8 @@ class _Meter:
                 return self._switch(node)
             case "lambda_expression":
                 return self._lambda(node)
+            case "labeled_statement":
+                return self._label(node)
             case "sizeof_expression" | "decltype" | "static_assert_declaration" | "asm_statement":
                 return 0
             case _:
@@ -290,6 +292,19 @@ class _Meter:
         cases = [child for child in body.named_children if child.type == "case_statement"]
         inside = sum(self.weigh(child) for child in body.named_children)
         return count + (inside // len(cases) if cases else inside)
+
+    def _label(self, node: Node) -> int:
+        """Count what follows a label each time that control comes there, as a loop may do."""
+        parts = [child for child in node.named_children if child.type != "statement_identifier"]
+        after = node.next_named_sibling
+        while after is not None:
+            parts.append(after)
+            after = after.next_named_sibling
+        silent = _Meter(self.tree, [], self.macros, self.call)
+        each = sum(silent.weigh(part) for part in parts)
+        colon = next(child for child in node.children if child.type == ":")
+        self._insert(colon.end_byte, f" {self.call}({max(each, 1)}u);")
+        return sum(self.weigh(part) for part in parts[:1])
 
     def _own(self, node: Node) -> int:
         match node.type:

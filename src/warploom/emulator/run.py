@@ -95,6 +95,8 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
             "poison": options.poison,
             "scramble": int(options.scramble),
         }
+        if options.stops:
+            values["stops"] = options.stops
         if options.inputs:
             values["inputs"] = options.inputs
     if options.machine is not None:

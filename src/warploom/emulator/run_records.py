@@ -69,7 +69,8 @@ class RunOptions:
     (`StaleRead.site`) get the value before the newest one, where a GPU may give that: all of them,
     or each `stale_every`-th. `spoil` alters what moves between ranks, as runtime/spoil.h says (once
     `spoil_from` events have been recorded), `poison` at that many records of events what iterations
-    should compute anew, and `scramble` instead of that what they carry over, when it is read.
+    should compute anew, and `scramble` instead of that what they carry over, when it is read; with
+    `stops` (runtime/iterations.h), where the program repeats its work instead.
     `inputs` alters inputs of single ranks, as runtime/inputs.h says. All of these need a `spoil`.
     """
 
@@ -100,6 +101,7 @@ class RunOptions:
     spoil_from: int = 0
     poison: int = 0
     scramble: bool = False
+    stops: str = ""
     inputs: str = ""
 
     @property

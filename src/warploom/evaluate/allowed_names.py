@@ -155,6 +155,21 @@ _STD = words(
     """
 )
 STD = _STD
+# Of these, what loops in the host's library: nvcc has none of it for devices, and the arithmetic in
+# it has no price.
+STD_HOST_LOOPS = words(
+    """
+    sort stable_sort partial_sort nth_element is_sorted copy copy_n copy_if copy_backward fill
+    fill_n generate generate_n transform for_each for_each_n find find_if find_if_not count
+    count_if any_of all_of none_of equal mismatch lexicographical_compare search adjacent_find
+    replace replace_if remove_if unique reverse reverse_copy rotate shuffle partition
+    stable_partition lower_bound upper_bound equal_range binary_search merge inplace_merge includes
+    set_union set_intersection set_difference min_element max_element minmax_element
+    swap_ranges make_heap push_heap pop_heap sort_heap next_permutation prev_permutation iota
+    accumulate reduce inner_product partial_sum exclusive_scan inclusive_scan
+    adjacent_difference transform_reduce gcd lcm valarray complex
+    """
+)
 STD_MEMBER_ROOTS = words("chrono this_thread filesystem experimental pmr ranges")
 
 

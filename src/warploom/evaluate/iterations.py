@@ -11,11 +11,17 @@ counted too, whatever it looks like (runtime/carried.h): the bytes that are read
 between the first communication and that moment. The reference's own figure says how much a program
 may carry, with some room for counters and flags. Who carries more runs again while that is altered
 when it is read: what was carried for nothing, such as old padding, does not matter. A program that
-finds out and works anew shows by its work.
+finds out and works anew shows by its work. Of what never
+changes from then on, much less may be carried: counters do change, and kept results do not.
+
+Most programs record two events around many iterations. Where the calls that the reference queues
+between two records repeat, the same is done at the start of each repetition.
 """
 
+import math
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun
@@ -29,6 +35,7 @@ _MORE = 1.25  # times what the reference carries over
 # Bytes of each rank that a candidate may carry over besides: of counters and flags at least and at
 # most, and as a share of the rank's outputs in between.
 _STATE, _MOST_STATE, _STATE_SHARE = 1 << 10, 64 << 10, 1 / 8
+_CONSTANTS = 128  # bytes of these that never change: results, where state does
 _SAME_WORK = 0.02  # of its accesses, kernels and bytes
 _TRIED = (0, 1)  # records that memory is altered at: all but the last, or the first
 
@@ -81,32 +88,105 @@ def _moved_later(stats: Mapping[str, float]) -> list[float | None]:
 def kept_findings(
     spoiler: Spoiler, outcomes: Mapping[RunSpec, EmulatorRun], seed: int
 ) -> Iterator[Finding]:
-    """Alter memory between iterations: what is computed anew does not depend on it."""
-    reference = spoiler.reference
-    records = int(reference.stats[seed].get("records", 0))
+    """Alter memory between iterations: what is computed anew does not depend on it.
+
+    That is where both programs record events, and where the work between two records starts again.
+    """
+    records = int(spoiler.reference.stats[seed].get("records", 0))
     specs = [RunSpec(seed, timing) for timing in (Timing.EAGER, Timing.MODELLED)]
     specs = [spec for spec in specs if spec in outcomes]
     if records < 2 or not specs:
         return
     spec = secrets.choice(specs)
-    what = [f"{spoiler.layout()}:none"]
-    hows = [How(poison=tried or records - 1) for tried in _TRIED]
-    how, expected = hows[0], spoiler.run_reference([spec], what, hows[0])[0]
-    if not (anew := _unchanged(spoiler, spec, expected)):
-        how, expected = hows[1], spoiler.run_reference([spec], what, hows[1])[0]
-        anew = _unchanged(spoiler, spec, expected)
-    if not expected.stats.get("poisoned"):
-        return
-    [run] = spoiler.run(spoiler.candidate, [spec], what, how)
-    finding = _depends(spoiler, outcomes[spec], run, spec) if anew else None
-    if finding is None and _carries_more(spoiler, seed, run.stats, expected.stats):
-        other = How(poison=how.poison, scramble=True)
-        [scrambled] = spoiler.run(spoiler.candidate, [spec], what, other)
-        finding = _depends(spoiler, outcomes[spec], scrambled, spec)
-        if finding is None and _works_otherwise(run.stats, scrambled.stats):
-            finding = _kept("the work of the run depends", spec)
+    at_records = [How(poison=tried or records - 1) for tried in _TRIED]
+    finding = _kept_from(spoiler, outcomes[spec], spec, [(how, how) for how in at_records])
+    if finding is None:
+        finding = _kept_within(spoiler, outcomes[spec], spec)
     if finding is not None:
         yield finding
+
+
+def _kept_from(
+    spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec, hows: Sequence[tuple[How, How]]
+) -> Finding | None:
+    """Try one way after the other, the reference's and the candidate's, until one says something.
+
+    That is the first that leaves the reference's outputs as they are.
+    """
+    what = [f"{spoiler.layout()}:none"]
+    how, expected, anew = How(), None, False
+    for own, theirs in hows:
+        how = theirs
+        [expected] = spoiler.run_reference([spec], what, own)
+        if anew := _unchanged(spoiler, spec, expected):
+            break
+    if expected is None or not expected.stats.get("poisoned") or (how.stops and not anew):
+        return None
+    [run] = spoiler.run(spoiler.candidate, [spec], what, how)
+    finding = _depends(spoiler, outcome, run, spec) if anew else None
+    if finding is None and _carries_more(spoiler, spec.seed, run.stats, expected.stats):
+        [scrambled] = spoiler.run(spoiler.candidate, [spec], what, replace(how, scramble=True))
+        finding = _depends(spoiler, outcome, scrambled, spec)
+        if finding is None and _works_otherwise(run.stats, scrambled.stats):
+            finding = _kept("the work of the run depends", spec)
+    return finding
+
+
+def _kept_within(spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec) -> Finding | None:
+    """Look between two records, where the reference queues the same calls again and again."""
+    reference = spoiler.reference.stats[spec.seed]
+    record, parts = _repeats(reference)
+    for count in (n for n in range(parts, 1, -1) if parts % n == 0):
+        own = _stops(reference, record, count)
+        finding = None
+        if _repeats_as(outcome.stats, record) % count == 0:
+            theirs = _stops(outcome.stats, record, count)
+            finding = _kept_from(spoiler, outcome, spec, [(How(stops=own), How(stops=theirs))])
+        elif _starts_anew(spoiler, spec, own):
+            calls = max(_calls(outcome.stats, record).values(), default=0)
+            return Finding(
+                WORK,
+                Severity.ERROR,
+                f"after record {record} of an event, the reference does the same {count} times "
+                f"over, and the {calls} calls of the candidate do not recur so often",
+                "queue the same kernels, copies and collectives for each iteration",
+                seed=spec.seed,
+                timing=spec.timing,
+            )
+        if finding is not None:
+            return finding
+    return None
+
+
+def _starts_anew(spoiler: Spoiler, spec: RunSpec, stops: str) -> bool:
+    """Whether the reference's outputs do not depend on what its memory holds at these stops."""
+    what = [f"{spoiler.layout()}:none"]
+    [run] = spoiler.run_reference([spec], what, How(stops=stops))
+    return bool(run.stats.get("poisoned")) and _unchanged(spoiler, spec, run)
+
+
+def _calls(stats: Mapping[str, float], record: int) -> dict[int, int]:
+    """Return how many calls each process queues between this record and the next."""
+    head = f"calls_after_{record}_of_"
+    return {int(k.removeprefix(head)): int(v) for k, v in stats.items() if k.startswith(head)}
+
+
+def _repeats_as(stats: Mapping[str, float], record: int) -> int:
+    """Return how often all processes repeat the same calls after this record; at least once."""
+    head = f"repeats_after_{record}_of_"
+    return math.gcd(*(int(v) for k, v in stats.items() if k.startswith(head))) or 1
+
+
+def _repeats(stats: Mapping[str, float]) -> tuple[int, int]:
+    """Return the record that most calls follow, and how often they repeat."""
+    records = range(1, int(stats.get("records", 0)) + 1)
+    record = max(records, key=lambda one: sum(_calls(stats, one).values()))
+    return record, _repeats_as(stats, record)
+
+
+def _stops(stats: Mapping[str, float], record: int, parts: int) -> str:
+    calls = _calls(stats, record)
+    return f"{record}:{parts}:" + ",".join(str(calls[rank] // parts) for rank in sorted(calls))
 
 
 def _unchanged(spoiler: Spoiler, spec: RunSpec, run: EmulatorRun) -> bool:
@@ -121,10 +201,14 @@ def _carries_more(
 ) -> bool:
     """Whether memory carries more from iteration to iteration than the reference's and some state.
 
-    The memory of one rank may hold what another one carries.
+    State changes from one iteration to the next. The memory of one rank may hold what another one
+    carries.
     """
     if not (got.get("carrying") and wanted.get("carrying")):
         return False
+    constants = {name for name in got if name.startswith("constant_of_")}
+    if any(got[name] > _MORE * wanted.get(name, 0) + _CONSTANTS for name in constants):
+        return True
     sizes: dict[int, int] = {}
     for key, sample in spoiler.reference.samples[seed].items():
         sizes[key.rank] = sizes.get(key.rank, 0) + len(sample.data)

@@ -11,6 +11,7 @@ from warploom.evaluate.allowed_names import (
     CUDA_TELLING,
     HOST_C,
     STD,
+    STD_HOST_LOOPS,
     is_plain,
 )
 from warploom.evaluate.identifiers import Identifiers
@@ -67,6 +68,13 @@ class NameRules:
             if item.kind == "function" and item.has(*_DEVICE)
             for token in item.body
         }
+        # Device code may use these, too.
+        self.constant = {
+            id(token)
+            for item in items
+            if item.has("constexpr") or item.kind == "variable"
+            for token in (*item.tokens, *item.body)
+        }
         self.defined = {item.name for item in items if item.kind == "function"}
         self.skipped = frozenset(self._attributes())
         self.std = {"std", *self._aliases()}
@@ -121,8 +129,12 @@ class NameRules:
             listed = name in STD or name in self.frame.inside or name in FORBIDDEN
             if not listed and name not in FORBIDDEN_CALLS:
                 yield _refused(token, f"std::{name}", "is not on the list of what candidates use")
+            elif self._loops(token):
+                yield _refused(token, f"std::{name}", "is a loop of the host's library")
         elif before == "::" and self._qualified(at):
             return
+        elif self._loops(token) and after in ("(", "<") and not self._own_function(name):
+            yield _refused(token, name, "may be a loop of the host's library")
         elif not self._known(at, name, after):
             what = "call" if after == "(" else "name"
             yield _refused(
@@ -151,6 +163,21 @@ class NameRules:
     def _tells(self, name: str) -> bool:
         telling = name in CUDA_TELLING or name == "chrono" or API_TELLING.match(name)
         return bool(telling) and name not in self.frame.inside
+
+    def _loops(self, token: Token) -> bool:
+        """Whether device code may run a loop of the C++ library here, which has no price."""
+        on_devices = id(token) in self.device or id(token) in self.constant
+        return on_devices and token.text in STD_HOST_LOOPS and token.text not in self.frame.inside
+
+    def _own_function(self, name: str) -> bool:
+        """Whether `name` is the program's own, and no other name of something in namespace std."""
+        if name in self.defined:
+            return True
+        taken = any(
+            self._text(at) == "using" and self._text(at + 3) == name
+            for at in range(len(self.tokens))
+        )
+        return name in self.own.names and not taken
 
     def _qualified(self, at: int) -> bool:
         """Whether the name at `at` is a member of a named scope: `Rows::size`, not `::size`."""

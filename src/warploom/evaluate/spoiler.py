@@ -55,6 +55,7 @@ class How:
     since: int = 0
     poison: int = 0
     scramble: bool = False
+    stops: str = ""
     inputs: str = ""
     least_seconds: float = _SECONDS
 
@@ -108,6 +109,7 @@ class Spoiler:
             spoil_from=how.since,
             poison=how.poison,
             scramble=how.scramble,
+            stops=how.stops,
             inputs=how.inputs,
         )
 

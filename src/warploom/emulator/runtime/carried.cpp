@@ -33,6 +33,13 @@ std::map<uintptr_t, std::vector<char>> g_before;                             // 
 std::unordered_map<uintptr_t, std::array<uint64_t, kPage / kLine>> g_marks;  // by page
 std::map<int, unsigned long long> g_carried;   // bytes, by whose memory it is
 std::map<int, unsigned long long> g_strong;    // of these, by atomics and volatile accesses
+std::map<int, unsigned long long> g_constant;  // of these, never changed, in memory since freed
+// What was carried, and as what: whether it changes later says what it is for.
+struct CarriedLine {
+  uint64_t bits = 0;
+  std::array<char, kLine> value{};
+};
+std::map<uintptr_t, CarriedLine> g_carried_lines;
 constexpr unsigned long long kControl = 1024;  // so many of the latter are left as they are
 bool g_scramble = false, g_uncounted = false;
 
@@ -80,6 +87,29 @@ void scramble(uintptr_t line, uint64_t bits) {
   for (; bits; bits &= bits - 1) {
     const uintptr_t at = line + static_cast<unsigned>(std::countr_zero(bits));
     *reinterpret_cast<unsigned char*>(at) ^= static_cast<unsigned char>(at * 0x9D + 0x53) | 1;
+  }
+}
+
+void remember(uintptr_t line, uint64_t bits) {
+  CarriedLine& known = g_carried_lines[line];
+  for (; bits; bits &= bits - 1) {
+    const auto at = static_cast<unsigned>(std::countr_zero(bits));
+    known.bits |= uint64_t{1} << at;
+    known.value[at] = *reinterpret_cast<const char*>(line + at);
+  }
+}
+
+// Adds to `found` how many bytes of lines from `first` to `last` are as they were when carried.
+void count_constant(uintptr_t first, uintptr_t last, std::map<int, unsigned long long>& found) {
+  const auto begin = g_carried_lines.lower_bound(first / kLine * kLine);
+  const auto end = g_carried_lines.lower_bound(last);
+  for (auto it = begin; it != end; ++it) {
+    for (uint64_t bits = it->second.bits; bits; bits &= bits - 1) {
+      const auto at = static_cast<unsigned>(std::countr_zero(bits));
+      const auto* p = reinterpret_cast<const char*>(it->first + at);
+      const bool there = in_arena(p) || find_variable(p);
+      if (there && *p == it->second.value[at]) found[owner_of(p)]++;
+    }
   }
 }
 
@@ -154,6 +184,7 @@ void note_carried(const void* p, std::size_t bytes, bool reads, bool strong) {
                   if (!reads) return;
                   const int owner = owner_of(p);
                   const auto found = static_cast<unsigned>(std::popcount(hit));
+                  remember(line, hit);
                   if (g_scramble && !(strong && g_strong[owner] < kControl)) scramble(line, hit);
                   g_carried[owner] += found;
                   if (strong) g_strong[owner] += found;
@@ -167,10 +198,21 @@ void note_carried_upload(void* p, std::size_t bytes) {
   for (uintptr_t at = start; at < start + bytes; at++) scramble(at, 1);
 }
 
+void end_carried(uintptr_t start, std::size_t bytes) {
+  count_constant(start, start + bytes, g_constant);
+  g_carried_lines.erase(g_carried_lines.lower_bound(start / kLine * kLine),
+                        g_carried_lines.lower_bound(start + bytes));
+}
+
 std::string carried_stats() {
   std::string text = g_carrying ? ",\"carrying\":1" : "";
   for (const auto& [owner, bytes] : g_carried) {
     text += format(",\"carried_of_%d\":%llu", owner, bytes);
+  }
+  auto constant = g_constant;
+  count_constant(0, ~uintptr_t{0}, constant);
+  for (const auto& [owner, bytes] : constant) {
+    text += format(",\"constant_of_%d\":%llu", owner, bytes);
   }
   return text;
 }

@@ -29,6 +29,10 @@ void start_carrying();
 void note_carried(const void* p, std::size_t bytes, bool reads, bool strong);
 // The host copies its own memory to the device.
 void note_carried_upload(void* p, std::size_t bytes);
+// The memory is about to be given back.
+void end_carried(uintptr_t start, std::size_t bytes);
+// How much was carried over, and how much of that never changed afterwards: results that are kept,
+// where counters and flags do change.
 std::string carried_stats();  // begins with a comma if there are any
 
 // While this lives, reads are not counted: what the host takes is no longer the devices'.

@@ -125,6 +125,8 @@ bool set_option(const std::string& key, const std::string& value) {
     configure_spoil_from(static_cast<unsigned>(number()));
   } else if (key == "scramble") {
     if (integer()) configure_scramble();
+  } else if (key == "stops") {
+    return configure_stops(value);
   } else if (key == "inputs") {
     return configure_inputs(value);
   } else if (key == "timed") {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "carried.h"
 #include "fresh.h"
 #include "iterations.h"
 #include "kernel.h"
@@ -359,6 +360,7 @@ std::vector<const Allocation*> live_allocations() {
 void release(Allocation* allocation, const Frames& where) {
   drop_cache();
   mark_owner(*allocation, 0);
+  if (g_carrying) end_carried(allocation->start, allocation->bytes);
   allocation->live = false;
   allocation->freed = where;
   arena_of(reinterpret_cast<void*>(allocation->start))->used -= allocation->bytes;
@@ -418,6 +420,21 @@ bool check_access(const void* p, std::size_t bytes, bool write) {
   return false;
 }
 
+// A pointer of another process means nothing to a call, unless a window has mapped the memory here.
+static bool check_owner(const Allocation& allocation, const char* what, const Frames& where) {
+  if (!g_current || !g_current->host || allocation.is_of(*g_current)) return true;
+  const int here = current_host().device;
+  if (allocation.shared > 0 && lsa_team_of(allocation.device) == lsa_team_of(here)) return true;
+  report_finding(
+      {.kind = "foreign_memory",
+       .message = format("%s gets memory of another process (rank %d)", what, allocation.process),
+       .hint = "in this process the address means something else: send the data, not a "
+               "pointer to it",
+       .where = where,
+       .other = allocation.allocated});
+  return false;
+}
+
 bool check_range(const void* p, std::size_t bytes, const char* what, const Frames& where) {
   if (bytes == 0) return false;
   if (!in_arena(p)) {
@@ -434,7 +451,8 @@ bool check_range(const void* p, std::size_t bytes, const char* what, const Frame
                     .where = where});
     return false;
   }
-  return live_allocation(p, bytes, what, where) != nullptr;
+  const Allocation* allocation = live_allocation(p, bytes, what, where);
+  return allocation && check_owner(*allocation, what, where);
 }
 
 }  // namespace warploom

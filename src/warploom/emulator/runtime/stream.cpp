@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "graph.h"
+#include "iterations.h"
 #include "known_to_all.h"
 #include "learnt.h"
 #include "report.h"
@@ -149,6 +150,7 @@ bool report_destroyed(bool destroyed, const char* what) {
 
 std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
                                   std::function<void(StreamOp&)> start) {
+  note_call(name);
   price_host_work(kind == OpKind::Kernel || kind == OpKind::Collective ||
                   std::string_view(name) == "cudaEventRecord");
   host_call(host_cost(kind, name));
