@@ -151,3 +151,117 @@ def test_a_loop_keeps_what_does_not_change(guard: Path, tmp_path: Path) -> None:
     assert judge(guard, tmp_path, loop).inserted == []
     late = loop.replace("\ttestl", "\tmovl\t(%rbx), %edx\n\ttestl")
     assert judge(guard, tmp_path, late).inserted == ["movl (%rbx), %edx"]
+
+
+_SPILLED = (
+    "\tsubq\t$32, %rsp\n\tmovq\t%rdi, -16(%rbp)\n\tcall\t*__tsan_read8@GOTPCREL(%rip)\n{}"
+    "\tmovq\t-16(%rbp), %rax\n\tmovq\t8(%rax), %rcx\n\tmovq\t(%rax), %rax\n\taddq\t$32, %rsp\n"
+)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "\tmovq\t$0, (%rsi)\n",  # it may be where %rdi is kept
+        "\tmovq\t$0, -32(%rbp,%rcx,8)\n",
+        "\tmovl\t$2, %ecx\n\trep stosq\n",
+        "\tcall\t*g@GOTPCREL(%rip)\n",
+    ],
+)
+def test_what_is_kept_in_the_stack_is_not_believed_after_a_store(
+    guard: Path, tmp_path: Path, between: str
+) -> None:
+    quiet = judge(guard, tmp_path, _SPILLED.format(""))
+    assert quiet.inserted == ["movq 8(%rax), %rcx"]
+    found = judge(guard, tmp_path, _SPILLED.format(between))
+    assert found.inserted[-2:] == ["movq 8(%rax), %rcx", "movq (%rax), %rax"]
+    assert found.verified
+
+
+def test_a_place_in_the_frame_is_not_believed_after_a_call(guard: Path, tmp_path: Path) -> None:
+    body = (
+        "\tsubq\t$32, %rsp\n\tleaq\t-32(%rbp), %rbx\n\tmovl\t$1, (%rbx)\n{}"
+        "\tmovl\t$1, 4(%rbx)\n\taddq\t$32, %rsp\n"
+    )
+    assert judge(guard, tmp_path, body.format("")).inserted == []
+    # Who is called keeps %rbx in its own frame, where the program can change it.
+    found = judge(guard, tmp_path, body.format("\tcall\t*g@GOTPCREL(%rip)\n"))
+    assert found.inserted == ["movl $1, 4(%rbx)"]
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ("\tsubq\t$8, %rsp\n\tcall\t*g@GOTPCREL(%rip)\n\taddq\t$8, %rsp\n", False),
+        (
+            "\tpushq\t%rbp\n\tmovl\t%edi, %ebp\n\tcall\t*g@GOTPCREL(%rip)\n\tpopq\t%rbp\n",
+            False,
+        ),
+        ("\tsubq\t$40, %rsp\n\tmovl\t$1, (%rsp,%rdi,4)\n\taddq\t$40, %rsp\n", False),
+        ("\tmovl\t%edi, %ebp\n", False),
+        ("\tmovl\t%edi, %eax\n", True),
+        ("\tmovq\t$1, (%rdi)\n", True),
+        (  # rounded down, as for a variable of 64 bytes with arguments on the stack
+            "\tleaq\t8(%rsp), %r10\n\tandq\t$-64, %rsp\n\tpushq\t-8(%r10)\n\tpushq\t%rbp\n"
+            "\tmovq\t%rsp, %rbp\n\tpushq\t%r10\n\tsubq\t$72, %rsp\n\tcall\t*g@GOTPCREL(%rip)\n"
+            "\tmovq\t-8(%rbp), %r10\n\tleave\n\tleaq\t-8(%r10), %rsp\n",
+            True,
+        ),
+    ],
+)
+def test_functions_keep_a_frame_pointer(guard: Path, tmp_path: Path, body: str, kept: bool) -> None:
+    after = "\t.globl\th\n\t.type\th, @function\nh:\n" + body + "\tret\n\t.size\th, .-h\n"
+    found = judge(guard, tmp_path, "", after)
+    assert any("frame pointer" in reason for reason in found.reasons) != kept
+
+
+def test_nobody_comes_back_from_a_call_that_does_not_return(guard: Path, tmp_path: Path) -> None:
+    after = (
+        "\t.globl\th\n\t.type\th, @function\nh:\n\ttestq\t%rdi, %rdi\n\tje\t.L9\n"
+        "\tpushq\t%rbp\n\tmovq\t%rsp, %rbp\n\tcall\t*g@GOTPCREL(%rip)\n.L9:\n\tret\n"
+        "\t.size\th, .-h\n"
+    )
+    found = judge(guard, tmp_path, "", after)
+    assert "\tcall\t*g@GOTPCREL(%rip)\n\tud2\n.L9:" in found.text
+    left = after.replace(".L9:\n", "\tpopq\t%rbp\n.L9:\n")
+    assert "ud2" not in judge(guard, tmp_path, "", left).text
+
+
+def test_a_store_before_there_is_a_frame_gets_one_for_its_hook(guard: Path, tmp_path: Path) -> None:
+    after = "\t.globl\th\n\t.type\th, @function\nh:\n\tmovl\t$1, {}\n\tret\n\t.size\th, .-h\n"
+    found = judge(guard, tmp_path, "", after.format("4(%rsp,%rdi,4)"))
+    assert (
+        "h:\n\tpushq\t%rbp\n\tmovq\t%rsp, %rbp\n\tpushq\t%rdi\n\tleaq\t20(%rsp,%rdi,4), %rdi\n"
+        "\tcall\t*warploom_guard_write4@GOTPCREL(%rip)\n\tpopq\t%rdi\n\tpopq\t%rbp\n" in found.text
+    )
+    assert found.verified
+    assert judge(guard, tmp_path, "", after.format("(%rdi,%rbp)")).reasons
+
+
+def test_no_place_of_a_rounded_frame_reaches_its_frame_pointer(guard: Path, tmp_path: Path) -> None:
+    body = (
+        "\t.globl\th\n\t.type\th, @function\nh:\n"
+        "\tleaq\t8(%rsp), %r10\n\tandq\t$-64, %rsp\n\tpushq\t-8(%r10)\n\tpushq\t%rbp\n"
+        "\tmovq\t%rsp, %rbp\n\tpushq\t%r10\n\tsubq\t$72, %rsp\n\tmovl\t$1, -16(%rbp)\n"
+        "\tmovl\t$1, 8(%rbp)\n\tmovq\t-8(%rbp), %r10\n\tleave\n\tleaq\t-8(%r10), %rsp\n\tret\n"
+        "\t.size\th, .-h\n"
+    )
+    found = judge(guard, tmp_path, "", body)
+    assert found.inserted[0] == "movl $1, 8(%rbp)"
+    assert "movl $1, -16(%rbp)" not in found.inserted
+
+
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        ("\tcall\t*_ZN8warploom14invoke_closureImine@GOTPCREL(%rip)\n", ""),
+        ("", "\t.set\t_ZN8warploom14invoke_closureImine, f\n"),
+        ("", "\t.set\tmine, _ZN8warploom14invoke_closureI1fEvPKv\n"),
+        ("", "\t.bss\n_ZN8warploom6g_hereE:\n\t.zero\t52\n"),
+        ("", "\t.comm\t_ZN8warploom6g_hereE, 52, 32\n"),
+    ],
+)
+def test_names_that_need_no_hook_are_not_the_programs(
+    guard: Path, tmp_path: Path, body: str, after: str
+) -> None:
+    assert judge(guard, tmp_path, body, after).reasons

@@ -38,7 +38,6 @@ class Reader {
     find_taken();
     cut();
     connect();
-    find_private();
     return std::move(code_);
   }
 
@@ -194,37 +193,6 @@ class Reader {
     if (!step.instruction.mnemonic) return false;
     const Does does = step.instruction.does();
     return step.waits || (does != Does::Jump && does != Does::Return && does != Does::Trap);
-  }
-
-  void find_private() {
-    constexpr int64_t kNothing = INT64_MIN;
-    code_.lowest_taken.assign(code_.families, 0);
-    for (const Step& step : code_.steps) {
-      const Instruction& instruction = step.instruction;
-      if (step.family == kNone || !instruction.mnemonic) continue;
-      int64_t& lowest = code_.lowest_taken[step.family];
-      const bool address = instruction.does() == Does::Address;
-      for (int which = 0; which < instruction.count; which++) {
-        const Operand& operand = instruction.operands[which];
-        if (operand.is_memory() && address) {
-          const bool keeps_stack =
-              instruction.operands[1].is_general() && instruction.operands[1].reg.number == kRsp;
-          if (operand.index == kRbp || (operand.base == kRsp && !keeps_stack)) lowest = kNothing;
-          if (operand.base == kRbp && !keeps_stack) {
-            lowest = std::min(lowest, operand.displacement);
-          }
-        } else if (operand.is_general() && instruction.roles[which] == Role::Read &&
-                   (operand.reg.number == kRsp || operand.reg.number == kRbp)) {
-          // Only prologues copy one into the other, and save the frame pointer.
-          const bool fine =
-              instruction.does() == Does::Push ||
-              (instruction.does() == Does::Move && instruction.operands[1].is_general() &&
-               (instruction.operands[1].reg.number == kRbp ||
-                instruction.operands[1].reg.number == kRsp));
-          if (!fine) lowest = kNothing;
-        }
-      }
-    }
   }
 
   void connect() {

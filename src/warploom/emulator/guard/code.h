@@ -20,6 +20,9 @@ struct Step {
   Instruction instruction;
 };
 
+// Whether a function of this name is a part that GCC has moved elsewhere: f.cold.
+inline bool is_part(std::string_view name) { return name.find(".cold") != std::string_view::npos; }
+
 struct Block {
   std::string_view label;       // empty where it has none
   int32_t first = 0, last = 0;  // of its steps
@@ -29,6 +32,8 @@ struct Block {
   bool is_open = false;         // its address is taken, or nothing leads there: anybody may come
   int32_t family = kNone;       // the function, with its parts elsewhere, that it belongs to
   std::vector<int32_t> next;
+  // Is it where a function begins, and no part of one?
+  bool is_function() const { return is_entry && !is_part(label); }
 };
 
 struct Code {
@@ -37,9 +42,6 @@ struct Code {
   std::unordered_map<std::string_view, int32_t> blocks_by_label;
   std::unordered_map<std::string_view, bool> functions;  // symbols that may be called here
   int32_t families = 0;
-  // By family: what lies below this distance from the frame pointer is reached by its name alone,
-  // since no address of it is ever taken: compilers put there what finds no room in registers.
-  std::vector<int64_t> lowest_taken;
 };
 
 // Reads the code of `assembly`. Instructions that are refused have no mnemonic, and lead nowhere.

@@ -14,9 +14,9 @@ namespace {
 // another stack.
 constexpr int64_t kMostArguments = 1 << 10;
 // What a block's index and the thread's are read from: see g_here in device.h.
-constexpr std::string_view kHere = "_ZN8warploom6g_hereE";
 constexpr int64_t kHereBytes = 52;
-constexpr std::string_view kInvoke = "_ZN8warploom14invoke_closureI";
+// A kernel's arguments take no more.
+constexpr int64_t kMostOfClosure = 1 << 15;
 
 // One access of an instruction.
 struct Access {
@@ -100,7 +100,7 @@ class Flow {
     if (given_[at]) return true;  // nothing is known that other ways could take away
     paths_.clear();
     for (const int32_t from : before_[at]) {
-      if (outs_[from].reached) paths_.push_back(&outs_[from]);
+      if (outs_[from].reached && !goes_nowhere(from, at)) paths_.push_back(&outs_[from]);
     }
     const Block& block = code_.blocks[at];
     if (block.is_pad && block.family != kNone) {
@@ -119,6 +119,27 @@ class Flow {
     return true;
   }
 
+  // Behind a call that does not return there may stand a part of the function that belongs to other
+  // paths: then the stack is another one there. Nobody is to go on that way.
+  bool goes_nowhere(int32_t from, int32_t at) {
+    if (endless_.contains(from)) return true;
+    const Block& block = code_.blocks[from];
+    const int32_t last = block.last - 1;
+    if (from + 1 != at || last < block.first) return false;
+    const Instruction& instruction = code_.steps[last].instruction;
+    if (!instruction.mnemonic || instruction.does() != Does::Call) return false;
+    const Value mine = outs_[from].registers[kRsp];
+    const bool other = std::any_of(before_[at].begin(), before_[at].end(), [&](int32_t path) {
+      if (!outs_[path].reached || endless_.contains(path)) return false;
+      const Value theirs = outs_[path].registers[kRsp];
+      // Variables of unknown size may have been made on one of two ways.
+      return mine != theirs && values_.is_one(theirs, Unknown::Frame) &&
+             (theirs.offset == 0 || values_.is_one(mine, Unknown::Frame));
+    });
+    if (other) endless_.insert(from);
+    return other;
+  }
+
   void throw_to_pads(int32_t family, int32_t step, State state) {
     State& known = thrown_[family][step];
     if (same(known, state)) return;
@@ -133,6 +154,12 @@ class Flow {
   }
 
   void refuse(int32_t step, const char* reason) { findings_.refused.emplace_back(step, reason); }
+
+  // Once for each function.
+  void refuse_frameless(int32_t step) {
+    if (!frameless_.insert(assembly_.lines[code_.steps[step].line].function).second) return;
+    refuse(step, "it keeps no frame pointer (does an attribute change how it is compiled?)");
+  }
 
   // A read that waits for the check of a write to the same place, which comes behind it.
   struct Pending {
@@ -157,7 +184,7 @@ class Flow {
       settle(state, instruction);
       judge_stack(stack, state.registers[kRsp], step);
     }
-    if (block.falls_out) {
+    if (block.falls_out || endless_.contains(at)) {
       findings_.gaps.push_back(
           {.what = Gap::What::End, .step = block.last - 1, .why = "a function without an end"});
     }
@@ -201,7 +228,7 @@ class Flow {
     // A kernel's arguments, in memory of the runtime.
     const auto [block, reg] = values_.origin(address);
     return values_.is_one(address, Unknown::Entry) && reg == kRdi && address.offset >= 0 &&
-           code_.blocks[block].label.starts_with(kInvoke);
+           address.offset + access.width <= kMostOfClosure && is_invoker(code_.blocks[block].label);
   }
 
   bool in_frame(const State& state, const Access& access) {
@@ -216,9 +243,13 @@ class Flow {
              (!access.write && end <= kMostArguments);
     }
     if (address.form != stack.form || address.offset < stack.offset) return false;
-    if (values_.is_one(address, Unknown::Aligned)) return end <= 0;
+    if (values_.is_one(address, Unknown::Aligned)) {
+      // The frame pointer may lie there, too.
+      const Value frame = state.registers[kRbp];
+      return end <= (access.write && frame.form == address.form ? frame.offset : 0);
+    }
     constexpr int64_t kMostPassed = 4096;  // arguments for a call
-    return access.by_stack_pointer && end - stack.offset <= kMostPassed;
+    return !access.write && access.by_stack_pointer && end - stack.offset <= kMostPassed;
   }
 
   // Does the slot below the return address hold the caller's frame pointer?
@@ -315,6 +346,12 @@ class Flow {
       return;
     }
     const bool string = instruction.memory() < 0;
+    // A store of a function without a frame could hit the place where it returns to. Before it
+    // makes one, a hook has its own.
+    const bool frameless = access.write && !has_frame(state);
+    const bool early = state.registers[kRsp] == Value{state.registers[kRsp].form, 0} &&
+                       values_.is_one(state.registers[kRsp], Unknown::Frame);
+    if (frameless && (!early || uses_frame_pointer(instruction))) refuse_frameless(step);
     const Gap gap{.what = string ? Gap::What::Range : Gap::What::Access,
                   .step = step,
                   .width = string ? instruction.width : static_cast<unsigned>(access.width),
@@ -323,20 +360,54 @@ class Flow {
                   .reg = !string                                                  ? kNoRegister
                          : access.write || instruction.does() == Does::ScanString ? kRdi
                                                                                   : kRsi,
+                  .frameless = frameless,
                   .why = access.write ? "a write without a hook" : "a read without a hook"};
     count.inserted++;
     if (!string && !access.write) pending_.push_back({step, access, findings_.gaps.size()});
     findings_.gaps.push_back(gap);
   }
 
+  // Is the caller's frame pointer where %rbp points, so that the runtime finds this frame? Parts of
+  // functions that lie elsewhere begin with what the function left.
+  bool has_frame(const State& state) {
+    const Value frame = state.registers[kRbp];
+    if (is_callers_frame(frame)) return !code_.blocks[values_.origin(frame).first].is_function();
+    if (!saves_frame_pointer(state, frame) && !values_.is_one(frame, Unknown::Aligned))
+      return false;
+    const Slot* link = state.slot(frame);
+    return link && link->width == 8 && is_callers_frame(link->value);
+  }
+
+  static bool uses_frame_pointer(const Instruction& instruction) {
+    const int which = instruction.memory();
+    if (which < 0) return false;
+    const Operand& operand = instruction.operands[which];
+    return operand.base == kRbp || operand.index == kRbp;
+  }
+
+  bool is_callers_frame(Value value) {
+    return value.offset == 0 && values_.is_one(value, Unknown::Entry) &&
+           values_.origin(value).second == kRbp;
+  }
+
+  void judge_return(const State& state, int32_t step) {
+    // One that was rounded down is restored from a register, and checked then.
+    const Value stack = state.registers[kRsp];
+    const bool whole =
+        values_.is_one(stack, Unknown::Frame) || values_.is_one(stack, Unknown::Stack);
+    if (stack.offset != 0 || !whole) {
+      refuse(step, "it returns while the stack is not as it was");
+    }
+    const int32_t function = assembly_.lines[code_.steps[step].line].function;
+    const bool elsewhere = function == kNone || is_part(assembly_.functions[function].name);
+    if (!elsewhere && !is_callers_frame(state.registers[kRbp])) refuse_frameless(step);
+  }
+
   void judge_control(const State& state, int32_t step) {
     const Instruction& instruction = code_.steps[step].instruction;
     const Does does = instruction.does();
-    // One that was rounded down is restored from a register, and checked then.
-    const Value stack = state.registers[kRsp];
-    if (does == Does::Return && stack.offset != 0) {
-      refuse(step, "it returns while the stack is not as it was");
-    }
+    if (does == Does::Return) judge_return(state, step);
+    if (does == Does::Call && !has_frame(state)) refuse_frameless(step);
     if (does != Does::Call && does != Does::Jump && does != Does::Branch) return;
     if (code_.steps[step].waits) return;
     const Operand& operand = instruction.operands[0];
@@ -362,6 +433,9 @@ class Flow {
     const bool function = code_.functions.contains(name);
     if (star && (name == "warploom_barrier" || name == "warploom_meet")) {
       refuse(step, "only the headers of warploom wait this way");
+    } else if (is_invoker(name)) {
+      // What it reads of its argument has no hooks: the runtime says what that may be.
+      refuse(step, "only the emulator calls what runs a kernel");
     } else if (does == Does::Call && inside && !function) {
       refuse(step, "it calls what is no function");
     } else if (!inside && !function && name.starts_with(".L")) {
@@ -398,6 +472,8 @@ class Flow {
   std::unordered_map<int32_t, std::map<int32_t, State>> thrown_;
   std::unordered_map<int32_t, std::vector<int32_t>> landings_;
   std::set<int32_t> waiting_;
+  std::set<int32_t> frameless_;  // functions that were refused
+  std::set<int32_t> endless_;    // blocks that end with a call that does not return
   std::vector<Access> accesses_;
   std::vector<Pending> pending_;
   std::string_view entry_;

@@ -27,6 +27,7 @@ struct Gap {
   unsigned width = 0;
   bool read = false, write = false;
   int8_t reg = kNoRegister;  // of a range
+  bool frameless = false;    // the function has made no frame yet
   const char* why = "";
 };
 

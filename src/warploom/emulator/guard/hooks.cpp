@@ -61,7 +61,7 @@ Hook hook_of(std::string_view name) {
 }
 
 bool is_reserved(std::string_view name) {
-  return name.starts_with("__tsan_") || name.starts_with("warploom_") ||
+  return name.starts_with("__tsan_") || name.starts_with("warploom_") || name == kHere ||
          hook_of(name).kind != HookKind::None;
 }
 

@@ -23,6 +23,15 @@ struct Hook {
 
 Hook hook_of(std::string_view name);
 
+// Where blocks and threads stand: what a program reads of it needs no hook.
+inline constexpr std::string_view kHere = "_ZN8warploom6g_hereE";
+
+// Whether `name` is that of an instance of invoke_closure in device.h, which reads its argument
+// without hooks.
+inline bool is_invoker(std::string_view name) {
+  return name.starts_with("_ZN8warploom14invoke_closureI");
+}
+
 // Whether only the runtime may define `name`.
 bool is_reserved(std::string_view name);
 

@@ -91,15 +91,28 @@ class Inserter {
     return gap.read && gap.write ? "read_write" : gap.write ? "write" : "read";
   }
 
+  // So that the hook finds the place where the function returns to.
+  void make_frame(const Gap& gap) {
+    if (!gap.frameless) return;
+    add("pushq", "%rbp");
+    add("movq", "%rsp, %rbp");
+  }
+  void drop_frame(const Gap& gap) {
+    if (gap.frameless) add("popq", "%rbp");
+  }
+
   void access(const Gap& gap, const Instruction& instruction) {
     const Operand& operand = instruction.operands[instruction.memory()];
+    make_frame(gap);
     add("pushq", "%rdi");
-    add("leaq", address(operand, 8) + ", %rdi");
+    add("leaq", address(operand, gap.frameless ? 16 : 8) + ", %rdi");
     call(kind(gap) + std::to_string(gap.width));
     add("popq", "%rdi");
+    drop_frame(gap);
   }
 
   void range(const Gap& gap, const Instruction& instruction) {
+    make_frame(gap);
     add("pushq", "%rdi");
     add("pushq", "%rsi");
     if (gap.reg != kRdi) add("movq", std::string(register_name(gap.reg)) + ", %rdi");
@@ -111,6 +124,7 @@ class Inserter {
     call(kind(gap) + "_range");
     add("popq", "%rsi");
     add("popq", "%rdi");
+    drop_frame(gap);
   }
 
   // The operand is read twice: between the two nobody else runs.

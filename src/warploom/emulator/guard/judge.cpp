@@ -422,6 +422,8 @@ void judge_code(const Assembly& assembly, const Code& code, std::string_view pas
     const auto parts = split_arguments(line.rest);
     if (is_reserved(parts[0]) || parts[0].starts_with(kIndirect.substr(1)))
       report.refuse(assembly, line, pass, "assembly", reserved);
+    if (line.name != ".comm" && parts.size() == 2 && is_invoker(parts[0]) != is_invoker(parts[1]))
+      report.refuse(assembly, line, pass, "assembly", reserved);
     if (line.name != ".comm" && parts.size() == 2 && !code.functions.contains(parts[1]) &&
         code.blocks_by_label.contains(parts[1])) {
       report.refuse(assembly, line, pass, "assembly", "a name for what is no function");

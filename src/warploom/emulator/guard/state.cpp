@@ -12,8 +12,11 @@ const Slot* State::slot(Value address) const {
 }
 
 void State::overwrite(Value address, unsigned width) {
+  // A store that would hit this has a hook, which ends the run.
+  const Value link = registers[kRbp];
   // Of an address relative to something else nobody knows whether it is the same place.
   std::erase_if(slots, [&](const Slot& slot) {
+    if (slot.address == link) return false;
     if (slot.address.form != address.form) return true;
     const int64_t distance = slot.address.offset - address.offset;
     return distance < static_cast<int64_t>(width) && -distance < slot.width;
@@ -43,12 +46,9 @@ void State::check(Value address, int64_t width, bool write) {
   if (std::find(facts.begin(), facts.end(), fact) == facts.end()) facts.push_back(fact);
 }
 
-void State::forget_slots(int64_t lowest) {
+void State::forget_slots() {
   const Value frame = registers[kRbp];
-  std::erase_if(slots, [&](const Slot& slot) {
-    return slot.address.form != frame.form ||
-           slot.address.offset - frame.offset + slot.width > lowest;
-  });
+  std::erase_if(slots, [&](const Slot& slot) { return slot.address != frame; });
 }
 
 namespace {

@@ -39,8 +39,10 @@ struct State {
   void overwrite(Value address, unsigned width);
   bool checked(Value address, unsigned width, bool write) const;
   void check(Value address, int64_t width, bool write);
-  // Something may have changed any place but those below `lowest` from the frame pointer.
-  void forget_slots(int64_t lowest);
+  // Something was stored that may have hit any slot: a pointer of the program reaches all of its
+  // stack, also what the compiler keeps there for itself. The runtime keeps it from one place
+  // alone, where the caller's frame pointer lies (check_stack_store).
+  void forget_slots();
 };
 
 // What is known where paths meet, of which there is at least one; `block` names the unknowns where

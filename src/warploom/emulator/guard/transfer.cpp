@@ -9,7 +9,8 @@ namespace {
 constexpr uint32_t bit(int reg) { return uint32_t{1} << reg; }
 constexpr uint32_t kLostInCalls = bit(kRax) | bit(kRcx) | bit(kRdx) | bit(kRsi) | bit(kRdi) |
                                   bit(kR8) | bit(kR9) | bit(kR10) | bit(kR11);
-// A thread that waits keeps none of these either.
+// Who is called keeps these in its own frame, where the program can change them: pointers into a
+// stack reach all of it. A thread that waits keeps none of them either.
 constexpr uint32_t kSaved = bit(kRbx) | bit(kR12) | bit(kR13) | bit(kR14) | bit(kR15);
 
 }  // namespace
@@ -73,19 +74,13 @@ void Transfer::store(State& state, int32_t at, const Operand& target, Value valu
   const bool own =
       place.form == state.registers[kRsp].form || values_.is_one(place, Unknown::Frame);
   if (!own) {
-    forget(state, at);  // it may be anywhere in the stack
+    state.forget_slots();  // it may be anywhere in the stack
     return;
   }
   state.overwrite(place, width);
   if (known && (width == 8 || width == 4)) {
     state.slots.push_back({place, static_cast<uint8_t>(width), value});
   }
-}
-
-// Something may have been stored anywhere that a pointer can reach.
-void Transfer::forget(State& state, int32_t at) {
-  const int32_t family = code_.steps[at].family;
-  state.forget_slots(family == kNone ? INT64_MIN : code_.lowest_taken[family]);
 }
 
 // Puts `value` into a register or a place in memory.
@@ -222,6 +217,13 @@ Hook Transfer::hook(const Instruction& instruction) const {
   return name.empty() || code_.functions.contains(name) ? Hook{} : hook_of(name);
 }
 
+// Other code of the program runs, and comes back.
+void Transfer::go_away(State& state, int32_t at) {
+  state.forget_slots();
+  state.facts.clear();
+  clobber(state, at, kLostInCalls | kSaved);
+}
+
 void Transfer::call(State& state, int32_t at) {
   const Instruction& instruction = code_.steps[at].instruction;
   const Hook hook = this->hook(instruction);
@@ -230,9 +232,7 @@ void Transfer::call(State& state, int32_t at) {
   int64_t width = hook.width ? hook.width : second.is_constant() ? second.offset : 0;
   switch (hook.kind) {
     case HookKind::None:
-      forget(state, at);
-      state.facts.clear();
-      clobber(state, at, kLostInCalls);
+      go_away(state, at);
       return;
     case HookKind::Atomic: {
       const Value read = state.registers[kRdx], write = state.registers[kRcx];
@@ -259,9 +259,7 @@ void Transfer::call(State& state, int32_t at) {
 
 State Transfer::landing(const State& before, int32_t at) {
   State state = before;
-  forget(state, at);
-  state.facts.clear();
-  clobber(state, at, kLostInCalls);
+  go_away(state, at);
   state.registers[kRsp] = state.registers[kRsp].plus(code_.steps[at].arguments);
   move_stack(state, at);
   return state;
@@ -319,9 +317,7 @@ void Transfer::apply(State& state, int32_t at) {
       break;
     case Does::Jump:
       if (step.waits) {
-        forget(state, at);
-        state.facts.clear();
-        clobber(state, at, kLostInCalls | kSaved);
+        go_away(state, at);
       }
       break;
     case Does::Exchange:
@@ -333,7 +329,7 @@ void Transfer::apply(State& state, int32_t at) {
       break;
     case Does::CopyString:
     case Does::StoreString:
-      forget(state, at);
+      state.forget_slots();
       clobber(state, at, instruction.mnemonic->writes);
       break;
     case Does::LoadString:

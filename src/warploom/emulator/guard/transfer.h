@@ -31,13 +31,13 @@ class Transfer {
   Value load(State& state, int32_t at, const Operand& operand, unsigned width);
   Value source(State& state, int32_t at, int which, unsigned width);
   void set(State& state, int32_t at, const Operand& target, Value value, unsigned width);
-  void forget(State& state, int32_t at);
   void store(State& state, int32_t at, const Operand& target, Value value, unsigned width,
              bool known);
   Value result(State& state, int32_t at, unsigned width);
   void compute(State& state, int32_t at);
   void push(State& state, int32_t at);
   void pop(State& state, int32_t at);
+  void go_away(State& state, int32_t at);
   void call(State& state, int32_t at);
   void clobber(State& state, int32_t at, uint32_t registers);
   void move_stack(State& state, int32_t at);
