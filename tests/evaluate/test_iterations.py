@@ -150,7 +150,8 @@ SKIPS = {
     "before": written(GATHER + "    cudaMemcpyAsync(out, kept, all * sizeof(float),"
                       " cudaMemcpyDeviceToDevice, stream);\n").replace(
         "  cudaEvent_t start, stop;\n",
-        "  float* kept;\n  cudaMalloc(&kept, all * sizeof(float));\n" + HOST.replace("2.0f * ", "") +
+        "  float* kept;\n  cudaMalloc(&kept, all * sizeof(float));\n"
+        + HOST.replace("2.0f * ", "") +
         "  cudaMemcpy(gathered, own.data(), all * sizeof(float), cudaMemcpyHostToDevice);\n"
         "  twice<<<(all + 31) / 32, 32, 0, stream>>>(gathered, kept, all);\n"
         "  cudaEvent_t start, stop;\n",
