@@ -3,7 +3,9 @@
 `__device__ int done;` at namespace scope is followed, on the same line, by a function
 `wl_var_u0_7` that calls `::warploom::register_variable(done, "done", false)` when the program is
 loaded, and by a pointer to the variable whose name tells the guard which variables are the device's
-(merge_parts.cpp).
+(merge_parts.cpp). What is spelled in other ways (macros, templates, members) the runtime learns
+from marks that the guard leaves in the object (merge_marks.cpp). What is found here has a short
+name for messages, and its definition in the device pass is the one that stays.
 """
 
 import re
@@ -53,7 +55,8 @@ def variable_edits(
         return []
     kept = _declaration(stream, first, end)
     names = declarator_names(stream, kept) if kept else None
-    if not names:
+    # A member of a class has no name here by which it can be told: the guard knows it as well.
+    if not names or any(stream.is_at(at - 1, b"::") for at in names):
         return []
     managed = "true" if b"__managed__" in words else "false"
     text = "".join(
@@ -66,9 +69,15 @@ def variable_edits(
     after = stream.tokens[end].end
     edits = [TextEdit(after, after, text)]
     own = shared is not None and not any(stream.tokens[at].text in shared for at in names)
-    if own and not words & {b"static", b"alignas"}:
+    before = "static " if own and not words & {b"static", b"alignas"} else ""
+    # The word stands for a section, where only macros say it; a variable that is known needs none.
+    for at in range(first, end):
+        token = stream.tokens[at]
+        if token.text == b"__managed__":
+            edits.append(TextEdit(token.start, token.end, before if at == first else ""))
+    if before and stream.tokens[first].text != b"__managed__":
         start = stream.tokens[first].start
-        edits.append(TextEdit(start, start, "static "))
+        edits.append(TextEdit(start, start, before))
     return edits
 
 

@@ -118,7 +118,10 @@ def declarator_names(stream: TokenStream, tokens: list[int]) -> list[int] | None
         elif token.text in (b"[", b"(", b"{"):
             skip_until = stream.closing(at) or at
             if token.text == b"(" and found is None and stream.is_at(at + 1, b"*"):
-                found = at + 2 if stream.kind_at(at + 2) is Kind.NAME else None
+                inner = at + 2
+                while any(stream.is_at(inner, word) for word in (b"const", b"volatile")):
+                    inner += 1
+                found = inner if stream.kind_at(inner) is Kind.NAME else None
             elif token.text == b"[" and found is None:
                 found = last_name
         elif token.text == b",":

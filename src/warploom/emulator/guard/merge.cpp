@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "merge_marks.h"
 #include "merge_parts.h"
 #include "merge_symbols.h"
 
@@ -39,6 +40,8 @@ class Merger {
     host_symbols_ = symbols_of(host_);
     symbols_ = symbols_of(device_);
     variables_ = device_variables_of(device_, symbols_);
+    initialisers_ = initialisers_of(device_, symbols_);
+    managed_ = managed_variables_of(device_, symbols_);
     check_kernels();
     check_variables();
     for (const auto& [name, symbol] : symbols_) {
@@ -128,11 +131,11 @@ class Merger {
     if (variables_.contains(name)) {
       variable(name, symbol, both);
     } else if (symbol.read_only || is_in_function(name) || !both) {
-      if (!symbol.global) return;
-      names_[name] = with(device_, name, kDevice);
-      hidden_.push_back(names_[name]);
+      // No two units have one of the same name: the runtime finds variables by theirs.
+      names_[name] = symbol.global ? with(device_, name, kDevice) : with(device_, name, tag());
+      if (symbol.global) hidden_.push_back(names_[name]);
     } else {
-      // The host's is meant; in device code, that it is used is found when it runs.
+      // The host's is meant, as of a variable of the device that only macros call one.
       dropped_.insert(name);
       if (symbol.global) return;
       names_[name] = with(device_, name, tag());
@@ -172,6 +175,7 @@ class Merger {
     remove_about(device_, locals_, {".local"});
     rename_device_groups();
     rename_symbols(device_, names_);
+    mark_variables(device_, initialisers_, managed_, names_, allowed_);
     for (const std::string_view name : globals_) add(device_, ".globl", name);
     for (const std::string_view name : aliases_) {
       const std::string_view alias = with(device_, name, kDevice);
@@ -225,7 +229,8 @@ class Merger {
   std::string_view unit_;
   const Allowed& allowed_;
   Report& report_;
-  NameSet host_kernels_, kernels_, variables_;
+  NameSet host_kernels_, kernels_, variables_, managed_;
+  Initialisers initialisers_;
   Symbols host_symbols_, symbols_;
   Names host_names_, names_;
   // Of the device pass: definitions that go, undefined symbols that lose their attributes, local

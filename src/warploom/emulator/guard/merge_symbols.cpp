@@ -141,6 +141,13 @@ class Reader {
 
 Symbols symbols_of(const Assembly& assembly) { return Reader(assembly).read(); }
 
+std::vector<std::string_view> names_in(const Line& line) {
+  std::vector<std::string_view> found;
+  if (!names_symbols(line)) return found;
+  for_each_name(line.rest, [&](std::size_t, std::string_view name) { found.push_back(name); });
+  return found;
+}
+
 void rename_symbols(Assembly& assembly, const Names& names) {
   std::string out;
   for (Line& line : assembly.lines) {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "assembly.h"
 
@@ -26,6 +27,9 @@ using Names = std::unordered_map<std::string_view, std::string_view>;
 
 // Returns all symbols but the labels (`.L1`) that a compiler makes inside of a function.
 Symbols symbols_of(const Assembly& assembly);
+
+// Returns the symbols and labels among the operands or arguments of a line; none where it has text.
+std::vector<std::string_view> names_in(const Line& line);
 
 // Renames symbols wherever they stand, but for those that are not in `names`.
 void rename_symbols(Assembly& assembly, const Names& names);

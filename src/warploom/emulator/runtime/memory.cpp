@@ -202,10 +202,11 @@ bool is_here(const void* p) {
   return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(&g_here) < sizeof g_here;
 }
 
-bool program_owns(const void* p) {
+// Constants of the program. Its variables are the device's, and registered, or the host's alone.
+bool is_programs_constant(const void* p) {
   const auto address = reinterpret_cast<uintptr_t>(p);
   const Process& process = current_process();
-  return address >= process.base && address < process.end;
+  return address >= process.base && address < process.end && !process.holds_variable(address);
 }
 
 // Pinned and managed memory is of the process that allocated it, as all that only a pointer names.
@@ -253,7 +254,7 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
       return check_shared(p, bytes, write, thread);
     case Space::None: {
       if (nccl::in_multimem(p)) nccl::refuse_plain_access(p, write);
-      if ((!write && is_here(p)) || is_closure(p) || program_owns(p) || is_registered(p))
+      if ((!write && is_here(p)) || is_closure(p) || is_programs_constant(p) || is_registered(p))
         return false;
       if (const Whose whose = owner_of_host(p, bytes, write);
           whose != Whose::Own && whose != Whose::Nobody) {

@@ -26,7 +26,7 @@ KnownVariable g_known_variables[kKnownVariables];
 namespace {
 
 // History of one device's variables; the last part of the pinned space, which is never handed out.
-constexpr std::size_t kSlot = 16 << 20;
+constexpr std::size_t kSlot = kPinnedBytes / 2 / kMaxDevices;
 uintptr_t shadow_start(int device) {
   return g_places.pinned + kPinnedBytes - kSlot * static_cast<std::size_t>(kMaxDevices - device);
 }
@@ -104,7 +104,11 @@ void activate_device_slow(int device) {
 
 void register_variable(const void* address, std::size_t bytes, const char* name, bool managed) {
   const auto start = reinterpret_cast<uintptr_t>(address);
-  if (g_variables.contains(start) || bytes == 0) return;
+  if (bytes == 0) return;
+  if (const auto known = g_variables.find(start); known != g_variables.end()) {
+    known->second.managed = known->second.managed || managed;
+    return;
+  }
   forget_known_variables();
   const int rank = current_process().rank;
   std::size_t& used = g_used[rank];
@@ -118,10 +122,19 @@ void register_variable(const void* address, std::size_t bytes, const char* name,
   update_host_watched();
 }
 
+// What calls take for a variable of the device is one, though no kernel names it.
+static void note_symbol(const void* symbol, std::size_t bytes) {
+  if (find_variable(symbol)) return;
+  if (current_process().holds_variable(reinterpret_cast<uintptr_t>(symbol))) {
+    register_variable(symbol, bytes, "a symbol", false);
+  }
+}
+
 // Symbols are globals of the program: each rank has its own copy.
 cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std::size_t bytes,
                            std::size_t offset, cudaStream_t handle, bool wait) {
   if (!src || offset + bytes > size) return cuda_fail(cudaErrorInvalidValue);
+  note_symbol(symbol, size);
   if (!in_arena(src) && !find_variable(src)) {
     check_host_memory(src, bytes, false, "cudaMemcpyToSymbol");
   }
@@ -149,6 +162,7 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std:
 cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, std::size_t bytes,
                              std::size_t offset, cudaStream_t handle, bool wait) {
   if (!dst || offset + bytes > size) return cuda_fail(cudaErrorInvalidValue);
+  note_symbol(symbol, size);
   if (!in_arena(dst) && !find_variable(dst)) {
     check_host_memory(dst, bytes, true, "cudaMemcpyFromSymbol");
   }
@@ -170,8 +184,9 @@ cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, st
   return cudaSuccess;
 }
 
-cudaError_t symbol_address(void** address, const void* symbol, std::size_t) {
+cudaError_t symbol_address(void** address, const void* symbol, std::size_t size) {
   if (!address) return cuda_fail(cudaErrorInvalidValue);
+  note_symbol(symbol, size);
   *address = const_cast<void*>(symbol);
   return cudaSuccess;
 }

@@ -12,6 +12,7 @@
 
 #include "call_targets.h"
 #include "descriptors.h"
+#include "device_symbols.h"
 #include "exceptions.h"
 #include "kernel.h"
 #include "memory.h"
@@ -58,8 +59,8 @@ int copy_program(const char* path) {
 void find_extent(Process& process, const link_map* map) {
   process.base = map->l_addr;
   struct Search {
-    uintptr_t base, end;
-  } search{map->l_addr, map->l_addr};
+    uintptr_t base, end, variables;
+  } search{map->l_addr, map->l_addr, ~uintptr_t{0}};
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
         auto& s = *static_cast<Search*>(data);
@@ -68,11 +69,21 @@ void find_extent(Process& process, const link_map* map) {
           const auto& segment = info->dlpi_phdr[i];
           if (segment.p_type != PT_LOAD) continue;
           s.end = std::max(s.end, s.base + segment.p_vaddr + segment.p_memsz);
+          if (segment.p_flags & PF_W) s.variables = std::min(s.variables, s.base + segment.p_vaddr);
+        }
+        // What the loader makes constant comes first.
+        for (int i = 0; i < info->dlpi_phnum; i++) {
+          const auto& segment = info->dlpi_phdr[i];
+          const uintptr_t start = s.base + segment.p_vaddr;
+          if (segment.p_type == PT_GNU_RELRO && start <= s.variables) {
+            s.variables = std::max(s.variables, start + segment.p_memsz);
+          }
         }
         return 1;
       },
       &search);
   process.end = search.end;
+  process.variables = std::min(search.variables, search.end);
 }
 
 void* load(int copy) {
@@ -100,7 +111,9 @@ void process_main(Process& process, const char* path, int argc, char** argv) {
   // The copy is loaded on the rank's own fiber: static constructors belong to the rank.
   const int copy = copy_program(path);
   read_entries(path);
+  read_device_symbols(path);
   process.handle = load(copy);
+  register_device_symbols(process);
   // The copy stays open: the loader takes two files of one name for the same, and a closed
   // descriptor's number, which is the name, would serve the next rank.
   auto entry = reinterpret_cast<MainFunction>(dlsym(process.handle, "warploom_main"));

@@ -77,10 +77,12 @@ struct Process {
   int first_device = 0;
   void* handle = nullptr;
   uintptr_t base = 0, end = 0;  // of the loaded program
+  uintptr_t variables = 0;      // where its variables begin, which end with the program
   std::vector<std::unique_ptr<HostThread>> threads;
   int exit_code = 0;
   bool exited = false;
   ProcessState state;
+  bool holds_variable(uintptr_t address) const { return address >= variables && address < end; }
 };
 
 struct Device {
