@@ -66,7 +66,10 @@ _HOOKED = (
 _PRINTING = (
     "printf fprintf sprintf snprintf vprintf vfprintf vsprintf vsnprintf puts fputs fputc putc "
     "fgetc getc fwrite fread fgets fflush perror sscanf fscanf vsscanf vfscanf getline getdelim "
-    "setbuf setvbuf asprintf vasprintf dprintf vdprintf __isoc99_sscanf __isoc99_fscanf"
+    "setbuf setvbuf setbuffer setlinebuf asprintf vasprintf dprintf vdprintf scanf vscanf "
+    "__isoc99_sscanf __isoc99_fscanf __isoc99_scanf __isoc99_vsscanf __isoc99_vfscanf "
+    "__isoc99_vscanf __isoc23_sscanf __isoc23_fscanf __isoc23_scanf __isoc23_vsscanf "
+    "__isoc23_vfscanf __isoc23_vscanf"
 )
 _MEMORY = (
     "memcpy mempcpy memmove memset memcmp bcmp bzero memchr memrchr memmem malloc calloc "
