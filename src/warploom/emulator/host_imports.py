@@ -124,7 +124,8 @@ _NODES = re.compile(
     r"|__cxa_(guard_\w+|atexit|at_quick_exit|thread_atexit(_impl)?)"
     r"|_ZSt4(cin|cout|cerr|clog)|_ZSt[45]w(cin|cout|cerr|clog)"
 )
-# Of the C++ library: objects that a program lays out itself, with pointers that are followed.
+# Of the C++ library: objects that a program lays out itself, with pointers that are followed. What
+# streams read and write is looked at, the stream itself is not.
 _OBJECTS = re.compile(
     r"(?:_Z(?:N[KVRO]*S[tabsiod]|NK?9__gnu_cxx|St|T[ISVT]N?K?S[tabsiod]|GVNSt|T[ISV]N10__cxxabiv1)"
     r"|__dynamic_cast|__atomic_|__cxa_|_Unwind_)\w*"
@@ -186,5 +187,13 @@ def unknown_imports(imports: Iterable[str], offered: frozenset[str]) -> list[str
     return sorted(
         name
         for name in set(imports)
-        if name not in offered and f"__wrap_{name}" not in offered and not is_harmless(name)
+        if name not in offered
+        and (f"__wrap_{name}" not in offered or _follows_object(name))
+        and not is_harmless(name)
     )
+
+
+def _follows_object(name: str) -> bool:
+    """Whether what leads `name` lies in an object that a program may have laid out itself."""
+    entry = classify(name)
+    return entry is not None and entry.pattern is _OBJECTS
