@@ -42,7 +42,7 @@ int print_to(FILE* file, PrintCall call) {
 int print_to(char* to, std::size_t most, PrintCall call, const void* caller) {
   std::string made;
   if (!call.text(made)) return -1;
-  if (to && most) {
+  if (most) {
     const std::size_t bytes = std::min(most - 1, made.size());
     program_writes(to, bytes + 1, caller);
     std::memcpy(to, made.c_str(), bytes);
