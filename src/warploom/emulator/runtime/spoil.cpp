@@ -15,7 +15,6 @@
 
 namespace warploom {
 
-bool g_spoiling = false;
 
 namespace {
 
@@ -152,7 +151,7 @@ bool configure_spoil(const std::string& value) {
       if (at != std::string::npos) at++;
     }
   }
-  g_spoiling = true;
+  change_flag(g_spoiling, true);
   return true;
 }
 
