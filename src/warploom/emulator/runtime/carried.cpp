@@ -15,7 +15,6 @@
 
 namespace warploom {
 
-
 namespace {
 
 constexpr std::size_t kMostKept = std::size_t{1} << 30;  // bytes of memory as it was

@@ -15,7 +15,6 @@
 
 namespace warploom {
 
-
 namespace {
 
 // How a kind of element is looked at: where its exponent lies, and which bits of the mantissa get
