@@ -65,6 +65,12 @@ def test_what_is_said_to_be_looked_at_is_looked_at() -> None:
     assert {"__wrap___cxa_throw", "__wrap__ZSt11_Hash_bytesPKvmm"} <= offered
 
 
+def test_a_stream_may_be_forged_though_its_characters_are_looked_at() -> None:
+    offered = dynamic_symbols(build_runtime(find_compiler())).exports
+    assert "__wrap__ZNSo5writeEPKcl" in offered
+    assert unknown_imports({"_ZNSo5writeEPKcl", "write"}, offered) == ["_ZNSo5writeEPKcl"]
+
+
 def test_what_walks_over_nodes_is_defined_in_each_program() -> None:
     defined = frozenset[str]().union(*map(defined_symbols, process_objects(find_compiler())))
     wanted = {

@@ -66,7 +66,10 @@ _HOOKED = (
 _PRINTING = (
     "printf fprintf sprintf snprintf vprintf vfprintf vsprintf vsnprintf puts fputs fputc putc "
     "fgetc getc fwrite fread fgets fflush perror sscanf fscanf vsscanf vfscanf getline getdelim "
-    "setbuf setvbuf asprintf vasprintf dprintf vdprintf __isoc99_sscanf __isoc99_fscanf"
+    "setbuf setvbuf setbuffer setlinebuf asprintf vasprintf dprintf vdprintf scanf vscanf "
+    "__isoc99_sscanf __isoc99_fscanf __isoc99_scanf __isoc99_vsscanf __isoc99_vfscanf "
+    "__isoc99_vscanf __isoc23_sscanf __isoc23_fscanf __isoc23_scanf __isoc23_vsscanf "
+    "__isoc23_vfscanf __isoc23_vscanf"
 )
 _MEMORY = (
     "memcpy mempcpy memmove memset memcmp bcmp bzero memchr memrchr memmem malloc calloc "
@@ -121,7 +124,8 @@ _NODES = re.compile(
     r"|__cxa_(guard_\w+|atexit|at_quick_exit|thread_atexit(_impl)?)"
     r"|_ZSt4(cin|cout|cerr|clog)|_ZSt[45]w(cin|cout|cerr|clog)"
 )
-# Of the C++ library: objects that a program lays out itself, with pointers that are followed.
+# Of the C++ library: objects that a program lays out itself, with pointers that are followed. What
+# streams read and write is looked at, the stream itself is not.
 _OBJECTS = re.compile(
     r"(?:_Z(?:N[KVRO]*S[tabsiod]|NK?9__gnu_cxx|St|T[ISVT]N?K?S[tabsiod]|GVNSt|T[ISV]N10__cxxabiv1)"
     r"|__dynamic_cast|__atomic_|__cxa_|_Unwind_)\w*"
@@ -183,5 +187,13 @@ def unknown_imports(imports: Iterable[str], offered: frozenset[str]) -> list[str
     return sorted(
         name
         for name in set(imports)
-        if name not in offered and f"__wrap_{name}" not in offered and not is_harmless(name)
+        if name not in offered
+        and (f"__wrap_{name}" not in offered or _follows_object(name))
+        and not is_harmless(name)
     )
+
+
+def _follows_object(name: str) -> bool:
+    """Whether what leads `name` lies in an object that a program may have laid out itself."""
+    entry = classify(name)
+    return entry is not None and entry.pattern is _OBJECTS

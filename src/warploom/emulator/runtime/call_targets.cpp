@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fiber.h"
+#include "library_calls.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "relocations.h"
@@ -47,6 +48,8 @@ warploom_guard_target:
   fxsave64 (%rsp)
   movq -40(%rbp), %rdi
   movq 8(%rbp), %rsi
+  movq -32(%rbp), %rdx
+  movq -24(%rbp), %rcx
   call warploom_guarded_target
   fxrstor64 (%rsp)
 1:
@@ -332,10 +335,15 @@ extern "C" {
   return known.target == target && g_current && known.process == g_current->process;
 }
 
-void warploom_guarded_target(uintptr_t target, const void* return_address) {
+// `second` and `third`: what the call passes after the object.
+void warploom_guarded_target(uintptr_t target, const void* return_address, uintptr_t second,
+                             uintptr_t third) {
   using namespace warploom;
   const Process* process = process_of(return_address);
   if (!is_target(process, target)) report_target(reinterpret_cast<const void*>(target));
+  if (takes_characters(target)) {  // never known, so that each call comes here
+    return look_at_characters(target, second, third, return_address);
+  }
   if (process) g_known_targets[(target >> 4) % 64] = {target, process};
 }
 

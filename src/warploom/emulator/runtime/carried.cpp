@@ -15,8 +15,6 @@
 
 namespace warploom {
 
-bool g_carrying = false;
-
 namespace {
 
 constexpr std::size_t kMostKept = std::size_t{1} << 30;  // bytes of memory as it was
@@ -172,8 +170,8 @@ void scramble_carried() { g_scramble = true; }
 void start_carrying() {
   g_marks.clear();
   for_each_change([](char* p, std::size_t bytes) { mark(reinterpret_cast<uintptr_t>(p), bytes); });
-  g_carrying = true;
-  g_watching = true;
+  change_flag(g_carrying, true);
+  change_flag(g_watching, true);
 }
 
 void note_carried(const void* p, std::size_t bytes, bool reads, bool strong) {

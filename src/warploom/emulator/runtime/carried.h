@@ -9,9 +9,9 @@
 #include <functional>
 #include <string>
 
-namespace warploom {
+#include "flags.h"
 
-extern bool g_carrying;  // are accesses looked at?
+namespace warploom {
 
 // Keeps device memory, pinned memory and device variables as they are. False: it is too much.
 bool keep_memory();

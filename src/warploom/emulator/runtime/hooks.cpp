@@ -23,7 +23,6 @@
 
 namespace warploom {
 
-bool g_watching = false;
 int g_plain_device = kNoThread;
 int g_accesses_left = kAccessesInTurn;
 

@@ -21,8 +21,6 @@
 
 namespace warploom {
 
-bool g_poisoning = false;
-
 namespace {
 
 constexpr int kMostPolls = 10000;  // until all that is on its way has arrived
@@ -190,11 +188,14 @@ bool configure_stops(const std::string& text) {
     g_stops.calls.push_back(calls);
     at = *end == ',' ? end + 1 : end;
   }
-  g_poisoning = true;
+  change_flag(g_poisoning, true);
   return true;
 }
 
-void configure_strict() { g_strict = g_kept = g_poisoning = true; }
+void configure_strict() {
+  g_strict = g_kept = true;
+  change_flag(g_poisoning, true);
+}
 
 void note_call(const char* name) {
   const std::string_view call = name;
@@ -217,13 +218,14 @@ void configure_scramble() {
 
 void configure_poison(unsigned records) {
   g_poison_records = records;
-  g_poisoning |= records > 0;
+  change_flag(g_poisoning, g_poisoning || records > 0);
 }
 
 void note_communication() {
   if (!g_poisoning || g_kept) return;
   g_kept = true;
-  g_poisoning = keep_memory();  // else there is too much to look at: nothing is altered
+  // Else there is too much to look at: nothing is altered.
+  change_flag(g_poisoning, keep_memory());
 }
 
 void note_input(const void* p, std::size_t bytes) {

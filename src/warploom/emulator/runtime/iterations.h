@@ -17,9 +17,10 @@
 #include <cstddef>
 #include <string>
 
+#include "flags.h"
+
 namespace warploom {
 
-extern bool g_poisoning;
 // The number of records at which memory is altered.
 void configure_poison(unsigned records);
 void configure_scramble();  // what is carried over is altered instead, when it is read

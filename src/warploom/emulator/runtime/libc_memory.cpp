@@ -17,6 +17,16 @@ void program_reads_text(const char* text, std::size_t most, const void* caller) 
   program_reads(text, std::min(strnlen(text, most) + 1, most), caller);
 }
 
+std::size_t bytes_of(std::size_t count, std::size_t bytes) {
+  std::size_t all = 0;
+  if (!__builtin_mul_overflow(count, bytes, &all)) return all;
+  report_finding({.kind = "out_of_bounds",
+                  .message = format("a call gets %zu elements of %zu bytes, which no memory holds",
+                                    count, bytes),
+                  .hint = "compare the count with the array's size"});
+  stop_run();
+}
+
 }  // namespace warploom
 
 using warploom::program_reads;
@@ -236,14 +246,14 @@ double __wrap_atof(const char* text) {
 
 void __wrap_qsort(void* base, std::size_t count, std::size_t bytes,
                   int (*compare)(const void*, const void*)) {
-  program_reads(base, count * bytes);
-  program_writes(base, count * bytes);
+  program_reads(base, warploom::bytes_of(count, bytes));
+  program_writes(base, warploom::bytes_of(count, bytes));
   warploom::check_call_target(compare);
   std::qsort(base, count, bytes, compare);
 }
 void* __wrap_bsearch(const void* key, const void* base, std::size_t count, std::size_t bytes,
                      int (*compare)(const void*, const void*)) {
-  program_reads(base, count * bytes);
+  program_reads(base, warploom::bytes_of(count, bytes));
   warploom::check_call_target(compare);
   return const_cast<void*>(std::bsearch(key, base, count, bytes, compare));
 }

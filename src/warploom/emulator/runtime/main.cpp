@@ -136,7 +136,7 @@ bool set_option(const std::string& key, const std::string& value) {
   } else if (key == "inputs") {
     return configure_inputs(value);
   } else if (key == "timed") {
-    g_timed = integer() != 0;
+    change_flag(g_timed, integer() != 0);
   } else if (key.starts_with("machine.")) {
     return set_machine(key.substr(8), std::strtod(value.c_str(), nullptr));
   } else {
@@ -183,7 +183,7 @@ int main(int argc, char** argv) {
   }
   g_started = now();
   read_config();
-  g_watching = g_config.race || g_timed;
+  change_flag(g_watching, g_config.race || g_timed);
   open_report(std::exchange(g_nonce, {}), g_digest_key);
   explicit_bzero(g_digest_key.data(), g_digest_key.size());
   start_trace(g_config.trace);
@@ -198,6 +198,7 @@ int main(int argc, char** argv) {
   keep_open_descriptors();
   mprotect(&g_config, sizeof g_config, PROT_READ);  // nothing changes these from here on
   mprotect(&g_places, sizeof g_places, PROT_READ);
+  close_flags();
   run_until_done();
   finish_run("finished");
 }

@@ -18,6 +18,9 @@ void program_writes(const void* p, std::size_t bytes,
 void program_reads_text(const char* text, std::size_t most = static_cast<std::size_t>(-1),
                         const void* caller = __builtin_return_address(0));
 
+// `count` times `bytes`, where it is a number: what wraps around would be looked at in part.
+std::size_t bytes_of(std::size_t count, std::size_t bytes);
+
 // The next definition of a function that this executable has as well: the C library's.
 template <class Function>
 Function* next_definition(Function*, const char* name) {

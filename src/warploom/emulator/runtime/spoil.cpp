@@ -15,8 +15,6 @@
 
 namespace warploom {
 
-bool g_spoiling = false;
-
 namespace {
 
 // How a kind of element is looked at: where its exponent lies, and which bits of the mantissa get
@@ -152,7 +150,7 @@ bool configure_spoil(const std::string& value) {
       if (at != std::string::npos) at++;
     }
   }
-  g_spoiling = true;
+  change_flag(g_spoiling, true);
   return true;
 }
 

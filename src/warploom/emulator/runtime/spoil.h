@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <string>
 
-namespace warploom {
+#include "flags.h"
 
-extern bool g_spoiling;
+namespace warploom {
 
 // KEY:ELEMENTS:SOURCES; elements are f2 (fp16), b2 (bfloat16), f4, f8, words or bytes, with a + if
 // all of them are to change whatever their value, and not the same way for each path; sources

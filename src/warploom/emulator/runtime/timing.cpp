@@ -13,7 +13,6 @@
 
 namespace warploom {
 
-bool g_timed = false;
 unsigned long long g_host_work = 0;
 Machine g_machine;
 

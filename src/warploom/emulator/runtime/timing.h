@@ -9,13 +9,12 @@
 #include <functional>
 
 #include "fiber.h"
+#include "flags.h"
 #include "machine.h"
 
 namespace warploom {
 
 struct Runnable;
-
-extern bool g_timed;  // false: none of the below is called
 
 // The time of the running fiber, or of the event that is happening.
 double time_now();

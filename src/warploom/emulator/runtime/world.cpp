@@ -15,6 +15,7 @@
 #include "device_symbols.h"
 #include "exceptions.h"
 #include "kernel.h"
+#include "library_calls.h"
 #include "memory.h"
 #include "nccl_checks.h"
 #include "own_memory.h"
@@ -258,6 +259,7 @@ extern "C" void warploom_loaded(const void* in_program) {
   note_call_targets(*g_current->process, *map);
   find_exceptions(map);
   watch_exceptions(*map);
+  watch_streams(*map);
   view_as(*g_current->host);
 }
 

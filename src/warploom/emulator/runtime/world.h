@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "fiber.h"
+#include "flags.h"
 #include "memory.h"
 #include "process_state.h"
 #include "race.h"
@@ -100,7 +101,6 @@ HostThread& current_host();  // the running host thread; a GPU thread here is a 
 Process& current_process();
 // The rank shown in reports for the running fiber: MPI rank, or device in a single process.
 int current_rank();
-extern bool g_watching;  // is each access looked at closely: for races, or to model time?
 // While a block has its turn: the device whose memory its threads may touch without a second look,
 // or that they are watched; checked: for races alone.
 constexpr int kNoThread = -2, kWatchedThreads = -3, kCheckedThreads = -4;

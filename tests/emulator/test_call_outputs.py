@@ -1,0 +1,88 @@
+"""What calls of the interfaces give the host is an access of the host's, with all its bytes."""
+
+from pathlib import Path
+
+import pytest
+
+from warploom.evaluate.check import check
+from warploom.evaluate.plan import Effort
+
+_HEAD = """
+#include <cuda_runtime.h>
+#include <mpi.h>
+#include <sys/mman.h>
+#include <iostream>
+static char* runtime() { return reinterpret_cast<char*>(&cudaGetDeviceCount); }
+static char* page() {
+  return (char*)mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+__global__ void fill(char* p) { p[4] = 'x'; }
+__global__ void look(const char* p, int* out) { *out = p[4]; }
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  char* pinned = nullptr;
+  int* out = nullptr;
+  void* device = nullptr;
+  cudaMallocHost(&pinned, 64);
+  cudaMallocHost(&out, sizeof *out);
+  cudaMalloc(&device, 64);
+  for (int i = 0; i < 64; i++) pinned[i] = i < 60 ? 'a' : 0;
+"""
+_TAIL = """
+  cudaDeviceSynchronize();
+  std::cout << *out;
+  MPI_Finalize();
+}
+"""
+
+
+def _kinds(folder: Path, statement: str) -> set[str]:
+    program = folder / "calls.cu"
+    program.write_text(f"{_HEAD}  {statement}{_TAIL}")
+    report = check(program, ranks=1, effort=Effort.QUICK)
+    return {found.finding.kind for found in report.findings}
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        (
+            "look<<<1, 1>>>(pinned, out); cudaMemGetInfo((size_t*)pinned, (size_t*)pinned + 1);",
+            "data_race",
+        ),
+        ("cudaMemGetInfo((size_t*)device, (size_t*)device + 1);", "host_dereference"),
+        ("int n; MPI_Get_processor_name(page() + 4095, &n);", "emulator_access"),
+        ("int n; MPI_Error_string(0, page() + 4090, &n);", "emulator_access"),
+        ("MPI_Dims_create(4, 2, (int*)(page() + 4092));", "emulator_access"),
+        (
+            "MPI_Request all[4] = {}; MPI_Waitall(4, all, (MPI_Status*)(page() + 4096) - 1);",
+            "emulator_access",
+        ),
+        (
+            "MPI_Request all[4] = {}; int done;"
+            " MPI_Testall(4, all, &done, (MPI_Status*)(page() + 4096) - 1);",
+            "emulator_access",
+        ),
+    ],
+)
+def test_outputs_are_looked_at(tmp_path: Path, statement: str, kind: str) -> None:
+    assert kind in _kinds(tmp_path, statement)
+
+
+def test_outputs_in_memory_of_the_hosts_own_are_fine(tmp_path: Path) -> None:
+    statement = """
+  size_t* sizes = (size_t*)pinned;
+  cudaMemGetInfo(sizes, sizes + 1);
+  static char name[MPI_MAX_PROCESSOR_NAME];
+  int n, dims[3] = {}, done;
+  MPI_Get_processor_name(name, &n);
+  MPI_Dims_create(8, 3, dims);
+  MPI_Request all[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Status statuses[2];
+  MPI_Waitall(2, all, statuses);
+  MPI_Waitall(2, all, MPI_STATUSES_IGNORE);
+  MPI_Testall(2, all, &done, statuses);
+  cudaDeviceGetPCIBusId(name, 16, 0);
+  *out = 0;"""
+    wrong = {"data_race", "emulator_access", "host_dereference", "foreign_memory", "out_of_bounds"}
+    assert not wrong & _kinds(tmp_path, statement)

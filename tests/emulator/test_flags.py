@@ -1,0 +1,35 @@
+"""What decides how a run is judged lies in a page that is closed while a program runs."""
+
+import subprocess
+from pathlib import Path
+
+from warploom.emulator.runtime_build import RUNTIME_DIR
+from warploom.toolchain.compilers import find_compiler
+
+PROGRAM = """
+#include <sys/wait.h>
+#include <unistd.h>
+#include "RUNTIME/flags.cpp"
+using namespace warploom;
+int main() {
+  change_flag(g_watching, true);
+  close_flags();
+  change_flag(g_carrying, true);
+  if (!g_watching || !g_carrying || g_timed) return 1;
+  if (fork() == 0) {
+    *(volatile bool*)&g_watching = false;  // as a library that is led astray
+    _exit(0);
+  }
+  int status = 0;
+  wait(&status);
+  return WIFSIGNALED(status) ? 0 : 2;
+}
+"""
+
+
+def test_a_flag_changes_by_its_call_alone(tmp_path: Path) -> None:
+    program, made = tmp_path / "flags.cpp", tmp_path / "flags"
+    program.write_text(PROGRAM.replace("RUNTIME", str(RUNTIME_DIR)))
+    options = ["-std=c++20", "-O2"]
+    subprocess.run([*find_compiler().command, *options, program, "-o", made], check=True)
+    assert subprocess.run([made], check=False).returncode == 0
