@@ -210,6 +210,37 @@ def test_a_counted_program_compiles_and_is_a_constant_where_it_must(tmp_path: Pa
     build(BuildSpec(program, timed=True))
 
 
+def test_all_forms_that_are_counted_compile(tmp_path: Path):
+    program = tmp_path / "k.cu"
+    program.write_text(
+        "#include <cuda_runtime.h>\n"
+        "template <int... N> __host__ __device__ constexpr int sum() {\n"
+        "  if constexpr (((N > 0) && ...)) return (N + ...); else return (0 + ... + (N * 2)); }\n"
+        "static_assert(sum<1, 2, 3>() == 6 && sum<-1, 1>() == 0);\n"
+        "template <class... T> __device__ float all(T... values) {\n"
+        "  float total = 0; ((total += values * 2), ...); (total += ... += values);\n"
+        "  const float list[] = {(values * 2.0f)...}; return total + list[0]; }\n"
+        "consteval int two() { return 1 + 1; }\n"
+        "constexpr int pick(int n) { switch (n) { case 1: return n + 1; default: return n * 3; }}\n"
+        "constexpr int steps(int n) { int s = 0; while (n-- > 0) s += n;\n"
+        "  do s -= 1; while (s > 9);\n"
+        "  for (int v : {1, 2}) s += v * n; for (;;) if (s++ > 3) break; return s; }\n"
+        "static_assert(pick(1) == 2 && steps(3) > 0);\n"
+        "__global__ void k(float* x, int n) {\n"
+        "  float f = x[0];\n"
+        "  while (int q = n--) f = f * q;\n"
+        "  if (n) { again:; } f = f * 2; if (n++ < 3) goto again;\n"
+        "  for (; n < 9;) if (f *= f, n++ > 5) break;\n"
+        '  asm("fma.rn.f32 %0, %0, %1, %1;" : "+f"(f) : "f"(f * 2));\n'
+        "  x[0] = __fadd_rn(f, all(f, f + 1)) + two() + pick(n) + steps(n); }\n"
+        "template <class F> __global__ void call(F f, float* x) { x[0] = f(x[0]); }\n"
+        "int main() { float* x; cudaMalloc(&x, 4); cudaMemset(x, 0, 4); k<<<1, 1>>>(x, 2);\n"
+        "  call<<<1, 1>>>([] __device__(float f) { return f * f; }, x);\n"
+        "  return cudaDeviceSynchronize(); }\n"
+    )
+    build(BuildSpec(program, timed=True))
+
+
 def test_lines_stay_where_they_are():
     text = "__global__ void k(float* x) {\n  for (int i = 0; i < 3; i++)\n    x[i] += 1;\n}\n"
     assert metered(text).count("\n") == text.count("\n")
