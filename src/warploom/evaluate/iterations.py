@@ -38,6 +38,8 @@ _MORE = 1.25  # times what the reference carries over
 _STATE, _MOST_STATE, _STATE_SHARE = 1 << 10, 64 << 10, 1 / 8
 _CONSTANTS = 128  # bytes of these that never change: results, where state does
 _SAME_WORK = 0.02  # of its accesses, kernels and bytes
+_MOST_POINTS = 64  # that are compared with each other
+_MOST_COUNTS = 3  # ways to divide what repeats
 _TRIED = (0, 1)  # records that memory is altered at: all but the last, or the first
 
 _COUNTED = ("kernels", "threads", "puts", "host_calls", "staged_bytes", "moved")
@@ -82,29 +84,33 @@ def _moves_less(wanted: Mapping[str, float], got: Mapping[str, float]) -> str:
     """Say after which point less data moves than in the reference; "" if after none."""
     total, moved = wanted.get("moved", 0), got.get("moved", 0)
     scale = min(1.0, max(0.0, moved / total - _SETUP)) if total else 0.0
-    before = wanted.get("moved_at_0", 0)
-    if before >= _SMALL * total > 0:
-        scale = max(scale, min(1.0, got.get("moved_at_0", 0) / before))
-    pairs = zip(_moved_later(wanted), _moved_later(got), strict=False)
-    for number, (want, have) in enumerate(pairs, 1):
-        if want is None or have is None or want < _SMALL * total or have >= _LEAST * scale * want:
+    warm_up = wanted.get("moved_at_0", 0)
+    if warm_up >= _SMALL * total > 0:
+        scale = max(scale, min(1.0, got.get("moved_at_0", 0) / warm_up))
+    for before, after in itertools.combinations_with_replacement(
+        range(min(_times(wanted), _MOST_POINTS)), 2
+    ):
+        want, have = _moved_between(wanted, before, after), _moved_between(got, before, after)
+        if want is None or have is None or want < _SMALL * total:
             continue
-        return (
-            f"{have:.0f} bytes move between ranks after point {number} at which the program takes "
-            f"the time, and {want:.0f} in the reference"
-        )
+        if have < _LEAST * scale * want:
+            until = f" and before point {after + 1}" if after > before else ""
+            return (
+                f"{have:.0f} bytes move between ranks after point {before + 1} at which the "
+                f"program takes the time{until}, and {want:.0f} in the reference"
+            )
     return ""
 
 
-def _moved_later(stats: Mapping[str, float]) -> list[float | None]:
-    """Return for each record how many bytes move after it; None if something was on its way."""
-    records = range(int(stats.get("records", 0)))
-    return [
-        stats.get("moved", 0) - stats.get(f"moved_at_{at}", 0)
-        if stats.get(f"idle_at_{at}", 0)
-        else None
-        for at in records
-    ]
+def _moved_between(stats: Mapping[str, float], first: int, last: int) -> float | None:
+    """Return how many bytes move between two points, or from one to the end of the run.
+
+    None if something was on its way at one of them.
+    """
+    if not (stats.get(f"idle_at_{first}", 0) and stats.get(f"idle_at_{last}", 0)):
+        return None
+    end = stats.get(f"moved_at_{last}", 0) if last > first else stats.get("moved", 0)
+    return end - stats.get(f"moved_at_{first}", 0)
 
 
 def kept_findings(
@@ -165,7 +171,8 @@ def _kept_within(spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec) -> Findi
     """Look between two records, where the reference queues the same calls again and again."""
     reference = spoiler.reference.stats[spec.seed]
     record, parts = _repeats(reference)
-    for count in (n for n in range(parts, 1, -1) if parts % n == 0):
+    counts = [n for n in range(parts, 1, -1) if parts % n == 0]
+    for count in counts[:_MOST_COUNTS]:
         own = _stops(reference, record, count)
         finding = None
         if _repeats_as(outcome.stats, record) % count == 0:
