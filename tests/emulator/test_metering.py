@@ -12,6 +12,7 @@ from warploom.source.edits import apply_edits
 from warploom.source.syntax import parse_source
 
 CALL = "warploom::count_operations"
+AT_RUN_TIME = "warploom::count_at_run_time"
 
 
 def metered(text: str) -> str:
@@ -36,6 +37,18 @@ def kernel(body: str) -> str:
         ("f = expf(f) + 1;", 9),
         ("f = std::sqrt(f);", 48),
         ("f = mine(f);", 0),
+        ("f = __fadd_rn(__fmul_rn(f, f), f);", 2),
+        ("f = __fdiv_rz(f, f);", 11),
+        ("f = __builtin_fmaf(f, f, f);", 1),
+        ("f = ::std::max<float>(f, n);", 1),
+        ("f = (fmaf)(f, f, f);", 1),
+        ("f = std::multiplies<float>{}(f, f);", 1),
+        ("f = atan2f(f, f);", 23),
+        ("n = __viaddmin_s32(n, n, n);", 1),
+        ("f = __int_as_float(__shfl_sync(~0u, n, 1));", 0),
+        ("f = f < (f = f * f) > (0);", 1),
+        ('asm("mul.f32 %0, %0, %1;\\n\\tfma.rn.f32 %0, %1, %1, %0;" : "+f"(f) : "f"(f * f));', 3),
+        ('asm volatile("{ .reg .f32 t; @p div.rn.f32 t, t, %0; ld.f32 t, [%1]; }" :: "f"(f));', 11),
         ("if (n > 1 && f < 2) f = f + 1;", 3),
         ("f = sizeof(x[n + 1]);", 0),
     ],
@@ -68,18 +81,77 @@ def test_branches_with_braces_count_for_themselves():
     assert f"{{ {CALL}(2u); f = f * f * f; }}" in text
 
 
-def test_a_switch_counts_one_of_its_cases():
+def test_a_switch_counts_the_case_that_runs():
     text = kernel("switch (n) { case 0: f = f + 1; break; case 1: f = f * f * f * f; break; }")
-    assert f"{CALL}(2u)" in text and text.count(CALL) == 1
+    assert f"case 0: {CALL}(1u); f = f + 1;" in text
+    assert f"case 1: {CALL}(3u); f = f * f * f * f;" in text and text.count(CALL) == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "counted"),
+    [
+        ("while (n++ < 9) f = f * f;", "while (({}(3u), n++ < 9)) f"),
+        ("while (int q = n--) f = f * q;", "while (int q = ({}(2u), n--)) f"),
+        ("do f = f * f; while (f < 9);", "do {{ {}(2u); f = f * f; }} while"),
+        ("for (; n++ < 9;) f = f * f;", "for (; n++ < 9; {}(2u)) f"),
+        ("for (;;) if (f *= f, f > 9) break;", "for (;; {}(2u)) if"),
+        ("for (;; n++) if (f *= f, f > 9) break;", "for (;; n++, {}(3u)) if"),
+        ("for (; n < 9;) if (f *= f, f > 9) break;", "for (; ({}(3u), n < 9);) if"),
+        ("for (float v : pair) f = f * v;", "for (float v : pair) {{ {}(1u); f = f * v; }}"),
+    ],
+)
+def test_loops_without_braces_count_each_time(body: str, counted: str):
+    assert counted.format(CALL) in kernel(body)
+
+
+def test_a_jump_back_into_a_block_counts_what_is_behind_the_block():
+    text = kernel("int q = 0; if (n) { again: ; } f = f * f * f; if (++q < n) goto again;")
+    assert f"again: {CALL}(4u);" in text
+    text = kernel("for (; n--;) { if (f < n) goto next; f = f * f; next: ; } f = f * f * f;")
+    assert f"next: {CALL}(1u);" in text
+    twice = "__device__ void g(float f) { out: f = f + 1; }"
+    text = metered(f"{twice} __device__ void h(float f) {{ out: f = f * f * f; goto out; }}")
+    assert f"out: {CALL}(1u); f = f + 1" in text and f"out: {CALL}(2u);" in text
+
+
+@pytest.mark.parametrize(
+    ("pack", "counted"),
+    [
+        ("((f = f * N), ...)", "((warploom::count_at_run_time(1u), (f = f * N)), ...)"),
+        ("(f + ... + N)", "+ (warploom::count_at_run_time(1u), N))"),
+        ("use(N * f...)", "use((warploom::count_at_run_time(1u), N * f)...)"),
+    ],
+)
+def test_each_element_of_a_pack_counts(pack: str, counted: str):
+    text = metered("template <int... N> __device__ void k(float f) { " + pack + "; }")
+    assert counted in text
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "__global__ /* consteval */ void",
+        "__global__ // consteval\\\n still\n void",
+        '__global__ [[deprecated("consteval")]] void',
+        "#define consteval\n__global__ consteval void",
+    ],
+)
+def test_words_in_a_head_hide_no_arithmetic(head: str):
+    assert "(2u);" in metered(f"{head} k(float f) {{ f = f * f * f; }}")
+
+
+def test_comments_make_no_constants_of_variables():
+    text = metered("// constexpr float G\n__device__ float f(float a = G * G) { return a; }")
+    assert "(1u)" in text
 
 
 def test_host_code_is_left_alone():
     assert "warploom" not in metered("void host(float f, float g = F * 2) { f = f + 1; }")
-    assert "warploom" not in metered("consteval __device__ int two() { return 1 + 1; }")
+    assert f"{AT_RUN_TIME}(1u)" in metered("consteval __device__ int two() { return 1 + 1; }")
+    assert f"{AT_RUN_TIME}(1u)" in metered("constexpr int next(int n) { return n + 1; }")
+    assert "warploom" not in metered("void host() { auto f = [](int n) { return n + 1; }; }")
+    assert "(1u)" in metered("void host() { auto f = [] __device__(int n) { return n + 1; }; }")
     assert CALL in metered("template <int N> __device__ int two() { return N + 1; }")
-
-
-AT_RUN_TIME = "warploom::count_at_run_time"
 
 
 @pytest.mark.parametrize(
@@ -138,6 +210,37 @@ def test_a_counted_program_compiles_and_is_a_constant_where_it_must(tmp_path: Pa
     build(BuildSpec(program, timed=True))
 
 
+def test_all_forms_that_are_counted_compile(tmp_path: Path):
+    program = tmp_path / "k.cu"
+    program.write_text(
+        "#include <cuda_runtime.h>\n"
+        "template <int... N> __host__ __device__ constexpr int sum() {\n"
+        "  if constexpr (((N > 0) && ...)) return (N + ...); else return (0 + ... + (N * 2)); }\n"
+        "static_assert(sum<1, 2, 3>() == 6 && sum<-1, 1>() == 0);\n"
+        "template <class... T> __device__ float all(T... values) {\n"
+        "  float total = 0; ((total += values * 2), ...); (total += ... += values);\n"
+        "  const float list[] = {(values * 2.0f)...}; return total + list[0]; }\n"
+        "consteval int two() { return 1 + 1; }\n"
+        "constexpr int pick(int n) { switch (n) { case 1: return n + 1; default: return n * 3; }}\n"
+        "constexpr int steps(int n) { int s = 0; while (n-- > 0) s += n;\n"
+        "  do s -= 1; while (s > 9);\n"
+        "  for (int v : {1, 2}) s += v * n; for (;;) if (s++ > 3) break; return s; }\n"
+        "static_assert(pick(1) == 2 && steps(3) > 0);\n"
+        "__global__ void k(float* x, int n) {\n"
+        "  float f = x[0];\n"
+        "  while (int q = n--) f = f * q;\n"
+        "  if (n) { again:; } f = f * 2; if (n++ < 3) goto again;\n"
+        "  for (; n < 9;) if (f *= f, n++ > 5) break;\n"
+        '  asm("fma.rn.f32 %0, %0, %1, %1;" : "+f"(f) : "f"(f * 2));\n'
+        "  x[0] = __fadd_rn(f, all(f, f + 1)) + two() + pick(n) + steps(n); }\n"
+        "template <class F> __global__ void call(F f, float* x) { x[0] = f(x[0]); }\n"
+        "int main() { float* x; cudaMalloc(&x, 4); cudaMemset(x, 0, 4); k<<<1, 1>>>(x, 2);\n"
+        "  call<<<1, 1>>>([] __device__(float f) { return f * f; }, x);\n"
+        "  return cudaDeviceSynchronize(); }\n"
+    )
+    build(BuildSpec(program, timed=True))
+
+
 def test_lines_stay_where_they_are():
     text = "__global__ void k(float* x) {\n  for (int i = 0; i < 3; i++)\n    x[i] += 1;\n}\n"
     assert metered(text).count("\n") == text.count("\n")
@@ -165,6 +268,11 @@ def test_functions_that_macros_define_are_counted():
         "#define KERNEL(name) __global__ void name(float* x) { x[0] = x[0] * 2; }\nKERNEL(k)"
     )
     assert f"{{ {CALL}(3u);" in text
+
+
+def test_another_name_of_a_function_costs_what_it_does():
+    text = metered("#define STEP fmaf\n__global__ void k(float f) { f = STEP(f, f, f); }")
+    assert f"{{ {CALL}(1u);" in text
 
 
 def test_lists_of_values_are_left_alone():

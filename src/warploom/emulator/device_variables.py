@@ -1,8 +1,8 @@
 """Variables of the device: after each declaration comes a function that tells the runtime of it.
 
 `__device__ int done;` at namespace scope is followed, on the same line, by a function
-`wl_var_u0_7` that calls `::warploom::register_variable(done, "done", false)` when the program is
-loaded, and by a pointer to the variable whose name tells the guard which variables are the device's
+`wl_var_u0_7` that calls `::warploom::register_variable(done, "done", false, false)` when the program
+is loaded, and by a pointer to the variable whose name tells the guard which variables are the device's
 (merge_parts.cpp). What is spelled in other ways (macros, templates, members) the runtime learns
 from marks that the guard leaves in the object (merge_marks.cpp). What is found here has a short
 name for messages, and its definition in the device pass is the one that stays.
@@ -58,10 +58,10 @@ def variable_edits(
     # A member of a class has no name here by which it can be told: the guard knows it as well.
     if not names or any(stream.is_at(at - 1, b"::") for at in names):
         return []
-    managed = "true" if b"__managed__" in words else "false"
+    kinds = ", ".join(str(word in words).lower() for word in (b"__managed__", b"__constant__"))
     text = "".join(
         f" __attribute__((constructor)) static void {REGISTERS}{tag}_{at}() {{"
-        f' ::warploom::register_variable({name}, "{name}", {managed}); }}'
+        f' ::warploom::register_variable({name}, "{name}", {kinds}); }}'
         f" WARPLOOM_MARK(wl_mark_{tag}_{at}, {name});"
         for at in names
         for name in (decode(stream.tokens[at].text),)

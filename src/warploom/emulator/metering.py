@@ -18,36 +18,23 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from warploom.emulator.metering_macros import Macro, macros_of
+from warploom.emulator.metering_macros import Macro, macros_of, without_macros
+from warploom.emulator.metering_prices import (
+    DIVISION,
+    slots_of_call,
+    slots_of_ptx,
+    without_comments,
+)
 from warploom.source.edits import TextEdit
-from warploom.source.syntax import SourceFile, parse_source
+from warploom.source.syntax import SourceFile
 
 _CALL = "warploom::count_operations"
 _CALL_IN_CONSTANTS = "warploom::count_at_run_time"
 """The same, where the compiler may want a constant."""
 MARKS = frozenset(("__global__", "__device__"))
 """Words of a function that runs on devices; macros that stand for one are further ones."""
-_DIVISION = 11
-"""Slots of a division or remainder."""
-_SLOTS = {
-    **dict.fromkeys(("__expf", "__logf", "__sinf", "__cosf", "rsqrtf", "__fdividef"), 7),
-    **dict.fromkeys(("expf", "exp2f", "logf", "log2f", "log10f", "tanhf"), 8),
-    "sqrtf": 11,
-    **dict.fromkeys(("sinf", "cosf", "tanf", "erff", "cbrtf", "__powf"), 23),
-    **dict.fromkeys(("powf", "fmodf", "tgammaf", "lgammaf"), 40),
-    **dict.fromkeys(("sqrt", "rsqrt", "exp", "log", "sin", "cos", "tan", "tanh", "erf"), 48),
-    "pow": 96,
-}
-"""Slots of math functions, a multiplication being 1. Division, expf, sqrtf and sinf are measured on
-an H200 (bench/hardware/device.cu: 219 Gop/s of a multiplication and addition on each
-multiprocessor, 20, 26, 20 and 9.6 of these); the others are estimates by their kind."""
-
-_ONE = frozenset(
-    ("fmaf", "fma", "fminf", "fmaxf", "min", "max", "fabsf", "__fmaf_rn", "__hfma", "__hfma2",
-     "__hadd", "__hmul", "__hadd2", "__hmul2", "__float2half", "__half2float", "__popc", "__clz",
-     "__ffs", "__umulhi", "__float2int_rn", "roundf", "floorf", "ceilf", "truncf")
-)  # fmt: skip
 _WORD = re.compile(r"\w+")
+_IN_CONSTANTS = frozenset(("constexpr", "consteval"))
 _CONSTANT = re.compile(
     r"(?:\bconstexpr(?:\s+(?:static|const|inline))*\s+[\w:]+|#[ \t]*define|\bconst\s+int)\s+(\w+)"
 )
@@ -74,7 +61,7 @@ def metering_edits(tree: SourceFile, marks: frozenset[str] = MARKS) -> list[Text
     `marks`: words of device functions, of the file's own and of those that it includes.
     """
     marks = device_marks(tree, marks)
-    tree = _without_macros(tree, marks - MARKS)
+    tree = without_macros(tree, marks - MARKS)
     macros = tuple(macros_of(tree))
     weights = _weights(macros)
     edits: list[TextEdit] = []
@@ -93,19 +80,6 @@ def metering_edits(tree: SourceFile, marks: frozenset[str] = MARKS) -> list[Text
     return edits
 
 
-def _without_macros(tree: SourceFile, names: frozenset[str]) -> SourceFile:
-    """Parse `tree` without the macros `names`, which the parser would take for types."""
-    used = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in sorted(names)).encode())
-    if not names or not used.search(tree.text):
-        return tree
-    lines = tree.parsed.split(b"\n")
-    blank = [
-        line if line.lstrip().startswith(b"#") else used.sub(lambda m: b" " * len(m[0]), line)
-        for line in lines
-    ]
-    return replace(parse_source(b"\n".join(blank), tree.path, {}), text=tree.text)
-
-
 def _count_functions(
     tree: SourceFile, edits: list[TextEdit], weights: Mapping[str, int], marks: frozenset[str]
 ) -> None:
@@ -113,17 +87,17 @@ def _count_functions(
     for function in tree.nodes("function_definition"):
         body = function.child_by_field_name("body")
         words = _words_of(tree, function)
-        if body is None or body.type != "compound_statement" or not words & marks:
+        constant = bool(words & _IN_CONSTANTS)
+        # Compilers let device code call what may be in a constant (--expt-relaxed-constexpr).
+        if body is None or body.type != "compound_statement" or not (constant or words & marks):
             continue
-        if "consteval" in words:
-            continue
-        call = _CALL_IN_CONSTANTS if "constexpr" in words else _CALL
+        call = _CALL_IN_CONSTANTS if constant else _CALL
         meter = _Meter(tree, edits, weights, call)
         members = (n for n in function.named_children if n.type == "field_initializer_list")
         meter.block(body, sum(meter.weigh(node) for node in members))
     meter = _Meter(tree, edits, weights, _CALL_IN_CONSTANTS)
     for node in tree.nodes("lambda_expression"):
-        if not _is_in(node, "function_definition", "lambda_expression"):
+        if not _is_counted(tree, node, marks):
             meter.weigh(node)
     for node in tree.nodes("optional_parameter_declaration", "field_declaration"):
         value = node.child_by_field_name("default_value")
@@ -131,11 +105,19 @@ def _count_functions(
             meter.expression(value)
 
 
-def _is_in(node: Node, *types: str) -> bool:
+def _is_counted(tree: SourceFile, node: Node, marks: frozenset[str]) -> bool:
+    """Whether a lambda is counted with what is around it, or is the host's alone."""
     around = node.parent
-    while around is not None and around.type not in types:
+    while around is not None and around.type not in ("function_definition", "lambda_expression"):
         around = around.parent
-    return around is not None
+    if around is None:
+        return False
+    if around.type == "lambda_expression":
+        return True
+    body = node.child_by_field_name("body")
+    head = tree.slice(node.start_byte, _end(body, node))
+    words = set(_WORD.findall(without_comments(head)))
+    return not words & marks or bool(_words_of(tree, around) & (marks | _IN_CONSTANTS))
 
 
 def _is_evaluated(tree: SourceFile, node: Node, marks: frozenset[str]) -> bool:
@@ -158,6 +140,7 @@ def _weights(macros: tuple[Macro, ...]) -> dict[str, int]:
     for _ in range(4):  # macros that use macros, as deep as anybody nests them
         weights = {
             macro.name: sum(_Meter(macro.code, [], weights).weigh(n) for n in macro.statements)
+            + (slots_of_call(macro.replacement) if macro.replacement.isidentifier() else 0)
             for macro in macros
         }
     return weights
@@ -174,7 +157,8 @@ def _words_of(tree: SourceFile, function: Node) -> set[str]:
     start = before.end_byte if before is not None else 0
     if before is None and whole.parent is not None:
         start = whole.parent.start_byte
-    return set(_WORD.findall(tree.slice(start, _end(body, function))))
+    head = tree.slice(start, _end(body, function))
+    return set(_WORD.findall(without_comments(head)))
 
 
 def _end(body: Node | None, function: Node) -> int:
@@ -218,7 +202,7 @@ class _Meter:
 
     @functools.cached_property
     def _constants(self) -> frozenset[str]:
-        return frozenset(_CONSTANT.findall(self.tree.text.decode("latin-1")))
+        return frozenset(_CONSTANT.findall(without_comments(self.tree.text.decode("latin-1"))))
 
     def _insert(self, offset: int, text: str) -> None:
         self.edits.append(TextEdit(offset, offset, text))
@@ -239,7 +223,9 @@ class _Meter:
                 return self._lambda(node)
             case "labeled_statement":
                 return self._label(node)
-            case "sizeof_expression" | "decltype" | "static_assert_declaration" | "asm_statement":
+            case "fold_expression" | "parameter_pack_expansion":
+                return self._pack(node)
+            case "sizeof_expression" | "decltype" | "static_assert_declaration":
                 return 0
             case _:
                 return self._own(node) + sum(self.weigh(child) for child in _parts(node))
@@ -269,10 +255,27 @@ class _Meter:
             self.block(body, max(each, 1))
             return once
         each += self.weigh(body)
-        if each and update is not None:
-            self._insert(update.end_byte, f", {self.call}({each}u)")
+        condition = node.child_by_field_name("condition")
+        if not each:
             return once
-        return once + each
+        inside = body.type != "expression_statement"  # which may leave it in the middle
+        if not inside or condition is None or not self._before(condition, each):
+            end = next(child for child in reversed(node.children) if child.type == ")")
+            place = end.start_byte if update is None else update.end_byte
+            self._insert(place, f"{' ' if update is None else ', '}{self.call}({each}u)")
+        return once
+
+    def _before(self, condition: Node, count: int) -> bool:
+        """Count in front of a condition, each time that it is evaluated; false if it cannot be."""
+        if condition.type == "declaration":
+            value = condition.child_by_field_name("value")
+            value = value or (condition.named_children or [None])[-1]
+            if value is None or value.type in ("initializer_list", "identifier"):
+                return False
+            condition = value
+        self._insert(condition.start_byte, f"({self.call}({count}u), ")
+        self._insert(condition.end_byte, ")")
+        return True
 
     def _loop(self, node: Node) -> int:
         body = node.child_by_field_name("body")
@@ -281,30 +284,79 @@ class _Meter:
         if body is not None and body.type == "compound_statement":
             self.block(body, max(each, 1))
             return 0
-        return each + (self.weigh(body) if body is not None else 0)
+        each += self.weigh(body) if body is not None else 0
+        if body is None or not each:
+            return each
+        condition = node.child_by_field_name("condition")
+        if condition is not None and condition.type == "condition_clause":
+            condition = condition.child_by_field_name("value")
+        if node.type == "while_statement" and condition is not None:
+            return 0 if self._before(condition, each) else each
+        if body.text == b";":
+            return each  # the rest of it is where a macro is used
+        self._insert(body.start_byte, f"{{ {self.call}({each}u); ")
+        self._insert(body.end_byte, " }")
+        return 0
+
+    def _pack(self, node: Node) -> int:
+        """Each element of a pack is evaluated, however many there are."""
+        sign = node.child_by_field_name("operator")
+        folds = node.type == "fold_expression" and sign is not None and sign.type not in _FREE
+        for part in node.named_children:
+            count = self.weigh(part) + folds
+            if count and part.type not in ("type_descriptor", "comment"):
+                self._insert(part.start_byte, f"({_CALL_IN_CONSTANTS}({count}u), ")
+                self._insert(part.end_byte, ")")
+        return 0
 
     def _switch(self, node: Node) -> int:
         condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
         count = self.weigh(condition) if condition is not None else 0
         if body is None:
             return count
-        # Nothing at the start of the body runs: one case of it does.
-        cases = [child for child in body.named_children if child.type == "case_statement"]
-        inside = sum(self.weigh(child) for child in body.named_children)
-        return count + (inside // len(cases) if cases else inside)
+        # Nothing at the start of the body runs: one case of it does, and those that it falls into.
+        for child in body.named_children:
+            inside = self.weigh(child)
+            colon = next((part for part in child.children if part.type == ":"), None)
+            if child.type != "case_statement" or colon is None:
+                count += inside
+            elif inside:
+                self._insert(colon.end_byte, f" {self.call}({inside}u);")
+        return count
 
     def _label(self, node: Node) -> int:
         """Count what follows a label each time that control comes there, as a loop may do."""
         parts = [child for child in node.named_children if child.type != "statement_identifier"]
-        after = node.next_named_sibling
-        while after is not None:
-            parts.append(after)
-            after = after.next_named_sibling
+        last = self._last_jump(node)
+        place: Node | None = node
+        while place is not None:
+            after = place.next_named_sibling
+            while after is not None:
+                parts.append(after)
+                after = after.next_named_sibling
+            place = place.parent
+            if place is not None and place.end_byte > last:
+                break  # nobody comes back from behind it
         silent = _Meter(self.tree, [], self.macros, self.call)
         each = sum(silent.weigh(part) for part in parts)
         colon = next(child for child in node.children if child.type == ":")
         self._insert(colon.end_byte, f" {self.call}({max(each, 1)}u);")
-        return sum(self.weigh(part) for part in parts[:1])
+        return sum(self.weigh(part) for part in parts if part.parent == node)
+
+    def _last_jump(self, label: Node) -> int:
+        """Return where the last `goto` to a label is, in its function."""
+        function = label
+        while function.parent is not None and function.type != "function_definition":
+            function = function.parent
+        name = label.child_by_field_name("label")
+        jumps = (
+            node.start_byte
+            for node in self.tree.nodes("goto_statement")
+            for to in (node.child_by_field_name("label"),)
+            if function.start_byte <= node.start_byte < function.end_byte
+            if name is not None and to is not None and to.text == name.text
+        )
+        return max(jumps, default=0)
 
     def _own(self, node: Node) -> int:
         match node.type:
@@ -317,8 +369,9 @@ class _Meter:
             case "call_expression":
                 name = node.child_by_field_name("function")
                 text = self.tree.node_text(name) if name is not None else ""
-                text = text.removeprefix("std::").removeprefix("::")
-                return 1 if text in _ONE else _SLOTS.get(text, 0)
+                return slots_of_call(text)
+            case "gnu_asm_expression":
+                return slots_of_ptx(node)
             case _:
                 return 0
 
@@ -328,7 +381,7 @@ class _Meter:
         if text in _FREE:
             return 0
         if text in ("/", "%", "/=", "%="):
-            return _DIVISION
+            return DIVISION
         fused = text in ("+", "-", "+=", "-=") and any(
             self._is_product(part) for part in node.named_children
         )
@@ -344,5 +397,13 @@ class _Meter:
 def _parts(node: Node) -> Iterator[Node]:
     """Return the parts of `node` that are evaluated: array bounds and types are not."""
     for child in node.named_children:
-        if child.type not in ("template_argument_list", "array_declarator", "comment"):
+        if child.type == "template_argument_list" and not _changes(child):
+            continue
+        if child.type not in ("array_declarator", "comment"):
             yield child
+
+
+def _changes(node: Node) -> bool:
+    """Whether something is assigned inside of `node`: then it is no list of template arguments."""
+    kinds = ("assignment_expression", "update_expression")
+    return node.type in kinds or any(_changes(child) for child in node.named_children)

@@ -6,13 +6,14 @@ does is counted where it is used.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
 from warploom.source.syntax import SourceFile, parse_source
 
 _PREFIX, _SUFFIX = b"void warploom_macro() {", b"\n;}"
+_OF_LAMBDA = r"(?<=\])\s*(?:__(?:host|device)__\s*)+"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -20,10 +21,12 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 class Macro:
     """A definition: its replacement parsed as code, `shift` bytes before its place in the file.
 
-    `functions` says that it defines device functions; else it is the body of one.
+    `functions` says that it defines device functions; else it is the body of one. `replacement` is
+    its text, which may be another name of a function.
     """
 
     name: str
+    replacement: str
     code: SourceFile
     shift: int
     functions: bool
@@ -67,4 +70,22 @@ def _macro(tree: SourceFile, name: str, value: Node, functions: bool) -> Macro:
     text = tree.text[value.start_byte : value.end_byte]
     prefix, suffix = (b"", b"\n") if functions else (_PREFIX, _SUFFIX)
     code = parse_source(prefix + text + suffix, tree.path, {})
-    return Macro(name, code, value.start_byte - len(prefix), functions)
+    words = tree.node_text(value).strip()
+    return Macro(name, words, code, value.start_byte - len(prefix), functions)
+
+
+def without_macros(tree: SourceFile, names: frozenset[str]) -> SourceFile:
+    """Parse `tree` without the macros `names`, which the parser would take for types.
+
+    Nor does it know the marks of a lambda, which stand where no type can.
+    """
+    words = [rf"\b{re.escape(name)}\b" for name in sorted(names)]
+    used = re.compile("|".join([*words, _OF_LAMBDA]).encode())
+    if not used.search(tree.text):
+        return tree
+    lines = tree.parsed.split(b"\n")
+    blank = [
+        line if line.lstrip().startswith(b"#") else used.sub(lambda m: b" " * len(m[0]), line)
+        for line in lines
+    ]
+    return replace(parse_source(b"\n".join(blank), tree.path, {}), text=tree.text)

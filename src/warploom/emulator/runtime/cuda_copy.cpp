@@ -140,11 +140,17 @@ StartFunction start_of(const Copy& copy) {
   };
 }
 
+// Who reads from a device computes with what lies there: that is no set-up any more.
+void begin_host_work(const Copy& copy) {
+  if (on_device_side(copy.src) && !on_device_side(copy.dst)) price_host_work(true);
+}
+
 cudaError_t copy_now(const Copy& copy, cudaMemcpyKind kind) {
   if (copy.width == 0 || copy.rows() == 0) return cudaSuccess;
   if (const cudaError_t error = validate(copy, kind)) return cuda_fail(error);
   Stream* stream = resolve_stream(nullptr);
   if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
+  begin_host_work(copy);
   push_op(stream, OpKind::Copy, copy.name, start_of(copy));
   // Between device buffers the host does not wait (API synchronization behavior, runtime manual).
   if (!on_device_side(copy.dst) || !on_device_side(copy.src)) synchronize(stream, copy.name);
@@ -156,6 +162,7 @@ cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handl
   if (const cudaError_t error = validate(copy, kind)) return cuda_fail(error);
   Stream* stream = resolve_stream(handle);
   if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
+  begin_host_work(copy);
   // Pageable sources are staged before the call returns; pageable targets are watched instead. A
   // node of a graph reads and writes them at each launch.
   if (stream->capture) {

@@ -50,7 +50,10 @@ StartFunction callback(std::function<void()> function) {
   return [process, function = std::move(function)](StreamOp& op) {
     StreamOp* self = &op;
     HostThread& thread = add_host_thread(*process, op.stream->device, [self, function] {
+      current_host().working = true;
+      reach(self->begins);
       function();
+      price_host_work(true);  // the stream waits for it
       self->clock.join(release_clock());
       complete(*self);
     });

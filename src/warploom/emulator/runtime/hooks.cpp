@@ -125,6 +125,7 @@ template <unsigned bytes, bool write>
 // may still change it.
 template <unsigned bytes, bool write>
 [[gnu::noinline]] void on_host_access(const void* p, const void* return_address) {
+  g_host_work++;
   if (--g_host_accesses_left <= 0) spend_budget();
   if (!watched_on_host(p)) return;
   const Fiber& self = *g_current;
@@ -229,14 +230,15 @@ HOT void on_access(const void* p) {
     on_checked_access<bytes, write, aligned>(p, RETURN_ADDRESS);
     return;
   } else if (device == kNoThread && !watched_on_host(p)) {
-    g_host_work++;
     // Who only writes waits for nobody.
     if (write) {
+      g_host_work++;
       if (g_host_view.on_stack(start)) check_stack_store(p, bytes);
       return;
     }
     if (g_host_accesses_left > 1) {
       g_host_accesses_left--;
+      g_host_work++;
       return;
     }
   }
@@ -287,6 +289,7 @@ void on_range(const void* p, std::size_t bytes, const void* return_address) {
       return;
     }
   } else {
+    g_host_work += (bytes + 7) / 8;
     const auto start = reinterpret_cast<uintptr_t>(p);
     if (write && g_host_view.on_stack(start)) check_stack_store(p, bytes);
     if (g_host_view.owns(start, bytes) && !g_host_watched.meets(start, bytes)) return;
@@ -320,6 +323,7 @@ void require_aligned(const void* p, unsigned bytes, bool write) {
 
 // Volatile accesses are relaxed and of system scope, as CUDA documents them.
 HOT void on_volatile(const void* p, unsigned bytes, bool write) {
+  if (g_current && !g_current->gpu) g_host_work++;
   if (in_arena(p) || (g_current && find_variable(p))) {
     strong_access({p, bytes, !write, write, Order::Relaxed, Scope::System}, true, RETURN_ADDRESS);
   } else if (!g_current) {

@@ -11,6 +11,7 @@
 #include "race.h"
 #include "report.h"
 #include "scheduler.h"
+#include "timing.h"
 #include "world_setup.h"
 
 namespace warploom {
@@ -103,6 +104,7 @@ void signal(pthread_cond_t* handle, bool all) {
 
 void end(Started& thread, void* result) {
   end_thread_data(current_host().state);
+  price_host_work(false);
   thread.result = result;
   thread.clock = release_clock();
   thread.ended = true;
@@ -122,10 +124,13 @@ int pthread_create(pthread_t* out, const pthread_attr_t*, void* (*function)(void
   check_call_target(reinterpret_cast<const void*>(function), __builtin_return_address(0));
   HostThread& creator = current_host();
   auto* thread = new Started;
-  HostThread& made =
-      add_host_thread(*creator.process, default_device(*creator.process),
-                      [thread, function, argument] { end(*thread, function(argument)); });
+  HostThread& made = add_host_thread(*creator.process, default_device(*creator.process),
+                                     [thread, function, argument, began = time_now()] {
+                                       reach(began);
+                                       end(*thread, function(argument));
+                                     });
   made.started = thread;
+  made.working = creator.working;
   made.clock = release_clock();
   *out = reinterpret_cast<pthread_t>(thread);
   return 0;

@@ -10,6 +10,7 @@
 #include "memory.h"
 #include "timeline.h"
 #include "timing.h"
+#include "variables.h"
 
 namespace warploom {
 
@@ -131,10 +132,11 @@ void move(BlockMeter& meter, Fiber& fiber, const void* p, uintptr_t sector, int 
           bool write) {
   const Machine& m = g_machine;
   double latency = 0;
-  if (space_of(p) == Space::Pinned) {
+  const Space space = space_of(p);
+  if (space == Space::Pinned) {
     meter.used.host_link += kSector * meter.price.host_link;
     latency = m.pcie_latency_ns;
-  } else if (const int owner = device_of(p); owner != device) {
+  } else if (space == Space::Device && device_of(p) != device) {
     meter.used.link += kSector * meter.price.link;
     latency = m.nvlink_latency_ns;
   } else {
@@ -309,7 +311,10 @@ void meter_access(const void* p, std::size_t bytes, bool write) {
     if (!write) fiber.time += m.shared_latency_ns / m.near_loads_in_flight;
     return;
   }
-  if (!in_arena(p)) return;  // a variable of the device: constant memory, or few bytes
+  if (!in_arena(p)) {
+    const Variable* variable = find_variable(p);
+    if (!variable || (variable->cached && !write)) return;
+  }
   meter.used.l1 += static_cast<double>(bytes) * meter.price.l1;
   for (uintptr_t s = address / kSector; s <= (address + bytes - 1) / kSector; s++) {
     if (hit(write ? *meter.written : *meter.read, s)) {

@@ -152,7 +152,8 @@ std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
                                   std::function<void(StreamOp&)> start) {
   note_call(name);
   price_host_work(kind == OpKind::Kernel || kind == OpKind::Collective ||
-                  std::string_view(name) == "cudaEventRecord");
+                  std::string_view(name) == "cudaEventRecord" ||
+                  std::string_view(name) == "cudaGraphLaunch");
   host_call(host_cost(kind, name));
   auto op = std::make_shared<StreamOp>();
   op->issued_at = time_now();

@@ -31,8 +31,8 @@ void host_call(double nanoseconds);
 // Accesses and operations of the running host thread since it went on.
 extern unsigned long long g_host_work;
 // It queues work: what it computed since it last did so has taken time. What it does before its
-// first kernel, collective or event is set-up, and what comes after its last call is no part of
-// what is timed.
+// first kernel, collective or event, and before it reads from a device, is set-up; what comes after
+// its last call is no part of what is timed.
 void price_host_work(bool begins);
 // A step of a loop that waits or, as far as one can tell, of a long computation. False: nothing
 // else is to come, so time does not pass by itself.

@@ -99,12 +99,11 @@ double pairwise(int ranks, double block) {
          std::max(near * block / m.nccl_p2p_gbs, far * block / m.nic_gbs);
 }
 
-double duration(const Task& task) {
-  const int ranks = task.comm->clique->size;
-  const auto block = static_cast<double>(task.bytes());
+// One or several calls of a kind over `ranks`; `block`: the bytes that each is called with, in all.
+double duration(Call call, int ranks, double block) {
   if (ranks == 1) return g_machine.kernel_gap_ns + block / g_machine.dram_gbs;
   const double part = block * (ranks - 1) / ranks;
-  switch (task.call) {
+  switch (call) {
     case Call::AllReduce:
       return tuned(ranks, 2, 2 * part, true);
     case Call::AllGather:
@@ -118,8 +117,19 @@ double duration(const Task& task) {
   }
 }
 
-void settle_at(Task& task, double everyone, double ends) {
-  Batch& batch = *task.batch;
+// Of all that the batch is known to do by now, once everyone is there.
+double duration(const Batch& batch, int ranks) {
+  const Machine& m = g_machine;
+  double time = 0;
+  for (const auto& [call, bytes] : batch.collected) time += duration(call, ranks, bytes);
+  if (!batch.pairs) return time;
+  const double most = std::max({batch.near_out / m.nccl_p2p_gbs, batch.near_in / m.nccl_p2p_gbs,
+                                batch.far_out / m.nic_gbs, batch.far_in / m.nic_gbs});
+  const int peers = std::max(batch.peers_out, batch.peers_in);
+  return time + m.nccl_p2p_base_ns + peers * m.nccl_p2p_peer_ns + most;
+}
+
+void settle_at(Batch& batch, double everyone, double ends) {
   batch.together = std::max(batch.together, everyone);
   batch.op->ends = std::max(batch.op->ends, ends);
 }
@@ -158,14 +168,18 @@ void pass_barrier(bool gin, int ranks) {
 }
 
 void price_collective(const std::vector<Task*>& members) {
-  double everyone = 0;
-  for (const Task* task : members) everyone = std::max(everyone, task->batch->op->begins);
-  const double ends = everyone + duration(*members[0]);
-  for (Task* task : members) settle_at(*task, everyone, ends);
+  double everyone = 0, ends = 0;
+  for (const Task* task : members) {
+    everyone = std::max({everyone, task->batch->op->begins, task->batch->together});
+  }
+  for (const Task* task : members) {
+    task->batch->collected[task->call] += static_cast<double>(task->bytes());
+    ends = std::max(ends, everyone + duration(*task->batch, task->comm->clique->size));
+  }
+  for (Task* task : members) settle_at(*task->batch, everyone, ends);
 }
 
 void price_pair(Task& send, Task& receive) {
-  const Machine& m = g_machine;
   const double both = std::max(send.batch->op->begins, receive.batch->op->begins);
   const bool near = same_node(send.comm->device, receive.comm->device);
   const auto bytes = static_cast<double>(send.bytes());
@@ -177,11 +191,9 @@ void price_pair(Task& send, Task& receive) {
       (near ? (out ? batch.near_out : batch.near_in) : (out ? batch.far_out : batch.far_in)) +=
           bytes;
     }
-    const double most = std::max({batch.near_out / m.nccl_p2p_gbs, batch.near_in / m.nccl_p2p_gbs,
-                                  batch.far_out / m.nic_gbs, batch.far_in / m.nic_gbs});
-    const int peers = std::max(batch.peers_out, batch.peers_in);
-    batch.together = std::max(batch.together, both);
-    settle_at(*task, both, batch.together + m.nccl_p2p_base_ns + peers * m.nccl_p2p_peer_ns + most);
+    batch.pairs = true;
+    const double together = std::max(batch.together, both);
+    settle_at(batch, both, together + duration(batch, task->comm->clique->size));
   }
 }
 

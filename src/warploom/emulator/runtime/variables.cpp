@@ -16,6 +16,7 @@
 #include "report.h"
 #include "spoil.h"
 #include "stream.h"
+#include "timing.h"
 
 namespace warploom {
 
@@ -32,7 +33,9 @@ uintptr_t shadow_start(int device) {
 }
 
 std::map<uintptr_t, Variable> g_variables;
-std::map<int, std::size_t> g_used;  // bytes of history, by rank
+std::map<int, std::size_t> g_used;                // bytes of history, by rank
+std::map<int, std::size_t> g_constant_bytes;      // bytes of constant memory, by rank
+constexpr std::size_t kConstantBytes = 64 << 10;  // of a device (CUDA guide)
 
 // The values of devices that are not in place.
 using Image = std::vector<char>;
@@ -102,7 +105,8 @@ void activate_device_slow(int device) {
   g_active_device = device;
 }
 
-void register_variable(const void* address, std::size_t bytes, const char* name, bool managed) {
+void register_variable(const void* address, std::size_t bytes, const char* name, bool managed,
+                       bool constant) {
   const auto start = reinterpret_cast<uintptr_t>(address);
   if (bytes == 0) return;
   if (const auto known = g_variables.find(start); known != g_variables.end()) {
@@ -114,7 +118,9 @@ void register_variable(const void* address, std::size_t bytes, const char* name,
   std::size_t& used = g_used[rank];
   // Granules of the history are not shared between variables.
   const std::size_t span = (bytes + 1023) / 1024 * 1024 + 1024;
-  Variable variable{start, bytes, name, managed, used + (start & 15), used + span <= kSlot, rank};
+  const bool cached = constant && (g_constant_bytes[rank] += bytes) <= kConstantBytes;
+  Variable variable{start, bytes, name, managed, cached, used + (start & 15), used + span <= kSlot,
+                    rank};
   if (variable.shadowed) used += span;
   g_variables[start] = variable;
   if (!g_variables_start || start < g_variables_start) g_variables_start = start;
@@ -169,6 +175,7 @@ cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, st
   Stream* stream = resolve_stream(handle);
   if (wait && implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
   const char* source = static_cast<const char*>(symbol) + offset;
+  if (space_of(dst) != Space::Device) price_host_work(true);
   push_op(stream, OpKind::Copy, wait ? "cudaMemcpyFromSymbol" : "cudaMemcpyFromSymbolAsync",
           [=](StreamOp& op) {
             activate_device(op.stream->device);

@@ -15,6 +15,7 @@ struct Variable {
   std::size_t bytes = 0;
   const char* name = "";
   bool managed = false;
+  bool cached = false;     // constant memory that the cache for it can hold
   std::size_t offset = 0;  // of its history
   bool shadowed = false;
   int rank = 0;  // of the process that has it

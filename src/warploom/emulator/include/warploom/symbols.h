@@ -7,11 +7,12 @@
 namespace warploom {
 
 // Tells the runtime of a variable of the program that lies in device memory.
-void register_variable(const void* address, std::size_t bytes, const char* name, bool managed);
+void register_variable(const void* address, std::size_t bytes, const char* name, bool managed,
+                       bool constant);
 template <class _WT>
-void register_variable(const _WT& variable, const char* name, bool managed) {
+void register_variable(const _WT& variable, const char* name, bool managed, bool constant) {
   register_variable(const_cast<const void*>(static_cast<const volatile void*>(&variable)),
-                    sizeof variable, name, managed);
+                    sizeof variable, name, managed, constant);
 }
 
 // Names a variable of the device to the guard. It is written nowhere, but it might be, as far as

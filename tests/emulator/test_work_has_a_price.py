@@ -1,0 +1,145 @@
+"""Work that cost nothing in modelled time once: where data lies, and who works, make no gift."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from warploom.core.records import BuildSpec
+from warploom.emulator import RunOptions, build, find_topology, run
+
+PROGRAM = """
+#include <cuda_runtime.h>
+#include <mpi.h>
+#include <nccl.h>
+#include <pthread.h>
+#include <cstdio>
+#include <vector>
+constexpr int N = 1 << 16, kSmall = 1 << 10;
+__device__ float in_variable[N];
+__managed__ float in_managed[N];
+__constant__ float in_constant[kSmall];
+__constant__ float too_large[N];
+__global__ void total(const float* from, int n, float* out) {
+  float sum = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x) sum += from[i];
+  out[threadIdx.x] = sum;
+}
+__global__ void of_variable(float* out) {
+  float sum = 0;
+  for (int i = threadIdx.x; i < N; i += blockDim.x) sum += in_variable[i];
+  out[threadIdx.x] = sum;
+}
+__global__ void of_managed(float* out) {
+  float sum = 0;
+  for (int i = threadIdx.x; i < N; i += blockDim.x) sum += in_managed[i];
+  out[threadIdx.x] = sum;
+}
+__global__ void of_constant(float* out) {
+  float sum = 0;
+  for (int i = threadIdx.x; i < kSmall; i += blockDim.x) sum += in_constant[i];
+  out[threadIdx.x] = sum;
+}
+__global__ void of_large(float* out) {
+  float sum = 0;
+  for (int i = threadIdx.x; i < N; i += blockDim.x) sum += too_large[i];
+  out[threadIdx.x] = sum;
+}
+static std::vector<float> numbers(1 << 16, 1.0f);
+static float result = 0;
+static void compute(void*) {
+  for (int round = 0; round < 20; round++)
+    for (const float number : numbers) result += number;
+}
+static void* in_thread(void* p) { compute(p); return nullptr; }
+static cudaEvent_t begin, end;
+static int rank;
+template <class F> void measure(const char* name, F work) {
+  cudaDeviceSynchronize();
+  MPI_Barrier(MPI_COMM_WORLD);
+  cudaEventRecord(begin);
+  work();
+  cudaEventRecord(end);
+  cudaEventSynchronize(end);
+  float ms = 0;
+  cudaEventElapsedTime(&ms, begin, end);
+  if (rank == 0) std::printf("%s %.6f\\n", name, ms);
+}
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  cudaSetDevice(rank);
+  float *values, *out;
+  cudaMalloc(&values, 4 * N);
+  cudaMalloc(&out, 4 * N);
+  cudaMemset(values, 0, 4 * N);
+  cudaMemset(out, 0, 4 * N);
+  std::vector<float> read(N);
+  double before = MPI_Wtime();
+  cudaMemcpy(read.data(), values, 4 * N, cudaMemcpyDeviceToHost);
+  compute(nullptr);
+  cudaMemcpy(values, read.data(), 4 * N, cudaMemcpyHostToDevice);
+  if (rank == 0) std::printf("early %.6f\\n", (MPI_Wtime() - before) * 1e3);
+  ncclUniqueId id;
+  if (rank == 0) ncclGetUniqueId(&id);
+  MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+  ncclComm_t comm;
+  ncclCommInitRank(&comm, 2, id, rank);
+  cudaEventCreate(&begin);
+  cudaEventCreate(&end);
+  measure("memory", [=] { total<<<1, 256>>>(values, N, out); });
+  measure("variable", [=] { of_variable<<<1, 256>>>(out); });
+  measure("managed", [=] { of_managed<<<1, 256>>>(out); });
+  measure("small", [=] { total<<<1, 256>>>(values + N / 2, kSmall, out); });
+  measure("constant", [=] { of_constant<<<1, 256>>>(out); });
+  measure("large", [=] { of_large<<<1, 256>>>(out); });
+  measure("host", [] { compute(nullptr); });
+  measure("callback", [] { cudaLaunchHostFunc(nullptr, compute, nullptr); });
+  measure("thread", [] {
+    pthread_t thread;
+    pthread_create(&thread, nullptr, in_thread, nullptr);
+    pthread_join(thread, nullptr);
+  });
+  measure("whole", [=] { ncclAllReduce(values, out, N, ncclFloat, ncclSum, comm, nullptr); });
+  measure("parts", [=] {
+    ncclGroupStart();
+    for (int part = 0; part < 16; part++)
+      ncclAllReduce(values + N / 16 * part, out + N / 16 * part, N / 16, ncclFloat, ncclSum, comm,
+                    nullptr);
+    ncclGroupEnd();
+  });
+  ncclCommDestroy(comm);
+  MPI_Finalize();
+}
+"""
+
+Values = Mapping[str, float]
+
+
+@pytest.fixture(scope="module")
+def times(tmp_path_factory: pytest.TempPathFactory) -> Values:
+    path = tmp_path_factory.mktemp("priced") / "work.cu"
+    path.write_text(PROGRAM)
+    program = build(BuildSpec(path, timed=True))
+    done = run(program, RunOptions(ranks=2, race=False, machine=find_topology("h200-8")))
+    assert done.state == "finished", done.findings
+    return {name: float(ms) for name, ms in map(str.split, done.stdout.splitlines())}
+
+
+@pytest.mark.parametrize("name", ["variable", "managed", "large"])
+def test_variables_of_a_device_cost_what_its_memory_does(times: Values, name: str):
+    assert 0.8 < times[name] / times["memory"] < 1.25, times
+
+
+def test_constants_that_the_cache_holds_cost_less(times: Values):
+    assert times["constant"] < times["small"], times
+
+
+@pytest.mark.parametrize("name", ["callback", "thread", "early"])
+def test_the_host_works_for_nothing_nowhere(times: Values, name: str):
+    assert times["host"] > 0.2, times
+    # Beside others, a loop over reads is taken to wait for them as well: up to three times.
+    assert 0.9 < times[name] / times["host"] < 4, times
+
+
+def test_collectives_of_a_group_share_the_links(times: Values):
+    assert 0.95 < times["parts"] / times["whole"] < 1.2, times
