@@ -39,7 +39,7 @@ from warploom.evaluate.imports import import_findings
 from warploom.evaluate.input_origin import origin_findings
 from warploom.evaluate.iterations import kept_findings, work_findings
 from warploom.evaluate.legality import ENDINGS, check_legality
-from warploom.evaluate.object_rules import init_findings, runs_by_itself
+from warploom.evaluate.object_rules import init_findings, replaced_findings, runs_by_itself
 from warploom.evaluate.parts import Parts, add, serious, verified
 from warploom.evaluate.plan import (
     ALL_TIMINGS,
@@ -316,6 +316,7 @@ class _Judge:
         name = str(program.spec.program)
         return [
             *import_findings(program.imports, ours, name, dynamic_symbols(program.runtime).exports),
+            *replaced_findings(program.replaced, trusted.replaced, name),
             *init_findings(runs_by_itself(program.guard), runs_by_itself(trusted.guard), name),
         ]
 
