@@ -16,6 +16,7 @@ from warploom.evaluate.region_rules import Frame, Refused, attribute_refusals, i
 from warploom.evaluate.scopes import Declared, UnbalancedError, declarations
 from warploom.evaluate.shadowing import Shadowing
 from warploom.evaluate.system_macros import rewriters_words, system_macros
+from warploom.evaluate.telling_types import shared_type_refusals
 from warploom.evaluate.tokens import Token
 
 _STATEMENT = frozenset({";", "{", "}", "return", "goto", "break", "continue"})
@@ -115,6 +116,7 @@ class _World:
         untrusted = attribute_refusals(self.tokens)
         yield from untrusted
         yield from NameRules(self.tokens, names, items, self.frame).refusals()
+        yield from shared_type_refusals(self.tokens, names, items)
         yield from Shadowing(self.tokens, names, self.own).refusals()
         yield from self._reserved()
         yield from self._statements()

@@ -238,6 +238,16 @@ class _Pass:
             elif live:
                 self._line(line)
         self._flush(None)
+        self.refused += [
+            Refused(
+                "hidden-text",
+                f"macro {name} makes a string of text that is rewritten here: it may tell the "
+                "emulator from a GPU",
+                line,
+                hint="print it in the macro itself, by fprintf(stderr, ...), or leave it out",
+            )
+            for name, line in self.expander.shown
+        ]
 
     def _line(self, line: Line) -> None:
         if line.keyword == "":
