@@ -38,6 +38,7 @@ from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
 from warploom.evaluate.input_origin import origin_findings
 from warploom.evaluate.iterations import kept_findings, work_findings
+from warploom.evaluate.kept_check import kept_check_findings
 from warploom.evaluate.legality import ENDINGS, check_legality
 from warploom.evaluate.object_rules import init_findings, replaced_findings, runs_by_itself
 from warploom.evaluate.parts import Parts, add, serious, verified
@@ -263,6 +264,7 @@ class _Judge:
         if self.rule is not None:
             original = read_program(self.task.program)
             found += edited_check_findings(program, original, str(program.path))
+            found += kept_check_findings(program, original, str(program.path))
             found += host_call_findings(self.task, self.nccl, path, self.rule, str(program.path))
         return Parts(0, (tuple(found),)), path
 

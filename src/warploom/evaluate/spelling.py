@@ -36,9 +36,8 @@ def shows_rewriting(argument: Sequence[Token], *, nested: bool) -> bool:
                 return True
             if token.text == "*" and _is_void(argument, token):  # of a kernel, perhaps
                 return True
-        elif token.kind == "name":
-            if token.text in _REWRITTEN or (nested and token.text in system_macros().names):
-                return True
+        elif token.text in _REWRITTEN or (nested and token.text in system_macros().names):
+            return True
     return False
 
 
