@@ -75,6 +75,8 @@ NEEDED = [
     ("  CUDA_CHECK(cudaEventDestroy(start));", "  CUDA_CHECK(cudaDeviceSynchronize());\n"
      "  if (window != nullptr) {\n    NCCL_CHECK(ncclCommWindowDeregister(comm, window));\n  }\n"
      "  NCCL_CHECK(ncclDevCommDestroy(comm, &device_comm_));\n  CUDA_CHECK(cudaEventDestroy(start));"),
+    ("    run_layer(layer, comm, stream);", "    CUDA_CHECK(cudaMemsetAsync(layer.recv, 0, 4, stream));\n"
+     "    CUDA_CHECK(cudaStreamSynchronize(stream));\n    run_layer(layer, comm, stream);"),
     ("  layer.tokens = to_device(tokens);", "  layer.tokens = to_window(tokens, comm);"),
 ]  # fmt: skip
 

@@ -139,10 +139,7 @@ def _compared(
         for at in sorted(added):
             yield _Change(after[at].line, f"added: {after[at].shown}")
         return
-    if tail < len(before):
-        last = last or len(after)
-    else:
-        last = len(after)
+    last = last or len(after)
     fixed = [one for at, one in enumerate(before) if at not in free]
     moved = [one for at, one in enumerate(before) if at in free]
     for line, shown in added_refusals(after, added, last, fixed, moved, checks):

@@ -30,6 +30,7 @@ _LOOPS = words("for while do switch")
 _ENDS = words("exit _exit _Exit quick_exit abort terminate longjmp")
 _FAILURE = re.compile(r"(?:- )?[1-9]\d*|EXIT_FAILURE")
 _SAYS = re.compile(r"PASS|FAIL|(?i:correct|verif|mismatch)")
+_LIBRARY = re.compile(r"(?:cuda|nccl)[A-Z]|MPI_")
 _ASSIGNS = words("= += -= *= /= %= &= |= ^= ++ --")
 
 
@@ -157,7 +158,11 @@ def added_refusals(
     named = {name for one in moved for name in one.names}
     basis = {name for one in fixed for name in one.names}
     written = {name for one in moved for name in _assigned(one)}
-    ours = {name for name in basis - named if not name.isupper() and name not in _CONTROL}
+    ours = {
+        name
+        for name in basis - named - _COMMON
+        if not (name.isupper() or name in _CONTROL or _LIBRARY.match(name))
+    }
     returned = {_arguments(one, checks) for one in moved if is_teardown(one, checks)}
     loops = _inside_added_loops(after, added)
     for at in sorted(added):
@@ -166,7 +171,7 @@ def added_refusals(
         if one.text in ("{", "}", ";"):
             continue
         bad = _times(one) or bool(_assigned(one) & (basis - written))
-        bad = bad or bool(one.names & (ours - _COMMON))
+        bad = bad or bool(one.names & ours)
         bad = bad or any(t.kind == "string" and _SAYS.search(t.text) for t in one.tokens)
         if first == "return" or one.names & _ENDS:
             bad = bad or not _fails(one)
