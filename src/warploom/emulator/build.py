@@ -356,7 +356,13 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
         ToolFailedError: our own sources do not compile.
     """
     started = time.monotonic()
-    builder = _Builder(spec, strict=strict)
+    try:
+        builder = _Builder(spec, strict=strict)
+    except RecursionError:
+        raise SourceError(
+            "expressions and statements must lie in each other less deeply than these",
+            file=str(spec.program),
+        ) from None
     folder, cached = cached_folder("programs", builder.key, builder.make)
     known = cast("_Imports", json.loads((folder / "imports.json").read_text()))
     return EmulatorBuild(

@@ -287,6 +287,11 @@ class _Judge:
         try:
             facts = survey(self.task, nccl=self.nccl, program=spec.program)
             program = build(spec)
+        except RecursionError:
+            message = "expressions and statements must lie in each other less deeply than these"
+            finding = Finding("unsupported", Severity.ERROR, message, file=str(spec.program))
+            record = BuildRecord("emulator", ok=False, seconds=time.monotonic() - started)
+            return add(parts, 1, [finding], record), None
         except (BadInputError, UnsupportedError) as error:
             kind = "unsupported" if isinstance(error, UnsupportedError) else "build"
             finding = Finding(
