@@ -60,6 +60,8 @@ int main(int argc, char** argv) {
   }
   cudaEventRecord(stop, stream);
   cudaStreamSynchronize(stream);
+  float milliseconds = 0;
+  cudaEventElapsedTime(&milliseconds, start, stop);
   /* after */
   cudaMemcpy(output.data(), out, all * sizeof(float), cudaMemcpyDeviceToHost);
   cudaEventDestroy(start);

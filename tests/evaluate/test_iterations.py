@@ -112,6 +112,78 @@ def test_results_are_found_whatever_they_are_kept_as(workload: Workload, kind: s
     assert kinds(result) == {"work_differs"}, result.findings
 
 
+def _in_two_of_three(text: str) -> str:
+    """Let every third launch of the kernel leave the output as it is."""
+    return text.replace(
+        "__global__ void twice(const float* in, float* out, int n) {",
+        "__device__ int launches;\n__global__ void count() { launches = launches + 1; }\n"
+        "__global__ void twice(const float* in, float* out, int n) {\n"
+        "  if (launches % 3 == 2) return;",
+    )
+
+
+COUNT = "    count<<<1, 1, 0, stream>>>();\n"
+NEVER_IDLE = """
+  cudaStream_t side;
+  cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking);
+  volatile int* stop_side = nullptr;
+  cudaMallocHost((void**)&stop_side, 4);
+  *stop_side = 0;
+  spin<<<1, 1, 0, side>>>(stop_side);
+  cudaEvent_t start, stop;
+"""
+SPIN = (
+    "__global__ void spin(volatile int* stop) { while (*stop == 0) __nanosleep(1000); }\nint main("
+)
+SKIPS = {
+    "third": written("    if (iteration < 2) {" + GATHER + KERNEL + "    }\n"),
+    "in_kernel": _in_two_of_three(written(GATHER + KERNEL + COUNT)),
+    "early_event": written(KEPT).replace(
+        "  cudaEvent_t start, stop;\n",
+        "  cudaEvent_t start, stop, early;\n  cudaEventCreate(&early);\n"
+        "  for (int i = 0; i < 70; i++) cudaEventRecord(early, stream);\n",
+    ),
+    "never_idle": written(KEPT)
+    .replace("int main(", SPIN)
+    .replace("  cudaEvent_t start, stop;\n", NEVER_IDLE)
+    .replace("  cudaEventDestroy(start);", "  *stop_side = 1;\n  cudaEventDestroy(start);"),
+    "before": written(GATHER + "    cudaMemcpyAsync(out, kept, all * sizeof(float),"
+                      " cudaMemcpyDeviceToDevice, stream);\n").replace(
+        "  cudaEvent_t start, stop;\n",
+        "  float* kept;\n  cudaMalloc(&kept, all * sizeof(float));\n"
+        + HOST.replace("2.0f * ", "") +
+        "  cudaMemcpy(gathered, own.data(), all * sizeof(float), cudaMemcpyHostToDevice);\n"
+        "  twice<<<(all + 31) / 32, 32, 0, stream>>>(gathered, kept, all);\n"
+        "  cudaEvent_t start, stop;\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", SKIPS)
+def test_iterations_that_do_less_are_found(workload: Workload, how: str) -> None:
+    result = judge(workload, SKIPS[how])
+    assert not result.passed
+    assert kinds(result) & {"work_differs", "communication_unused"}, result.findings
+
+
+def test_a_program_that_reads_a_clock_is_judged_as_one_with_events(tmp_path: Path) -> None:
+    def clocked(text: str) -> str:
+        ends = "cudaStreamSynchronize(stream);\n  const double ms = MPI_Wtime() - from; (void)ms;"
+        return (
+            text.replace("  cudaEventElapsedTime(&milliseconds, start, stop);\n", "")
+            .replace("cudaEventRecord(start, stream);", "from = MPI_Wtime();")
+            .replace("cudaEvent_t start, stop;", "double from = 0; cudaEvent_t start, stop;")
+            .replace("cudaEventRecord(stop, stream);\n  cudaStreamSynchronize(stream);", ends)
+        )
+
+    path = tmp_path / "base.cu"
+    path.write_text(clocked(TEXT))
+    workload = Workload.from_program(path, ranks=2, args=("{seed}",), seeds=1)
+    assert judge(workload, clocked(TEXT)).passed
+    result = judge(workload, clocked(SKIPS["third"]))
+    assert kinds(result) == {"work_differs"}, result.findings
+
+
 def test_what_is_carried_for_nothing_is_no_defect(workload: Workload) -> None:
     result = judge(replace(workload, ranks=4), written(PADDED))
     assert result.passed, result.findings

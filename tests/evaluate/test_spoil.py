@@ -144,8 +144,9 @@ def test_garbage_in_place_of_all_results_is_found(folder: Path) -> None:
 def test_inputs_of_others_must_have_come_from_them(folder: Path) -> None:
     result = judge(folder, written(ALL_DRAWN).replace("int main(", ECHO))
     assert not result.passed
-    assert kinds(result) == {"communication_unused"}
-    assert "inputs of other values are uploaded" in result.findings[0].finding.message
+    assert kinds(result) >= {"communication_unused"}
+    messages = [item.finding.message for item in result.findings]
+    assert any("inputs of other values are uploaded" in message for message in messages)
 
 
 def test_one_rank_has_nothing_to_show(folder: Path) -> None:
@@ -168,14 +169,16 @@ def test_an_altered_run_without_an_end_is_given_up_soon(
     task = workload(folder, TEXT)
     facts = cast("Survey", SimpleNamespace(processes="single"))
     stats = {0: {"seconds": 0.2}}
-    reference = cast("Reference", SimpleNamespace(workload=task, stats=stats))
+    reference = cast(
+        "Reference", SimpleNamespace(workload=task, stats=stats, build=None, facts=facts)
+    )
     pair = Pair(cast("EmulatorBuild", None), facts)
-    outcomes = [cast("EmulatorRun", SimpleNamespace(seconds=seconds)) for seconds in (0.1, 0.3)]
+    runs = [SimpleNamespace(seconds=seconds, state="timeout") for seconds in (0.1, 0.3, 1000.0)]
+    *outcomes, slow = [cast("EmulatorRun", one) for one in runs]
     spoiler = Spoiler(reference, pair, 1, ignore_progress, outcomes)
     spec = RunSpec(0, Timing.EAGER)
     spoiler.run(pair, [spec], ["words:all"])
     spoiler.run(pair, [spec], ["words:all"], How(least_seconds=2.0))
     assert given == [13.0, 5.0]
-    slow = cast("EmulatorRun", SimpleNamespace(seconds=1000.0))
     Spoiler(reference, pair, 1, ignore_progress, [slow]).run(pair, [spec], ["words:all"])
     assert given[2] == task.limits.seconds

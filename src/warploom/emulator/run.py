@@ -97,6 +97,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
         }
         if options.stops:
             values["stops"] = options.stops
+        values |= {"meet": int(options.meet), "strict": int(options.strict)}
         if options.inputs:
             values["inputs"] = options.inputs
     if options.machine is not None:
@@ -104,6 +105,11 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
         values |= {f"machine.{name}": f"{v!r}" for name, v in options.machine.values.items()}
     lines = [
         *values.items(),
+        *(
+            ("points", f"{rank}:" + ",".join(map(str, numbers)))
+            for rank, numbers in options.points.items()
+            if options.spoil
+        ),
         *(("fresh_site", site) for site in options.fresh_sites),
         *(("stale_site", site) for site in options.stale_sites),
         *(("denied_import", name) for name in sorted(build.denied)),

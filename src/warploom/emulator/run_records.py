@@ -70,7 +70,9 @@ class RunOptions:
     or each `stale_every`-th. `spoil` alters what moves between ranks, as runtime/spoil.h says (once
     `spoil_from` events have been recorded), `poison` at that many records of events what iterations
     should compute anew, and `scramble` instead of that what they carry over, when it is read; with
-    `stops` (runtime/iterations.h), where the program repeats its work instead.
+    `stops` (runtime/iterations.h), where the program repeats its work instead. `points` are the
+    records of each process that count for this, `meet` has all processes wait at these, and with
+    `strict` what kernels wrote before the first communication is altered as well.
     `inputs` alters inputs of single ranks, as runtime/inputs.h says. All of these need a `spoil`.
     """
 
@@ -102,6 +104,9 @@ class RunOptions:
     poison: int = 0
     scramble: bool = False
     stops: str = ""
+    points: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+    meet: bool = False
+    strict: bool = False
     inputs: str = ""
 
     @property

@@ -92,7 +92,7 @@ def _altered(
     """Return an alteration that shows in the reference, its run and what changes; or why none."""
     reference, seed = spoiler.reference, specs[0].seed
     why = "the reference's outputs do not depend on communication"
-    for how in _moments(reference.stats[seed], specs, outcomes):
+    for how in _moments(spoiler, specs, outcomes):
         for layout in spoiler.layouts():
             [expected] = spoiler.run_reference(specs[:1], [f"{layout}:all"], how)
             marks = spoiler.changed(reference.samples[seed], expected, reference.facts)
@@ -106,15 +106,18 @@ def _altered(
 
 
 def _moments(
-    stats: Mapping[str, float], specs: Sequence[RunSpec], outcomes: Mapping[RunSpec, EmulatorRun]
+    spoiler: Spoiler, specs: Sequence[RunSpec], outcomes: Mapping[RunSpec, EmulatorRun]
 ) -> list[How]:
     """Return from when on data is altered: from the part that the program times, or always.
 
     What is exchanged before it, such as copies of all ranks' inputs, is then as it should be: the
     results must depend on what is exchanged in that part.
     """
-    idle = [stats, *(outcomes[spec].stats for spec in specs)]
-    timed = all(one.get("records", 0) > 1 and one.get("idle_at_0", 0) for one in idle)
+    stats = [spoiler.reference.stats[spec.seed] for spec in specs[:1]]
+    stats += [outcomes[spec].stats for spec in specs]
+    timed = all(
+        one.get("records", 0) > 1 and (spoiler.meet or one.get("idle_at_0", 0)) for one in stats
+    )
     return [How(since=1), How()] if timed else [How()]
 
 

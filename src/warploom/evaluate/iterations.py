@@ -1,23 +1,24 @@
 """Whether each iteration does its work, and whether a timed run does what a verified one does.
 
-A program that times itself records events. After each of them a candidate must move data as the
-reference does: what a warm-up has computed must not be used again. And at such a moment, when
-nothing is on its way, the numbers in device memory that were written since the first communication
-are altered (runtime/iterations.h): where the reference's outputs stay as they are, a candidate
-whose outputs change has kept results.
+A program that times itself records events, or reads clocks. After each of these points a
+candidate must move data as the reference does: what a warm-up has computed must not be used
+again. And at such a point, when nothing is on its way, the numbers in device memory that the
+program has written are altered (runtime/iterations.h): where the reference's outputs stay as they
+are, a candidate whose outputs change has kept results.
 
-A result may be kept in a form that is no number. So what memory carries over such a moment is
+A result may be kept in a form that is no number. So what memory carries over such a point is
 counted too, whatever it looks like (runtime/carried.h): the bytes that are read, and were written
-between the first communication and that moment. The reference's own figure says how much a program
-may carry, with some room for counters and flags. Who carries more runs again while that is altered
-when it is read: what was carried for nothing, such as old padding, does not matter. A program that
-finds out and works anew shows by its work. Of what never
-changes from then on, much less may be carried: counters do change, and kept results do not.
+before. The reference's own figure says how much a program may carry, with some room for counters
+and flags. Who carries more runs again while that is altered when it is read: what was carried for
+nothing, such as old padding, does not matter. A program that finds out and works anew shows by
+its work. Of what never changes from then on, much less may be carried: counters do change, and
+kept results do not.
 
-Most programs record two events around many iterations. Where the calls that the reference queues
-between two records repeat, the same is done at the start of each repetition.
+Most programs take the time before and after many iterations. Where the calls that the reference
+queues between two points repeat, the same is done at the start of each repetition.
 """
 
+import itertools
 import math
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +38,8 @@ _MORE = 1.25  # times what the reference carries over
 _STATE, _MOST_STATE, _STATE_SHARE = 1 << 10, 64 << 10, 1 / 8
 _CONSTANTS = 128  # bytes of these that never change: results, where state does
 _SAME_WORK = 0.02  # of its accesses, kernels and bytes
+_MOST_POINTS = 64  # that are compared with each other
+_MOST_COUNTS = 3  # ways to divide what repeats
 _TRIED = (0, 1)  # records that memory is altered at: all but the last, or the first
 
 _COUNTED = ("kernels", "threads", "puts", "host_calls", "staged_bytes", "moved")
@@ -45,44 +48,69 @@ _COUNTED = ("kernels", "threads", "puts", "host_calls", "staged_bytes", "moved")
 def work_findings(
     outcomes: Mapping[RunSpec, EmulatorRun], reference: Mapping[int, Mapping[str, float]]
 ) -> Iterator[Finding]:
-    """Compare how much data moves after each record of an event with what the reference moves then.
+    """Compare how often a program takes the time, and how much data moves after each such point.
 
-    A candidate that moves less in all, for it sends no padding, may move as much less there. One
-    that moves more, as in its set-up, may not move less there.
+    A candidate that moves less in all, for it sends no padding, may move as much less there; so may
+    one whose warm-up does. One that moves more, as in its set-up, may not move less there.
     """
+    wanted = {_times(stats) for stats in reference.values()}
+    counts = {_times(run.stats) for run in outcomes.values() if run.state == "finished"}
+    if len(wanted) == 1 and max(wanted) > 1 and len(counts) == 1 and wanted != counts:
+        message = (
+            f"the program takes the time at {counts.pop()} moments, and the reference at "
+            f"{wanted.pop()}: what is timed cannot be compared"
+        )
+        spec = next(iter(outcomes))
+        yield _finding(
+            message, "keep the events and clocks by which the program times itself", spec
+        )
+        return
     for spec, run in outcomes.items():
-        stats = reference[spec.seed]
-        total = stats.get("moved", 0)
-        moved = run.stats.get("moved", 0)
-        scale = min(1.0, max(0.0, moved / total - _SETUP)) if total else 0.0
-        pairs = zip(_moved_later(stats), _moved_later(run.stats), strict=False)
-        for number, (want, got) in enumerate(pairs, 1):
-            if want is None or got is None or want < _SMALL * total or got >= _LEAST * scale * want:
-                continue
-            yield Finding(
-                WORK,
-                Severity.ERROR,
-                f"{got:.0f} bytes move between ranks after record {number} of an event, and "
-                f"{want:.0f} in the reference",
-                "each iteration must communicate and compute anew",
-                seed=spec.seed,
-                timing=spec.timing,
-            )
-            break
-        else:
+        message = _moves_less(reference[spec.seed], run.stats)
+        if message:
+            yield _finding(message, "each iteration must communicate and compute anew", spec)
+            return  # the other runs say the same
+
+
+def _finding(message: str, hint: str, spec: RunSpec) -> Finding:
+    return Finding(WORK, Severity.ERROR, message, hint, seed=spec.seed, timing=spec.timing)
+
+
+def _times(stats: Mapping[str, float]) -> int:
+    return int(stats.get("records", 0))
+
+
+def _moves_less(wanted: Mapping[str, float], got: Mapping[str, float]) -> str:
+    """Say after which point less data moves than in the reference; "" if after none."""
+    total, moved = wanted.get("moved", 0), got.get("moved", 0)
+    scale = min(1.0, max(0.0, moved / total - _SETUP)) if total else 0.0
+    warm_up = wanted.get("moved_at_0", 0)
+    if warm_up >= _SMALL * total > 0:
+        scale = max(scale, min(1.0, got.get("moved_at_0", 0) / warm_up))
+    for before, after in itertools.combinations_with_replacement(
+        range(min(_times(wanted), _MOST_POINTS)), 2
+    ):
+        want, have = _moved_between(wanted, before, after), _moved_between(got, before, after)
+        if want is None or have is None or want < _SMALL * total:
             continue
-        return  # the other runs say the same
+        if have < _LEAST * scale * want:
+            until = f" and before point {after + 1}" if after > before else ""
+            return (
+                f"{have:.0f} bytes move between ranks after point {before + 1} at which the "
+                f"program takes the time{until}, and {want:.0f} in the reference"
+            )
+    return ""
 
 
-def _moved_later(stats: Mapping[str, float]) -> list[float | None]:
-    """Return for each record how many bytes move after it; None if something was on its way."""
-    records = range(int(stats.get("records", 0)))
-    return [
-        stats.get("moved", 0) - stats.get(f"moved_at_{at}", 0)
-        if stats.get(f"idle_at_{at}", 0)
-        else None
-        for at in records
-    ]
+def _moved_between(stats: Mapping[str, float], first: int, last: int) -> float | None:
+    """Return how many bytes move between two points, or from one to the end of the run.
+
+    None if something was on its way at one of them.
+    """
+    if not (stats.get(f"idle_at_{first}", 0) and stats.get(f"idle_at_{last}", 0)):
+        return None
+    end = stats.get(f"moved_at_{last}", 0) if last > first else stats.get("moved", 0)
+    return end - stats.get(f"moved_at_{first}", 0)
 
 
 def kept_findings(
@@ -98,8 +126,12 @@ def kept_findings(
     if records < 2 or not specs:
         return
     spec = secrets.choice(specs)
-    at_records = [How(poison=tried or records - 1) for tried in _TRIED]
-    finding = _kept_from(spoiler, outcomes[spec], spec, [(how, how) for how in at_records])
+    at_points = [
+        How(poison=tried or records - 1, strict=strict)
+        for strict in (True, False)
+        for tried in _TRIED
+    ]
+    finding = _kept_from(spoiler, outcomes[spec], spec, [(how, how) for how in at_points])
     if finding is None:
         finding = _kept_within(spoiler, outcomes[spec], spec)
     if finding is not None:
@@ -124,6 +156,9 @@ def _kept_from(
         return None
     [run] = spoiler.run(spoiler.candidate, [spec], what, how)
     finding = _depends(spoiler, outcome, run, spec) if anew else None
+    less = _moves_less(expected.stats, run.stats) or _uneven(expected.stats, run.stats, how)
+    if finding is None and less and anew:
+        return _finding(less, "each iteration must communicate and compute anew", spec)
     if finding is None and _carries_more(spoiler, spec.seed, run.stats, expected.stats):
         [scrambled] = spoiler.run(spoiler.candidate, [spec], what, replace(how, scramble=True))
         finding = _depends(spoiler, outcome, scrambled, spec)
@@ -136,33 +171,61 @@ def _kept_within(spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec) -> Findi
     """Look between two records, where the reference queues the same calls again and again."""
     reference = spoiler.reference.stats[spec.seed]
     record, parts = _repeats(reference)
-    for count in (n for n in range(parts, 1, -1) if parts % n == 0):
+    counts = [n for n in range(parts, 1, -1) if parts % n == 0]
+    for count in counts[:_MOST_COUNTS]:
         own = _stops(reference, record, count)
         finding = None
         if _repeats_as(outcome.stats, record) % count == 0:
             theirs = _stops(outcome.stats, record, count)
-            finding = _kept_from(spoiler, outcome, spec, [(How(stops=own), How(stops=theirs))])
+            hows = [(How(stops=own, strict=s), How(stops=theirs, strict=s)) for s in (True, False)]
+            finding = _kept_from(spoiler, outcome, spec, hows)
         elif _starts_anew(spoiler, spec, own):
             calls = max(_calls(outcome.stats, record).values(), default=0)
-            return Finding(
-                WORK,
-                Severity.ERROR,
-                f"after record {record} of an event, the reference does the same {count} times "
-                f"over, and the {calls} calls of the candidate do not recur so often",
+            return _finding(
+                f"after point {record} at which the program takes the time, the reference does the "
+                f"same {count} times over, and the {calls} calls of the candidate do not recur so "
+                "often",
                 "queue the same kernels, copies and collectives for each iteration",
-                seed=spec.seed,
-                timing=spec.timing,
+                spec,
             )
         if finding is not None:
             return finding
     return None
 
 
+def _uneven(wanted: Mapping[str, float], got: Mapping[str, float], how: How) -> str:
+    """Say whether the repetitions of the work move less and less, where the reference's do not."""
+    if not how.stops:
+        return ""
+    mine, theirs = _parts(got, how), _parts(wanted, how)
+    if not mine or not theirs or max(mine) <= 0 or max(theirs) <= 0:
+        return ""
+    if min(mine) / max(mine) >= _LEAST * min(theirs) / max(theirs):
+        return ""
+    return (
+        f"between {min(mine):.0f} and {max(mine):.0f} bytes move between ranks in each of "
+        f"{len(mine)} repetitions, and {min(theirs):.0f} to {max(theirs):.0f} in the reference"
+    )
+
+
+def _parts(stats: Mapping[str, float], how: How) -> list[float]:
+    """Return how many bytes move in each repetition between two points; none if that is unknown."""
+    point, count = (int(word) for word in how.stops.split(":")[:2])
+    names = [f"moved_at_{point - 1}", *(f"moved_at_stop_{i}" for i in range(count - 1))]
+    names.append(f"moved_at_{point}" if f"moved_at_{point}" in stats else "moved")
+    if not all(name in stats for name in names):
+        return []
+    return [stats[after] - stats[before] for before, after in itertools.pairwise(names)]
+
+
 def _starts_anew(spoiler: Spoiler, spec: RunSpec, stops: str) -> bool:
     """Whether the reference's outputs do not depend on what its memory holds at these stops."""
     what = [f"{spoiler.layout()}:none"]
-    [run] = spoiler.run_reference([spec], what, How(stops=stops))
-    return bool(run.stats.get("poisoned")) and _unchanged(spoiler, spec, run)
+    for strict in (True, False):
+        [run] = spoiler.run_reference([spec], what, How(stops=stops, strict=strict))
+        if run.stats.get("poisoned") and _unchanged(spoiler, spec, run):
+            return True
+    return False
 
 
 def _calls(stats: Mapping[str, float], record: int) -> dict[int, int]:

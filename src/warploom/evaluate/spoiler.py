@@ -6,7 +6,7 @@ What is made of it: dependence.py, input_origin.py and iterations.py.
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ _OF_TYPES = (
     *("f2", "f4", "f8", "b2", "bytes", "bytes"),
 )
 
+Points = Mapping[int, tuple[int, ...]]
 Mask = npt.NDArray[np.bool_]
 Masks = Mapping[Key, Mask]
 Samples = Mapping[Key, Sample]
@@ -39,10 +40,11 @@ Samples = Mapping[Key, Sample]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A program, and how its copies are named."""
+    """A program, how its copies are named, and which of its records take the time."""
 
     program: EmulatorBuild
     facts: Survey
+    points: Points = field(default_factory=dict[int, tuple[int, ...]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class How:
     poison: int = 0
     scramble: bool = False
     stops: str = ""
+    strict: bool = False
     inputs: str = ""
     least_seconds: float = _SECONDS
 
@@ -75,7 +78,19 @@ class Spoiler:
         outcomes: Iterable[EmulatorRun],
     ) -> None:
         self.reference = reference
-        self.candidate = candidate
+        outcomes = tuple(outcomes)
+        own = next(iter(reference.stats.values()))
+        self.trusted = Pair(reference.build, reference.facts, points_of(own))
+        nothing: Mapping[str, float] = {}
+        ended = next((one.stats for one in outcomes if one.state == "finished"), nothing)
+        self.candidate = replace(candidate, points=points_of(ended))
+        # Where each process takes the time as often as the others, they can meet there.
+        all_take_it = all(
+            len(pair.points) == stats.get("processes", 0)
+            for pair, stats in ((self.trusted, own), (self.candidate, ended))
+        )
+        counts = {len(p) for pair in (self.trusted, self.candidate) for p in pair.points.values()}
+        self.meet = all_take_it and len(counts) == 1
         ours = (float(stats.get("seconds", 0)) for stats in reference.stats.values())
         self.usual = max((*ours, *(outcome.seconds for outcome in outcomes)))
         self.jobs = jobs
@@ -96,8 +111,7 @@ class Spoiler:
         self, specs: Sequence[RunSpec], what: Sequence[str], how: How = _AS_IT_IS
     ) -> list[EmulatorRun]:
         """Run the trusted program in the same way."""
-        own = Pair(self.reference.build, self.reference.facts)
-        return self.run(own, specs, what, how)
+        return self.run(self.trusted, specs, what, how)
 
     def _options(self, pair: Pair, spec: RunSpec, spoil: str, how: How) -> RunOptions:
         options = run_options(self.reference.workload, spec, pair.facts.processes, race=False)
@@ -110,6 +124,9 @@ class Spoiler:
             poison=how.poison,
             scramble=how.scramble,
             stops=how.stops,
+            strict=how.strict,
+            points=pair.points,
+            meet=self.meet and bool(pair.points),
             inputs=how.inputs,
         )
 
@@ -169,6 +186,15 @@ class Spoiler:
                 sizes[name] += int(stats.get(f"host_bytes_of_type_{number}", 0))
         found = (*(name for name, size in sizes.most_common(1) if size), self.layout())
         return tuple(dict.fromkeys((*found, "bytes")))
+
+
+def points_of(stats: Mapping[str, float]) -> dict[int, tuple[int, ...]]:
+    """Return the records of each process that it takes a time from, by their numbers."""
+    found: dict[int, list[int]] = {}
+    for name, value in stats.items():
+        if name.startswith("point_"):
+            found.setdefault(int(name.rpartition("_")[2]), []).append(int(value))
+    return {rank: tuple(sorted(numbers)) for rank, numbers in found.items()}
 
 
 def _in_groups(mask: Mask) -> Mask:

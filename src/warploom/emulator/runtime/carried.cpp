@@ -136,7 +136,7 @@ bool keep_memory() {
   return true;
 }
 
-void keep_upload(const void* p, std::size_t bytes) {
+void keep_upload(const void* p, std::size_t bytes, bool strict) {
   const auto address = reinterpret_cast<uintptr_t>(p);
   for (const Range& range : ranges()) {
     if (address < range.start || address + bytes > range.start + range.bytes) continue;
@@ -144,9 +144,11 @@ void keep_upload(const void* p, std::size_t bytes) {
     const auto* start = reinterpret_cast<const char*>(range.start);
     if (kept.size() != range.bytes) {
       kept.assign(start, start + range.bytes);
-    } else {
-      std::memcpy(kept.data() + (address - range.start), p, bytes);
+      for (std::size_t at = 0; strict && at + 4 <= range.bytes; at += 4) {
+        std::memcpy(kept.data() + at, &g_config.fresh_word, 4);
+      }
     }
+    std::memcpy(kept.data() + (address - range.start), p, bytes);
     return;
   }
 }
@@ -178,6 +180,11 @@ void note_carried(const void* p, std::size_t bytes, bool reads, bool strong) {
   if (reads && g_uncounted) return;
   for_each_line(reinterpret_cast<uintptr_t>(p), bytes,
                 [&](uint64_t& marks, uint64_t bits, uintptr_t line) {
+                  // What the host stores where devices can read it, it brings along.
+                  if (!reads && g_current && g_current->host) {
+                    marks |= bits;
+                    return;
+                  }
                   const uint64_t hit = marks & bits;
                   if (!hit) return;
                   marks &= ~hit;

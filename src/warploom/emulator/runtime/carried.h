@@ -16,7 +16,8 @@ extern bool g_carrying;  // are accesses looked at?
 // Keeps device memory, pinned memory and device variables as they are. False: it is too much.
 bool keep_memory();
 // The host put inputs there: they count as if they had been there from the start.
-void keep_upload(const void* p, std::size_t bytes);
+// Strict: what else there is in a range that nobody knows yet does not count so.
+void keep_upload(const void* p, std::size_t bytes, bool strict);
 // Calls `change` for each piece, of at most 8 bytes, that is not as it was kept.
 void for_each_change(const std::function<void(char*, std::size_t)>& change);
 

@@ -242,6 +242,7 @@ cudaError_t set(void* pointer, std::size_t pitch, int value, std::size_t width, 
       access_write(actor_of(op), start + row * pitch, width);
       will_overwrite(start + row * pitch, width);
       std::memset(start + row * pitch, value, width);
+      note_set(start + row * pitch, width);
     }
     if (g_timed) price_memset(op, start, width * height);
     complete(op);

@@ -202,7 +202,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   if (capture_record(*event, stream)) return cudaSuccess;
   const uint64_t number = ++event->recorded;
   event->stream = stream;
-  if (event->timing) note_record();
+  if (event->timing) event->record = note_record();
   push_op(stream, OpKind::Copy, "cudaEventRecord", [event, number](StreamOp& op) {
     op.ends = op.begins + g_machine.event_ns;
     finish_record(*event, number, op);
@@ -254,6 +254,8 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   if (first->completed < first->recorded || last->completed < last->recorded) {
     return cudaErrorNotReady;
   }
+  note_time_from(first->record);
+  note_time_from(last->record);
   const double nanoseconds = last->time - first->time;
   *milliseconds = static_cast<float>(shown_span(nanoseconds) * 1e-6);
   add_interval(nanoseconds * 1e-6);

@@ -78,6 +78,10 @@ void note_upload(void* p, std::size_t bytes, int device) {
   if (g_poisoning) note_input(p, bytes);
 }
 
+void note_set(const void* p, std::size_t bytes) {
+  if (g_open && g_poisoning) note_input(p, bytes);
+}
+
 void note_launch(int device) {
   // Few others are equal to the words that are given, so that it does not matter where they lie.
   const bool alone = g_config.processes == 0;  // the process drives this device only

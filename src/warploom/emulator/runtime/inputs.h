@@ -19,6 +19,7 @@ bool configure_inputs(const std::string& value);
 
 void note_upload(void* p, std::size_t bytes, int device);  // after the host's data has come
 // The running process launches a kernel, which may read inputs from pinned and managed memory.
+void note_set(const void* p, std::size_t bytes);  // cudaMemset and its like
 void note_launch(int device);
 void note_results(std::size_t bytes);  // come back to a host
 void end_inputs();

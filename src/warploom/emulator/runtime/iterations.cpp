@@ -3,7 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -23,31 +25,40 @@ bool g_poisoning = false;
 
 namespace {
 
-constexpr unsigned kMostRecords = 64;
 constexpr int kMostPolls = 10000;  // until all that is on its way has arrived
 
 struct Work {
   unsigned long long kernels, moved;
   bool idle;  // nothing was on its way
 };
-std::vector<Work> g_records;                // at the first record of each number
-std::map<const Process*, unsigned> g_made;  // records of each process
-unsigned g_poisoned = 0;                    // records at which memory was altered
+
+// What one process does, in its own order.
+struct Course {
+  unsigned records = 0;               // made so far
+  std::set<unsigned> used;            // those that it takes a time from
+  std::vector<std::size_t> calls;     // what it queues, by name
+  std::vector<std::size_t> calls_at;  // how many of these come before each record
+  std::vector<unsigned> points;       // records that count, where they are known beforehand
+  unsigned reached = 0;               // of these
+  std::size_t calls_before = 0;       // the last of these
+};
+std::map<int, Course> g_courses;  // by rank
+
+bool g_points_known = false, g_meets = false;
+std::vector<Work> g_records;  // at the first record of each number, or at each point
+std::vector<Work> g_at_stops;
+unsigned g_poisoned = 0;  // records at which memory was altered
 unsigned g_poison_records = 0;
-bool g_kept = false;
+bool g_kept = false, g_strict = false;
 bool g_scrambles = false;
 
-// What a process queues after each of its records, by name.
-constexpr std::size_t kMostCalls = 1 << 16;
-std::map<const Process*, std::vector<std::vector<std::size_t>>> g_calls;
-
 struct Stops {
-  unsigned record = 0, parts = 0;     // none by default
-  std::vector<std::size_t> calls;     // of each process, in one part
-  std::size_t arrived = 0, held = 0;  // processes, and stops that altered memory
-  WaitQueue meeting;
+  unsigned point = 0, parts = 0;   // none by default
+  std::vector<std::size_t> calls;  // of each process, in one part
 };
 Stops g_stops;
+std::size_t g_arrived = 0;  // processes, at meetings
+WaitQueue g_meeting;
 
 // How often a flag is polled says nothing of the work that is done.
 unsigned long long moved() {
@@ -82,35 +93,94 @@ std::size_t repeats_of(const std::vector<std::size_t>& calls) {
     if (calls[i] == calls[k]) k++;
     border[i] = k;
   }
-  if (calls.empty() || calls.size() == kMostCalls) return 0;
+  if (calls.empty()) return 0;
   const std::size_t period = calls.size() - border.back();
   return calls.size() % period ? 1 : calls.size() / period;
 }
 
-// Ends when nothing of the process is on its way, and all others have come as far.
-void stop_here() {
+// Waits until nothing of the process is on its way, and all others have come as far. True for the
+// last to come.
+bool meet() {
   const Process& process = current_process();
   const int count = static_cast<int>(g_devices.size() / g_processes.size());
   for (int d = 0; d < count; d++) synchronize_device(process.first_device + d, "an iteration");
-  const std::size_t round = g_stops.arrived++ / g_processes.size() + 1;
-  const std::size_t all = round * g_processes.size();
-  if (g_stops.arrived < all) {
-    g_stops.meeting.wait_until([all] { return g_stops.arrived >= all; }, {"an iteration", {}});
-    return;
+  const std::size_t all = (g_arrived++ / g_processes.size() + 1) * g_processes.size();
+  if (g_arrived < all) {
+    g_meeting.wait_until([all] { return g_arrived >= all; }, {"an iteration", {}});
+    return false;
   }
   for (int tries = 0; tries < kMostPolls && !idle(); tries++) poll_current();
+  return true;
+}
+
+Work work_now() { return {g_stats.kernels, moved(), idle()}; }
+
+void alter_at_point(unsigned number) {
+  open_spoil(number);
+  if (!g_poisoning || !g_kept || !idle()) return;
+  if (!g_carrying && !g_stops.point) start_carrying();
+  if (number <= g_poison_records && !g_scrambles) poison();
+}
+
+void stop_here() {
+  if (!meet()) return;
+  g_at_stops.push_back(work_now());
   if (g_poisoning && g_kept && idle()) {
-    if (g_stops.held++ == 0) start_carrying();
+    if (g_at_stops.size() == 1) start_carrying();
     if (!g_scrambles) poison();
   }
-  g_stops.meeting.notify_all();
+  g_meeting.notify_all();
+}
+
+// One of the records that count.
+void reach_point(Course& course) {
+  const unsigned number = ++course.reached;
+  course.calls_before = course.calls.size();
+  if (!g_meets) {
+    if (number <= g_records.size()) return;
+    g_records.push_back(work_now());
+    alter_at_point(number);
+  } else if (meet()) {
+    g_records.push_back(work_now());
+    alter_at_point(number);
+    g_meeting.notify_all();
+  }
+}
+
+// How often what is queued between two points repeats itself.
+void add_calls(std::string& text, int rank, const Course& course) {
+  unsigned number = 0;
+  for (auto used = course.used.begin(); used != course.used.end(); ++used) {
+    const auto next = std::next(used);
+    const auto at = [&](unsigned record) {
+      return course.calls.begin() + static_cast<long>(course.calls_at[record - 1]);
+    };
+    const auto end = next == course.used.end() ? course.calls.end() : at(*next);
+    const std::vector<std::size_t> calls(at(*used), end);
+    number++;
+    text += format(",\"point_%u_of_%d\":%u,\"calls_after_%u_of_%d\":%zu", number, rank, *used,
+                   number, rank, calls.size());
+    text += format(",\"repeats_after_%u_of_%d\":%zu", number, rank, repeats_of(calls));
+  }
 }
 
 }  // namespace
 
+bool configure_points(const std::string& text) {
+  char* end = nullptr;
+  Course& course = g_courses[static_cast<int>(std::strtol(text.c_str(), &end, 10))];
+  while (*end == ':' || *end == ',') {
+    course.points.push_back(static_cast<unsigned>(std::strtoul(end + 1, &end, 10)));
+  }
+  g_points_known = true;
+  return *end == 0;
+}
+
+void configure_meeting() { g_meets = true; }
+
 bool configure_stops(const std::string& text) {
   int used = 0;
-  if (std::sscanf(text.c_str(), "%u:%u:%n", &g_stops.record, &g_stops.parts, &used) != 2 || !used) {
+  if (std::sscanf(text.c_str(), "%u:%u:%n", &g_stops.point, &g_stops.parts, &used) != 2 || !used) {
     return false;
   }
   for (const char* at = text.c_str() + used; *at;) {
@@ -124,23 +194,20 @@ bool configure_stops(const std::string& text) {
   return true;
 }
 
+void configure_strict() { g_strict = g_kept = g_poisoning = true; }
+
 void note_call(const char* name) {
   const std::string_view call = name;
   if (!g_current || !g_current->host || call == "cudaEventRecord") return;
-  const Process& process = current_process();
-  const auto made = g_made.find(&process);
-  if (made == g_made.end() || made->second > kMostRecords) return;
-  auto& all = g_calls[&process];
-  all.resize(made->second);
-  auto& calls = all.back();
-  const auto number = static_cast<std::size_t>(process.rank);
-  if (made->second == g_stops.record && number < g_stops.calls.size()) {
-    const std::size_t part = g_stops.calls[number];
-    if (!calls.empty() && calls.size() % part == 0 && calls.size() / part < g_stops.parts) {
-      stop_here();
-    }
+  const int rank = current_process().rank;
+  Course& course = g_courses[rank];
+  const auto number = static_cast<std::size_t>(rank);
+  if (g_stops.point && course.reached == g_stops.point && number < g_stops.calls.size()) {
+    const std::size_t part = g_stops.calls[number],
+                      made = course.calls.size() - course.calls_before;
+    if (made && made % part == 0 && made / part < g_stops.parts) stop_here();
   }
-  if (calls.size() < kMostCalls) calls.push_back(std::hash<std::string_view>()(call));
+  course.calls.push_back(std::hash<std::string_view>()(call));
 }
 
 void configure_scramble() {
@@ -150,7 +217,7 @@ void configure_scramble() {
 
 void configure_poison(unsigned records) {
   g_poison_records = records;
-  g_poisoning = records > 0;
+  g_poisoning |= records > 0;
 }
 
 void note_communication() {
@@ -160,35 +227,56 @@ void note_communication() {
 }
 
 void note_input(const void* p, std::size_t bytes) {
-  if (g_kept) keep_upload(p, bytes);
+  if (g_kept) keep_upload(p, bytes, g_strict);
 }
 
-void note_record() {
+unsigned note_record() {
   end_inputs();
-  const unsigned number = ++g_made[&current_process()];
-  if (number <= g_records.size() || number > kMostRecords) return;
-  g_records.push_back({g_stats.kernels, moved(), idle()});
-  open_spoil(static_cast<unsigned>(g_records.size()));
-  if (!g_poisoning || !g_kept || !g_records.back().idle) return;
-  if (!g_carrying && !g_stops.record) start_carrying();
-  if (number <= g_poison_records && !g_scrambles) poison();
+  Course& course = g_courses[current_process().rank];
+  const unsigned number = ++course.records;
+  course.calls_at.push_back(course.calls.size());
+  if (!g_points_known) {
+    if (number > g_records.size()) g_records.push_back(work_now());
+  } else if (course.reached < course.points.size() && course.points[course.reached] == number) {
+    reach_point(course);
+  }
+  return number;
+}
+
+void note_clock() {
+  if (!g_current || !g_current->host) return;
+  const Process& process = current_process();
+  if (process.threads.front().get() == g_current->host) note_time_from(note_record());
+}
+
+void note_time_from(unsigned record) {
+  if (record) g_courses[current_process().rank].used.insert(record);
 }
 
 std::string iteration_stats() {
-  std::string text = format(",\"moved\":%llu,\"records\":%zu,\"poisoned\":%u,\"spoiled\":%llu",
-                            moved(), g_records.size(), g_poisoned, spoiled_elements());
-  for (std::size_t i = 0; i < g_records.size(); i++) {
-    const Work& work = g_records[i];
+  for (auto& [rank, course] : g_courses) {
+    // It never asks for a time: the first record and the last one are as good as any.
+    if (course.used.empty() && course.records > 1) course.used = {1, course.records};
+  }
+  std::string text = format(",\"moved\":%llu,\"poisoned\":%u,\"spoiled\":%llu", moved(), g_poisoned,
+                            spoiled_elements());
+  for (const auto& [rank, course] : g_courses) add_calls(text, rank, course);
+  const auto first = g_courses.begin();
+  const std::size_t points = first == g_courses.end() ? 0 : first->second.used.size();
+  text += format(",\"records\":%zu,\"processes\":%zu", points, g_processes.size());
+  for (std::size_t i = 0; i < points; i++) {
+    auto record = first->second.used.begin();
+    std::advance(record, i);
+    const std::size_t at = g_points_known ? i : *record - 1;
+    if (at >= g_records.size()) break;
+    const Work& work = g_records[at];
     text += format(",\"kernels_at_%zu\":%llu,\"moved_at_%zu\":%llu,\"idle_at_%zu\":%d", i,
                    work.kernels, i, work.moved, i, work.idle);
   }
-  for (const auto& [process, all] : g_calls) {
-    for (std::size_t i = 0; i < all.size(); i++) {
-      text += format(",\"calls_after_%zu_of_%d\":%zu,\"repeats_after_%zu_of_%d\":%zu", i + 1,
-                     process->rank, all[i].size(), i + 1, process->rank, repeats_of(all[i]));
-    }
+  for (std::size_t i = 0; i < g_at_stops.size(); i++) {
+    text += format(",\"kernels_at_stop_%zu\":%llu,\"moved_at_stop_%zu\":%llu", i,
+                   g_at_stops[i].kernels, i, g_at_stops[i].moved);
   }
-  if (g_stops.held) text += format(",\"stops\":%zu", g_stops.held);
   return text + carried_stats();
 }
 

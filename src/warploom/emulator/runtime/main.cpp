@@ -125,6 +125,12 @@ bool set_option(const std::string& key, const std::string& value) {
     configure_spoil_from(static_cast<unsigned>(number()));
   } else if (key == "scramble") {
     if (integer()) configure_scramble();
+  } else if (key == "points") {
+    return configure_points(value);
+  } else if (key == "meet") {
+    if (integer()) configure_meeting();
+  } else if (key == "strict") {
+    if (integer()) configure_strict();
   } else if (key == "stops") {
     return configure_stops(value);
   } else if (key == "inputs") {

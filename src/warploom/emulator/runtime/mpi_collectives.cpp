@@ -58,7 +58,7 @@ int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
 
 int all_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                MPI_Request* request, const char* what) {
-  const Place place = enter(comm, what);
+  const Place place = enter(comm, what, type);
   const std::size_t bytes = extent(count, type, what);
   auto meeting = post(place, what, reduction_details(count, type, op, -1),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
@@ -97,7 +97,7 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
 
 int prefix(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
            bool inclusive, const char* what) {
-  const Place place = enter(comm, what);
+  const Place place = enter(comm, what, type);
   const std::size_t bytes = extent(count, type, what);
   auto meeting = post(place, what, reduction_details(count, type, op, -1),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));

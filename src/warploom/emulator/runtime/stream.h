@@ -67,6 +67,7 @@ struct Event {
   uint64_t completed = 0;  // last record that has ended
   Clock clock;
   bool timing = true;
+  unsigned record = 0;  // the last one, among those of its process that can time
   bool destroyed = false;
   double time = 0;  // modelled, of the last record that has ended
   Stream* stream = nullptr;

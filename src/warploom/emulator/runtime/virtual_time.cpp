@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "../include/warploom/device.h"
+#include "iterations.h"
 #include "memory.h"
 #include "meter.h"
 #include "scheduler.h"
@@ -101,6 +102,7 @@ extern "C" {
 // The program's clocks (std::chrono's among them) show the time inside of the emulated machine.
 int clock_gettime(clockid_t id, timespec* now) noexcept {
   if (!warploom::g_current) return static_cast<int>(syscall(SYS_clock_gettime, id, now));
+  warploom::note_clock();
   const auto nanoseconds = static_cast<long long>(warploom::host_clock_ns());
   *now = {kEpoch + nanoseconds / 1000000000, nanoseconds % 1000000000};
   return 0;

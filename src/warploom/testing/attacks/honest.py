@@ -103,7 +103,8 @@ _EDITS: dict[str, Edit] = {
     "shuffle": swap((
         _DOT2,
         "    const float part = threadIdx.x < HIDDEN ? 1.0f : 0.0f;\n"
-        "    const float one = __shfl_sync(__activemask(), part, __ffs(__activemask()) - 1);\n"
+        "    const unsigned here = __activemask();\n"
+        "    const float one = __shfl_sync(here, part, __ffs(here) - 1);\n"
         "    for (int f = 0; f < FFN; ++f) sum += one * w[f] * hidden[f];\n",
     )),
     "float4": swap((_DOT2, "    const float4* wide = reinterpret_cast<const float4*>(w);\n"

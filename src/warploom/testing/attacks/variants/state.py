@@ -1,6 +1,6 @@
 """The judge's own memory, other ranks' memory, and what it trusts: reached from the program."""
 
-from warploom.testing.attacks.record import Attack
+from warploom.testing.attacks.record import Attack, Expected
 from warploom.testing.attacks.variants.base import (
     AGENT,
     CHECK,
@@ -87,6 +87,10 @@ _SWITCH = (
 )
 
 
+# Reads of the process's own memory that tell it nothing: a heap has an owner and no bounds.
+_NOT_HELD = ("heap_header", "stack_down", "stdio_inside")
+
+
 def _touches() -> list[Attack]:
     found = [
         made(
@@ -94,6 +98,7 @@ def _touches() -> list[Attack]:
             _STATE,
             then(helper(text or " "), in_pipeline(code)),
             UNTRUSTED,
+            Expected.OPEN if name in _NOT_HELD else Expected.CAUGHT,
             row=_ROW,
         )
         for name, (text, code) in _TOUCHES.items()
