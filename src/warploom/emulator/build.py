@@ -14,6 +14,7 @@ from warploom.core.errors import SourceError, ToolFailedError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
+from warploom.emulator.definitions import replaced_names
 from warploom.emulator.diagnostics import compile_failure
 from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.guard_tool import (
@@ -39,6 +40,7 @@ from warploom.toolchain.compilers import find_compiler
 class _Imports(TypedDict):
     imports: list[str]
     denied: list[str]
+    replaced: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ class EmulatorBuild:
     that its text takes from the runtime and the libraries, and `denied` those that the process
     library alone takes: the program may not go there by a pointer. `library_objects`: whether it
     may have objects of library classes that call through tables of theirs. `guard` is what the
-    guard says of each unit, as it wrote it: JSON. `seconds` is what this call took.
+    guard says of each unit, as it wrote it: JSON. `replaced` are the names that it defines and the
+    runtime or a library does too. `seconds` is what this call took.
     """
 
     library: Path
@@ -61,6 +64,7 @@ class EmulatorBuild:
     cached: bool
     seconds: float
     guard: str = "[]"
+    replaced: frozenset[str] = frozenset()
     denied: frozenset[str] = frozenset()
     library_objects: bool = False
 
@@ -131,6 +135,7 @@ class _Builder:
             *self.flags,
             *texts,
             *self.linker.wrapped,
+            "replaced names",  # what is kept of a build's symbols
         ]
         self.key = digest(
             [
@@ -162,7 +167,8 @@ class _Builder:
                 )
             library = folder / "program.so"
             self.linker.link(objects, library, work)
-        (folder / "imports.json").write_text(json.dumps(self._imports(library, guarded)))
+            symbols = self._imports(library, guarded)
+        (folder / "imports.json").write_text(json.dumps(symbols))
         reports = ",".join(unit.report for unit in guarded)
         (folder / "guard.json").write_text(f"[{reports}]")
 
@@ -174,6 +180,11 @@ class _Builder:
         return {
             "imports": imports,
             "denied": [name for name in everything if name not in named],
+            "replaced": replaced_names(
+                [path for unit in guarded for path in unit.assembly],
+                self.linker.runtime,
+                self.compiler,
+            ),
         }
 
     def _guarded(self, work: Path) -> list[GuardedUnit]:
@@ -345,7 +356,13 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
         ToolFailedError: our own sources do not compile.
     """
     started = time.monotonic()
-    builder = _Builder(spec, strict=strict)
+    try:
+        builder = _Builder(spec, strict=strict)
+    except RecursionError:
+        raise SourceError(
+            "expressions and statements must lie in each other less deeply than these",
+            file=str(spec.program),
+        ) from None
     folder, cached = cached_folder("programs", builder.key, builder.make)
     known = cast("_Imports", json.loads((folder / "imports.json").read_text()))
     return EmulatorBuild(
@@ -356,6 +373,7 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
         files=builder.overlay.files,
         imports=frozenset(known["imports"]),
         denied=frozenset(known["denied"]),
+        replaced=frozenset(known["replaced"]),
         library_objects=bool(unknown_imports(known["imports"], builder.linker.runtime)),
         guard=(folder / "guard.json").read_text(),
         cached=cached,

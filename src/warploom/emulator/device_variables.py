@@ -1,11 +1,11 @@
 """Variables of the device: after each declaration comes a function that tells the runtime of it.
 
 `__device__ int done;` at namespace scope is followed, on the same line, by a function
-`wl_var_u0_7` that calls `::warploom::register_variable(done, "done", false, false)` when the program
-is loaded, and by a pointer to the variable whose name tells the guard which variables are the device's
-(merge_parts.cpp). What is spelled in other ways (macros, templates, members) the runtime learns
-from marks that the guard leaves in the object (merge_marks.cpp). What is found here has a short
-name for messages, and its definition in the device pass is the one that stays.
+`wl_var_u0_7` that calls `::warploom::register_variable(done, "done", false, false)` when the
+program is loaded, and by a pointer to the variable whose name tells the guard which variables are
+the device's (merge_parts.cpp). What is spelled in other ways (macros, templates, members) the
+runtime learns from marks that the guard leaves in the object (merge_marks.cpp). What is found
+here has a short name for messages, and its definition in the device pass is the one that stays.
 """
 
 import re

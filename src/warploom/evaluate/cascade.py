@@ -38,8 +38,9 @@ from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
 from warploom.evaluate.input_origin import origin_findings
 from warploom.evaluate.iterations import kept_findings, work_findings
+from warploom.evaluate.kept_check import kept_check_findings
 from warploom.evaluate.legality import ENDINGS, check_legality
-from warploom.evaluate.object_rules import init_findings, runs_by_itself
+from warploom.evaluate.object_rules import init_findings, replaced_findings, runs_by_itself
 from warploom.evaluate.parts import Parts, add, serious, verified
 from warploom.evaluate.plan import (
     ALL_TIMINGS,
@@ -263,6 +264,7 @@ class _Judge:
         if self.rule is not None:
             original = read_program(self.task.program)
             found += edited_check_findings(program, original, str(program.path))
+            found += kept_check_findings(program, original, str(program.path))
             found += host_call_findings(self.task, self.nccl, path, self.rule, str(program.path))
         return Parts(0, (tuple(found),)), path
 
@@ -285,6 +287,11 @@ class _Judge:
         try:
             facts = survey(self.task, nccl=self.nccl, program=spec.program)
             program = build(spec)
+        except RecursionError:
+            message = "expressions and statements must lie in each other less deeply than these"
+            finding = Finding("unsupported", Severity.ERROR, message, file=str(spec.program))
+            record = BuildRecord("emulator", ok=False, seconds=time.monotonic() - started)
+            return add(parts, 1, [finding], record), None
         except (BadInputError, UnsupportedError) as error:
             kind = "unsupported" if isinstance(error, UnsupportedError) else "build"
             finding = Finding(
@@ -316,6 +323,7 @@ class _Judge:
         name = str(program.spec.program)
         return [
             *import_findings(program.imports, ours, name, dynamic_symbols(program.runtime).exports),
+            *replaced_findings(program.replaced, trusted.replaced, name),
             *init_findings(runs_by_itself(program.guard), runs_by_itself(trusted.guard), name),
         ]
 

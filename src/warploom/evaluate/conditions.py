@@ -10,6 +10,7 @@ _LEVELS = (
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"),
     ("+", "-"), ("*", "/", "%"),
 )  # fmt: skip
+_DEEPEST = 40  # brackets and signs in each other, as a reader of conditions calls itself
 _FIXED = frozenset({"true", "false", "defined"})
 _NUMBER = re.compile(
     r"(0[xX][0-9a-fA-F']+|0[bB][01']+|[\d']+)[lL]*\Z"
@@ -89,6 +90,7 @@ class _Reader:
     def __init__(self, tokens: Sequence[str]) -> None:
         self.tokens = tokens
         self.at = 0
+        self.depth = 0
 
     def whole(self) -> int:
         """Return the value of all tokens."""
@@ -101,7 +103,11 @@ class _Reader:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
     def _choice(self) -> int:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise OpenError
         value = self._level(0)
+        self.depth -= 1
         if self._next() != "?":
             return value
         self.at += 1
@@ -123,6 +129,14 @@ class _Reader:
         return value
 
     def _unary(self) -> int:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise OpenError
+        value = self._operand()
+        self.depth -= 1
+        return value
+
+    def _operand(self) -> int:
         word = self._next()
         self.at += 1
         if word == "(":

@@ -5,15 +5,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warploom.evaluate.declaration_rules import assembly, constructor, new_meaning
+from warploom.evaluate.friends import friend_refusals
 from warploom.evaluate.identifiers import Identifiers
 from warploom.evaluate.name_rules import NameRules
 from warploom.evaluate.operators import constants_of, initialiser_refusals, operator_refusals
+from warploom.evaluate.own_scopes import OwnScopes
 from warploom.evaluate.preprocessed import Known, lines_of, worlds
 from warploom.evaluate.refusals import ATTRIBUTES_ALLOWED, RESERVED_ALLOWED, TELLING
 from warploom.evaluate.region_rules import Frame, Refused, attribute_refusals, is_library_name
 from warploom.evaluate.scopes import Declared, UnbalancedError, declarations
 from warploom.evaluate.shadowing import Shadowing
 from warploom.evaluate.system_macros import rewriters_words, system_macros
+from warploom.evaluate.telling_types import shared_type_refusals
 from warploom.evaluate.tokens import Token
 
 _STATEMENT = frozenset({";", "{", "}", "return", "goto", "break", "continue"})
@@ -113,24 +116,20 @@ class _World:
         untrusted = attribute_refusals(self.tokens)
         yield from untrusted
         yield from NameRules(self.tokens, names, items, self.frame).refusals()
+        yield from shared_type_refusals(self.tokens, names, items)
         yield from Shadowing(self.tokens, names, self.own).refusals()
         yield from self._reserved()
         yield from self._statements()
 
     def _declared(self, items: Sequence[Declared], names: Identifiers) -> Iterator[Refused]:
         constants = constants_of(items)
-        types = frozenset(
-            item.name
-            for item in items
-            if item.kind == "type"
-            and item.has("struct", "class", "union", "enum")
-            and not item.tokens[0].trusted
-        )
+        scopes = OwnScopes(self.tokens, items, self.frame, self.own)
+        yield from friend_refusals(self.tokens, names, scopes)
         for item in items:
             if self._is_untrusted(item):
-                yield from new_meaning(item, self.frame, self.own)
+                yield from new_meaning(item, self.frame, self.own, scopes)
                 yield from constructor(item)
-                yield from operator_refusals(item, types)
+                yield from operator_refusals(item, scopes)
                 yield from initialiser_refusals(item, names, constants)
             yield from assembly(item, lambda token: not token.trusted)
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from warploom.evaluate.spelling import is_only_printed, shows_rewriting
 from warploom.evaluate.tokens import Token, scan
 
 _Hidden = frozenset[str]
@@ -69,6 +70,7 @@ class Expander:
 
     def __init__(self, defines: Mapping[str, str]) -> None:
         self.macros: dict[str, Macro] = {}
+        self.shown: dict[tuple[str, int], None] = {}  # macros that show our rewriting, and lines
         self._made = 0
         for spelled, value in defines.items():
             words = scan(f"{spelled} {value or '1'}").tokens
@@ -108,14 +110,14 @@ class Expander:
                 done.append((token, hidden))
                 continue
             if macro.parameters is None:
-                made = self._substitute(macro, {}, hidden | {macro.name}, token)
+                made = self._substitute(macro, {}, hidden | {macro.name}, token, hidden)
             else:
                 if not pending or pending[-1][0].text != "(":
                     done.append((token, hidden))
                     continue
                 arguments, closing = _arguments(macro, token, pending)
                 inner = (hidden & closing) | {macro.name}
-                made = self._substitute(macro, arguments, inner, token)
+                made = self._substitute(macro, arguments, inner, token, hidden)
             self._made += len(made)
             if self._made > _MOST_TOKENS:
                 raise UnjudgedError("macros that expand to more than can be judged", token.line)
@@ -128,11 +130,12 @@ class Expander:
         arguments: Mapping[str, list[_Marked]],
         hidden: _Hidden,
         use: Token,
+        around: _Hidden,
     ) -> list[_Marked]:
         body = [(_copy(t, use.line, t.trusted), _NONE) for t in macro.body]
         if body:
             body[0] = (_spaced(body[0][0], use.spaced), _NONE)
-        made = self._replace(macro, body, arguments, use)
+        made = self._replace(macro, body, arguments, use, nested=bool(around))
         return [(token, own | hidden) for token, own in made if token.text]
 
     def _replace(
@@ -141,32 +144,47 @@ class Expander:
         body: Sequence[_Marked],
         arguments: Mapping[str, list[_Marked]],
         use: Token,
+        *,
+        nested: bool,
     ) -> list[_Marked]:
-        """Put arguments in the place of parameters, make strings and paste."""
+        """Put arguments in the place of parameters, make strings and paste.
+
+        `nested`: the use of the macro stands in another one.
+        """
         out: list[_Marked] = []
         at = 0
         while at < len(body):
             token = body[at][0]
             follows = body[at + 1][0].text if at + 1 < len(body) else ""
             if token.text == "#" and macro.parameters is not None and follows in arguments:
-                out.append((_string(token, arguments[follows]), _NONE))
+                given = arguments[follows]
+                words = [word for word, _ in given]
+                if not macro.trusted and shows_rewriting(words, nested=nested):
+                    self._note(macro, [word for word, _ in body], at, use)
+                out.append((_string(token, given), _NONE))
                 at += 2
             elif token.text == "##" and out and at + 1 < len(body):
                 at = self._paste(macro, body, arguments, use, out, at + 1)
             elif token.text == "__VA_OPT__" and macro.rest and follows == "(":
                 end = _closing(body, at + 1)
                 if self._expanded(arguments[macro.rest]):
-                    out += self._replace(macro, body[at + 2 : end], arguments, use)
+                    inner = body[at + 2 : end]
+                    out += self._replace(macro, inner, arguments, use, nested=nested)
                 at = end + 1
             elif token.text in arguments:
                 raw = arguments[token.text]
-                given = raw if follows == "##" else self._expanded(raw)
-                out += _placed(given, token, keep_empty=follows == "##")
+                placed = raw if follows == "##" else self._expanded(raw)
+                out += _placed(placed, token, keep_empty=follows == "##")
                 at += 1
             else:
                 out.append(body[at])
                 at += 1
         return out
+
+    def _note(self, macro: Macro, body: Sequence[Token], at: int, use: Token) -> None:
+        """Keep that a string of `macro` shows how text is rewritten here."""
+        if not is_only_printed(body, at):
+            self.shown[macro.name, use.line] = None
 
     def _paste(
         self,

@@ -2,6 +2,8 @@
 
 The rules on text look for code before main in declarations; the object has the last word. `guard`
 lists what a build puts into `.init_array`, `.fini_array` and `.ctors`, and what it makes `ifunc`.
+The same holds for names: whatever text it came from, a definition of a function of the runtime or
+of a library stands in the object.
 """
 
 import json
@@ -74,3 +76,25 @@ def init_findings(candidate_inits: Set[str], trusted_inits: Set[str], name: str)
             )
         )
     return found
+
+
+def replaced_findings(candidate: Set[str], trusted: Set[str], name: str) -> list[Finding]:
+    """Return a finding for each name of the system that a candidate defines, not the trusted one.
+
+    Args:
+        candidate: what its object defines of the runtime's and the libraries' names
+            (`EmulatorBuild.replaced`).
+        trusted: what the trusted program's does.
+        name: the candidate's file, for messages.
+    """
+    return [
+        Finding(
+            kind="redefinition",
+            severity=Severity.ERROR,
+            message=f"the built program defines {symbol}, which belongs to CUDA, NCCL, MPI or the "
+            "system's libraries: calls would go there",
+            hint="give it another name, or make it static",
+            file=name,
+        )
+        for symbol in sorted(candidate - trusted)
+    ]

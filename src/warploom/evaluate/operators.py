@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from warploom.evaluate.allowed_names import CONSTANT, TYPES, VECTOR_TYPE
 from warploom.evaluate.identifiers import Identifiers
+from warploom.evaluate.own_scopes import OwnScopes
 from warploom.evaluate.refusals import KEYWORDS, words
 from warploom.evaluate.region_rules import Refused
 from warploom.evaluate.scopes import Declared
@@ -14,50 +15,30 @@ _TYPE_WORDS = words(
     "void bool char short int long float double signed unsigned const static_cast "
     "reinterpret_cast const_cast sizeof alignof true false nullptr"
 )
-_BEFORE_PARAMETERS = frozenset({"const", "volatile", "struct", "class", "typename", "enum"})
 
 
-def operator_refusals(item: Declared, own_types: frozenset[str]) -> Iterator[Refused]:
+def operator_refusals(item: Declared, scopes: OwnScopes) -> Iterator[Refused]:
     """Refuse an operator at namespace scope that takes no type of the candidate's own.
 
-    `own_types` are classes and enumerations that untrusted text defines. Of other operands, such
-    as the library's status codes, the frame's expressions would change their meaning.
+    Of other operands, such as the library's status codes, the frame's expressions would change
+    their meaning.
     """
     if item.kind != "function" or item.level == "class" or item.name != "operator":
         return
     if any(t.text == "::" and n.text == "operator" for t, n in pairwise(item.tokens)):
         return  # a member, defined outside of its class
-    taken = set(_parameter_types(item.tokens))
-    if not taken & own_types and not any(VECTOR_TYPE.match(name) for name in taken):
-        yield Refused(
-            "redefinition",
-            "an operator for types that are not the candidate's own would change the frame",
-            item.line,
-            hint="let one operand be a class that the region defines, or write a function",
-        )
+    if not scopes.takes_own(item.tokens):
+        yield foreign_operator(item.line)
 
 
-def _parameter_types(tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the first name of each parameter's type."""
-    texts = [token.text for token in tokens]
-    at = texts.index("operator") + 1
-    if texts[at : at + 2] == ["(", ")"]:
-        at += 2
-    while at < len(texts) and texts[at] != "(":
-        at += 1
-    depth, fresh = 0, True
-    for token in tokens[at:]:
-        if token.text in ("(", "<", "[", "{"):
-            depth += 1
-        elif token.text in (")", ">", "]", "}"):
-            depth -= 1
-            if depth == 0:
-                return
-        elif token.text == "," and depth == 1:
-            fresh = True
-        elif fresh and token.kind == "name" and token.text not in _BEFORE_PARAMETERS:
-            yield token.text
-            fresh = False
+def foreign_operator(line: int) -> Refused:
+    """Return the refusal of an operator whose operands are not the candidate's own."""
+    return Refused(
+        "redefinition",
+        "an operator for types that are not the candidate's own would change the frame",
+        line,
+        hint="let one operand be a class that the region defines, or write a function",
+    )
 
 
 def initialiser_refusals(

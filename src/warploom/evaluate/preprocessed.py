@@ -23,12 +23,13 @@ from warploom.toolchain.compilers import find_compiler
 
 _BEGIN = ("if", "ifdef", "ifndef")
 _NEXT = ("elif", "elifdef", "elifndef")
-_MOST_WORLDS = 8
+_MOST_WORLDS = 64
 # What any program may ask of NCCL: a candidate is judged for one version, and nvcc sees the same.
 VERSION = re.compile(
     r"if NCCL_VERSION_CODE (?:>=|<) (?:NCCL_VERSION \( \d+ , \d+ , \d+ \)|\d+)\Z"
     r"|ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER\Z"
 )
+_THRESHOLD = re.compile(r"if NCCL_VERSION_CODE (>=|<) (?:NCCL_VERSION \( (.*) \)|(\d+))\Z")
 _NEXT_WORLD = "wl_next_world"
 _OURS = "wlq_"  # keeps the compiler from expanding what is its own
 _RESERVED = re.compile(r"\b__(?!VA_ARGS__\b|VA_OPT__\b)")
@@ -108,11 +109,15 @@ def worlds(tokens: Sequence[Token], known: Known) -> Worlds:
     runs: dict[str, _Pass] = {}
     refused: dict[Refused, None] = {}
     tried: set[frozenset[str]] = set()
-    waiting: list[frozenset[str]] = [frozenset()]
+    waiting = _versions(matters)
+    fixed = frozenset(key for key in matters if _THRESHOLD.match(key))
     while waiting:
         false = waiting.pop(0)
-        if false in tried or len(tried) >= _MOST_WORLDS:
+        if false in tried:
             continue
+        if len(tried) >= _MOST_WORLDS:
+            refused[_too_many(lines, matters)] = None
+            break
         tried.add(false)
         run = _Pass(known, false, matters)
         try:
@@ -121,7 +126,7 @@ def worlds(tokens: Sequence[Token], known: Known) -> Worlds:
             refused[_hidden(error)] = None
         refused.update(dict.fromkeys(run.refused))
         runs.setdefault("\n".join(run.live) + "\n", run)
-        waiting += _more(false, run.open)
+        waiting += _more(false, [key for key in run.open if key not in fixed])
     if not refused:
         try:
             _compare(runs)
@@ -151,11 +156,48 @@ def _hidden(error: UnjudgedError) -> Refused:
     return Refused("hidden-text", f"{error.what}: it cannot be judged", error.line)
 
 
-def _more(false: frozenset[str], found: Mapping[str, None]) -> Iterator[frozenset[str]]:
-    """Yield worlds to try: every open condition false alone, all false, then pairs."""
-    names = list(found)
+def _versions(matters: frozenset[str]) -> list[frozenset[str]]:
+    """Return for each version of NCCL that conditions tell apart which of them are false."""
+    limits: dict[str, tuple[bool, int]] = {}
+    for key in matters:
+        if found := _THRESHOLD.match(key):
+            limits[key] = (found[1] == "<", _version_code(found[2], found[3]))
+    return [
+        frozenset(key for key, (below, limit) in limits.items() if (version < limit) != below)
+        for version in sorted({0} | {limit for _, limit in limits.values()}, reverse=True)
+    ]
+
+
+def _version_code(parts: str | None, number: str | None) -> int:
+    """Return NCCL's number for a version, as its macro makes it."""
+    if parts is None:
+        digits = number or "0"
+        octal = re.fullmatch(r"0[0-7]+", digits)
+        return int(digits, 8 if octal else 10)
+    major, minor, patch = (int(part) for part in parts.split(" , "))
+    return major * (1000 if major <= 2 and minor <= 8 else 10000) + minor * 100 + patch
+
+
+def _too_many(lines: Sequence[Line], matters: frozenset[str]) -> Refused:
+    """Return the refusal of a text whose conditions leave more worlds than can be looked at."""
+    places = [
+        line.line
+        for line in lines
+        if not line.trusted
+        and line.keyword in (*_BEGIN, *_NEXT)
+        and condition_text(line.keyword, line.words) in matters
+    ]
+    return Refused(
+        "hidden-text",
+        f"conditions that leave more than {_MOST_WORLDS} forms of the text: not all can be judged",
+        places[-1] if places else 1,
+    )
+
+
+def _more(false: frozenset[str], names: Sequence[str]) -> Iterator[frozenset[str]]:
+    """Yield worlds to try: every open condition false alone, and all of them."""
     yield from (false | {name} for name in names)
-    yield frozenset(names)
+    yield false | frozenset(names)
 
 
 class _Pass:
@@ -196,6 +238,16 @@ class _Pass:
             elif live:
                 self._line(line)
         self._flush(None)
+        self.refused += [
+            Refused(
+                "hidden-text",
+                f"macro {name} makes a string of text that is rewritten here: it may tell the "
+                "emulator from a GPU",
+                line,
+                hint="print it in the macro itself, by fprintf(stderr, ...), or leave it out",
+            )
+            for name, line in self.expander.shown
+        ]
 
     def _line(self, line: Line) -> None:
         if line.keyword == "":

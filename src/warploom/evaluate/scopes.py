@@ -150,24 +150,24 @@ def without_groups(head: Sequence[Token]) -> list[Token]:
         word = head[at].text
         following = head[at + 1].text if at + 1 < len(head) else ""
         if word == "template" and following == "<":
-            at = _skip_angles(head, at + 1)
+            at = skip_angles(head, at + 1)
         elif word in _GROUP_PREFIXES and following == "(":
-            at = _skip_round(head, at + 1)
+            at = skip_round(head, at + 1)
         elif word == "[" and following == "[":
-            at = _skip_round(head, at, "[", "]")
+            at = skip_round(head, at, "[", "]")
         else:
             kept.append(head[at])
         at += 1
     return kept
 
 
-def _skip_angles(head: Sequence[Token], at: int) -> int:
+def skip_angles(head: Sequence[Token], at: int) -> int:
     """Return the index of the `>` that closes the `<` at `at`."""
     depth = 0
     while at < len(head):
         word = head[at].text
         if word in ("(", "["):
-            at = _skip_round(head, at, word, _OPEN[word])
+            at = skip_round(head, at, word, _OPEN[word])
         elif word == "<":
             depth += 1
         elif word in (">", ">>", ">>>"):
@@ -178,7 +178,8 @@ def _skip_angles(head: Sequence[Token], at: int) -> int:
     return at
 
 
-def _skip_round(head: Sequence[Token], at: int, opening: str = "(", closing: str = ")") -> int:
+def skip_round(head: Sequence[Token], at: int, opening: str = "(", closing: str = ")") -> int:
+    """Return the index of the bracket that closes the one at `at`."""
     depth = 0
     while at < len(head):
         depth += (head[at].text == opening) - (head[at].text == closing)
@@ -195,7 +196,7 @@ def _top_level(head: Sequence[Token]) -> list[Token]:
     while at < len(head):
         kept.append(head[at])
         if head[at].text in _OPEN:
-            at = _skip_round(head, at, head[at].text, _OPEN[head[at].text])
+            at = skip_round(head, at, head[at].text, _OPEN[head[at].text])
         at += 1
     return kept
 

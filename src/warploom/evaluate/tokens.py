@@ -100,6 +100,8 @@ def scan(text: str, first_line: int = 1) -> Scan:
             continue
         if kind not in _PLAIN and (trick := _trick(kind, word)):
             tricks.append(Trick(trick, line))
+        if kind in ("open_comment", "open_raw"):
+            break  # it holds all that follows; and each more of them would be looked for to the end
         if word == "#" and fresh_line:
             directive = _directive_name(joined, found.end())
             tokens.append(Token("directive", directive, line, directive, spaced))

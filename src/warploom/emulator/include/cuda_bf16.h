@@ -117,3 +117,17 @@ inline __nv_bfloat162 __lows2bfloat162(__nv_bfloat162 _Wa, __nv_bfloat162 _Wb) {
 inline __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 _Wa, __nv_bfloat162 _Wb) {
   return {_Wa.y, _Wb.y};
 }
+
+// On the bits: a class would be copied with hooks of its own.
+WARPLOOM_DEVICE_INLINE __nv_bfloat16 atomicAdd(__nv_bfloat16* _Waddress, __nv_bfloat16 _Wvalue) {
+  const unsigned short _Wold =
+      warploom::read_modify_write(&_Waddress->bits, warploom::Scope::Device,
+                                  [=](unsigned short _Wbits) WARPLOOM_UNCHECKED -> unsigned short {
+                                    return (__nv_bfloat16::from_bits(_Wbits) + _Wvalue).bits;
+                                  });
+  return __nv_bfloat16::from_bits(_Wold);
+}
+// Each element is atomic by itself.
+WARPLOOM_DEVICE_INLINE __nv_bfloat162 atomicAdd(__nv_bfloat162* _Waddress, __nv_bfloat162 _Wvalue) {
+  return {atomicAdd(&_Waddress->x, _Wvalue.x), atomicAdd(&_Waddress->y, _Wvalue.y)};
+}

@@ -91,3 +91,17 @@ inline __half2 __low2half2(__half2 _Wa) { return {_Wa.x, _Wa.x}; }
 inline __half2 __high2half2(__half2 _Wa) { return {_Wa.y, _Wa.y}; }
 inline __half2 __lows2half2(__half2 _Wa, __half2 _Wb) { return {_Wa.x, _Wb.x}; }
 inline __half2 __highs2half2(__half2 _Wa, __half2 _Wb) { return {_Wa.y, _Wb.y}; }
+
+// On the bits: a class would be copied with hooks of its own.
+WARPLOOM_DEVICE_INLINE __half atomicAdd(__half* _Waddress, __half _Wvalue) {
+  const unsigned short _Wold =
+      warploom::read_modify_write(&_Waddress->bits, warploom::Scope::Device,
+                                  [=](unsigned short _Wbits) WARPLOOM_UNCHECKED -> unsigned short {
+                                    return (__half::from_bits(_Wbits) + _Wvalue).bits;
+                                  });
+  return __half::from_bits(_Wold);
+}
+// Each element is atomic by itself.
+WARPLOOM_DEVICE_INLINE __half2 atomicAdd(__half2* _Waddress, __half2 _Wvalue) {
+  return {atomicAdd(&_Waddress->x, _Wvalue.x), atomicAdd(&_Waddress->y, _Wvalue.y)};
+}

@@ -17,7 +17,8 @@
 
 namespace warploom {
 
-void register_variable(const void* address, std::size_t bytes, const char* name, bool managed);
+void register_variable(const void* address, std::size_t bytes, const char* name, bool managed,
+                       bool constant);
 
 namespace {
 
@@ -104,7 +105,7 @@ void register_device_symbols(const Process& process) {
     // Constants stay what they are.
     if (!process.holds_variable(start)) continue;
     register_variable(reinterpret_cast<const void*>(start), one.bytes, one.name.c_str(),
-                      one.managed);
+                      one.managed, false);
   }
 }
 

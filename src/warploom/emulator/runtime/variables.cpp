@@ -109,16 +109,18 @@ void register_variable(const void* address, std::size_t bytes, const char* name,
                        bool constant) {
   const auto start = reinterpret_cast<uintptr_t>(address);
   if (bytes == 0) return;
+  const int rank = current_process().rank;
+  const auto fits = [&] { return (g_constant_bytes[rank] += bytes) <= kConstantBytes; };
   if (const auto known = g_variables.find(start); known != g_variables.end()) {
-    known->second.managed = known->second.managed || managed;
+    known->second.managed |= managed;
+    if (constant && !known->second.cached) known->second.cached = fits();
     return;
   }
   forget_known_variables();
-  const int rank = current_process().rank;
   std::size_t& used = g_used[rank];
   // Granules of the history are not shared between variables.
   const std::size_t span = (bytes + 1023) / 1024 * 1024 + 1024;
-  const bool cached = constant && (g_constant_bytes[rank] += bytes) <= kConstantBytes;
+  const bool cached = constant && fits();
   Variable variable{start, bytes, name, managed, cached, used + (start & 15), used + span <= kSlot,
                     rank};
   if (variable.shadowed) used += span;
@@ -132,7 +134,7 @@ void register_variable(const void* address, std::size_t bytes, const char* name,
 static void note_symbol(const void* symbol, std::size_t bytes) {
   if (find_variable(symbol)) return;
   if (current_process().holds_variable(reinterpret_cast<uintptr_t>(symbol))) {
-    register_variable(symbol, bytes, "a symbol", false);
+    register_variable(symbol, bytes, "a symbol", false, false);
   }
 }
 

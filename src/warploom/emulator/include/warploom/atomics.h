@@ -1,7 +1,10 @@
 // atomicAdd and its family: relaxed order; device scope, or as the suffix says.
 #pragma once
 
+#include <type_traits>
+
 #include "qualifiers.h"
+#include "vector_types.h"
 
 namespace warploom {
 
@@ -22,50 +25,87 @@ WARPLOOM_UNCHECKED _WT read_modify_write(_WT* address, Scope scope, Change chang
 
 }  // namespace warploom
 
-#define WARPLOOM_ATOMIC(name, expression, ...)                                                     \
-  template <class _WT>                                                                             \
-  WARPLOOM_DEVICE_INLINE _WT name(_WT* address, std::type_identity_t<_WT> value) {                 \
-    return warploom::read_modify_write(                                                            \
-        address, warploom::Scope::Device,                                                          \
-        [=](_WT old) WARPLOOM_UNCHECKED -> _WT { return expression; } __VA_OPT__(, ) __VA_ARGS__); \
-  }                                                                                                \
-  template <class _WT>                                                                             \
-  WARPLOOM_DEVICE_INLINE _WT name##_system(_WT* address, std::type_identity_t<_WT> value) {        \
-    return warploom::read_modify_write(                                                            \
-        address, warploom::Scope::System,                                                          \
-        [=](_WT old) WARPLOOM_UNCHECKED -> _WT { return expression; } __VA_OPT__(, ) __VA_ARGS__); \
-  }                                                                                                \
-  template <class _WT>                                                                             \
-  WARPLOOM_DEVICE_INLINE _WT name##_block(_WT* address, std::type_identity_t<_WT> value) {         \
-    return warploom::read_modify_write(                                                            \
-        address, warploom::Scope::Block,                                                           \
-        [=](_WT old) WARPLOOM_UNCHECKED -> _WT { return expression; } __VA_OPT__(, ) __VA_ARGS__); \
+// The overloads are CUDA's, one by one: a program can ask which there are.
+#define WARPLOOM_ATOMIC_AT(name, reach, type, uses_old, expression)               \
+  WARPLOOM_DEVICE_INLINE type name(type* address, type value) {                   \
+    using _WT = type;                                                             \
+    return warploom::read_modify_write(                                           \
+        address, warploom::Scope::reach,                                          \
+        [=](_WT old) WARPLOOM_UNCHECKED -> _WT { return expression; }, uses_old); \
   }
+#define WARPLOOM_ATOMIC(name, type, expression)                     \
+  WARPLOOM_ATOMIC_AT(name, Device, type, true, expression)          \
+  WARPLOOM_ATOMIC_AT(name##_system, System, type, true, expression) \
+  WARPLOOM_ATOMIC_AT(name##_block, Block, type, true, expression)
+#define WARPLOOM_ATOMIC_BITS(name, operation)                                \
+  WARPLOOM_ATOMIC(name, int, static_cast<_WT>(old operation value))          \
+  WARPLOOM_ATOMIC(name, unsigned int, static_cast<_WT>(old operation value)) \
+  WARPLOOM_ATOMIC(name, unsigned long long int, static_cast<_WT>(old operation value))
+#define WARPLOOM_ATOMIC_ORDER(name, expression)    \
+  WARPLOOM_ATOMIC(name, int, expression)           \
+  WARPLOOM_ATOMIC(name, unsigned int, expression)  \
+  WARPLOOM_ATOMIC(name, long long int, expression) \
+  WARPLOOM_ATOMIC(name, unsigned long long int, expression)
+#define WARPLOOM_EXCHANGE(type)                                                               \
+  WARPLOOM_ATOMIC_AT(atomicExch, Device, type, false, (static_cast<void>(old), value))        \
+  WARPLOOM_ATOMIC_AT(atomicExch_system, System, type, false, (static_cast<void>(old), value)) \
+  WARPLOOM_ATOMIC_AT(atomicExch_block, Block, type, false, (static_cast<void>(old), value))
 
-WARPLOOM_ATOMIC(atomicAdd, static_cast<_WT>(old + value))
-WARPLOOM_ATOMIC(atomicSub, static_cast<_WT>(old - value))
-WARPLOOM_ATOMIC(atomicExch, (static_cast<void>(old), value), false)
-WARPLOOM_ATOMIC(atomicMin, value < old ? value : old)
-WARPLOOM_ATOMIC(atomicMax, old < value ? value : old)
-WARPLOOM_ATOMIC(atomicInc, old >= value ? _WT(0) : static_cast<_WT>(old + 1))
-WARPLOOM_ATOMIC(atomicDec, old == 0 || old > value ? value : static_cast<_WT>(old - 1))
-WARPLOOM_ATOMIC(atomicAnd, static_cast<_WT>(old& value))
-WARPLOOM_ATOMIC(atomicOr, static_cast<_WT>(old | value))
-WARPLOOM_ATOMIC(atomicXor, static_cast<_WT>(old ^ value))
+WARPLOOM_ATOMIC(atomicAdd, int, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, unsigned int, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, unsigned long long int, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, float, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, double, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicSub, int, static_cast<_WT>(old - value))
+WARPLOOM_ATOMIC(atomicSub, unsigned int, static_cast<_WT>(old - value))
+WARPLOOM_EXCHANGE(int)
+WARPLOOM_EXCHANGE(unsigned int)
+WARPLOOM_EXCHANGE(unsigned long long int)
+WARPLOOM_EXCHANGE(float)
+WARPLOOM_ATOMIC_ORDER(atomicMin, value < old ? value : old)
+WARPLOOM_ATOMIC_ORDER(atomicMax, old < value ? value : old)
+WARPLOOM_ATOMIC(atomicInc, unsigned int, old >= value ? _WT(0) : static_cast<_WT>(old + 1))
+WARPLOOM_ATOMIC(atomicDec, unsigned int,
+                old == 0 || old > value ? value : static_cast<_WT>(old - 1))
+WARPLOOM_ATOMIC_BITS(atomicAnd, &)
+WARPLOOM_ATOMIC_BITS(atomicOr, |)
+WARPLOOM_ATOMIC_BITS(atomicXor, ^)
+#undef WARPLOOM_EXCHANGE
+#undef WARPLOOM_ATOMIC_ORDER
+#undef WARPLOOM_ATOMIC_BITS
 #undef WARPLOOM_ATOMIC
+#undef WARPLOOM_ATOMIC_AT
 
-#define WARPLOOM_CAS(name, reach)                                                               \
-  template <class _WT>                                                                          \
-  WARPLOOM_DEVICE_INLINE _WT name(_WT* address, std::type_identity_t<_WT> compare,              \
-                                  std::type_identity_t<_WT> value) {                            \
-    return warploom::read_modify_write(address, reach, [=](_WT old) WARPLOOM_UNCHECKED -> _WT { \
-      return old == compare ? value : old;                                                      \
-    });                                                                                         \
+// Of vectors each element is atomic by itself.
+#define WARPLOOM_ATOMIC_VECTORS(suffix)                                                        \
+  WARPLOOM_DEVICE_INLINE float2 atomicAdd##suffix(float2* address, float2 value) {             \
+    return {atomicAdd##suffix(&address->x, value.x), atomicAdd##suffix(&address->y, value.y)}; \
+  }                                                                                            \
+  WARPLOOM_DEVICE_INLINE float4 atomicAdd##suffix(float4* address, float4 value) {             \
+    return {atomicAdd##suffix(&address->x, value.x), atomicAdd##suffix(&address->y, value.y),  \
+            atomicAdd##suffix(&address->z, value.z), atomicAdd##suffix(&address->w, value.w)}; \
   }
-WARPLOOM_CAS(atomicCAS, warploom::Scope::Device)
-WARPLOOM_CAS(atomicCAS_system, warploom::Scope::System)
-WARPLOOM_CAS(atomicCAS_block, warploom::Scope::Block)
+WARPLOOM_ATOMIC_VECTORS()
+WARPLOOM_ATOMIC_VECTORS(_system)
+WARPLOOM_ATOMIC_VECTORS(_block)
+#undef WARPLOOM_ATOMIC_VECTORS
+
+#define WARPLOOM_CAS_OF(name, reach, type)                                                  \
+  WARPLOOM_DEVICE_INLINE type name(type* address, type compare, type value) {               \
+    return warploom::read_modify_write(                                                     \
+        address, warploom::Scope::reach,                                                    \
+        [=](type old) WARPLOOM_UNCHECKED -> type { return old == compare ? value : old; }); \
+  }
+#define WARPLOOM_CAS(name, reach)                      \
+  WARPLOOM_CAS_OF(name, reach, int)                    \
+  WARPLOOM_CAS_OF(name, reach, unsigned int)           \
+  WARPLOOM_CAS_OF(name, reach, unsigned long long int) \
+  WARPLOOM_CAS_OF(name, reach, unsigned short int)
+WARPLOOM_CAS(atomicCAS, Device)
+WARPLOOM_CAS(atomicCAS_system, System)
+WARPLOOM_CAS(atomicCAS_block, Block)
 #undef WARPLOOM_CAS
+#undef WARPLOOM_CAS_OF
 
 inline void __threadfence() { warploom::fence(warploom::Order::SeqCst, warploom::Scope::Device); }
 inline void __threadfence_block() {

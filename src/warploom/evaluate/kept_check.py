@@ -1,0 +1,298 @@
+"""A rewritten program must keep the original's own check: its verdict, inputs, timers and loops.
+
+A transform changes how ranks exchange data: communication, the memory for it, and the pipeline
+between. All other host code of the original must be there, token for token and in its order; what
+is added may not name what the check rests on. So what a program prints of itself after a transform
+means what it meant before.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from warploom.core.records import Finding, Severity
+from warploom.evaluate.kept_statements import (
+    Statement,
+    added_refusals,
+    is_teardown,
+    is_transforms,
+    moves_data,
+    statements,
+)
+from warploom.evaluate.scopes import Declared, UnbalancedError, declarations, skip_round
+from warploom.evaluate.tokens import Token, scan
+from warploom.source.regions import Program
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What is wrong: `line` of the candidate, 0 where something of the original is missing."""
+
+    line: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The functions of a program, by name, and all that it declares at namespace scope."""
+
+    functions: Mapping[str, tuple[Declared, ...]]
+    items: tuple[Declared, ...]
+    tokens: tuple[Token, ...]
+
+    @property
+    def checks(self) -> frozenset[str]:
+        """What may be wrapped around a call: macros, and functions of the program."""
+        return frozenset(self.functions) | {name for _, _, name in _macros(self.tokens)}
+
+
+def kept_check_findings(candidate: Program, original: Program, name: str) -> list[Finding]:
+    """Return an error for each change of the original's own check in `candidate`."""
+    try:
+        new, old = _read(candidate), _read(original)
+    except UnbalancedError:
+        return []  # does not compile
+    return [
+        Finding(
+            kind="edited_check",
+            severity=Severity.ERROR,
+            message=f"not verified: the program's own check was changed: {change.what}",
+            hint="a transform changes communication, its memory and the pipeline; leave verdict, "
+            "inputs, loops and timers as they are",
+            file=name,
+            line=change.line or None,
+        )
+        for change in dict.fromkeys(_changes(new, old))
+    ]
+
+
+def _read(program: Program) -> _Text:
+    tokens = scan(program.text).tokens
+    items = declarations(tokens)
+    functions: dict[str, tuple[Declared, ...]] = {}
+    for item in items:
+        if item.kind == "function":
+            functions[item.name] = (*functions.get(item.name, ()), item)
+    return _Text(functions, items, tokens)
+
+
+def _changes(new: _Text, old: _Text) -> Iterator[_Change]:
+    communicates = _reaching(old)
+    checks = old.checks
+    changeable = communicates | _allocating(old)
+    tail_only = _only_after(old, communicates)
+    kept: set[str] = set()
+    for name, items in old.functions.items():
+        if all(_is_device(item) for item in items) and name not in tail_only:
+            continue
+        for number, item in enumerate(items):
+            before = statements(item)
+            tail = _tail(before, communicates)
+            free = {
+                at
+                for at, one in enumerate(before)
+                if (at < tail and is_transforms(one, changeable)) or is_teardown(one, checks)
+            }
+            if name in tail_only:
+                free = set[int]()
+            kept.update(w for at, s in enumerate(before) if at not in free for w in s.names)
+            others = new.functions.get(name, ())
+            if number >= len(others):
+                yield _Change(0, f"function {name}, line {item.line} of the original, is gone")
+                continue
+            whole = not any(is_transforms(s, changeable) or is_teardown(s, checks) for s in before)
+            whole = whole or name in tail_only
+            yield from _compared(item, others[number], before, free, tail, checks, whole=whole)
+    yield from _outer(new, old, kept)
+
+
+def _compared(
+    old: Declared,
+    new: Declared,
+    before: Sequence[Statement],
+    free: set[int],
+    tail: int,
+    checks: frozenset[str],
+    *,
+    whole: bool,
+) -> Iterator[_Change]:
+    """Compare one function of the original with the candidate's."""
+    after = statements(new)
+    if whole and _plain(old.tokens) != _plain(new.tokens):
+        yield _Change(new.line, f"the head of {old.name}")
+    matcher = SequenceMatcher(
+        None, [s.text for s in before], [s.text for s in after], autojunk=False
+    )
+    added: set[int] = set(range(len(after)))
+    last = 0  # where the candidate's tail begins
+    for a, b, size in matcher.get_matching_blocks():
+        added -= set(range(b, b + size))
+        for i in range(size):
+            if a + i >= tail and not last:
+                last = b + i
+    here = {a + i for a, _, size in matcher.get_matching_blocks() for i in range(size)}
+    for at, one in enumerate(before):
+        if at not in here and at not in free:
+            yield _Change(0, f"line {one.line} of the original is not there as it was: {one.shown}")
+    if whole:
+        for at in sorted(added):
+            yield _Change(after[at].line, f"added: {after[at].shown}")
+        return
+    last = last or len(after)
+    fixed = [one for at, one in enumerate(before) if at not in free]
+    moved = [one for at, one in enumerate(before) if at in free]
+    for line, shown in added_refusals(after, added, last, fixed, moved, checks):
+        yield _Change(line, f"added: {shown}")
+
+
+def _outer(new: _Text, old: _Text, kept: set[str]) -> Iterator[_Change]:
+    """Constants, macros and what else the check's names mean at namespace scope."""
+    there = Counter(_plain(item.tokens) for item in new.items)
+    for item in old.items:
+        if item.kind != "variable" or item.level != "namespace" or item.has("__device__"):
+            continue
+        if not there[_plain(item.tokens)]:
+            yield _Change(0, f"{item.name}, line {item.line} of the original, is not as it was")
+    spaces = {item.name for item in old.items if item.kind == "namespace"}
+    seen = declarations(list(_seen_from_outside(new.tokens, spaces)))
+    for item in seen:
+        named = item.level == "namespace" and item.name in kept and item.kind != "statement"
+        if not named or item.name in ("operator", "main"):
+            continue
+        same = sum(one.name == item.name and one.kind == item.kind for one in old.items)
+        if sum(one.name == item.name and one.kind == item.kind for one in seen) > same:
+            yield _Change(item.line, f"{item.name} has another meaning")
+    usings = Counter(_line_from(old.tokens, one) for one in _brings_names(old.tokens, kept))
+    for one in _brings_names(new.tokens, kept):
+        text = _line_from(new.tokens, one)
+        if not usings[text]:
+            yield _Change(one.line, f"added: {text}")
+    macros = Counter(text for _, text, _ in _macros(old.tokens))
+    for line, text, name in _macros(new.tokens):
+        if macros[text]:
+            macros[text] -= 1
+        elif name in kept:
+            yield _Change(line, f"macro {name} is another one")
+    for text in macros.elements():
+        yield _Change(0, f"#{text} of the original is gone")
+
+
+def _line_from(tokens: Sequence[Token], first: Token) -> str:
+    return _plain([token for token in tokens if token.line == first.line])
+
+
+def _seen_from_outside(tokens: Sequence[Token], spaces: set[str]) -> Iterator[Token]:
+    """Yield the tokens outside of named namespaces that the original has not."""
+    plain = [token for token in tokens if not token.directive]
+    at = 0
+    while at < len(plain):
+        head = at + 1
+        while head < len(plain) and (plain[head].kind == "name" or plain[head].text == "::"):
+            head += 1
+        named = plain[at].text == "namespace" and head > at + 1 and plain[head].text == "{"
+        if named and plain[head - 1].text not in spaces:
+            at = skip_round(plain, head, "{", "}")
+        else:
+            yield plain[at]
+        at += 1
+
+
+def _brings_names(tokens: Sequence[Token], kept: set[str]) -> Iterator[Token]:
+    """Yield the `using` by which names of such a namespace could get into the check."""
+    for at, token in enumerate(tokens):
+        if token.text != "using" or token.directive:
+            continue
+        end = next((i for i in range(at, len(tokens)) if tokens[i].text in (";", "=")), at)
+        if tokens[at + 1].text == "namespace" or tokens[end - 1].text in kept:
+            yield token
+
+
+def _macros(tokens: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
+    """Yield line, text and name of each `#define` and `#undef`."""
+    at = 0
+    while at < len(tokens):
+        first = tokens[at]
+        end = at + 1
+        if first.kind == "directive" and first.text in ("define", "undef"):
+            while end < len(tokens) and tokens[end].directive and tokens[end].kind != "directive":
+                end += 1
+            words = tokens[at + 1 : end]
+            yield first.line, _plain(words), words[1].text if len(words) > 1 else ""
+        at = end
+
+
+def _reaching(text: _Text) -> frozenset[str]:
+    """Return the functions that move data from rank to rank, by themselves or by others."""
+    found: set[str] = set()
+    grown = True
+    while grown:
+        more = {
+            name
+            for name, items in text.functions.items()
+            if name not in found | {"main"}
+            and any(moves_data(t.text) or t.text in found for i in items for t in i.body)
+        }
+        grown = bool(more)
+        found |= more
+    return frozenset(found)
+
+
+def _allocating(text: _Text) -> frozenset[str]:
+    """Return the names of functions that allocate memory of the device."""
+    return frozenset(
+        name
+        for name, items in text.functions.items()
+        if name != "main" and any(t.text.startswith("cudaMalloc") for i in items for t in i.body)
+    )
+
+
+def _tail(body: Sequence[Statement], communicates: frozenset[str]) -> int:
+    """Return the first statement after all communication, at the outermost level of the body."""
+    moving = [
+        at
+        for at, one in enumerate(body)
+        if any(moves_data(word) or word in communicates for word in one.names)
+    ]
+    if not moving:
+        return len(body)
+    at = moving[-1] + 1
+    depth = sum((s.text == "{") - (s.text == "}") for s in body[:at])
+    while at < len(body) and depth > 0:
+        depth += (body[at].text == "{") - (body[at].text == "}")
+        at += 1
+    return at
+
+
+def _only_after(text: _Text, communicates: frozenset[str]) -> frozenset[str]:
+    """Return the functions that the program reaches only after its last communication."""
+    tail: set[str] = set()
+    rest: set[str] = set()
+    for item in text.functions.get("main", ()):
+        body = statements(item)
+        cut = _tail(body, communicates)
+        if cut < len(body):
+            tail.update(word for s in body[cut:] for word in s.names)
+            rest.update(word for s in body[:cut] for word in s.names)
+    return frozenset(_closure(text, tail) - _closure(text, rest))
+
+
+def _closure(text: _Text, names: set[str]) -> set[str]:
+    found: set[str] = set()
+    waiting = [name for name in names if name in text.functions]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        words = {t.text for item in text.functions[name] for t in item.body}
+        waiting += [word for word in words if word in text.functions]
+    return found
+
+
+def _is_device(item: Declared) -> bool:
+    return item.has("__global__", "__device__") and not item.has("__host__")
+
+
+def _plain(tokens: Sequence[Token]) -> str:
+    return " ".join(token.text for token in tokens)

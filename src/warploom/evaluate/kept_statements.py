@@ -1,0 +1,237 @@
+"""The statements of a function, and which of them a transform may change or add."""
+
+import re
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+
+from warploom.evaluate.refusals import words
+from warploom.evaluate.scopes import Declared
+from warploom.evaluate.tokens import Token
+
+_MOVES = re.compile(
+    r"nccl(?:Send|Recv|GroupEnd|AllReduce|AllGather|AlltoAll|AllToAll|ReduceScatter|Reduce"
+    r"|Broadcast|Bcast|Gather|Scatter)\Z"
+)
+_TRANSFORMS = re.compile(
+    r"nccl\w+|cuda(?:Malloc|Free|Memcpy|Memset|Host(?:Alloc|Register|Unregister)|Stream(?!Wait)"
+    r"|DeviceSynchronize|SetDevice|LaunchKernel|LaunchCooperativeKernel|GetLastError|PeekAtLast"
+    r"|FuncSetAttribute|GraphLaunch|Graph|OccupancyMax)\w*|MPI_(?:Bcast|Barrier|Comm_split\w*)\Z"
+)
+_TEARDOWN = re.compile(
+    r"(?:cudaFree\w*|nccl(?:Mem|Comm|DevComm)\w*(?:Free|Destroy|Finalize|Deregister|Abort)"
+    r"|ncclMemFree|ncclCommDestroy|ncclRedOpDestroy|cudaStreamDestroy)\Z"
+)
+_WAITS = words("MPI_Barrier cudaDeviceSynchronize cudaStreamSynchronize")
+_TIMERS = words(
+    "cudaEventRecord cudaEventElapsedTime MPI_Wtime now clock_gettime gettimeofday clock"
+)
+_CONTROL = words("if for while switch else do try catch")
+_LOOPS = words("for while do switch")
+_ENDS = words("exit _exit _Exit quick_exit abort terminate longjmp")
+_FAILURE = re.compile(r"(?:- )?[1-9]\d*|EXIT_FAILURE")
+_SAYS = re.compile(r"PASS|FAIL|(?i:correct|verif|mismatch)")
+_LIBRARY = re.compile(r"(?:cuda|nccl)[A-Z]|MPI_")
+_ASSIGNS = words("= += -= *= /= %= &= |= ^= ++ --")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement, the head of one (`for (...)`), or a brace."""
+
+    text: str
+    line: int
+    names: frozenset[str]
+    tokens: tuple[Token, ...]
+
+    @property
+    def shown(self) -> str:
+        """The text for a message."""
+        return self.text if len(self.text) <= 80 else self.text[:77] + "..."
+
+
+def moves_data(name: str) -> bool:
+    """Whether a call of NCCL moves data from rank to rank."""
+    return _MOVES.match(name) is not None
+
+
+def is_transforms(one: Statement, communicates: frozenset[str]) -> bool:
+    """Whether a transform may change a statement: communication, memory or the pipeline."""
+    first = one.tokens[0].text
+    if first in _CONTROL or first == "return" or _times(one):
+        return False
+    if any(token.text == "<<<" for token in one.tokens) or one.names & communicates:
+        return True
+    return any(_TRANSFORMS.match(name) for name in one.names)
+
+
+def is_teardown(one: Statement, checks: Set[str]) -> bool:
+    """Whether a statement only gives memory or communicators back.
+
+    `checks` are what the original itself wraps calls in.
+    """
+    called = set(_called(one)) - checks
+    written = any(token.text in _ASSIGNS for token in one.tokens)
+    return bool(called) and all(_TEARDOWN.match(name) for name in called) and not written
+
+
+def statements(item: Declared) -> list[Statement]:
+    """Return the statements of a function's body, in order."""
+    found: list[Statement] = []
+    current: list[Token] = []
+    depth = 0
+    control = False
+    for token in item.body:
+        current.append(token)
+        depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+        if len(current) == 1:
+            control = token.text in ("if", "for", "while", "switch", "catch")
+        ends = token.text in (";", "{", "}") or (control and token.text == ")")
+        lone = len(current) == 1 and token.text in ("else", "do", "try")
+        if depth == 0 and (ends or lone):
+            if token.text in ("{", "}") and len(current) > 1:
+                found.append(_made(current[:-1]))
+                current = [token]
+            found.append(_made(current))
+            current, control = [], False
+    if current:
+        found.append(_made(current))
+    return found
+
+
+def _made(tokens: Sequence[Token]) -> Statement:
+    return Statement(
+        " ".join(token.text for token in tokens),
+        tokens[0].line,
+        frozenset(token.text for token in tokens if token.kind == "name"),
+        tuple(tokens),
+    )
+
+
+def _waits(one: Statement, checks: Set[str]) -> bool:
+    called = set(_called(one)) - checks
+    return bool(called) and called <= _WAITS
+
+
+def _times(one: Statement) -> bool:
+    return any(name in _TIMERS for name in _called(one))
+
+
+def _called(one: Statement) -> Iterator[str]:
+    for token, after in zip(one.tokens, one.tokens[1:], strict=False):
+        if token.kind == "name" and after.text == "(":
+            yield token.text
+
+
+def _assigned(one: Statement) -> set[str]:
+    """Return the names that a statement writes as they stand: `a = 1`, `++a`, `f(&a)`."""
+    found: set[str] = set()
+    texts = ["", "", *(token.text for token in one.tokens), "", ""]
+    for at, token in enumerate(one.tokens, 2):
+        if token.kind != "name" or texts[at - 1] in (".", "->", "::"):
+            continue
+        after = texts[at + 1]
+        written = after in _ASSIGNS or texts[at - 1] in ("++", "--")
+        taken = texts[at - 1] == "&" and texts[at - 2] in ("(", ",", "=", ")")
+        if written or (taken and after not in (".", "->", "[")):
+            found.add(token.text)
+    return found
+
+
+def added_refusals(
+    after: Sequence[Statement],
+    added: set[int],
+    tail: int,
+    fixed: Sequence[Statement],
+    moved: Sequence[Statement],
+    checks: Set[str],
+) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each added statement that a transform has no need of.
+
+    Args:
+        after: the candidate's statements.
+        added: which of them are not the original's.
+        tail: where what follows the last communication begins.
+        fixed: the original's statements that must stay.
+        moved: those that a transform may change.
+        checks: what the original wraps calls in.
+    """
+    named = {name for one in moved for name in one.names}
+    basis = {name for one in fixed for name in one.names}
+    written = {name for one in moved for name in _assigned(one)}
+    ours = {
+        name
+        for name in basis - named - _COMMON
+        if not (name.isupper() or name in _CONTROL or _LIBRARY.match(name))
+    }
+    returned = {_arguments(one, checks) for one in moved if is_teardown(one, checks)}
+    loops = _inside_added_loops(after, added)
+    for at in sorted(added):
+        one = after[at]
+        first = one.tokens[0].text
+        if one.text in ("{", "}", ";"):
+            continue
+        bad = _times(one) or bool(_assigned(one) & (basis - written))
+        bad = bad or bool(one.names & ours)
+        bad = bad or any(t.kind == "string" and _SAYS.search(t.text) for t in one.tokens)
+        if first == "return" or one.names & _ENDS:
+            bad = bad or not _fails(one)
+        if first in ("break", "continue", "goto"):
+            bad = bad or first == "goto" or at not in loops
+        if first in _CONTROL and not _holds_added_only(after, added, at):
+            bad = True
+        if at >= tail:
+            plain = is_teardown(one, checks) or _arguments(one, checks) in returned
+            bad = bad or not (plain or first in _CONTROL or _waits(one, checks))
+        if bad:
+            yield one.line, one.shown
+
+
+# Words that say nothing of what is checked.
+_COMMON = words(
+    "int float double char bool void auto const static unsigned long short size_t std vector "
+    "nullptr true false sizeof uint32_t uint64_t int32_t int64_t static_cast reinterpret_cast "
+    "return printf fprintf stderr stdout data size constexpr max min"
+)
+
+
+def _arguments(one: Statement, checks: Set[str]) -> str:
+    """Return what stands in the innermost brackets of a call, such as `p` of `CHECK(free(p));`."""
+    found = re.search(r"\(([^()]*)\)[\s);]*\Z", one.text)
+    called = [name for name in _called(one) if name not in checks]
+    return found[1].strip() if found and len(called) == 1 and not _assigned(one) else "\0"
+
+
+def _fails(one: Statement) -> bool:
+    """Whether a return or an exit says that something went wrong."""
+    if one.tokens[0].text == "return" and not one.names & _ENDS:
+        value = " ".join(t.text for t in one.tokens[1:] if t.text != ";")
+        return not value or _FAILURE.fullmatch(value) is not None or "!=" in value
+    if "abort" in one.names:
+        return True
+    found = re.search(r"exit \( (.*?) \)", one.text)
+    return found is not None and _FAILURE.fullmatch(found[1]) is not None
+
+
+def _block(after: Sequence[Statement], at: int) -> range:
+    """Return the statements that the head at `at` governs."""
+    start = at + 1
+    if start >= len(after) or after[start].text != "{":
+        end = start
+        while end < len(after) and after[end].tokens[0].text in _CONTROL:
+            end += 1
+        return range(start, min(end + 1, len(after)))
+    depth = 0
+    for end in range(start, len(after)):
+        depth += (after[end].text == "{") - (after[end].text == "}")
+        if depth == 0:
+            return range(start, end + 1)
+    return range(start, len(after))
+
+
+def _holds_added_only(after: Sequence[Statement], added: set[int], at: int) -> bool:
+    """Whether an added head governs nothing of the original's; a brace is nobody's."""
+    return all(i in added or after[i].text in ("{", "}", ";") for i in _block(after, at))
+
+
+def _inside_added_loops(after: Sequence[Statement], added: set[int]) -> set[int]:
+    return {i for at in added if after[at].tokens[0].text in _LOOPS for i in _block(after, at)}

@@ -1,0 +1,89 @@
+# ruff: noqa: E501 - text as programs have it
+"""A transform that changes the original's own check is refused; what transforms need is not."""
+
+from pathlib import Path
+
+import pytest
+
+from warploom.core.records import Api
+from warploom.evaluate.kept_check import kept_check_findings
+from warploom.propose import ProposalContext, Stage
+from warploom.propose.rules import RulesProposer
+from warploom.source import CUDAAnalyzer
+from warploom.source.regions import Program
+
+EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/*/*.cu"))
+MOE = next(path for path in EXAMPLES if path.stem == "moe")
+
+
+def transformed(path: Path, api: Api) -> str:
+    context = ProposalContext(path.read_text(), CUDAAnalyzer(path).analyze(), api, Stage.DEVICE)
+    proposal = RulesProposer().propose(context)
+    assert proposal is not None
+    return proposal.text
+
+
+def told(candidate: str, path: Path = MOE) -> list[str]:
+    original = Program(path.read_text(), path)
+    return [f.message for f in kept_check_findings(Program(candidate, path), original, "c.cu")]
+
+
+@pytest.mark.parametrize("api", list(Api))
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_our_own_transforms_keep_it(path: Path, api: Api) -> None:
+    assert told(transformed(path, api), path) == []
+
+
+ERROR = "    if (!(error <= 1e-5"
+RECORD = "  CUDA_CHECK(cudaEventRecord(stop, stream));\n"
+OUTPUT = "  std::vector<double> expected = reference("
+WEAKER = [
+    (ERROR, "    error *= 1e-9;\n" + ERROR),
+    ("  MPI_CHECK(MPI_Allreduce(&good, &all_good", "  good = 1;\n  MPI_CHECK(MPI_Allreduce(&good, &all_good"),
+    (RECORD, "  CUDA_CHECK(cudaEventRecord(start, stream));\n" + RECORD),
+    (OUTPUT, '  printf("Verification: PASS\\n");\n  return 0;\n' + OUTPUT),
+    ("  int good = 1,", "  expected.clear();\n  int good = 1,"),
+    ("  int good = 1,", "  expected.assign(output.begin(), output.end());\n  int good = 1,"),
+    ("strtoull(argv[1], nullptr, 10) : 1;", "strtoull(argv[1], nullptr, 10) : 2;"),
+    ("iteration < WARMUP + ITERATIONS", "iteration < WARMUP + 1"),
+    ("std::fabs(output[i] - expected[i])", "std::fabs(output[i] - output[i])"),
+    ("      if (expert[a] != e", "      if (a > 3) continue;\n      if (expert[a] != e"),
+    ("    run_layer(layer", "    if (iteration > 0) break;\n    run_layer(layer"),
+    ("    run_layer(layer", "    if (iteration > 0)\n    run_layer(layer"),
+    ("  Layer layer;\n", "  Layer layer;\n  auto reference = [&](auto...) { return kept; };\n"),
+    ("int main(", "#define good 1\nint main("),
+    ("int main(", "static float fabs(float) { return 0; }\nint main("),
+    ("  return all_good ? 0 : 1;", "  return 0;"),
+    ("1e-5 + 1e-4", "1e5 + 1e-4"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(len(WEAKER)))
+def test_a_weaker_check_is_told(place: int) -> None:
+    old, new = WEAKER[place]
+    text = transformed(MOE, Api.GIN)
+    head, found, rest = text.rpartition(old)
+    assert found
+    assert told(head + new + rest)
+
+
+NEEDED = [
+    ("  Layer layer;\n", "  Layer layer;\n  ncclDevComm device_comm_{};\n  ncclWindow_t window;\n"
+     "  if (ncclDevCommCreate(comm, nullptr, &device_comm_) != ncclSuccess) return 1;\n"
+     "  for (int peer = 0; peer < ranks; ++peer) {\n    if (peer == rank) continue;\n  }\n"),
+    ("    run_layer(layer, comm, stream);", "    run_layer(layer, device_comm_, comm, stream);"),
+    ("  CUDA_CHECK(cudaEventDestroy(start));", "  CUDA_CHECK(cudaDeviceSynchronize());\n"
+     "  if (window != nullptr) {\n    NCCL_CHECK(ncclCommWindowDeregister(comm, window));\n  }\n"
+     "  NCCL_CHECK(ncclDevCommDestroy(comm, &device_comm_));\n  CUDA_CHECK(cudaEventDestroy(start));"),
+    ("    run_layer(layer, comm, stream);", "    CUDA_CHECK(cudaMemsetAsync(layer.recv, 0, 4, stream));\n"
+     "    CUDA_CHECK(cudaStreamSynchronize(stream));\n    run_layer(layer, comm, stream);"),
+    ("  layer.tokens = to_device(tokens);", "  layer.tokens = to_window(tokens, comm);"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(len(NEEDED)))
+def test_what_a_transform_needs_is_not(place: int) -> None:
+    old, new = NEEDED[place]
+    head, found, rest = transformed(MOE, Api.GIN).rpartition(old)
+    assert found
+    assert told(head + new + rest) == []

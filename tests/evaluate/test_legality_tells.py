@@ -1,0 +1,44 @@
+# ruff: noqa: E501 - attacks are written as they would be
+"""Level 0 against text that reads what the rewriter makes of it."""
+
+import pytest
+from test_legality_classes import added
+
+STRINGS = [
+    "#define SPELT(x) sizeof(#x)\n__device__ inline bool must(int n) { return SPELT(n << n) > 8; }",
+    "#define SPELT(...) sizeof(#__VA_ARGS__)\n__device__ inline bool must(int) { return SPELT(asm volatile(\"membar.gl;\")) > 29; }",
+    "#define SPELT(x) sizeof(#x)\n#define OUTER(x) SPELT(x)\n__device__ inline bool must() { return OUTER(threadIdx.x) > 12; }",
+    "#define SPELT(x) sizeof(#x)\n#define OUTER(x) SPELT(x)\nstatic bool must() { return OUTER(NULL) > 5; }",
+    "#define SPELT(x) const char* text = #x\nstatic void f() { SPELT((void*)work); (void)text; }",
+    "#define COUNTED(x) printf(\"%s\", #x)\n__device__ inline int f(int n) { return COUNTED(n << n); }",
+    "#define COUNTED(x) int q; printf(\"%s%n\", #x, &q)\n__device__ inline int f(int n) { COUNTED(n << n); return q; }",
+]  # fmt: skip
+TYPES = [
+    "template <class A, class B> constexpr bool kSame = false;\ntemplate <class A> constexpr bool kSame<A, A> = true;\n__device__ inline bool must(int) { __shared__ int here; return !kSame<decltype(here), int>; }",
+    "__device__ inline int f() { __shared__ int a, here[4]; decltype(here) other; return sizeof(other); }",
+    "__device__ inline int f() { __shared__ int here; decltype(auto) other = here; other = 1; return here; }",
+    "#define MINE __shared__\n__device__ inline int f() { MINE int here; decltype(here) other; return sizeof(other); }",
+]  # fmt: skip
+HONEST = [
+    "#define CHECK(x) do { if ((x) != 0) fprintf(stderr, \"%s at %d\\n\", #x, __LINE__); } while (0)\nstatic void f(int n) { CHECK(n << 2); CHECK((void*)work == nullptr); }",
+    "#define CHECK(x) if ((x) != 0) { std::fprintf(stderr, \"%s\" \" failed\\n\", #x); }\nstatic void f(int n) { CHECK(n << 2) }",
+    "#define CHECK(x) check((x), #x)\nstatic void check(bool, const char*) {}\nstatic void f(float* p) { CHECK(cudaMalloc(&p, TILE * sizeof(float)) == cudaSuccess); }",
+    "#define TEXT(x) #x\nstatic const char* name() { return TEXT(work); }",
+    "__device__ inline float f() { __shared__ float here[4]; decltype(here[0]) x = here[1]; return x + sizeof(here) / sizeof(here[0]); }",
+    "template <class T> __device__ decltype(auto) id(T& x) { return (x); }\n__device__ inline int f() { __shared__ int here; return id(here); }",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", STRINGS)
+def test_strings_of_what_is_rewritten(text: str) -> None:
+    assert "hidden-text" in {kind for kind, _ in added(text)}
+
+
+@pytest.mark.parametrize("text", TYPES)
+def test_the_declared_type_of_a_shared_variable(text: str) -> None:
+    assert "forbidden-call" in {kind for kind, _ in added(text)}
+
+
+@pytest.mark.parametrize("text", HONEST)
+def test_what_ordinary_programs_write(text: str) -> None:
+    assert added(text) == []
