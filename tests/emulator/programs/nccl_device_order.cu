@@ -67,6 +67,7 @@ int main(int argc, char** argv) {
   ncclUniqueId id;
   if (rank == 0) ncclGetUniqueId(&id);
   MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+  cudaSetDevice(rank);
   ncclComm_t comm;
   EXPECT(ncclCommInitRank(&comm, ranks, id, rank) == ncclSuccess);
   void* buffer;

@@ -185,7 +185,7 @@ static std::optional<OlderValue> enter_access(const StrongAccess& access, bool u
   return older;
 }
 
-void strong_access(const StrongAccess& access, bool uses_old, const void* return_address) {
+static void look_at_strong(const StrongAccess& access, bool uses_old, const void* return_address) {
   if (!g_current) return;
   const auto& [address, bytes, reads, writes, order, scope] = access;
   if (g_stores_pending) settle_stores();
@@ -220,6 +220,13 @@ void strong_access(const StrongAccess& access, bool uses_old, const void* return
     }
   }
   synchronize_through(start, reads, writes, order, scope);
+}
+
+LookedAt g_looked_at;
+
+void strong_access(const StrongAccess& access, bool uses_old, const void* return_address) {
+  look_at_strong(access, uses_old, return_address);
+  g_looked_at = {g_current, access.address, access.bytes, access.reads, access.writes};
 }
 
 void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,

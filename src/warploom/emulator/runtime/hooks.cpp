@@ -301,6 +301,7 @@ void on_range(const void* p, std::size_t bytes, const void* return_address) {
 // of one instruction, and ranges.
 template <bool write>
 void on_guarded(const void* p, std::size_t bytes, const void* return_address) {
+  if (is_looked_at(g_current, p, bytes, write)) return;
   switch (bytes) {
     case 1:
       return on_watched_access<1, write, false>(p, return_address);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "../include/warploom/device.h"
 #include "race.h"
@@ -36,6 +37,21 @@ struct StrongAccess {
 // The access checks, synchronises and counts; `return_address` is where the program makes it, or in
 // the runtime. `uses_old`: see atomic_access.
 void strong_access(const StrongAccess& access, bool uses_old, const void* return_address);
+// The last of them: the instruction that it stands for follows, and the guard does not always see
+// that it is the same place.
+struct LookedAt {
+  const Fiber* fiber = nullptr;
+  const void* address = nullptr;
+  unsigned bytes = 0;
+  bool reads = false, writes = false;
+};
+extern LookedAt g_looked_at;
+// Whether an access is the one that was looked at, once.
+inline bool is_looked_at(const Fiber* fiber, const void* p, std::size_t bytes, bool write) {
+  LookedAt& last = g_looked_at;
+  if (last.address != p || last.bytes != bytes || last.fiber != fiber) return false;
+  return std::exchange(write ? last.writes : last.reads, false);
+}
 
 // What a read gets instead of the newest value.
 struct OlderValue {
