@@ -9,6 +9,7 @@
 
 #include "fiber.h"
 #include "memory.h"
+#include "mix_bits.h"
 #include "world.h"
 
 namespace warploom {
@@ -35,12 +36,7 @@ constexpr AddressRange kMainStack{0x7ffc00000000, 0x7ffff0000000};
 constexpr AddressRange kAnywhere{0x200000000000, 0x7ffc00000000};
 static_assert(kLow.end <= kGranules);
 
-uint64_t mixed(uint64_t value) {  // splitmix64
-  value += 0x9E3779B97F4A7C15;
-  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
-  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
-  return value ^ (value >> 31);
-}
+uint64_t mixed(uint64_t value) { return mix_bits(value + 0x9E3779B97F4A7C15); }
 
 // The same for each run of one seed and timing: what a run shows can be looked at again.
 uint64_t drawn(uint64_t salt, uint64_t attempt) {

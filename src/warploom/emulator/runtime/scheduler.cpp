@@ -9,6 +9,7 @@
 
 #include "equal_stores.h"
 #include "kernel.h"
+#include "mix_bits.h"
 #include "timing.h"
 #include "world.h"
 
@@ -165,17 +166,14 @@ void run_one(Runnable* next) {
 }  // namespace
 
 uint64_t random_below(uint64_t bound) {
-  // splitmix64 (Steele, Lea, Flood 2014): small, fast and the same everywhere.
+  // splitmix64: small, fast and the same everywhere.
   static bool seeded = false;
   if (!seeded) {
     g_random_state = g_config.seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D;
     seeded = true;
   }
-  uint64_t z = (g_random_state += 0x9E3779B97F4A7C15);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  z ^= z >> 31;
-  return bound ? z % bound : 0;
+  const uint64_t bits = mix_bits(g_random_state += 0x9E3779B97F4A7C15);
+  return bound ? bits % bound : 0;
 }
 
 bool random_schedule() { return g_config.timing == NetTiming::Random; }

@@ -10,6 +10,7 @@
 #include "equal_stores.h"
 #include "kernel.h"
 #include "memory.h"
+#include "mix_bits.h"
 #include "multimem.h"
 #include "race.h"
 
@@ -54,12 +55,7 @@ struct Pending {
 };
 std::vector<Pending> g_pending;
 
-uint64_t keyed(uint64_t value) {  // splitmix64
-  value += g_key;
-  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
-  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
-  return value ^ (value >> 31);
-}
+uint64_t keyed(uint64_t value) { return mix_bits(value + g_key); }
 
 // Of device memory, windows and other handles: the upper half is no number then.
 bool is_address(uint64_t value) {

@@ -11,6 +11,7 @@
 #include "iterations.h"
 #include "memory.h"
 #include "meter.h"
+#include "mix_bits.h"
 #include "scheduler.h"
 #include "stats.h"
 #include "timing.h"
@@ -24,10 +25,8 @@ double g_slept = 0;
 
 // One of 2^20 values for each seed, evenly from 0 to 1.
 double drawn(uint64_t salt) {
-  uint64_t z = g_config.seed * 0x9E3779B97F4A7C15 + salt;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return static_cast<double>(z >> 44) / (1 << 20);
+  const uint64_t bits = mix_bits(g_config.seed * 0x9E3779B97F4A7C15 + salt);
+  return static_cast<double>(bits >> 44) / (1 << 20);
 }
 
 // A loop that only reads clocks is there to pass time: its steps become longer.
