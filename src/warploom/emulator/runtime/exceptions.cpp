@@ -187,14 +187,14 @@ enum class Passed : uint8_t {
   Once,          // what std::call_once keeps for this call
 };
 
-struct Finished {
+struct ExceptionCall {
   const char* name;
   Passed given[3];
   void* real = nullptr;
 };
 
 #define CALL(name, ...) {name, {__VA_ARGS__}},
-Finished g_calls[] = {WARPLOOM_EXCEPTION_CALLS(CALL)};
+ExceptionCall g_calls[] = {WARPLOOM_EXCEPTION_CALLS(CALL)};
 #undef CALL
 
 std::set<uintptr_t> g_type_tables;  // what objects of std::type_info begin with
@@ -301,10 +301,7 @@ void find_types(link_map& map) {
 }  // namespace
 
 void watch_exceptions(link_map& map) {
-  static bool known = false;
-  if (known) return;  // every copy of the program has the same libraries
-  known = true;
-  for (Finished& call : g_calls) call.real = dlsym(&map, call.name);
+  for (ExceptionCall& call : g_calls) call.real = dlsym(&map, call.name);
   g_once_call = static_cast<void (**)()>(dlsym(&map, "_ZSt11__once_call"));
   find_types(map);
   Dl_info where{};
@@ -334,7 +331,7 @@ extern "C" {
 // Returns where the call goes on.
 void* warploom_exception_call(unsigned number, const uintptr_t* arguments) {
   using namespace warploom;
-  const Finished& call = g_calls[number];
+  const ExceptionCall& call = g_calls[number];
   const auto* caller = reinterpret_cast<const void*>(arguments[4]);
   for (int i = 0; i < 3; i++) {
     if (is_good(call.given[i], arguments[2 - i], caller)) continue;

@@ -93,9 +93,6 @@ void look(const StreamCall& call, uintptr_t place, uintptr_t count, const void* 
 }  // namespace
 
 void watch_streams(link_map& map) {
-  static bool known = false;
-  if (known) return;  // every copy of the program has the same libraries
-  known = true;
   for (StreamCall& call : g_stream_calls) call.real = dlsym(&map, call.name);
 }
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "call_targets.h"
 #include "descriptors.h"
@@ -258,8 +259,11 @@ extern "C" void warploom_loaded(const void* in_program) {
   note_program(*map);
   note_call_targets(*g_current->process, *map);
   find_exceptions(map);
-  watch_exceptions(*map);
-  watch_streams(*map);
+  static bool known = false;  // every copy of the program has the same libraries
+  if (!std::exchange(known, true)) {
+    watch_exceptions(*map);
+    watch_streams(*map);
+  }
   view_as(*g_current->host);
 }
 
