@@ -141,18 +141,28 @@ void PassedArguments::give(std::va_list& list) {
 #endif
 }
 
+// Copies what stands between conversions to `made`; `convert` takes one, behind its '%', and says
+// whether to go on.
+template <class Convert>
+static void follow_format(const std::string& format, std::string& made, Convert&& convert) {
+  for (const char* at = format.c_str(); *at;) {
+    if (*at != '%') {
+      made += *at++;
+    } else if (!convert(++at)) {
+      return;
+    }
+  }
+}
+
 PrintCall::PrintCall(const char* format, std::va_list list, bool given, const void* caller)
     : null_(!format), caller_(caller) {
   if (null_) return;
   const std::string own = text_of_program(format, ~std::size_t{0}, caller);
   Arguments args(list, given, caller);
-  for (const char* at = own.c_str(); *at;) {
-    if (*at != '%') {
-      format_ += *at++;
-    } else {
-      add_conversion(++at, args);
-    }
-  }
+  follow_format(own, format_, [&](const char*& at) {
+    add_conversion(at, args);
+    return true;
+  });
 }
 
 // `at` is behind the '%'. What is no conversion is printed as it stands, as the C library does.
@@ -286,13 +296,8 @@ ScanCall::ScanCall(const char* format, std::va_list list, bool given, const void
   if (null_) return;
   const std::string own = text_of_program(format, ~std::size_t{0}, caller);
   Arguments args(list, given, caller);
-  for (const char* at = own.c_str(); *at;) {
-    if (*at != '%') {
-      format_ += *at++;
-    } else if (!add_conversion(++at, args)) {
-      return;  // the C library goes no further than to what it does not know
-    }
-  }
+  // The C library goes no further than to what it does not know.
+  follow_format(own, format_, [&](const char*& at) { return add_conversion(at, args); });
 }
 
 void ScanCall::add_found(void* to, Kind kind, std::size_t bytes) {
