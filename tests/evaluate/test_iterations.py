@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from spoiled_program import COPY, HOST, KERNEL, TEXT, written
 
-from warploom.emulator import find_topology
+from warploom.core.records import BuildSpec
+from warploom.emulator import RunOptions, build, find_topology, run
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
 from warploom.evaluate.workload import Workload
@@ -182,6 +183,18 @@ def test_a_program_that_reads_a_clock_is_judged_as_one_with_events(tmp_path: Pat
     assert judge(workload, clocked(TEXT)).passed
     result = judge(workload, clocked(SKIPS["third"]))
     assert kinds(result) == {"work_differs"}, result.findings
+
+
+def test_a_loop_that_reads_a_clock_adds_only_so_many_points(tmp_path: Path) -> None:
+    path = tmp_path / "reads.cu"
+    path.write_text(
+        "#include <mpi.h>\nint main() {\n  MPI_Init(nullptr, nullptr);\n  double sum = 0;\n"
+        "  for (int i = 0; i < 20000; i++) sum += MPI_Wtime();\n"
+        "  MPI_Finalize();\n  return sum < 0;\n}\n"
+    )
+    done = run(build(BuildSpec(path)), RunOptions(ranks=1))
+    assert done.state == "finished"
+    assert done.stats["records"] == 1024
 
 
 def test_what_is_carried_for_nothing_is_no_defect(workload: Workload) -> None:

@@ -23,10 +23,11 @@ namespace warploom {
 
 namespace {
 
-constexpr int kMostPolls = 10000;  // until all that is on its way has arrived
+constexpr int kMostPolls = 10000;          // until all that is on its way has arrived
+constexpr std::size_t kMostPoints = 1024;  // of each process
 
 struct Work {
-  unsigned long long kernels, moved;
+  unsigned long long moved;
   bool idle;  // nothing was on its way
 };
 
@@ -111,38 +112,30 @@ bool meet() {
   return true;
 }
 
-Work work_now() { return {g_stats.kernels, moved(), idle()}; }
-
-void alter_at_point(unsigned number) {
-  open_spoil(number);
-  if (!g_poisoning || !g_kept || !idle()) return;
-  if (!g_carrying && !g_stops.point) start_carrying();
-  if (number <= g_poison_records && !g_scrambles) poison();
-}
+Work work_now() { return {moved(), idle()}; }
 
 void stop_here() {
   if (!meet()) return;
   g_at_stops.push_back(work_now());
-  if (g_poisoning && g_kept && idle()) {
+  if (g_poisoning && g_kept && g_at_stops.back().idle) {
     if (g_at_stops.size() == 1) start_carrying();
     if (!g_scrambles) poison();
   }
   g_meeting.notify_all();
 }
 
-// One of the records that count.
+// One of the records that count. What is done there, the first process to come does, or the last.
 void reach_point(Course& course) {
   const unsigned number = ++course.reached;
   course.calls_before = course.calls.size();
-  if (!g_meets) {
-    if (number <= g_records.size()) return;
-    g_records.push_back(work_now());
-    alter_at_point(number);
-  } else if (meet()) {
-    g_records.push_back(work_now());
-    alter_at_point(number);
-    g_meeting.notify_all();
+  if (!(g_meets ? meet() : number > g_records.size())) return;
+  g_records.push_back(work_now());
+  open_spoil(number);
+  if (g_poisoning && g_kept && g_records.back().idle) {
+    if (!g_carrying && !g_stops.point) start_carrying();
+    if (number <= g_poison_records && !g_scrambles) poison();
   }
+  g_meeting.notify_all();
 }
 
 // How often what is queued between two points repeats itself.
@@ -248,11 +241,14 @@ unsigned note_record() {
 void note_clock() {
   if (!g_current || !g_current->host) return;
   const Process& process = current_process();
-  if (process.threads.front().get() == g_current->host) note_time_from(note_record());
+  if (process.threads.front().get() != g_current->host) return;
+  // A loop that reads a clock, to wait, does not fill the memory.
+  if (g_courses[process.rank].used.size() < kMostPoints) note_time_from(note_record());
 }
 
 void note_time_from(unsigned record) {
-  if (record) g_courses[current_process().rank].used.insert(record);
+  auto& used = g_courses[current_process().rank].used;
+  if (record && used.size() < kMostPoints) used.insert(record);
 }
 
 std::string iteration_stats() {
@@ -272,12 +268,10 @@ std::string iteration_stats() {
     const std::size_t at = g_points_known ? i : *record - 1;
     if (at >= g_records.size()) break;
     const Work& work = g_records[at];
-    text += format(",\"kernels_at_%zu\":%llu,\"moved_at_%zu\":%llu,\"idle_at_%zu\":%d", i,
-                   work.kernels, i, work.moved, i, work.idle);
+    text += format(",\"moved_at_%zu\":%llu,\"idle_at_%zu\":%d", i, work.moved, i, work.idle);
   }
   for (std::size_t i = 0; i < g_at_stops.size(); i++) {
-    text += format(",\"kernels_at_stop_%zu\":%llu,\"moved_at_stop_%zu\":%llu", i,
-                   g_at_stops[i].kernels, i, g_at_stops[i].moved);
+    text += format(",\"moved_at_stop_%zu\":%llu", i, g_at_stops[i].moved);
   }
   return text + carried_stats();
 }
