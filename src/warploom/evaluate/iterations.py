@@ -26,7 +26,7 @@ from dataclasses import replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun
-from warploom.evaluate.spoiler import How, Spoiler
+from warploom.evaluate.spoiler import How, Spoiler, Stops
 
 WORK, TIMED = "work_differs", "timed_run_differs"
 _LEAST = 0.75  # of what the reference moves after a record
@@ -42,6 +42,7 @@ _MOST_POINTS = 64  # that are compared with each other
 _MOST_COUNTS = 3  # ways to divide what repeats
 _TRIED = (0, 1)  # records that memory is altered at: all but the last, or the first
 
+_ANEW = "each iteration must communicate and compute anew"
 _COUNTED = ("kernels", "threads", "puts", "host_calls", "staged_bytes", "moved")
 
 
@@ -68,7 +69,7 @@ def work_findings(
     for spec, run in outcomes.items():
         message = _moves_less(reference[spec.seed], run.stats)
         if message:
-            yield _finding(message, "each iteration must communicate and compute anew", spec)
+            yield _finding(message, _ANEW, spec)
             return  # the other runs say the same
 
 
@@ -131,36 +132,57 @@ def kept_findings(
         for strict in (True, False)
         for tried in _TRIED
     ]
-    finding = _kept_from(spoiler, outcomes[spec], spec, [(how, how) for how in at_points])
+    finding = _kept_from(spoiler, outcomes[spec], spec, at_points)
     if finding is None:
         finding = _kept_within(spoiler, outcomes[spec], spec)
     if finding is not None:
         yield finding
 
 
-def _kept_from(
-    spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec, hows: Sequence[tuple[How, How]]
-) -> Finding | None:
-    """Try one way after the other, the reference's and the candidate's, until one says something.
+def _run_reference(
+    spoiler: Spoiler, spec: RunSpec, hows: Sequence[How]
+) -> tuple[How, EmulatorRun, bool]:
+    """Run the reference in one way after the other, until its outputs stay as they are.
 
-    That is the first that leaves the reference's outputs as they are.
+    Returns:
+        The way that was tried last, its run, and whether the outputs stayed.
     """
-    what = [f"{spoiler.layout()}:none"]
-    how, expected, anew = How(), None, False
-    for own, theirs in hows:
-        how = theirs
-        [expected] = spoiler.run_reference([spec], what, own)
-        if anew := _unchanged(spoiler, spec, expected):
-            break
-    if expected is None or not expected.stats.get("poisoned") or (how.stops and not anew):
+    for number, how in enumerate(hows, 1):
+        [run] = spoiler.run_reference([spec], _what(spoiler), how)
+        anew = _unchanged(spoiler, spec, run)
+        if anew or number == len(hows):
+            return how, run, anew
+    raise ValueError("there must be a way to run the reference")
+
+
+def _what(spoiler: Spoiler) -> list[str]:
+    """Return what is altered of what moves between ranks: nothing."""
+    return [f"{spoiler.layout()}:none"]
+
+
+def _kept_from(
+    spoiler: Spoiler,
+    outcome: EmulatorRun,
+    spec: RunSpec,
+    hows: Sequence[How],
+    stops: Stops | None = None,
+) -> Finding | None:
+    """Alter the candidate's memory where that leaves the reference's outputs as they are.
+
+    `stops` are the candidate's, where those of `hows` are the reference's.
+    """
+    own, expected, anew = _run_reference(spoiler, spec, hows)
+    if not expected.stats.get("poisoned") or (stops and not anew):
         return None
-    [run] = spoiler.run(spoiler.candidate, [spec], what, how)
+    how = replace(own, stops=stops)
+    [run] = spoiler.run(spoiler.candidate, [spec], _what(spoiler), how)
     finding = _depends(spoiler, outcome, run, spec) if anew else None
-    less = _moves_less(expected.stats, run.stats) or _uneven(expected.stats, run.stats, how)
+    less = _moves_less(expected.stats, run.stats) or _uneven(expected.stats, run.stats, stops)
     if finding is None and less and anew:
-        return _finding(less, "each iteration must communicate and compute anew", spec)
+        return _finding(less, _ANEW, spec)
     if finding is None and _carries_more(spoiler, spec.seed, run.stats, expected.stats):
-        [scrambled] = spoiler.run(spoiler.candidate, [spec], what, replace(how, scramble=True))
+        scrambles = replace(how, scramble=True)
+        [scrambled] = spoiler.run(spoiler.candidate, [spec], _what(spoiler), scrambles)
         finding = _depends(spoiler, outcome, scrambled, spec)
         if finding is None and _works_otherwise(run.stats, scrambled.stats):
             finding = _kept("the work of the run depends", spec)
@@ -168,36 +190,36 @@ def _kept_from(
 
 
 def _kept_within(spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec) -> Finding | None:
-    """Look between two records, where the reference queues the same calls again and again."""
+    """Look between two points, where the reference queues the same calls again and again."""
     reference = spoiler.reference.stats[spec.seed]
-    record, parts = _repeats(reference)
+    point, parts = _repeats(reference)
     counts = [n for n in range(parts, 1, -1) if parts % n == 0]
     for count in counts[:_MOST_COUNTS]:
-        own = _stops(reference, record, count)
-        finding = None
-        if _repeats_as(outcome.stats, record) % count == 0:
-            theirs = _stops(outcome.stats, record, count)
-            hows = [(How(stops=own, strict=s), How(stops=theirs, strict=s)) for s in (True, False)]
-            finding = _kept_from(spoiler, outcome, spec, hows)
-        elif _starts_anew(spoiler, spec, own):
-            calls = max(_calls(outcome.stats, record).values(), default=0)
+        own = _stops(reference, point, count)
+        hows = [How(stops=own, strict=strict) for strict in (True, False)]
+        if _repeats_as(outcome.stats, point) % count == 0:
+            stops = _stops(outcome.stats, point, count)
+            if finding := _kept_from(spoiler, outcome, spec, hows, stops):
+                return finding
+            continue
+        _, run, anew = _run_reference(spoiler, spec, hows)
+        if anew and run.stats.get("poisoned"):
+            calls = max(_calls(outcome.stats, point).values(), default=0)
             return _finding(
-                f"after point {record} at which the program takes the time, the reference does the "
+                f"after point {point} at which the program takes the time, the reference does the "
                 f"same {count} times over, and the {calls} calls of the candidate do not recur so "
                 "often",
                 "queue the same kernels, copies and collectives for each iteration",
                 spec,
             )
-        if finding is not None:
-            return finding
     return None
 
 
-def _uneven(wanted: Mapping[str, float], got: Mapping[str, float], how: How) -> str:
+def _uneven(wanted: Mapping[str, float], got: Mapping[str, float], stops: Stops | None) -> str:
     """Say whether the repetitions of the work move less and less, where the reference's do not."""
-    if not how.stops:
+    if stops is None:
         return ""
-    mine, theirs = _parts(got, how), _parts(wanted, how)
+    mine, theirs = _parts(got, stops), _parts(wanted, stops)
     if not mine or not theirs or max(mine) <= 0 or max(theirs) <= 0:
         return ""
     if min(mine) / max(mine) >= _LEAST * min(theirs) / max(theirs):
@@ -208,24 +230,15 @@ def _uneven(wanted: Mapping[str, float], got: Mapping[str, float], how: How) -> 
     )
 
 
-def _parts(stats: Mapping[str, float], how: How) -> list[float]:
+def _parts(stats: Mapping[str, float], stops: Stops) -> list[float]:
     """Return how many bytes move in each repetition between two points; none if that is unknown."""
-    point, count = (int(word) for word in how.stops.split(":")[:2])
-    names = [f"moved_at_{point - 1}", *(f"moved_at_stop_{i}" for i in range(count - 1))]
-    names.append(f"moved_at_{point}" if f"moved_at_{point}" in stats else "moved")
+    after = f"moved_at_{stops.point}"
+    names = [f"moved_at_{stops.point - 1}"]
+    names += [f"moved_at_stop_{i}" for i in range(stops.parts - 1)]
+    names.append(after if after in stats else "moved")
     if not all(name in stats for name in names):
         return []
     return [stats[after] - stats[before] for before, after in itertools.pairwise(names)]
-
-
-def _starts_anew(spoiler: Spoiler, spec: RunSpec, stops: str) -> bool:
-    """Whether the reference's outputs do not depend on what its memory holds at these stops."""
-    what = [f"{spoiler.layout()}:none"]
-    for strict in (True, False):
-        [run] = spoiler.run_reference([spec], what, How(stops=stops, strict=strict))
-        if run.stats.get("poisoned") and _unchanged(spoiler, spec, run):
-            return True
-    return False
 
 
 def _calls(stats: Mapping[str, float], record: int) -> dict[int, int]:
@@ -247,9 +260,9 @@ def _repeats(stats: Mapping[str, float]) -> tuple[int, int]:
     return record, _repeats_as(stats, record)
 
 
-def _stops(stats: Mapping[str, float], record: int, parts: int) -> str:
-    calls = _calls(stats, record)
-    return f"{record}:{parts}:" + ",".join(str(calls[rank] // parts) for rank in sorted(calls))
+def _stops(stats: Mapping[str, float], point: int, parts: int) -> Stops:
+    calls = _calls(stats, point)
+    return Stops(point, parts, tuple(calls[rank] // parts for rank in sorted(calls)))
 
 
 def _unchanged(spoiler: Spoiler, spec: RunSpec, run: EmulatorRun) -> bool:
@@ -308,14 +321,11 @@ def _works_otherwise(one: Mapping[str, float], other: Mapping[str, float]) -> bo
 
 
 def _kept(how: str, spec: RunSpec) -> Finding:
-    return Finding(
-        WORK,
-        Severity.ERROR,
+    return _finding(
         f"{how} on memory that was written before the part that the program times, and the "
         "reference's outputs do not",
         "each iteration must compute its results anew, from the program's inputs",
-        seed=spec.seed,
-        timing=spec.timing,
+        spec,
     )
 
 

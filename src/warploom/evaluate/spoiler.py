@@ -48,6 +48,22 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class Stops:
+    """Where a program repeats its work: `parts` times after point `point` (counted from 1).
+
+    `calls` are those that each process queues in one part.
+    """
+
+    point: int
+    parts: int
+    calls: tuple[int, ...]
+
+    def __str__(self) -> str:
+        """Return the option of the run (runtime/iterations.h)."""
+        return f"{self.point}:{self.parts}:" + ",".join(map(str, self.calls))
+
+
+@dataclass(frozen=True, slots=True)
 class How:
     """What else is done in a spoil run: see `RunOptions`. `since` is its `spoil_from`.
 
@@ -57,7 +73,7 @@ class How:
     since: int = 0
     poison: int = 0
     scramble: bool = False
-    stops: str = ""
+    stops: Stops | None = None
     strict: bool = False
     inputs: str = ""
     least_seconds: float = _SECONDS
@@ -123,7 +139,7 @@ class Spoiler:
             spoil_from=how.since,
             poison=how.poison,
             scramble=how.scramble,
-            stops=how.stops,
+            stops=str(how.stops or ""),
             strict=how.strict,
             points=pair.points,
             meet=self.meet and bool(pair.points),
