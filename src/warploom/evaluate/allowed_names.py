@@ -95,7 +95,22 @@ API_TELLING = re.compile(
 CUDA_ROOTS = words("cuda cooperative_groups nvcuda cub thrust nccl nvtx3 cg")
 CUDA_TELLING = words("clock clock64 globaltimer wall_clock64 system_clock steady_clock")
 
-# Of namespace std: values, containers, algorithms, types.
+# Of namespace std, what loops in the host's library: nvcc has none of it for devices, and the
+# arithmetic in it has no price.
+STD_HOST_LOOPS = words(
+    """
+    sort stable_sort partial_sort nth_element is_sorted copy copy_n copy_if copy_backward fill
+    fill_n generate generate_n transform for_each for_each_n find find_if find_if_not count
+    count_if any_of all_of none_of equal mismatch lexicographical_compare search adjacent_find
+    replace replace_if remove_if unique reverse reverse_copy rotate shuffle partition
+    stable_partition lower_bound upper_bound equal_range binary_search merge inplace_merge includes
+    set_union set_intersection set_difference min_element max_element minmax_element
+    swap_ranges make_heap push_heap pop_heap sort_heap next_permutation prev_permutation iota
+    accumulate reduce inner_product partial_sum exclusive_scan inclusive_scan
+    adjacent_difference transform_reduce gcd lcm valarray complex
+    """
+)
+# Of namespace std besides: values, containers, types, and what needs no loop.
 _STD = words(
     """
     std size_t ptrdiff_t nullptr_t byte max_align_t
@@ -106,27 +121,19 @@ _STD = words(
     in_place in_place_t as_const addressof
     array vector string string_view deque list forward_list map multimap set multiset unordered_map
     unordered_multimap unordered_set unordered_multiset stack queue priority_queue bitset optional
-    nullopt nullopt_t variant visit monostate holds_alternative get_if any any_cast span valarray
+    nullopt nullopt_t variant visit monostate holds_alternative get_if any any_cast span
     initializer_list less greater less_equal greater_equal equal_to not_equal_to plus minus
     multiplies divides modulus negate logical_and logical_or logical_not bit_and bit_or bit_xor
     hash function bind ref cref reference_wrapper mem_fn invoke not_fn placeholders
     unique_ptr shared_ptr weak_ptr make_unique make_shared default_delete allocator
     begin end cbegin cend rbegin rend size empty data next prev advance distance back_inserter
     inserter front_inserter iterator iterator_traits reverse_iterator make_move_iterator
-    sort stable_sort partial_sort nth_element is_sorted copy copy_n copy_if copy_backward fill
-    fill_n generate generate_n transform for_each for_each_n find find_if find_if_not count
-    count_if any_of all_of none_of equal mismatch lexicographical_compare search adjacent_find
-    replace replace_if remove_if unique reverse reverse_copy rotate shuffle partition
-    stable_partition lower_bound upper_bound equal_range binary_search merge inplace_merge includes
-    set_union set_intersection set_difference min_element max_element minmax_element iter_swap
-    swap_ranges make_heap push_heap pop_heap sort_heap next_permutation prev_permutation iota
-    accumulate reduce inner_product partial_sum exclusive_scan inclusive_scan
-    adjacent_difference transform_reduce gcd lcm midpoint lerp
+    iter_swap midpoint lerp
     abs labs llabs div sqrt cbrt pow exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan
     atan2 sinh cosh tanh asinh acosh atanh erf erfc tgamma lgamma fabs fmax fmin fma fmod fdim hypot
     floor ceil round trunc rint nearbyint lround llround lrint llrint remainder ldexp frexp scalbn
     ilogb logb modf copysign nextafter isnan isinf isfinite isnormal signbit nan
-    sqrtf expf logf powf fabsf fmaxf fminf sinf cosf tanhf floorf ceilf roundf complex real imag arg
+    sqrtf expf logf powf fabsf fmaxf fminf sinf cosf tanhf floorf ceilf roundf real imag arg
     norm conj polar numeric_limits numbers ratio
     memcpy memset memmove memcmp strlen strcmp strncmp strcpy strncpy strchr strstr malloc calloc
     realloc free qsort rand srand atoi atol atof strtol strtoll strtoul strtoull strtod strtof
@@ -154,22 +161,7 @@ _STD = words(
     has_single_bit bit_ceil bit_floor bit_width rotl rotr launder
     """
 )
-STD = _STD
-# Of these, what loops in the host's library: nvcc has none of it for devices, and the arithmetic in
-# it has no price.
-STD_HOST_LOOPS = words(
-    """
-    sort stable_sort partial_sort nth_element is_sorted copy copy_n copy_if copy_backward fill
-    fill_n generate generate_n transform for_each for_each_n find find_if find_if_not count
-    count_if any_of all_of none_of equal mismatch lexicographical_compare search adjacent_find
-    replace replace_if remove_if unique reverse reverse_copy rotate shuffle partition
-    stable_partition lower_bound upper_bound equal_range binary_search merge inplace_merge includes
-    set_union set_intersection set_difference min_element max_element minmax_element
-    swap_ranges make_heap push_heap pop_heap sort_heap next_permutation prev_permutation iota
-    accumulate reduce inner_product partial_sum exclusive_scan inclusive_scan
-    adjacent_difference transform_reduce gcd lcm valarray complex
-    """
-)
+STD = _STD | STD_HOST_LOOPS
 STD_MEMBER_ROOTS = words("chrono this_thread filesystem experimental pmr ranges")
 
 

@@ -76,6 +76,10 @@ class NameRules:
             for token in (*item.tokens, *item.body)
         }
         self.defined = {item.name for item in items if item.kind == "function"}
+        # `using std::sort;`: a name of the program's own may be this.
+        self.taken = {
+            self._text(at + 3) for at, token in enumerate(tokens) if token.text == "using"
+        }
         self.skipped = frozenset(self._attributes())
         self.std = {"std", *self._aliases()}
 
@@ -171,13 +175,7 @@ class NameRules:
 
     def _own_function(self, name: str) -> bool:
         """Whether `name` is the program's own, and no other name of something in namespace std."""
-        if name in self.defined:
-            return True
-        taken = any(
-            self._text(at) == "using" and self._text(at + 3) == name
-            for at in range(len(self.tokens))
-        )
-        return name in self.own.names and not taken
+        return name in self.defined or (name in self.own.names and name not in self.taken)
 
     def _qualified(self, at: int) -> bool:
         """Whether the name at `at` is a member of a named scope: `Rows::size`, not `::size`."""
