@@ -3,44 +3,7 @@
 from pathlib import Path
 
 import pytest
-
-from warploom.evaluate.check import check
-from warploom.evaluate.plan import Effort
-
-_HEAD = """
-#include <cuda_runtime.h>
-#include <mpi.h>
-#include <sys/mman.h>
-#include <iostream>
-static char* runtime() { return reinterpret_cast<char*>(&cudaGetDeviceCount); }
-static char* page() {
-  return (char*)mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-__global__ void fill(char* p) { p[4] = 'x'; }
-__global__ void look(const char* p, int* out) { *out = p[4]; }
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  char* pinned = nullptr;
-  int* out = nullptr;
-  void* device = nullptr;
-  cudaMallocHost(&pinned, 64);
-  cudaMallocHost(&out, sizeof *out);
-  cudaMalloc(&device, 64);
-  for (int i = 0; i < 64; i++) pinned[i] = i < 60 ? 'a' : 0;
-"""
-_TAIL = """
-  cudaDeviceSynchronize();
-  std::cout << *out;
-  MPI_Finalize();
-}
-"""
-
-
-def _kinds(folder: Path, statement: str) -> set[str]:
-    program = folder / "calls.cu"
-    program.write_text(f"{_HEAD}  {statement}{_TAIL}")
-    report = check(program, ranks=1, effort=Effort.QUICK)
-    return {found.finding.kind for found in report.findings}
+from host_program import kinds_found
 
 
 @pytest.mark.parametrize(
@@ -66,7 +29,7 @@ def _kinds(folder: Path, statement: str) -> set[str]:
     ],
 )
 def test_outputs_are_looked_at(tmp_path: Path, statement: str, kind: str) -> None:
-    assert kind in _kinds(tmp_path, statement)
+    assert kind in kinds_found(tmp_path, statement)
 
 
 def test_outputs_in_memory_of_the_hosts_own_are_fine(tmp_path: Path) -> None:
@@ -85,4 +48,4 @@ def test_outputs_in_memory_of_the_hosts_own_are_fine(tmp_path: Path) -> None:
   cudaDeviceGetPCIBusId(name, 16, 0);
   *out = 0;"""
     wrong = {"data_race", "emulator_access", "host_dereference", "foreign_memory", "out_of_bounds"}
-    assert not wrong & _kinds(tmp_path, statement)
+    assert not wrong & kinds_found(tmp_path, statement)
