@@ -44,8 +44,11 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
             "the second is issued"};
   }
   if (put_now && now_writes) {
-    return {"destination_overwrite",
-            "let the receiver say that it is done (a barrier or signal) before the put is issued"};
+    return {
+        "destination_overwrite",
+        "if the receiver is meant to use what this put brings, let it wait for the put's signal "
+        "first; if not, let it say that it is done (a barrier or signal) before the put is "
+        "issued"};
   }
   if (put_before && before_writes) {
     if (!now_writes) {
