@@ -90,6 +90,8 @@ def change(i: Instruction, *, result: bool) -> str | None:
         return None
     values = [f"wl_v{n}" for n in range(arity)]
     lines = [f"const {kind} {v} = {i.value(first + 1 + n, kind)};" for n, v in enumerate(values)]
+    if names[0] == "cas":
+        lines.append("::warploom::compares_with(wl_v0);")
     change = _CHANGES[names[0]].format(*values)
     lines.append(
         f"using wl_t = {kind}; [[maybe_unused]] const wl_t wl_old = "

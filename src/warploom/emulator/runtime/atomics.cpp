@@ -196,9 +196,10 @@ static void look_at_strong(const StrongAccess& access, bool uses_old, const void
   if (thread) {
     if (g_timed) meter_atomic(address, bytes, reads, writes);
     thread->touched_memory = true;
-    if (reads && writes && thread->has_suspect) settle_suspect(address);
-  } else if (reads && writes) {
-    settle_host_suspects(address);
+  }
+  if (std::exchange(g_current->compares, false) && reads && writes) {
+    if (thread && thread->has_suspect) check_suspect(address, bytes, g_current->compared);
+    if (!thread) check_host_suspects(address, bytes, g_current->compared);
   }
   const auto start = reinterpret_cast<uintptr_t>(address);
   const unsigned long long peer_bytes = g_stats.peer_bytes;
@@ -245,3 +246,10 @@ void atomic_changed() {
 }
 
 }  // namespace warploom
+void atomic_compares(uint64_t low, uint64_t high) {
+  if (!g_current) return;
+  g_current->compares = true;
+  g_current->compared[0] = low;
+  g_current->compared[1] = high;
+}
+

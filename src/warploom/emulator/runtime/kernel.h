@@ -27,7 +27,7 @@ struct alignas(64) GpuThread : ThreadPlace {
   bool finished = false;
   bool touched_memory = false;  // it did more than return early
   bool has_own_clock = false;   // it acquired something that its block has not
-  // A plain read that raced with an atomic: no defect if a compare-and-swap on the same address
+  // A plain read that raced with an atomic: no defect if a compare-and-swap with what it got
   // follows, which is how CUDA programs build their own atomics.
   bool has_suspect = false;
   uint32_t barriers_reached = 0;  // of the whole block, and named ones
