@@ -42,6 +42,27 @@ bool reaches(const Published& published, Scope reader_scope) {
   return scope == Scope::System || device == published.device;
 }
 
+// How far a fence of the running GPU thread has to reach to take the publication over.
+Scope distance_to(const Published& published) {
+  const Block& block = *current_thread()->block;
+  if (&block == published.block && !published.of_blocks) return Scope::Block;
+  return block.kernel->device == published.device ? Scope::Device : Scope::System;
+}
+
+// A fence reaches so far: what was seen of threads nearer than that is ordered before what follows.
+void acquire_pending(GpuThread& thread, Scope reach) {
+  for (const Scope distance : {Scope::Block, Scope::Device, Scope::System}) {
+    Clock& seen = thread.pending[static_cast<int>(distance)];
+    if (seen.empty()) continue;
+    if (distance > reach) {
+      thread.block->saw_narrow_scope = true;
+      continue;
+    }
+    acquire_clock(seen);
+    seen = {};
+  }
+}
+
 bool acquires(Order order) { return order != Order::Relaxed && order != Order::Release; }
 bool releases(Order order) { return order != Order::Relaxed && order != Order::Acquire; }
 
@@ -60,20 +81,30 @@ void observe(const Published& published, Order order, Scope scope, bool arrives)
     (thread ? thread->block->saw_narrow_scope : current_host().saw_narrow_scope) = true;
     return;
   }
-  if (acquires(order) || !thread || arrives) {
+  if (acquires(order) || !thread) {
     acquire_clock(published.clock);
-  } else {
-    thread->block->has_pending = true;
-    thread->pending.join(published.clock);
+    return;
   }
+  const Scope distance = distance_to(published);
+  if (arrives && thread->fence_scope >= distance) {
+    acquire_clock(published.clock);
+    return;
+  }
+  thread->block->has_pending = true;
+  thread->pending[static_cast<int>(distance)].join(published.clock);
 }
 
 void publish(Published& published, const Clock& clock, Scope scope, bool keep) {
   const GpuThread* thread = current_thread();
+  const Block* block = thread ? thread->block : nullptr;
+  const OpId op = block ? block->op : 0;
+  const bool same_kernel = keep && block && !published.clock.empty() && published.op == op;
+  published.of_blocks = same_kernel && (published.of_blocks || published.block != block);
   if (!keep) published.clock = {};
   published.clock.join(clock);
   published.scope = scope;
-  published.block = thread ? thread->block : nullptr;
+  published.op = op;
+  published.block = block;
   published.device = thread ? thread->block->kernel->device : -1;
 }
 
@@ -151,8 +182,7 @@ void fence(Order order, Scope scope) {
   if (!thread || !g_config.race) return;
   if (order == Order::SeqCst && g_config.stale) note_strong_fence(scope);
   if (acquires(order)) {
-    acquire_clock(thread->pending);
-    thread->pending = {};
+    acquire_pending(*thread, scope);
   }
   if (releases(order)) {
     thread->fence_release = release_clock();
@@ -236,6 +266,13 @@ void atomic_access(const void* address, unsigned bytes, bool reads, bool writes,
                 __builtin_return_address(0));
 }
 
+void atomic_compares(uint64_t low, uint64_t high) {
+  if (!g_current) return;
+  g_current->compares = true;
+  g_current->compared[0] = low;
+  g_current->compared[1] = high;
+}
+
 void atomic_load_access(const void* address, unsigned bytes, Order order, Scope scope) {
   strong_access({address, bytes, true, false, order, scope}, true, __builtin_return_address(0));
 }
@@ -246,10 +283,3 @@ void atomic_changed() {
 }
 
 }  // namespace warploom
-void atomic_compares(uint64_t low, uint64_t high) {
-  if (!g_current) return;
-  g_current->compares = true;
-  g_current->compared[0] = low;
-  g_current->compared[1] = high;
-}
-

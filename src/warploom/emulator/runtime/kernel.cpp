@@ -114,7 +114,9 @@ void Kernel::block_finished(Block* block) {
   op->clock.join(block->clock);
   if (block->has_pending) {
     // The end of a kernel acquires what relaxed reads have seen.
-    for (const GpuThread& thread : block->threads) op->clock.join(thread.pending);
+    for (const GpuThread& thread : block->threads) {
+      for (const Clock& seen : thread.pending) op->clock.join(seen);
+    }
   }
   if (!block->has_pending && !block->has_fenced) spare_threads = std::move(block->threads);
   finished_blocks++;

@@ -43,8 +43,10 @@ struct alignas(64) GpuThread : ThreadPlace {
   Clock fence_release;          // published by later relaxed atomic writes
   uint32_t fence_interval = 0;  // barrier interval of the block in which that was
   uintptr_t counted_at = 0;     // the address of its last read-modify-write since then
-  Clock pending;                // seen by relaxed atomic reads, acquired by the next fence
-  unsigned gathered = 0;        // the answer to __activemask
+  // Seen by relaxed atomic reads, acquired by the next fence that reaches as far: to threads of its
+  // block, to those of its device, to all.
+  Clock pending[3];
+  unsigned gathered = 0;  // the answer to __activemask
 };
 
 // Lanes of one warp that meet with one mask.
