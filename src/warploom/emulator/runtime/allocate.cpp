@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string>
 
+#include "host_copies.h"
+#include "host_functions.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "process_heap.h"
@@ -55,6 +57,11 @@ void give_back(void* block, const void* caller) {
       !is_c_library(caller)) {
     report_foreign(block, 1, true, "free");
     return;
+  }
+  if (g_current && g_current->host) {
+    const std::size_t bytes = heap_bytes(block);
+    if (bytes && host_copies_pending()) check_host_free(block, bytes);
+    if (bytes) check_arguments_in(block, bytes);
   }
   const Given given = heap_give(block);
   if (given != Given::Back) report_bad_free(block, given);

@@ -8,6 +8,7 @@
 #include "../include/cuda_runtime.h"
 #include "../include/mpi.h"
 #include "../include/nccl.h"
+#include "host_functions.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "program_range.h"
@@ -139,11 +140,24 @@ void check_argument(T value, const char* call, const void* caller) {
   }
 }
 
+// What a call gives that a host function of a stream may not make.
+template <class Result>
+constexpr Result kNotPermitted = {};
+template <>
+constexpr cudaError_t kNotPermitted<cudaError_t> = cudaErrorNotPermitted;
+template <>
+constexpr CUresult kNotPermitted<CUresult> = static_cast<CUresult>(cudaErrorNotPermitted);
+template <>
+constexpr ncclResult_t kNotPermitted<ncclResult_t> = ncclUnhandledCudaError;
+
 template <auto function, class Result, class... Arguments>
 struct Checked {
   static inline const char* name = "";
   static Result call(Arguments... arguments) {
     if (g_current && g_current->host) {
+      if (g_current->host->runs_for && refused_in_host_function(name)) {
+        if constexpr (!std::is_void_v<Result>) return kNotPermitted<Result>;
+      }
       const void* caller = __builtin_return_address(0);
       (check_argument(arguments, name, caller), ...);
       Arrays<function>::check({name, caller}, arguments...);

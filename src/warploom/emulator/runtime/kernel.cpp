@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "host_functions.h"
 #include "inputs.h"
 #include "memory.h"
 #include "report.h"
@@ -164,6 +165,7 @@ int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, 
   check_kernel_body(body.closure, reinterpret_cast<const void*>(body.invoke),
                     reinterpret_cast<const void*>(body.destroy));
   plan = {name, config, body, own(body), device, current_host().process, 0};
+  if (refused_in_host_function("cudaLaunchKernel")) return cudaErrorNotPermitted;
   if (const int error = validate(config)) return error;
   plan.residency = residency_of(config, *g_devices[static_cast<std::size_t>(device)]);
   if (config.cooperative && volume(config.grid) > plan.residency) return kCooperativeTooLarge;

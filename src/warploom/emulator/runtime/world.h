@@ -69,6 +69,7 @@ struct HostThread final : Runnable {
   unsigned long long work = 0;        // accesses and operations that modelled time has not counted
   bool working = false;               // its work counts: it has begun to use the device
   struct Started* started = nullptr;  // what pthread_t stands for
+  const char* runs_for = nullptr;     // the call whose host function it runs on a stream
   ThreadState state;
 };
 
