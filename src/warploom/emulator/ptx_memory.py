@@ -35,6 +35,8 @@ def load(i: Instruction) -> str | None:
         return None
     where = f"static_cast<const {kind}*>(wl_p) + "
     lines = [f"const void* wl_p = {i.address(1)};"]
+    if i.has("nc"):
+        lines.append(f"::warploom::read_only_access(wl_p, {lanes} * sizeof({kind}));")
     if atomic and lanes > 1:
         lines.append(_together(kind, lanes))
     for n in range(lanes):

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "history_read_only.h"
 #include "host_functions.h"
 #include "inputs.h"
 #include "memory.h"
@@ -129,6 +130,7 @@ void Kernel::block_finished(Block* block) {
     return;
   }
   check_stacks(*this);
+  check_read_only(*this);
   if (g_timed) end_kernel(*this);
   complete(*op);
 }

@@ -284,6 +284,8 @@ WARPLOOM_INLINED inline void compares_with(const _WT& value) {
 void atomic_load_access(const void* address, unsigned bytes, Order order, Scope scope);
 // The atomic accesses of these bytes that follow are of one instruction, which sees them together.
 void vector_access(const void* address, unsigned bytes);
+// Called before a load by the read-only path, which may give what lay there when the kernel began.
+void read_only_access(const void* address, unsigned bytes);
 // Called after an emulated atomic that changed memory: threads that poll may go on.
 void atomic_changed();
 
