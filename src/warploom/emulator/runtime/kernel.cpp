@@ -23,7 +23,7 @@ namespace {
 // Limits of compute capability 9.0 (CUDA C++ Programming Guide, table "Technical Specifications").
 constexpr uint64_t kThreadsPerBlock = 1024;
 constexpr unsigned kThreadsPerSm = 2048, kBlocksPerSm = 32;
-constexpr std::size_t kSharedPerSm = 228 << 10, kSharedPerBlock = 227 << 10;
+constexpr std::size_t kSharedPerSm = 228 << 10;
 
 enum { kInvalidConfiguration = 9, kCooperativeTooLarge = 720, kInvalidValue = 1 };
 
@@ -39,7 +39,6 @@ int validate(const LaunchConfig& config) {
   if (volume(g) == 0 || g.x > 0x7FFFFFFF || g.y > 65535 || g.z > 65535) {
     return kInvalidConfiguration;
   }
-  if (config.shared_bytes > kSharedPerBlock) return kInvalidValue;
   return 0;
 }
 
@@ -169,6 +168,7 @@ int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, 
   plan = {name, config, body, own(body), device, current_host().process, 0};
   if (refused_in_host_function("cudaLaunchKernel")) return cudaErrorNotPermitted;
   if (const int error = validate(config)) return error;
+  if (!allows_shared(plan.process, name, config.shared_bytes)) return kInvalidValue;
   plan.residency = residency_of(config, *g_devices[static_cast<std::size_t>(device)]);
   if (config.cooperative && volume(config.grid) > plan.residency) return kCooperativeTooLarge;
   return 0;
