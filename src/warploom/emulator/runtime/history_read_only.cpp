@@ -17,7 +17,25 @@ struct ReadBytes {
   uint32_t pc = 0;  // of one of the loads
 };
 // By kernel, and by the addresses of the granules' history.
-std::unordered_map<OpId, std::unordered_map<uintptr_t, ReadBytes>> g_read_only;
+using ReadGranules = std::unordered_map<uintptr_t, ReadBytes>;
+std::unordered_map<OpId, ReadGranules> g_read_only;
+// The granule that was read so last: one array is read word by word.
+struct LastRead {
+  OpId op = 0;
+  uintptr_t granule = 0;
+  ReadBytes* bytes = nullptr;
+} g_last_read;
+
+ReadBytes& read_granule(OpId op, uintptr_t granule, const void* caller) {
+  if (g_last_read.op == op && g_last_read.granule == granule) return *g_last_read.bytes;
+  const auto [found, is_new] = g_read_only[op].try_emplace(granule);
+  if (is_new) {
+    const uint32_t place = program_offset(caller);
+    found->second.pc = place ? place : program_place();
+  }
+  g_last_read = {op, granule, &found->second};
+  return found->second;
+}
 
 // The last write of the kernel to a word of the granule that it has read so; empty: there is none.
 Record write_to(const ReadBytes& read, uintptr_t granule, OpId op) {
@@ -56,14 +74,9 @@ void read_only_access(const void* address, unsigned bytes) {
   if (in_shared(start)) return;
   if (!in_arena(address)) start = shadow_of(address);
   if (!start) return;
-  auto& granules = g_read_only[thread->block->op];
   for (uintptr_t byte = start; byte < start + bytes; byte++) {
-    const auto [found, is_new] = granules.try_emplace(byte / kGranule * kGranule);
-    if (is_new) {
-      const uint32_t place = program_offset(__builtin_return_address(0));
-      found->second.pc = place ? place : program_place();
-    }
-    found->second.bytes.set(byte % kGranule);
+    const uintptr_t granule = byte / kGranule * kGranule;
+    read_granule(thread->block->op, granule, __builtin_return_address(0)).bytes.set(byte - granule);
   }
 }
 
@@ -77,6 +90,7 @@ void check_read_only(const Kernel& kernel) {
     break;
   }
   g_read_only.erase(found);
+  g_last_read = {};
 }
 
 }  // namespace warploom

@@ -4,6 +4,8 @@
 // GpuThread::has_suspect).
 #pragma once
 
+#include <cstdint>
+
 #include "history.h"
 #include "race.h"
 
