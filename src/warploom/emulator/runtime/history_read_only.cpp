@@ -12,6 +12,8 @@ namespace warploom {
 
 namespace {
 
+constexpr std::size_t kMostGranules = std::size_t{1} << 20;  // of each kernel; more are not kept
+
 struct ReadBytes {
   std::bitset<kGranule> bytes;
   uint32_t pc = 0;  // of one of the loads
@@ -26,15 +28,18 @@ struct LastRead {
   ReadBytes* bytes = nullptr;
 } g_last_read;
 
-ReadBytes& read_granule(OpId op, uintptr_t granule, const void* caller) {
-  if (g_last_read.op == op && g_last_read.granule == granule) return *g_last_read.bytes;
-  const auto [found, is_new] = g_read_only[op].try_emplace(granule);
+// Null: the kernel has read too many.
+ReadBytes* read_granule(OpId op, uintptr_t granule, const void* caller) {
+  if (g_last_read.op == op && g_last_read.granule == granule) return g_last_read.bytes;
+  ReadGranules& granules = g_read_only[op];
+  if (granules.size() >= kMostGranules) return nullptr;
+  const auto [found, is_new] = granules.try_emplace(granule);
   if (is_new) {
     const uint32_t place = program_offset(caller);
     found->second.pc = place ? place : program_place();
   }
   g_last_read = {op, granule, &found->second};
-  return found->second;
+  return g_last_read.bytes;
 }
 
 // The last write of the kernel to a word of the granule that it has read so; empty: there is none.
@@ -76,7 +81,8 @@ void read_only_access(const void* address, unsigned bytes) {
   if (!start) return;
   for (uintptr_t byte = start; byte < start + bytes; byte++) {
     const uintptr_t granule = byte / kGranule * kGranule;
-    read_granule(thread->block->op, granule, __builtin_return_address(0)).bytes.set(byte - granule);
+    ReadBytes* read = read_granule(thread->block->op, granule, __builtin_return_address(0));
+    if (read) read->bytes.set(byte - granule);
   }
 }
 
