@@ -13,6 +13,7 @@ _HEAD = """
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <link.h>
 #include <poll.h>
 #include <pthread.h>
@@ -138,6 +139,7 @@ def test_what_no_list_knows_is_named_with_its_line(tmp_path: Path) -> None:
         'chdir("/proc/self"); opendir("task");',
         'dirent** all; scandir("/proc/self/task", &all, nullptr, nullptr);',
         'std::filesystem::directory_iterator all("/proc/self/map_files");',
+        'glob_t all; glob("/proc/self/map_files/*", 0, nullptr, &all);',
         'fdopendir(open("/proc/self/fd", O_RDONLY | O_DIRECTORY));',
         'char to[99]; readlink("/proc/self/fd/0", to, 99);',
     ],
@@ -227,6 +229,9 @@ def test_honest_calls_stay_as_they_are(tmp_path: Path) -> None:
   auto* cosine = (double (*)(double))dlsym(dlopen("libm.so.6", RTLD_NOW), "cos");
   if (!cosine || cosine(0) != 1) return 14;
   if (dlopen("libcuda.so.1", RTLD_NOW) && false) return 15;
+  glob_t found = {};
+  if (!glob("/proc/driver/nvidia/gpus/*", 0, nullptr, &found)) return 17;
+  if (opendir("/proc/driver/nvidia/gpus")) return 18;
   wchar_t wide[16];
   wcscpy(wide, L"wide");
   if (wcslen(wide) != 4 || access("lines.txt", R_OK)) return 16;"""

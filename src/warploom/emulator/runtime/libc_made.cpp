@@ -119,7 +119,21 @@ void check_folder(const DIR* folder) {
 
 void check_listing(const char* path) {
   char real[PATH_MAX];
-  if (!path || !realpath(path, real) || is_harmless_file(real)) return;
+  if (!path) return;
+  // What is not there may be a pattern: the deepest folder that is tells where it leads.
+  std::string deepest = path;
+  while (!realpath(deepest.c_str(), real)) {
+    const std::size_t slash = deepest.find_last_not_of('/', deepest.rfind('/'));
+    if (deepest.find('/') == std::string::npos || slash == std::string::npos) return;
+    deepest.resize(slash + 1);
+  }
+  if (is_harmless_file(real)) return;
+  // What no CPU machine has (/proc/driver/nvidia) is asked for by name, processes by patterns.
+  const std::string rest = std::string(path).substr(deepest.size());
+  const std::string first = rest.substr(0, rest.find('/', 1));
+  if (std::strcmp(real, "/proc") == 0 && !first.empty() &&
+      first.find_first_of("*?[{") == first.npos)
+    return;
   const bool below = std::strcmp(real, "/proc") == 0 || std::strncmp(real, "/proc/", 6) == 0;
   if (below) report_reach(format("the program looks into '%s'", path));
 }
