@@ -42,7 +42,7 @@ bool says_nothing(const std::string& path) {
   for (const char* known : kHarmless) {
     const std::size_t length = std::strlen(known);
     const bool folder = known[length - 1] == '/';
-    if (folder ? path.compare(0, length, known) == 0 : path == known) return true;
+    if (folder ? (path + '/').compare(0, length, known) == 0 : path == known) return true;
   }
   const std::size_t slash = path.find('/', 6);  // behind /proc/PID
   if (path.compare(0, 6, "/proc/") != 0 || slash == std::string::npos) return false;
