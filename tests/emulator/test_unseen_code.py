@@ -1,12 +1,15 @@
 """No machine code runs that was not built here, and calls that nothing looks into are named."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from warploom.core.records import Severity, Verdict
+from warploom.emulator.runtime_build import RUNTIME_DIR
 from warploom.evaluate.check import CheckReport, check
 from warploom.evaluate.plan import Effort
+from warploom.toolchain.compilers import find_compiler
 
 _HEAD = """
 #include <cuda_runtime.h>
@@ -38,6 +41,20 @@ static int by_value_r(const void* a, const void* b, void*) { return by_value(a, 
 int main(int argc, char** argv) {
   void* device = nullptr;
   cudaMalloc(&device, 64);
+"""
+
+_FILTERED = """
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include "confine.h"
+int main() {
+  warploom::forbid_processes();
+  auto* plain = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (plain == MAP_FAILED || mprotect(plain, 4096, PROT_READ)) return 1;
+  if (!mprotect(plain, 4096, PROT_READ | PROT_EXEC)) return 2;
+  if (mmap(nullptr, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) return 3;
+  return dlopen("libutil.so.1", RTLD_NOW) || dlopen("libm.so.6", RTLD_NOW) ? 0 : 4;
+}
 """
 
 
@@ -72,12 +89,27 @@ def test_code_that_was_not_built_here_is_refused(tmp_path: Path, call: str) -> N
     assert found.line == text.index(f"  {call}") + 1
 
 
-def test_the_system_has_no_memory_to_write_and_run(tmp_path: Path) -> None:
+def test_the_system_refuses_it_too(tmp_path: Path) -> None:
     """What stands behind the calls of the C library: the filter of the run."""
+    program = tmp_path / "filter.cpp"
+    program.write_text(_FILTERED)
+    made = tmp_path / "filter"
+    sources = [str(program), str(RUNTIME_DIR / "confine.cpp")]
+    command = [
+        find_compiler().command[0],
+        "-std=c++20",
+        f"-I{RUNTIME_DIR}",
+        *sources,
+        "-o",
+        str(made),
+    ]
+    subprocess.run(command, check=True)
+    assert subprocess.run([str(made)], check=False).returncode == 0
+
+
+def test_libraries_of_the_system_may_be_asked_for_by_name(tmp_path: Path) -> None:
     body = """
   auto* map = (void* (*)(void*, size_t, int, int, int, off_t))dlsym(RTLD_NEXT, "mmap64");
-  auto* protect = (int (*)(void*, size_t, int))dlsym(RTLD_NEXT, "__mprotect");
-  if (protect && protect((void*)((uintptr_t)argv & ~4095ul), 4096, 7) == 0) return 2;
   if (!map || !dlsym(RTLD_DEFAULT, "sin") || !dlsym(dlopen("libm.so.6", RTLD_NOW), "cos")) return 3;
   if (dlopen("libnothing.so.1", RTLD_NOW)) return 4;
   map(nullptr, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);"""

@@ -80,7 +80,8 @@ bool is_power_of_two(std::size_t value) { return value && !(value & (value - 1))
 }  // namespace
 
 int heap_for(const void* caller) {
-  if (!g_current || g_loading || library_allocates() || g_current->gpu || in_runtime(caller) || in_loader(caller))
+  if (!g_current || g_loading || library_allocates() || g_current->gpu || in_runtime(caller) ||
+      in_loader(caller))
     return -1;
   return g_current->process ? g_current->process->rank : -1;
 }

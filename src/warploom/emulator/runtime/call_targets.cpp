@@ -277,7 +277,7 @@ void note_call_targets(const Process& process, const link_map& map) {
       code.push_back(part);
     }
   });
-  for_each_relocation(map, [&](const uintptr_t* place, unsigned, const ElfW(Sym) * symbol,
+  for_each_relocation(map, [&](const uintptr_t* place, unsigned, const ElfW(Sym)* symbol,
                                const char* name, uintptr_t addend) {
     if (symbol && symbol->st_shndx == SHN_UNDEF) {
       note_import(name, *place - addend);

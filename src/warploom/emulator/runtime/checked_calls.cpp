@@ -21,9 +21,7 @@ namespace {
 
 // What a parameter's type says of the memory behind it. Handles are of types that no header shows.
 template <class T>
-concept Shown = requires {
-  sizeof(T);
-};
+concept Shown = requires { sizeof(T); };
 
 // What a call gives the host: written now, by the host.
 void check_written(const void* p, std::size_t bytes, const char* call, const void* caller) {

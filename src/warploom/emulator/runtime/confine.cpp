@@ -84,14 +84,15 @@ void refuse_made_code(std::vector<sock_filter>& filter) {
 
 void forbid_processes() {
   const sock_filter refuse = statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN);
-  std::vector<sock_filter> filter {
-    statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
-        // Another architecture's numbers mean other calls.
-        {.code = BPF_JMP | BPF_JEQ | BPF_K, .jt = 1, .jf = 0, .k = kArchitecture}, refuse,
-        statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+  std::vector<sock_filter> filter{
+      statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      // Another architecture's numbers mean other calls.
+      {.code = BPF_JMP | BPF_JEQ | BPF_K, .jt = 1, .jf = 0, .k = kArchitecture},
+      refuse,
+      statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
 #if defined(__x86_64__)
-        unless(BPF_JGE, 0x40000000),  // x32, by its bit in the number
-        refuse,
+      unless(BPF_JGE, 0x40000000),  // x32, by its bit in the number
+      refuse,
 #endif
   };
   for (const unsigned number : kForbidden) {

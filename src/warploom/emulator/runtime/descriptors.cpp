@@ -177,7 +177,7 @@ int open_for_program(int folder, const char* path, int flags, unsigned mode) {
     return -1;
   }
   const int descriptor = static_cast<int>(found);
-  struct statfs system {};
+  struct statfs system{};
   if (fstatfs(descriptor, &system) == 0 && system.f_type == kProcMagic) {
     const std::string real = path_of(descriptor);
     if (!says_nothing(real)) report_reach(format("the program opens '%s'", real.c_str()));

@@ -145,7 +145,7 @@ constexpr unsigned kNamesAddress[] = {R_AARCH64_GLOB_DAT, R_AARCH64_ABS64};
 // The variables of libraries that the program is linked to by name (std::cout, stdout, optarg),
 // where the loader has bound them.
 void note_imported_variables(const link_map& map, Spans& spans) {
-  for_each_relocation(map, [&](const uintptr_t* place, unsigned type, const ElfW(Sym) * symbol,
+  for_each_relocation(map, [&](const uintptr_t* place, unsigned type, const ElfW(Sym)* symbol,
                                const char*, uintptr_t addend) {
     const bool names = std::ranges::count(kNamesAddress, type) != 0;
     if (!names || !symbol || symbol->st_shndx != SHN_UNDEF) return;
@@ -174,7 +174,7 @@ constexpr unsigned kNamesModule = R_AARCH64_TLS_DTPMOD;
 // Those of a library that the program names: what std::call_once is to call.
 void note_imported_locals(const link_map& map) {
   constexpr std::size_t kPointer = 8;  // there are no larger ones that headers show
-  for_each_relocation(map, [&](const uintptr_t*, unsigned type, const ElfW(Sym) * symbol,
+  for_each_relocation(map, [&](const uintptr_t*, unsigned type, const ElfW(Sym)* symbol,
                                const char* name, uintptr_t) {
     if (type != kNamesModule || !symbol || symbol->st_shndx != SHN_UNDEF) return;
     const auto start = reinterpret_cast<uintptr_t>(dlsym(const_cast<link_map*>(&map), name));
