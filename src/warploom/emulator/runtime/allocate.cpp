@@ -10,6 +10,7 @@
 
 #include "host_copies.h"
 #include "host_functions.h"
+#include "libc_made.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "process_heap.h"
@@ -86,7 +87,8 @@ bool is_power_of_two(std::size_t value) { return value && !(value & (value - 1))
 }  // namespace
 
 int heap_for(const void* caller) {
-  if (!g_current || g_loading || g_current->gpu || in_runtime(caller) || in_loader(caller))
+  if (!g_current || g_loading || library_allocates() || g_current->gpu || in_runtime(caller) ||
+      in_loader(caller))
     return -1;
   return g_current->process ? g_current->process->rank : -1;
 }

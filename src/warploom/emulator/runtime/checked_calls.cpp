@@ -9,6 +9,7 @@
 #include "../include/mpi.h"
 #include "../include/nccl.h"
 #include "host_functions.h"
+#include "jumps.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "program_range.h"
@@ -177,28 +178,13 @@ auto* checked(Result (*)(Arguments...), const char* name) {
 
 }  // namespace warploom
 
-#if defined(__x86_64__)
-#define WARPLOOM_JUMP(name) "  jmp *warploom_checked_" #name "(%rip)\n"
-#define WARPLOOM_FUNCTION "@function"
-#else
-#define WARPLOOM_JUMP(name)                         \
-  "  adrp x16, warploom_checked_" #name             \
-  "\n"                                              \
-  "  ldr x16, [x16, #:lo12:warploom_checked_" #name \
-  "]\n"                                             \
-  "  br x16\n"
-#define WARPLOOM_FUNCTION "%function"
-#endif
-
 // A symbol of its own stands for each function: its type is known to the template alone.
 #define CHECKED_AS(symbol, function, type)                                                        \
   extern "C" {                                                                                    \
   [[gnu::visibility("hidden"), gnu::used]] std::type_identity_t<type> warploom_checked_##symbol = \
       warploom::checked<static_cast<type>(&function)>(static_cast<type>(&function), #function);   \
   }                                                                                               \
-  asm(".text\n.globl __wrap_" #symbol "\n.type __wrap_" #symbol ", " WARPLOOM_FUNCTION            \
-      "\n__wrap_" #symbol ":\n" WARPLOOM_JUMP(symbol) ".size __wrap_" #symbol                     \
-                                                      ", .-__wrap_" #symbol "\n.previous\n");
+  WARPLOOM_WRAPPER(symbol)
 #define CHECKED(name) CHECKED_AS(name, name, decltype(&name))
 
 #include "checked_calls.inc"

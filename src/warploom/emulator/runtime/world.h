@@ -100,6 +100,8 @@ extern std::vector<std::unique_ptr<Device>> g_devices;
 
 HostThread& current_host();  // the running host thread; a GPU thread here is a finding and a stop
 Process& current_process();
+// What programs are told of where their file lies.
+const char* program_path();
 // The rank shown in reports for the running fiber: MPI rank, or device in a single process.
 int current_rank();
 // While a block has its turn: the device whose memory its threads may touch without a second look,
