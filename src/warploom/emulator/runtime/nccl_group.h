@@ -7,6 +7,8 @@
 namespace warploom::nccl {
 
 bool in_group();
+// Of the open group; a call outside of groups is a group of its own.
+uint64_t number_of_group();
 void queue_in_group(HostTask task);
 void queue_in_group(std::unique_ptr<Task> task);
 // Places where groups were opened and never closed by threads of `process`.
