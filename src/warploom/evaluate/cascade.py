@@ -443,6 +443,7 @@ class _Judge:
             nccl=self.nccl,
             ranks=self.task.ranks,
             lsa_size=self.task.lsa_size,
+            node_size=self.task.node_size,
             planned=len(plan),
             dependence=self.dependence,
             seeds=tuple(dict.fromkeys(spec.seed for spec in plan)),
