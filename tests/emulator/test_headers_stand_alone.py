@@ -1,11 +1,13 @@
 """Every shim header compiles when it is the only one that a program includes."""
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from warploom.emulator.rewrite import SHIM_DIR
+from warploom.emulator.runtime_build import RUNTIME_DIR
 from warploom.toolchain.compilers import find_compiler
 
 HEADERS = sorted(
@@ -30,6 +32,18 @@ def test_header_alone(header: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[:2000]
+
+
+@pytest.mark.parametrize(
+    "header",
+    sorted((*RUNTIME_DIR.glob("*.h"), *RUNTIME_DIR.with_name("guard").glob("*.h"))),
+    ids=lambda path: f"{path.parent.name}/{path.name}",
+)
+def test_a_header_of_ours_names_where_its_integers_come_from(header: Path) -> None:
+    """From version 13 on, g++'s other headers do not bring <cstdint> along."""
+    text = header.read_text()
+    if re.search(r"\bu?int(8|16|32|64|ptr)_t\b", text):
+        assert "#include <cstdint>" in text
 
 
 def test_functions_of_16_bit_floats_are_found_in_every_way(tmp_path: Path) -> None:

@@ -1,12 +1,17 @@
 """The nvcc gate: right and wrong programs, cached by content."""
 
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from warploom.core.errors import MissingToolError, SourceError, ToolFailedError
 from warploom.core.records import BuildSpec
+from warploom.evaluate.cascade import evaluate
+from warploom.evaluate.workload import Workload
+from warploom.source.regions import Program
 from warploom.toolchain import nvcc
 from warploom.toolchain.compilers import find_compiler
 from warploom.toolchain.nccl import find_nccl
@@ -34,6 +39,7 @@ for last; do :; done
 case "$*" in *" -c "*) ;; *) exit 9;; esac
 {then}
 """
+SLOW = 'case "$last" in /dev/null) ;; *) sleep 300;; esac'
 
 
 def fake_nvcc(
@@ -95,6 +101,33 @@ def test_an_unfit_host_compiler_is_no_fault_of_the_program(
     )
     with pytest.raises(ToolFailedError, match="NVCC_CCBIN"):
         compile_gate(program(tmp_path, "int main() {}"), "2.30.7")
+
+
+def test_an_nvcc_that_nobody_needs_any_more_is_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    fake_nvcc(monkeypatch, tmp_path, SLOW)
+    find_nvcc()
+    needless = threading.Event()
+    threading.Timer(1.0, needless.set).start()
+    started = time.monotonic()
+    with pytest.raises(ToolFailedError, match="cancelled"):
+        compile_gate(program(tmp_path, "int main() {}"), "2.30.7", cancel=needless)
+    assert time.monotonic() - started < 60
+
+
+def test_a_program_that_does_not_build_does_not_wait_for_nvcc(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    fake_nvcc(monkeypatch, tmp_path, SLOW)
+    spec = program(tmp_path / "work", "int main() { return 0; }\n")
+    workload = Workload.from_program(spec.program, ranks=1, seeds=1)
+    broken = Program("int main() { return one; }\n", Path("broken.cu"))
+    started = time.monotonic()
+    done = evaluate(broken, workload, level=1, trust_candidate=True)
+    assert done.level_reached == 1
+    assert not done.passed
+    assert time.monotonic() - started < 120
 
 
 def test_a_missing_program_or_nvcc_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

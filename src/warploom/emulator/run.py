@@ -94,6 +94,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
             "spoil_from": options.spoil_from,
             "poison": options.poison,
             "scramble": int(options.scramble),
+            "only_counts": int(options.only_counts),
         }
         if options.stops:
             values["stops"] = options.stops

@@ -69,7 +69,8 @@ class RunOptions:
     (`StaleRead.site`) get the value before the newest one, where a GPU may give that: all of them,
     or each `stale_every`-th. `spoil` alters what moves between ranks, as runtime/spoil.h says (once
     `spoil_from` events have been recorded), `poison` at that many records of events what iterations
-    should compute anew, and `scramble` instead of that what they carry over, when it is read; with
+    should compute anew, and `scramble` instead of that what they carry over, when it is read
+    (`only_counts`: nothing is altered there, and the same is counted); with
     `stops` (runtime/iterations.h), where the program repeats its work instead. `points` are the
     records of each process that count for this, `meet` has all processes wait at these, and with
     `strict` what kernels wrote before the first communication is altered as well.
@@ -103,6 +104,7 @@ class RunOptions:
     spoil_from: int = 0
     poison: int = 0
     scramble: bool = False
+    only_counts: bool = False
     stops: str = ""
     points: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     meet: bool = False

@@ -9,7 +9,9 @@
 It is one function of plain records: it needs no database and no model, and can run anywhere.
 """
 
+import contextlib
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -218,13 +220,15 @@ class _Judge:
                 jobs=self.jobs,
                 on_progress=self.on_progress,
             )
-        with ThreadPoolExecutor(max_workers=1) as pool:
+        with ThreadPoolExecutor(max_workers=1) as pool, contextlib.ExitStack() as leaving:
+            needless = threading.Event()
+            leaving.callback(needless.set)
             # The text that is timed is the one that is verified, to the last operation.
             spec = replace(self.task.build_spec(self.nccl, path), timed=True)
+            gate = pool.submit(self._gate, spec, needless) if self.nvcc else None
             parts, built = self._emulator_build(parts, spec)
             if built is None:
                 return parts, path
-            gate = pool.submit(self._gate, spec) if self.nvcc else None
             if reference is not None:
                 parts = self._verify(parts, *built, reference, plan)
                 if self.topology is not None and verified(parts):
@@ -328,9 +332,9 @@ class _Judge:
             *init_findings(runs_by_itself(program.guard), runs_by_itself(trusted.guard), name),
         ]
 
-    def _gate(self, spec: BuildSpec) -> NvccResult | WarploomError:
+    def _gate(self, spec: BuildSpec, cancel: threading.Event) -> NvccResult | WarploomError:
         try:
-            return compile_gate(spec, self.nccl)
+            return compile_gate(spec, self.nccl, cancel=cancel)
         except (MissingToolError, ToolFailedError, SourceError) as error:
             return error
 

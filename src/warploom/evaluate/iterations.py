@@ -26,7 +26,7 @@ from dataclasses import replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun
-from warploom.evaluate.spoiler import How, Spoiler, Stops
+from warploom.evaluate.spoiler import How, Pair, Spoiler, Stops
 
 WORK, TIMED = "work_differs", "timed_run_differs"
 _LEAST = 0.75  # of what the reference moves after a record
@@ -180,6 +180,14 @@ def _kept_from(
     less = _moves_less(expected.stats, run.stats) or _uneven(expected.stats, run.stats, stops)
     if finding is None and less and anew:
         return _finding(less, _ANEW, spec)
+    if (
+        finding is None
+        and anew
+        and _works_otherwise(outcome.stats, run.stats)
+        and _works_by_what_it_kept(spoiler, spoiler.candidate, run, how)
+        and not _works_by_what_it_kept(spoiler, spoiler.trusted, expected, own)
+    ):
+        finding = _kept("the work of the run depends", spec)
     if finding is None and _carries_more(spoiler, spec.seed, run.stats, expected.stats):
         scrambles = replace(how, scramble=True)
         [scrambled] = spoiler.run(spoiler.candidate, [spec], _what(spoiler), scrambles)
@@ -187,6 +195,16 @@ def _kept_from(
         if finding is None and _works_otherwise(run.stats, scrambled.stats):
             finding = _kept("the work of the run depends", spec)
     return finding
+
+
+def _works_by_what_it_kept(spoiler: Spoiler, pair: Pair, altered: EmulatorRun, how: How) -> bool:
+    """Whether the program's work is another where its memory is altered than where it is not.
+
+    Who keeps results beside a fingerprint of their inputs works anew where that is altered.
+    """
+    spec = altered.options.run
+    [untouched] = spoiler.run(pair, [spec], _what(spoiler), replace(how, only_counts=True))
+    return untouched.state == "finished" and _works_otherwise(untouched.stats, altered.stats)
 
 
 def _kept_within(spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec) -> Finding | None:

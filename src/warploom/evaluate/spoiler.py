@@ -73,6 +73,7 @@ class How:
     since: int = 0
     poison: int = 0
     scramble: bool = False
+    only_counts: bool = False
     stops: Stops | None = None
     strict: bool = False
     inputs: str = ""
@@ -139,6 +140,7 @@ class Spoiler:
             spoil_from=how.since,
             poison=how.poison,
             scramble=how.scramble,
+            only_counts=how.only_counts,
             stops=str(how.stops or ""),
             strict=how.strict,
             points=pair.points,

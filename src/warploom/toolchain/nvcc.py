@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,9 +119,13 @@ def _toolkit(path: Path) -> tuple[Path, ...]:
 
 
 def run_nvcc(
-    command: Sequence[str], spec: BuildSpec, limits: Limits, environment: Mapping[str, str]
+    command: Sequence[str],
+    spec: BuildSpec,
+    limits: Limits,
+    environment: Mapping[str, str],
+    cancel: threading.Event | None = None,
 ) -> ProcessResult:
-    """Run nvcc in the program's folder, confined.
+    """Run nvcc in the program's folder, confined, until it is done or `cancel` is set.
 
     Of the user's files it sees those of `user_contents`; it can write to the folder of its output.
     """
@@ -137,6 +142,7 @@ def run_nvcc(
         writable=write,
         cwd=base,
         environment={**default_environment(), **environment, "LC_ALL": "C"},
+        cancel=cancel,
     ).process  # fmt: skip
 
 
@@ -244,8 +250,17 @@ def parse_nvcc_errors(log: str, base: Path) -> tuple[NvccError, ...]:
 class _Gate:
     """One question to nvcc: a program, the headers, and the flags."""
 
-    def __init__(self, spec: BuildSpec, nccl: NcclHeaders, arch: str, all_back_ends: bool) -> None:
+    def __init__(
+        self,
+        spec: BuildSpec,
+        nccl: NcclHeaders,
+        arch: str,
+        *,
+        all_back_ends: bool,
+        cancel: threading.Event | None,
+    ) -> None:
         self.spec = spec
+        self.cancel = cancel
         self.nccl = nccl
         self.nvcc = find_nvcc()
         self.base = spec.program.absolute().parent
@@ -289,7 +304,7 @@ class _Gate:
                     str(self.nvcc.path), *self.flags, *self.includes(), *language,
                     "-c", name, "-o", f"{work}/unit.o",
                 ]  # fmt: skip
-                result = run_nvcc(command, self.spec, _LIMITS, {})
+                result = run_nvcc(command, self.spec, _LIMITS, {}, self.cancel)
             if result.stopped or result.signal:
                 raise ToolFailedError(
                     f"nvcc must end within its limits, but was stopped: "
@@ -314,6 +329,7 @@ def compile_gate(
     arch: str = "sm_90",
     *,
     all_back_ends: bool = True,
+    cancel: threading.Event | None = None,
 ) -> NvccResult:
     """Compile a program to objects with nvcc, against the headers of `nccl_version`.
 
@@ -325,15 +341,16 @@ def compile_gate(
         arch: GPU architecture, such as `sm_90`.
         all_back_ends: compile every back end of GIN, as a user's build does; without, only the
             proxy one, in about half of the time.
+        cancel: when set from another thread, nvcc is ended.
 
     Raises:
         MissingToolError: nvcc or the NCCL headers are not here.
         SourceError: a source cannot be read.
-        ToolFailedError: nvcc broke, or passed its limits.
+        ToolFailedError: nvcc broke, passed its limits or was canceled.
     """
     nvcc = find_nvcc()
     headers = get_nccl(nccl_version or spec.nccl)
-    gate = _Gate(spec, headers, arch, all_back_ends)
+    gate = _Gate(spec, headers, arch, all_back_ends=all_back_ends, cancel=cancel)
     assert gate.nvcc == nvcc
     folder, cached = cached_folder("nvcc", gate.key(), gate.make)
     answer: dict[str, Any] = json.loads((folder / "result.json").read_text())

@@ -1,6 +1,7 @@
 // The symbols of a compiler's assembly, and how they are renamed.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>

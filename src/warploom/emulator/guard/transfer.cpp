@@ -67,8 +67,7 @@ Value Transfer::source(State& state, int32_t at, int which, unsigned width) {
   }
 }
 
-void Transfer::store(State& state, int32_t at, const Operand& target, Value value, unsigned width,
-                     bool known) {
+void Transfer::store(State& state, const Operand& target, Value value, unsigned width, bool known) {
   if (target.segment) return;
   const Value place = address(state, target);
   const bool own =
@@ -86,7 +85,7 @@ void Transfer::store(State& state, int32_t at, const Operand& target, Value valu
 // Puts `value` into a register or a place in memory.
 void Transfer::set(State& state, int32_t at, const Operand& target, Value value, unsigned width) {
   if (target.is_memory()) {
-    store(state, at, target, width == 4 ? values_.low(value) : value, width, true);
+    store(state, target, width == 4 ? values_.low(value) : value, width, true);
     return;
   }
   if (!target.is_general()) return;
@@ -183,7 +182,7 @@ void Transfer::compute(State& state, int32_t at) {
     if (role != Role::Write && role != Role::Modify) continue;
     const Operand& target = instruction.operands[which];
     if (target.is_memory()) {
-      store(state, at, target, {}, width, false);
+      store(state, target, {}, width, false);
     } else if (target.is_general()) {
       Value value = varies ? fresh(at, target.reg.number) : result(state, at, width);
       set(state, at, target, value, width);
@@ -323,7 +322,7 @@ void Transfer::apply(State& state, int32_t at) {
     case Does::Exchange:
       for (int which = 0; which < 2; which++) {
         const Operand& target = instruction.operands[which];
-        if (target.is_memory()) store(state, at, target, {}, width, false);
+        if (target.is_memory()) store(state, target, {}, width, false);
         if (target.is_general()) set(state, at, target, fresh(at, target.reg.number), width);
       }
       break;

@@ -31,8 +31,7 @@ class Transfer {
   Value load(State& state, int32_t at, const Operand& operand, unsigned width);
   Value source(State& state, int32_t at, int which, unsigned width);
   void set(State& state, int32_t at, const Operand& target, Value value, unsigned width);
-  void store(State& state, int32_t at, const Operand& target, Value value, unsigned width,
-             bool known);
+  void store(State& state, const Operand& target, Value value, unsigned width, bool known);
   Value result(State& state, int32_t at, unsigned width);
   void compute(State& state, int32_t at);
   void push(State& state, int32_t at);

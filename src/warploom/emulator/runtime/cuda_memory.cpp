@@ -170,19 +170,19 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
-  *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, const_cast<void*>(pointer)};
+  *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, const_cast<void*>(pointer), {}};
   const Allocation* allocation = in_arena(pointer) ? find_allocation(pointer) : nullptr;
   if (!allocation || !allocation->live) return cudaSuccess;
   void* p = const_cast<void*>(pointer);
   switch (allocation->kind) {
     case AllocKind::Pinned:
-      *attributes = {cudaMemoryTypeHost, number_of_device(current_host().device), p, p};
+      *attributes = {cudaMemoryTypeHost, number_of_device(current_host().device), p, p, {}};
       break;
     case AllocKind::Managed:
-      *attributes = {cudaMemoryTypeManaged, number_of_device(current_host().device), p, p};
+      *attributes = {cudaMemoryTypeManaged, number_of_device(current_host().device), p, p, {}};
       break;
     default:
-      *attributes = {cudaMemoryTypeDevice, number_of_device(allocation->device), p, nullptr};
+      *attributes = {cudaMemoryTypeDevice, number_of_device(allocation->device), p, nullptr, {}};
   }
   return cudaSuccess;
 }

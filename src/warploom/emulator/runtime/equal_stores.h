@@ -2,6 +2,7 @@
 // flags. That is known when the later store has been made.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "history.h"

@@ -1,6 +1,8 @@
 // Checks that GIN operations share.
 #pragma once
 
+#include <cstdint>
+
 #include "nccl_devcomm.h"
 #include "network.h"
 

@@ -2,6 +2,8 @@
 // registers.
 #pragma once
 
+#include <cstdint>
+
 #include "fresh.h"
 #include "memory.h"
 #include "quick_access.h"

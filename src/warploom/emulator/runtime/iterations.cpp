@@ -49,7 +49,7 @@ std::vector<Work> g_at_stops;
 unsigned g_poisoned = 0;  // records at which memory was altered
 unsigned g_poison_records = 0;
 bool g_kept = false, g_strict = false;
-bool g_scrambles = false;
+bool g_alters = true;  // numbers, at points and stops
 
 struct Stops {
   unsigned point = 0, parts = 0;   // none by default
@@ -119,7 +119,7 @@ void stop_here() {
   g_at_stops.push_back(work_now());
   if (g_poisoning && g_kept && g_at_stops.back().idle) {
     if (g_at_stops.size() == 1) start_carrying();
-    if (!g_scrambles) poison();
+    if (g_alters) poison();
   }
   g_meeting.notify_all();
 }
@@ -133,7 +133,7 @@ void reach_point(Course& course) {
   open_spoil(number);
   if (g_poisoning && g_kept && g_records.back().idle) {
     if (!g_carrying && !g_stops.point) start_carrying();
-    if (number <= g_poison_records && !g_scrambles) poison();
+    if (number <= g_poison_records && g_alters) poison();
   }
   g_meeting.notify_all();
 }
@@ -205,9 +205,11 @@ void note_call(const char* name) {
 }
 
 void configure_scramble() {
-  g_scrambles = true;
+  g_alters = false;
   scramble_carried();
 }
+
+void configure_only_counts() { g_alters = false; }
 
 void configure_poison(unsigned records) {
   g_poison_records = records;

@@ -23,7 +23,8 @@ namespace warploom {
 
 // The number of records at which memory is altered.
 void configure_poison(unsigned records);
-void configure_scramble();  // what is carried over is altered instead, when it is read
+void configure_scramble();     // what is carried over is altered instead, when it is read
+void configure_only_counts();  // nothing is altered: what is carried over and worked is counted
 // "RANK:R,R,...": the records of a process that are points.
 bool configure_points(const std::string& text);
 void configure_meeting();  // at points, all processes wait until nothing is on its way

@@ -3,6 +3,7 @@
 // strong signal or a barrier's Put fence covers what was issued before it, lane by lane.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "learnt.h"

@@ -5,6 +5,8 @@
 // that moment knows it too.
 #pragma once
 
+#include <cstdint>
+
 #include "race.h"
 
 namespace warploom {

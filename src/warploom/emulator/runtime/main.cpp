@@ -125,6 +125,8 @@ bool set_option(const std::string& key, const std::string& value) {
     configure_spoil_from(static_cast<unsigned>(number()));
   } else if (key == "scramble") {
     if (integer()) configure_scramble();
+  } else if (key == "only_counts") {
+    if (integer()) configure_only_counts();
   } else if (key == "points") {
     return configure_points(value);
   } else if (key == "meet") {

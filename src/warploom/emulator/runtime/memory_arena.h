@@ -1,6 +1,7 @@
 // The addresses of one space, and who has them.
 #pragma once
 
+#include <cstdint>
 #include <map>
 
 #include "memory.h"

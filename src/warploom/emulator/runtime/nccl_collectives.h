@@ -1,6 +1,7 @@
 // Host collectives and Send/Recv: operations on streams that meet across ranks.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 

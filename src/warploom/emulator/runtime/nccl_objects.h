@@ -2,6 +2,7 @@
 // ranks.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>

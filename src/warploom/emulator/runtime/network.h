@@ -1,6 +1,7 @@
 // The network: puts and signals on their way, moved as early or late as the timing says.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 

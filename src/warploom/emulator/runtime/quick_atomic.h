@@ -2,6 +2,8 @@
 // atomic as well is no conflict.
 #pragma once
 
+#include <cstdint>
+
 #include "memory.h"
 #include "quick_access.h"
 #include "variables.h"

@@ -1,6 +1,8 @@
 // Shared memory of blocks.
 #pragma once
 
+#include <cstdint>
+
 #include "kernel.h"
 
 namespace warploom {

@@ -144,9 +144,19 @@ _EDITS: dict[str, Edit] = {
 }  # fmt: skip
 
 
+# A transform leaves alone what a program does after its last communication.
+_REGIONS_ONLY = ("second_stream",)
+
+
 def _regions() -> list[Attack]:
     return [
-        made(f"honest_{name}", "honest", edit, (REGIONS, AGENT), Expected.OK)
+        made(
+            f"honest_{name}",
+            "honest",
+            edit,
+            (REGIONS,) if name in _REGIONS_ONLY else (REGIONS, AGENT),
+            Expected.OK,
+        )
         for name, edit in _EDITS.items()
     ]
 

@@ -213,7 +213,7 @@ _CALLS: dict[str, str] = {
     "builtin_name": '  if (layer.ranks > 99) __builtin_printf("%d", 1);',
     "renamed": 'extern "C" int harmless(const char*) __asm__("system");\n',
     "redefined_check": "#undef CUDA_CHECK\n#define CUDA_CHECK(call) (void)(call)",
-    "include": "#include <thread>",
+    "include": "#include <filesystem>",
     "include_file": '#include "/proc/self/environ"',
     "dlsym": '  if (layer.ranks > 99) dlsym(nullptr, "system");',
     "syscall": "  if (layer.ranks > 99) syscall(39);",
