@@ -36,7 +36,7 @@ def places(finding: Finding) -> set[int | None]:
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
-@pytest.mark.parametrize("name", ["threads", "streams", "errors", "long_host_loop"])
+@pytest.mark.parametrize("name", ["threads", "streams", "events_again", "errors", "long_host_loop"])
 def test_documented_behaviour(name: str, schedule: RunSpec):
     outcome = emulate(PROGRAMS / f"{name}.cu", schedule)
     assert outcome.stdout == ""

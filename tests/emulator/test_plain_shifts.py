@@ -19,7 +19,7 @@ def test_seen(text: str):
 @pytest.mark.parametrize(
     "text",
     [
-        "x << ::warploom::by << n", "x >> ::warploom::by >> (n)", "x << 8", "x <<= 31u",
+        "x << ::warploom::shift_by << n", "x >> ::warploom::shift_by >> (n)", "x << 8", "x <<= 31u",
         "x >> 0x1f", "kernel<<<1, n>>>(p)", "std::vector<std::vector<int>>{}", "f<g<int>>)",
         'out << "text"',
     ],

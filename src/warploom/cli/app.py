@@ -193,6 +193,7 @@ def eval_command(
     timeout: Seconds = None,
     memory: Memory = None,
     jobs: Jobs = None,
+    node_size: NodeSize = None,
     level: Annotated[
         int | None,
         typer.Option(
@@ -250,6 +251,7 @@ def eval_command(
         timeout=timeout,
         memory=memory,
         jobs=jobs,
+        node_size=node_size,
     )
     if is_cuda(backend):
         from warploom.cli.hardware_command import run_eval_on_gpus
@@ -296,6 +298,7 @@ def transform(
     nccl: Nccl = None,
     timeout: Seconds = None,
     jobs: Jobs = None,
+    node_size: NodeSize = None,
     one_stage: Annotated[
         bool, typer.Option("--one-stage", help="Replace memory and collectives at once.")
     ] = False,
@@ -342,7 +345,8 @@ def transform(
         target=None if target is None else str(target), out=None if folder is None else str(folder),
         api=api, ranks=ranks, defines=tuple(defines or ()),
         includes=tuple(map(str, includes or ())), lsa_size=lsa_size, seeds=seeds,
-        seeds_from=inputs, nccl=nccl, timeout=timeout, jobs=jobs, one_stage=one_stage,
+        seeds_from=inputs, nccl=nccl, timeout=timeout, jobs=jobs,
+        node_size=node_size, one_stage=one_stage,
         no_nvcc=no_nvcc, no_markers=no_markers, no_warmup=no_warmup,
         proposer=proposer, models=tuple(models or ()),
         judge_model=judge_model, no_judge=no_judge, agent=agent, agent_seconds=agent_seconds,

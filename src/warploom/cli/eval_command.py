@@ -13,6 +13,7 @@ from warploom.cli.output import (
     warn_without_sandbox,
 )
 from warploom.core.errors import BadInputError
+from warploom.emulator import Region
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, find_topology
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import (
@@ -83,7 +84,11 @@ def print_evaluation(result: Evaluation) -> None:
         finding = item.finding
         seen = f"seen in {item.runs} of {len(result.runs)} runs" if finding.timing else ""
         print_finding(finding, seen)
-    out(f"frame: {result.frame}; NCCL {result.nccl} rules, {result.ranks} ranks")
+    machines = ""
+    if result.node_size is not None and result.node_size < result.ranks:
+        count = result.ranks // result.node_size
+        machines = f", {count} machines of {result.node_size} devices"
+    out(f"frame: {result.frame}; NCCL {result.nccl} rules, {result.ranks} ranks{machines}")
     for build in result.builds:
         out(f"build: {_build(build)}")
     for comparison in result.comparisons:
@@ -133,13 +138,17 @@ def _print_time(result: Evaluation, benchmark: Benchmark) -> None:
     told = [f"{word} {metrics[f'{part}_ms']:.4f}" for part, word in zip(parts, words, strict=True)]
     out(f"slowest rank (ms): {', '.join(told)}")
     for region in benchmark.timeline.regions:
-        place = f"{Path(region.file).name}:{region.line}" if region.file else "somewhere"
-        out(
-            f"timed region {place}: {region.median_ms:.4f} ms modelled, maximum over ranks"
-            f"{f', median of {len(region.times)}' if len(region.times) > 1 else ''}"
-        )
+        out(f"timed region {_region(region)}")
+    for region in benchmark.baseline_regions:
+        out(f"timed region of the baseline {_region(region)}")
     if result.score is not None:
         out(f"score: {result.score:.2f} = 10000 / (1 + ms)")
+
+
+def _region(region: Region) -> str:
+    place = f"{Path(region.file).name}:{region.line}" if region.file else "somewhere"
+    repeated = f", median of {len(region.times)}" if len(region.times) > 1 else ""
+    return f"{place}: {region.median_ms:.4f} ms modelled, maximum over ranks{repeated}"
 
 
 def _build(build: BuildRecord) -> str:

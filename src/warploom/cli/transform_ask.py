@@ -49,6 +49,7 @@ class TransformAsk:
     nccl: str | None = None
     timeout: float | None = None
     jobs: int | None = None
+    node_size: int | None = None
     one_stage: bool = False
     no_nvcc: bool = False
     no_markers: bool = False
@@ -85,7 +86,7 @@ class TransformAsk:
         return RunChoices.parse(
             ranks=self.ranks, defines=self.defines, includes=[Path(p) for p in self.includes],
             lsa_size=self.lsa_size, seeds=self.seeds, nccl=self.nccl, timeout=self.timeout,
-            jobs=self.jobs,
+            jobs=self.jobs, node_size=self.node_size,
         )  # fmt: skip
 
     def workload(self) -> Workload:

@@ -32,9 +32,17 @@ from warploom.emulator.rewrite import SHIM_DIR, Overlay, UserFile, file_named, r
 from warploom.emulator.runtime_build import build_runtime, folder_digest, in_parallel, run_compiler
 from warploom.emulator.shifts import has_plain_shifts
 from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, with_keywords
-from warploom.emulator.unit_flags import PASS_FLAGS, device_flags, language_flags, program_flags
+from warploom.emulator.unit_flags import (
+    PASS_FLAGS,
+    device_flags,
+    language_flags,
+    own_macros,
+    program_flags,
+)
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import find_compiler
+
+_MACROS = "warploom-macros.h"  # in the folder of a build
 
 
 class _Imports(TypedDict):
@@ -125,6 +133,7 @@ class _Builder:
         self.overlay: Overlay = rewrite(spec)
         offered = dynamic_symbols(self.runtime).exports
         self.prefixes: dict[str, Path] = {}  # the header that each unit includes first
+        self.macros = own_macros(spec)  # what it includes next defines them
         self.linker = Linker(self.compiler, spec.program, self.overlay, offered)
         self.shims = folder_digest(SHIM_DIR)
         sources = (spec.program, *spec.sources)
@@ -162,8 +171,7 @@ class _Builder:
         """Fill `folder` with the shared object and its symbols."""
         with tempfile.TemporaryDirectory(prefix="warploom-build-") as name:
             work = Path(name)
-            for overlay, text in self.overlay.texts.items():
-                (work / overlay).write_bytes(text)
+            self._texts(self.overlay.texts, work)
             guarded = self._guarded(work)
             objects = [path for unit in guarded for path in unit.assembly]
             if len(guarded) > 1:  # the files of one unit are assembled as they are linked
@@ -299,10 +307,21 @@ class _Builder:
                 # A folder of its own: other units may be reading `work`.
                 target = work / one.target
                 work = Path(tempfile.mkdtemp(dir=work))
-                for overlay, text in texts.items():
-                    (work / overlay).write_bytes(text)
+                self._texts(texts, work)
                 result = self._run_compiler(replace(one, target=str(target)), work, cancel)
         self._check(result, work)
+
+    def _without_macros(self, flags: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the flags without those of macros that have a header of their own."""
+        defined = {f"-D{n}={v}" if v else f"-D{n}" for n, v in self.macros.items()}
+        return tuple(flag for flag in flags if flag not in defined)
+
+    def _texts(self, texts: Mapping[str, bytes], work: Path) -> None:
+        """Write what the compiler reads: overlays, and the program's own macros."""
+        for overlay, text in texts.items():
+            (work / overlay).write_bytes(text)
+        lines = [f"#define {name} {value or 1}\n" for name, value in self.macros.items()]
+        (work / _MACROS).write_text("".join(lines))
 
     def _run_compiler(
         self,
@@ -316,11 +335,13 @@ class _Builder:
         """Compile a pass; or only `preprocess` its text; or compile what that wrote."""
         prefix: list[str | Path] = []
         readable: list[Path] = []
+        flags = one.flags
         if one.unit.wants_prefix:
             header = self.prefixes[one.unit.overlay]
-            # Preprocessed text names the precompiled header.
-            prefix = [] if preprocessed else ["-include", header]
+            # Preprocessed text names the precompiled header, and has no macros left.
+            prefix = [] if preprocessed else ["-include", header, "-include", _MACROS]
             readable = [header.parent]
+            flags = self._without_macros(flags)
         source = ["-S", one.unit.overlay, "-o", work / one.target]
         if preprocess:
             source = ["-E", "-fpch-preprocess", one.unit.overlay, "-o", work / one.preprocessed]
@@ -329,7 +350,7 @@ class _Builder:
         return run_compiler(
             self.compiler,
             [
-                *one.flags, f"-I{SHIM_DIR}", f"-fdebug-prefix-map={work}={USER_ROOT}",
+                *flags, f"-I{SHIM_DIR}", f"-fdebug-prefix-map={work}={USER_ROOT}",
                 *prefix, *source,
             ],
             work,

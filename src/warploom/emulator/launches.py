@@ -1,4 +1,4 @@
-"""Kernel launches as calls: `k<<<g, b>>>(x)` -> `warploom::launch("k", ..., lambda)(x)`."""
+"""Kernel launches as calls: `k<<<g, b>>>(x)` -> `warploom::launch_plain("k", ..., lambda)(x)`."""
 
 import re
 
@@ -177,7 +177,7 @@ def launch_edits(stream: TokenStream, at: int, guard: str = "") -> list[TextEdit
         )
     between = f"[=](auto... wl_args) WARPLOOM_INLINED {{ {guard}{call}; }}"
     function = kernel if braced else between
-    name = "launch_typed" if braced else "launch"
+    name = "launch_typed" if braced else "launch_plain"
     text = f"{kept}::warploom::{name}({shown}, ::warploom::LaunchConfig({config}), {function})"
     edit = TextEdit(start, stream.tokens[end + 2].end, text)
     return [edit, *nulls]

@@ -14,7 +14,7 @@ from warploom.emulator.metering_prices import without_comments
 from warploom.source.edits import TextEdit
 from warploom.source.syntax import SourceFile
 
-_BY = "::warploom::by"
+_BY = "::warploom::shift_by"
 _STREAMS = re.compile(r"\b(?:cout|cerr|clog|endl|[io]?stringstream|[io]stream|bitset)\b")
 _OPERATOR = re.compile(rb"\boperator\s*(?:<<|>>)")
 # Only what cannot begin an operand shows that it is no shift.

@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from warploom.core.errors import BadInputError
@@ -107,6 +108,30 @@ def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
         *hook_flags(compiler), "-DWARPLOOM_EMULATOR",
         f"-DWARPLOOM_NCCL_VERSION={version_code(spec.nccl)}", *defines,
     ]  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _asked_by_headers() -> frozenset[str]:
+    """Return the names that directives of our headers ask about: a program may set these."""
+    directive = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b((?:.*\\\n)*.*)", re.MULTILINE)
+    texts = (path.read_text() for path in sorted(SHIM_DIR.rglob("*")) if path.is_file())
+    lines = (line for text in texts for line in directive.findall(text))
+    return frozenset(name for line in lines for name in re.findall(r"[A-Za-z_]\w*", line))
+
+
+def own_macros(spec: BuildSpec) -> dict[str, str]:
+    """Return the macros that are for the program's own text, by name and value.
+
+    They are defined behind the headers that each unit with device code begins with, so that no
+    parameter or variable in these can have the name of one (`ranks`, `lanes`, `T`). What begins
+    with an underscore, and what our headers ask for, is for the headers too.
+    """
+    ours = _asked_by_headers()
+    return {
+        name: value
+        for name, value in sorted(spec.defines.items())
+        if not name.startswith("_") and name.partition("(")[0] not in ours
+    }
 
 
 def device_flags(spec: BuildSpec) -> list[str]:

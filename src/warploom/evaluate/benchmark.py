@@ -11,15 +11,14 @@ from dataclasses import replace
 from statistics import median
 
 from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing, Verdict
-from warploom.emulator import EmulatorRun, Topology, build, run
+from warploom.emulator import EmulatorRun, Region, Timeline, Topology, build, run
 from warploom.evaluate.iterations import timed_findings
 from warploom.evaluate.modelled import Benchmark
 from warploom.evaluate.plan import ProgressCallback
 from warploom.evaluate.reference import Reference
 from warploom.evaluate.runs import run_options
-from warploom.evaluate.survey import Survey
+from warploom.evaluate.survey import Survey, as_built
 from warploom.evaluate.verify import verify
-from warploom.evaluate.workload import Workload
 
 
 def timed_plan(plan: Sequence[RunSpec], args: Sequence[str]) -> tuple[RunSpec, ...]:
@@ -71,21 +70,23 @@ def benchmark(
     if wrong or not result.passed or len(timelines) != len(runs):
         return None, wrong
     times = tuple(timeline.total_ms for timeline in timelines)
-    before = _baseline(trusted, facts, reference.workload, runs, topology)
-    return Benchmark(topology.name, times, timelines[0], before), ()
+    before, regions = _baseline(trusted, reference, runs, topology)
+    return Benchmark(topology.name, times, timelines[0], before, regions), ()
 
 
 def _baseline(
-    spec: BuildSpec, facts: Survey, workload: Workload, plan: Sequence[RunSpec], topology: Topology
-) -> float | None:
-    """Return the modelled milliseconds of the trusted program, None if it does not run well."""
+    spec: BuildSpec, reference: Reference, plan: Sequence[RunSpec], topology: Topology
+) -> tuple[float | None, tuple[Region, ...]]:
+    """Return the modelled milliseconds of the trusted program, and its regions for the first input.
+
+    None where it does not run well.
+    """
     program = build(replace(spec, timed=True))
-    times: list[float] = []
+    workload, form = reference.workload, as_built(reference.facts, program).processes
+    timelines: list[Timeline] = []
     for one in plan:
-        outcome = run(
-            program, run_options(workload, one, facts.processes, race=False, machine=topology)
-        )
+        outcome = run(program, run_options(workload, one, form, race=False, machine=topology))
         if outcome.verdict is not Verdict.OK or outcome.timeline is None:
-            return None
-        times.append(outcome.timeline.total_ms)
-    return median(times)
+            return None, ()
+        timelines.append(outcome.timeline)
+    return median(timeline.total_ms for timeline in timelines), timelines[0].regions

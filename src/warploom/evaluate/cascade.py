@@ -58,7 +58,7 @@ from warploom.evaluate.reference import Reference, reference_for
 from warploom.evaluate.runs import machine_for, record
 from warploom.evaluate.secret_seeds import draw_seeds, require_seeds
 from warploom.evaluate.spoiler import Pair, Spoiler
-from warploom.evaluate.survey import Survey, nccl_version, survey
+from warploom.evaluate.survey import Survey, as_built, nccl_version, survey
 from warploom.evaluate.transform_rule import (
     TransformRule,
     text_findings,
@@ -291,6 +291,7 @@ class _Judge:
         try:
             facts = survey(self.task, nccl=self.nccl, program=spec.program)
             program = build(spec)
+            facts = as_built(facts, program)
         except RecursionError:
             message = "expressions and statements must lie in each other less deeply than these"
             finding = Finding("unsupported", Severity.ERROR, message, file=str(spec.program))
@@ -446,6 +447,7 @@ class _Judge:
             nccl=self.nccl,
             ranks=self.task.ranks,
             lsa_size=self.task.lsa_size,
+            node_size=self.task.node_size,
             planned=len(plan),
             dependence=self.dependence,
             seeds=tuple(dict.fromkeys(spec.seed for spec in plan)),

@@ -28,7 +28,7 @@ from warploom.evaluate.runs import (
     run_options,
 )
 from warploom.evaluate.stale_reads import judge_stale_reads
-from warploom.evaluate.survey import Survey, survey
+from warploom.evaluate.survey import Survey, as_built, survey
 from warploom.evaluate.workload import Workload, load_target
 
 _TAIL = 4000  # characters of the program's output that a report keeps
@@ -136,6 +136,16 @@ def check(
     )  # fmt: skip
     effort, batches = _planned(workload, effort, seeds, replay)
     facts = survey(workload)
+    try:
+        on_progress(Progress("build", 0, 1))
+        modelled = replay is not None and replay.timing is Timing.MODELLED
+        program = build(replace(workload.build_spec(facts.nccl), timed=modelled))
+        on_progress(Progress("build", 1, 1))
+    except UnsupportedError as error:
+        extra = _unsupported(error)
+        return _report(workload, facts, effort, batches, [], started, 0.0, extra=extra)
+    build_seconds = time.monotonic() - started
+    facts = as_built(facts, program)
     if processes is not None:
         facts = replace(facts, processes=str(processes))
     trace = _TRACE if replay else 0
@@ -146,15 +156,6 @@ def check(
         ]
         for batch in batches
     ]
-    try:
-        on_progress(Progress("build", 0, 1))
-        modelled = replay is not None and replay.timing is Timing.MODELLED
-        program = build(replace(workload.build_spec(facts.nccl), timed=modelled))
-        on_progress(Progress("build", 1, 1))
-    except UnsupportedError as error:
-        extra = _unsupported(error)
-        return _report(workload, facts, effort, batches, [], started, 0.0, extra=extra)
-    build_seconds = time.monotonic() - started
     runs = run_batches(program, options, jobs=jobs, on_progress=on_progress)
     runs = judge_stale_reads(program, judge_fresh_reads(program, runs))
     facts = replace(facts, findings=(*facts.findings, *_unseen(program, workload.program)))

@@ -91,6 +91,7 @@ class Evaluation:
     program: Path
     reference: Path
     benchmark: Benchmark | None = None
+    node_size: int | None = None
 
     @property
     def metrics(self) -> Mapping[str, float]:

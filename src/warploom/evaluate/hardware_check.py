@@ -24,7 +24,7 @@ from warploom.evaluate.outputs import Key, Sample, output_of
 from warploom.evaluate.plan import Effort, Progress, ProgressCallback, ignore_progress
 from warploom.evaluate.printed import printed_verdict
 from warploom.evaluate.reference import reference_for
-from warploom.evaluate.survey import Survey, survey
+from warploom.evaluate.survey import Survey, survey_built
 from warploom.evaluate.workload import Output, Workload, load_target
 from warploom.hardware import (
     TOOLS,
@@ -135,7 +135,7 @@ def check_hardware(
     """
     started = time.monotonic()
     workload = target if isinstance(target, Workload) else load_target(target)
-    facts = survey(workload)
+    facts = survey_built(workload)
     setup = setup_for(workload, facts)
     if tools is None:
         tools = () if effort is Effort.QUICK else TOOLS

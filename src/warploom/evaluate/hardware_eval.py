@@ -26,7 +26,7 @@ from warploom.evaluate.hardware_runs import (
 from warploom.evaluate.outputs import Key, Sample, output_of
 from warploom.evaluate.plan import Progress, ProgressCallback, ignore_progress
 from warploom.evaluate.secret_seeds import draw_seeds
-from warploom.evaluate.survey import Survey, survey
+from warploom.evaluate.survey import Survey, survey, survey_built
 from warploom.evaluate.workload import Output, Workload, load_target
 from warploom.hardware import (
     TOOLS,
@@ -121,7 +121,7 @@ def evaluate_hardware(
     """
     started = time.monotonic()
     task = workload if isinstance(workload, Workload) else load_target(workload)
-    facts = survey(task)
+    facts = survey_built(task)
     setup = setup_for(task, facts)
     if tools and level >= 2:
         find_sanitizer()

@@ -69,7 +69,7 @@ def setup_for(workload: Workload, facts: Survey) -> Setup:
     return find_setup(
         workload.ranks,
         facts.processes,
-        uses_mpi=any(report.setup.uses_mpi for report in facts.reports),
+        uses_mpi=facts.uses_mpi,
         wants_network=wants_network(workload.build_spec(facts.nccl)),
         nccl=workload.nccl,
     )

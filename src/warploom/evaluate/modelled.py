@@ -1,11 +1,11 @@
 """The record of a modelled time, and its score."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
 from warploom.core.records import Json, to_json
-from warploom.emulator import Timeline
+from warploom.emulator import Region, Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +14,15 @@ class Benchmark:
 
     `times` holds one for each input seed, each the maximum over the ranks of a run in which all
     start together; `time_ms` is their median. `timeline` is that of the first seed.
-    `baseline_ms` is the trusted program's time, None where it was not asked for.
+    `baseline_ms` is the trusted program's time, None where it was not asked for or does not run
+    well, and `baseline_regions` what that program times itself, with the first seed.
     """
 
     topology: str
     times: tuple[float, ...]
     timeline: Timeline
     baseline_ms: float | None = None
+    baseline_regions: tuple[Region, ...] = ()
 
     @property
     def time_ms(self) -> float:
@@ -54,18 +56,19 @@ class Benchmark:
 
     def to_json(self) -> dict[str, Json]:
         """Return all but the timeline's spans as plain JSON values."""
-        regions = [
-            {**_object(to_json(region)), "median_ms": region.median_ms}
-            for region in self.timeline.regions
-        ]
         return {
             "topology": self.topology,
             "time_source": "modelled",
             "times_ms": list(self.times),
             "metrics": to_json(self.metrics),
             "ranks": [to_json(part) for part in self.timeline.breakdown()],
-            "regions": to_json(regions),
+            "regions": _regions(self.timeline.regions),
+            "baseline_regions": _regions(self.baseline_regions),
         }
+
+
+def _regions(regions: Sequence[Region]) -> list[Json]:
+    return [{**_object(to_json(one)), "median_ms": one.median_ms} for one in regions]
 
 
 def _object(value: Json) -> dict[str, Json]:

@@ -12,7 +12,7 @@ from warploom.emulator import EmulatorBuild, EmulatorRun, build, run
 from warploom.evaluate.outputs import Key, Sample, label, select
 from warploom.evaluate.plan import ProgressCallback, counter
 from warploom.evaluate.runs import findings_of, run_all, run_options
-from warploom.evaluate.survey import Survey, survey
+from warploom.evaluate.survey import Survey, as_built, survey
 from warploom.evaluate.transform_rule import Traffic
 from warploom.evaluate.workload import Workload
 
@@ -52,6 +52,7 @@ def reference_for(
     """
     facts = survey(workload, nccl=nccl)
     program = build(replace(workload.build_spec(facts.nccl), timed=True))
+    facts = as_built(facts, program)
     found = _run(program, workload, facts, seeds, jobs, on_progress)
     samples = {seed: select(kept.samples, workload.outputs) for seed, kept in found.items()}
     traffic = {seed: kept.traffic for seed, kept in found.items()}

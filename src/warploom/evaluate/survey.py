@@ -2,17 +2,20 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warploom.core.errors import SourceError
+from warploom.core.errors import SourceError, WarploomError
 from warploom.core.records import BuildSpec, Finding, Severity
+from warploom.emulator import EmulatorBuild, build
 from warploom.evaluate.outputs import Site
 from warploom.evaluate.workload import Workload
 from warploom.source import AnalysisReport, CUDAAnalyzer
 
 # Warnings of the analyzer that tell of a verification which would prove nothing.
 _NOT_FOR_CHECK = frozenset({"no_communication"})
+_STARTS_MPI = frozenset({"MPI_Init", "MPI_Init_thread"})
+_RANK_CALLS = frozenset({"ncclCommInitRank", "ncclCommInitRankConfig", "ncclCommInitRankScalable"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,9 @@ class Survey:
     """A program's facts.
 
     `sites` are its device-to-host copies. `processes` is "per_rank" where each rank is a process
-    (MPI), "single" where one process drives all devices. `findings` are warnings about the source.
+    (MPI), "single" where one process drives all devices; `uses_mpi` is whether it starts MPI. Both
+    come from the text, of which nobody knows what the preprocessor leaves: see `as_built`.
+    `findings` are warnings about the source.
     """
 
     reports: tuple[AnalysisReport, ...]
@@ -28,6 +33,7 @@ class Survey:
     processes: str
     nccl: str
     findings: tuple[Finding, ...]
+    uses_mpi: bool
 
     @property
     def communicates(self) -> bool:
@@ -52,7 +58,38 @@ def survey(workload: Workload, *, nccl: str | None = None, program: Path | None 
         processes=_processes(reports),
         nccl=spec.nccl,
         findings=_warnings(spec.program, reports),
+        uses_mpi=any(report.setup.uses_mpi for report in reports),
     )
+
+
+def as_built(facts: Survey, program: EmulatorBuild) -> Survey:
+    """Return the facts with the launch form of what was compiled.
+
+    A call in a branch that the preprocessor leaves out is no call, and one that a macro makes is.
+    """
+    uses_mpi = not _STARTS_MPI.isdisjoint(program.imports)
+    through_file = any(report.setup.style == "file" for report in facts.reports)
+    if through_file:  # what is left of it: ranks that are made one by one, and something written
+        through_file = not _RANK_CALLS.isdisjoint(program.imports) and any(
+            "write" in name and not name.startswith("__tsan") for name in program.imports
+        )
+    processes = "per_rank" if uses_mpi or through_file else "single"
+    return replace(facts, processes=processes, uses_mpi=uses_mpi)
+
+
+def survey_built(workload: Workload) -> Survey:
+    """Analyze the workload's program, and build it for what the text alone does not say.
+
+    Where the emulator does not build it, the text decides.
+
+    Raises:
+        SourceError: no CUDA in it, or no `main`.
+    """
+    facts = survey(workload)
+    try:
+        return as_built(facts, build(workload.build_spec(facts.nccl)))
+    except WarploomError:
+        return facts
 
 
 def nccl_version(workload: Workload) -> str:

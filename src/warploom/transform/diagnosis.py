@@ -1,12 +1,14 @@
 """Names the kernel of a candidate that failed at run time: a rerun that waits after each launch."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import RunSpec, Severity, Verdict
-from warploom.emulator import RunOptions, build, run
+from warploom.emulator import build, run
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.survey import survey
+from warploom.evaluate.runs import run_options
+from warploom.evaluate.survey import as_built, survey
 from warploom.evaluate.workload import Workload
 from warploom.transform.config import TransformConfig
 
@@ -27,18 +29,11 @@ def diagnose(
     if failed is None:
         return ""
     facts = survey(workload, nccl=config.nccl, program=path)
-    options = RunOptions(
-        ranks=workload.ranks,
-        lsa_size=workload.lsa_size,
-        run=RunSpec(failed.seed, failed.timing),
-        args=workload.args_for(failed.seed),
-        limits=workload.limits,
-        processes="single" if facts.processes == "single" else "per_rank",
-        sync_launches=True,
-    )
     try:
         program = build(workload.build_spec(facts.nccl, path))
-        outcome = run(program, options)
+        form = as_built(facts, program).processes
+        options = run_options(workload, RunSpec(failed.seed, failed.timing), form)
+        outcome = run(program, replace(options, sync_launches=True))
     except WarploomError as error:
         return f"the rerun was not possible: {error.message}"
     errors = [f for f in outcome.findings if f.severity is Severity.ERROR]

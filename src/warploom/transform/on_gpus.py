@@ -8,7 +8,7 @@ from warploom.core.records import Severity
 from warploom.evaluate.hardware_eval import HardwareEvaluation, evaluate_hardware
 from warploom.evaluate.hardware_runs import setup_for
 from warploom.evaluate.plan import ProgressCallback
-from warploom.evaluate.survey import survey
+from warploom.evaluate.survey import survey_built
 from warploom.evaluate.workload import Workload
 from warploom.toolchain.nvcc import find_sanitizer
 from warploom.transform.config import AUTO, CUDA, EMULATOR
@@ -32,7 +32,7 @@ def require_hardware(backend: str, workload: Workload) -> None:
         UnsupportedError: the program starts its ranks in a way that we cannot.
     """
     if backend == CUDA:
-        setup_for(workload, survey(workload))
+        setup_for(workload, survey_built(workload))
         find_sanitizer()
 
 

@@ -3,6 +3,7 @@
 //
 // DEFECT USED_AFTER_FREE use_after_free: the kernel comes after the free of its memory
 // DEFECT OTHER_STREAM_FREE use_after_free: freed on another stream while it may be in use
+// DEFECT FREE_INSIDE invalid_free: the second half of an allocation is freed by itself
 // DEFECT NO_CALLBACK_WAIT readback_before_sync: reads the total before the callback has run
 #include <cuda_runtime.h>
 
@@ -84,6 +85,10 @@ int main() {
 #else
     verify(cudaStreamSynchronize(stream), "sync");
     const long got = totals.seen;
+#endif
+#ifdef DEFECT_FREE_INSIDE
+    // EXPECT FREE_INSIDE
+    verify(cudaFreeAsync(reinterpret_cast<char *>(sum) + sizeof(long) / 2, stream), "free");
 #endif
     verify(cudaFreeAsync(sum, stream), "free");
     verify(cudaStreamSynchronize(cleaner), "sync");

@@ -6,6 +6,8 @@
 // DEFECT NO_OUT_EVENT data_race: the result is copied out while it is computed
 // DEFECT NO_SLOT_EVENT data_race: a chunk is copied into a slot that the kernel still reads
 // DEFECT HOST_REFILL data_race: the host refills a pinned buffer whose copy may be under way
+// DEFECT FREE_INSIDE invalid_free: frees a pointer that was moved on, not what was allocated
+// DEFECT FREE_PINNED_INSIDE invalid_free: the same with pinned memory
 // DEFECT EARLY_CHECK readback_before_sync: the host checks results that may be on their way
 #include <cuda_runtime.h>
 
@@ -93,7 +95,15 @@ int main() {
   for (auto& s : streams) must(cudaStreamDestroy(s));
   for (Slot& s : slots) {
     for (cudaEvent_t e : {s.loaded, s.computed, s.copied}) must(cudaEventDestroy(e));
+#ifdef DEFECT_FREE_PINNED_INSIDE
+    s.pinned += kChunk / 2;
+#endif
+    // EXPECT FREE_PINNED_INSIDE
     must(cudaFreeHost(s.pinned));
+#ifdef DEFECT_FREE_INSIDE
+    s.in++;
+#endif
+    // EXPECT FREE_INSIDE
     must(cudaFree(s.in));
     must(cudaFree(s.out));
   }

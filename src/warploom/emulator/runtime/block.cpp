@@ -53,7 +53,7 @@ void Block::place_threads() {
   uint3 place{0, 0, 0};
   unsigned linear = 0;
   for (GpuThread& thread : threads) {
-    thread.index = place;
+    thread._Windex = place;
     thread.linear = linear++;
     if (++place.x < shape.x) continue;
     place.x = 0;
@@ -98,7 +98,7 @@ inline void Block::finish_thread(GpuThread& thread) {
     self->gpu = &thread;
     thread.fiber = self;
     self->has_polled = false;
-    g_here.thread = thread;
+    g_here._Wthread = thread;
     if (g_timed) begin_thread(*this);
     body.invoke(body.closure);
     if (accesses_made() != accesses) thread.touched_memory = true;

@@ -162,13 +162,39 @@ void begin_host_work(const Copy& copy) {
   if (on_device_side(copy.src) && !on_device_side(copy.dst)) price_host_work(true);
 }
 
+// The default streams of the devices that a copy goes from and to, where it is one between two
+// devices: it comes after all that they were given before, and before all that they are given
+// later, without the host waiting ("cudaMemcpyPeer" in the reference of the runtime).
+std::vector<Stream*> streams_between(const Copy& copy) {
+  if (space_of(copy.dst) != Space::Device || space_of(copy.src) != Space::Device) return {};
+  if (device_of(copy.dst) == device_of(copy.src)) return {};
+  std::vector<Stream*> streams;
+  for (const void* p : {static_cast<const void*>(copy.dst), static_cast<const void*>(copy.src)}) {
+    const Allocation* allocation = find_allocation(p);
+    // What another process gives its device is not ordered by a call of this one.
+    if (!allocation || !allocation->is_of(*g_current)) continue;
+    streams.push_back(g_devices[static_cast<std::size_t>(device_of(p))]->legacy);
+  }
+  return streams;
+}
+
 cudaError_t copy_now(const Copy& copy, cudaMemcpyKind kind) {
   if (copy.width == 0 || copy.rows() == 0) return cudaSuccess;
   if (const cudaError_t error = validate(copy, kind)) return cuda_fail(error);
   Stream* stream = resolve_stream(nullptr);
   if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
+  const std::vector<Stream*> streams = streams_between(copy);
+  for (Stream* other : streams) {
+    if (implicit_in_capture(other)) return cudaErrorStreamCaptureImplicit;
+  }
   begin_host_work(copy);
+  for (Stream* other : streams) {
+    if (other != stream) order_streams(stream, other, copy.name);
+  }
   push_op(stream, OpKind::Copy, copy.name, start_of(copy));
+  for (Stream* other : streams) {
+    if (other != stream) order_streams(other, stream, copy.name);
+  }
   // Between device buffers the host does not wait (API synchronization behavior, runtime manual).
   if (!on_device_side(copy.dst) || !on_device_side(copy.src)) synchronize(stream, copy.name);
   return cudaSuccess;

@@ -22,7 +22,16 @@ cudaError_t give(void** pointer, void* memory) {
 // The allocation that starts at `pointer`, or an error after reporting why there is none.
 cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
   Allocation* allocation = find_allocation(pointer);
-  if (!allocation || allocation->start != reinterpret_cast<uintptr_t>(pointer)) {
+  if (!allocation) return cuda_fail(cudaErrorInvalidValue);
+  const std::size_t inside = reinterpret_cast<uintptr_t>(pointer) - allocation->start;
+  if (inside > 0) {
+    if (allocation->live && inside < allocation->bytes) {
+      report_finding({.kind = "invalid_free",
+                      .message = format("%s of a pointer %zu bytes into an allocation of %zu bytes",
+                                        call, inside, allocation->bytes),
+                      .hint = "free the pointer that the allocation gave; it frees nothing so",
+                      .other = allocation->allocated});
+    }
     return cuda_fail(cudaErrorInvalidValue);
   }
   if (!allocation->live) {

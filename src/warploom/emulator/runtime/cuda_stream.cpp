@@ -10,7 +10,6 @@
 #include "stream_time.h"
 #include "timeline.h"
 #include "timing.h"
-#include "virtual_time.h"
 #include "world_setup.h"
 
 using namespace warploom;
@@ -33,17 +32,6 @@ Event* event_of(cudaEvent_t handle) { return reinterpret_cast<Event*>(handle); }
 Stream* usable(cudaStream_t handle) {
   Stream* stream = resolve_stream(handle);
   return stream->destroyed ? nullptr : stream;
-}
-
-void finish_record(Event& event, uint64_t number, const StreamOp& op) {
-  event.completed = std::max(event.completed, number);
-  event.clock = op.clock;
-  event.clock.advance(op.stream->agent, op.stream->time);
-  event.time = g_timed ? op.begins : virtual_ns();
-  event.waiters.notify_all();
-  std::vector<std::shared_ptr<StreamOp>> waiting;
-  waiting.swap(event.waiting);
-  for (auto& waiter : waiting) waiter->start(*waiter);
 }
 
 StartFunction callback(const char* name, std::function<void()> function) {
@@ -160,20 +148,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
   bool captured = false;
   const cudaError_t capturing = capture_wait(stream, *event, captured);
   if (captured) return capturing;
-  const uint64_t number = event->recorded;
-  if (number == 0) return cudaSuccess;  // an event that was never recorded is no wait
-  auto op = push_op(stream, OpKind::Copy, "cudaStreamWaitEvent", {});
-  std::weak_ptr<StreamOp> weak = op;
-  op->waiting_for = [] { return std::string("an event that has not been reached"); };
-  op->start = [event, number, weak](StreamOp& self) {
-    if (event->completed < number) {
-      event->waiting.push_back(weak.lock());
-      return;
-    }
-    self.clock.join(event->clock);
-    self.ends = event->time + g_machine.event_wait_ns;
-    complete(self);
-  };
+  // An event that was never recorded is no wait.
+  if (!event->last) return cudaSuccess;
+  await_record(push_op(stream, OpKind::Copy, "cudaStreamWaitEvent", {}), event->last);
   return cudaSuccess;
 }
 
@@ -226,14 +203,11 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
     return cuda_fail(cudaErrorInvalidResourceHandle);
   }
   if (capture_record(*event, stream)) return cudaSuccess;
-  const uint64_t number = ++event->recorded;
-  event->stream = stream;
-  if (event->timing) event->record = note_record();
-  push_op(stream, OpKind::Copy, "cudaEventRecord", [event, number](StreamOp& op) {
-    op.ends = op.begins + g_machine.event_ns;
-    finish_record(*event, number, op);
-    complete(op);
-  });
+  const auto record = std::make_shared<EventRecord>();
+  record->stream = stream;
+  if (event->timing) record->number = note_record();
+  event->last = record;
+  push_op(stream, OpKind::Copy, "cudaEventRecord", reach_record(record));
   return cudaSuccess;
 }
 
@@ -247,14 +221,14 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     return cuda_fail(cudaErrorInvalidResourceHandle);
   }
   if (event->capture_id) return cuda_fail(cudaErrorCapturedEvent);
-  const uint64_t number = event->recorded;
-  event->waiters.wait_until(
-      [=] { return event->completed >= number; },
-      {"cudaEventSynchronize",
-       [=] { return event->stream ? describe_stream(*event->stream) : std::string(); }});
-  reach(event->time);
+  const std::shared_ptr<EventRecord> record = event->last;
+  if (!record) return cudaSuccess;
+  record->waiters.wait_until(
+      [&] { return record->reached; },
+      {"cudaEventSynchronize", [&] { return describe_stream(*record->stream); }});
+  reach(record->time);
   advance(g_machine.host_sync_ns);
-  acquire_clock(event->clock);
+  acquire_clock(record->clock);
   return cudaSuccess;
 }
 
@@ -262,27 +236,28 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   Event* event = event_of(handle);
   if (!event) return cuda_fail(cudaErrorInvalidResourceHandle);
   if (event->capture_id) return cuda_fail(cudaErrorCapturedEvent);
-  if (event->completed < event->recorded) {
+  const std::shared_ptr<EventRecord> record = event->last;
+  if (!record) return cudaSuccess;
+  if (!record->reached) {
     poll_current();
     return cudaErrorNotReady;
   }
-  if (!done_by_now(event->time)) return cudaErrorNotReady;
-  acquire_clock(event->clock);
+  if (!done_by_now(record->time)) return cudaErrorNotReady;
+  acquire_clock(record->clock);
   return cudaSuccess;
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   const Event *first = event_of(start), *last = event_of(end);
   if (!milliseconds || !first || !last) return cuda_fail(cudaErrorInvalidResourceHandle);
-  if (!first->recorded || !last->recorded || !first->timing || !last->timing) {
+  const std::shared_ptr<EventRecord> from = first->last, to = last->last;
+  if (!from || !to || !first->timing || !last->timing) {
     return cuda_fail(cudaErrorInvalidResourceHandle);
   }
-  if (first->completed < first->recorded || last->completed < last->recorded) {
-    return cudaErrorNotReady;
-  }
-  note_time_from(first->record);
-  note_time_from(last->record);
-  const double nanoseconds = last->time - first->time;
+  if (!from->reached || !to->reached) return cudaErrorNotReady;
+  note_time_from(from->number);
+  note_time_from(to->number);
+  const double nanoseconds = to->time - from->time;
   *milliseconds = static_cast<float>(shown_span(nanoseconds) * 1e-6);
   add_interval(nanoseconds * 1e-6);
   return cudaSuccess;

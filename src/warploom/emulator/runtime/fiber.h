@@ -134,7 +134,7 @@ inline bool in_own_stack(const void* address) {
   g_current = fiber;
   fiber->state = FiberState::Running;
   // A GpuThread begins with its place.
-  if (fiber->gpu) g_here.thread = *reinterpret_cast<const ThreadPlace*>(fiber->gpu);
+  if (fiber->gpu) g_here._Wthread = *reinterpret_cast<const ThreadPlace*>(fiber->gpu);
   if (!fiber->in_exception) return;
   fiber->in_exception = false;
   for (int i = 0; i < 2; i++) g_exceptions[i] = fiber->exceptions[i];

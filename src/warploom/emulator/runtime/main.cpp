@@ -19,6 +19,7 @@
 #include "iterations.h"
 #include "layout.h"
 #include "memory.h"
+#include "nccl_group.h"
 #include "race.h"
 #include "report.h"
 #include "scheduler.h"
@@ -81,6 +82,8 @@ bool set_option(const std::string& key, const std::string& value) {
     c.seed = static_cast<uint64_t>(number());
   } else if (key == "denied_import") {
     deny_import(value);
+  } else if (key == "regions_in_turn") {
+    nccl::g_regions_in_turn = integer() != 0;
   } else if (key == "library_objects") {
     if (integer() != 0) allow_library_objects();
   } else if (key == "fresh_word") {

@@ -72,6 +72,9 @@ void enroll(Task& task) {
       break;
     }
   }
+  for (const Task* other : meeting->members) {
+    if (other) check_grouped(task, *other);
+  }
   meeting->members[static_cast<std::size_t>(task.comm->rank)] = &task;
   meeting->enqueued++;
 }
@@ -266,6 +269,8 @@ ncclResult_t issue(std::unique_ptr<Task> task) {
                     .hint = "make the stream after cudaSetDevice of the communicator's device"});
     return ncclUnhandledCudaError;
   }
+  task->issuer = &current_host();
+  task->group = number_of_group();
   // In a graph, each launch takes its place in the sequence.
   if (is_collective(task->call) && !task->stream->capture) enroll(*task);
   if (in_group()) {
@@ -275,8 +280,9 @@ ncclResult_t issue(std::unique_ptr<Task> task) {
   }
   std::vector<std::unique_ptr<Task>> one;
   one.push_back(std::move(task));
-  launch(std::move(one));
-  return ncclSuccess;
+  const ncclResult_t valid = check_group(one);
+  if (!one.empty()) launch(std::move(one));
+  return valid;
 }
 
 namespace {
@@ -350,6 +356,7 @@ void capture_batch(const std::shared_ptr<Batch>& model) {
     auto batch = std::make_shared<Batch>();
     for (const auto& task : model->tasks) {
       batch->tasks.push_back(std::make_unique<Task>(*task));
+      batch->tasks.back()->issuer = nullptr;
       if (is_collective(task->call)) enroll(*batch->tasks.back());
     }
     return start_of(batch, op);

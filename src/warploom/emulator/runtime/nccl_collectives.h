@@ -61,6 +61,8 @@ struct Task {
   uint64_t sequence = 0;
   Batch* batch = nullptr;
   bool started = false;
+  const HostThread* issuer = nullptr;  // who called, and in which group; nullptr: part of a graph
+  uint64_t group = 0;
   std::size_t bytes() const { return count * type_bytes(type); }
   std::size_t send_bytes() const;  // 0 if the rank sends nothing
   std::size_t recv_bytes() const;
@@ -95,6 +97,11 @@ void task_done(Task& task);
 void start_collective(Task& task);
 void start_transfer(Task& task);  // Send or Recv
 void start_one_sided(Task& task);
+// Both calls are needed for either to end; they must not come from one thread in turn.
+void check_grouped(const Task& task, const Task& other);
+// What a group must not hold: buffers that its calls share, and calls of a rank to itself without
+// their counterpart, which are taken out.
+ncclResult_t check_group(std::vector<std::unique_ptr<Task>>& tasks);
 std::string waiting_signals(const Task& task);  // what an ncclWaitSignal still lacks
 void check_buffers(const Task& task);
 

@@ -202,6 +202,7 @@ void check_transfer(const Task& send, const Task& receive) {
 
 void transfer(Task& send, Task& receive) {
   check_transfer(send, receive);
+  check_grouped(send, receive);
   StreamOp& from = op_of_task(send);
   StreamOp& to = op_of_task(receive);
   access_read(actor_of(from), send.send, send.bytes());

@@ -9,11 +9,13 @@ namespace {
 // The open group of one host thread.
 struct Group {
   int depth = 0;
+  uint64_t number = 0;
   Frames where;
   std::vector<HostTask> host;
   std::vector<std::unique_ptr<Task>> tasks;
 };
 std::map<const HostThread*, Group> g_groups;
+uint64_t g_group_numbers = 0;
 
 Group& current_group() { return g_groups[&current_host()]; }
 
@@ -32,6 +34,8 @@ void launch_all(std::vector<std::unique_ptr<Task>> tasks) {
 }  // namespace
 
 bool in_group() { return current_group().depth > 0; }
+
+uint64_t number_of_group() { return in_group() ? current_group().number : ++g_group_numbers; }
 
 void queue_in_group(HostTask task) { current_group().host.push_back(std::move(task)); }
 void queue_in_group(std::unique_ptr<Task> task) {
@@ -64,7 +68,10 @@ extern "C" {
 
 ncclResult_t ncclGroupStart() {
   Group& group = current_group();
-  if (group.depth++ == 0) group.where = capture_frames();
+  if (group.depth++ == 0) {
+    group.where = capture_frames();
+    group.number = ++g_group_numbers;
+  }
   return ncclSuccess;
 }
 
@@ -87,8 +94,9 @@ ncclResult_t ncclGroupEnd() {
     const ncclResult_t one = task.finish();
     if (result == ncclSuccess) result = one;
   }
+  const ncclResult_t valid = check_group(tasks);
   launch_all(std::move(tasks));
-  return result;
+  return result == ncclSuccess ? valid : result;
 }
 
 }  // extern "C"

@@ -22,7 +22,7 @@ class ThreadViewer {
   ThreadViewer()
       : block_(*g_turn.block),
         who_(g_turn.who),
-        thread_(static_cast<uint16_t>(g_here.thread.linear)) {}
+        thread_(static_cast<uint16_t>(g_here._Wthread.linear)) {}
 
   // Is there nothing to say of this record? False: it needs a closer look.
   [[gnu::always_inline]] bool past(Record record, bool is_write) const {

@@ -157,7 +157,7 @@ bool report_finding(FindingInfo info) {
   if (kernel) line += ",\"kernel\":" + quote(kernel);
   if (thread) {
     line += ",\"block\":" + index_json(thread->block->index) +
-            ",\"thread\":" + index_json(thread->index);
+            ",\"thread\":" + index_json(thread->_Windex);
   }
   line += ",\"frames\":" + frames_json(info.where) + ",\"other_frames\":" + frames_json(info.other);
   if (info.later.pc[0]) line += ",\"later_frames\":" + frames_json(info.later);

@@ -12,6 +12,7 @@
 #include "stats.h"
 #include "stream_time.h"
 #include "timing.h"
+#include "virtual_time.h"
 
 namespace warploom {
 
@@ -81,6 +82,27 @@ void start(Stream& stream, StreamOp& op) {
   g_active_op = &op;
   op.start(op);
   g_active_op = nullptr;
+}
+
+std::shared_ptr<StreamOp> make_stream_op(Stream* stream, OpKind kind, const char* name,
+                                         std::function<void(StreamOp&)> start) {
+  auto op = std::make_shared<StreamOp>();
+  op->issued_at = time_now();
+  op->kind = kind;
+  op->name = name;
+  op->where = capture_frames();
+  op->issued = release_clock();
+  op->sequence = ++g_sequence;
+  op->stream = stream;
+  op->rank = g_config.single_process ? stream->device : current_rank();
+  op->start = std::move(start);
+  return op;
+}
+
+void put_on(Stream* stream, const std::shared_ptr<StreamOp>& op) {
+  trace([&] { return op_text(*op) + " is queued on " + stream_text(*stream); });
+  stream->queue.push_back(op);
+  enqueue(stream);
 }
 
 }  // namespace
@@ -155,16 +177,7 @@ std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
                   std::string_view(name) == "cudaEventRecord" ||
                   std::string_view(name) == "cudaGraphLaunch");
   host_call(host_cost(kind, name));
-  auto op = std::make_shared<StreamOp>();
-  op->issued_at = time_now();
-  op->kind = kind;
-  op->name = name;
-  op->where = capture_frames();
-  op->issued = release_clock();
-  op->sequence = ++g_sequence;
-  op->stream = stream;
-  op->rank = g_config.single_process ? stream->device : current_rank();
-  op->start = std::move(start);
+  std::shared_ptr<StreamOp> op = make_stream_op(stream, kind, name, std::move(start));
   if (stream->capture) {
     NodeWork work{.type = cudaGraphNodeTypeMemcpy,
                   .kind = kind,
@@ -177,9 +190,7 @@ std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
     capture_node(stream, std::move(work));
     return op;
   }
-  trace([&] { return op_text(*op) + " is queued on " + stream_text(*stream); });
-  stream->queue.push_back(op);
-  enqueue(stream);
+  put_on(stream, op);
   return op;
 }
 
@@ -188,9 +199,44 @@ void enqueue_op(Stream* stream, const std::shared_ptr<StreamOp>& op) {
   // A graph's nodes are on the device already: they start without the host.
   op->issued_at = time_now() - g_machine.launch_ns;
   op->in_graph = true;
-  trace([&] { return op_text(*op) + " is queued on " + stream_text(*stream); });
-  stream->queue.push_back(op);
-  enqueue(stream);
+  put_on(stream, op);
+}
+
+std::function<void(StreamOp&)> reach_record(std::shared_ptr<EventRecord> record) {
+  return [record = std::move(record)](StreamOp& op) {
+    op.ends = op.begins + g_machine.event_ns;
+    record->reached = true;
+    record->clock = op.clock;
+    record->clock.advance(op.stream->agent, op.stream->time);
+    record->time = g_timed ? op.begins : virtual_ns();
+    record->waiters.notify_all();
+    std::vector<std::shared_ptr<StreamOp>> waiting;
+    waiting.swap(record->waiting);
+    for (auto& waiter : waiting) waiter->start(*waiter);
+    complete(op);
+  };
+}
+
+void await_record(const std::shared_ptr<StreamOp>& op, std::shared_ptr<EventRecord> record) {
+  op->waiting_for = [] { return std::string("an event that has not been reached"); };
+  op->start = [record = std::move(record), weak = std::weak_ptr(op)](StreamOp& self) {
+    if (!record->reached) {
+      record->waiting.push_back(weak.lock());
+      return;
+    }
+    self.clock.join(record->clock);
+    self.ends = record->time + g_machine.event_wait_ns;
+    complete(self);
+  };
+}
+
+void order_streams(Stream* stream, Stream* before, const char* name) {
+  const auto record = std::make_shared<EventRecord>();
+  put_on(before, make_stream_op(before, OpKind::Copy, name, reach_record(record)));
+  const auto wait = make_stream_op(stream, OpKind::Copy, name, {});
+  await_record(wait, record);
+  wait->waiting_for = [] { return std::string("what the other device was given before"); };
+  put_on(stream, wait);
 }
 
 void synchronize(Stream* stream, const char* what) {

@@ -61,18 +61,24 @@ struct Stream final : Runnable {
   Capture* capture = nullptr;  // what it gets becomes nodes of a graph
 };
 
-struct Event {
-  int device = 0;
-  uint64_t recorded = 0;   // times recorded by the host
-  uint64_t completed = 0;  // last record that has ended
+// One place in a stream's order. Who waits for it holds it: an event that is recorded again, on any
+// stream, changes nothing for the waits that were queued before ("cudaStreamWaitEvent" in the
+// reference of the runtime).
+struct EventRecord {
+  bool reached = false;
   Clock clock;
-  bool timing = true;
-  unsigned record = 0;  // the last one, among those of its process that can time
-  bool destroyed = false;
-  double time = 0;  // modelled, of the last record that has ended
+  double time = 0;      // modelled
+  unsigned number = 0;  // among the records of its process that can time
   Stream* stream = nullptr;
   std::vector<std::shared_ptr<StreamOp>> waiting;
   WaitQueue waiters;
+};
+
+struct Event {
+  int device = 0;
+  bool timing = true;
+  bool destroyed = false;
+  std::shared_ptr<EventRecord> last;  // nullptr: never recorded
   // Recorded on a stream in capture: the nodes that it stands for.
   uint64_t capture_id = 0;
   std::vector<GraphNode*> captured;
@@ -87,6 +93,13 @@ bool report_destroyed(bool destroyed, const char* what);
 std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
                                   std::function<void(StreamOp&)> start);
 void complete(StreamOp& op);
+// What the stream does once it gets to `record`, and until it gets past it.
+std::function<void(StreamOp&)> reach_record(std::shared_ptr<EventRecord> record);
+// Has `op`, which is queued already, wait for `record`.
+void await_record(const std::shared_ptr<StreamOp>& op, std::shared_ptr<EventRecord> record);
+// The work that `stream` is given from now on comes after what `before` has been given until now.
+// Costs the host nothing: it is part of another call.
+void order_streams(Stream* stream, Stream* before, const char* name);
 // Puts an operation that is otherwise ready on a stream.
 void enqueue_op(Stream* stream, const std::shared_ptr<StreamOp>& op);
 // Blocks the running host thread until all that is on the stream now has ended, and takes over its

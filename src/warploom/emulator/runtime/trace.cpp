@@ -103,7 +103,7 @@ void record_event_at(const Frames& where, std::string text) {
     event.kernel = thread->block->kernel->name;
     event.in_block = true;
     event.block = thread->block->index;
-    event.thread = thread->index;
+    event.thread = thread->_Windex;
   }
   keep(std::move(event));
 }

@@ -13,12 +13,18 @@ namespace warploom {
 
 namespace {
 
+// The GPUs of a machine of the topology, or those that the run has in one, if these are fewer.
+double node_gpus() {
+  return g_config.node_size > 0 ? std::min<double>(g_config.node_size, g_machine.gpus_per_node)
+                                : g_machine.gpus_per_node;
+}
+
 bool same_node(int a, int b) {
-  const auto size = static_cast<int>(g_machine.gpus_per_node);
+  const auto size = static_cast<int>(node_gpus());
   return a / size == b / size;
 }
 
-int nodes_of(int ranks) { return static_cast<int>(std::ceil(ranks / g_machine.gpus_per_node)); }
+int nodes_of(int ranks) { return static_cast<int>(std::ceil(ranks / node_gpus())); }
 
 }  // namespace
 
@@ -32,7 +38,7 @@ double mpi_message_ns(int from, int to, std::size_t bytes) {
 double mpi_meeting_ns(int ranks, std::size_t bytes) {
   const Machine& m = g_machine;
   const int nodes = nodes_of(ranks);
-  const double inside = std::ceil(std::log2(std::min<double>(ranks, m.gpus_per_node)));
+  const double inside = std::ceil(std::log2(std::min<double>(ranks, node_gpus())));
   const double among = std::ceil(std::log2(nodes));
   return inside * m.mpi_latency_ns + among * m.mpi_net_latency_ns +
          static_cast<double>(bytes) / m.mpi_gbs;
@@ -75,7 +81,7 @@ double tuned(int ranks, int rounds, double bytes, bool reduces_to_all) {
   const Machine& m = g_machine;
   const int nodes = nodes_of(ranks);
   const double gbs =
-      nodes > 1 ? std::min(m.nccl_ring_gbs, m.nic_gbs * m.gpus_per_node) : m.nccl_ring_gbs;
+      nodes > 1 ? std::min(m.nccl_ring_gbs, m.nic_gbs * node_gpus()) : m.nccl_ring_gbs;
   const Way ways[] = {
       {m.nccl_ll_ns, m.nccl_ll_hop_ns, m.nccl_ll_net_hop_ns, std::min(m.nccl_ll_gbs, gbs * 0.5)},
       {m.nccl_ll128_ns, m.nccl_ll128_hop_ns, m.nccl_ll128_net_hop_ns, gbs * 0.92},
@@ -94,7 +100,7 @@ double tuned(int ranks, int rounds, double bytes, bool reduces_to_all) {
 // Every rank sends a block to every other one, or the root does, or gets them.
 double pairwise(int ranks, double block) {
   const Machine& m = g_machine;
-  const double near = std::min<double>(ranks, m.gpus_per_node) - 1, far = ranks - 1 - near;
+  const double near = std::min<double>(ranks, node_gpus()) - 1, far = ranks - 1 - near;
   return m.nccl_p2p_base_ns + (ranks - 1) * m.nccl_p2p_peer_ns +
          std::max(near * block / m.nccl_p2p_gbs, far * block / m.nic_gbs);
 }

@@ -57,7 +57,7 @@ struct Launch {
   }
 };
 template <class K>
-Launch<K> launch(const char*, LaunchConfig c, K k) {
+Launch<K> launch_plain(const char*, LaunchConfig c, K k) {
   return {c, k};
 }
 }  // namespace warploom

@@ -83,7 +83,7 @@ struct Launch {
   }
 };
 template <class Kernel>
-Launch<Kernel> launch(const char* name, const LaunchConfig& config, Kernel kernel) {
+Launch<Kernel> launch_plain(const char* name, const LaunchConfig& config, Kernel kernel) {
   return {name, config, kernel};
 }
 // For arguments in braces, which take the types of the kernel's parameters.
@@ -141,13 +141,14 @@ void* dynamic_shared();
 #else
 #define WARPLOOM_SHOWN
 #endif
+// Programs spell these through macros, among whose names there may be a `thread` or `block_size`.
 struct ThreadPlace {
-  WARPLOOM_SHOWN uint3 index;
+  WARPLOOM_SHOWN uint3 _Windex;
   WARPLOOM_SHOWN unsigned linear;
 };
 struct alignas(64) Here {
-  ThreadPlace thread;
-  WARPLOOM_SHOWN uint3 block, block_size, grid_size;
+  ThreadPlace _Wthread;
+  WARPLOOM_SHOWN uint3 _Wblock, _Wblock_size, _Wgrid_size;
 };
 // Each use is a value of its own to the compiler: in `if (threadIdx.x == 0) ...; if (shared &&
 // threadIdx.x == 0)` it would else drop the second read of the other threads, and the race with it.
@@ -174,9 +175,9 @@ WARPLOOM_INLINED inline std::size_t some_zero() {
 WARPLOOM_INLINED inline const dim3& as_dim3(const uint3& _Wv) {
   return reinterpret_cast<const dim3&>(_Wv);
 }
-WARPLOOM_INLINED inline uint3 thread_index() { return WARPLOOM_HERE.thread.index; }
-WARPLOOM_INLINED inline dim3 block_dimension() { return WARPLOOM_SIZES.block_size; }
-WARPLOOM_INLINED inline unsigned lane_index() { return WARPLOOM_HERE.thread.linear % 32; }
+WARPLOOM_INLINED inline uint3 thread_index() { return WARPLOOM_HERE._Wthread._Windex; }
+WARPLOOM_INLINED inline dim3 block_dimension() { return WARPLOOM_SIZES._Wblock_size; }
+WARPLOOM_INLINED inline unsigned lane_index() { return WARPLOOM_HERE._Wthread.linear % 32; }
 
 // Where a thread may wait for others of its block: assembly of the runtime (fiber.cpp) hands over
 // to the next thread without a C++ frame in between, and on x86-64 without a call. There the thread
@@ -305,7 +306,7 @@ void device_assert(const char* expression, const char* file, int line);
 [[noreturn]] void unsupported(const char* name, const char* why);
 // A GPU shifts by 32 or 64 at most: `x << n` in device code is written `x << by << n` (shifts.py).
 struct By {};
-inline constexpr By by;
+inline constexpr By shift_by;
 template <class _WT>
 struct Shifted {
   _WT value;

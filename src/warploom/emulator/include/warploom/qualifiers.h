@@ -50,10 +50,10 @@
 
 // Constants of the types that nvcc gives them. What is no member of another name is a constant of
 // the class's, which decltype shows.
-#define threadIdx WARPLOOM_HERE.thread.index
-#define blockIdx WARPLOOM_HERE.block
-#define blockDim (::warploom::as_dim3(WARPLOOM_SIZES.block_size))
-#define gridDim (::warploom::as_dim3(WARPLOOM_SIZES.grid_size))
+#define threadIdx WARPLOOM_HERE._Wthread._Windex
+#define blockIdx WARPLOOM_HERE._Wblock
+#define blockDim (::warploom::as_dim3(WARPLOOM_SIZES._Wblock_size))
+#define gridDim (::warploom::as_dim3(WARPLOOM_SIZES._Wgrid_size))
 constexpr int warpSize = 32;
 
 #define WARPLOOM_DEVICE_INLINE WARPLOOM_UNCHECKED inline
