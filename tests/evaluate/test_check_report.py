@@ -53,7 +53,8 @@ def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ch
 
     def checked(act: Outcome, **options: object) -> CheckReport:
         def build(spec: BuildSpec) -> EmulatorBuild:
-            return EmulatorBuild(path, path, spec, "key", (), frozenset(), True, 0.0)
+            imports = frozenset({"MPI_Init", "cudaMalloc"})
+            return EmulatorBuild(path, path, spec, "key", (), imports, True, 0.0)
 
         def run_many(
             build: EmulatorBuild, options: Sequence[RunOptions], **_: object
