@@ -49,6 +49,7 @@ def test_corpus_covers_what_a_checker_must_find() -> None:
         *("barrier_index", "counter_index", "context_index", "gin_not_enabled", "not_resident"),
         *("data_race", "scope_too_narrow", "shared_memory_race"),
         *("collective_mismatch", "group_unclosed", "use_after_destroy", "launch_error"),
+        *("call_in_host_function",),
         *("readback_before_sync", "host_dereference", "device_dereference_host", "out_of_bounds"),
         *("use_after_free", "double_free", "crash", "mpi_mismatch"),
         *("foreign_memory", "emulator_access"),

@@ -6,7 +6,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypedDict, cast
 
@@ -24,7 +24,7 @@ from warploom.emulator.guard_tool import (
     guard_identity,
     guard_unit,
 )
-from warploom.emulator.host_imports import unknown_imports
+from warploom.emulator.host_imports import unknown_imports, unseen_calls
 from warploom.emulator.link import USER_ROOT, Linker, as_written, strip_root
 from warploom.emulator.prefix import precompiled_prefix
 from warploom.emulator.process_library import process_library_digest
@@ -49,6 +49,7 @@ class _Imports(TypedDict):
     imports: list[str]
     denied: list[str]
     replaced: list[str]
+    unseen: dict[str, tuple[str, int] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ class EmulatorBuild:
     library alone takes: the program may not go there by a pointer. `library_objects`: whether it
     may have objects of library classes that call through tables of theirs. `guard` is what the
     guard says of each unit, as it wrote it: JSON. `replaced` are the names that it defines and the
-    runtime or a library does too. `seconds` is what this call took.
+    runtime or a library does too. `unseen` are imports that follow pointers where no check sees it,
+    with file and line of a use where one is known. `seconds` is what this call took.
     """
 
     library: Path
@@ -75,6 +77,9 @@ class EmulatorBuild:
     replaced: frozenset[str] = frozenset()
     denied: frozenset[str] = frozenset()
     library_objects: bool = False
+    unseen: Mapping[str, tuple[str, int] | None] = field(
+        default_factory=dict[str, tuple[str, int] | None]
+    )
 
     def file_named(self, name: str) -> UserFile | None:
         """Return the user's file that debug information calls `name`."""
@@ -144,7 +149,7 @@ class _Builder:
             *self.flags,
             *texts,
             *self.linker.wrapped,
-            "replaced names",  # what is kept of a build's symbols
+            "replaced names, unseen calls 2",  # what is kept of a build's symbols
         ]
         self.key = digest(
             [
@@ -176,6 +181,8 @@ class _Builder:
             library = folder / "program.so"
             self.linker.link(objects, library, work)
             symbols = self._imports(library, guarded)
+            calls = unseen_calls(symbols["imports"], self.linker.runtime)
+            symbols["unseen"] = dict(self.linker.mentions(calls, objects, library, work))
         (folder / "imports.json").write_text(json.dumps(symbols))
         reports = ",".join(unit.report for unit in guarded)
         (folder / "guard.json").write_text(f"[{reports}]")
@@ -193,6 +200,7 @@ class _Builder:
                 self.linker.runtime,
                 self.compiler,
             ),
+            "unseen": {},
         }
 
     def _guarded(self, work: Path) -> list[GuardedUnit]:
@@ -395,6 +403,10 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
         imports=frozenset(known["imports"]),
         denied=frozenset(known["denied"]),
         replaced=frozenset(known["replaced"]),
+        unseen={
+            name: at and (builder.linker.real_path(at[0]), at[1])
+            for name, at in known["unseen"].items()
+        },
         library_objects=bool(unknown_imports(known["imports"], builder.linker.runtime)),
         guard=(folder / "guard.json").read_text(),
         cached=cached,

@@ -1,7 +1,7 @@
 """Links a program's objects, and says what they lack: by name, where the program uses it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -158,6 +158,29 @@ class Linker:
                 line=line,
                 hint="a kernel reaches this line: move it to the host, or do without",
             )
+
+    def mentions(
+        self, names: Iterable[str], objects: Sequence[Path], library: Path, work: Path
+    ) -> Mapping[str, tuple[str, int] | None]:
+        """Return where each of `names` is used first, None where that is not known.
+
+        Files have the names of the overlay: `real_path` says where they lie.
+        """
+        wanted = list(names)
+        if not wanted or self.compiler.is_zig:
+            return dict.fromkeys(wanted)
+        options = (*_KEEP_REACHED, *_LINK_OPTIONS, *self.wrapped, "-Wl,--emit-relocs")
+        again = work / "mentions.so"
+        self._run_linker(objects, again, work, options)
+        symbols = dynamic_symbols(library).imports
+        linked = {name: _WRAP + name if _WRAP + name in symbols else name for name in wanted}
+        found = find_mentions(again, linked.values(), lambda n: self.is_users(strip_root(n)))
+        return {
+            name: (strip_root(mention.file), mention.line)
+            if (mention := found.get(symbol))
+            else None
+            for name, symbol in linked.items()
+        }
 
     def _place(self, symbol: str, place: tuple[str, int] | None) -> tuple[str, int]:
         """Return where the program uses `symbol`: the linker's word, or the first mention."""

@@ -35,6 +35,8 @@ def load(i: Instruction) -> str | None:
         return None
     where = f"static_cast<const {kind}*>(wl_p) + "
     lines = [f"const void* wl_p = {i.address(1)};"]
+    if i.has("nc"):
+        lines.append(f"::warploom::read_only_access(wl_p, {lanes} * sizeof({kind}));")
     if atomic and lanes > 1:
         lines.append(_together(kind, lanes))
     for n in range(lanes):
@@ -90,6 +92,8 @@ def change(i: Instruction, *, result: bool) -> str | None:
         return None
     values = [f"wl_v{n}" for n in range(arity)]
     lines = [f"const {kind} {v} = {i.value(first + 1 + n, kind)};" for n, v in enumerate(values)]
+    if names[0] == "cas":
+        lines.append("::warploom::compares_with(wl_v0);")
     change = _CHANGES[names[0]].format(*values)
     lines.append(
         f"using wl_t = {kind}; [[maybe_unused]] const wl_t wl_old = "

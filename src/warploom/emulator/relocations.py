@@ -44,7 +44,8 @@ class _Object:
             for at in range(start, start + length, entry):
                 name, info, _, section, value, size = struct.unpack_from("<IBBHQQ", data, at)
                 begin = names + name
-                symbols.append(data[begin : data.index(b"\0", begin)].decode("latin-1"))
+                named = data[begin : data.index(b"\0", begin)].decode("latin-1")
+                symbols.append(named.partition("@")[0])  # less the version of a library's
                 if info & 15 == _STT_FUNC and section:
                     functions.append((value, value + size, symbols[-1]))
         self.functions = sorted(functions)

@@ -44,8 +44,8 @@ _INCLUDE = re.compile(rb'^#[ \t]*include[ \t]*[<"]([^>"\n]+)', re.MULTILINE)
 # names then fail in the build of whoever writes the second.
 _CONCERNS = {
     "cuda": (
-        "c_spellings", "capture", "cuda", "device", "graph", "host_registration",
-        "kernel_functions", "stream", "variables",
+        "c_spellings", "capture", "cuda", "device", "graph", "host_functions",
+        "host_registration", "kernel_functions", "stream", "variables",
     ),
     "host": ("allocate", "checked", "descriptors", "libc", "own_memory", "process_heap"),
     "mpi": ("mpi",),

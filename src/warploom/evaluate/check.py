@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import Finding, Json, RunSpec, Severity, Timing, Verdict, to_json
-from warploom.emulator import EmulatorRun, build
+from warploom.emulator import EmulatorBuild, EmulatorRun, build
 from warploom.evaluate.findings import MergedFinding, merge
 from warploom.evaluate.fresh_memory import judge_fresh_reads
 from warploom.evaluate.plan import (
@@ -158,6 +158,7 @@ def check(
     ]
     runs = run_batches(program, options, jobs=jobs, on_progress=on_progress)
     runs = judge_stale_reads(program, judge_fresh_reads(program, runs))
+    facts = replace(facts, findings=(*facts.findings, *_unseen(program, workload.program)))
     return _report(workload, facts, effort, batches, runs, started, build_seconds)
 
 
@@ -171,6 +172,26 @@ def _planned(
     if effort is None and seeds is None:
         return None, ((replay,),)
     raise BadInputError("a replay makes one run: leave out the effort and the seeds")
+
+
+def _unseen(program: EmulatorBuild, file: Path) -> list[Finding]:
+    """Say which calls of the program no check looks into: a limit of the verdict, no defect."""
+    places: dict[tuple[str, int | None], list[str]] = {}
+    for name, at in sorted(program.unseen.items()):
+        places.setdefault(at or (str(file), None), []).append(f"'{name}'")
+    return [
+        Finding(
+            kind="unseen_call",
+            severity=Severity.WARNING,
+            message=f"no check looks into {', '.join(names)}: what a library reads and writes "
+            "there through pointers is not seen",
+            hint="races, bounds and foreign memory are not checked there; they are in code of the "
+            "program's own",
+            file=where,
+            line=line,
+        )
+        for (where, line), names in places.items()
+    ]
 
 
 def _unsupported(error: UnsupportedError) -> Finding:

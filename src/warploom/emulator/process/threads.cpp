@@ -146,7 +146,11 @@ void end_thread_locals() {
 extern "C" {
 
 UNWATCHED void* __tls_get_addr(Index* index) {
-  if (!g_template.known) dl_iterate_phdr(find_template, nullptr);
+  if (!g_template.known) {
+    // By name: the program's own calls of it are looked at.
+    using Walk = decltype(&dl_iterate_phdr);
+    reinterpret_cast<Walk>(warploom_library("dl_iterate_phdr"))(find_template, nullptr);
+  }
   if (index->module != g_template.module) return warploom_library_tls(index);
   ThreadData& data = thread_data();
   if (!data.locals) data.locals = make_locals();

@@ -8,6 +8,9 @@
 #include <cstring>
 #include <string>
 
+#include "host_copies.h"
+#include "host_functions.h"
+#include "libc_made.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "process_heap.h"
@@ -56,6 +59,11 @@ void give_back(void* block, const void* caller) {
     report_foreign(block, 1, true, "free");
     return;
   }
+  if (g_current && g_current->host) {
+    const std::size_t bytes = heap_bytes(block);
+    if (bytes && host_copies_pending()) check_host_free(block, bytes);
+    if (bytes) check_arguments_in(block, bytes);
+  }
   const Given given = heap_give(block);
   if (given != Given::Back) report_bad_free(block, given);
 }
@@ -79,7 +87,8 @@ bool is_power_of_two(std::size_t value) { return value && !(value & (value - 1))
 }  // namespace
 
 int heap_for(const void* caller) {
-  if (!g_current || g_loading || g_current->gpu || in_runtime(caller) || in_loader(caller))
+  if (!g_current || g_loading || library_allocates() || g_current->gpu || in_runtime(caller) ||
+      in_loader(caller))
     return -1;
   return g_current->process ? g_current->process->rank : -1;
 }

@@ -42,6 +42,27 @@ bool reaches(const Published& published, Scope reader_scope) {
   return scope == Scope::System || device == published.device;
 }
 
+// How far a fence of the running GPU thread has to reach to take the publication over.
+Scope distance_to(const Published& published) {
+  const Block& block = *current_thread()->block;
+  if (&block == published.block && !published.of_blocks) return Scope::Block;
+  return block.kernel->device == published.device ? Scope::Device : Scope::System;
+}
+
+// A fence reaches so far: what was seen of threads nearer than that is ordered before what follows.
+void acquire_pending(GpuThread& thread, Scope reach) {
+  for (const Scope distance : {Scope::Block, Scope::Device, Scope::System}) {
+    Clock& seen = thread.pending[static_cast<int>(distance)];
+    if (seen.empty()) continue;
+    if (distance > reach) {
+      thread.block->saw_narrow_scope = true;
+      continue;
+    }
+    acquire_clock(seen);
+    seen = {};
+  }
+}
+
 bool acquires(Order order) { return order != Order::Relaxed && order != Order::Release; }
 bool releases(Order order) { return order != Order::Relaxed && order != Order::Acquire; }
 
@@ -60,20 +81,30 @@ void observe(const Published& published, Order order, Scope scope, bool arrives)
     (thread ? thread->block->saw_narrow_scope : current_host().saw_narrow_scope) = true;
     return;
   }
-  if (acquires(order) || !thread || arrives) {
+  if (acquires(order) || !thread) {
     acquire_clock(published.clock);
-  } else {
-    thread->block->has_pending = true;
-    thread->pending.join(published.clock);
+    return;
   }
+  const Scope distance = distance_to(published);
+  if (arrives && thread->fence_scope >= distance) {
+    acquire_clock(published.clock);
+    return;
+  }
+  thread->block->has_pending = true;
+  thread->pending[static_cast<int>(distance)].join(published.clock);
 }
 
 void publish(Published& published, const Clock& clock, Scope scope, bool keep) {
   const GpuThread* thread = current_thread();
+  const Block* block = thread ? thread->block : nullptr;
+  const OpId op = block ? block->op : 0;
+  const bool same_kernel = keep && block && !published.clock.empty() && published.op == op;
+  published.of_blocks = same_kernel && (published.of_blocks || published.block != block);
   if (!keep) published.clock = {};
   published.clock.join(clock);
   published.scope = scope;
-  published.block = thread ? thread->block : nullptr;
+  published.op = op;
+  published.block = block;
   published.device = thread ? thread->block->kernel->device : -1;
 }
 
@@ -151,8 +182,7 @@ void fence(Order order, Scope scope) {
   if (!thread || !g_config.race) return;
   if (order == Order::SeqCst && g_config.stale) note_strong_fence(scope);
   if (acquires(order)) {
-    acquire_clock(thread->pending);
-    thread->pending = {};
+    acquire_pending(*thread, scope);
   }
   if (releases(order)) {
     thread->fence_release = release_clock();
@@ -196,9 +226,10 @@ static void look_at_strong(const StrongAccess& access, bool uses_old, const void
   if (thread) {
     if (g_timed) meter_atomic(address, bytes, reads, writes);
     thread->touched_memory = true;
-    if (reads && writes && thread->has_suspect) settle_suspect(address);
-  } else if (reads && writes) {
-    settle_host_suspects(address);
+  }
+  if (std::exchange(g_current->compares, false) && reads && writes) {
+    if (thread && thread->has_suspect) check_suspect(address, bytes, g_current->compared);
+    if (!thread) check_host_suspects(address, bytes, g_current->compared);
   }
   const auto start = reinterpret_cast<uintptr_t>(address);
   const unsigned long long peer_bytes = g_stats.peer_bytes;
@@ -233,6 +264,13 @@ void atomic_access(const void* address, unsigned bytes, bool reads, bool writes,
                    Scope scope, bool uses_old) {
   strong_access({address, bytes, reads, writes, order, scope}, uses_old,
                 __builtin_return_address(0));
+}
+
+void atomic_compares(uint64_t low, uint64_t high) {
+  if (!g_current) return;
+  g_current->compares = true;
+  g_current->compared[0] = low;
+  g_current->compared[1] = high;
 }
 
 void atomic_load_access(const void* address, unsigned bytes, Order order, Scope scope) {

@@ -64,7 +64,7 @@ void Block::place_threads() {
 }
 
 [[gnu::noinline, gnu::cold]] void Block::before_exit(GpuThread& thread) {
-  if (thread.has_suspect) settle_suspect(nullptr);
+  if (thread.has_suspect) settle_suspect();
   if (g_stores_pending) settle_stores();
   if (g_timed) end_thread(*this);
 }

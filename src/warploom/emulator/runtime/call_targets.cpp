@@ -83,8 +83,8 @@ std::vector<uint32_t> g_entries, g_invokers;  // offsets in the program's file, 
 std::set<std::string, std::less<>> g_denied;  // imports that are none of the program's own text
 std::unordered_set<uintptr_t> g_imports;      // addresses of what it is linked to
 std::unordered_set<uintptr_t> g_tables;       // functions in tables of library classes
-bool g_opens_files = false, g_library_objects = false, g_by_name = false, g_noted = false,
-     g_tables_known = false;
+bool g_library_objects = false, g_noted = false, g_tables_known = false;
+std::vector<const link_map*> g_opened;  // libraries that the program has loaded by itself
 
 // What was looked at lately.
 struct Known {
@@ -196,8 +196,14 @@ bool is_elsewhere(uintptr_t address) {
   const bool exact = dladdr(target, &info) && info.dli_saddr == target && info.dli_sname;
   if (in_runtime(target)) return exact;  // all that it shows is for programs
   if (exact && follows_nothing(info.dli_sname)) return true;
-  // What dlsym gives may be a function that has no name: one of several for this processor.
-  if (g_by_name && is_constant_memory(target, 1) && !in_loader(target)) return true;
+  // A library that was asked for by name may hand out functions by tables of its own.
+  if (!g_opened.empty() && is_constant_memory(target, 1)) {
+    link_map* library = nullptr;
+    if (dladdr1(target, &info, reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP) &&
+        std::ranges::find(g_opened, library) != g_opened.end()) {
+      return true;
+    }
+  }
   if (!g_library_objects) return false;
   if (!g_tables_known) find_tables();
   return g_tables.contains(address);
@@ -223,11 +229,6 @@ bool is_target(const Process* process, uintptr_t address) {
 
 void note_import(std::string_view name, uintptr_t bound) {
   if (g_denied.contains(name)) return;
-  if (name == "dlsym" || name == "dlvsym") g_by_name = true;
-  for (const std::string_view opener : {"fopen", "fopen64", "fdopen", "freopen", "tmpfile", "popen",
-                                        "fmemopen", "open_memstream"}) {
-    if (name == opener) g_opens_files = true;
-  }
   if (bound) g_imports.insert(bound);
 }
 
@@ -286,7 +287,9 @@ void note_call_targets(const Process& process, const link_map& map) {
   });
 }
 
-bool opens_files() { return g_opens_files; }
+void allow_target(const void* target) { g_imports.insert(reinterpret_cast<uintptr_t>(target)); }
+
+void allow_library(void* handle) { g_opened.push_back(static_cast<const link_map*>(handle)); }
 
 bool is_call_target(const void* target) {
   return is_target(process_of(target), reinterpret_cast<uintptr_t>(target));

@@ -29,8 +29,9 @@ void check_call_target(Result (*function)(Arguments...)) {
 }
 // The same, where libraries call for themselves too: `caller` is where the runtime returns to.
 void check_call_target(const void* target, const void* caller);
-// Whether the program is linked to what opens files: it may then have streams of its own.
-bool opens_files();
+// What the program has asked for by name, and the tables of a library that it has loaded.
+void allow_target(const void* target);
+void allow_library(void* handle);
 // A kernel that the program hands over: its call takes its arguments from `closure` unseen.
 void check_kernel_body(const void* closure, const void* invoke, const void* destroy);
 // Is it memory that nobody can write, of the program or a library?

@@ -8,6 +8,8 @@
 #include "../include/cuda_runtime.h"
 #include "../include/mpi.h"
 #include "../include/nccl.h"
+#include "host_functions.h"
+#include "jumps.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "program_range.h"
@@ -139,11 +141,24 @@ void check_argument(T value, const char* call, const void* caller) {
   }
 }
 
+// What a call gives that a host function of a stream may not make.
+template <class Result>
+constexpr Result kNotPermitted = {};
+template <>
+constexpr cudaError_t kNotPermitted<cudaError_t> = cudaErrorNotPermitted;
+template <>
+constexpr CUresult kNotPermitted<CUresult> = static_cast<CUresult>(cudaErrorNotPermitted);
+template <>
+constexpr ncclResult_t kNotPermitted<ncclResult_t> = ncclUnhandledCudaError;
+
 template <auto function, class Result, class... Arguments>
 struct Checked {
   static inline const char* name = "";
   static Result call(Arguments... arguments) {
     if (g_current && g_current->host) {
+      if (g_current->host->runs_for && refused_in_host_function(name)) {
+        if constexpr (!std::is_void_v<Result>) return kNotPermitted<Result>;
+      }
       const void* caller = __builtin_return_address(0);
       (check_argument(arguments, name, caller), ...);
       Arrays<function>::check({name, caller}, arguments...);
@@ -163,28 +178,13 @@ auto* checked(Result (*)(Arguments...), const char* name) {
 
 }  // namespace warploom
 
-#if defined(__x86_64__)
-#define WARPLOOM_JUMP(name) "  jmp *warploom_checked_" #name "(%rip)\n"
-#define WARPLOOM_FUNCTION "@function"
-#else
-#define WARPLOOM_JUMP(name)                         \
-  "  adrp x16, warploom_checked_" #name             \
-  "\n"                                              \
-  "  ldr x16, [x16, #:lo12:warploom_checked_" #name \
-  "]\n"                                             \
-  "  br x16\n"
-#define WARPLOOM_FUNCTION "%function"
-#endif
-
 // A symbol of its own stands for each function: its type is known to the template alone.
 #define CHECKED_AS(symbol, function, type)                                                        \
   extern "C" {                                                                                    \
   [[gnu::visibility("hidden"), gnu::used]] std::type_identity_t<type> warploom_checked_##symbol = \
       warploom::checked<static_cast<type>(&function)>(static_cast<type>(&function), #function);   \
   }                                                                                               \
-  asm(".text\n.globl __wrap_" #symbol "\n.type __wrap_" #symbol ", " WARPLOOM_FUNCTION            \
-      "\n__wrap_" #symbol ":\n" WARPLOOM_JUMP(symbol) ".size __wrap_" #symbol                     \
-                                                      ", .-__wrap_" #symbol "\n.previous\n");
+  WARPLOOM_WRAPPER(symbol)
 #define CHECKED(name) CHECKED_AS(name, name, decltype(&name))
 
 #include "checked_calls.inc"

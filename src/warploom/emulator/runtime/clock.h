@@ -101,6 +101,7 @@ struct ClockData {
 // An immutable value: copying is cheap, `join` makes a new one where something is added.
 class Clock {
  public:
+  bool empty() const { return !data_; }
   void join(const Clock& other);
   // The same with many, in one go; then settles.
   void join_all(const std::vector<const Clock*>& others, const Stage& stage);

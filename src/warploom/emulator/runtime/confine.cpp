@@ -1,11 +1,14 @@
-// A seccomp filter against fork bombs (Linux manual: seccomp(2), fork(2)). What it forbids is said
+// A seccomp filter against fork bombs, and against machine code that a program makes by itself
+// (Linux manual: seccomp(2), fork(2), mmap(2)). What it forbids is said
 // by name where a program asks for it: process_calls.cpp.
 #include "confine.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 #include <vector>
 
 namespace warploom {
@@ -49,6 +53,35 @@ sock_filter unless(unsigned condition, unsigned value) {
 
 }  // namespace
 
+namespace {
+
+// The same number as before stands at hand after it.
+void refuse_when(std::vector<sock_filter>& filter, unsigned number, int argument, unsigned mask,
+                 std::initializer_list<unsigned> values) {
+  const auto offset = offsetof(seccomp_data, args) + 8 * static_cast<std::size_t>(argument);
+  const auto block = static_cast<unsigned char>(3 + 2 * values.size());
+  filter.push_back({.code = BPF_JMP | BPF_JEQ | BPF_K, .jt = 0, .jf = block, .k = number});
+  filter.push_back(statement(BPF_LD | BPF_W | BPF_ABS, static_cast<unsigned>(offset)));
+  filter.push_back(statement(BPF_ALU | BPF_AND | BPF_K, mask));
+  for (const unsigned value : values) {
+    filter.push_back(unless(BPF_JEQ, value));
+    filter.push_back(statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES));
+  }
+  filter.push_back(statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
+}
+
+// Memory that was written or can be: the loader maps the code of libraries, which is in files, and
+// never changes what may be done with it.
+void refuse_made_code(std::vector<sock_filter>& filter) {
+  constexpr unsigned kProtection = PROT_WRITE | PROT_EXEC;
+  refuse_when(filter, SYS_mmap, 2, kProtection, {PROT_WRITE | PROT_EXEC});
+  refuse_when(filter, SYS_mprotect, 2, PROT_EXEC, {PROT_EXEC});
+  refuse_when(filter, SYS_pkey_mprotect, 2, PROT_EXEC, {PROT_EXEC});
+  refuse_when(filter, SYS_shmat, 2, SHM_EXEC, {SHM_EXEC});
+}
+
+}  // namespace
+
 void forbid_processes() {
   const sock_filter refuse = statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN);
   std::vector<sock_filter> filter{
@@ -66,6 +99,7 @@ void forbid_processes() {
     filter.push_back(unless(BPF_JEQ, number));
     filter.push_back(refuse);
   }
+  refuse_made_code(filter);
   filter.push_back(statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   const sock_fprog program{.len = static_cast<unsigned short>(filter.size()),
                            .filter = filter.data()};

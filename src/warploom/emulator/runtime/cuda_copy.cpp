@@ -13,6 +13,7 @@
 #include "iterations.h"
 #include "memory.h"
 #include "own_memory.h"
+#include "process_heap.h"
 #include "report.h"
 #include "spoil.h"
 #include "stats.h"
@@ -90,8 +91,24 @@ bool in_bounds(const Copy& copy) {
   return ok;
 }
 
+// The copy starts: what it was given may have been freed since.
+void check_there(const void* p, const StreamOp& op) {
+  const Allocation* allocation = in_arena(p) ? find_allocation(p) : nullptr;
+  if (allocation ? allocation->live : !in_heaps(p) || heap_holds(p)) return;
+  report_finding(
+      {.kind = "use_after_free",
+       .message = format("%s starts when memory that it was given has been freed", op.name),
+       .hint = "free memory only after the last operation on it has been synchronised",
+       .where = op.where,
+       .other = allocation ? allocation->freed : Frames{},
+       .rank = op.rank,
+       .host = true});
+}
+
 void move(const Copy& copy, StreamOp& op) {
   const Actor actor = actor_of(op);
+  check_there(copy.dst, op);
+  check_there(copy.src, op);
   if (g_timed) price_copy(op, copy.dst, copy.src, copy.width * copy.rows());
   if (on_device_side(copy.dst) || on_device_side(copy.src)) activate_device(op.stream->device);
   trace_of(op.rank, nullptr, op.where,

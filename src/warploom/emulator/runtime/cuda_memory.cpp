@@ -2,6 +2,7 @@
 #include "../include/cuda_runtime.h"
 #include "cuda_error.h"
 #include "graph.h"
+#include "host_functions.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "report.h"
@@ -57,6 +58,7 @@ cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
 namespace warploom {
 
 cudaError_t allocate(void** pointer, std::size_t bytes) {
+  if (refused_in_host_function("cudaMalloc")) return cuda_fail(cudaErrorNotPermitted);
   if (!pointer) return cuda_fail(cudaErrorInvalidValue);
   if (bytes == 0) {
     *pointer = nullptr;
@@ -74,16 +76,19 @@ cudaError_t allocate_pitch(void** pointer, std::size_t* pitch, std::size_t width
 }
 
 cudaError_t allocate_host(void** pointer, std::size_t bytes) {
+  if (refused_in_host_function("cudaMallocHost")) return cuda_fail(cudaErrorNotPermitted);
   if (!pointer) return cuda_fail(cudaErrorInvalidValue);
   return give(pointer, allocate_pinned(bytes ? bytes : 1, AllocKind::Pinned, capture_frames()));
 }
 
 cudaError_t allocate_managed(void** pointer, std::size_t bytes) {
+  if (refused_in_host_function("cudaMallocManaged")) return cuda_fail(cudaErrorNotPermitted);
   if (!pointer || bytes == 0) return cuda_fail(cudaErrorInvalidValue);
   return give(pointer, allocate_pinned(bytes, AllocKind::Managed, capture_frames()));
 }
 
 cudaError_t allocate_async(void** pointer, std::size_t bytes, cudaStream_t stream) {
+  if (refused_in_host_function("cudaMallocAsync")) return cuda_fail(cudaErrorNotPermitted);
   if (!pointer) return cuda_fail(cudaErrorInvalidValue);
   Stream* target = resolve_stream(stream);
   void* memory = allocate_device(target->device, bytes, AllocKind::Async, capture_frames());
@@ -116,6 +121,8 @@ cudaError_t cudaFreeHost(void* pointer) {
   Allocation* allocation = nullptr;
   if (const cudaError_t error = find_to_free(pointer, "cudaFreeHost", &allocation)) return error;
   if (!host_kind(allocation->kind)) return cuda_fail(cudaErrorInvalidValue);
+  // Whoever still uses it must not: the call need not wait for the device.
+  access_write(current_actor(program_place()), pointer, allocation->bytes);
   release(allocation, capture_frames());
   return cudaSuccess;
 }

@@ -3,6 +3,7 @@
 #include "call_targets.h"
 #include "cuda_error.h"
 #include "graph.h"
+#include "host_functions.h"
 #include "iterations.h"
 #include "report.h"
 #include "stream.h"
@@ -33,14 +34,16 @@ Stream* usable(cudaStream_t handle) {
   return stream->destroyed ? nullptr : stream;
 }
 
-StartFunction callback(std::function<void()> function) {
+StartFunction callback(const char* name, std::function<void()> function) {
   Process* process = current_host().process;
-  return [process, function = std::move(function)](StreamOp& op) {
+  return [process, name, function = std::move(function)](StreamOp& op) {
     StreamOp* self = &op;
-    HostThread& thread = add_host_thread(*process, op.stream->device, [self, function] {
+    HostThread& thread = add_host_thread(*process, op.stream->device, [self, name, function] {
       current_host().working = true;
+      current_host().runs_for = name;
       reach(self->begins);
       function();
+      current_host().runs_for = nullptr;
       price_host_work(true);  // the stream waits for it
       self->clock.join(release_clock());
       complete(*self);
@@ -49,8 +52,23 @@ StartFunction callback(std::function<void()> function) {
   };
 }
 
-void push_callback(Stream* stream, const char* name, std::function<void()> function) {
-  push_op(stream, OpKind::Copy, name, callback(std::move(function)));
+// `data` is what the function gets.
+void push_callback(Stream* stream, const char* name, const void* data,
+                   std::function<void()> function) {
+  if (stream->capture) {
+    const Frames where = capture_frames();
+    const int rank = current_rank();
+    push_op(stream, OpKind::Copy, name, callback(name, [=, function = std::move(function)] {
+              check_argument_lives(data, where, rank);
+              function();
+            }));
+    return;
+  }
+  const int watch = watch_argument(data, name, capture_frames());
+  push_op(stream, OpKind::Copy, name, callback(name, [watch, function = std::move(function)] {
+            end_argument(watch);
+            function();
+          }));
 }
 
 }  // namespace
@@ -63,7 +81,11 @@ NodeWork warploom::host_work(cudaHostFn_t function, void* data) {
   work.where = capture_frames();
   work.device = current_host().device;
   work.rank = current_rank();
-  work.prepare = [start = callback([=] { function(data); })](const auto&) { return start; };
+  const auto run = [function, data, where = work.where, rank = work.rank] {
+    check_argument_lives(data, where, rank);
+    function(data);
+  };
+  work.prepare = [start = callback("a graph", run)](const auto&) { return start; };
   return work;
 }
 
@@ -136,7 +158,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void*
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
   check_call_target(function);
-  push_callback(stream, "cudaLaunchHostFunc", [=] { function(data); });
+  push_callback(stream, "cudaLaunchHostFunc", data, [=] { function(data); });
   return cudaSuccess;
 }
 
@@ -145,7 +167,8 @@ cudaError_t cudaStreamAddCallback(cudaStream_t handle, cudaStreamCallback_t call
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
   check_call_target(callback);
-  push_callback(stream, "cudaStreamAddCallback", [=] { callback(handle, cudaSuccess, data); });
+  push_callback(stream, "cudaStreamAddCallback", data,
+                [=] { callback(handle, cudaSuccess, data); });
   return cudaSuccess;
 }
 

@@ -38,11 +38,11 @@ const char* const kHarmless[] = {
 const char* const kHarmlessOfProcess[] = {"status", "stat",   "statm", "comm",
                                           "cgroup", "mounts", "limits"};
 
-bool is_harmless(const std::string& path) {
+bool says_nothing(const std::string& path) {
   for (const char* known : kHarmless) {
     const std::size_t length = std::strlen(known);
     const bool folder = known[length - 1] == '/';
-    if (folder ? path.compare(0, length, known) == 0 : path == known) return true;
+    if (folder ? (path + '/').compare(0, length, known) == 0 : path == known) return true;
   }
   const std::size_t slash = path.find('/', 6);  // behind /proc/PID
   if (path.compare(0, 6, "/proc/") != 0 || slash == std::string::npos) return false;
@@ -78,7 +78,7 @@ long open_without_magic(int folder, const char* path, int flags, unsigned mode) 
   if (found != -ENOSYS && found != -EPERM) return found;
   // An older system: the text of the path has to do.
   char real[PATH_MAX];
-  if (realpath(path, real) && std::strncmp(real, "/proc/", 6) == 0 && !is_harmless(real)) {
+  if (realpath(path, real) && std::strncmp(real, "/proc/", 6) == 0 && !says_nothing(real)) {
     return -ELOOP;
   }
   return raw_call(SYS_openat, folder, reinterpret_cast<long>(path), flags, mode);
@@ -135,6 +135,8 @@ int hide_descriptor(int descriptor) {
   return moved;
 }
 
+bool is_harmless_file(const std::string& path) { return says_nothing(path); }
+
 void keep_from_program(int descriptor) { g_kept_open.insert(descriptor); }
 
 void keep_open_descriptors() {
@@ -178,7 +180,7 @@ int open_for_program(int folder, const char* path, int flags, unsigned mode) {
   struct statfs system{};
   if (fstatfs(descriptor, &system) == 0 && system.f_type == kProcMagic) {
     const std::string real = path_of(descriptor);
-    if (!is_harmless(real)) report_reach(format("the program opens '%s'", real.c_str()));
+    if (!says_nothing(real)) report_reach(format("the program opens '%s'", real.c_str()));
   }
   return descriptor;
 }

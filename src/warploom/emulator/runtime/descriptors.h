@@ -23,6 +23,8 @@ bool is_kept(int descriptor);
 bool check_descriptor(int descriptor, const char* what);
 // The program reaches for something of the emulator's by a call: a finding, and the end of the run.
 void report_reach(const std::string& message);
+// Whether what lies at this real path says nothing of this very process.
+bool is_harmless_file(const std::string& path);
 // open(2) for the program: no file that shows or changes this very process. -1 with errno.
 int open_for_program(int folder, const char* path, int flags, unsigned mode);
 

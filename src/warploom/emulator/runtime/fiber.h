@@ -76,6 +76,9 @@ struct alignas(64) Fiber : Context {
   uint32_t turns_computed = 0;  // and how many turns it has had
   uint64_t operations = 0;      // in this segment of its block (meter.h)
   uint32_t segment = 0;
+  // What its next atomic access compares with, if that is a compare-and-swap.
+  bool compares = false;
+  uint64_t compared[2] = {};
   static constexpr int kNoDevice = -2;
   static constexpr uint64_t kSawNothing = ~uint64_t{0};
 };

@@ -221,7 +221,8 @@ void observe(const Clock& clock, Order order) {
     acquire_clock(clock);
   } else {
     thread->block->has_pending = true;
-    thread->pending.join(clock);
+    // What the network wrote: a fence among the threads of a block does not reach it.
+    thread->pending[static_cast<int>(Scope::Device)].join(clock);
   }
 }
 

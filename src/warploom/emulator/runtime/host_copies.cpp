@@ -71,6 +71,44 @@ int add_watch(Watch watch) {
   return g_next - 1;
 }
 
+void report_early_free(const Watch& watch) {
+  if (watch.call) {
+    report_finding(
+        {.kind = "mpi_buffer_in_use",
+         .message = format("the host frees the %s buffer of %s before that has completed",
+                           watch.written ? "receive" : "send", watch.call),
+         .hint = "first complete the request, by MPI_Wait or a successful MPI_Test",
+         .other = watch.where});
+    return;
+  }
+  report_finding(
+      {.kind = "use_after_free",
+       .message = format("the host frees the target of an asynchronous copy of %zu bytes "
+                         "before it has synchronised with it",
+                         watch.bytes),
+       .hint = "call cudaStreamSynchronize before the memory is freed",
+       .other = watch.where});
+}
+
+// What the process of the running host thread has watched, without what that thread has
+// synchronised with, which is over.
+template <class Function>
+void for_each_pending(Function&& function) {
+  const HostThread& host = *g_current->host;
+  const auto mine = g_watches.find(host.process);
+  if (mine == g_watches.end()) return;
+  std::vector<Watch>& watches = mine->second;
+  for (std::size_t i = 0; i < watches.size();) {
+    if (settled(watches[i], host)) {
+      watches.erase(watches.begin() + static_cast<long>(i));
+      g_host_copies--;
+      update_host_watched();
+      continue;
+    }
+    function(watches[i++]);
+  }
+}
+
 }  // namespace
 
 void update_host_watched() {
@@ -111,24 +149,17 @@ void host_copy_started(int watch, OpId op) {
 }
 
 void check_host_copies(const void* p, std::size_t bytes, bool write) {
-  const HostThread& host = *g_current->host;
-  const auto mine = g_watches.find(host.process);
-  if (mine == g_watches.end()) return;
-  std::vector<Watch>& watches = mine->second;
-  const char* start = static_cast<const char*>(p);
-  for (std::size_t i = 0; i < watches.size();) {
-    const Watch& watch = watches[i];
-    if (settled(watch, host)) {
-      watches.erase(watches.begin() + static_cast<long>(i));
-      g_host_copies--;
-      update_host_watched();
-      continue;
-    }
-    if ((write || watch.written) && watch.touched_by(start, bytes)) {
+  for_each_pending([&](const Watch& watch) {
+    if ((write || watch.written) && watch.touched_by(static_cast<const char*>(p), bytes)) {
       report_early_access(watch, write);
     }
-    i++;
-  }
+  });
+}
+
+void check_host_free(const void* block, std::size_t bytes) {
+  for_each_pending([&](const Watch& watch) {
+    if (watch.touched_by(static_cast<const char*>(block), bytes)) report_early_free(watch);
+  });
 }
 
 }  // namespace warploom

@@ -20,6 +20,7 @@ struct HostSuspect {
   Actor now;
   const void* address;
   RaceView view;
+  ReadWord word;
 };
 std::map<AgentId, std::vector<HostSuspect>> g_host_suspects;
 
@@ -37,7 +38,11 @@ const HostThread* host_at_tick(OpId op) {
 
 bool remember_suspect_of(const HostThread& host, HostSuspect suspect) {
   auto& known = g_host_suspects[host.agent];
-  if (std::ranges::find(known, suspect.address, &HostSuspect::address) != known.end()) return true;
+  const auto same = std::ranges::find(known, suspect.address, &HostSuspect::address);
+  if (same != known.end()) {
+    if (suspect.before_writes) same->word = suspect.word;  // what it has read now
+    return true;
+  }
   if (known.size() == kMost) return false;
   suspect.now.clock = nullptr;  // it may be gone when this is told
   suspect.view.where = capture_frames();
@@ -45,10 +50,8 @@ bool remember_suspect_of(const HostThread& host, HostSuspect suspect) {
   return true;
 }
 
-void settle_those(const std::vector<HostSuspect>& suspects, const void* address) {
-  const auto word = reinterpret_cast<uintptr_t>(address) & ~uintptr_t{3};
+void settle_those(const std::vector<HostSuspect>& suspects) {
   for (const HostSuspect& suspect : suspects) {
-    if (reinterpret_cast<uintptr_t>(suspect.address) - word < kWidestAccess) continue;
     report_race(suspect.before, suspect.before_writes, suspect.now, !suspect.before_writes,
                 suspect.address, suspect.view);
   }
@@ -56,28 +59,43 @@ void settle_those(const std::vector<HostSuspect>& suspects, const void* address)
 
 }  // namespace
 
-bool suspect_host_read(const Record& write, const Actor& read, const void* address) {
+bool suspect_host_read(const Record& write, const Actor& read, const void* address, unsigned mask) {
   const HostThread* host = host_at_tick(read.op);
-  return host && remember_suspect_of(*host, {write, true, read, address, {}});
+  return host &&
+         remember_suspect_of(*host, {write, true, read, address, {}, read_word(address, mask)});
 }
 
-bool suspect_earlier_read(const Record& read, const Actor& write, const void* address) {
+bool suspect_earlier_read(const Record& read, const Actor& write, const void* address,
+                          unsigned mask) {
   const HostThread* host = host_at_tick(read.op());
   const GpuThread* thread = current_thread();
   if (!host || !thread || thread->block->saw_narrow_scope) return false;
   const Kernel& kernel = *thread->block->kernel;
-  return remember_suspect_of(*host, {read, false, write, address, {{}, kernel.rank, kernel.name}});
+  // Nobody has stored there since: that would have been the suspect.
+  return remember_suspect_of(*host, {read,
+                                     false,
+                                     write,
+                                     address,
+                                     {{}, kernel.rank, kernel.name},
+                                     read_word(address, read.mask() & mask)});
 }
 
-void settle_host_suspects(const void* address) {
+void check_host_suspects(const void* address, unsigned bytes, const uint64_t (&expected)[2]) {
+  const auto found = g_host_suspects.find(current_host().agent);
+  if (found == g_host_suspects.end()) return;
+  std::erase_if(found->second, [&](const HostSuspect& suspect) {
+    return compare_word(suspect.word, suspect.address, address, bytes, expected) == Compared::Same;
+  });
+}
+
+void settle_host_suspects() {
   if (g_host_suspects.empty()) return;
   const auto found = g_host_suspects.extract(current_host().agent);
-  if (!found.empty()) settle_those(found.mapped(), address);
+  if (!found.empty()) settle_those(found.mapped());
 }
 
 void settle_all_host_suspects() {
-  for (const auto& [agent, suspects] : std::exchange(g_host_suspects, {}))
-    settle_those(suspects, nullptr);
+  for (const auto& [agent, suspects] : std::exchange(g_host_suspects, {})) settle_those(suspects);
 }
 
 }  // namespace warploom

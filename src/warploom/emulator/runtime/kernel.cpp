@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "history_read_only.h"
+#include "host_functions.h"
 #include "inputs.h"
 #include "memory.h"
 #include "report.h"
@@ -21,7 +23,7 @@ namespace {
 // Limits of compute capability 9.0 (CUDA C++ Programming Guide, table "Technical Specifications").
 constexpr uint64_t kThreadsPerBlock = 1024;
 constexpr unsigned kThreadsPerSm = 2048, kBlocksPerSm = 32;
-constexpr std::size_t kSharedPerSm = 228 << 10, kSharedPerBlock = 227 << 10;
+constexpr std::size_t kSharedPerSm = 228 << 10;
 
 enum { kInvalidConfiguration = 9, kCooperativeTooLarge = 720, kInvalidValue = 1 };
 
@@ -37,7 +39,6 @@ int validate(const LaunchConfig& config) {
   if (volume(g) == 0 || g.x > 0x7FFFFFFF || g.y > 65535 || g.z > 65535) {
     return kInvalidConfiguration;
   }
-  if (config.shared_bytes > kSharedPerBlock) return kInvalidValue;
   return 0;
 }
 
@@ -114,7 +115,9 @@ void Kernel::block_finished(Block* block) {
   op->clock.join(block->clock);
   if (block->has_pending) {
     // The end of a kernel acquires what relaxed reads have seen.
-    for (const GpuThread& thread : block->threads) op->clock.join(thread.pending);
+    for (const GpuThread& thread : block->threads) {
+      for (const Clock& seen : thread.pending) op->clock.join(seen);
+    }
   }
   if (!block->has_pending && !block->has_fenced) spare_threads = std::move(block->threads);
   finished_blocks++;
@@ -126,6 +129,7 @@ void Kernel::block_finished(Block* block) {
     return;
   }
   check_stacks(*this);
+  check_read_only(*this);
   if (g_timed) end_kernel(*this);
   complete(*op);
 }
@@ -162,7 +166,9 @@ int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, 
   check_kernel_body(body.closure, reinterpret_cast<const void*>(body.invoke),
                     reinterpret_cast<const void*>(body.destroy));
   plan = {name, config, body, own(body), device, current_host().process, 0};
+  if (refused_in_host_function("cudaLaunchKernel")) return cudaErrorNotPermitted;
   if (const int error = validate(config)) return error;
+  if (!allows_shared(plan.process, name, config.shared_bytes)) return kInvalidValue;
   plan.residency = residency_of(config, *g_devices[static_cast<std::size_t>(device)]);
   if (config.cooperative && volume(config.grid) > plan.residency) return kCooperativeTooLarge;
   return 0;

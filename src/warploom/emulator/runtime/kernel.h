@@ -27,7 +27,7 @@ struct alignas(64) GpuThread : ThreadPlace {
   bool finished = false;
   bool touched_memory = false;  // it did more than return early
   bool has_own_clock = false;   // it acquired something that its block has not
-  // A plain read that raced with an atomic: no defect if a compare-and-swap on the same address
+  // A plain read that raced with an atomic: no defect if a compare-and-swap with what it got
   // follows, which is how CUDA programs build their own atomics.
   bool has_suspect = false;
   uint32_t barriers_reached = 0;  // of the whole block, and named ones
@@ -43,8 +43,10 @@ struct alignas(64) GpuThread : ThreadPlace {
   Clock fence_release;          // published by later relaxed atomic writes
   uint32_t fence_interval = 0;  // barrier interval of the block in which that was
   uintptr_t counted_at = 0;     // the address of its last read-modify-write since then
-  Clock pending;                // seen by relaxed atomic reads, acquired by the next fence
-  unsigned gathered = 0;        // the answer to __activemask
+  // Seen by relaxed atomic reads, acquired by the next fence that reaches as far: to threads of its
+  // block, to those of its device, to all.
+  Clock pending[3];
+  unsigned gathered = 0;  // the answer to __activemask
 };
 
 // Lanes of one warp that meet with one mask.

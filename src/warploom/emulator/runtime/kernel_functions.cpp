@@ -2,22 +2,41 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "../include/cuda_runtime.h"
 #include "call_targets.h"
 #include "cuda_error.h"
 #include "kernel_plan.h"
 #include "report.h"
+#include "world.h"
 
 namespace warploom {
 
 namespace {
 
 std::map<const void*, BindKernel> g_kernels;
+
+// Bytes of dynamic shared memory for a launch: at most, and without cudaFuncSetAttribute
+// (compute capability 9.0).
+constexpr std::size_t kMostShared = 227 << 10, kSharedUnasked = 48 << 10;
+// What that allows, by the kernel's name without its namespace and template arguments.
+std::map<const Process*, std::map<std::string, std::size_t, std::less<>>> g_allowed_shared;
+
+std::string_view bare_name(std::string_view name) {
+  name = name.substr(0, name.find('<'));
+  if (const auto scope = name.rfind("::"); scope != std::string_view::npos) {
+    name.remove_prefix(scope + 2);
+  }
+  while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
+  return name;
+}
 
 const char* find_name(const void* address) {
   Dl_info info{};
@@ -46,6 +65,25 @@ const char* kernel_name(const void* address) {
 void register_kernel(const void* kernel, BindKernel bind) {
   check_call_target(bind);
   g_kernels[kernel] = bind;
+}
+
+cudaError_t allow_dynamic_shared(const char* kernel, int bytes) {
+  if (bytes < 0 || static_cast<std::size_t>(bytes) > kMostShared) {
+    return cuda_fail(cudaErrorInvalidValue);
+  }
+  g_allowed_shared[current_host().process][std::string(bare_name(kernel))] =
+      static_cast<std::size_t>(bytes);
+  return cudaSuccess;
+}
+
+bool allows_shared(const Process* process, const char* kernel, std::size_t bytes) {
+  if (bytes <= kSharedUnasked) return true;
+  if (bytes > kMostShared) return false;
+  const auto& allowed = g_allowed_shared[process];
+  const auto own = allowed.find(bare_name(kernel));
+  if (own != allowed.end()) return bytes <= own->second;
+  // The launch names a variable that points to the kernel, or a macro.
+  return std::ranges::any_of(allowed, [&](const auto& entry) { return bytes <= entry.second; });
 }
 
 cudaError_t launch_pointer(const void* kernel, const LaunchConfig& config, void** args) {

@@ -2,7 +2,6 @@
 // libraries that it uses; the runtime's own calls go through unchanged.
 #include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -16,6 +15,7 @@
 #include <cstring>
 
 #include "descriptors.h"
+#include "libc_made.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "program_range.h"
@@ -25,11 +25,6 @@
 using namespace warploom;
 
 namespace {
-
-// A call of the program's, or of a library's on its behalf?
-bool of_program(const void* caller) {
-  return g_current && g_current->process && !in_runtime(caller);
-}
 
 // The flags of open(2) for a mode of fopen(3).
 int flags_of(const char* mode) {
@@ -56,7 +51,9 @@ FILE* open_stream(const char* path, const char* mode) {
     return nullptr;
   }
   const int descriptor = open_for_program(AT_FDCWD, path, flags_of(mode), 0666);
-  FILE* stream = descriptor < 0 ? nullptr : fdopen(descriptor, mode);
+  WARPLOOM_REAL(fdopen);
+  const OfTheLibrary made;
+  FILE* stream = descriptor < 0 ? nullptr : real_fdopen(descriptor, mode);
   if (!stream && descriptor >= 0) raw_call(SYS_close, descriptor);
   return stream;
 }
@@ -122,15 +119,18 @@ int creat(const char* path, mode_t mode) {
 
 FILE* fopen(const char* path, const char* mode) {
   WARPLOOM_REAL(fopen);
-  return of_program(CALLER) ? open_stream(path, mode) : real_fopen(path, mode);
+  if (!of_program(CALLER)) return real_fopen(path, mode);
+  return note_stream(open_stream(path, mode), CALLER);
 }
 FILE* fopen64(const char* path, const char* mode) {
   WARPLOOM_REAL(fopen64);
-  return of_program(CALLER) ? open_stream(path, mode) : real_fopen64(path, mode);
+  if (!of_program(CALLER)) return real_fopen64(path, mode);
+  return note_stream(open_stream(path, mode), CALLER);
 }
 FILE* freopen(const char* path, const char* mode, FILE* stream) {
   WARPLOOM_REAL(freopen);
   if (of_program(CALLER) && path) {
+    if (is_of_running_program(CALLER)) check_stream(stream);
     const int tried = open_for_program(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
     if (tried >= 0) raw_call(SYS_close, tried);
   }
@@ -138,8 +138,10 @@ FILE* freopen(const char* path, const char* mode, FILE* stream) {
 }
 FILE* fdopen(int descriptor, const char* mode) noexcept {
   WARPLOOM_REAL(fdopen);
-  if (of_program(CALLER) && !check_descriptor(descriptor, "fdopen")) return nullptr;
-  return real_fdopen(descriptor, mode);
+  if (!of_program(CALLER)) return real_fdopen(descriptor, mode);
+  if (!check_descriptor(descriptor, "fdopen")) return nullptr;
+  const OfTheLibrary made;
+  return note_stream(real_fdopen(descriptor, mode), CALLER);
 }
 
 ssize_t read(int descriptor, void* to, std::size_t bytes) {
@@ -296,75 +298,6 @@ ssize_t sendmsg(int socket, const msghdr* message, int flags) {
     report_reach("sendmsg with descriptors or credentials");
   }
   return real_sendmsg(socket, message, flags);
-}
-
-// Memory of the program's own making. None of it may take the place of what is there.
-void* mmap(void* address, std::size_t bytes, int protection, int flags, int descriptor,
-           off_t offset) noexcept {
-  if (of_program(CALLER)) {
-    if (!(flags & MAP_ANONYMOUS) && !check_descriptor(descriptor, "mmap")) return MAP_FAILED;
-    if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && !owns_mapping(address, bytes)) {
-      report_reach("mmap with MAP_FIXED at an address that the program has not mapped");
-    }
-  }
-  const long found = raw_call(SYS_mmap, reinterpret_cast<long>(address), static_cast<long>(bytes),
-                              protection, flags, descriptor, offset);
-  if (found < 0 && found > -4096) {
-    errno = static_cast<int>(-found);
-    return MAP_FAILED;
-  }
-  auto* made = reinterpret_cast<void*>(found);
-  if (of_program(CALLER) && g_current->host)
-    note_mapping(made, (bytes + 4095) & ~std::size_t{4095});
-  return made;
-}
-void* mmap64(void* address, std::size_t bytes, int protection, int flags, int descriptor,
-             off64_t offset) noexcept __attribute__((alias("mmap")));
-int munmap(void* address, std::size_t bytes) noexcept {
-  if (of_program(CALLER)) {
-    if (!owns_mapping(address, bytes)) report_reach("munmap of what the program has not mapped");
-    forget_mapping(address, (bytes + 4095) & ~std::size_t{4095});
-  }
-  const long done = raw_call(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(bytes));
-  if (done < 0) errno = static_cast<int>(-done);
-  return done < 0 ? -1 : 0;
-}
-void* mremap(void* address, std::size_t bytes, std::size_t wanted, int flags, ...) noexcept {
-  if (of_program(CALLER)) {
-    const bool fixed = flags & MREMAP_FIXED;
-    if (fixed || !owns_mapping(address, bytes)) report_reach("mremap of what it has not mapped");
-    forget_mapping(address, bytes);
-  }
-  const long found = raw_call(SYS_mremap, reinterpret_cast<long>(address), static_cast<long>(bytes),
-                              static_cast<long>(wanted), flags);
-  if (found < 0 && found > -4096) {
-    errno = static_cast<int>(-found);
-    return MAP_FAILED;
-  }
-  auto* made = reinterpret_cast<void*>(found);
-  if (of_program(CALLER)) note_mapping(made, (wanted + 4095) & ~std::size_t{4095});
-  return made;
-}
-int mprotect(void* address, std::size_t bytes, int protection) noexcept {
-  if (of_program(CALLER) && !owns_mapping(address, bytes) &&
-      (!in_heaps(address) || (protection & PROT_EXEC) ||
-       owner_of_host(address, bytes, true) != Whose::Own)) {
-    report_reach("mprotect of memory that the program has not mapped");
-  }
-  const long done =
-      raw_call(SYS_mprotect, reinterpret_cast<long>(address), static_cast<long>(bytes), protection);
-  if (done < 0) errno = static_cast<int>(-done);
-  return done < 0 ? -1 : 0;
-}
-int madvise(void* address, std::size_t bytes, int advice) noexcept {
-  if (of_program(CALLER) && !owns_mapping(address, bytes) &&
-      owner_of_host(address, bytes, true) != Whose::Own) {
-    report_reach("madvise of memory that the program has not mapped");
-  }
-  const long done =
-      raw_call(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes), advice);
-  if (done < 0) errno = static_cast<int>(-done);
-  return done < 0 ? -1 : 0;
 }
 
 ssize_t process_vm_readv(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,

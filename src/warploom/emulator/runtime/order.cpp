@@ -28,7 +28,7 @@ Clock release_clock() {
     return clock;
   }
   HostThread& host = current_host();
-  settle_host_suspects(nullptr);
+  settle_host_suspects();
   host.clock.advance(host.agent, host.time);
   host.time++;
   host.op = 0;

@@ -16,6 +16,7 @@
 #include "../include/warploom/device.h"
 #include "crash.h"
 #include "exceptions.h"
+#include "libc_made.h"
 #include "library_calls.h"
 #include "memory.h"
 #include "relocations.h"
@@ -284,6 +285,7 @@ Whose owner_of_host(const void* p, std::size_t bytes, bool write) {
     return is_mapped(part.whole.end) ? Whose::Runtime : Whose::Nobody;  // it runs past the end
   }
   if (is_closure(p)) return Whose::Own;
+  if (is_in_stream(address, bytes, write)) return Whose::Own;
   if (nccl::in_multimem(p)) return Whose::Nobody;
   if (own && hold(g_own[own], address, bytes)) return Whose::Own;
   for (const Spans* spans : {&g_imported, &g_own_locals}) {

@@ -229,6 +229,23 @@ Given heap_give(void* p) {
   return Given::Back;
 }
 
+bool heap_holds(const void* p) {
+  Heap* heap = heap_at(p);
+  if (!heap) return false;
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  // A large block is known by its first run alone.
+  std::size_t before = 0;
+  BlockRun* run = run_at(*heap, address);
+  while (!run && address - heap->base >= (before + 1) * kRun) {
+    before++;
+    run = run_at(*heap, address - before * kRun);
+  }
+  if (!run) return false;
+  if (run->block_bytes == 0) return before < run->runs;
+  const std::size_t block = address % kRun / run->block_bytes;
+  return before == 0 && block < kRun / run->block_bytes && live_word(*run, block) >> block % 64 & 1;
+}
+
 std::size_t heap_bytes(const void* p) {
   std::size_t block = 0;
   BlockRun* run = run_of(p, block);

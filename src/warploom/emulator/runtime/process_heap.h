@@ -33,6 +33,8 @@ enum class Given { Back, NoBlock, Before };
 Given heap_give(void* block);
 // How many bytes a live block has; 0: it is none.
 std::size_t heap_bytes(const void* block);
+// Does an address of a heap lie in a live block?
+bool heap_holds(const void* p);
 
 // What the C library's allocator gives, for the runtime itself.
 extern "C" {

@@ -20,14 +20,24 @@ namespace warploom {
 
 namespace {
 
-// See GpuThread::has_suspect.
+// See GpuThread::has_suspect: a read of up to four words.
 struct Suspect {
   Record write;
   Actor read;
-  const void* address;
+  const char* address;
   Frames where;
+  ReadWord words[kWidestAccess / 4];
 };
 std::unordered_map<const GpuThread*, Suspect> g_suspects;
+
+// The bits of a word's bytes in `mask`.
+uint32_t byte_bits(unsigned mask) {
+  uint32_t bits = 0;
+  for (unsigned byte = 0; byte < 4; byte++) {
+    if (mask >> byte & 1) bits |= 0xFFu << 8 * byte;
+  }
+  return bits;
+}
 
 // From the addresses of the history to the memory that is accessed: variables lie elsewhere.
 uintptr_t g_distance = 0;
@@ -65,24 +75,35 @@ bool ordered(const Record& record, const Actor& actor, bool record_is_write) {
          clock.covers_block(record.op(), record.block(), record.thread(), record.time());
 }
 
-void remember_suspect(const Record& write, const Actor& actor, const void* p) {
+// Enters a further word of the same read. False: it is another read, or got something else.
+bool add_word(Suspect& suspect, const void* p, const ReadWord& read) {
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(p) - suspect.address);
+  if (offset >= kWidestAccess) return false;
+  ReadWord& known = suspect.words[offset / 4];
+  if (known.mask && (known.value ^ read.value) & byte_bits(known.mask & read.mask)) return false;
+  known.value = read.value;
+  known.mask |= read.mask;
+  return true;
+}
+
+void remember_suspect(const Record& write, const Actor& actor, const void* p, unsigned mask) {
   GpuThread* thread = current_thread();
+  const ReadWord read = read_word(p, mask);
   if (thread->has_suspect) {
-    const auto first = reinterpret_cast<uintptr_t>(g_suspects[thread].address);
-    // The further words of one wide read.
-    if (reinterpret_cast<uintptr_t>(p) - first < kWidestAccess) return;
-    settle_suspect(nullptr);
+    if (add_word(g_suspects[thread], p, read)) return;
+    settle_suspect();
   }
   thread->has_suspect = true;
-  g_suspects[thread] = {write, actor, p, capture_frames()};
+  g_suspects[thread] = {write, actor, static_cast<const char*>(p), capture_frames(), {read}};
 }
 
 // Compare-and-swap loops begin with a plain read of what others change atomically. `p`: the memory.
-bool suspect_only(const Record& record, const Actor& actor, Kind kind, const void* p) {
+bool suspect_only(const Record& record, const Actor& actor, Kind kind, const void* p,
+                  unsigned mask) {
   if (kind != Kind::Read || !record.atomic()) return false;
-  if (!current_thread()) return suspect_host_read(record, actor, p);
+  if (!current_thread()) return suspect_host_read(record, actor, p, mask);
   if (record.op() != actor.op) return false;
-  remember_suspect(record, actor, p);
+  remember_suspect(record, actor, p, mask);
   return true;
 }
 
@@ -111,7 +132,7 @@ bool conflicts(const Access& access, const Record& record, bool is_write) {
 void check_write(const Access& access, const Record& write) {
   if (!conflicts(access, write, true)) return;
   const Actor& actor = access.actor;
-  if (suspect_only(write, actor, access.kind, access.memory())) return;
+  if (suspect_only(write, actor, access.kind, access.memory(), access.mask)) return;
   if (access.kind == Kind::Write && write.op() == actor.op && !write.atomic() && current_thread()) {
     remember_store(write, actor, access.mask, access.place(), g_distance);
   } else {
@@ -122,7 +143,7 @@ void check_write(const Access& access, const Record& write) {
 void check_read(const Access& access, const Record& read) {
   if (!conflicts(access, read, false) || harmless_order(read, access.actor, access.kind)) return;
   if (access.kind == Kind::AtomicWrite &&
-      suspect_earlier_read(read, access.actor, access.memory())) {
+      suspect_earlier_read(read, access.actor, access.memory(), access.mask)) {
     return;
   }
   report_race(read, false, access.actor, true, access.place());
@@ -266,14 +287,53 @@ void access_atomic(const Actor& actor, const void* address, std::size_t bytes, b
 
 bool is_ordered(const Record& record, const Actor& actor) { return ordered(record, actor, true); }
 
-void settle_suspect(const void* address) {
+ReadWord read_word(const void* word, unsigned mask) {
+  ReadWord read{.mask = mask};
+  for (unsigned byte = 0; byte < 4; byte++) {
+    if (!(mask >> byte & 1)) continue;
+    read.value |= uint32_t{static_cast<const unsigned char*>(word)[byte]} << 8 * byte;
+  }
+  return read;
+}
+
+Compared compare_word(const ReadWord& read, const void* place, const void* address, unsigned bytes,
+                      const uint64_t (&expected)[2]) {
+  const auto at = reinterpret_cast<uintptr_t>(place);
+  const auto from = reinterpret_cast<uintptr_t>(address);
+  const auto* wanted = reinterpret_cast<const unsigned char*>(expected);
+  Compared result = Compared::Elsewhere;
+  for (unsigned byte = 0; byte < 4; byte++) {
+    const uintptr_t offset = at + byte - from;
+    if (!(read.mask >> byte & 1) || offset >= std::min<std::size_t>(bytes, sizeof expected))
+      continue;
+    if (wanted[offset] != (read.value >> 8 * byte & 0xFF)) return Compared::Different;
+    result = Compared::Same;
+  }
+  return result;
+}
+
+void check_suspect(const void* address, unsigned bytes, const uint64_t (&expected)[2]) {
+  GpuThread& thread = *current_thread();
+  Suspect& suspect = g_suspects[&thread];
+  bool is_checked = true;
+  for (std::size_t i = 0; i < std::size(suspect.words); i++) {
+    ReadWord& word = suspect.words[i];
+    if (compare_word(word, suspect.address + 4 * i, address, bytes, expected) == Compared::Same) {
+      word.mask = 0;
+    }
+    is_checked &= word.mask == 0;
+  }
+  if (!is_checked) return;
+  thread.has_suspect = false;
+  g_suspects.erase(&thread);
+}
+
+void settle_suspect() {
   GpuThread& thread = *current_thread();
   if (!thread.has_suspect) return;
   thread.has_suspect = false;
   const Suspect suspect = g_suspects[&thread];
   g_suspects.erase(&thread);
-  const auto word = reinterpret_cast<uintptr_t>(address) & ~uintptr_t{3};
-  if (reinterpret_cast<uintptr_t>(suspect.address) - word < kWidestAccess) return;
   report_race(suspect.write, true, suspect.read, false, suspect.address, {.where = suspect.where});
 }
 

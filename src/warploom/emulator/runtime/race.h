@@ -63,8 +63,23 @@ constexpr std::size_t kWidestAccess = 16;  // bytes of one instruction
 // can change memory, and at the end.
 void settle_stores();
 
-// The running GPU thread does an atomic on `address`, or ends (nullptr): decides on its suspect.
-void settle_suspect(const void* address);
+// The words that a plain read got which raced with an atomic. It is no defect where a
+// compare-and-swap of the same thread compares with just that: then the thread learns whether it
+// was an old value.
+struct ReadWord {
+  unsigned mask = 0;  // of its bytes; none: nothing to check
+  uint32_t value = 0;
+};
+ReadWord read_word(const void* word, unsigned mask);
+// What a compare-and-swap of `bytes` at `address` says of the word that was read at `place`.
+enum class Compared { Elsewhere, Same, Different };
+Compared compare_word(const ReadWord& read, const void* place, const void* address, unsigned bytes,
+                      const uint64_t (&expected)[2]);
+// The running GPU thread does a compare-and-swap: is it one of what its suspect read?
+void check_suspect(const void* address, unsigned bytes, const uint64_t (&expected)[2]);
+// The running GPU thread ends, or has a further suspect: what no compare-and-swap has checked is a
+// race.
+void settle_suspect();
 
 // The history of a range will be touched as a whole.
 void prefer_huge_history(uintptr_t start, std::size_t bytes);

@@ -23,6 +23,8 @@ struct Published {
   Scope scope = Scope::System;
   const Block* block = nullptr;  // of the publisher; nullptr for the host
   int device = -1;
+  OpId op = 0;             // its kernel; 0 for the host
+  bool of_blocks = false;  // several blocks of the kernel have added to the clock
 };
 
 // A volatile or atomic access of the running fiber.

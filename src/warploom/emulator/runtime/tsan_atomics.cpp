@@ -55,6 +55,7 @@ T modify(volatile T* p, int order, Change change, bool uses_old = true) {
 
 template <class T>
 int compare_exchange(volatile T* p, T* expected, T value, int order) {
+  if (matters(p)) atomic_compares(*expected, 0);
   note(p, true, true, order);
   const T before = *p;
   if (before != *expected) {

@@ -58,6 +58,8 @@ int copy_program(const char* path) {
   return copy;
 }
 
+const char* g_program_path = "";
+
 void find_extent(Process& process, const link_map* map) {
   process.base = map->l_addr;
   struct Search {
@@ -146,7 +148,10 @@ Stream* make_default_stream(int device) {
 
 }  // namespace
 
+const char* program_path() { return g_program_path; }
+
 void create_world(const char* path, int argc, char** argv) {
+  g_program_path = argc ? argv[0] : path;
   for (int i = 0; i < g_config.ranks; i++) {
     auto device = std::make_unique<Device>();
     device->id = i;

@@ -69,6 +69,7 @@ struct HostThread final : Runnable {
   unsigned long long work = 0;        // accesses and operations that modelled time has not counted
   bool working = false;               // its work counts: it has begun to use the device
   struct Started* started = nullptr;  // what pthread_t stands for
+  const char* runs_for = nullptr;     // the call whose host function it runs on a stream
   ThreadState state;
 };
 
@@ -99,6 +100,8 @@ extern std::vector<std::unique_ptr<Device>> g_devices;
 
 HostThread& current_host();  // the running host thread; a GPU thread here is a finding and a stop
 Process& current_process();
+// What programs are told of where their file lies.
+const char* program_path();
 // The rank shown in reports for the running fiber: MPI rank, or device in a single process.
 int current_rank();
 // While a block has its turn: the device whose memory its threads may touch without a second look,

@@ -92,6 +92,7 @@ WARPLOOM_ATOMIC_VECTORS(_block)
 
 #define WARPLOOM_CAS_OF(name, reach, type)                                                  \
   WARPLOOM_DEVICE_INLINE type name(type* address, type compare, type value) {               \
+    warploom::compares_with(compare);                                                       \
     return warploom::read_modify_write(                                                     \
         address, warploom::Scope::reach,                                                    \
         [=](type old) WARPLOOM_UNCHECKED -> type { return old == compare ? value : old; }); \

@@ -260,11 +260,33 @@ void fence(Order order, Scope scope);
 // `uses_old`: what was read counts (an exchange can be a mere store).
 void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
                    Scope scope, bool uses_old = true);
+// Called before the check of a compare-and-swap: what it compares with, in its first bytes.
+void atomic_compares(std::uint64_t low, std::uint64_t high);
+template <class _WT>
+WARPLOOM_INLINED inline void compares_with(const _WT& value) {
+  if constexpr (sizeof(_WT) == 16) {
+    struct Halves {
+      std::uint64_t low, high;
+    };
+    const auto halves = __builtin_bit_cast(Halves, value);
+    atomic_compares(halves.low, halves.high);
+  } else if constexpr (sizeof(_WT) == 8) {
+    atomic_compares(__builtin_bit_cast(std::uint64_t, value), 0);
+  } else if constexpr (sizeof(_WT) == 4) {
+    atomic_compares(__builtin_bit_cast(std::uint32_t, value), 0);
+  } else if constexpr (sizeof(_WT) == 2) {
+    atomic_compares(__builtin_bit_cast(std::uint16_t, value), 0);
+  } else if constexpr (sizeof(_WT) == 1) {
+    atomic_compares(__builtin_bit_cast(std::uint8_t, value), 0);
+  }
+}
 // The same for a mere load. Programs without one cannot read an older value (STRONG_LOADS in
 // run_records.py).
 void atomic_load_access(const void* address, unsigned bytes, Order order, Scope scope);
 // The atomic accesses of these bytes that follow are of one instruction, which sees them together.
 void vector_access(const void* address, unsigned bytes);
+// Called before a load by the read-only path, which may give what lay there when the kernel began.
+void read_only_access(const void* address, unsigned bytes);
 // Called after an emulated atomic that changed memory: threads that poll may go on.
 void atomic_changed();
 

@@ -215,12 +215,16 @@ inline double max(double _Wa, float _Wb) { return std::fmax(_Wa, _Wb); }
   _WT name(const _WT* _Wp) { \
     return *_Wp;             \
   }
-WARPLOOM_LOAD(__ldg)
 WARPLOOM_LOAD(__ldcg)
 WARPLOOM_LOAD(__ldca)
 WARPLOOM_LOAD(__ldcs)
 WARPLOOM_LOAD(__ldlu)
 #undef WARPLOOM_LOAD
+template <class _WT>
+_WT __ldg(const _WT* _Wp) {
+  warploom::read_only_access(_Wp, sizeof(_WT));
+  return *_Wp;
+}
 template <class _WT>
 _WT __ldcv(const _WT* _Wp) {
   return *const_cast<const volatile _WT*>(_Wp);

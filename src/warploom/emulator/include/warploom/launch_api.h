@@ -75,6 +75,8 @@ namespace warploom {
 const char* kernel_name(const void* kernel);
 LaunchConfig config_of(const cudaLaunchConfig_t& config);
 cudaError_t occupancy(int* blocks, int threads, std::size_t shared);
+// What cudaFuncSetAttribute allows the launches of a kernel.
+cudaError_t allow_dynamic_shared(const char* kernel, int bytes);
 cudaError_t function_attributes(cudaFuncAttributes* attributes);
 cudaError_t launch_pointer(const void* kernel, const LaunchConfig& config, void** args);
 
@@ -203,8 +205,9 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, _WF, int bl
   return cudaSuccess;
 }
 template <class _WF>
-cudaError_t cudaFuncSetAttribute(_WF, cudaFuncAttribute, int) {
-  return cudaSuccess;
+cudaError_t cudaFuncSetAttribute(_WF kernel, cudaFuncAttribute attribute, int value) {
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+  return warploom::allow_dynamic_shared(warploom::kernel_name((const void*)kernel), value);
 }
 template <class _WF>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, _WF) {

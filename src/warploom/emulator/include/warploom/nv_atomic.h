@@ -95,6 +95,7 @@ WARPLOOM_UNCHECKED bool __nv_atomic_compare_exchange_n(_WT* _Wp, _WT* expected,
                                                        int scope = __NV_THREAD_SCOPE_SYSTEM) {
   const _WT wanted = *expected;
   bool same = false;
+  warploom::compares_with(wanted);
   const _WT old = warploom::nv::change(_Wp, success, scope, [&](_WT now) WARPLOOM_UNCHECKED -> _WT {
     same = warploom::same_bits(now, wanted);
     return same ? desired : now;
