@@ -53,7 +53,9 @@ def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ch
 
     def checked(act: Outcome, **options: object) -> CheckReport:
         def build(spec: BuildSpec) -> EmulatorBuild:
-            return EmulatorBuild(path, path, spec, "key", (), frozenset(), True, 0.0)
+            called = ("MPI_Init", "cudaMalloc")
+            imports = frozenset(name for name in called if f"{name}(" in path.read_text())
+            return EmulatorBuild(path, path, spec, "key", (), imports, True, 0.0)
 
         def run_many(
             build: EmulatorBuild, options: Sequence[RunOptions], **_: object
