@@ -32,6 +32,20 @@ int length_or_error(std::size_t length) {
 
 extern "C" {
 
+// Nobody else may write to the text meanwhile: the hooks see each byte that is looked at or ended.
+char* strtok_r(char* text, const char* separators, char** rest) noexcept {
+  if (!text) text = *rest;
+  text += std::strspn(text, separators);
+  if (!*text) {
+    *rest = text;
+    return nullptr;
+  }
+  char* end = text + std::strcspn(text, separators);
+  if (*end) *end++ = 0;
+  *rest = end;
+  return text;
+}
+
 char* strtok(char* text, const char* separators) noexcept {
   return strtok_r(text, separators, &g_token);
 }

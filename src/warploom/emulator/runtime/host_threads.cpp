@@ -144,7 +144,25 @@ int pthread_join(pthread_t handle, void** result) {
   return 0;
 }
 
+int pthread_tryjoin_np(pthread_t handle, void** result) noexcept {
+  return started_of(handle)->ended ? pthread_join(handle, result) : EBUSY;
+}
+
 int pthread_detach(pthread_t) { return 0; }
+
+// The C library would take the handle for one of the system's threads, and follow it.
+[[noreturn]] static void refuse_call(const char* name) {
+  warploom::stop_unsupported(name, "the program's threads are none of the system's here");
+}
+int pthread_cancel(pthread_t) { refuse_call("pthread_cancel"); }
+int pthread_timedjoin_np(pthread_t, void**, const timespec*) {
+  refuse_call("pthread_timedjoin_np");
+}
+int pthread_clockjoin_np(pthread_t, void**, clockid_t, const timespec*) {
+  refuse_call("pthread_clockjoin_np");
+}
+int pthread_getcpuclockid(pthread_t, clockid_t*) noexcept { refuse_call("pthread_getcpuclockid"); }
+int pthread_setschedprio(pthread_t, int) noexcept { refuse_call("pthread_setschedprio"); }
 
 pthread_t pthread_self() noexcept {
   if (!running_program()) return 0;

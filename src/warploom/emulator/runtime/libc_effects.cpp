@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fenv.h>
+#include <fnmatch.h>
 #include <ftw.h>
 #include <glob.h>
 #include <inttypes.h>
@@ -112,6 +113,7 @@ LOOKED_AT(wmemset, Writes<0, Arg<2, sizeof(wchar_t)>>)
 LOOKED_AT(wmemcmp, Reads<0, Arg<2, sizeof(wchar_t)>>, Reads<1, Arg<2, sizeof(wchar_t)>>)
 LOOKED_AT(wcswidth, Wide<0, 1>)
 LOOKED_AT(mbsinit, In<0>)
+LOOKED_AT(fnmatch, Text<0>, Text<1>)
 LOOKED_AT(wctype, Text<0>)
 LOOKED_AT(wctrans, Text<0>)
 
@@ -240,6 +242,7 @@ LOOKED_AT(epoll_ctl, In<3>)
 LOOKED_AT(epoll_wait, Writes<1, Arg<2, sizeof(epoll_event)>>)
 LOOKED_AT(eventfd_read, Out<1>)
 LOOKED_AT(recv, Writes<1, Arg<2>>)
+LOOKED_AT(sendto, Reads<1, Arg<2>>, Reads<4, Arg<5>>)
 LOOKED_AT(send, Reads<1, Arg<2>>)
 LOOKED_AT(setsockopt, Reads<3, Arg<4>>)
 LOOKED_AT(inet_pton, Text<1>, Writes<2, Address<0>>)
