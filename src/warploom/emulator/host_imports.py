@@ -72,13 +72,13 @@ _OF_SYSTEM = (
     "posix_fallocate posix_fallocate64 sync syncfs sync_file_range epoll_create epoll_create1 "
     "eventfd eventfd_write inotify_init inotify_init1 inotify_rm_watch timerfd_create socket "
     "listen shutdown sockatmark mallinfo mallinfo2 mallopt malloc_trim malloc_stats pvalloc "
-    "reallocarray mlockall munlockall nice sched_getcpu sched_getscheduler __sched_cpualloc "
+    "mlockall munlockall nice sched_getcpu sched_getscheduler __sched_cpualloc "
     "__sched_cpufree sched_get_priority_max sched_get_priority_min setpriority setpgid setpgrp "
     "setsid setuid seteuid setgid setegid setreuid setregid setresuid setresgid pthread_equal "
     "pthread_cancel pthread_testcancel pthread_getconcurrency pthread_setconcurrency "
     "getchar_unlocked putchar_unlocked getwchar putwchar tzset tzname __tzname daylight __daylight "
     "timezone __timezone program_invocation_name program_invocation_short_name in6addr_any "
-    "in6addr_loopback signgam _setjmp setjmp __sigsetjmp sigsetjmp"
+    "in6addr_loopback signgam"
 )
 # The process library keeps what these remember (emulator/process).
 _HOOKED = (
@@ -153,11 +153,11 @@ _OBJECTS = re.compile(
     r"|__dynamic_cast|__atomic_|__cxa_|_Unwind_)\w*"
 )
 _UNSEEN = "abort_message __dso_handle"
-# What they are given leads them on: trees and streams whose parts a program may have made, and
-# calls that headers make instead of others. The functions that they call are looked at.
+# What they are given leads them on: trees, streams and locales whose parts a program may have made,
+# and calls that headers make instead of others. The functions that they call are looked at.
 _LED = (
     "tsearch tfind tdelete twalk twalk_r tdestroy lfind lsearch dl_iterate_phdr open_memstream "
-    "__fprintf_chk __printf_chk __memcpy_chk"
+    "__fprintf_chk __printf_chk __memcpy_chk uselocale"
 )
 
 BY_HEADERS = _names(
@@ -169,6 +169,35 @@ BY_HEADERS = _names(
     "_ITM_registerTMCloneTable __cxa_finalize __libc_single_threaded __tls_get_addr __dso_handle"
 )
 """C names that the compiler and the headers write for text that does not say them."""
+
+OWN_CODE: dict[str, frozenset[str]] = {
+    "each pointer is looked at": _names(
+        "pthread_create pthread_once pthread_mutex_lock pthread_mutex_trylock "
+        "pthread_mutex_unlock pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait "
+        "pthread_cond_signal pthread_cond_broadcast pthread_barrier_init pthread_barrier_wait "
+        "pthread_barrier_destroy read write readv writev pread pread64 pwrite pwrite64 preadv "
+        "pwritev sendfile sendfile64 copy_file_range splice sendmsg recvmsg gethostname "
+        "posix_memalign open open64 openat openat64 creat opendir fopen fopen64 freopen fdopen "
+        "readlink readlinkat realpath chdir setlocale"
+    ),
+    "by a list of requests": _names("fcntl fcntl64 ioctl"),
+    "the thread must be one of the process's": _names(
+        "pthread_join pthread_tryjoin_np pthread_detach"
+    ),
+    "the block must be one of the process's heap": _names(
+        "free realloc reallocarray malloc_usable_size __sched_cpufree"
+    ),
+    "the mapping must be the program's": _names(
+        "mmap mmap64 munmap mremap mprotect pkey_mprotect madvise shmat"
+    ),
+    "it is refused": _names(
+        "pthread_cancel pthread_timedjoin_np pthread_clockjoin_np pthread_getcpuclockid "
+        "pthread_setschedprio execl execle execlp execv execve execvp execvpe fexecve popen system "
+        "posix_spawn posix_spawnp process_vm_readv process_vm_writev ptrace"
+    ),
+    "the pointer is not followed": _names("pthread_exit pthread_equal"),
+}
+"""Functions that the runtime defines itself, or that are harmless, though they get a pointer."""
 
 TABLE: tuple[Entry, ...] = (
     Entry(
@@ -217,9 +246,7 @@ def unknown_imports(imports: Iterable[str], offered: frozenset[str]) -> list[str
     return sorted(
         name
         for name in set(imports)
-        if name not in offered
-        and (f"__wrap_{name}" not in offered or _is_led(name))
-        and not is_harmless(name)
+        if (not offered & {name, f"__wrap_{name}"} or _is_led(name)) and not is_harmless(name)
     )
 
 

@@ -14,6 +14,7 @@
 #include "memory.h"
 #include "own_memory.h"
 #include "process_heap.h"
+#include "program_range.h"
 #include "report.h"
 #include "world.h"
 
@@ -82,6 +83,17 @@ void* grow(int process, void* block, std::size_t bytes, const void* caller) {
   return made;
 }
 
+// Blocks outside of all heaps are the C library's own, or the runtime's. Where a call of the
+// program's led here with memory that is the program's, its allocator would take that for a block,
+// and give it to the runtime later.
+bool is_librarys_own(void* block, const void* caller) {
+  if (!block || !of_program(caller)) return true;
+  const bool is_programs = is_of_running_program(caller) || space_of(block) != Space::None ||
+                           owner_of_host(block, 1, true) == Whose::Own;
+  if (is_programs) report_bad_free(block, Given::NoBlock);
+  return !is_programs;
+}
+
 bool is_power_of_two(std::size_t value) { return value && !(value & (value - 1)); }
 
 }  // namespace
@@ -91,6 +103,11 @@ int heap_for(const void* caller) {
       in_loader(caller))
     return -1;
   return g_current->process ? g_current->process->rank : -1;
+}
+
+void free_for_program(void* block) {
+  if (!block || in_heaps(block) || !g_current || !g_current->process) return free(block);
+  report_bad_free(block, Given::NoBlock);
 }
 
 void* program_memory(std::size_t bytes, std::size_t alignment) {
@@ -112,7 +129,7 @@ void* malloc(std::size_t bytes) {
 
 void free(void* block) {
   if (in_heaps(block)) return give_back(block, CALLER);
-  __libc_free(block);
+  if (is_librarys_own(block, CALLER)) __libc_free(block);
 }
 
 void* calloc(std::size_t count, std::size_t bytes) {
@@ -126,13 +143,22 @@ void* calloc(std::size_t count, std::size_t bytes) {
 }
 
 void* realloc(void* block, std::size_t bytes) {
-  if (block && !in_heaps(block)) return __libc_realloc(block, bytes);
+  if (block && !in_heaps(block)) {
+    return is_librarys_own(block, CALLER) ? __libc_realloc(block, bytes) : nullptr;
+  }
   const int process = block ? heap_owner(block) : heap_for(CALLER);
   if (!block) {
     return process < 0 ? __libc_malloc(bytes) : allocate(process, bytes, kLeastAlignment);
   }
   if (bytes) return grow(process, block, bytes, CALLER);
   give_back(block, CALLER);
+  return nullptr;
+}
+
+void* reallocarray(void* block, std::size_t count, std::size_t bytes) noexcept {
+  std::size_t all = 0;
+  if (!__builtin_mul_overflow(count, bytes, &all)) return realloc(block, all);
+  errno = ENOMEM;
   return nullptr;
 }
 
@@ -158,6 +184,7 @@ int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
   void* block =
       process < 0 ? __libc_memalign(alignment, bytes) : heap_take(process, bytes, alignment);
   if (!block) return ENOMEM;
+  if (of_program(CALLER)) program_writes(out, sizeof *out);
   *out = block;
   return 0;
 }

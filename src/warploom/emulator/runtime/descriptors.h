@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <cstddef>
 #include <string>
 
@@ -27,5 +28,8 @@ void report_reach(const std::string& message);
 bool is_harmless_file(const std::string& path);
 // open(2) for the program: no file that shows or changes this very process. -1 with errno.
 int open_for_program(int folder, const char* path, int flags, unsigned mode);
+// The program's call fills these parts of its memory, or takes what is in them.
+void check_parts(const iovec* parts, int count, bool into_memory,
+                 const void* caller = __builtin_return_address(0));
 
 }  // namespace warploom

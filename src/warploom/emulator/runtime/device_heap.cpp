@@ -79,8 +79,7 @@ void* make(std::size_t bytes, std::size_t alignment) {
 
 void destroy(void* pointer) {
   if (current_thread()) return heap_free(pointer);
-  if (is_foreign(pointer)) return;
-  free(pointer);
+  if (!is_foreign(pointer)) free_for_program(pointer);
 }
 
 }  // namespace
@@ -96,7 +95,7 @@ void* __wrap_malloc(std::size_t bytes) {
 }
 void __wrap_free(void* pointer) {
   if (current_thread()) return heap_free(pointer);
-  if (!is_foreign(pointer)) std::free(pointer);
+  if (!is_foreign(pointer)) free_for_program(pointer);
 }
 void* __wrap__Znwm(std::size_t bytes) { return make(bytes, 0); }
 void* __wrap__Znam(std::size_t bytes) { return make(bytes, 0); }

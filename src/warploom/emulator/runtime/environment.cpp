@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "libc_made.h"
 #include "process_heap.h"
+#include "program_range.h"
 #include "report.h"
 #include "world.h"
 
@@ -98,6 +100,9 @@ extern "C" int gethostname(char* name, std::size_t length) noexcept {
   if (own.size() >= length) {
     errno = ENAMETOOLONG;
     return -1;
+  }
+  if (warploom::of_program(__builtin_return_address(0))) {
+    warploom::program_writes(name, own.size() + 1);
   }
   std::memcpy(name, own.c_str(), own.size() + 1);
   return 0;

@@ -6,8 +6,13 @@
 #include <cerrno>
 #include <map>
 #include <memory>
+#include <unordered_map>
 
 #include "call_targets.h"
+#include "descriptors.h"
+#include "libc_made.h"
+#include "own_memory.h"
+#include "program_range.h"
 #include "race.h"
 #include "report.h"
 #include "scheduler.h"
@@ -46,11 +51,49 @@ struct Barrier {
   WaitQueue waiters;
 };
 
+struct Once {
+  bool running = false;
+  Clock clock;  // what the function did
+  WaitQueue waiters;
+};
+
 std::map<pthread_mutex_t*, Mutex> g_mutexes;
 std::map<pthread_cond_t*, Condition> g_conditions;
 std::map<pthread_barrier_t*, Barrier> g_barriers;
+std::map<pthread_once_t*, Once> g_onces;
+std::unordered_map<pthread_t, const Process*> g_thread_handles;  // all that were ever given
 
-Started* started_of(pthread_t thread) { return reinterpret_cast<Started*>(thread); }
+pthread_t handle_of(Started* thread, const Process* process) {
+  const auto handle = reinterpret_cast<pthread_t>(thread);
+  g_thread_handles[handle] = process;
+  return handle;
+}
+
+// A number that the program made up would lead into the runtime's memory.
+Started& started_of(pthread_t handle, const char* call) {
+  const auto found = g_thread_handles.find(handle);
+  if (found == g_thread_handles.end() || found->second != current_host().process) {
+    report_reach(std::string(call) + " gets a handle that stands for no thread of this process");
+    stop_run();
+  }
+  return *reinterpret_cast<Started*>(handle);
+}
+
+bool is_of_caller(const void* p, const void* caller) {
+  Dl_info its, callers;
+  return dladdr(p, &its) && dladdr(caller, &callers) && its.dli_fbase == callers.dli_fbase;
+}
+
+// Before the runtime follows a pointer. What a library keeps for itself is not the program's.
+void look_at(const void* p, std::size_t bytes, bool write, const void* caller) {
+  if (!p || !of_program(caller)) return;
+  if (!is_of_running_program(caller) && is_of_caller(p, caller)) return;
+  write ? program_writes(p, bytes, caller) : program_reads(p, bytes, caller);
+}
+template <class Object>
+void look_at(const Object* p, bool write, const void* caller) {
+  look_at(p, sizeof *p, write, caller);
+}
 
 // PTHREAD_MUTEX_RECURSIVE in the first bits of the kind, as glibc lays it out.
 bool recursive(const pthread_mutex_t* mutex) {
@@ -111,17 +154,27 @@ void end(Started& thread, void* result) {
   thread.joiners.notify_all();
 }
 
+void* join(Started& thread) {
+  thread.joiners.wait_until([&] { return thread.ended; }, {"a thread to end", {}});
+  acquire_clock(thread.clock);
+  return thread.result;
+}
+
 }  // namespace
 
 }  // namespace warploom
 
 using namespace warploom;
 
+#define CALLER __builtin_return_address(0)
+
 extern "C" {
 
-int pthread_create(pthread_t* out, const pthread_attr_t*, void* (*function)(void*),
+int pthread_create(pthread_t* out, const pthread_attr_t* attributes, void* (*function)(void*),
                    void* argument) {
-  check_call_target(reinterpret_cast<const void*>(function), __builtin_return_address(0));
+  check_call_target(reinterpret_cast<const void*>(function), CALLER);
+  look_at(attributes, false, CALLER);
+  look_at(out, true, CALLER);
   HostThread& creator = current_host();
   auto* thread = new Started;
   HostThread& made = add_host_thread(*creator.process, default_device(*creator.process),
@@ -132,23 +185,30 @@ int pthread_create(pthread_t* out, const pthread_attr_t*, void* (*function)(void
   made.started = thread;
   made.working = creator.working;
   made.clock = release_clock();
-  *out = reinterpret_cast<pthread_t>(thread);
+  *out = handle_of(thread, creator.process);
   return 0;
 }
 
 int pthread_join(pthread_t handle, void** result) {
-  Started* thread = started_of(handle);
-  thread->joiners.wait_until([=] { return thread->ended; }, {"a thread to end", {}});
-  acquire_clock(thread->clock);
-  if (result) *result = thread->result;
+  void* made = join(started_of(handle, "pthread_join"));
+  look_at(result, true, CALLER);
+  if (result) *result = made;
   return 0;
 }
 
 int pthread_tryjoin_np(pthread_t handle, void** result) noexcept {
-  return started_of(handle)->ended ? pthread_join(handle, result) : EBUSY;
+  Started& thread = started_of(handle, "pthread_tryjoin_np");
+  if (!thread.ended) return EBUSY;
+  void* made = join(thread);
+  look_at(result, true, CALLER);
+  if (result) *result = made;
+  return 0;
 }
 
-int pthread_detach(pthread_t) { return 0; }
+int pthread_detach(pthread_t handle) {
+  started_of(handle, "pthread_detach");
+  return 0;
+}
 
 // The C library would take the handle for one of the system's threads, and follow it.
 [[noreturn]] static void refuse_call(const char* name) {
@@ -168,7 +228,7 @@ pthread_t pthread_self() noexcept {
   if (!running_program()) return 0;
   HostThread& thread = current_host();
   if (!thread.started) thread.started = new Started;  // of main
-  return reinterpret_cast<pthread_t>(thread.started);
+  return handle_of(thread.started, thread.process);
 }
 
 // The frames of the thread are left as they are: nothing of them is unwound.
@@ -179,9 +239,7 @@ void pthread_exit(void* result) {
   end(*thread.started, result);
   // The process goes on until the last thread has ended.
   for (const auto& other : thread.process->threads) {
-    if (is_main && other.get() != &thread && other->started) {
-      pthread_join(reinterpret_cast<pthread_t>(other->started), nullptr);
-    }
+    if (is_main && other.get() != &thread && other->started) join(*other->started);
   }
   if (is_main) end_process(0);
   thread.fiber->state = FiberState::Done;
@@ -190,26 +248,41 @@ void pthread_exit(void* result) {
 }
 
 int pthread_once(pthread_once_t* control, void (*function)()) {
-  check_call_target(reinterpret_cast<const void*>(function), __builtin_return_address(0));
+  check_call_target(reinterpret_cast<const void*>(function), CALLER);
   constexpr int kRunning = 1, kDone = 2;  // as the C library has them
-  while (*control == kRunning) yield_current();
+  Once& once = g_onces[control];
+  once.waiters.wait_until([&] { return !once.running; }, {"pthread_once", {}});
+  acquire_clock(once.clock);
+  look_at(control, false, CALLER);
   if (*control == kDone) return 0;
+  once.running = true;
+  look_at(control, true, CALLER);
   *control = kRunning;
+  const auto leave = [&](int state) {
+    *control = state;
+    once.clock = release_clock();
+    once.running = false;
+    once.waiters.notify_all();
+  };
   try {
     function();
   } catch (...) {
-    *control = PTHREAD_ONCE_INIT;
+    leave(PTHREAD_ONCE_INIT);
     throw;
   }
-  *control = kDone;
+  leave(kDone);
   return 0;
 }
 
+// The runtime keeps what these objects stand for, and reads at most the kind of a mutex: threads
+// that use one at the same time do not race.
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  look_at(mutex, false, CALLER);
   return running_program() ? lock(mutex) : 0;
 }
 int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   if (!running_program()) return 0;
+  look_at(mutex, false, CALLER);
   Mutex& state = g_mutexes[mutex];
   if (state.owner && !(state.owner == g_current && recursive(mutex))) {
     poll_current();
@@ -218,39 +291,55 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   return lock(mutex);
 }
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+  look_at(mutex, false, CALLER);
   return running_program() ? unlock(mutex) : 0;
 }
 
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  look_at(condition, false, CALLER);
+  look_at(mutex, false, CALLER);
   return wait(condition, mutex);
 }
 // Emulated time does not run out: a wait with a limit is a plain wait.
-int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec*) {
+int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                           const timespec* limit) {
+  look_at(condition, false, CALLER);
+  look_at(mutex, false, CALLER);
+  look_at(limit, false, CALLER);
   return wait(condition, mutex);
 }
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t,
-                           const timespec*) {
+                           const timespec* limit) {
+  look_at(condition, false, CALLER);
+  look_at(mutex, false, CALLER);
+  look_at(limit, false, CALLER);
   return wait(condition, mutex);
 }
 int pthread_cond_signal(pthread_cond_t* condition) noexcept {
+  look_at(condition, false, CALLER);
   warploom::signal(condition, false);
   return 0;
 }
 int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
+  look_at(condition, false, CALLER);
   warploom::signal(condition, true);
   return 0;
 }
 
-int pthread_barrier_init(pthread_barrier_t* handle, const pthread_barrierattr_t*,
+int pthread_barrier_init(pthread_barrier_t* handle, const pthread_barrierattr_t* attributes,
                          unsigned count) noexcept {
+  look_at(attributes, false, CALLER);
+  look_at(handle, true, CALLER);
   g_barriers[handle].count = count;
   return count ? 0 : EINVAL;
 }
 int pthread_barrier_destroy(pthread_barrier_t* handle) noexcept {
+  look_at(handle, true, CALLER);
   g_barriers.erase(handle);
   return 0;
 }
 int pthread_barrier_wait(pthread_barrier_t* handle) noexcept {
+  look_at(handle, false, CALLER);
   Barrier& barrier = g_barriers[handle];
   barrier.clock.join(release_clock());
   const uint64_t generation = barrier.generation;

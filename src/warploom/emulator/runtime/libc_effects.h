@@ -1,6 +1,7 @@
 // What calls of the C library do with their arguments, for the table of libc_effects.cpp.
 #pragma once
 
+#include <glob.h>
 #include <netinet/in.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "call_targets.h"
 #include "libc_made.h"
 #include "program_range.h"
+#include "report.h"
 
 namespace warploom::effects {
 
@@ -61,6 +63,15 @@ struct Length {
   template <class All>
   static std::size_t of(const All& all) {
     return std::strlen(std::get<at>(all)) + 1;
+  }
+};
+// The bits of a set for descriptors below this number, in words as select has them.
+template <std::size_t at>
+struct Bits {
+  template <class All>
+  static std::size_t of(const All& all) {
+    const int below = std::get<at>(all);
+    return below > 0 ? (static_cast<std::size_t>(below) + 63) / 64 * sizeof(long) : 0;
   }
 };
 template <std::size_t at>
@@ -156,12 +167,38 @@ struct Listing {
     check_listing(std::get<at>(all));
   }
 };
+// What glob has found (glob_t), and what glob adds to it or globfree goes through.
+template <std::size_t at>
+struct Found {
+  template <class All>
+  static void look(const All& all, const void* caller) {
+    const auto* found = std::get<at>(all);
+    if (!found) return;
+    program_writes(found, sizeof *found, caller);
+    std::size_t count = 0;
+    if (__builtin_add_overflow(found->gl_pathc, found->gl_offs, &count)) count = ~std::size_t{0};
+    if (found->gl_pathv) program_writes(found->gl_pathv, bytes_of(count, sizeof(char*)), caller);
+  }
+};
+template <std::size_t flags, std::size_t at>
+struct Finds {
+  template <class All>
+  static void look(const All& all, const void* caller) {
+    const auto* found = std::get<at>(all);
+    if (std::get<flags>(all) & GLOB_ALTDIRFUNC) {
+      stop_unsupported("glob",
+                       "functions of its own for folders (GLOB_ALTDIRFUNC) are not checked");
+    }
+    if (std::get<flags>(all) & GLOB_APPEND) return Found<at>::look(all, caller);
+    if (found) program_writes(found, sizeof *found, caller);
+  }
+};
 // What the C library has made.
 template <std::size_t at>
 struct AStream {
   template <class All>
-  static void look(const All& all, const void*) {
-    check_stream(std::get<at>(all));
+  static void look(const All& all, const void* caller) {
+    check_stream(std::get<at>(all), caller);
   }
 };
 template <std::size_t at>

@@ -1,10 +1,7 @@
 // Calls on files and descriptors. They take the C library's place for the program and for the
 // libraries that it uses; the runtime's own calls go through unchanged.
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <sys/ptrace.h>
-#include <sys/sendfile.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -23,6 +20,16 @@
 #include "world.h"
 
 using namespace warploom;
+
+void warploom::check_parts(const iovec* parts, int count, bool into_memory, const void* caller) {
+  if (count <= 0) return;
+  program_reads(parts, static_cast<std::size_t>(count) * sizeof *parts, caller);
+  for (int i = 0; i < count; i++) {
+    const iovec part = parts[i];
+    into_memory ? program_writes(part.iov_base, part.iov_len, caller)
+                : program_reads(part.iov_base, part.iov_len, caller);
+  }
+}
 
 namespace {
 
@@ -56,16 +63,6 @@ FILE* open_stream(const char* path, const char* mode) {
   FILE* stream = descriptor < 0 ? nullptr : real_fdopen(descriptor, mode);
   if (!stream && descriptor >= 0) raw_call(SYS_close, descriptor);
   return stream;
-}
-
-void check_parts(const iovec* parts, int count, bool into_memory) {
-  if (count <= 0) return;
-  program_reads(parts, static_cast<std::size_t>(count) * sizeof *parts);
-  for (int i = 0; i < count; i++) {
-    const iovec& part = parts[i];
-    into_memory ? program_writes(part.iov_base, part.iov_len)
-                : program_reads(part.iov_base, part.iov_len);
-  }
 }
 
 }  // namespace
@@ -129,8 +126,10 @@ FILE* fopen64(const char* path, const char* mode) {
 }
 FILE* freopen(const char* path, const char* mode, FILE* stream) {
   WARPLOOM_REAL(freopen);
+  if (is_of_running_program(CALLER)) check_stream(stream);
+  if (of_program(CALLER)) program_reads_text(mode);
   if (of_program(CALLER) && path) {
-    if (is_of_running_program(CALLER)) check_stream(stream);
+    program_reads_text(path);
     const int tried = open_for_program(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
     if (tried >= 0) raw_call(SYS_close, tried);
   }
@@ -249,56 +248,6 @@ int close_range(unsigned first, unsigned last, int flags) noexcept {
   return 0;
 }
 void closefrom(int first) noexcept { close_range(static_cast<unsigned>(first), ~0u, 0); }
-#define CONTROL(name)                                                     \
-  int name(int descriptor, int command, ...) {                            \
-    std::va_list args;                                                    \
-    va_start(args, command);                                              \
-    const long argument = va_arg(args, long);                             \
-    va_end(args);                                                         \
-    SKIP(descriptor);                                                     \
-    const long done = raw_call(SYS_fcntl, descriptor, command, argument); \
-    if (done < 0) errno = static_cast<int>(-done);                        \
-    return done < 0 ? -1 : static_cast<int>(done);                        \
-  }
-CONTROL(fcntl)
-CONTROL(fcntl64)
-#undef CONTROL
-int ioctl(int descriptor, unsigned long request, ...) noexcept {
-  std::va_list args;
-  va_start(args, request);
-  const long argument = va_arg(args, long);
-  va_end(args);
-  SKIP(descriptor);
-  const long done = raw_call(SYS_ioctl, descriptor, static_cast<long>(request), argument);
-  if (done < 0) errno = static_cast<int>(-done);
-  return done < 0 ? -1 : static_cast<int>(done);
-}
-ssize_t sendfile(int to, int from, off_t* offset, std::size_t bytes) noexcept {
-  WARPLOOM_REAL(sendfile);
-  ASK(to, "sendfile");
-  ASK(from, "sendfile");
-  return real_sendfile(to, from, offset, bytes);
-}
-ssize_t copy_file_range(int from, off64_t* in, int to, off64_t* out, std::size_t bytes,
-                        unsigned flags) {
-  WARPLOOM_REAL(copy_file_range);
-  ASK(to, "copy_file_range");
-  ASK(from, "copy_file_range");
-  return real_copy_file_range(from, in, to, out, bytes, flags);
-}
-ssize_t splice(int from, off64_t* in, int to, off64_t* out, std::size_t bytes, unsigned flags) {
-  WARPLOOM_REAL(splice);
-  ASK(to, "splice");
-  ASK(from, "splice");
-  return real_splice(from, in, to, out, bytes, flags);
-}
-ssize_t sendmsg(int socket, const msghdr* message, int flags) {
-  WARPLOOM_REAL(sendmsg);
-  if (of_program(CALLER) && message->msg_controllen) {
-    report_reach("sendmsg with descriptors or credentials");
-  }
-  return real_sendmsg(socket, message, flags);
-}
 
 ssize_t process_vm_readv(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
                          unsigned long) noexcept {

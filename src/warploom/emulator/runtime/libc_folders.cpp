@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "descriptors.h"
@@ -142,13 +143,14 @@ FILE* __wrap_tmpfile64() {
   const OfTheLibrary made;
   return note_stream(tmpfile64(), CALLER);
 }
-// What is written there later is the program's own, as far as it is now.
+// What is read and written there later is looked at whenever the stream is used.
 FILE* __wrap_fmemopen(void* memory, std::size_t bytes, const char* mode) {
   program_reads_text(mode);
   const bool reads = mode && *mode == 'r' && !std::strchr(mode, '+');
   if (memory) reads ? program_reads(memory, bytes) : program_writes(memory, bytes);
   const OfTheLibrary made;
-  return note_stream(fmemopen(memory, bytes, mode), CALLER);
+  const std::span all(static_cast<const std::byte*>(memory), memory ? bytes : 0);
+  return note_stream(fmemopen(memory, bytes, mode), CALLER, all, !reads);
 }
 // Its text is the program's, and so is the stream: the table of imports calls it unseen.
 FILE* __wrap_open_memstream(char** text, std::size_t* bytes) {

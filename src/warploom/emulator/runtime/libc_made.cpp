@@ -8,11 +8,13 @@
 #include <cstring>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "crash.h"
 #include "descriptors.h"
 #include "own_memory.h"
 #include "process_heap.h"
+#include "program_range.h"
 #include "report.h"
 #include "world.h"
 
@@ -26,6 +28,8 @@ struct Made {
   const Process* owner = nullptr;
   // What the C library allocated for it where programs do not write, so that it can be believed.
   bool apart = false;
+  std::span<const std::byte> memory{};  // of fmemopen
+  bool writes = false;
 };
 std::unordered_map<const FILE*, Made> g_made_streams;
 std::unordered_map<const DIR*, const Process*> g_made_folders;
@@ -64,16 +68,17 @@ OfTheLibrary::OfTheLibrary() : before_(g_library_allocates) { g_library_allocate
 OfTheLibrary::~OfTheLibrary() { g_library_allocates = before_; }
 bool library_allocates() { return g_library_allocates; }
 
-FILE* note_stream(FILE* stream, const void* caller) {
+FILE* note_stream(FILE* stream, const void* caller, std::span<const std::byte> memory,
+                  bool writes) {
   if (stream && is_of_running_program(caller)) {
-    g_made_streams[stream] = {g_current->process, !in_heaps(stream)};
+    g_made_streams[stream] = {g_current->process, !in_heaps(stream), memory, writes};
   }
   return stream;
 }
 
 void forget_stream(const FILE* stream) { g_made_streams.erase(stream); }
 
-void check_stream(const FILE* stream) {
+void check_stream(const FILE* stream, const void* caller) {
   if (!stream || stream == stdin || stream == stdout || stream == stderr) return;
   const auto found = g_made_streams.find(stream);
   const bool own =
@@ -81,11 +86,20 @@ void check_stream(const FILE* stream) {
   if (!own || !is_sound(*stream)) {
     report_forged("a call gets a stream", "pass stdin, stdout, stderr, or what fopen returned");
   }
+  // A copy: others may run meanwhile, and close it.
+  const Made made = found->second;
+  if (made.memory.empty()) return;
+  made.writes ? program_writes(made.memory.data(), made.memory.size(), caller)
+              : program_reads(made.memory.data(), made.memory.size(), caller);
 }
 
-void check_all_streams() {
+void check_all_streams(const void* caller) {
+  std::vector<const FILE*> own;
   for (const auto& [stream, made] : g_made_streams) {
-    if (g_current && made.owner == g_current->process) check_stream(stream);
+    if (g_current && made.owner == g_current->process) own.push_back(stream);
+  }
+  for (const FILE* stream : own) {
+    if (g_made_streams.contains(stream)) check_stream(stream, caller);
   }
 }
 

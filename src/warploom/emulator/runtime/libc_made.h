@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 
 namespace warploom {
 
@@ -27,12 +28,15 @@ class OfTheLibrary {
 };
 bool library_allocates();
 
-// A stream that was made for `caller`, or nothing; the same is returned.
-FILE* note_stream(FILE* stream, const void* caller);
+// A stream that was made for `caller`, or nothing; the same is returned. `memory`: the program's
+// bytes that it reads or writes by itself.
+FILE* note_stream(FILE* stream, const void* caller, std::span<const std::byte> memory = {},
+                  bool writes = false);
 void forget_stream(const FILE* stream);
 // The C library follows what lies in a stream: it must be one that it has made. Else the run ends.
-void check_stream(const FILE* stream);
-void check_all_streams();
+// A call may write all that it holds to the memory that it was opened on: that is looked at, too.
+void check_stream(const FILE* stream, const void* caller = __builtin_return_address(0));
+void check_all_streams(const void* caller = __builtin_return_address(0));
 // Whether a stream of the running process, made for its program, holds these bytes, which
 // getc_unlocked and the like of the headers read and move along.
 bool is_in_stream(uintptr_t address, std::size_t bytes, bool write);

@@ -213,6 +213,11 @@ ssize_t __wrap_getdelim(char** line, std::size_t* bytes, int end, FILE* file) {
   if (*line) program_writes(*line, *bytes);
   return getdelim(line, bytes, end, file);
 }
+// What headers make of getline.
+ssize_t __wrap___getdelim(char** line, std::size_t* bytes, int end, FILE* file) {
+  check_stream(file);
+  return __wrap_getdelim(line, bytes, end, file);
+}
 ssize_t __wrap_getline(char** line, std::size_t* bytes, FILE* file) {
   check_stream(file);
   return __wrap_getdelim(line, bytes, '\n', file);

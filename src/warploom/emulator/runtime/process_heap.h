@@ -53,4 +53,7 @@ int heap_for(const void* caller);
 // A block of the running process, for what the runtime hands to the program.
 void* program_memory(std::size_t bytes, std::size_t alignment = kLeastAlignment);
 
+// What the program calls free with: a block of its own, or a finding.
+void free_for_program(void* block);
+
 }  // namespace warploom

@@ -15,7 +15,9 @@
 #include <utility>
 
 #include "call_targets.h"
+#include "libc_made.h"
 #include "process_heap.h"
+#include "program_range.h"
 #include "report.h"
 #include "stream.h"
 #include "world_setup.h"
@@ -190,6 +192,7 @@ extern "C" {
 char* setlocale(int category, const char* name) noexcept {
   static const auto real = library_function<char* (*)(int, const char*)>("setlocale");
   if (!g_current) return real(category, name);
+  if (of_program(__builtin_return_address(0))) program_reads_text(name);
   ProcessState& state = asking_process().state;
   if (category < LC_CTYPE || category > LC_IDENTIFICATION) {
     errno = EINVAL;
@@ -226,6 +229,7 @@ locale_t uselocale(locale_t locale) noexcept {
 int chdir(const char* path) noexcept {
   static const auto real = library_function<int (*)(const char*)>("chdir");
   if (!g_current) return real(path);
+  if (of_program(__builtin_return_address(0))) program_reads_text(path);
   if (g_first_folder < 0) g_first_folder = open(".", O_PATH | O_CLOEXEC);
   if (real(path) != 0) return -1;
   int& folder = asking_process().state.folder;
