@@ -47,7 +47,7 @@ def test_a_function_that_is_neither_known_nor_looked_at_is_named(tmp_path: Path)
     offered = dynamic_symbols(made.runtime).exports
     assert unknown_imports(made.imports, offered) == ["iconv_close", "iconv_open"]
     # What the process library takes for itself is none of the program's to call or to go to.
-    assert {"gethostbyname_r", "strtok_r"} <= made.denied
+    assert "gethostbyname_r" in made.denied
     assert not made.denied & made.imports
 
 
