@@ -214,6 +214,8 @@ int main(int argc, char** argv) {
     requests.destroy(requests.make());
     registrations.destroy(registrations.make());
     graphs_in_use();
+    CUDA(cudaFree(device));
+    comms.destroy(comm);
   }
   printf("%s\n", argument.c_str());
   CUDA(cudaDeviceSynchronize());

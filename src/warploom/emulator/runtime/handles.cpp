@@ -7,11 +7,11 @@ namespace warploom {
 
 namespace {
 
-const Process* asking_process() { return g_current ? g_current->process : nullptr; }
+const Process* handle_asker() { return g_current ? g_current->process : nullptr; }
 
 }  // namespace
 
-void Handles::enter(const void* object) { entries_[object] = {asking_process(), false}; }
+void Handles::enter(const void* object) { entries_[object] = {handle_asker(), false}; }
 
 void Handles::end(const void* object) {
   const auto found = entries_.find(object);
@@ -29,7 +29,7 @@ bool Handles::usable(const void* object) const {
          .hint = "pass a handle that the program got: a variable may not have been set"});
     stop_run();
   }
-  if (found->second.owner != asking_process()) {
+  if (found->second.owner != handle_asker()) {
     report_finding({.kind = "foreign_memory",
                     .message = format("a call gets another process's handle of %s", what_),
                     .hint = "a handle means nothing in other processes: make one in each"});
