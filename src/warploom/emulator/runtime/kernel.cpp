@@ -25,7 +25,12 @@ constexpr uint64_t kThreadsPerBlock = 1024;
 constexpr unsigned kThreadsPerSm = 2048, kBlocksPerSm = 32;
 constexpr std::size_t kSharedPerSm = 228 << 10;
 
-enum { kInvalidConfiguration = 9, kCooperativeTooLarge = 720, kInvalidValue = 1 };
+enum {
+  kInvalidConfiguration = 9,
+  kCooperativeTooLarge = 720,
+  kInvalidValue = 1,
+  kInvalidResourceHandle = 400
+};
 
 std::vector<Kernel*> g_running;
 
@@ -168,7 +173,7 @@ int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, 
   plan = {name, config, body, own(body), device, current_host().process, 0};
   if (refused_in_host_function("cudaLaunchKernel")) return cudaErrorNotPermitted;
   if (const int error = validate(config)) return error;
-  if (!allows_shared(plan.process, name, config.shared_bytes)) return kInvalidValue;
+  if (!allows_shared(plan, config.shared_bytes)) return kInvalidValue;
   plan.residency = residency_of(config, *g_devices[static_cast<std::size_t>(device)]);
   if (config.cooperative && volume(config.grid) > plan.residency) return kCooperativeTooLarge;
   return 0;
@@ -206,6 +211,8 @@ int launch_kernel(const char* name, const LaunchConfig& config, KernelBody body)
   KernelPlan plan;
   const int error = plan_kernel(plan, name, config, body, stream->device);
   if (error) return fail_launch(host, error);
+  // "Stream and Event Behavior" in the CUDA C++ Programming Guide.
+  if (stream->device != host.device) return fail_launch(host, kInvalidResourceHandle);
   if (implicit_in_capture(stream)) return fail_launch(host, cudaErrorStreamCaptureImplicit);
   if (stream->capture) {
     const int rank = g_config.single_process ? stream->device : current_rank();
