@@ -205,7 +205,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   record->stream = stream;
   if (event->timing) record->number = note_record();
   event->last = record;
-  push_op(stream, OpKind::Copy, "cudaEventRecord", reach_record(record));
+  push_op(stream, OpKind::Copy, "cudaEventRecord", reach_record(record))->is_record = true;
   return cudaSuccess;
 }
 

@@ -215,12 +215,16 @@ int launch_kernel(const char* name, const LaunchConfig& config, KernelBody body)
   if (stream->device != host.device) return fail_launch(host, kInvalidResourceHandle);
   if (implicit_in_capture(stream)) return fail_launch(host, cudaErrorStreamCaptureImplicit);
   if (stream->capture) {
+    if (config.programmatic) {
+      stop_unsupported("cudaLaunchAttributeProgrammaticStreamSerialization",
+                       "programmatic dependent launches in graphs are not emulated");
+    }
     const int rank = g_config.single_process ? stream->device : current_rank();
     capture_node(stream, work_of(plan, capture_frames(), rank));
     return 0;
   }
   if (g_spoiling) note_launch(stream->device);
-  push_op(stream, OpKind::Kernel, name, start_of(plan));
+  push_op(stream, OpKind::Kernel, name, start_of(plan))->programmatic = config.programmatic;
   if (g_config.sync_launches) synchronize(stream, "a kernel (diagnostic rerun)");
   return 0;
 }

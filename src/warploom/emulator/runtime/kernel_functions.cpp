@@ -112,6 +112,9 @@ LaunchConfig config_of(const cudaLaunchConfig_t& from) {
                            "clusters of thread blocks are not emulated");
         }
         break;
+      case cudaLaunchAttributeProgrammaticStreamSerialization:
+        config.programmatic = attribute.val.programmaticStreamSerializationAllowed != 0;
+        break;
       case cudaLaunchAttributeProgrammaticEvent:
         stop_unsupported("cudaLaunchAttributeProgrammaticEvent",
                          "events that a kernel triggers are not emulated");
