@@ -156,6 +156,7 @@ void start_kernel(const std::shared_ptr<Kernel>& kernel, StreamOp& op) {
   kernel->rank = op.rank;
   if (g_timed) begin_kernel(*kernel);
   g_running.push_back(kernel.get());
+  open_read_only(*kernel);
   op.waiting_for = [k = kernel.get()] {
     return format("%llu of %llu blocks have ended",
                   static_cast<unsigned long long>(k->finished_blocks),
