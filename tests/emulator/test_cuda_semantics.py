@@ -43,6 +43,12 @@ def test_documented_behaviour(name: str, schedule: RunSpec):
     assert outcome.verdict == Verdict.OK, outcome.findings
 
 
+def test_what_must_be_of_one_device():
+    outcome = emulate(PROGRAMS / "device_rules.cu", SCHEDULES[0], devices=2)
+    assert outcome.stdout == ""
+    assert outcome.verdict == Verdict.OK, outcome.findings
+
+
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
 def test_host_threads_drive_a_device_each(schedule: RunSpec):
     outcome = emulate(PROGRAMS / "host_threads.cu", schedule, devices=2)

@@ -21,6 +21,12 @@ def _nothing(_: Instruction) -> str:
     return ";"
 
 
+def _dependent_launch(i: Instruction) -> str | None:
+    if i.suffixes == ("wait",):
+        return "::warploom::await_primary();"
+    return "::warploom::trigger_dependents();" if i.suffixes == ("launch_dependents",) else None
+
+
 _SPECIAL: dict[str, Callable[[Instruction], str | None]] = {
     "mov": compute.mov,
     "ld": memory.load,
@@ -50,5 +56,6 @@ _SPECIAL: dict[str, Callable[[Instruction], str | None]] = {
     "nanosleep": lambda i: f"::__nanosleep({i.value(0, 'std::uint32_t')});",
     "trap": lambda _: "::__trap();",
     # Hints, and waits for what does not overlap here.
-    **dict.fromkeys(("prefetch", "prefetchu", "griddepcontrol", "setmaxnreg", "brkpt"), _nothing),
+    "griddepcontrol": _dependent_launch,
+    **dict.fromkeys(("prefetch", "prefetchu", "setmaxnreg", "brkpt"), _nothing),
 }

@@ -6,6 +6,7 @@
 // DEFECT NO_FENCE readback_before_sync: nothing keeps the answer before its flag
 // DEFECT NO_WAIT readback_before_sync: the host reads the answer without waiting for its flag
 // DEFECT EARLY_REQUEST data_race: the host writes the next request while the last one is read
+// DEFECT COVERED_WRITE data_race: the kernel clears what it reads by __ldg, and the host writes again
 #include <cuda_runtime.h>
 
 #include <atomic>
@@ -31,6 +32,12 @@ __global__ void server(Mailbox* box) {
     __syncthreads();
     // EXPECT EARLY_REQUEST
     int x = box->request[threadIdx.x];
+#if defined(DEFECT_COVERED_WRITE)
+    // EXPECT COVERED_WRITE
+    x = __ldg(&box->request[threadIdx.x]);
+    // EXPECT COVERED_WRITE
+    if (round < REQUESTS) box->request[threadIdx.x] = 0;
+#endif
     // EXPECT NO_FENCE NO_WAIT DEVICE_FENCE
     box->answer[threadIdx.x] = x * x + round;
 #if defined(DEFECT_DEVICE_FENCE)

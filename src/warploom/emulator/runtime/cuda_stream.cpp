@@ -198,12 +198,14 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   Event* event = event_of(handle);
   Stream* stream = usable(stream_handle);
   if (!event || !stream) return cuda_fail(cudaErrorInvalidResourceHandle);
+  // "Stream and Event Behavior" in the CUDA C++ Programming Guide. A wait may cross devices.
+  if (event->device != stream->device) return cuda_fail(cudaErrorInvalidResourceHandle);
   if (capture_record(*event, stream)) return cudaSuccess;
   const auto record = std::make_shared<EventRecord>();
   record->stream = stream;
   if (event->timing) record->number = note_record();
   event->last = record;
-  push_op(stream, OpKind::Copy, "cudaEventRecord", reach_record(record));
+  push_op(stream, OpKind::Copy, "cudaEventRecord", reach_record(record))->is_record = true;
   return cudaSuccess;
 }
 
@@ -243,7 +245,9 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   const Event *first = event_of(start), *last = event_of(end);
-  if (!milliseconds || !first || !last) return cuda_fail(cudaErrorInvalidResourceHandle);
+  if (!milliseconds || !first || !last || first->device != last->device) {
+    return cuda_fail(cudaErrorInvalidResourceHandle);
+  }
   const std::shared_ptr<EventRecord> from = first->last, to = last->last;
   if (!from || !to || !first->timing || !last->timing) {
     return cuda_fail(cudaErrorInvalidResourceHandle);

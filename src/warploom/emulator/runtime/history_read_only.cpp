@@ -1,7 +1,9 @@
 #include "history_read_only.h"
 
+#include <algorithm>
 #include <bitset>
 #include <unordered_map>
+#include <vector>
 
 #include "history.h"
 #include "kernel.h"
@@ -28,6 +30,14 @@ struct LastRead {
   ReadBytes* bytes = nullptr;
 } g_last_read;
 
+// Kernels that run now, and what they wrote that others have written over since.
+std::vector<OpId> g_running_now;
+struct WrittenBytes {
+  std::bitset<kGranule> bytes;
+  Record write;  // one of them
+};
+std::unordered_map<OpId, std::unordered_map<uintptr_t, WrittenBytes>> g_overwritten;
+
 // Null: the kernel has read too many.
 ReadBytes* read_granule(OpId op, uintptr_t granule, const void* caller) {
   if (g_last_read.op == op && g_last_read.granule == granule) return g_last_read.bytes;
@@ -52,7 +62,11 @@ Record write_to(const ReadBytes& read, uintptr_t granule, OpId op) {
       if ((write.mask() >> byte & 1) && read.bytes[4 * cell + byte]) return write;
     }
   }
-  return {};
+  const auto overwritten = g_overwritten.find(op);
+  if (overwritten == g_overwritten.end()) return {};
+  const auto found = overwritten->second.find(granule);
+  if (found == overwritten->second.end() || (found->second.bytes & read.bytes).none()) return {};
+  return found->second.write;
 }
 
 void report_written(const Kernel& kernel, const ReadBytes& read, const Record& write) {
@@ -68,6 +82,19 @@ void report_written(const Kernel& kernel, const ReadBytes& read, const Record& w
   info.where.pc[0] = read.pc;
   info.other.pc[0] = write.pc();
   report_finding(std::move(info));
+}
+
+void check_granules(const Kernel& kernel) {
+  const auto found = g_read_only.find(kernel.op->op);
+  if (found == g_read_only.end()) return;
+  for (const auto& [granule, read] : found->second) {
+    const Record write = write_to(read, granule, kernel.op->op);
+    if (!write.op()) continue;
+    report_written(kernel, read, write);
+    break;
+  }
+  g_read_only.erase(found);
+  g_last_read = {};
 }
 
 }  // namespace
@@ -86,17 +113,27 @@ void read_only_access(const void* address, unsigned bytes) {
   }
 }
 
-void check_read_only(const Kernel& kernel) {
-  const auto found = g_read_only.find(kernel.op->op);
-  if (found == g_read_only.end()) return;
-  for (const auto& [granule, read] : found->second) {
-    const Record write = write_to(read, granule, kernel.op->op);
-    if (!write.op()) continue;
-    report_written(kernel, read, write);
-    break;
+void open_read_only(const Kernel& kernel) {
+  if (g_config.race) g_running_now.push_back(kernel.op->op);
+}
+
+void note_overwritten(const Record& write, uintptr_t address, std::size_t words, OpId by) {
+  const OpId op = write.op();
+  if (op == by || std::ranges::find(g_running_now, op) == g_running_now.end()) return;
+  auto& granules = g_overwritten[op];
+  const uintptr_t granule = address / kGranule * kGranule;
+  if (granules.size() >= kMostGranules && !granules.contains(granule)) return;
+  WrittenBytes& written = granules[granule];
+  written.write = write;
+  for (std::size_t byte = 0; byte < 4 * words; byte++) {
+    if (write.mask() >> byte % 4 & 1) written.bytes.set(address - granule + byte);
   }
-  g_read_only.erase(found);
-  g_last_read = {};
+}
+
+void check_read_only(const Kernel& kernel) {
+  std::erase(g_running_now, kernel.op->op);
+  check_granules(kernel);
+  g_overwritten.erase(kernel.op->op);
 }
 
 }  // namespace warploom

@@ -25,7 +25,12 @@ constexpr uint64_t kThreadsPerBlock = 1024;
 constexpr unsigned kThreadsPerSm = 2048, kBlocksPerSm = 32;
 constexpr std::size_t kSharedPerSm = 228 << 10;
 
-enum { kInvalidConfiguration = 9, kCooperativeTooLarge = 720, kInvalidValue = 1 };
+enum {
+  kInvalidConfiguration = 9,
+  kCooperativeTooLarge = 720,
+  kInvalidValue = 1,
+  kInvalidResourceHandle = 400
+};
 
 std::vector<Kernel*> g_running;
 
@@ -151,6 +156,7 @@ void start_kernel(const std::shared_ptr<Kernel>& kernel, StreamOp& op) {
   kernel->rank = op.rank;
   if (g_timed) begin_kernel(*kernel);
   g_running.push_back(kernel.get());
+  open_read_only(*kernel);
   op.waiting_for = [k = kernel.get()] {
     return format("%llu of %llu blocks have ended",
                   static_cast<unsigned long long>(k->finished_blocks),
@@ -168,7 +174,7 @@ int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, 
   plan = {name, config, body, own(body), device, current_host().process, 0};
   if (refused_in_host_function("cudaLaunchKernel")) return cudaErrorNotPermitted;
   if (const int error = validate(config)) return error;
-  if (!allows_shared(plan.process, name, config.shared_bytes)) return kInvalidValue;
+  if (!allows_shared(plan, config.shared_bytes)) return kInvalidValue;
   plan.residency = residency_of(config, *g_devices[static_cast<std::size_t>(device)]);
   if (config.cooperative && volume(config.grid) > plan.residency) return kCooperativeTooLarge;
   return 0;
@@ -206,14 +212,20 @@ int launch_kernel(const char* name, const LaunchConfig& config, KernelBody body)
   KernelPlan plan;
   const int error = plan_kernel(plan, name, config, body, stream->device);
   if (error) return fail_launch(host, error);
+  // "Stream and Event Behavior" in the CUDA C++ Programming Guide.
+  if (stream->device != host.device) return fail_launch(host, kInvalidResourceHandle);
   if (implicit_in_capture(stream)) return fail_launch(host, cudaErrorStreamCaptureImplicit);
   if (stream->capture) {
+    if (config.programmatic) {
+      stop_unsupported("cudaLaunchAttributeProgrammaticStreamSerialization",
+                       "programmatic dependent launches in graphs are not emulated");
+    }
     const int rank = g_config.single_process ? stream->device : current_rank();
     capture_node(stream, work_of(plan, capture_frames(), rank));
     return 0;
   }
   if (g_spoiling) note_launch(stream->device);
-  push_op(stream, OpKind::Kernel, name, start_of(plan));
+  push_op(stream, OpKind::Kernel, name, start_of(plan))->programmatic = config.programmatic;
   if (g_config.sync_launches) synchronize(stream, "a kernel (diagnostic rerun)");
   return 0;
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "../include/cuda_runtime.h"
 #include "call_targets.h"
@@ -26,8 +27,10 @@ std::map<const void*, BindKernel> g_kernels;
 // Bytes of dynamic shared memory for a launch: at most, and without cudaFuncSetAttribute
 // (compute capability 9.0).
 constexpr std::size_t kMostShared = 227 << 10, kSharedUnasked = 48 << 10;
-// What that allows, by the kernel's name without its namespace and template arguments.
-std::map<const Process*, std::map<std::string, std::size_t, std::less<>>> g_allowed_shared;
+// What that allows on one device of a process, by the kernel's name without its namespace and
+// template arguments.
+using Allowed = std::map<std::string, std::size_t, std::less<>>;
+std::map<std::pair<const Process*, int>, Allowed> g_allowed_shared;
 
 std::string_view bare_name(std::string_view name) {
   name = name.substr(0, name.find('<'));
@@ -71,16 +74,17 @@ cudaError_t allow_dynamic_shared(const char* kernel, int bytes) {
   if (bytes < 0 || static_cast<std::size_t>(bytes) > kMostShared) {
     return cuda_fail(cudaErrorInvalidValue);
   }
-  g_allowed_shared[current_host().process][std::string(bare_name(kernel))] =
+  const HostThread& host = current_host();
+  g_allowed_shared[{host.process, host.device}][std::string(bare_name(kernel))] =
       static_cast<std::size_t>(bytes);
   return cudaSuccess;
 }
 
-bool allows_shared(const Process* process, const char* kernel, std::size_t bytes) {
+bool allows_shared(const KernelPlan& plan, std::size_t bytes) {
   if (bytes <= kSharedUnasked) return true;
   if (bytes > kMostShared) return false;
-  const auto& allowed = g_allowed_shared[process];
-  const auto own = allowed.find(bare_name(kernel));
+  const Allowed& allowed = g_allowed_shared[{plan.process, plan.device}];
+  const auto own = allowed.find(bare_name(plan.name));
   if (own != allowed.end()) return bytes <= own->second;
   // The launch names a variable that points to the kernel, or a macro.
   return std::ranges::any_of(allowed, [&](const auto& entry) { return bytes <= entry.second; });
@@ -107,6 +111,9 @@ LaunchConfig config_of(const cudaLaunchConfig_t& from) {
           stop_unsupported("cudaLaunchAttributeClusterDimension",
                            "clusters of thread blocks are not emulated");
         }
+        break;
+      case cudaLaunchAttributeProgrammaticStreamSerialization:
+        config.programmatic = attribute.val.programmaticStreamSerializationAllowed != 0;
         break;
       case cudaLaunchAttributeProgrammaticEvent:
         stop_unsupported("cudaLaunchAttributeProgrammaticEvent",

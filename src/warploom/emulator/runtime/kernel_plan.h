@@ -26,8 +26,8 @@ int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, 
 StartFunction start_of(const KernelPlan& plan);
 NodeWork work_of(const KernelPlan& plan, const Frames& where, int rank);
 
-// May a launch of the kernel have so much dynamic shared memory?
-bool allows_shared(const Process* process, const char* kernel, std::size_t bytes);
+// May a launch of the kernel have so much dynamic shared memory on the plan's device?
+bool allows_shared(const KernelPlan& plan, std::size_t bytes);
 
 // A kernel's name from its address; lives for ever.
 const char* kernel_name(const void* address);

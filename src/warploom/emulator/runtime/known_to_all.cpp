@@ -34,8 +34,12 @@ KnownToAll known_to_all() {
     for (const Stream* stream : device->streams) {
       if (stream->queue.empty()) continue;
       const StreamOp& first = *stream->queue.front();
-      Clock clock = first.started ? first.clock : first.issued;
-      if (!first.started) clock.join(stream->clock);
+      // An early launch behind it may know no more than it did when it began.
+      Clock clock = first.started ? first.begin : first.issued;
+      if (!first.started) {
+        const bool early = first.programmatic && stream->primary;
+        clock.join(early ? stream->primary->begin : stream->clock);
+      }
       lower(times, clock);
     }
   }

@@ -1,6 +1,8 @@
 // ncclGroupStart and ncclGroupEnd.
 #pragma once
 
+#include <cstdint>
+
 #include "nccl_collectives.h"
 #include "nccl_objects.h"
 

@@ -152,7 +152,10 @@ template <class Viewer>
 [[gnu::always_inline]] inline bool quick_write(Granule& granule, std::size_t cell,
                                                const Viewer& viewer, Record record) {
   const Record known = granule.write.at(cell);
-  if (!viewer.past(known, true) && !apart(known, record)) return false;
+  // What an operation that still runs wrote is told to history_read_only.h before it is replaced.
+  if (!viewer.past(known, true) && (!apart(known, record) || known.op() != record.op())) {
+    return false;
+  }
   for (const Plane& reads : granule.reads) {
     const Record read = reads.at(cell);
     if (!viewer.past(read, false) && !apart(read, record)) return false;

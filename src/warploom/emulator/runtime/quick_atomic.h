@@ -31,6 +31,8 @@ inline bool quick_atomic_write(Granule& granule, std::size_t cell, const CloseVi
                                Record record) {
   const Record known = granule.write.at(cell);
   if (!passes(viewer, known, record, true)) return false;
+  // As in quick_write.
+  if (known.op() != record.op() && !viewer.past(known, true)) return false;
   for (const Plane& reads : granule.reads) {
     if (!viewer.past(reads.at(cell), false)) return false;
   }

@@ -7,6 +7,7 @@
 #include "carried.h"
 #include "equal_stores.h"
 #include "history.h"
+#include "history_read_only.h"
 #include "host_suspects.h"
 #include "kernel.h"
 #include "learnt.h"
@@ -130,6 +131,7 @@ bool conflicts(const Access& access, const Record& record, bool is_write) {
 }
 
 void check_write(const Access& access, const Record& write) {
+  if (access.writes()) note_overwritten(write, access.address, 1, access.actor.op);
   if (!conflicts(access, write, true)) return;
   const Actor& actor = access.actor;
   if (suspect_only(write, actor, access.kind, access.memory(), access.mask)) return;
@@ -198,6 +200,9 @@ void access_granule(const Actor& actor, uintptr_t address, Kind kind) {
   const Access access{actor, 0xF, kind, address};
   const Record record = make_record(actor, 0xF, access.atomic());
   if (kind == Kind::Write) {
+    if (granule.write.uniform()) {
+      note_overwritten(granule.write.at(0), address, kGranuleCells, actor.op);
+    }
     check_plane(granule.write, access, check_write);
     for (Plane& reads : granule.reads) {
       check_plane(reads, access, check_read);

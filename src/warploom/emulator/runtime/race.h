@@ -23,6 +23,7 @@ struct Op {
   int rank = 0;           // NCCL/MPI rank or device on whose behalf it runs
   const char* name = "";  // kernel or call; must outlive the run
   Frames frames;          // where it was issued
+  bool overlaps = false;  // see StreamOp::overlaps
 };
 
 OpId new_op(const Op& op);

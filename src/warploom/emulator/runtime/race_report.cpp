@@ -82,6 +82,11 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
     return {"data_race", "synchronise the stream before the host touches this memory again"};
   }
   if (before.kind != OpKind::Kernel || now.kind != OpKind::Kernel || &before != &now) {
+    if (now.overlaps && before.kind == OpKind::Kernel && before.rank == now.rank) {
+      return {"data_race",
+              "the kernel was launched to overlap with the one ahead of it: call "
+              "cudaGridDependencySynchronize() before it touches what that one does"};
+    }
     if (before.rank == now.rank) {
       return {"data_race", "order the two streams: an event, or one stream for both"};
     }

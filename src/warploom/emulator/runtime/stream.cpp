@@ -54,30 +54,39 @@ bool can_start(const Stream& stream, const StreamOp& op) {
   return true;
 }
 
-void join_default_stream_order(Stream& stream) {
+void join_default_stream_order(const Stream& stream, Clock& clock) {
   if (stream.non_blocking) return;
   const Device& device = *g_devices[static_cast<std::size_t>(stream.device)];
   if (!stream.legacy) {
-    stream.clock.join(device.legacy->clock);
+    clock.join(device.legacy->clock);
     return;
   }
   for (const Stream* other : device.streams) {
-    if (!other->non_blocking) stream.clock.join(other->clock);
+    if (!other->non_blocking && other != &stream) clock.join(other->clock);
   }
 }
 
 void start(Stream& stream, StreamOp& op) {
   op.started = true;
   if (g_timed) begin_operation(op);
-  join_default_stream_order(stream);
+  join_default_stream_order(stream, stream.clock);
+  op.agent = stream.agent;
+  op.time = ++stream.time;
   op.clock = stream.clock;
+  if (op.programmatic && stream.primary) {
+    op.clock = stream.primary->begin;
+    join_default_stream_order(stream, op.clock);
+    begin_early(stream, op);
+  }
   op.clock.join(op.issued);
+  op.begin = op.clock;
   op.op = new_op({.kind = op.kind,
-                  .agent = stream.agent,
-                  .time = ++stream.time,
+                  .agent = op.agent,
+                  .time = op.time,
                   .rank = op.rank,
                   .name = op.name,
-                  .frames = op.where});
+                  .frames = op.where,
+                  .overlaps = op.overlaps});
   note_event();
   trace_op(op, " starts on ");
   g_active_op = &op;
@@ -133,11 +142,14 @@ void complete(StreamOp& op) {
   }
   trace_op(op, " ends on ");
   op.done = true;
-  op.clock.advance(stream.agent, stream.time);
+  op.clock.advance(op.agent, op.time);
   Clock end = op.clock;
   end.forget_puts();
   end.settle();
   learn_puts(op.clock, end, {.op = op.op});
+  become_primary(stream, op, end);
+  // What is no early launch comes after all that is on the stream.
+  if (op.overlaps) end.join(stream.clock);
   stream.clock = op.clock = std::move(end);
   // The operation may be the only owner of what it is completing from.
   const std::shared_ptr<StreamOp> keep = stream.queue.front();
@@ -201,7 +213,7 @@ std::function<void(StreamOp&)> reach_record(std::shared_ptr<EventRecord> record)
     op.ends = op.begins + g_machine.event_ns;
     record->reached = true;
     record->clock = op.clock;
-    record->clock.advance(op.stream->agent, op.stream->time);
+    record->clock.advance(op.agent, op.time);
     record->time = g_timed ? op.begins : virtual_ns();
     record->waiters.notify_all();
     std::vector<std::shared_ptr<StreamOp>> waiting;

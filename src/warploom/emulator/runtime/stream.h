@@ -5,7 +5,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "../include/warploom/types.h"
 #include "clock.h"
@@ -32,9 +35,22 @@ struct StreamOp {
   int rank = 0;                                // shown in reports
   double issued_at = 0, begins = 0, ends = 0;  // modelled time
   bool in_graph = false;
+  bool is_record = false;  // of an event by the program
   Stream* stream = nullptr;
-  OpId op = 0;  // set at start
-  Clock clock;  // what is ordered before it; at completion also what it made ordered
+  OpId op = 0;        // set at start
+  Clock clock;        // what is ordered before it; at completion also what it made ordered
+  AgentId agent = 0;  // set at start, as is all that follows
+  uint32_t time = 0;  // of the agent
+  Clock begin;        // what was ordered before it when it began
+  // A programmatic dependent launch may begin before the kernel ahead of it, its primary, has
+  // ended: it knows of what that one did only behind its grid-dependency wait.
+  bool programmatic = false;
+  bool overlaps = false;  // it has a primary
+  Clock primary;          // what the wait brings
+  AgentId primary_agent = 0;
+  uint32_t primary_time = 0;
+  bool waited = false;           // some thread has
+  bool triggered_early = false;  // some thread that had not waited let the dependents begin
   bool started = false;
   bool done = false;
   std::function<void(StreamOp&)> start;
@@ -60,6 +76,16 @@ struct Stream final : Runnable {
   std::deque<std::shared_ptr<StreamOp>> queue;
   WaitQueue idle;              // notified whenever an operation ends
   Capture* capture = nullptr;  // what it gets becomes nodes of a graph
+  // The kernel that ran last, with nothing behind it but records of events.
+  struct Primary {
+    Clock begin;  // what whoever may begin early knows all the same
+    Clock end;
+    AgentId agent = 0;
+    uint32_t time = 0;
+  };
+  std::optional<Primary> primary;
+  // Of launches that began early, each with its last time.
+  std::vector<std::pair<AgentId, uint32_t>> early_agents;
 };
 
 // One place in a stream's order. Who waits for it holds it: an event that is recorded again, on any
@@ -103,6 +129,10 @@ void await_record(const std::shared_ptr<StreamOp>& op, std::shared_ptr<EventReco
 void order_streams(Stream* stream, Stream* before, const char* name);
 // Puts an operation that is otherwise ready on a stream.
 void enqueue_op(Stream* stream, const std::shared_ptr<StreamOp>& op);
+// dependent_launch.cpp: a programmatic launch starts behind its primary; a launch has ended, whose
+// clock at its end is `end`.
+void begin_early(Stream& stream, StreamOp& op);
+void become_primary(Stream& stream, const StreamOp& op, const Clock& end);
 // Blocks the running host thread until all that is on the stream now has ended, and takes over its
 // order. Other threads may queue more meanwhile, which is not waited for (CUDA C++ Programming
 // Guide, "Explicit Synchronization": "all preceding commands").

@@ -43,6 +43,7 @@ struct LaunchConfig {
   std::size_t shared_bytes;
   cudaStream_t stream;
   bool cooperative = false;
+  bool programmatic = false;  // it may begin before the kernel ahead of it on the stream has ended
   LaunchConfig(dim3 _Wg, dim3 _Wb, std::size_t shared = 0, cudaStream_t _Ws = nullptr)
       : grid(_Wg), block(_Wb), shared_bytes(shared), stream(_Ws) {}
 };
@@ -251,6 +252,9 @@ unsigned active_mask(int site);
 // Barrier of all blocks of a cooperative launch.
 void grid_barrier(int site);
 bool grid_is_cooperative();
+// Programmatic dependent launch: waits for the kernel ahead on the stream; lets the next one begin.
+void await_primary();
+void trigger_dependents();
 
 // Memory order and scope, in the numbering that the atomics below use.
 enum class Order { Relaxed, Acquire, Release, AcqRel, SeqCst };

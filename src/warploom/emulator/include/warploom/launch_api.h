@@ -154,9 +154,8 @@ inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const v
                                        void** args) {
   return warploom::launch_pointer(kernel, warploom::config_of(*config), args);
 }
-// Kernels of one stream follow each other here, so there is nothing to wait for.
-inline void cudaGridDependencySynchronize() {}
-inline void cudaTriggerProgrammaticLaunchCompletion() {}
+inline void cudaGridDependencySynchronize() { warploom::await_primary(); }
+inline void cudaTriggerProgrammaticLaunchCompletion() { warploom::trigger_dependents(); }
 
 template <class _WF>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, _WF, int threads,
