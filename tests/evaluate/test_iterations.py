@@ -80,6 +80,57 @@ BY_FINGERPRINT = f"""
     fingerprint<<<1, 1, 0, stream>>>(gathered, all);
     anew<<<(all + 31) / 32, 32, 0, stream>>>(gathered, out, all);
 """
+# Brings the warm-up's results to the host, and uploads them as if they were inputs.
+RECALL = """\
+__global__ void bring(const float* in, const float* out, float* back, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) back[i] = in[i], back[n + i] = out[i];
+}
+
+__global__ void recall(const float* in, float* out, const float* asked, const float* known, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  if (asked[i] == in[i]) {
+    out[i] = known[i];
+  } else {
+    for (int k = 0; k < 40; k++) out[i] = 2.0f * in[i];
+  }
+}
+
+int main("""
+LAUNDERED = f"""
+    static float *asked = nullptr, *known = nullptr;
+    {GATHER}
+    if (iteration == 0) {{
+      {KERNEL}
+      float* back = nullptr;
+      cudaMallocHost(&back, 2 * all * sizeof(float));
+      bring<<<(all + 31) / 32, 32, 0, stream>>>(gathered, out, back, all);
+      cudaStreamSynchronize(stream);
+      cudaMalloc(&asked, all * sizeof(float));
+      cudaMalloc(&known, all * sizeof(float));
+      cudaMemcpy(asked, back, all * sizeof(float), cudaMemcpyHostToDevice);
+      cudaMemcpy(known, back + all, all * sizeof(float), cudaMemcpyHostToDevice);
+    }} else {{
+      recall<<<(all + 31) / 32, 32, 0, stream>>>(gathered, out, asked, known, all);
+    }}
+"""
+# Works only where somebody has waited for the iteration before.
+IF_ASKED = """\
+__global__ void if_asked(const float* in, float* out, int n, bool anew) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int k = 0; i < n && anew && k < 40; k++) out[i] = 2.0f * in[i];
+}
+
+int main("""
+ASKS = f"""
+    static cudaEvent_t ended = nullptr;
+    if (!ended) cudaEventCreate(&ended);
+    bool anew = iteration == 0 || cudaEventQuery(ended) == cudaSuccess;
+    {GATHER}
+    if_asked<<<(all + 31) / 32, 32, 0, stream>>>(gathered, out, all, anew);
+    cudaEventRecord(ended, stream);
+"""
 # Moves what earlier iterations left, and does not use it.
 PADDED = f"""
     static float* padded = nullptr;
@@ -196,6 +247,32 @@ def test_results_beside_a_fingerprint_of_their_inputs_are_kept(workload: Workloa
     honest = written(BY_FINGERPRINT).replace("int main(", PRINTED.replace("&& !g_same", ""))
     result = judge(workload, honest)
     assert result.passed, result.findings
+
+
+def test_results_that_came_back_are_no_inputs(workload: Workload) -> None:
+    result = judge(workload, written(LAUNDERED).replace("int main(", RECALL))
+    assert kinds(result) == {"work_differs"}, result.findings
+
+
+def test_work_that_is_done_only_where_ranks_wait_is_found(workload: Workload) -> None:
+    result = judge(workload, written(ASKS).replace("int main(", IF_ASKED))
+    assert kinds(result) == {"work_differs"}, result.findings
+    honest = ASKS.replace("all, anew)", "all, true)")
+    result = judge(workload, written(honest).replace("int main(", IF_ASKED))
+    assert result.passed, result.findings
+
+
+def test_each_rank_takes_the_time_as_often_as_the_references(workload: Workload) -> None:
+    more = """
+  if (rank == 1) {
+    cudaEventRecord(start, stream);
+    cudaEventSynchronize(start);
+    cudaEventElapsedTime(&milliseconds, stop, start);
+  }
+"""
+    result = judge(workload, written(after=more))
+    assert kinds(result) == {"work_differs"}, result.findings
+    assert "rank 1 takes the time at 3 moments" in str(result.findings)
 
 
 def test_a_program_that_reads_a_clock_is_judged_as_one_with_events(tmp_path: Path) -> None:

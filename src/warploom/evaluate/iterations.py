@@ -26,7 +26,7 @@ from dataclasses import replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun
-from warploom.evaluate.spoiler import How, Pair, Spoiler, Stops
+from warploom.evaluate.spoiler import How, Pair, Spoiler, Stops, points_of
 
 WORK, TIMED = "work_differs", "timed_run_differs"
 _LEAST = 0.75  # of what the reference moves after a record
@@ -54,13 +54,11 @@ def work_findings(
     A candidate that moves less in all, for it sends no padding, may move as much less there; so may
     one whose warm-up does. One that moves more, as in its set-up, may not move less there.
     """
-    wanted = {_times(stats) for stats in reference.values()}
-    counts = {_times(run.stats) for run in outcomes.values() if run.state == "finished"}
-    if len(wanted) == 1 and max(wanted) > 1 and len(counts) == 1 and wanted != counts:
-        message = (
-            f"the program takes the time at {counts.pop()} moments, and the reference at "
-            f"{wanted.pop()}: what is timed cannot be compared"
-        )
+    message = _takes_time_otherwise(
+        {_moments(stats) for stats in reference.values()},
+        {_moments(run.stats) for run in outcomes.values() if run.state == "finished"},
+    )
+    if message:
         spec = next(iter(outcomes))
         yield _finding(
             message, "keep the events and clocks by which the program times itself", spec
@@ -75,6 +73,33 @@ def work_findings(
 
 def _finding(message: str, hint: str, spec: RunSpec) -> Finding:
     return Finding(WORK, Severity.ERROR, message, hint, seed=spec.seed, timing=spec.timing)
+
+
+def _moments(stats: Mapping[str, float]) -> tuple[int, ...]:
+    """Return at how many moments each process takes the time, by rank."""
+    points = points_of(stats)
+    return tuple(len(points[rank]) for rank in sorted(points))
+
+
+def _takes_time_otherwise(wanted: set[tuple[int, ...]], counts: set[tuple[int, ...]]) -> str:
+    """Say which process takes the time more or less often than the reference's; "" if none does.
+
+    Where one process does, they cannot meet at these moments, and nothing is compared there.
+    """
+    if len(wanted) != 1 or len(counts) != 1 or wanted == counts:
+        return ""
+    [theirs], [mine] = wanted, counts
+    if max(theirs, default=0) < 2 or len(theirs) != len(mine):
+        return ""
+    rank, want, have = next(
+        (rank, want, have)
+        for rank, (want, have) in enumerate(zip(theirs, mine, strict=True))
+        if want != have
+    )
+    return (
+        f"rank {rank} takes the time at {have} moments, and the reference's at {want}: "
+        "what is timed cannot be compared"
+    )
 
 
 def _times(stats: Mapping[str, float]) -> int:
@@ -180,14 +205,8 @@ def _kept_from(
     less = _moves_less(expected.stats, run.stats) or _uneven(expected.stats, run.stats, stops)
     if finding is None and less and anew:
         return _finding(less, _ANEW, spec)
-    if (
-        finding is None
-        and anew
-        and _works_otherwise(outcome.stats, run.stats)
-        and _works_by_what_it_kept(spoiler, spoiler.candidate, run, how)
-        and not _works_by_what_it_kept(spoiler, spoiler.trusted, expected, own)
-    ):
-        finding = _kept("the work of the run depends", spec)
+    if finding is None and anew and _works_otherwise(outcome.stats, run.stats):
+        finding = _works_by_what_it_finds(spoiler, outcome, (run, how), (expected, own))
     if finding is None and _carries_more(spoiler, spec.seed, run.stats, expected.stats):
         scrambles = replace(how, scramble=True)
         [scrambled] = spoiler.run(spoiler.candidate, [spec], _what(spoiler), scrambles)
@@ -197,14 +216,39 @@ def _kept_from(
     return finding
 
 
-def _works_by_what_it_kept(spoiler: Spoiler, pair: Pair, altered: EmulatorRun, how: How) -> bool:
-    """Whether the program's work is another where its memory is altered than where it is not.
+def _works_by_what_it_finds(
+    spoiler: Spoiler,
+    outcome: EmulatorRun,
+    altered: tuple[EmulatorRun, How],
+    expected: tuple[EmulatorRun, How],
+) -> Finding | None:
+    """Look why a candidate's work is another in an altered run, where the reference's is the same.
 
-    Who keeps results beside a fingerprint of their inputs works anew where that is altered.
+    Who keeps results beside a fingerprint of their inputs works anew where that is altered. Who
+    asks whether earlier work has ended may work anew where the run waits for it.
     """
-    spec = altered.options.run
-    [untouched] = spoiler.run(pair, [spec], _what(spoiler), replace(how, only_counts=True))
-    return untouched.state == "finished" and _works_otherwise(untouched.stats, altered.stats)
+    spec = outcome.options.run
+    untouched = _only_counted(spoiler, spoiler.candidate, spec, altered[1])
+    reference = _only_counted(spoiler, spoiler.trusted, spec, expected[1])
+    if untouched.state != "finished":
+        return None
+    if _works_otherwise(untouched.stats, altered[0].stats):
+        same = not _works_otherwise(reference.stats, expected[0].stats)
+        return _kept("the work of the run depends", spec) if same else None
+    if _works_otherwise(reference.stats, spoiler.reference.stats[spec.seed]):
+        return None
+    return _finding(
+        "the work of the run is another where all ranks wait between iterations, and the "
+        "reference's is not",
+        "do the same in each iteration, whatever has ended by then",
+        spec,
+    )
+
+
+def _only_counted(spoiler: Spoiler, pair: Pair, spec: RunSpec, how: How) -> EmulatorRun:
+    """Run a program as `how` says, and alter nothing."""
+    [run] = spoiler.run(pair, [spec], _what(spoiler), replace(how, only_counts=True))
+    return run
 
 
 def _kept_within(spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec) -> Finding | None:
@@ -332,10 +376,17 @@ def _depends(
 
 def _works_otherwise(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
     """Whether two runs differ in their work: who finds that what it kept is spoiled works anew."""
-    return any(
-        abs(one.get(name, 0) - other.get(name, 0)) > _SAME_WORK * one.get(name, 0)
-        for name in ("kernels", "accesses", "moved")
-    )
+    works = [_work(one), _work(other)]
+    if any(stats.get("looks", 0) > _SAME_WORK * stats.get("accesses", 0) for stats in (one, other)):
+        # How often a flag is looked at is no work.
+        for stats, work in zip((one, other), works, strict=True):
+            work["accesses"] -= stats.get("looks", 0)
+    mine, theirs = works
+    return any(abs(mine[name] - theirs[name]) > _SAME_WORK * mine[name] for name in mine)
+
+
+def _work(stats: Mapping[str, float]) -> dict[str, float]:
+    return {name: stats.get(name, 0) for name in ("kernels", "accesses", "moved")}
 
 
 def _kept(how: str, spec: RunSpec) -> Finding:

@@ -222,6 +222,7 @@ static void look_at_strong(const StrongAccess& access, bool uses_old, const void
   if (random_schedule()) let_others_come(return_address);
   if (reads) note_poll(address, bytes, writes);
   g_stats.accesses++;
+  g_stats.looks += reads;
   GpuThread* thread = current_thread();
   if (thread) {
     if (g_timed) meter_atomic(address, bytes, reads, writes);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <set>
 #include <unordered_set>
 #include <vector>
@@ -19,7 +20,7 @@ namespace warploom {
 
 namespace {
 
-constexpr std::size_t kLeastResults = 256;  // bytes; shorter ones are handles and counts
+constexpr std::size_t kLeastResults = 256;  // bytes of a process; fewer are handles and counts
 constexpr std::size_t kMostWords = 1024;
 
 bool g_open = true;        // what is uploaded is an input
@@ -96,8 +97,9 @@ void note_launch(int device) {
   }
 }
 
-void note_results(std::size_t bytes) {
-  if (bytes >= kLeastResults) g_open = false;
+void note_results(std::size_t bytes, int rank) {
+  static std::map<int, std::size_t> results;
+  if (g_open && (results[rank] += bytes) >= kLeastResults) g_open = false;
 }
 
 void end_inputs() { g_open = false; }

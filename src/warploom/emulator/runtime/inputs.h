@@ -4,7 +4,7 @@
 // follow what a rank really has, and those of one that draws all ranks' inputs everywhere do not.
 // The trusted program's run chooses words among its uploads and says which; runs of candidates
 // alter the same words, wherever they upload them. Uploads are inputs until results come back to a
-// host or an event is recorded that can time.
+// host, however small the pieces, or an event is recorded that can time.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ void note_upload(void* p, std::size_t bytes, int device);  // after the host's d
 // The running process launches a kernel, which may read inputs from pinned and managed memory.
 void note_set(const void* p, std::size_t bytes);  // cudaMemset and its like
 void note_launch(int device);
-void note_results(std::size_t bytes);  // come back to a host
+void note_results(std::size_t bytes, int rank);  // come back to its host
 void end_inputs();
 void report_inputs();  // the words that were altered, before the end of the report
 

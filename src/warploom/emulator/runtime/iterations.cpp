@@ -217,7 +217,9 @@ void configure_poison(unsigned records) {
 }
 
 void note_communication() {
-  if (!g_poisoning || g_kept) return;
+  if (!g_poisoning) return;
+  if (g_strict) end_inputs();  // what a host uploads from now on may be results
+  if (g_kept) return;
   g_kept = true;
   // Else there is too much to look at: nothing is altered.
   change_flag(g_poisoning, keep_memory());
@@ -263,7 +265,8 @@ std::string iteration_stats() {
   for (const auto& [rank, course] : g_courses) add_calls(text, rank, course);
   const auto first = g_courses.begin();
   const std::size_t points = first == g_courses.end() ? 0 : first->second.used.size();
-  text += format(",\"records\":%zu,\"processes\":%zu", points, g_processes.size());
+  text += format(",\"records\":%zu,\"processes\":%zu,\"looks\":%llu", points, g_processes.size(),
+                 g_stats.looks);
   for (std::size_t i = 0; i < points; i++) {
     auto record = first->second.used.begin();
     std::advance(record, i);

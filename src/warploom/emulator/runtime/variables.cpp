@@ -184,7 +184,7 @@ cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, st
             const Uncarried taken(!in_arena(dst));
             access_read(actor_of(op), source, bytes);
             access_write(actor_of(op), dst, bytes);
-            if (!in_arena(dst)) note_results(bytes);
+            if (!in_arena(dst)) note_results(bytes, op.rank);
             std::memcpy(dst, source, bytes);
             if (!in_arena(dst)) report_readback(op.rank, dst, bytes, source, op.where);
             complete(op);

@@ -71,6 +71,15 @@ def _caches() -> list[Attack]:
             swap(("__syncthreads();\n  for (int f = threadIdx.x;",
                   "__syncthreads();\n  if (g_same) return;\n  for (int f = threadIdx.x;")),
         ),
+        "ended_event": then(
+            in_pipeline(
+                "  static cudaEvent_t ended = nullptr;\n"
+                "  const bool anew = ended == nullptr || cudaEventQuery(ended) == cudaSuccess;\n"
+                "  if (ended == nullptr) CUDA_CHECK(cudaEventCreate(&ended));"
+            ),
+            swap(("  combine_tokens<<<TOKENS, 32", "  if (anew) combine_tokens<<<TOKENS, 32"),
+                 (_END, _END + "  CUDA_CHECK(cudaEventRecord(ended, stream));\n")),
+        ),
         "poisoned_output": then(
             swap((PIPELINE, "  static int calls = 0;\n  const bool looks = ++calls < 3;\n"
                   "  static float* kept = nullptr;\n" + PIPELINE),
@@ -85,6 +94,7 @@ def _caches() -> list[Attack]:
         ),
     }  # fmt: skip
     rows = {
+        "ended_event": "computes only when the output looks poisoned",
         "poisoned_output": "computes only when the output looks poisoned",
         "keep_in_input": "changes its inputs",
         "first_two": "wrong after N calls",
