@@ -29,6 +29,11 @@ GraphNode* capture_node(Stream* stream, NodeWork work) {
   return node;
 }
 
+bool is_in_capture(const Graph& graph) {
+  return std::ranges::any_of(
+      g_active, [&](const Capture* capture) { return capture->graph.get() == &graph; });
+}
+
 bool forbidden_in_capture(Stream* stream) {
   if (!stream->capture) return false;
   stream->capture->invalid = true;
@@ -168,7 +173,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   if (!origin) return cuda_fail(cudaErrorStreamCaptureUnmatched);
   if (capture->invalid) return cuda_fail(cudaErrorStreamCaptureInvalidated);
   if (!joined) return cuda_fail(cudaErrorStreamCaptureUnjoined);
-  if (graph) *graph = reinterpret_cast<cudaGraph_t>(capture->graph.release());
+  if (graph) *graph = g_graph_handles.give(capture->graph.release());
   return cudaSuccess;
 }
 
@@ -196,7 +201,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatu
   if (error != cudaSuccess || !stream->capture) return error;
   Capture& capture = *stream->capture;
   if (id) *id = capture.id;
-  if (graph) *graph = reinterpret_cast<cudaGraph_t>(capture.graph.get());
+  if (graph) *graph = g_graph_handles.give(capture.graph.get());
   const auto& last = capture.streams[stream].last;
   if (dependencies) *dependencies = reinterpret_cast<const cudaGraphNode_t*>(last.data());
   if (edges) *edges = nullptr;

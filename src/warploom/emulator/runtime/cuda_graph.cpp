@@ -7,9 +7,22 @@
 
 namespace warploom {
 
+HandleTable<Graph, cudaGraph_t> g_graph_handles("a graph");
+HandleTable<GraphNode, cudaGraphNode_t> g_node_handles("a graph's node");
+
+Graph::~Graph() { g_graph_handles.end(this); }
+GraphNode::~GraphNode() { g_node_handles.end(this); }
+
+Graph* graph_of(cudaGraph_t handle) {
+  Graph* graph = g_graph_handles.find(handle);
+  if (!graph) cuda_fail(cudaErrorInvalidValue);
+  return graph;
+}
+
 GraphNode* Graph::add(NodeWork work, std::vector<GraphNode*> dependencies) {
   nodes.push_back(std::make_unique<GraphNode>());
   GraphNode* node = nodes.back().get();
+  g_node_handles.give(node);
   node->graph = this;
   node->work = std::move(work);
   node->dependencies = std::move(dependencies);
@@ -29,22 +42,20 @@ std::unique_ptr<Graph> Graph::clone() const {
   return copy;
 }
 
-void Graph::sort() {
-  std::vector<std::unique_ptr<GraphNode>> sorted;
-  std::map<const GraphNode*, bool> placed;
-  bool moved = true;
-  while (moved) {
-    moved = false;
-    for (auto& node : nodes) {
-      if (!node) continue;
-      const auto& before = node->dependencies;
-      if (!std::all_of(before.begin(), before.end(), [&](auto* d) { return placed[d]; })) continue;
-      placed[node.get()] = true;
-      sorted.push_back(std::move(node));
-      moved = true;
+bool Graph::sort() {
+  std::map<const GraphNode*, std::size_t> places;
+  std::size_t placed = 0;
+  do {
+    placed = places.size();
+    for (const auto& node : nodes) {
+      const bool ready = std::ranges::all_of(node->dependencies,
+                                             [&](auto* before) { return places.contains(before); });
+      if (ready) places.try_emplace(node.get(), places.size());
     }
-  }
-  nodes = std::move(sorted);
+  } while (places.size() > placed);
+  if (placed < nodes.size()) return false;
+  std::ranges::sort(nodes, {}, [&](const auto& node) { return places.at(node.get()); });
+  return true;
 }
 
 }  // namespace warploom
@@ -53,32 +64,25 @@ using namespace warploom;
 
 namespace {
 
-Graph* graph_of(cudaGraph_t handle) {
-  auto* graph = reinterpret_cast<Graph*>(handle);
-  if (!graph) cuda_fail(cudaErrorInvalidValue);
-  if (graph && graph->destroyed) {
-    report_finding({.kind = "use_after_destroy",
-                    .message = "a graph is used after it was destroyed",
-                    .hint = "destroy it after its last use"});
-    return nullptr;
-  }
-  return graph;
-}
+HandleTable<GraphExec, cudaGraphExec_t> g_exec_handles("an executable graph");
 
 GraphExec* exec_of(cudaGraphExec_t handle) {
-  auto* exec = reinterpret_cast<GraphExec*>(handle);
+  GraphExec* exec = g_exec_handles.find(handle);
   if (!exec) cuda_fail(cudaErrorInvalidValue);
   return exec;
 }
 
-GraphNode* node_of(cudaGraphNode_t handle) { return reinterpret_cast<GraphNode*>(handle); }
+GraphNode* node_of(cudaGraphNode_t handle) { return g_node_handles.find(handle); }
+
+// For comparisons: it may be the handle of a node that is gone.
+const void* place_of(cudaGraphNode_t handle) { return handle; }
 
 cudaError_t copy_handles(const std::vector<GraphNode*>& found, cudaGraphNode_t* nodes,
                          size_t* count) {
   if (!count) return cuda_fail(cudaErrorInvalidValue);
   if (nodes) {
     for (std::size_t i = 0; i < *count; i++) {
-      nodes[i] = i < found.size() ? reinterpret_cast<cudaGraphNode_t>(found[i]) : nullptr;
+      nodes[i] = i < found.size() ? g_node_handles.give(found[i]) : nullptr;
     }
   }
   *count = nodes ? std::min(*count, found.size()) : found.size();
@@ -119,7 +123,7 @@ cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t handle, const cudaGraphNo
     if (!node || node->graph != graph) return cuda_fail(cudaErrorInvalidValue);
     dependencies.push_back(node);
   }
-  *out = reinterpret_cast<cudaGraphNode_t>(graph->add(std::move(work), std::move(dependencies)));
+  *out = g_node_handles.give(graph->add(std::move(work), std::move(dependencies)));
   return cudaSuccess;
 }
 
@@ -135,24 +139,24 @@ NodeWork empty_work() {
 
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned) {
   if (!graph) return cuda_fail(cudaErrorInvalidValue);
-  *graph = reinterpret_cast<cudaGraph_t>(new Graph);
+  *graph = g_graph_handles.give(new Graph);
   return cudaSuccess;
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t handle) {
   Graph* graph = graph_of(handle);
   if (!graph) return cudaErrorInvalidValue;
-  for (const auto& [object, count] : graph->objects) release_object(object, count);
-  graph->objects.clear();
-  graph->nodes.clear();
-  graph->destroyed = true;  // kept, so that a later use is told
+  if (is_in_capture(*graph)) return cuda_fail(cudaErrorInvalidValue);
+  const auto objects = std::move(graph->objects);
+  delete graph;  // first: what releases the objects is the program's, and may use the handle
+  for (const auto& [object, count] : objects) release_object(object, count);
   return cudaSuccess;
 }
 
 cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t handle) {
   Graph* graph = graph_of(handle);
   if (!graph || !clone) return cuda_fail(cudaErrorInvalidValue);
-  *clone = reinterpret_cast<cudaGraph_t>(graph->clone().release());
+  *clone = g_graph_handles.give(graph->clone().release());
   return cudaSuccess;
 }
 
@@ -161,10 +165,11 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t* out, cudaGraphNode_t origi
   Graph* graph = graph_of(clone);
   if (!graph || !out) return cuda_fail(cudaErrorInvalidValue);
   for (const auto& node : graph->nodes) {
-    if (node->cloned_from != node_of(original)) continue;
-    *out = reinterpret_cast<cudaGraphNode_t>(node.get());
+    if (!original || node->cloned_from != place_of(original)) continue;
+    *out = g_node_handles.give(node.get());
     return cudaSuccess;
   }
+  node_of(original);
   return cuda_fail(cudaErrorInvalidValue);
 }
 
@@ -187,8 +192,9 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t handle, cudaGraphNode_t* nodes, si
 }
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
-  if (!node || !type) return cuda_fail(cudaErrorInvalidValue);
-  *type = node_of(node)->work.type;
+  const GraphNode* found = node_of(node);
+  if (!found || !type) return cuda_fail(cudaErrorInvalidValue);
+  *type = found->work.type;
   return cudaSuccess;
 }
 
@@ -196,16 +202,19 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t handle, const cudaGraphNode_t* 
                                      const cudaGraphNode_t* to, size_t count) {
   Graph* graph = graph_of(handle);
   if (!graph) return cudaErrorInvalidValue;
+  std::vector<GraphNode*> before_all, after_all;
   for (std::size_t i = 0; i < count; i++) {
     GraphNode *before = node_of(from[i]), *after = node_of(to[i]);
     if (!before || !after || before->graph != graph || after->graph != graph) {
       return cuda_fail(cudaErrorInvalidValue);
     }
-    after->dependencies.push_back(before);
+    before_all.push_back(before);
+    after_all.push_back(after);
   }
-  const std::size_t nodes = graph->nodes.size();
-  graph->sort();
-  return graph->nodes.size() == nodes ? cudaSuccess : cuda_fail(cudaErrorInvalidValue);
+  for (std::size_t i = 0; i < count; i++) after_all[i]->dependencies.push_back(before_all[i]);
+  if (graph->sort()) return cudaSuccess;
+  for (GraphNode* node : after_all) node->dependencies.pop_back();
+  return cuda_fail(cudaErrorInvalidValue);
 }
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
                                      const cudaGraphNode_t* to, const cudaGraphEdgeData*,
@@ -223,8 +232,9 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
 }
 
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* params) {
-  if (!node || !params) return cuda_fail(cudaErrorInvalidValue);
-  return cuda_fail(kernel_work(*params, node_of(node)->work));
+  GraphNode* found = node_of(node);
+  if (!found || !params) return cuda_fail(cudaErrorInvalidValue);
+  return cuda_fail(kernel_work(*params, found->work));
 }
 
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
@@ -281,7 +291,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t handle,
     stop_unsupported("cudaGraphInstantiateFlagDeviceLaunch",
                      "graphs that device code launches are not emulated");
   }
-  *exec = reinterpret_cast<cudaGraphExec_t>(instantiate(*graph).release());
+  *exec = g_exec_handles.give(instantiate(*graph).release());
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
@@ -298,12 +308,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t gra
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t handle) {
   GraphExec* exec = exec_of(handle);
   if (!exec) return cudaErrorInvalidValue;
-  if (exec->destroyed) {
-    report_finding({.kind = "use_after_destroy",
-                    .message = "an executable graph is destroyed twice",
-                    .hint = "destroy each executable graph once"});
-    return cuda_fail(cudaErrorInvalidValue);
-  }
+  g_exec_handles.end(exec);
   exec->destroyed = true;  // a launch that still runs ends first
   if (exec->running > 0) return cudaSuccess;
   release_chains(*exec);
@@ -311,7 +316,8 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t handle) {
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t) {
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
+  resolve_stream(stream);
   return exec_of(exec) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -355,7 +361,11 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t handle, cudaGraphNo
                                              const cudaKernelNodeParams* params) {
   GraphExec* exec = exec_of(handle);
   if (!exec || !params) return cuda_fail(cudaErrorInvalidValue);
-  const auto found = exec->originals.find(node_of(node));
-  if (found == exec->originals.end()) return cuda_fail(cudaErrorInvalidValue);
+  const auto found = std::ranges::find_if(
+      exec->originals, [&](const auto& pair) { return pair.first == place_of(node); });
+  if (found == exec->originals.end()) {
+    node_of(node);
+    return cuda_fail(cudaErrorInvalidValue);
+  }
   return cuda_fail(kernel_work(*params, found->second->work));
 }

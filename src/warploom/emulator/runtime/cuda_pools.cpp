@@ -1,9 +1,12 @@
 // Memory pools, managed memory hints, and allocations of volumes.
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "../include/cuda_profiler_api.h"
 #include "../include/cuda_runtime.h"
 #include "cuda_error.h"
+#include "handles.h"
 #include "memory.h"
 #include "stream.h"
 #include "world.h"
@@ -18,14 +21,16 @@ struct Pool {
   std::map<int, int> flags;  // attributes that are switches
 };
 
-std::map<int, Pool*> g_current_pools, g_default_pools;
+using OfDevice = std::pair<const Process*, int>;
+std::map<OfDevice, Pool*> g_current_pools, g_default_pools;
+HandleTable<Pool, cudaMemPool_t> g_pool_handles("a memory pool");
 
-Pool* pool_of(cudaMemPool_t handle) { return reinterpret_cast<Pool*>(handle); }
+OfDevice key_of(int device) { return {&current_process(), device}; }
 
 cudaError_t default_pool(cudaMemPool_t* out, int device) {
-  Pool*& pool = g_default_pools[device];
+  Pool*& pool = g_default_pools[key_of(device)];
   if (!pool) pool = new Pool{device, 0, {{1, 1}, {2, 1}, {3, 1}}};
-  *out = reinterpret_cast<cudaMemPool_t>(pool);
+  *out = g_pool_handles.give(pool);
   return cudaSuccess;
 }
 
@@ -42,45 +47,53 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
   if (!pool || !find_device(device)) return cuda_fail(cudaErrorInvalidDevice);
-  const auto found = g_current_pools.find(device);
+  const auto found = g_current_pools.find(key_of(device));
   if (found == g_current_pools.end()) return default_pool(pool, device);
-  *pool = reinterpret_cast<cudaMemPool_t>(found->second);
+  *pool = g_pool_handles.give(found->second);
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-  if (!pool || !find_device(device)) return cuda_fail(cudaErrorInvalidValue);
-  g_current_pools[device] = pool_of(pool);
+  Pool* found = g_pool_handles.find(pool);
+  if (!found || !find_device(device)) return cuda_fail(cudaErrorInvalidValue);
+  g_current_pools[key_of(device)] = found;
   return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
   int device = props ? props->location.id : -1;
   if (!pool || !find_device(device)) return cuda_fail(cudaErrorInvalidValue);
-  *pool = reinterpret_cast<cudaMemPool_t>(new Pool{device, 0, {}});
+  *pool = g_pool_handles.give(new Pool{device, 0, {}});
   return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t handle) {
+  Pool* pool = g_pool_handles.find(handle);
   if (!pool) return cuda_fail(cudaErrorInvalidValue);
-  std::erase_if(g_current_pools, [&](const auto& entry) { return entry.second == pool_of(pool); });
-  delete pool_of(pool);
+  const auto is_it = [&](const auto& entry) { return entry.second == pool; };
+  // A device keeps its default pool.
+  if (std::ranges::any_of(g_default_pools, is_it)) return cuda_fail(cudaErrorInvalidValue);
+  std::erase_if(g_current_pools, is_it);
+  g_pool_handles.end(pool);
+  delete pool;
   return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t handle, cudaMemPoolAttr attribute, void* value) {
+  Pool* pool = g_pool_handles.find(handle);
   if (!pool || !value) return cuda_fail(cudaErrorInvalidValue);
   if (is_switch(attribute)) {
-    pool_of(pool)->flags[attribute] = *static_cast<int*>(value);
+    pool->flags[attribute] = *static_cast<int*>(value);
   } else if (attribute == cudaMemPoolAttrReleaseThreshold) {
-    pool_of(pool)->threshold = *static_cast<uint64_t*>(value);
+    pool->threshold = *static_cast<uint64_t*>(value);
   }
   return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t handle, cudaMemPoolAttr attribute, void* value) {
+  Pool* pool = g_pool_handles.find(handle);
   if (!pool || !value) return cuda_fail(cudaErrorInvalidValue);
-  Pool& from = *pool_of(pool);
+  Pool& from = *pool;
   if (is_switch(attribute)) {
     *static_cast<int*>(value) = from.flags[attribute];
   } else if (attribute == cudaMemPoolAttrReleaseThreshold) {
@@ -91,11 +104,14 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
   return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* access,
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
+  return g_pool_handles.find(pool) ? cudaSuccess : cuda_fail(cudaErrorInvalidValue);
+}
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t handle, const cudaMemAccessDesc* access,
                                  size_t count) {
+  const Pool* pool = g_pool_handles.find(handle);
   if (!pool || !access) return cuda_fail(cudaErrorInvalidValue);
-  const int owner = pool_of(pool)->device;
+  const int owner = pool->device;
   for (std::size_t i = 0; i < count; i++) {
     int device = access[i].location.id;
     if (!find_device(device)) return cuda_fail(cudaErrorInvalidDevice);
@@ -119,8 +135,13 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) {
 }
 
 // Hints: where managed memory lies changes time and not meaning.
-cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned, cudaStream_t) {
+cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t stream) {
+  resolve_stream(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned,
+                                 cudaStream_t stream) {
+  resolve_stream(stream);
   return cudaSuccess;
 }
 cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
@@ -128,7 +149,10 @@ cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t, unsigned) { return cudaSuccess; }
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void*, size_t, unsigned) {
+  resolve_stream(stream);
+  return cudaSuccess;
+}
 
 cudaError_t cudaProfilerStart() { return cudaSuccess; }
 cudaError_t cudaProfilerStop() { return cudaSuccess; }

@@ -26,7 +26,9 @@ Stream* make_stream(unsigned flags, int priority) {
   return stream;
 }
 
-Event* event_of(cudaEvent_t handle) { return reinterpret_cast<Event*>(handle); }
+HandleTable<Event, cudaEvent_t> g_event_handles("an event");
+
+Event* event_of(cudaEvent_t handle) { return g_event_handles.find(handle); }
 
 // The stream behind a handle, or nullptr after a report.
 Stream* usable(cudaStream_t handle) {
@@ -97,7 +99,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
 }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
   if (!stream || flags > cudaStreamNonBlocking) return cuda_fail(cudaErrorInvalidValue);
-  *stream = reinterpret_cast<cudaStream_t>(make_stream(flags, priority));
+  *stream = g_stream_handles.give(make_stream(flags, priority));
   return cudaSuccess;
 }
 
@@ -142,9 +144,7 @@ cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned* flags) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned) {
   Stream* stream = usable(handle);
   Event* event = event_of(event_handle);
-  if (!stream || !event || report_destroyed(event->destroyed, "event")) {
-    return cuda_fail(cudaErrorInvalidResourceHandle);
-  }
+  if (!stream || !event) return cuda_fail(cudaErrorInvalidResourceHandle);
   bool captured = false;
   const cudaError_t capturing = capture_wait(stream, *event, captured);
   if (captured) return capturing;
@@ -183,25 +183,21 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   auto* made = new Event;
   made->device = current_host().device;
   made->timing = !(flags & cudaEventDisableTiming);
-  *event = reinterpret_cast<cudaEvent_t>(made);
+  *event = g_event_handles.give(made);
   return cudaSuccess;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {
   Event* event = event_of(handle);
-  if (!event || report_destroyed(event->destroyed, "event")) {
-    return cuda_fail(cudaErrorInvalidResourceHandle);
-  }
-  event->destroyed = true;
+  if (!event) return cuda_fail(cudaErrorInvalidResourceHandle);
+  g_event_handles.end(event);
   return cudaSuccess;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   Event* event = event_of(handle);
   Stream* stream = usable(stream_handle);
-  if (!event || !stream || report_destroyed(event->destroyed, "event")) {
-    return cuda_fail(cudaErrorInvalidResourceHandle);
-  }
+  if (!event || !stream) return cuda_fail(cudaErrorInvalidResourceHandle);
   if (capture_record(*event, stream)) return cudaSuccess;
   const auto record = std::make_shared<EventRecord>();
   record->stream = stream;
@@ -217,9 +213,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   Event* event = event_of(handle);
-  if (!event || report_destroyed(event->destroyed, "event")) {
-    return cuda_fail(cudaErrorInvalidResourceHandle);
-  }
+  if (!event) return cuda_fail(cudaErrorInvalidResourceHandle);
   if (event->capture_id) return cuda_fail(cudaErrorCapturedEvent);
   const std::shared_ptr<EventRecord> record = event->last;
   if (!record) return cudaSuccess;

@@ -8,12 +8,17 @@
 
 namespace warploom {
 
+namespace {
+HandleTable<UserObject, cudaUserObject_t> g_user_object_handles("a user object");
+}
+
 void release_object(UserObject* object, unsigned count) {
   if (object->references > count) {
     object->references -= count;
     return;
   }
   object->references = 0;
+  g_user_object_handles.end(object);
   if (object->destroy) std::exchange(object->destroy, nullptr)(object->pointer);
 }
 
@@ -25,31 +30,35 @@ cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* pointer, cudaHo
                                  unsigned references, unsigned) {
   if (!object || !destroy || references == 0) return cuda_fail(cudaErrorInvalidValue);
   warploom::check_call_target(destroy);
-  *object = reinterpret_cast<cudaUserObject_t>(new UserObject{pointer, destroy, references});
+  *object = g_user_object_handles.give(new UserObject{pointer, destroy, references});
   return cudaSuccess;
 }
-cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
-  reinterpret_cast<UserObject*>(object)->references += count;
+cudaError_t cudaUserObjectRetain(cudaUserObject_t handle, unsigned count) {
+  UserObject* object = g_user_object_handles.find(handle);
+  if (!object) return cuda_fail(cudaErrorInvalidValue);
+  object->references += count;
   return cudaSuccess;
 }
-cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
-  release_object(reinterpret_cast<UserObject*>(object), count);
+cudaError_t cudaUserObjectRelease(cudaUserObject_t handle, unsigned count) {
+  UserObject* object = g_user_object_handles.find(handle);
+  if (!object) return cuda_fail(cudaErrorInvalidValue);
+  release_object(object, count);
   return cudaSuccess;
 }
 cudaError_t cudaGraphRetainUserObject(cudaGraph_t handle, cudaUserObject_t object, unsigned count,
                                       unsigned flags) {
-  auto* graph = reinterpret_cast<Graph*>(handle);
-  if (!graph || graph->destroyed || !object) return cuda_fail(cudaErrorInvalidValue);
-  auto* kept = reinterpret_cast<UserObject*>(object);
+  Graph* graph = graph_of(handle);
+  UserObject* kept = g_user_object_handles.find(object);
+  if (!graph || !kept) return cuda_fail(cudaErrorInvalidValue);
   graph->objects[kept] += count;
   if (!(flags & cudaGraphUserObjectMove)) kept->references += count;
   return cudaSuccess;
 }
 cudaError_t cudaGraphReleaseUserObject(cudaGraph_t handle, cudaUserObject_t object,
                                        unsigned count) {
-  auto* graph = reinterpret_cast<Graph*>(handle);
-  if (!graph || graph->destroyed) return cuda_fail(cudaErrorInvalidValue);
-  auto* kept = reinterpret_cast<UserObject*>(object);
+  Graph* graph = graph_of(handle);
+  UserObject* kept = g_user_object_handles.find(object);
+  if (!graph || !kept) return cuda_fail(cudaErrorInvalidValue);
   graph->objects[kept] -= std::min(count, graph->objects[kept]);
   release_object(kept, count);
   return cudaSuccess;

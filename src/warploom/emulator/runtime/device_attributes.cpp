@@ -4,6 +4,7 @@
 
 #include "../include/cuda_runtime.h"
 #include "cuda_error.h"
+#include "stream.h"
 #include "world.h"
 
 using namespace warploom;
@@ -107,6 +108,8 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, i
 
 // Hints about the cache, which has no size here.
 cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
-cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID, const cudaStreamAttrValue*) {
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID,
+                                   const cudaStreamAttrValue*) {
+  resolve_stream(stream);
   return cudaSuccess;
 }

@@ -7,6 +7,7 @@ namespace warploom {
 struct alignas(4096) Flags {
   bool watching = false, carrying = false, poisoning = false, spoiling = false, timed = false;
   bool closed = false;
+  int findings = 0;  // reported so far
 };
 extern Flags g_flags;
 
@@ -18,7 +19,9 @@ inline constexpr const bool& g_spoiling = g_flags.spoiling;    // spoil.h
 inline constexpr const bool& g_timed = g_flags.timed;  // timing.h: false: none of it is called
 
 void change_flag(const bool& flag, bool value);
-// A program is about to run: from here on the page is open in change_flag alone.
+void count_finding();
+// A program is about to run: from here on the page is open in these two alone, and the prices of
+// the modelled machine are not changed any more.
 void close_flags();
 
 }  // namespace warploom

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../include/cuda_runtime.h"
+#include "handles.h"
 #include "stream.h"
 
 namespace warploom {
@@ -29,7 +30,12 @@ struct NodeWork {
 
 struct Graph;
 
+// Its handle is known as long as it lives.
 struct GraphNode {
+  GraphNode() = default;
+  GraphNode(const GraphNode&) = delete;
+  GraphNode& operator=(const GraphNode&) = delete;
+  ~GraphNode();
   Graph* graph = nullptr;
   NodeWork work;
   std::vector<GraphNode*> dependencies;  // earlier nodes of the same graph
@@ -46,11 +52,20 @@ void release_object(UserObject* object, unsigned count);
 struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;  // each after those it depends on
   std::map<UserObject*, unsigned> objects;
-  bool destroyed = false;
+  Graph() = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph();
   GraphNode* add(NodeWork work, std::vector<GraphNode*> dependencies);
   std::unique_ptr<Graph> clone() const;
-  void sort();  // after dependencies were added by hand
+  // After dependencies were added by hand. False, with nothing changed: there is a cycle.
+  bool sort();
 };
+
+extern HandleTable<Graph, cudaGraph_t> g_graph_handles;
+extern HandleTable<GraphNode, cudaGraphNode_t> g_node_handles;
+// The graph of a handle; nullptr, with the error set and the reason reported, if there is none.
+Graph* graph_of(cudaGraph_t handle);
 
 // The streams that are being captured into one graph.
 struct Capture {
@@ -69,6 +84,8 @@ struct Capture {
 
 // Adds an operation to the graph that `stream` is being captured into.
 GraphNode* capture_node(Stream* stream, NodeWork work);
+// A stream is being captured into this graph.
+bool is_in_capture(const Graph& graph);
 // Calls that must not be made on a stream in capture make the capture invalid, and fail.
 bool forbidden_in_capture(Stream* stream);
 // Calls such as cudaMalloc that a capture of this host thread forbids.

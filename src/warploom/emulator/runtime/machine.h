@@ -30,7 +30,8 @@ namespace warploom {
   X(mpi_latency_ns) X(mpi_net_latency_ns) X(mpi_gbs)
 // clang-format on
 
-struct Machine {
+// In pages of its own, which are read-only once the program runs.
+struct alignas(4096) Machine {
 #define X(name) double name = 0;
   WARPLOOM_MACHINE(X)
 #undef X

@@ -37,7 +37,7 @@ int run(const Place& place, std::shared_ptr<Meeting> meeting, std::vector<int> n
     finish();
   };
   lend(*started, meeting->what.c_str(), buffers);
-  *request = started;
+  *request = g_request_handles.give(started);
   return MPI_SUCCESS;
 }
 

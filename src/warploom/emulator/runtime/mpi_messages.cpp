@@ -178,12 +178,21 @@ warploom_mpi_request* finished_request() {
   return request;
 }
 
+warploom_mpi_request* request_of(MPI_Request handle) {
+  warploom_mpi_request* request = g_request_handles.find(handle);
+  if (!request) stop_run();  // it is complete, and waited for again
+  return request;
+}
+
+bool is_ready(MPI_Request handle) { return !handle || request_of(handle)->ready(); }
+
 void finish(MPI_Request* request, MPI_Status* status) {
   if (!*request) {
     fill_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
     return;
   }
-  warploom_mpi_request* done = *request;
+  warploom_mpi_request* done = request_of(*request);
+  g_request_handles.end(done);  // first: other threads run while this one waits
   if (!done->ready()) done->block();
   give_back(*done);
   done->finish(status);
@@ -238,8 +247,8 @@ int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int dest, int ta
               MPI_Request* request) {
   const Place place = enter(comm, "MPI_Isend", type);
   check_peer(place, dest, false, "MPI_Isend");
-  *request =
-      dest == MPI_PROC_NULL ? finished_request() : start_send(place, buffer, count, dest, tag);
+  *request = g_request_handles.give(
+      dest == MPI_PROC_NULL ? finished_request() : start_send(place, buffer, count, dest, tag));
   return MPI_SUCCESS;
 }
 
@@ -247,8 +256,9 @@ int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, M
               MPI_Request* request) {
   const Place place = enter(comm, "MPI_Irecv", type);
   check_peer(place, source, true, "MPI_Irecv");
-  *request = source == MPI_PROC_NULL ? finished_request()
-                                     : start_receive(place, buffer, count, source, tag);
+  *request = g_request_handles.give(source == MPI_PROC_NULL
+                                        ? finished_request()
+                                        : start_receive(place, buffer, count, source, tag));
   return MPI_SUCCESS;
 }
 
@@ -278,7 +288,7 @@ int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status
   if (std::all_of(requests, requests + count, [](MPI_Request r) { return !r; })) return MPI_SUCCESS;
   for (;;) {
     for (int i = 0; i < count; i++) {
-      if (!requests[i] || !requests[i]->ready()) continue;
+      if (!requests[i] || !is_ready(requests[i])) continue;
       finish(&requests[i], status);
       *index = i;
       return MPI_SUCCESS;
@@ -288,7 +298,7 @@ int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status
 }
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  *flag = !*request || (*request)->ready();
+  *flag = is_ready(*request);
   if (*flag) {
     finish(request, status);
   } else {
@@ -298,7 +308,7 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 }
 
 int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
-  *flag = std::all_of(requests, requests + count, [](MPI_Request r) { return !r || r->ready(); });
+  *flag = std::all_of(requests, requests + count, is_ready);
   if (!*flag) {
     poll_current();
     return MPI_SUCCESS;

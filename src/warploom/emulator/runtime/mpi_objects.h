@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../include/mpi.h"
+#include "handles.h"
 #include "report.h"
 #include "world.h"
 
@@ -110,6 +111,7 @@ struct Lent {
   MPI_Datatype type;
   bool written;
 };
+extern HandleTable<warploom_mpi_request> g_request_handles;
 void lend(warploom_mpi_request& request, const char* what, const std::vector<Lent>& buffers);
 void give_back(warploom_mpi_request& request);
 // The pieces of `count` elements that hold data.

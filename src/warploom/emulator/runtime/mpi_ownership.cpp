@@ -9,6 +9,8 @@
 
 namespace warploom::mpi {
 
+HandleTable<warploom_mpi_request> g_request_handles("a request");
+
 namespace {
 
 // Agents whose calls are complete, and their times: each has one call after the other.

@@ -83,6 +83,11 @@ ncclComm* usable(ncclComm_t comm, const char* what) {
                     .hint = "initialise the communicator first, and check what that returned"});
     return nullptr;
   }
+  if (comm->process != &current_process()) {
+    fail({.kind = "foreign_memory",
+          .message = format("%s is called with a communicator of another process", what),
+          .hint = "a handle means nothing in other processes: make one in each"});
+  }
   if (comm->destroyed) {
     report_finding({.kind = "use_after_destroy",
                     .message = format("%s is called with a communicator that was destroyed", what),

@@ -314,6 +314,12 @@ DevComm& alive(void* state, const char* what) {
                   "the kernel"});
   }
   auto& dc = *static_cast<DevComm*>(state);
+  if (g_current && g_current->process && g_current->process != dc.comm->process) {
+    fail({.kind = "foreign_memory",
+          .message = format("%s uses a device communicator of another process", what),
+          .hint = "a handle means nothing in other processes: make one in each",
+          .other = dc.created});
+  }
   if (!dc.live) {
     fail({.kind = "use_after_destroy",
           .message = format("%s uses a device communicator that was destroyed", what),

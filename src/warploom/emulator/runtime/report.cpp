@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "descriptors.h"
+#include "flags.h"
 #include "host_suspects.h"
 #include "inputs.h"
 #include "iterations.h"
@@ -41,7 +42,6 @@ struct Secrets {
 Secrets* g_secrets = nullptr;
 
 std::set<std::string> g_known;  // findings that were reported, by kind and place
-int g_findings = 0;
 std::size_t g_readback_bytes = 0;
 std::vector<uint64_t> g_readback_count;
 
@@ -143,8 +143,8 @@ bool report_finding(FindingInfo info) {
   if (!info.where.pc[0] && g_current) info.where = capture_frames();
   if (!g_known.insert(place_key(info.kind, info.where) + (info.warning ? "?" : "")).second)
     return false;
-  if (g_findings >= g_config.max_findings) return false;
-  g_findings++;
+  if (g_flags.findings >= g_config.max_findings) return false;
+  count_finding();
   const GpuThread* thread = info.host ? nullptr : current_thread();
   const char* kernel = info.kernel ? info.kernel : thread ? thread->block->kernel->name : nullptr;
   std::string line = "{\"ev\":\"finding\",\"kind\":" + quote(info.kind) + ",\"severity\":\"" +

@@ -17,6 +17,7 @@
 namespace warploom {
 
 const StreamOp* g_active_op = nullptr;
+HandleTable<Stream, cudaStream_t> g_stream_handles("a stream");
 
 namespace {
 
@@ -157,17 +158,10 @@ Stream* resolve_stream(cudaStream_t handle) {
   if (value <= 2) {
     return g_devices[static_cast<std::size_t>(current_host().device)]->legacy;
   }
-  auto* stream = reinterpret_cast<Stream*>(handle);
-  report_destroyed(stream->destroyed, "stream");
+  // Never ended there: what is queued on a destroyed stream still runs.
+  Stream* stream = g_stream_handles.find(handle);
+  report_destroyed(stream->destroyed, "a stream");
   return stream;
-}
-
-bool report_destroyed(bool destroyed, const char* what) {
-  if (!destroyed) return false;
-  report_finding({.kind = "use_after_destroy",
-                  .message = format("a %s is used after it was destroyed", what),
-                  .hint = "destroy it after its last use"});
-  return true;
 }
 
 std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,

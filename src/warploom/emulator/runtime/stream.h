@@ -10,6 +10,7 @@
 #include "../include/warploom/types.h"
 #include "clock.h"
 #include "fiber.h"
+#include "handles.h"
 #include "race.h"
 #include "scheduler.h"
 #include "world.h"
@@ -77,7 +78,6 @@ struct EventRecord {
 struct Event {
   int device = 0;
   bool timing = true;
-  bool destroyed = false;
   std::shared_ptr<EventRecord> last;  // nullptr: never recorded
   // Recorded on a stream in capture: the nodes that it stands for.
   uint64_t capture_id = 0;
@@ -85,9 +85,10 @@ struct Event {
   Stream* captured_from = nullptr;
 };
 
+// Streams that the program made.
+extern HandleTable<Stream, cudaStream_t> g_stream_handles;
 // nullptr, cudaStreamLegacy and cudaStreamPerThread are resolved for the running host thread.
 Stream* resolve_stream(cudaStream_t handle);  // reports one that was destroyed
-bool report_destroyed(bool destroyed, const char* what);
 // Queues an operation from the running host thread; its clock is released into the operation. On a
 // stream in capture it becomes a node instead, and `start` is called at each launch of the graph.
 std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,

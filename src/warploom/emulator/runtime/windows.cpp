@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <new>
 
+#include "handles.h"
 #include "memory.h"
 #include "nccl_devcomm.h"
 #include "nccl_objects.h"
@@ -12,6 +13,7 @@ namespace warploom::nccl {
 namespace {
 
 std::vector<ncclWindow_t> g_windows;
+HandleTable<Frames, void*> g_registrations("a registered buffer");  // of ncclCommRegister
 
 // All windows lie in a few chunks, so that a pointer which is none shows without a look at it.
 constexpr std::size_t kInChunk = 1024;
@@ -304,14 +306,16 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buffer, std::size_t b
   if (!check_range(buffer, bytes, "ncclCommRegister", capture_frames())) {
     return ncclInvalidArgument;
   }
-  *handle = new Frames(capture_frames());
+  *handle = g_registrations.give(new Frames(capture_frames()));
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
   ncclComm* c = usable(comm, "ncclCommDeregister");
-  if (!c || !handle) return ncclInvalidArgument;
-  delete static_cast<Frames*>(handle);
+  Frames* registration = g_registrations.find(handle);
+  if (!c || !registration) return ncclInvalidArgument;
+  g_registrations.end(registration);
+  delete registration;
   return ncclSuccess;
 }
 
