@@ -50,7 +50,18 @@ def kernel(body: str) -> str:
         ('asm("mul.f32 %0, %0, %1;\\n\\tfma.rn.f32 %0, %1, %1, %0;" : "+f"(f) : "f"(f * f));', 3),
         ('asm volatile("{ .reg .f32 t; @p div.rn.f32 t, t, %0; ld.f32 t, [%1]; }" :: "f"(f));', 11),
         ("if (n > 1 && f < 2) f = f + 1;", 3),
-        ("f = sizeof(x[n + 1]);", 0),
+        ("f = sizeof(x[n]);", 0),
+        ("f = sizeof(n + 1);", 0),
+        # An array's bound that is no constant is evaluated, also where nothing else is.
+        ("f = sizeof(char[(f = f * f, 1)]);", 1),
+        ("f = sizeof(T[(f = f * f, 1)]);", 1),
+        ("f = sizeof(char[n * n]);", 1),
+        ("char room[(f = f * f, 1)];", 1),
+        ("char room[2][n * n + n];", 1),
+        ("typedef char Room[n * n];", 1),
+        ("using Room = char[n * n];", 1),
+        ("decltype(sizeof(char[n * n])) q = 0;", 1),
+        ("float tile[4 * 8 + 1];", 0),
     ],
 )
 def test_operations_of_a_body(body: str, count: int):
@@ -278,3 +289,32 @@ def test_another_name_of_a_function_costs_what_it_does():
 def test_lists_of_values_are_left_alone():
     lists = "#define PAIR {1 + 1, 2}\n__global__ void k(int* x) { int a[2] = PAIR; }"
     assert CALL not in metered(lists)
+
+
+@pytest.mark.parametrize(
+    ("statement", "pattern"),
+    [
+        (
+            "int d[] = {((x = x * f + n, x = f + x, n = n * 2, n = n + x), Is)...};",
+            "((x = x * f + n, x = f + x, n = n * 2, n = n + x), Is)",
+        ),
+        ("int d[] = {(x = x * f, Is)...};", "(x = x * f, Is)"),
+        ("g(1, ((x = x * f, n = x + f), Is)...);", "((x = x * f, n = x + f), Is)"),
+    ],
+)
+def test_a_pack_that_the_parser_misreads_counts_for_each_element(statement: str, pattern: str):
+    text = metered(
+        "template <int... Is> __device__ void k(float x, int n, float f) { " + statement + " }"
+    )
+    before, found, after = text.partition(pattern)
+    assert found
+    counts = re.findall(re.escape(AT_RUN_TIME) + r"\((\d+)u\), ", before)
+    assert sum(map(int, counts)) >= sum(pattern.count(sign) for sign in "*+")
+    assert after.startswith(")")
+
+
+def test_packs_that_are_plain_are_left_alone():
+    body = "g(Is...); auto l = [](auto... a) { return h(a...); }; n = sizeof...(Is); bad bad bad;"
+    assert AT_RUN_TIME not in metered(
+        "template <int... Is> __device__ void k(int n) { " + body + " }"
+    )

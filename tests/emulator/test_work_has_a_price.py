@@ -44,6 +44,14 @@ __global__ void of_large(float* out) {
   for (int i = threadIdx.x; i < N; i += blockDim.x) sum += too_large[i];
   out[threadIdx.x] = sum;
 }
+// Changes `apart` elements from each other: in the second kernel two addresses take turns.
+__device__ unsigned tally[8192];
+__global__ void hot(int apart) {
+  for (int i = 0; i < 32; i++) {
+    atomicAdd(&tally[0], 1);
+    atomicAdd(&tally[apart], 1);
+  }
+}
 static std::vector<float> numbers(1 << 16, 1.0f);
 static float result = 0;
 static void compute(void*) {
@@ -92,6 +100,9 @@ int main(int argc, char** argv) {
   measure("small", [=] { total<<<1, 256>>>(values + N / 2, kSmall, out); });
   measure("constant", [=] { of_constant<<<1, 256>>>(out); });
   measure("large", [=] { of_large<<<1, 256>>>(out); });
+  measure("same", [=] { hot<<<4, 64>>>(0); });
+  measure("near", [=] { hot<<<4, 64>>>(64); });
+  measure("apart", [=] { hot<<<4, 64>>>(4096); });
   measure("host", [] { compute(nullptr); });
   measure("callback", [] { cudaLaunchHostFunc(nullptr, compute, nullptr); });
   measure("thread", [] {
@@ -143,3 +154,8 @@ def test_the_host_works_for_nothing_nowhere(times: Values, name: str):
 
 def test_collectives_of_a_group_share_the_links(times: Values):
     assert 0.95 < times["parts"] / times["whole"] < 1.2, times
+
+
+def test_no_address_hides_how_often_another_one_is_changed(times: Values):
+    assert times["same"] > 1.5 * times["near"], times
+    assert times["apart"] > 0.9 * times["near"], times

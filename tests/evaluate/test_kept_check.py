@@ -77,8 +77,82 @@ NEEDED = [
      "  NCCL_CHECK(ncclDevCommDestroy(comm, &device_comm_));\n  CUDA_CHECK(cudaEventDestroy(start));"),
     ("    run_layer(layer, comm, stream);", "    CUDA_CHECK(cudaMemsetAsync(layer.recv, 0, 4, stream));\n"
      "    CUDA_CHECK(cudaStreamSynchronize(stream));\n    run_layer(layer, comm, stream);"),
-    ("  layer.tokens = to_device(tokens);", "  layer.tokens = to_window(tokens, comm);"),
+    ("  layer.tokens = to_device(tokens);", "  layer.tokens = to_device(tokens);\n  float* more = to_device(gate);\n"
+     "  CUDA_CHECK(cudaMemcpy(more, gate.data(), gate.size() * sizeof(float), cudaMemcpyHostToDevice));"),
+    ("  Layer layer;\n", "  for (int i = 0; i < ranks; ++i) {\n    const int error = ranks * i;\n    if (error < 0) return 1;\n  }\n"
+     "  auto next = [&](int good) { return good + experts; };\n  static cudaEvent_t moved = nullptr;\n  Layer layer;\n"),
 ]  # fmt: skip
+
+
+# What the check reads of the host's data, changed in all the ways that there are.
+LAYER = "  Layer layer;\n"
+OVERWRITES = [
+    "  for (int q = 0; q < kAssignments; q += TOP_K) gate[q] = INFINITY;\n",
+    "  (gate)[0] = INFINITY;\n",
+    "  gate.assign(kAssignments, INFINITY);\n",
+    "  gate.data()[0] = INFINITY;\n",
+    "  *gate.begin() = INFINITY;\n",
+    "  for (float& one : gate) one = INFINITY;\n",
+    "  float& one = gate[0];\n",
+    "  float* one = gate.data();\n",
+    "  std::swap(gate[0], gate[1]);\n",
+    "  std::swap(experts, ranks);\n",
+    "  (ranks) = 1;\n",
+    "  auto& all = ranks;\n",
+    "  auto& [all] = gate;\n",
+    "  CUDA_CHECK(cudaMemcpy(gate.data(), layer.gate, 4, cudaMemcpyDeviceToHost));\n",
+    "  typedef Index size_t;\n",
+    "  Say printf;\n",
+    "  using size_t = Index;\n",
+    "  struct size_t {};\n",
+    "  namespace std = lenient;\n",
+    "  enum { fprintf };\n",
+    "  auto [fprintf, other] = both;\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", OVERWRITES)
+def test_what_the_check_reads_stays_as_it_is(text: str) -> None:
+    head, found, rest = transformed(MOE, Api.GIN).rpartition(LAYER)
+    assert found
+    assert told(head + text + LAYER + rest)
+
+
+def test_no_operator_is_added_for_the_programs_own_types() -> None:
+    text = transformed(MOE, Api.GIN)
+    for words, wrong in (("static", True), ("__device__", False)):
+        added = (
+            f"{words} bool operator<(const Layer& a, const Layer& b) {{ return true; }}\nint main("
+        )
+        assert bool(told(text.replace("int main(", added))) == wrong
+
+
+def test_nothing_of_the_check_gets_into_an_added_lambda() -> None:
+    line = "  route(seed, rank, experts, &expert, &gate);\n"
+    head, found, rest = transformed(MOE, Api.GIN).rpartition(line)
+    assert found
+    assert told(head + "  auto never = [&] {\n" + line + "  };\n" + rest)
+
+
+UPLOADS = "  layer.tokens = to_device(tokens);"
+HELPERS = [
+    ("const std::vector<float>& host", "cudaMemcpy(p, host.data(), host.size() * 4, cudaMemcpyHostToDevice);", True),
+    ("const std::vector<float>& host", "for (size_t i = 0; i < host.size(); ++i) half[i] = host[i] * 2;", True),
+    ("std::vector<float> host", "cudaMemcpy(p, host.data(), 4, cudaMemcpyHostToDevice);", True),
+    ("std::vector<float>& host", "host[0] = 1;", False),
+    ("const std::vector<float>& host", "const_cast<float&>(host[0]) = 1;", False),
+    ("const std::vector<float>& host", "((float*)host.data())[0] = 1;", False),
+    ("const std::vector<float>& host", "Pointer(host.data())[0] = 1;", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("parameter", "body", "plain"), HELPERS)
+def test_a_helper_may_upload_and_nothing_else(parameter: str, body: str, plain: bool) -> None:
+    head, _, rest = transformed(MOE, Api.GIN).rpartition(UPLOADS)
+    start, main, end = head.rpartition("int main(")
+    helper = f"static float* to_window({parameter}, ncclComm_t comm) {{ float* p = nullptr; {body} return p; }}\n"
+    new = "  layer.tokens = to_window(tokens, comm);"
+    assert (told(start + helper + main + end + new + rest) == []) == plain
 
 
 @pytest.mark.parametrize("place", range(len(NEEDED)))

@@ -97,3 +97,17 @@ def test_the_object_has_the_last_word(tmp_path: Path) -> None:
     assert seen == [frozenset(), frozenset({"cudaEventRecord"})]
     [finding] = replaced_findings(seen[1], seen[0], "c.cu")
     assert "cudaEventRecord" in finding.message
+
+
+KEPT = [
+    "static cudaEvent_t moved = nullptr;",
+    "static cudaEvent_t moved;",
+    "static cudaStream_t side = nullptr, *other = &side;",
+    "static const cudaEvent_t* moved = nullptr;",
+    "const size_t bytes = 4;",
+]
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_the_type_of_what_a_region_keeps_is_not_what_it_declares(text: str) -> None:
+    assert [item for item in inside(text) if item[0] == "redefinition"] == []

@@ -19,6 +19,7 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from warploom.emulator.metering_macros import Macro, macros_of, without_macros
+from warploom.emulator.metering_packs import misread_patterns
 from warploom.emulator.metering_prices import (
     DIVISION,
     slots_of_call,
@@ -95,6 +96,7 @@ def _count_functions(
         meter = _Meter(tree, edits, weights, call)
         members = (n for n in function.named_children if n.type == "field_initializer_list")
         meter.block(body, sum(meter.weigh(node) for node in members))
+        meter.misread(body)
     meter = _Meter(tree, edits, weights, _CALL_IN_CONSTANTS)
     for node in tree.nodes("lambda_expression"):
         if not _is_counted(tree, node, marks):
@@ -225,10 +227,20 @@ class _Meter:
                 return self._label(node)
             case "fold_expression" | "parameter_pack_expansion":
                 return self._pack(node)
-            case "sizeof_expression" | "decltype" | "static_assert_declaration":
+            case "sizeof_expression" | "decltype":
+                return sum(self.weigh(bound) for bound in _bounds(node))
+            case "array_declarator":
+                return sum(self._bound(child) for child in node.named_children)
+            case "static_assert_declaration":
                 return 0
             case _:
                 return self._own(node) + sum(self.weigh(child) for child in _parts(node))
+
+    def _bound(self, node: Node) -> int:
+        """Count the bound of an array where the compiler may have to evaluate it."""
+        words = _WORD.findall(self.tree.node_text(node))
+        folded = all(word in self._constants or word[0].isdigit() for word in words)
+        return 0 if folded else self.weigh(node)
 
     def _lambda(self, node: Node) -> int:
         """A lambda may run in a constant, and what it captures is evaluated around it."""
@@ -308,6 +320,12 @@ class _Meter:
                 self._insert(part.start_byte, f"({_CALL_IN_CONSTANTS}({count}u), ")
                 self._insert(part.end_byte, ")")
         return 0
+
+    def misread(self, body: Node) -> None:
+        """Count the packs that the parser took for something else."""
+        for pattern in misread_patterns(body):
+            self._insert(pattern.start, f"({_CALL_IN_CONSTANTS}({pattern.count}u), ")
+            self._insert(pattern.end, ")")
 
     def _switch(self, node: Node) -> int:
         condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
@@ -395,12 +413,27 @@ class _Meter:
 
 
 def _parts(node: Node) -> Iterator[Node]:
-    """Return the parts of `node` that are evaluated: array bounds and types are not."""
+    """Return the parts of `node` that are evaluated: arguments of templates are not."""
     for child in node.named_children:
         if child.type == "template_argument_list" and not _changes(child):
             continue
-        if child.type not in ("array_declarator", "comment"):
+        if child.type != "comment":
             yield child
+
+
+def _bounds(node: Node) -> Iterator[Node]:
+    """Return what stands in square brackets within an operand that is not evaluated by itself.
+
+    A bound that is no constant is evaluated there too (`sizeof(char[n])`), and what parsers take
+    for a subscript may be one.
+    """
+    for child in node.children:
+        if child.type in ("subscript_argument_list", "abstract_array_declarator"):
+            yield child
+        elif child.type == "array_declarator":
+            yield from (part for part in child.named_children)
+        else:
+            yield from _bounds(child)
 
 
 def _changes(node: Node) -> bool:

@@ -32,6 +32,11 @@ _SPECIFIERS = words(
     "class union enum constinit __device__ __host__ __shared__ __constant__ __managed__ "
     "__forceinline__ __noinline__ __restrict__ unsigned signed long friend explicit virtual"
 )
+_TYPE_TAGS = words("typename struct class union enum friend unsigned signed long")
+_ATTRIBUTES = words(
+    "__attribute__ __attribute alignas asm __asm __asm__ final override noexcept const volatile "
+    "requires __restrict__ __restrict restrict"
+)
 _CLOSE = {")": "(", "]": "[", "}": "{"}
 
 
@@ -122,7 +127,8 @@ class Identifiers:
         if previous is None or before in (".", "->", "::"):
             return False
         if previous.kind == "name":
-            return before not in _NO_TYPE and after not in (".", "->")
+            names_type = before in _SPECIFIERS - _TYPE_TAGS and self._declarator_follows(at)
+            return before not in _NO_TYPE and after not in (".", "->") and not names_type
         if before == "[":
             return after == "=" and self.text(at + 2) != "="  # a capture: [x = f()]
         if before in (">", ">>"):
@@ -140,6 +146,24 @@ class Identifiers:
                 "__maxnreg__",
             )  # fmt: skip
         return False
+
+    def _declarator_follows(self, at: int) -> bool:
+        """Whether what is declared comes after `at`: then the name is its type."""
+        i = at + 1
+        if self.text(i) == "<":
+            depth = 0
+            while i < len(self.tokens) and self.text(i) not in (";", "{", "}", "("):
+                word = self.text(i)
+                depth += (word == "<") - (len(word) if word in (">", ">>", ">>>") else 0)
+                i += 1
+                if depth <= 0:
+                    break
+            else:
+                return False
+        if self.text(i) in ("*", "&", "&&", "::"):
+            return True
+        named = i < len(self.tokens) and self.tokens[i].kind == "name"
+        return named and self.text(i) not in _ATTRIBUTES
 
     def _after_type(self, at: int) -> bool:
         """Whether the braces that end at `at` are the body of a type."""
@@ -194,6 +218,8 @@ class Identifiers:
             return self._is_type_at(i - 1)
         if self.text(i) in ("const", "volatile", "__restrict__", "auto"):
             return True
+        if self.text(i - 1) in _SPECIFIERS - _TYPE_TAGS and i < at - 1:
+            return self.tokens[i].kind == "name"  # static T* a
         if not self._is_type_at(i):
             return False
         start = i

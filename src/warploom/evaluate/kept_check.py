@@ -6,13 +6,17 @@ is added may not name what the check rests on. So what a program prints of itsel
 means what it meant before.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from warploom.core.records import Finding, Severity
+from warploom.evaluate.identifiers import Identifiers
+from warploom.evaluate.kept_data import Functions
 from warploom.evaluate.kept_statements import (
+    Sides,
     Statement,
     added_refusals,
     is_teardown,
@@ -33,13 +37,19 @@ class _Change:
     what: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Text:
     """The functions of a program, by name, and all that it declares at namespace scope."""
 
     functions: Mapping[str, tuple[Declared, ...]]
     items: tuple[Declared, ...]
     tokens: tuple[Token, ...]
+
+    @functools.cached_property
+    def declared(self) -> frozenset[int]:
+        """The tokens that declare a name, in any scope, by identity."""
+        plain = [token for token in self.tokens if not token.directive]
+        return frozenset(id(plain[at]) for at in Identifiers(plain).places)
 
     @property
     def checks(self) -> frozenset[str]:
@@ -103,21 +113,26 @@ def _changes(new: _Text, old: _Text) -> Iterator[_Change]:
                 continue
             whole = not any(is_transforms(s, changeable) or is_teardown(s, checks) for s in before)
             whole = whole or name in tail_only
-            yield from _compared(item, others[number], before, free, tail, checks, whole=whole)
+            pair = _Pair(item, others[number], old, new)
+            yield from _compared(pair, before, free, tail, whole=whole)
     yield from _outer(new, old, kept)
 
 
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A function of the original and the candidate's of that name, in their programs."""
+
+    old: Declared
+    new: Declared
+    original: _Text
+    candidate: _Text
+
+
 def _compared(
-    old: Declared,
-    new: Declared,
-    before: Sequence[Statement],
-    free: set[int],
-    tail: int,
-    checks: frozenset[str],
-    *,
-    whole: bool,
+    pair: _Pair, before: Sequence[Statement], free: set[int], tail: int, *, whole: bool
 ) -> Iterator[_Change]:
     """Compare one function of the original with the candidate's."""
+    old, new = pair.old, pair.new
     after = statements(new)
     if whole and _plain(old.tokens) != _plain(new.tokens):
         yield _Change(new.line, f"the head of {old.name}")
@@ -142,8 +157,27 @@ def _compared(
     last = last or len(after)
     fixed = [one for at, one in enumerate(before) if at not in free]
     moved = [one for at, one in enumerate(before) if at in free]
-    for line, shown in added_refusals(after, added, last, fixed, moved, checks):
+    sides = Sides(
+        fixed, moved, pair.original.checks, _variables(pair), pair.candidate.declared,
+        Functions(pair.candidate.functions),
+    )  # fmt: skip
+    for line, shown in added_refusals(after, added, last, sides):
         yield _Change(line, f"added: {shown}")
+
+
+def _variables(pair: _Pair) -> frozenset[str]:
+    """Return the names of the variables that a function of the original may have changed."""
+    outer = {
+        item.name
+        for item in pair.original.items
+        if item.kind == "variable" and not item.has("const", "constexpr")
+    }
+    here = {
+        token.text
+        for token in (*pair.old.tokens, *pair.old.body)
+        if id(token) in pair.original.declared
+    }
+    return frozenset(outer | here)
 
 
 def _outer(new: _Text, old: _Text, kept: set[str]) -> Iterator[_Change]:
@@ -156,7 +190,14 @@ def _outer(new: _Text, old: _Text, kept: set[str]) -> Iterator[_Change]:
             yield _Change(0, f"{item.name}, line {item.line} of the original, is not as it was")
     spaces = {item.name for item in old.items if item.kind == "namespace"}
     seen = declarations(list(_seen_from_outside(new.tokens, spaces)))
+    types = {item.name for item in old.items if item.kind == "type"} & kept
+    known = {_plain(item.tokens) for item in old.items if item.kind == "function"}
     for item in seen:
+        operator = item.kind == "function" and item.name == "operator" and not _is_device(item)
+        if operator and item.has(*types) and item.level == "namespace":
+            if _plain(item.tokens) not in known:
+                yield _Change(item.line, "an operator for a type of its own was added")
+            continue
         named = item.level == "namespace" and item.name in kept and item.kind != "statement"
         if not named or item.name in ("operator", "main"):
             continue

@@ -1,9 +1,16 @@
 """The statements of a function, and which of them a transform may change or add."""
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
+from warploom.evaluate.kept_data import (
+    Functions,
+    guarded_names,
+    is_upload,
+    may_change,
+    mentions,
+)
 from warploom.evaluate.refusals import words
 from warploom.evaluate.scopes import Declared
 from warploom.evaluate.tokens import Token
@@ -137,13 +144,37 @@ def _assigned(one: Statement) -> set[str]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """One function of the original and of the candidate, as far as added text depends on them.
+
+    `fixed` are the original's statements that must stay, `moved` those that may change; `checks` is
+    what the original wraps calls in, `own` what names of variables it has, `declared` where the
+    candidate declares a name (by identity of the token), `functions` those of the candidate.
+    """
+
+    fixed: Sequence[Statement]
+    moved: Sequence[Statement]
+    checks: Set[str]
+    own: Set[str]
+    declared: Set[int]
+    functions: Functions
+
+    @property
+    def basis(self) -> set[str]:
+        """What the fixed statements name."""
+        return {name for one in self.fixed for name in one.names}
+
+    def is_ours(self, name: str) -> bool:
+        """Whether a name may be one of the check's variables."""
+        if name in self.own:
+            return True
+        plain = name.isupper() or name in _COMMON or name in _CONTROL
+        return not plain and not _LIBRARY.match(name)
+
+
 def added_refusals(
-    after: Sequence[Statement],
-    added: set[int],
-    tail: int,
-    fixed: Sequence[Statement],
-    moved: Sequence[Statement],
-    checks: Set[str],
+    after: Sequence[Statement], added: set[int], tail: int, sides: Sides
 ) -> Iterator[tuple[int, str]]:
     """Yield line and text of each added statement that a transform has no need of.
 
@@ -151,39 +182,120 @@ def added_refusals(
         after: the candidate's statements.
         added: which of them are not the original's.
         tail: where what follows the last communication begins.
-        fixed: the original's statements that must stay.
-        moved: those that a transform may change.
-        checks: what the original wraps calls in.
+        sides: what the original's function consists of.
     """
-    named = {name for one in moved for name in one.names}
-    basis = {name for one in fixed for name in one.names}
-    written = {name for one in moved for name in _assigned(one)}
-    ours = {
-        name
-        for name in basis - named - _COMMON
-        if not (name.isupper() or name in _CONTROL or _LIBRARY.match(name))
-    }
+    moved, checks = sides.moved, sides.checks
+    touches = _touching(sides)
     returned = {_arguments(one, checks) for one in moved if is_teardown(one, checks)}
-    loops = _inside_added_loops(after, added)
+    loops = _inside_added(after, added, lambda at: after[at].tokens[0].text in _LOOPS)
+    bodies = _inside_added(
+        after, added, lambda at: after[at].tokens[0].text not in _CONTROL and _heads(after, at)
+    )
+    own = _own_names(after, added, sides.declared)
     for at in sorted(added):
         one = after[at]
         first = one.tokens[0].text
         if one.text in ("{", "}", ";"):
             continue
-        bad = _times(one) or bool(_assigned(one) & (basis - written))
-        bad = bad or bool(one.names & ours)
+        bad = _times(one) or touches(one, own.get(at, frozenset()))
+        bad = bad or any(
+            _means(after, added, reach, name, sides.declared)
+            for name, reach in _declared_here(after, at, sides.declared)
+        )
         bad = bad or any(t.kind == "string" and _SAYS.search(t.text) for t in one.tokens)
         if first == "return" or one.names & _ENDS:
-            bad = bad or not _fails(one)
+            inner = first == "return" and at in bodies and not one.names & _ENDS
+            bad = bad or not (inner or _fails(one))
         if first in ("break", "continue", "goto"):
             bad = bad or first == "goto" or at not in loops
-        if first in _CONTROL and not _holds_added_only(after, added, at):
+        if (first in _CONTROL or _heads(after, at)) and not _holds_added_only(after, added, at):
             bad = True
         if at >= tail:
             plain = is_teardown(one, checks) or _arguments(one, checks) in returned
             bad = bad or not (plain or first in _CONTROL or _waits(one, checks))
         if bad:
             yield one.line, one.shown
+
+
+def _touching(sides: Sides) -> Callable[[Statement, Set[str]], bool]:
+    """Return a test of whether an added statement reaches for what the check rests on.
+
+    What the statements that may change do nothing but upload, added ones may upload too. What else
+    these name may be read, and what they assign may be assigned.
+    """
+    basis = {name for name in sides.basis if sides.is_ours(name)}
+    written = {name for one in sides.moved for name in _assigned(one)}
+    moved = [one.tokens for one in sides.moved]
+    guarded = guarded_names(basis, moved, sides.functions)
+
+    def touches(one: Statement, own: Set[str]) -> bool:
+        if _assigned(one) & (sides.basis - written - own):
+            return True
+        return any(
+            not is_upload(one.tokens, at, sides.functions)
+            if name in guarded
+            else may_change(one.tokens, at, sides.functions)
+            for name in (one.names & basis) - written - own
+            for at in mentions(one.tokens, name)
+        )
+
+    return touches
+
+
+def _heads(after: Sequence[Statement], at: int) -> bool:
+    """Whether a block follows that is a statement's own: of a lambda, a class, a list."""
+    follows = at + 1 < len(after) and after[at + 1].text == "{"
+    return follows and not after[at].text.endswith((";", "}"))
+
+
+def _declared_here(
+    after: Sequence[Statement], at: int, declared: Set[int]
+) -> Iterator[tuple[str, range]]:
+    """Yield the names that a statement declares, and the statements after it that mean them."""
+    one = after[at]
+    depth = 0
+    for place, token in enumerate(one.tokens):
+        depth += (token.text == "(") - (token.text == ")")
+        if id(token) not in declared:
+            continue
+        captured = one.tokens[place - 1].text in ("[", ",") and one.tokens[place + 1].text == "="
+        inner = depth > 0 or (captured and "[" in one.text)
+        if not inner:
+            end = _end_of_block(after, at + 1)
+            if at > 1 and after[at - 1].text == "{" and "enum" in after[at - 2].names:
+                end = _end_of_block(after, end + 1)  # enumerators are names of the scope around
+            yield token.text, range(at + 1, end)
+        elif _heads(after, at) or one.tokens[0].text in _CONTROL:
+            yield token.text, _block(after, at)
+        else:
+            yield token.text, range(at, at)  # of a lambda that ends in the statement
+
+
+def _means(
+    after: Sequence[Statement], added: set[int], reach: range, name: str, declared: Set[int]
+) -> bool:
+    """Whether the original's statements in `reach` name `name` and do not declare it themselves."""
+    skip = reach.start
+    for at in reach:
+        one = after[at]
+        if at < skip or name not in one.names:
+            continue
+        here = list(mentions(one.tokens, name))
+        if any(id(one.tokens[i]) in declared for i in here):
+            own = one.tokens[0].text in _CONTROL or _heads(after, at)
+            skip = _block(after, at).stop if own else _end_of_block(after, at + 1)
+        elif here and at not in added:
+            return True
+    return False
+
+
+def _end_of_block(after: Sequence[Statement], start: int) -> int:
+    depth = 0
+    for at in range(start, len(after)):
+        depth += (after[at].text == "{") - (after[at].text == "}")
+        if depth < 0:
+            return at
+    return len(after)
 
 
 # Words that say nothing of what is checked.
@@ -233,5 +345,19 @@ def _holds_added_only(after: Sequence[Statement], added: set[int], at: int) -> b
     return all(i in added or after[i].text in ("{", "}", ";") for i in _block(after, at))
 
 
-def _inside_added_loops(after: Sequence[Statement], added: set[int]) -> set[int]:
-    return {i for at in added if after[at].tokens[0].text in _LOOPS for i in _block(after, at)}
+def _inside_added(
+    after: Sequence[Statement], added: set[int], is_head: Callable[[int], bool]
+) -> set[int]:
+    return {i for at in added if is_head(at) for i in _block(after, at)}
+
+
+def _own_names(
+    after: Sequence[Statement], added: set[int], declared: Set[int]
+) -> dict[int, frozenset[str]]:
+    """Return for each added statement the names that added text has declared for it."""
+    found: dict[int, frozenset[str]] = {}
+    for at in added:
+        for name, reach in _declared_here(after, at, declared):
+            for i in (at, *reach):
+                found[i] = found.get(i, frozenset()) | {name}
+    return found

@@ -17,7 +17,8 @@ namespace warploom {
 namespace {
 
 constexpr unsigned kSector = 32;  // bytes that move at a time between caches and memory
-constexpr std::size_t kHotAddresses = 4096;
+constexpr std::size_t kExactAddresses = std::size_t{1} << 18;  // of atomics of one kernel
+constexpr unsigned kFurtherBits = 16;
 
 // Kernels of a device, to share it between those that run at the same time.
 struct Running {
@@ -152,6 +153,16 @@ void move(BlockMeter& meter, Fiber& fiber, const void* p, uintptr_t sector, int 
   }
 }
 
+// How often an address was changed: exactly for as many as there is room for. Those beyond share
+// counts, which makes them dearer and nothing cheaper: no address may hide another one's count.
+uint32_t& changes_of(KernelMeter& kernel, uintptr_t address) {
+  const auto known = kernel.atomics.find(address);
+  if (known != kernel.atomics.end()) return known->second;
+  if (kernel.atomics.size() < kExactAddresses) return kernel.atomics[address];
+  if (kernel.further.empty()) kernel.further.resize(std::size_t{1} << kFurtherBits);
+  return kernel.further[address * 0x9E3779B97F4A7C15 >> (64 - kFurtherBits)];
+}
+
 void finish_path(Fiber& fiber, BlockMeter& meter) {
   use_loads(fiber);
   const double bound = meter.segment_start + meter.used.longest();
@@ -183,7 +194,6 @@ void begin_kernel(Kernel& kernel) {
   for (unsigned i = 0; i < wanted; i++) meter.slots.push(i < now_free ? meter.start : freed);
   std::erase_if(running, [&](const Running& r) { return !r.kernel && r.end <= meter.start; });
   running.push_back({&kernel, meter.start, 0, meter.fraction});
-  meter.atomics.assign(kHotAddresses, {0, 0});
 }
 
 void begin_block(Block& block) {
@@ -347,15 +357,9 @@ void meter_atomic(const void* p, unsigned bytes, bool reads, bool writes) {
     fiber.loading = std::max(fiber.loading, latency / m.loads_in_flight);
   }
   if (!reads || !writes) return;
-  const auto address = reinterpret_cast<uintptr_t>(p);
   KernelMeter& kernel = *block.kernel->meter;
-  KernelMeter::Hot& hot = kernel.atomics[address / 4 % kHotAddresses];
-  if (hot.address != address && hot.count > 0) {
-    hot.count--;
-    return;
-  }
-  hot = {address, hot.count + 1};
-  kernel.hottest = std::max(kernel.hottest, hot.count);
+  const uint32_t changes = ++changes_of(kernel, reinterpret_cast<uintptr_t>(p));
+  kernel.hottest = std::max(kernel.hottest, changes);
 }
 
 void settle_work() {

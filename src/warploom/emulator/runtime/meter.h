@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <queue>
+#include <unordered_map>
 #include <vector>
 
 namespace warploom {
@@ -50,11 +51,8 @@ struct KernelMeter {
   double fraction = 0;    // of the device that they take
   double others = 0;      // what kernels take that run at the same time
   std::priority_queue<double, std::vector<double>, std::greater<>> slots;  // when each is free
-  struct Hot {
-    uintptr_t address;
-    uint32_t count;
-  };
-  std::vector<Hot> atomics;  // how often one address was changed
+  std::unordered_map<uintptr_t, uint32_t> atomics;  // how often each address was changed
+  std::vector<uint32_t> further;  // the same beyond so many addresses; several share a count
   uint32_t hottest = 0;
 };
 
