@@ -3,8 +3,8 @@
 //
 // DEFECT SWAPPED_COUNTS collective_mismatch: sends as many as it expects to receive
 // DEFECT OFFSET_IN_BYTES out_of_bounds: displacements count elements, pointers are in bytes
-// DEFECT NO_GROUP deadlock: a receive before the send of the same pair, outside of a group
-// DEFECT SKIPS_EMPTY deadlock: the sender leaves out a pair that the receiver does not
+// DEFECT NO_GROUP deadlock|group_required: a receive before the send of the same pair, outside of a group
+// DEFECT SKIPS_EMPTY deadlock|group_required: the sender leaves out a pair that the receiver does not
 #include <algorithm>
 #include <cstdio>
 #include <numeric>

@@ -217,9 +217,7 @@ void configure_poison(unsigned records) {
 }
 
 void note_communication() {
-  if (!g_poisoning) return;
-  if (g_strict) end_inputs();  // what a host uploads from now on may be results
-  if (g_kept) return;
+  if (!g_poisoning || g_kept) return;
   g_kept = true;
   // Else there is too much to look at: nothing is altered.
   change_flag(g_poisoning, keep_memory());

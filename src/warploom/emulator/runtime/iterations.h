@@ -28,9 +28,7 @@ void configure_only_counts();  // nothing is altered: what is carried over and w
 // "RANK:R,R,...": the records of a process that are points.
 bool configure_points(const std::string& text);
 void configure_meeting();  // at points, all processes wait until nothing is on its way
-// What kernels wrote before the first communication counts as well, and no upload after it is an
-// input.
-void configure_strict();
+void configure_strict();   // what kernels wrote before the first communication counts as well
 // "P:N:C,C,...": after point P, each process stops N - 1 times: before each C-th call that it
 // queues, C being its own. False: it is none.
 bool configure_stops(const std::string& text);
