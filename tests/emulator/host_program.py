@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from warploom.evaluate.check import check
+from warploom.evaluate.check import CheckReport, check
 from warploom.evaluate.plan import Effort
 
 _HEAD = """
@@ -38,7 +38,16 @@ _TAIL = """
 
 def kinds_found(folder: Path, statement: str) -> set[str]:
     """Return the kinds of findings in a check of the program with this statement."""
+    return kinds_of(check_program(folder, f"{_HEAD}  {statement}{_TAIL}"))
+
+
+def check_program(folder: Path, text: str) -> CheckReport:
+    """Check a program of this text."""
     program = folder / "calls.cu"
-    program.write_text(f"{_HEAD}  {statement}{_TAIL}")
-    report = check(program, ranks=1, effort=Effort.QUICK)
-    return {found.finding.kind for found in report.findings}
+    program.write_text(text)
+    return check(program, ranks=1, effort=Effort.QUICK)
+
+
+def kinds_of(report: CheckReport) -> set[str]:
+    """Return the kinds of its findings, less those that are about the program's text."""
+    return {f.finding.kind for f in report.findings} - {"no-communication", "unchecked_errors"}

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from host_program import check_program, kinds_of
 
 from warploom.core.records import Verdict
-from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.plan import Effort
+from warploom.evaluate.check import CheckReport
 
 _HEAD = """
 #include <cuda_runtime.h>
@@ -114,14 +114,7 @@ _HONEST = """
 
 def checked(folder: Path, body: str) -> CheckReport:
     """Check a program with this in its main function."""
-    program = folder / "calls.cu"
-    program.write_text(f"{_HEAD}{body}\n  cudaDeviceSynchronize();\n  return 0;\n}}\n")
-    return check(program, ranks=1, effort=Effort.QUICK)
-
-
-def kinds_of(report: CheckReport) -> set[str]:
-    """Return the kinds of its findings, less those that are about the program's text."""
-    return {f.finding.kind for f in report.findings} - {"no-communication", "unchecked_errors"}
+    return check_program(folder, f"{_HEAD}{body}\n  cudaDeviceSynchronize();\n  return 0;\n}}\n")
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from host_program import check_program, kinds_of
 
 from warploom.core.records import Severity, Verdict
 from warploom.emulator.runtime_build import RUNTIME_DIR
-from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.plan import Effort
+from warploom.evaluate.check import CheckReport
 from warploom.toolchain.compilers import find_compiler
 
 _HEAD = """
@@ -60,14 +60,7 @@ int main() {
 
 def checked(folder: Path, body: str, head: str = "") -> CheckReport:
     """Check a program with this in its main function."""
-    program = folder / "calls.cu"
-    program.write_text(f"{head}{_HEAD}{body}\n  return 0;\n}}\n")
-    return check(program, ranks=1, effort=Effort.QUICK)
-
-
-def kinds_of(report: CheckReport) -> set[str]:
-    """Return the kinds of its findings, less those that are about the program's text."""
-    return {f.finding.kind for f in report.findings} - {"no-communication", "unchecked_errors"}
+    return check_program(folder, f"{head}{_HEAD}{body}\n  return 0;\n}}\n")
 
 
 @pytest.mark.parametrize(

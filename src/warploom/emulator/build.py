@@ -1,6 +1,7 @@
 """Builds a program for the emulator: rewritten, compiled with access hooks, one shared object."""
 
 import json
+import re
 import shutil
 import tempfile
 import threading
@@ -43,6 +44,9 @@ from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import find_compiler
 
 _MACROS = "warploom-macros.h"  # in the folder of a build
+_REGION = re.compile(
+    rb"""(?:\#[ \t]*pragma|_Pragma[ \t]*\([ \t]*")[ \t]*omp\b[^\n]*\b(?:parallel|task|sections)\b"""
+)
 
 
 class _Imports(TypedDict):
@@ -62,7 +66,8 @@ class EmulatorBuild:
     may have objects of library classes that call through tables of theirs. `guard` is what the
     guard says of each unit, as it wrote it: JSON. `replaced` are the names that it defines and the
     runtime or a library does too. `unseen` are imports that follow pointers where no check sees it,
-    with file and line of a use where one is known. `seconds` is what this call took.
+    with file and line of a use where one is known. `regions_in_turn`: whether its text has regions
+    of OpenMP, which one thread runs here. `seconds` is what this call took.
     """
 
     library: Path
@@ -77,6 +82,7 @@ class EmulatorBuild:
     replaced: frozenset[str] = frozenset()
     denied: frozenset[str] = frozenset()
     library_objects: bool = False
+    regions_in_turn: bool = False
     unseen: Mapping[str, tuple[str, int] | None] = field(
         default_factory=dict[str, tuple[str, int] | None]
     )
@@ -408,7 +414,13 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
             for name, at in known["unseen"].items()
         },
         library_objects=bool(unknown_imports(known["imports"], builder.linker.runtime)),
+        regions_in_turn=_has_parallel_regions(builder.overlay.files),
         guard=(folder / "guard.json").read_text(),
         cached=cached,
         seconds=time.monotonic() - started,
     )
+
+
+def _has_parallel_regions(files: Sequence[UserFile]) -> bool:
+    """Whether the text has regions of OpenMP."""
+    return any(_REGION.search(file.path.read_bytes()) for file in files if file.path.is_file())

@@ -75,7 +75,7 @@ _OF_SYSTEM = (
     "mlockall munlockall nice sched_getcpu sched_getscheduler __sched_cpualloc "
     "__sched_cpufree sched_get_priority_max sched_get_priority_min setpriority setpgid setpgrp "
     "setsid setuid seteuid setgid setegid setreuid setregid setresuid setresgid pthread_equal "
-    "pthread_cancel pthread_testcancel pthread_getconcurrency pthread_setconcurrency "
+    "pthread_testcancel pthread_getconcurrency pthread_setconcurrency "
     "getchar_unlocked putchar_unlocked getwchar putwchar tzset tzname __tzname daylight __daylight "
     "timezone __timezone program_invocation_name program_invocation_short_name in6addr_any "
     "in6addr_loopback signgam"
@@ -155,7 +155,7 @@ _OBJECTS = re.compile(
 _UNSEEN = "abort_message __dso_handle"
 # What they are given leads them on: trees, streams and locales whose parts a program may have made,
 # and calls that headers make instead of others. The functions that they call are looked at.
-_LED = (
+_LED = _names(
     "tsearch tfind tdelete twalk twalk_r tdestroy lfind lsearch dl_iterate_phdr open_memstream "
     "__fprintf_chk __printf_chk __memcpy_chk uselocale"
 )
@@ -217,7 +217,7 @@ TABLE: tuple[Entry, ...] = (
     Entry(
         Held.HOOKED, "nodes, guards and streams are the program's memory", _names(_HOOKED), _NODES
     ),
-    Entry(Held.UNSEEN, "what it is given leads it on", _names(_LED)),
+    Entry(Held.UNSEEN, "what it is given leads it on", _LED),
     Entry(Held.UNSEEN, "an object or a text of the program's leads it", _names(_UNSEEN), _OBJECTS),
 )
 """All that is known; the first that has a name is its entry."""
@@ -261,13 +261,11 @@ def unseen_calls(imports: Iterable[str], offered: frozenset[str]) -> list[str]:
         offered: what the runtime exports.
     """
     return [
-        name
-        for name in unknown_imports(imports, offered)
-        if classify(name) is None or name in _names(_LED)
+        name for name in unknown_imports(imports, offered) if classify(name) is None or name in _LED
     ]
 
 
 def _is_led(name: str) -> bool:
     """Whether what leads `name` lies in an object that a program may have laid out itself."""
     entry = classify(name)
-    return entry is not None and (entry.pattern is _OBJECTS or name in _names(_LED))
+    return entry is not None and (entry.pattern is _OBJECTS or name in _LED)

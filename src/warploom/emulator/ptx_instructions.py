@@ -55,7 +55,7 @@ _SPECIAL: dict[str, Callable[[Instruction], str | None]] = {
     "activemask": lambda i: i.result("__activemask()"),
     "nanosleep": lambda i: f"::__nanosleep({i.value(0, 'std::uint32_t')});",
     "trap": lambda _: "::__trap();",
-    # Hints, and waits for what does not overlap here.
     "griddepcontrol": _dependent_launch,
+    # Hints, and waits for what does not overlap here.
     **dict.fromkeys(("prefetch", "prefetchu", "setmaxnreg", "brkpt"), _nothing),
 }

@@ -3,7 +3,6 @@
 import hashlib
 import mmap
 import os
-import re
 import secrets
 import signal
 import tempfile
@@ -48,9 +47,6 @@ _READ_BACK_MORE = 2  # bytes that a run may read back, by byte of memory that it
 _MORE_READ_BACK = (
     f"--memory GIB allows {_READ_BACK_MORE} times that; TMPDIR names the folder that keeps it"
 )
-_REGION = re.compile(
-    rb"""(?:\#[ \t]*pragma|_Pragma[ \t]*\([ \t]*")[ \t]*omp\b[^\n]*\b(?:parallel|task|sections)\b"""
-)
 _MORE_MEMORY = "--memory GIB allows more, or memory_mb in the [limits] of a workload.toml"
 
 
@@ -64,13 +60,6 @@ class _Secrets:
 
 def _new_secrets() -> _Secrets:
     return _Secrets(secrets.token_hex(16), secrets.token_hex(16))
-
-
-def _has_parallel_regions(build: EmulatorBuild) -> bool:
-    """Whether the text has regions of OpenMP, which one thread runs here."""
-    return any(
-        _REGION.search(file.path.read_bytes()) for file in build.files if file.path.is_file()
-    )
 
 
 def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -> bytes:
@@ -87,7 +76,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
         "stale": int(any(part in name for name in build.imports for part in STRONG_LOADS)),
         "stale_every": options.stale_every,
         "library_objects": int(build.library_objects),
-        "regions_in_turn": int(_has_parallel_regions(build)),
+        "regions_in_turn": int(build.regions_in_turn),
         "timing": options.run.timing,
         "race": int(options.race),
         "readbacks": int(options.readbacks),

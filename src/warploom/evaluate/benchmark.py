@@ -17,7 +17,7 @@ from warploom.evaluate.modelled import Benchmark
 from warploom.evaluate.plan import ProgressCallback
 from warploom.evaluate.reference import Reference
 from warploom.evaluate.runs import run_options
-from warploom.evaluate.survey import Survey, as_built
+from warploom.evaluate.survey import Survey
 from warploom.evaluate.verify import verify
 
 
@@ -82,7 +82,7 @@ def _baseline(
     None where it does not run well.
     """
     program = build(replace(spec, timed=True))
-    workload, form = reference.workload, as_built(reference.facts, program).processes
+    workload, form = reference.workload, reference.facts.processes
     timelines: list[Timeline] = []
     for one in plan:
         outcome = run(program, run_options(workload, one, form, race=False, machine=topology))

@@ -229,9 +229,9 @@ def _works_by_what_it_finds(
     """
     spec = outcome.options.run
     untouched = _only_counted(spoiler, spoiler.candidate, spec, altered[1])
-    reference = _only_counted(spoiler, spoiler.trusted, spec, expected[1])
     if untouched.state != "finished":
         return None
+    reference = _only_counted(spoiler, spoiler.trusted, spec, expected[1])
     if _works_otherwise(untouched.stats, altered[0].stats):
         same = not _works_otherwise(reference.stats, expected[0].stats)
         return _kept("the work of the run depends", spec) if same else None

@@ -16,7 +16,8 @@ _SOURCE = {
 _SIZES = words("size length empty")
 _ASKS = words("sizeof decltype")
 _PLAIN_STEPS = words("data begin cbegin c_str")
-_WRITES = words("= += -= *= /= %= &= |= ^= <<= >>= ++ --")
+ASSIGNS = words("= += -= *= /= %= &= |= ^= <<= >>= ++ --")
+"""What changes the operand beside it."""
 _WRITERS = re.compile(
     r"(?:swap|exchange|ref|tie|forward\w*|move\w*|iota|fill\w*|generate\w*|transform|copy\w*|sort"
     r"|mem(?:cpy|set|move)|addressof|as_writable_bytes|span|MPI_(?:I?[Rr]ecv|Bcast)|partial_sum)\Z"
@@ -90,13 +91,13 @@ def may_change(tokens: Sequence[Token], at: int, functions: Functions) -> bool:
     before, after = _text(tokens, at - 1), _text(tokens, at + 1)
     if before == "(" and after == ")":  # (name) = 1, (name)++
         called, _ = _call_around(tokens, at)
-        if not called and _text(tokens, at + 2) in _WRITES:
+        if not called and _text(tokens, at + 2) in ASSIGNS:
             return True
-    if after in _WRITES or before in ("++", "--"):
+    if after in ASSIGNS or before in ("++", "--"):
         return True
     if after == "[":
         end = _closing(tokens, at + 1)
-        taken = before in ("&", "++", "--") or _text(tokens, end + 1) in _WRITES
+        taken = before in ("&", "++", "--") or _text(tokens, end + 1) in ASSIGNS
         return taken or _binds(tokens, at)
     if after == "." and _text(tokens, at + 3) == "(":
         return _text(tokens, at + 2) not in _SIZES and _binds_or_steps(tokens, at)
@@ -122,7 +123,7 @@ def _binds_or_steps(tokens: Sequence[Token], at: int) -> bool:
     end = _closing(tokens, at + 3) + 1
     if _text(tokens, end) == "[":
         end = _closing(tokens, end) + 1
-    return _text(tokens, end) in _WRITES or _binds(tokens, at)
+    return _text(tokens, end) in ASSIGNS or _binds(tokens, at)
 
 
 def _is_value(tokens: Sequence[Token], at: int) -> bool:

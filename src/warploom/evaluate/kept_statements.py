@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from warploom.evaluate.kept_data import (
+    ASSIGNS,
     Functions,
     guarded_names,
     is_upload,
@@ -38,7 +39,6 @@ _ENDS = words("exit _exit _Exit quick_exit abort terminate longjmp")
 _FAILURE = re.compile(r"(?:- )?[1-9]\d*|EXIT_FAILURE")
 _SAYS = re.compile(r"PASS|FAIL|(?i:correct|verif|mismatch)")
 _LIBRARY = re.compile(r"(?:cuda|nccl)[A-Z]|MPI_")
-_ASSIGNS = words("= += -= *= /= %= &= |= ^= ++ --")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def is_teardown(one: Statement, checks: Set[str]) -> bool:
     `checks` are what the original itself wraps calls in.
     """
     called = set(_called(one)) - checks
-    written = any(token.text in _ASSIGNS for token in one.tokens)
+    written = any(token.text in ASSIGNS for token in one.tokens)
     return bool(called) and all(_TEARDOWN.match(name) for name in called) and not written
 
 
@@ -137,7 +137,7 @@ def _assigned(one: Statement) -> set[str]:
         if token.kind != "name" or texts[at - 1] in (".", "->", "::"):
             continue
         after = texts[at + 1]
-        written = after in _ASSIGNS or texts[at - 1] in ("++", "--")
+        written = after in ASSIGNS or texts[at - 1] in ("++", "--")
         taken = texts[at - 1] == "&" and texts[at - 2] in ("(", ",", "=", ")")
         if written or (taken and after not in (".", "->", "[")):
             found.add(token.text)

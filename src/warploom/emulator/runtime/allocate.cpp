@@ -60,10 +60,11 @@ void give_back(void* block, const void* caller) {
     report_foreign(block, 1, true, "free");
     return;
   }
-  if (g_current && g_current->host) {
-    const std::size_t bytes = heap_bytes(block);
-    if (bytes && host_copies_pending()) check_host_free(block, bytes);
-    if (bytes) check_arguments_in(block, bytes);
+  if (g_current && g_current->host && (host_copies_pending() || arguments_pending())) {
+    if (const std::size_t bytes = heap_bytes(block)) {
+      check_host_free(block, bytes);
+      check_arguments_in(block, bytes);
+    }
   }
   const Given given = heap_give(block);
   if (given != Given::Back) report_bad_free(block, given);

@@ -51,10 +51,6 @@ sock_filter unless(unsigned condition, unsigned value) {
           .k = value};
 }
 
-}  // namespace
-
-namespace {
-
 // The same number as before stands at hand after it.
 void refuse_when(std::vector<sock_filter>& filter, unsigned number, int argument, unsigned mask,
                  std::initializer_list<unsigned> values) {

@@ -38,18 +38,6 @@ const char* const kHarmless[] = {
 const char* const kHarmlessOfProcess[] = {"status", "stat",   "statm", "comm",
                                           "cgroup", "mounts", "limits"};
 
-bool says_nothing(const std::string& path) {
-  for (const char* known : kHarmless) {
-    const std::size_t length = std::strlen(known);
-    const bool folder = known[length - 1] == '/';
-    if (folder ? (path + '/').compare(0, length, known) == 0 : path == known) return true;
-  }
-  const std::size_t slash = path.find('/', 6);  // behind /proc/PID
-  if (path.compare(0, 6, "/proc/") != 0 || slash == std::string::npos) return false;
-  const std::string rest = path.substr(slash + 1);
-  return std::ranges::any_of(kHarmlessOfProcess, [&](const char* known) { return rest == known; });
-}
-
 std::string path_of(int descriptor) {
   char text[PATH_MAX];
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
@@ -78,7 +66,7 @@ long open_without_magic(int folder, const char* path, int flags, unsigned mode) 
   if (found != -ENOSYS && found != -EPERM) return found;
   // An older system: the text of the path has to do.
   char real[PATH_MAX];
-  if (realpath(path, real) && std::strncmp(real, "/proc/", 6) == 0 && !says_nothing(real)) {
+  if (realpath(path, real) && std::strncmp(real, "/proc/", 6) == 0 && !is_harmless_file(real)) {
     return -ELOOP;
   }
   return raw_call(SYS_openat, folder, reinterpret_cast<long>(path), flags, mode);
@@ -113,6 +101,18 @@ long raw_call(long number, long a, long b, long c, long d, long e, long f) {
 #endif
 }
 
+bool is_harmless_file(const std::string& path) {
+  for (const char* known : kHarmless) {
+    const std::size_t length = std::strlen(known);
+    const bool folder = known[length - 1] == '/';
+    if (folder ? (path + '/').compare(0, length, known) == 0 : path == known) return true;
+  }
+  const std::size_t slash = path.find('/', 6);  // behind /proc/PID
+  if (path.compare(0, 6, "/proc/") != 0 || slash == std::string::npos) return false;
+  const std::string rest = path.substr(slash + 1);
+  return std::ranges::any_of(kHarmlessOfProcess, [&](const char* known) { return rest == known; });
+}
+
 int hide_descriptor(int descriptor) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -134,8 +134,6 @@ int hide_descriptor(int descriptor) {
   keep_from_program(moved);
   return moved;
 }
-
-bool is_harmless_file(const std::string& path) { return says_nothing(path); }
 
 void keep_from_program(int descriptor) { g_kept_open.insert(descriptor); }
 
@@ -180,7 +178,7 @@ int open_for_program(int folder, const char* path, int flags, unsigned mode) {
   struct statfs system{};
   if (fstatfs(descriptor, &system) == 0 && system.f_type == kProcMagic) {
     const std::string real = path_of(descriptor);
-    if (!says_nothing(real)) report_reach(format("the program opens '%s'", real.c_str()));
+    if (!is_harmless_file(real)) report_reach(format("the program opens '%s'", real.c_str()));
   }
   return descriptor;
 }

@@ -72,6 +72,8 @@ void check_argument_lives(const void* argument, const Frames& where, int rank) {
                   .host = true});
 }
 
+bool arguments_pending() { return !g_arguments.empty(); }
+
 void check_arguments_in(const void* block, std::size_t bytes) {
   const char* start = static_cast<const char*>(block);
   for (const Argument& known : g_arguments) {

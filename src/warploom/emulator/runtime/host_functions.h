@@ -17,6 +17,7 @@ int watch_argument(const void* argument, const char* call, const Frames& where);
 void end_argument(int watch);
 // The function of a graph's node begins.
 void check_argument_lives(const void* argument, const Frames& where, int rank);
+bool arguments_pending();
 // The running host thread frees a block of its heap.
 void check_arguments_in(const void* block, std::size_t bytes);
 

@@ -63,10 +63,12 @@ std::map<pthread_barrier_t*, Barrier> g_barriers;
 std::map<pthread_once_t*, Once> g_onces;
 std::unordered_map<pthread_t, const Process*> g_thread_handles;  // all that were ever given
 
-pthread_t handle_of(Started* thread, const Process* process) {
-  const auto handle = reinterpret_cast<pthread_t>(thread);
-  g_thread_handles[handle] = process;
-  return handle;
+pthread_t handle_of(const Started* thread) { return reinterpret_cast<pthread_t>(thread); }
+
+Started* new_started(const Process* process) {
+  auto* thread = new Started;
+  g_thread_handles[handle_of(thread)] = process;
+  return thread;
 }
 
 // A number that the program made up would lead into the runtime's memory.
@@ -154,10 +156,16 @@ void end(Started& thread, void* result) {
   thread.joiners.notify_all();
 }
 
-void* join(Started& thread) {
+void join(Started& thread) {
   thread.joiners.wait_until([&] { return thread.ended; }, {"a thread to end", {}});
   acquire_clock(thread.clock);
-  return thread.result;
+}
+
+int join(Started& thread, void** result, const void* caller) {
+  join(thread);
+  look_at(result, true, caller);
+  if (result) *result = thread.result;
+  return 0;
 }
 
 }  // namespace
@@ -176,7 +184,7 @@ int pthread_create(pthread_t* out, const pthread_attr_t* attributes, void* (*fun
   look_at(attributes, false, CALLER);
   look_at(out, true, CALLER);
   HostThread& creator = current_host();
-  auto* thread = new Started;
+  Started* thread = new_started(creator.process);
   HostThread& made = add_host_thread(*creator.process, default_device(*creator.process),
                                      [thread, function, argument, began = time_now()] {
                                        reach(began);
@@ -185,24 +193,17 @@ int pthread_create(pthread_t* out, const pthread_attr_t* attributes, void* (*fun
   made.started = thread;
   made.working = creator.working;
   made.clock = release_clock();
-  *out = handle_of(thread, creator.process);
+  *out = handle_of(thread);
   return 0;
 }
 
 int pthread_join(pthread_t handle, void** result) {
-  void* made = join(started_of(handle, "pthread_join"));
-  look_at(result, true, CALLER);
-  if (result) *result = made;
-  return 0;
+  return join(started_of(handle, "pthread_join"), result, CALLER);
 }
 
 int pthread_tryjoin_np(pthread_t handle, void** result) noexcept {
   Started& thread = started_of(handle, "pthread_tryjoin_np");
-  if (!thread.ended) return EBUSY;
-  void* made = join(thread);
-  look_at(result, true, CALLER);
-  if (result) *result = made;
-  return 0;
+  return thread.ended ? join(thread, result, CALLER) : EBUSY;
 }
 
 int pthread_detach(pthread_t handle) {
@@ -227,8 +228,8 @@ int pthread_setschedprio(pthread_t, int) noexcept { refuse_call("pthread_setsche
 pthread_t pthread_self() noexcept {
   if (!running_program()) return 0;
   HostThread& thread = current_host();
-  if (!thread.started) thread.started = new Started;  // of main
-  return handle_of(thread.started, thread.process);
+  if (!thread.started) thread.started = new_started(thread.process);  // of main
+  return handle_of(thread.started);
 }
 
 // The frames of the thread are left as they are: nothing of them is unwound.

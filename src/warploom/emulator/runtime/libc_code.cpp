@@ -18,6 +18,7 @@
 #include "call_targets.h"
 #include "crash.h"
 #include "descriptors.h"
+#include "libc_calls.h"
 #include "libc_made.h"
 #include "own_memory.h"
 #include "program_range.h"
@@ -61,20 +62,17 @@ void check_handle(const void* handle) {
 // nowhere may be asked for: the call fails as on a machine that lacks it.
 void* open_library(const char* call, const char* name, int flags) {
   program_reads_text(name);
-  const std::string asked = name ? name : "";
-  std::string path = asked;
-  if (path.find('/') != std::string::npos) {
-    char real[PATH_MAX];
-    if (realpath(path.c_str(), real)) {
-      path = real;
-      if (!is_of_system(path)) {
-        stop_unsupported(call, "'" + path +
-                                   "' is no library of the system, and was not built here: "
-                                   "name its sources beside the program");
-      }
+  if (!name) return known_handle(dlopen(nullptr, flags));
+  std::string path = name;
+  char real[PATH_MAX];
+  if (path.find('/') != std::string::npos && realpath(name, real)) {
+    path = real;
+    if (!is_of_system(path)) {
+      stop_unsupported(call, "'" + path +
+                                 "' is no library of the system, and was not built here: "
+                                 "name its sources beside the program");
     }
   }
-  if (!name) return known_handle(dlopen(nullptr, flags));
   void* had = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   void* handle = dlopen(path.c_str(), flags);
   if (handle && !had) allow_library(handle);
@@ -107,19 +105,18 @@ void* find_by_name(void* handle, const char* name, const char* version) {
   if (!found) found = find(handle);
   Dl_info where{};
   if (!found || !dladdr(found, &where) || is_of_running_program(found)) return found;
-  if (void* before = dlsym(RTLD_DEFAULT, ("__wrap_" + asked).c_str()))
+  if (void* before = dlsym(RTLD_DEFAULT, ("__wrap_" + asked).c_str())) {
     found = before;
-  else if (void* ours = dlsym(RTLD_DEFAULT, asked.c_str()); ours && in_runtime(ours))
+  } else if (void* ours = dlsym(RTLD_DEFAULT, asked.c_str()); ours && in_runtime(ours)) {
     found = ours;
-  else if (dladdr(found, &where) && !in_runtime(found))
+  } else if (!in_runtime(found)) {
     note_unseen(asked, where.dli_fname);
+  }
   allow_target(found);
   return found;
 }
 
 }  // namespace
-
-#define CALLER __builtin_return_address(0)
 
 extern "C" {
 
@@ -133,15 +130,11 @@ void* mmap(void* address, std::size_t bytes, int protection, int flags, int desc
       report_reach("mmap with MAP_FIXED at an address that the program has not mapped");
     }
   }
-  const long found = raw_call(SYS_mmap, reinterpret_cast<long>(address), static_cast<long>(bytes),
-                              protection, flags, descriptor, offset);
-  if (found < 0 && found > -4096) {
-    errno = static_cast<int>(-found);
-    return MAP_FAILED;
-  }
-  auto* made = reinterpret_cast<void*>(found);
-  if (of_program(CALLER) && g_current->host)
-    note_mapping(made, (bytes + 4095) & ~std::size_t{4095});
+  auto* made = reinterpret_cast<void*>(
+      answer_of(raw_call(SYS_mmap, reinterpret_cast<long>(address), static_cast<long>(bytes),
+                         protection, flags, descriptor, offset)));
+  if (made == MAP_FAILED) return made;
+  if (of_program(CALLER) && g_current->host) note_mapping(made, whole_pages(bytes));
   return made;
 }
 void* mmap64(void* address, std::size_t bytes, int protection, int flags, int descriptor,
@@ -149,11 +142,10 @@ void* mmap64(void* address, std::size_t bytes, int protection, int flags, int de
 int munmap(void* address, std::size_t bytes) noexcept {
   if (of_program(CALLER)) {
     if (!owns_mapping(address, bytes)) report_reach("munmap of what the program has not mapped");
-    forget_mapping(address, (bytes + 4095) & ~std::size_t{4095});
+    forget_mapping(address, whole_pages(bytes));
   }
-  const long done = raw_call(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(bytes));
-  if (done < 0) errno = static_cast<int>(-done);
-  return done < 0 ? -1 : 0;
+  return static_cast<int>(
+      answer_of(raw_call(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(bytes))));
 }
 void* mremap(void* address, std::size_t bytes, std::size_t wanted, int flags, ...) noexcept {
   if (of_program(CALLER)) {
@@ -161,14 +153,11 @@ void* mremap(void* address, std::size_t bytes, std::size_t wanted, int flags, ..
     if (fixed || !owns_mapping(address, bytes)) report_reach("mremap of what it has not mapped");
     forget_mapping(address, bytes);
   }
-  const long found = raw_call(SYS_mremap, reinterpret_cast<long>(address), static_cast<long>(bytes),
-                              static_cast<long>(wanted), flags);
-  if (found < 0 && found > -4096) {
-    errno = static_cast<int>(-found);
-    return MAP_FAILED;
-  }
-  auto* made = reinterpret_cast<void*>(found);
-  if (of_program(CALLER)) note_mapping(made, (wanted + 4095) & ~std::size_t{4095});
+  auto* made = reinterpret_cast<void*>(
+      answer_of(raw_call(SYS_mremap, reinterpret_cast<long>(address), static_cast<long>(bytes),
+                         static_cast<long>(wanted), flags)));
+  if (made == MAP_FAILED) return made;
+  if (of_program(CALLER)) note_mapping(made, whole_pages(wanted));
   return made;
 }
 int mprotect(void* address, std::size_t bytes, int protection) noexcept {
@@ -177,20 +166,16 @@ int mprotect(void* address, std::size_t bytes, int protection) noexcept {
       (!in_heaps(address) || owner_of_host(address, bytes, true) != Whose::Own)) {
     report_reach("mprotect of memory that the program has not mapped");
   }
-  const long done =
-      raw_call(SYS_mprotect, reinterpret_cast<long>(address), static_cast<long>(bytes), protection);
-  if (done < 0) errno = static_cast<int>(-done);
-  return done < 0 ? -1 : 0;
+  return static_cast<int>(answer_of(raw_call(SYS_mprotect, reinterpret_cast<long>(address),
+                                             static_cast<long>(bytes), protection)));
 }
 int madvise(void* address, std::size_t bytes, int advice) noexcept {
   if (of_program(CALLER) && !owns_mapping(address, bytes) &&
       owner_of_host(address, bytes, true) != Whose::Own) {
     report_reach("madvise of memory that the program has not mapped");
   }
-  const long done =
-      raw_call(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes), advice);
-  if (done < 0) errno = static_cast<int>(-done);
-  return done < 0 ? -1 : 0;
+  return static_cast<int>(answer_of(
+      raw_call(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes), advice)));
 }
 
 int pkey_mprotect(void* address, std::size_t bytes, int protection, int key) noexcept {
@@ -210,7 +195,7 @@ void* shmat(int segment, const void* address, int flags) noexcept {
   void* made = real_shmat(segment, address, flags);
   shmid_ds of{};
   if (of_program(CALLER) && made != MAP_FAILED && shmctl(segment, IPC_STAT, &of) == 0) {
-    note_mapping(made, (of.shm_segsz + 4095) & ~std::size_t{4095});
+    note_mapping(made, whole_pages(of.shm_segsz));
   }
   return made;
 }

@@ -57,7 +57,7 @@ struct Letters {
     return std::min(limit, wcsnlen(text, limit) + 1) * sizeof(wchar_t);
   }
 };
-// A text and its end; the pages of so many bytes; an address of the family that an argument names.
+// A text and its end.
 template <std::size_t at>
 struct Length {
   template <class All>
@@ -74,6 +74,7 @@ struct Bits {
     return below > 0 ? (static_cast<std::size_t>(below) + 63) / 64 * sizeof(long) : 0;
   }
 };
+// A byte for each page of so many bytes.
 template <std::size_t at>
 struct Pages {
   template <class All>
@@ -81,6 +82,7 @@ struct Pages {
     return (std::get<at>(all) + 4095) / 4096;
   }
 };
+// An address of the family that an argument names.
 template <std::size_t at>
 struct Address {
   template <class All>

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "descriptors.h"
+#include "libc_calls.h"
 #include "libc_made.h"
 #include "memory.h"
 #include "own_memory.h"
@@ -67,16 +68,6 @@ FILE* open_stream(const char* path, const char* mode) {
 
 }  // namespace
 
-#define CALLER __builtin_return_address(0)
-#define ASK(descriptor, what) \
-  if (of_program(CALLER) && !check_descriptor(descriptor, what)) return -1
-// Some programs close all descriptors that there may be.
-#define SKIP(descriptor)                           \
-  if (of_program(CALLER) && is_kept(descriptor)) { \
-    errno = EBADF;                                 \
-    return -1;                                     \
-  }
-
 extern "C" {
 
 #define OPEN(name)                                                                 \
@@ -90,9 +81,8 @@ extern "C" {
   }
 static int real_open(int folder, const char* path, int flags, std::va_list args) {
   const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, unsigned) : 0;
-  const long found = raw_call(SYS_openat, folder, reinterpret_cast<long>(path), flags, mode);
-  if (found < 0) errno = static_cast<int>(-found);
-  return found < 0 ? -1 : static_cast<int>(found);
+  return static_cast<int>(
+      answer_of(raw_call(SYS_openat, folder, reinterpret_cast<long>(path), flags, mode)));
 }
 OPEN(open)
 OPEN(open64)
@@ -275,11 +265,8 @@ long syscall(long number, ...) noexcept {
   if (of_program(CALLER) && !harmless) {
     stop_unsupported("syscall", "a program's system calls must go through the C library here");
   }
-  const long done =
-      raw_call(number, values[0], values[1], values[2], values[3], values[4], values[5]);
-  if (done >= 0 || done < -4095) return done;
-  errno = static_cast<int>(-done);
-  return -1;
+  return answer_of(
+      raw_call(number, values[0], values[1], values[2], values[3], values[4], values[5]));
 }
 
 }  // extern "C"

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "descriptors.h"
+#include "libc_calls.h"
 #include "libc_made.h"
 #include "process_heap.h"
 #include "program_range.h"
@@ -69,8 +70,6 @@ ssize_t answer_link(int folder, const char* path, char* to, std::size_t bytes) {
 }
 
 }  // namespace
-
-#define CALLER __builtin_return_address(0)
 
 extern "C" {
 

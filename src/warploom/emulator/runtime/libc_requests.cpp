@@ -17,6 +17,7 @@
 #include <iterator>
 
 #include "descriptors.h"
+#include "libc_calls.h"
 #include "libc_made.h"
 #include "program_range.h"
 #include "report.h"
@@ -129,16 +130,6 @@ void check_message(const msghdr* message, bool into_memory, const void* caller) 
 
 }  // namespace
 
-#define CALLER __builtin_return_address(0)
-#define ASK(descriptor, what) \
-  if (of_program(CALLER) && !check_descriptor(descriptor, what)) return -1
-// Some programs close all descriptors that there may be.
-#define SKIP(descriptor)                           \
-  if (of_program(CALLER) && is_kept(descriptor)) { \
-    errno = EBADF;                                 \
-    return -1;                                     \
-  }
-
 extern "C" {
 
 #define CONTROL(name)                                                                        \
@@ -149,9 +140,7 @@ extern "C" {
     va_end(args);                                                                            \
     SKIP(descriptor);                                                                        \
     check_request("fcntl", kOfFcntl, static_cast<unsigned long>(command), argument, CALLER); \
-    const long done = raw_call(SYS_fcntl, descriptor, command, argument);                    \
-    if (done < 0) errno = static_cast<int>(-done);                                           \
-    return done < 0 ? -1 : static_cast<int>(done);                                           \
+    return static_cast<int>(answer_of(raw_call(SYS_fcntl, descriptor, command, argument)));  \
   }
 CONTROL(fcntl)
 CONTROL(fcntl64)
@@ -163,9 +152,8 @@ int ioctl(int descriptor, unsigned long request, ...) noexcept {
   va_end(args);
   SKIP(descriptor);
   check_request("ioctl", kOfIoctl, request, argument, CALLER);
-  const long done = raw_call(SYS_ioctl, descriptor, static_cast<long>(request), argument);
-  if (done < 0) errno = static_cast<int>(-done);
-  return done < 0 ? -1 : static_cast<int>(done);
+  return static_cast<int>(
+      answer_of(raw_call(SYS_ioctl, descriptor, static_cast<long>(request), argument)));
 }
 
 #define SEND_FILE(name, offset_type)                                                \

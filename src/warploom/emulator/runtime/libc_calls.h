@@ -1,0 +1,32 @@
+// What the calls that stand before the C library's have in common. For their sources only.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+
+#include "descriptors.h"
+#include "libc_made.h"
+
+#define CALLER __builtin_return_address(0)
+#define ASK(descriptor, what) \
+  if (of_program(CALLER) && !check_descriptor(descriptor, what)) return -1
+// Some programs close all descriptors that there may be.
+#define SKIP(descriptor)                           \
+  if (of_program(CALLER) && is_kept(descriptor)) { \
+    errno = EBADF;                                 \
+    return -1;                                     \
+  }
+
+namespace warploom {
+
+// What a system call of raw_call gave, as the C library returns it: -1 with errno where it failed.
+inline long answer_of(long given) {
+  constexpr long kMostErrors = 4095;  // of the kernel: syscall(2)
+  if (given >= 0 || given < -kMostErrors) return given;
+  errno = static_cast<int>(-given);
+  return -1;
+}
+
+inline std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) & ~std::size_t{4095}; }
+
+}  // namespace warploom
