@@ -4,6 +4,7 @@
 
 #include "../include/cuda_runtime.h"
 #include "carried.h"
+#include "cuda_copy.h"
 #include "cuda_error.h"
 #include "fresh.h"
 #include "fresh_pages.h"
@@ -132,8 +133,9 @@ void move(const Copy& copy, StreamOp& op) {
     } else {
       g_stats.staged_bytes += copy.width;
       if (to_host) note_results(copy.width, op.rank);
-      if (g_spoiling && space_of(dst) == Space::Device && !on_device_side(src)) {
-        note_upload(dst, copy.width, device_of(dst));
+      if (g_spoiling && on_device_side(dst) && !on_device_side(src)) {
+        const bool own = space_of(dst) == Space::Device;  // else a variable of the stream's device
+        note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device);
       }
     }
     if (to_host) report_readback(op.rank, dst, copy.width, src, op.where);
@@ -308,6 +310,12 @@ cudaError_t settle_set(cudaError_t error, const void* pointer, const char* name)
 }
 
 }  // namespace
+
+cudaError_t warploom::copy_bytes(void* dst, const void* src, std::size_t bytes, const char* name,
+                                 cudaStream_t stream, bool wait) {
+  const Copy copy = plain(dst, src, bytes, name);
+  return wait ? copy_now(copy, cudaMemcpyDefault) : copy_later(copy, cudaMemcpyDefault, stream);
+}
 
 cudaError_t cudaMemcpy(void* dst, const void* src, size_t bytes, cudaMemcpyKind kind) {
   return copy_now(plain(dst, src, bytes, "cudaMemcpy"), kind);
