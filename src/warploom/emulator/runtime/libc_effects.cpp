@@ -46,13 +46,14 @@
 
 #include "jumps.h"
 
-// A symbol of its own stands for each function: its type is known to the template alone.
-#define LOOKED_AT(name, ...)                                                           \
-  extern "C" {                                                                         \
-  [[gnu::visibility("hidden"), gnu::used]] auto* warploom_checked_##name =             \
-      &warploom::effects::Looked<&::name, decltype(warploom::effects::plain(&::name)), \
-                                 __VA_ARGS__>::call;                                   \
-  }                                                                                    \
+// A symbol of its own stands for each function: its type is known to the template alone. It is
+// constant, so that what programs are sent through cannot be written.
+#define LOOKED_AT(name, ...)                                                            \
+  extern "C" {                                                                          \
+  [[gnu::visibility("hidden"), gnu::used]] extern auto* const warploom_checked_##name = \
+      &warploom::effects::Looked<&::name, decltype(warploom::effects::plain(&::name)),  \
+                                 __VA_ARGS__>::call;                                    \
+  }                                                                                     \
   WARPLOOM_WRAPPER(name)
 
 using namespace warploom::effects;
