@@ -156,7 +156,7 @@ _UNSEEN = "abort_message __dso_handle"
 # and calls that headers make instead of others. The functions that they call are looked at.
 _LED = _names(
     "tsearch tfind tdelete twalk twalk_r tdestroy lfind lsearch dl_iterate_phdr open_memstream "
-    "__fprintf_chk __printf_chk __memcpy_chk uselocale"
+    "__fprintf_chk __printf_chk __memcpy_chk uselocale signgam"
 )
 
 BY_HEADERS = _names(
