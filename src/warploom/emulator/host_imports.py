@@ -134,7 +134,10 @@ _EXCEPTIONS = re.compile(
     r"|_ZSt\d+__throw_\w*PKc\w*|_ZSt13set_terminatePFvvE|_ZSt14set_unexpectedPFvvE"
     r"|_ZSt15set_new_handlerPFvvE|__once_proxy|_ZSt15__once_callable|_ZSt11__once_call"
 )
-_BYTES = re.compile(r"_ZSt(11|15)_\w*[Hh]ash_bytesPKvmm|_ZNKSt8__detail20_Prime_rehash_policy\w+")
+_BYTES = re.compile(
+    r"_ZSt(11|15)_\w*[Hh]ash_bytesPKvmm|_ZNKSt8__detail20_Prime_rehash_policy\w+"
+    r"|_ZSt(8to|10from)_charsP\w+"
+)
 _INTERFACES = re.compile(
     r"(?:cuda|cu|nccl|pnccl)[A-Z]\w*|P?MPI_\w+"
     r"|_ZN[KVRO]*(?:8warploom|4nccl|4cuda|18cooperative_groups)\w+"

@@ -49,6 +49,9 @@ struct StreamCall {
   CALL("_ZStrsIcSt11char_traitsIcEERSt13basic_istreamIT_T0_ES6_PS3_", Touch::Start)     \
   CALL("_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Pa", Touch::Start)          \
   CALL("_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Ph", Touch::Start)          \
+  CALL("_ZStrsIcSt11char_traitsIcEERSt13basic_istreamIT_T0_ES6_RS3_", Touch::Start)     \
+  CALL("_ZNSi3getERc", Touch::Start)                                                    \
+  CALL("_ZNSt13basic_istreamIwSt11char_traitsIwEE3getERw", Touch::Start)                \
   CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc", Touch::Text)          \
   CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKa", Touch::Text)          \
   CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKh", Touch::Text)          \
