@@ -9,6 +9,7 @@
 
 #include "equal_stores.h"
 #include "kernel.h"
+#include "kernel_start.h"
 #include "mix_bits.h"
 #include "scheduler_idle.h"
 #include "timing.h"
@@ -142,7 +143,7 @@ void count_rounds_alone() {
 bool release_for_progress() {
   if (g_progress == g_all_polled_at) return false;
   count_rounds_alone();
-  if (g_rounds_alone > 1 && !g_ready_network.empty()) return false;
+  if (g_rounds_alone > 1 && (!g_ready_network.empty() || late_blocks_wait())) return false;
   if (g_rounds_alone > kStoringRounds) return false;
   return (g_progress != g_polled_at && release_changed()) || release_pollers();
 }
@@ -340,6 +341,10 @@ void run_until_done() {
     }
     if (!g_ready_network.empty()) {
       run_one(take(g_ready_network));
+      note_event();
+      continue;
+    }
+    if (start_late_block()) {
       note_event();
       continue;
     }
