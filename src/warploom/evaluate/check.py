@@ -130,7 +130,7 @@ def check(
     """
     started = time.monotonic()
     workload = target if isinstance(target, Workload) else load_target(target)
-    workload = workload.with_overrides(
+    workload = replace(workload, vary_inputs="").with_overrides(
         ranks=ranks, sources=sources, defines=defines, include_dirs=include_dirs, args=args,
         lsa_size=lsa_size, node_size=node_size, nccl=nccl, seeds=seeds,
     )  # fmt: skip

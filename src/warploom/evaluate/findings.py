@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from warploom.core.records import Finding, Json, Severity, to_json
 
 # What other findings may come of, an error or not: it is told before them.
-_CAUSES = frozenset({"process_refused"})
+_CAUSES = frozenset({"process_refused", "reference-defect", "reference-unsteady"})
 
 
 @dataclass(frozen=True, slots=True)
