@@ -34,7 +34,7 @@ from warploom.evaluate.benchmark import benchmark
 from warploom.evaluate.dependence import judge_dependence
 from warploom.evaluate.edited_check import edited_check_findings
 from warploom.evaluate.evaluation import BENCHMARK, BuildRecord, Evaluation
-from warploom.evaluate.findings import merge
+from warploom.evaluate.findings import merge, renamed
 from warploom.evaluate.free_text import given_by, host_call_findings, no_frame
 from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
@@ -421,9 +421,8 @@ class _Judge:
         return replace(parts, level=reached, findings=findings, benchmark=timed)
 
     def named(self, finding: Finding) -> Finding:
-        """Return the finding with the candidate's own name in place of our copy's."""
-        name = self.written.get(finding.file or "")
-        return finding if name is None else replace(finding, file=name)
+        """Return the finding with the candidate's own name in place of our copy's, everywhere."""
+        return renamed(finding, self.written, self.folder)
 
     def evaluation(
         self, parts: Parts, path: Path, plan: Sequence[RunSpec], seconds: float
