@@ -187,7 +187,11 @@ struct SignalWait {
   // For the reads that follow: what there was.
   void note(Signal& noted) const {
     if (!g_config.race) return;
-    WaitOver wait{.name = name, .context = context, .least = least, .value = noted.value()};
+    WaitOver wait;
+    wait.name = name;
+    wait.context = context;
+    wait.least = least;
+    wait.value = noted.value();
     wait.where = capture_frames();
     wait.moment = moment_of(current_actor(wait.where.pc[0]));
     noted.notes_of(rank).waited(std::move(wait), bits);
