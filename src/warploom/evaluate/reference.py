@@ -6,9 +6,10 @@ Nothing of it is kept on disk, where a program could find the answers or leave o
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from warploom.core.errors import BadInputError
+from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import RunSpec, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, build
+from warploom.evaluate.other_versions import add_build_hint
 from warploom.evaluate.outputs import Key, Sample, label, select
 from warploom.evaluate.plan import ProgressCallback, counter
 from warploom.evaluate.runs import findings_of, run_all, run_options
@@ -52,7 +53,11 @@ def reference_for(
         BadInputError: the trusted program itself fails, or reads nothing back.
     """
     facts = survey(workload, nccl=nccl)
-    program = build(replace(workload.build_spec(facts.nccl), timed=True))
+    try:
+        program = build(replace(workload.build_spec(facts.nccl), timed=True))
+    except (BadInputError, UnsupportedError) as error:
+        add_build_hint(error, workload, facts.nccl)
+        raise
     facts = as_built(facts, program)
     found = _run(program, workload, facts, seeds, jobs, on_progress)
     samples = {seed: select(kept.samples, workload.outputs) for seed, kept in found.items()}
