@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from warploom.cli.eval_command import print_evaluation
 from warploom.core.errors import BadInputError
 from warploom.core.records import Severity, Timing
 from warploom.evaluate.cascade import evaluate
@@ -150,12 +151,16 @@ def test_what_the_reference_writes_may_not_be_left_out(
     assert "wrong-result" in kinds(result), told(result)
 
 
-def test_seeds_differ_only_by_what_was_written(judge: Judge) -> None:
+def test_seeds_differ_only_by_what_was_written(
+    judge: Judge, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = program(TAIL).replace("seed % 1000", "7")
     result = judge(text, text, ())
     assert result.passed, told(result)
     assert "seed-ignored" in kinds(result, Severity.WARNING)
     assert "every seed" in result.proves_little
+    print_evaluation(result)
+    assert capsys.readouterr().out.startswith("this proves little: the inputs are the same")
 
 
 def test_uploaded_constants_can_be_varied(judge: Judge) -> None:

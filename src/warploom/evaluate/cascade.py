@@ -389,8 +389,9 @@ class _Judge:
         """Return what spoil runs and counters say of a candidate whose results are right."""
         outcomes = dict(zip(plan, result.outcomes, strict=True))
         spoiler = Spoiler(
-            reference, Pair(program, facts), self.jobs, self.on_progress, result.outcomes
-        )
+            reference, Pair(program, facts), self.jobs, self.on_progress, result.outcomes,
+            wider=result.wider,
+        )  # fmt: skip
         seed = plan[-1].seed
         shown = judge_dependence(spoiler, outcomes, seed)
         self.dependence = shown.form

@@ -1,5 +1,7 @@
 """Merges the findings of many runs, so that one defect is told once."""
 
+import re
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +10,8 @@ from warploom.core.records import Finding, Json, Severity, SourceLocation, to_js
 
 # What other findings may come of, an error or not: it is told before them.
 _CAUSES = frozenset({"process_refused", "reference-defect", "reference-unsteady", "early_wait"})
+
+_OURS = re.compile(rf"{re.escape(tempfile.gettempdir())}/warploom-[\w.-]+/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +65,15 @@ def _identity(finding: Finding) -> tuple[object, ...]:
 def renamed(finding: Finding, names: Mapping[str, str], folder: Path) -> Finding:
     """Return `finding` without paths of ours: copies in `folder` have the `names` of what they are.
 
-    Its places, its words and its trace are looked at. What else lies there has its plain name.
+    Its places, its words and its trace are looked at. What else lies there, or in a folder
+    of another step of ours, has its plain name.
     """
     ordered = sorted(names.items(), key=lambda item: -len(item[0]))
 
     def text(words: str) -> str:
         for path, name in ordered:
             words = words.replace(path, name)
-        return words.replace(f"{folder}/", "")
+        return _OURS.sub("", words.replace(f"{folder}/", ""))
 
     def place(at: SourceLocation | None) -> SourceLocation | None:
         return None if at is None else replace(at, file=text(at.file))

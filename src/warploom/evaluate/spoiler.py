@@ -19,6 +19,7 @@ from warploom.evaluate.plan import ProgressCallback, counter
 from warploom.evaluate.reference import Reference
 from warploom.evaluate.runs import ELEMENTS, run_all, run_options
 from warploom.evaluate.survey import Survey
+from warploom.evaluate.workload import Output
 
 _GROUP = 8  # bytes of the widest element
 # An altered run ends about as soon as it does otherwise, or never: what it reads as a size or
@@ -92,8 +93,10 @@ class Spoiler:
         jobs: int | None,
         on_progress: ProgressCallback,
         outcomes: Iterable[EmulatorRun],
+        wider: Sequence[Output] = (),
     ) -> None:
         self.reference = reference
+        self._wider = tuple(wider)
         outcomes = tuple(outcomes)
         own = next(iter(reference.stats.values()))
         self.trusted = Pair(reference.build, reference.facts, points_of(own))
@@ -163,8 +166,9 @@ class Spoiler:
     def changed(self, base: Samples, run: EmulatorRun, facts: Survey) -> dict[Key, Mask]:
         """Return which elements of each output differ from `base`, of those that were read back."""
         got = self.samples(run, facts)
+        outputs = (*self._wider, *self.reference.workload.outputs)
         return {
-            key: differing(sample, got[key], output_of(sample, self.reference.workload.outputs))
+            key: differing(sample, got[key], output_of(sample, outputs))
             for key, sample in base.items()
             if key in got
         }

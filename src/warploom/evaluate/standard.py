@@ -52,21 +52,26 @@ class Standard:
         """Return how `sample` was compared."""
         return output_of(sample, (*self._wider.get(seed, ()), *self.reference.workload.outputs))
 
-    def varying(self) -> list[Finding]:
-        """Say which outputs were given room because the reference's own vary."""
-        wider: dict[str, float] = {}
+    def wider(self) -> tuple[Output, ...]:
+        """Return the outputs that were given room, as wide as any seed needed."""
+        found: dict[str, Output] = {}
         for outputs in self._wider.values():
             for output in outputs:
-                wider[output.buffer] = max(wider.get(output.buffer, 0.0), output.rtol)
+                known = found.get(output.buffer, output)
+                found[output.buffer] = replace(output, rtol=max(output.rtol, known.rtol))
+        return tuple(found.values())
+
+    def varying(self) -> list[Finding]:
+        """Say which outputs were given room because the reference's own vary."""
         return [
             Finding(
                 kind="reference-varies",
                 severity=Severity.WARNING,
-                message=f"the reference's own {buffer} differs from run to run, by up to "
-                f"{rtol / _SLACK:.3g} of its size: a difference of {rtol:.3g} is allowed",
+                message=f"the reference's own {output.buffer} differs from run to run, by up to "
+                f"{output.rtol / _SLACK:.3g} of its size: {output.rtol:.3g} is allowed",
                 hint="declare a tolerance in [[outputs]] to hold candidates to another one",
             )
-            for buffer, rtol in wider.items()
+            for output in self.wider()
         ]
 
     def doubts(self, spec: RunSpec) -> list[Finding]:

@@ -21,12 +21,16 @@ _SHOWN = 8  # differences that are told one by one
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What the runs of a candidate showed."""
+    """What the runs of a candidate showed.
+
+    `wider` are outputs that were given room because the reference's own vary.
+    """
 
     outcomes: tuple[EmulatorRun, ...]
     findings: tuple[tuple[Finding, ...], ...]
     comparisons: tuple[OutputComparison, ...]
     passed: bool
+    wider: tuple[Output, ...] = ()
 
 
 def verify(
@@ -94,6 +98,7 @@ def verify(
         findings=tuple(findings),
         comparisons=summarize(differences, outputs, weak),
         passed=good and not serious and len(outcomes) == len(plan),
+        wider=standard.wider(),
     )
 
 
