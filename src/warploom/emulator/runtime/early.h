@@ -1,6 +1,8 @@
 // Why a read came before its put: the wait that should have held it back (gin_early.h).
 #pragma once
 
+#include <cstdint>
+
 #include "race.h"
 
 namespace warploom {
