@@ -47,6 +47,7 @@ class RawFinding:
     trace: tuple[RawEvent, ...] = ()
     later_frames: tuple[int, ...] = ()
     site: int | None = None
+    cause_frames: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +256,7 @@ def _take(line: _Line, report: Report) -> None:
                 trace=tuple(report.events),
                 later_frames=line.numbers("later_frames"),
                 site=line.number_or_none("site"),
+                cause_frames=line.numbers("cause_frames"),
             )
         )
         report.events.clear()

@@ -103,6 +103,8 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
         values |= {"meet": int(options.meet), "strict": int(options.strict)}
         if options.inputs:
             values["inputs"] = options.inputs
+    if options.vary:
+        values["vary"] = options.vary
     if options.machine is not None:
         values["timed"] = 1
         values |= {f"machine.{name}": f"{v!r}" for name, v in options.machine.values.items()}

@@ -75,6 +75,7 @@ class RunOptions:
     records of each process that count for this, `meet` has all processes wait at these, and with
     `strict` what kernels wrote before the first communication is altered as well.
     `inputs` alters inputs of single ranks, as runtime/inputs.h says. All of these need a `spoil`.
+    `vary` gives numbers other values on their way to the device, in any run (runtime/inputs.h).
     """
 
     run: RunSpec = field(default_factory=lambda: RunSpec(0, Timing.EAGER))
@@ -110,6 +111,7 @@ class RunOptions:
     meet: bool = False
     strict: bool = False
     inputs: str = ""
+    vary: str = ""
 
     @property
     def fresh_word(self) -> int:

@@ -160,6 +160,7 @@ bool report_finding(FindingInfo info) {
   }
   line += ",\"frames\":" + frames_json(info.where) + ",\"other_frames\":" + frames_json(info.other);
   if (info.later.pc[0]) line += ",\"later_frames\":" + frames_json(info.later);
+  if (info.cause.pc[0]) line += ",\"cause_frames\":" + frames_json(info.cause);
   if (info.site) line += ",\"site\":" + std::to_string(*info.site);
   line += "}";
   if (g_tracing) send_trace({info.rank, info.other_rank, info.everyone, info.other});

@@ -21,6 +21,7 @@ struct FindingInfo {
   Frames where{};                  // empty: the place where the running fiber is
   Frames other{};                  // second place of a race or mismatch
   Frames later{};                  // of a stale read: the write that came later and was seen
+  Frames cause{};                  // the place of the finding that this one comes of
   std::optional<uint32_t> site{};  // the name of a place that the driver may ask about
   std::optional<int> rank{};       // empty: the running fiber's
   const char* kernel = nullptr;    // empty: the running fiber's

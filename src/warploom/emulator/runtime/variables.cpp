@@ -158,7 +158,7 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std:
             access_read(actor_of(op), src, bytes);
             access_write(actor_of(op), target, bytes);
             std::memcpy(target, stage ? staged.data() : src, bytes);
-            if (g_spoiling && !in_arena(src) && !find_variable(src)) {
+            if ((g_spoiling || g_varying) && !in_arena(src) && !find_variable(src)) {
               note_upload(target, bytes, op.stream->device);
             }
             complete(op);

@@ -127,6 +127,6 @@ std::string machine_name();  // of the running process's machine
 // that number.
 int number_of_device(int device);
 bool find_device(int& number);
-void end_process(int code);  // exit() of the running host thread's process; does not return
+[[noreturn]] void end_process(int code);  // exit() of the running host thread's process
 
 }  // namespace warploom
