@@ -133,12 +133,12 @@ void move(const Copy& copy, StreamOp& op) {
     } else {
       g_stats.staged_bytes += copy.width;
       if (to_host) note_results(copy.width, op.rank);
-      if (g_spoiling && on_device_side(dst) && !on_device_side(src)) {
+      if ((g_spoiling || g_varying) && on_device_side(dst) && !on_device_side(src)) {
         const bool own = space_of(dst) == Space::Device;  // else a variable of the stream's device
         note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device);
       }
     }
-    if (to_host) report_readback(op.rank, dst, copy.width, src, op.where);
+    if (to_host) report_readback(op, dst, copy.width, src);
   }
 }
 
