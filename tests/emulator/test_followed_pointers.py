@@ -174,11 +174,11 @@ _FOUND = {
     ),
     "character": (
         "data_race", "take<<<1, 1, 0, s>>>(h); OK(cudaGetLastError());"
-        'std::istringstream in("ab"); in.get(*(char*)h);',
+        'std::istringstream letters("ab"); letters.get(*(char*)h);',
     ),
     "character_by_operator": (
         "data_race", "take<<<1, 1, 0, s>>>(h); OK(cudaGetLastError());"
-        'std::istringstream in("ab"); in >> *(char*)h;',
+        'std::istringstream letters("ab"); letters >> *(char*)h;',
     ),
     "timezone": ("emulator_access", "timezone = 3;"),
     "invocation": ("emulator_access", "program_invocation_name = text;"),
