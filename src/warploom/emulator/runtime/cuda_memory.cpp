@@ -47,9 +47,10 @@ cudaError_t refuse_other_kind(const Allocation& allocation, const char* call) {
 cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
   Allocation* allocation = find_allocation(pointer);
   if (!allocation) {
-    report_finding({.kind = "invalid_free",
-                    .message = format("%s of %p, which no call of CUDA has allocated", call, pointer),
-                    .hint = "free what cudaMalloc or cudaMallocHost gave; the call fails so"});
+    report_finding(
+        {.kind = "invalid_free",
+         .message = format("%s of %p, which no call of CUDA has allocated", call, pointer),
+         .hint = "free what cudaMalloc or cudaMallocHost gave; the call fails so"});
     return cuda_fail(cudaErrorInvalidValue);
   }
   const std::size_t inside = reinterpret_cast<uintptr_t>(pointer) - allocation->start;

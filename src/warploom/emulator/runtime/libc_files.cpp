@@ -18,6 +18,7 @@
 #include "own_memory.h"
 #include "program_range.h"
 #include "report.h"
+#include "standard_files.h"
 #include "world.h"
 
 using namespace warploom;
@@ -46,7 +47,7 @@ int flags_of(const char* mode) {
 }
 
 int open_with(int folder, const char* path, int flags, std::va_list args) {
-  const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, unsigned) : 0;
+  const unsigned mode = makes_file(flags) ? va_arg(args, unsigned) : 0;
   program_reads_text(path);
   return open_for_program(folder, path, flags, mode);
 }
@@ -80,7 +81,7 @@ extern "C" {
     return found;                                                                  \
   }
 static int real_open(int folder, const char* path, int flags, std::va_list args) {
-  const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, unsigned) : 0;
+  const unsigned mode = makes_file(flags) ? va_arg(args, unsigned) : 0;
   return static_cast<int>(
       answer_of(raw_call(SYS_openat, folder, reinterpret_cast<long>(path), flags, mode)));
 }
@@ -123,6 +124,7 @@ FILE* freopen(const char* path, const char* mode, FILE* stream) {
     const int tried = open_for_program(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
     if (tried >= 0) raw_call(SYS_close, tried);
   }
+  const StandardChange change(is_standard(stream) ? fileno(stream) : -1);
   return real_freopen(path, mode, stream);
 }
 FILE* fdopen(int descriptor, const char* mode) noexcept {
@@ -212,17 +214,20 @@ int dup2(int from, int to) noexcept {
   WARPLOOM_REAL(dup2);
   ASK(from, "dup2");
   ASK(to, "dup2");
+  const StandardChange change(to);
   return real_dup2(from, to);
 }
 int dup3(int from, int to, int flags) noexcept {
   WARPLOOM_REAL(dup3);
   ASK(from, "dup3");
   ASK(to, "dup3");
+  const StandardChange change(to);
   return real_dup3(from, to, flags);
 }
 int close(int descriptor) {
   WARPLOOM_REAL(close);
   SKIP(descriptor);
+  const StandardChange change(descriptor);
   return real_close(descriptor);
 }
 int close_range(unsigned first, unsigned last, int flags) noexcept {
@@ -232,6 +237,7 @@ int close_range(unsigned first, unsigned last, int flags) noexcept {
     if (flags & CLOSE_RANGE_CLOEXEC) {
       raw_call(SYS_fcntl, number, F_SETFD, FD_CLOEXEC);
     } else {
+      const StandardChange change(static_cast<int>(number));
       raw_call(SYS_close, number);
     }
   }
