@@ -190,7 +190,7 @@ cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, st
             if (!in_arena(dst)) note_results(bytes, op.rank);
             if (!in_arena(dst)) g_host_looked = true;
             std::memcpy(dst, source, bytes);
-            if (!in_arena(dst)) report_readback(op.rank, dst, bytes, source, op.where);
+            if (!in_arena(dst)) report_readback(op, dst, bytes, source);
             complete(op);
           });
   if (wait) synchronize(stream, "cudaMemcpyFromSymbol");
