@@ -100,6 +100,16 @@ ITEM(exception_pointer) {
     else { meet(); try { std::rethrow_exception(kept); } catch (const std::logic_error& e) { say(id, e.what()[0]); meet(); } }
   });
 }
+// --- once
+ITEM(call_once) {
+  std::once_flag flag, other; std::atomic<int> runs = 0, fails = 0;
+  two([&](int id, auto meet) {
+    for (int i = 0; i < 2; i++) {
+      try { std::call_once(flag, [&] { std::this_thread::yield(); if (runs++ == 0) { std::call_once(other, [&] { fails += 100; }); throw 1; } std::this_thread::yield(); }); } catch (int) { fails++; }
+    }
+    meet(); say(id, runs); say(id, fails);
+  });
+}
 // --- ends of threads
 static int ended;
 static void end_first(void* p) { ended = ended * 10 + (long)p; }
