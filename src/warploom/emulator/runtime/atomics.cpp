@@ -209,6 +209,7 @@ static std::optional<OlderValue> enter_access(const StrongAccess& access, bool u
     older = note_strong_access(current_actor(pc), access, published_at(start));
   }
   const GpuThread* thread = current_thread();
+  if (!thread) g_host_looked = true;
   if (thread && quick_atomic(start, access.bytes, access.writes, pc)) return older;
   access_atomic(current_actor(pc), access.address, access.bytes, access.writes);
   if (thread && !in_arena(access.address)) know_variable(start);

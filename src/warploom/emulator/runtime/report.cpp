@@ -14,6 +14,7 @@
 
 #include "descriptors.h"
 #include "flags.h"
+#include "fresh.h"
 #include "host_suspects.h"
 #include "inputs.h"
 #include "iterations.h"
@@ -203,16 +204,16 @@ void finish_run(const char* state) {
   report_timeline();
   report_inputs();
   const Stats& s = g_stats;
-  send(
-      format("{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
-             "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
-             "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
-             "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
-             "\"learners\":%zu,\"seconds\":%.6f%s%s},\"read_back_digest\":\"%s\"}",
-             state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes,
-             s.peer_bytes, s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
-             most_learners(), seconds_since_start(), iteration_stats().c_str(),
-             typed_stats().c_str(), g_secrets->read_back.hex().c_str()));
+  send(format(
+      "{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
+      "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
+      "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
+      "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
+      "\"host_looked\":%d,\"learners\":%zu,\"seconds\":%.6f%s%s},\"read_back_digest\":\"%s\"}",
+      state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes, s.peer_bytes,
+      s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
+      g_host_looked ? 1 : 0, most_learners(), seconds_since_start(), iteration_stats().c_str(),
+      typed_stats().c_str(), g_secrets->read_back.hex().c_str()));
   // No destructors of the program run after the verdict.
   raw_call(SYS_exit_group, 0);
   __builtin_unreachable();
