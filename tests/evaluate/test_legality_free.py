@@ -55,6 +55,10 @@ def test_an_honest_program_is_legal_beside_another(path: Path) -> None:
         ("static void* where() { return (void*)&cudaFree; }", "forbidden-call"),
         ('#line 3 "other.cu"', "forbidden-directive"),
         ("#include <fstream>", "forbidden-include"),
+        (
+            "static int which() { int v; cublasGetVersion(nullptr, &v); return v; }",
+            "forbidden-call",
+        ),
         ("#include <dlfcn.h>", "forbidden-include"),
         ("bool operator!=(cudaError_t, cudaError_t) { return false; }", "redefinition"),
         ("#define __CUDA_ARCH__ 900", "redefinition"),
@@ -88,6 +92,9 @@ def test_attacks_in_free_text(text: str, kind: str) -> None:
         "#ifdef VERBOSE\nconstexpr bool kSay = true;\n#else\nconstexpr bool kSay = false;\n#endif",
         "#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)\nconstexpr int kNew = 1;\n#endif",
         "static float send[4], recv[4];\nstatic float* both[] = {send, recv};",
+        "#include <cublas_v2.h>\nstatic cublasStatus_t twice(cublasHandle_t h, float* x, int n) {\n"
+        "  const float two = 2;\n  cublasSetPointerMode(h, CUBLAS_POINTER_MODE_HOST);\n"
+        "  return cublasSscal(h, n, &two, x, 1);\n}",
     ],
 )  # fmt: skip
 def test_ordinary_host_code_is_not_accused(text: str) -> None:

@@ -46,7 +46,7 @@ _HEADERS = words(  # none of them touches files or processes
     <utility> <variant> <vector> <assert.h> <float.h> <limits.h> <math.h> <stdbool.h> <stddef.h>
     <stdint.h> <stdio.h> <stdlib.h> <string.h> <cooperative_groups.h>
     <cooperative_groups/reduce.h> <cuda_bf16.h> <cuda_fp16.h> <cuda/atomic> <cuda/barrier>
-    <cuda/std/atomic>
+    <cuda/std/atomic> <cublas_v2.h>
     """
 )
 
