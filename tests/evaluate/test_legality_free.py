@@ -92,6 +92,11 @@ def test_attacks_in_free_text(text: str, kind: str) -> None:
         "#ifdef VERBOSE\nconstexpr bool kSay = true;\n#else\nconstexpr bool kSay = false;\n#endif",
         "#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)\nconstexpr int kNew = 1;\n#endif",
         "static float send[4], recv[4];\nstatic float* both[] = {send, recv};",
+        "#include <cub/cub.cuh>\n__global__ void sum(const float* in, float* out) {\n"
+        "  using Reduce = cub::BlockReduce<float, 128>;\n"
+        "  __shared__ typename Reduce::TempStorage temp;\n"
+        "  const float all = Reduce(temp).Sum(in[threadIdx.x]);\n"
+        "  if (threadIdx.x == 0) *out = all;\n}",
         "#include <cublas_v2.h>\nstatic cublasStatus_t twice(cublasHandle_t h, float* x, int n) {\n"
         "  const float two = 2;\n  cublasSetPointerMode(h, CUBLAS_POINTER_MODE_HOST);\n"
         "  return cublasSscal(h, n, &two, x, 1);\n}",
