@@ -97,6 +97,9 @@ def test_attacks_in_free_text(text: str, kind: str) -> None:
         "  __shared__ typename Reduce::TempStorage temp;\n"
         "  const float all = Reduce(temp).Sum(in[threadIdx.x]);\n"
         "  if (threadIdx.x == 0) *out = all;\n}",
+        "#include <thrust/device_vector.h>\n#include <thrust/reduce.h>\nstatic int total(int n) {\n"
+        "  thrust::device_vector<int> ones(n, 1);\n"
+        "  return thrust::reduce(ones.begin(), ones.end());\n}",
         "#include <cublas_v2.h>\nstatic cublasStatus_t twice(cublasHandle_t h, float* x, int n) {\n"
         "  const float two = 2;\n  cublasSetPointerMode(h, CUBLAS_POINTER_MODE_HOST);\n"
         "  return cublasSscal(h, n, &two, x, 1);\n}",
