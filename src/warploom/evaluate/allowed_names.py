@@ -78,7 +78,9 @@ CONSTANT = re.compile(
 )
 
 # Interfaces of CUDA, NCCL, MPI: a function that the emulator lacks does not link.
-API = re.compile(r"(?:cuda[A-Z]\w*|cu[A-Z]\w*|cublas[A-Z]\w*|nccl[A-Z]\w*|MPI_\w+|nvtx\w+)\Z")
+API = re.compile(
+    r"(?:cuda[A-Z]\w*|cu[A-Z]\w*|cublas[A-Z]\w*|curand(?:State|_)?\w*|nccl[A-Z]\w*|MPI_\w+|nvtx\w+)\Z"
+)
 # What in them tells where the program runs, or leaves the program.
 API_TELLING = re.compile(
     r"""(?:cudaEventElapsedTime\w*|cudaRuntimeGetVersion|cudaDriverGetVersion|cudaMemGetInfo

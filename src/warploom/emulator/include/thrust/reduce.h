@@ -1,3 +1,3 @@
 #pragma once
 
-#include "../warploom/libraries/thrust_algorithms.h"
+#include "../warploom/libraries/thrust_selections.h"

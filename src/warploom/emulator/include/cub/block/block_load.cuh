@@ -1,3 +1,3 @@
 #pragma once
 
-#include "../../warploom/libraries/cub_block.h"
+#include "../../warploom/libraries/cub_exchange.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <warploom/libraries/cub_block.h>
+#include <warploom/libraries/cub_exchange.h>
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // Thrust's vectors: of the host, and of the device.
 #pragma once
 
-#include <warploom/libraries/thrust_algorithms.h>
+#include <warploom/libraries/thrust_selections.h>
 
 #include <initializer_list>
 
