@@ -53,11 +53,12 @@ class RawFinding:
 class RawReadback:
     """One device-to-host copy; its bytes are `offset` to `offset + size` of descriptor 5.
 
-    `lost` says that not all of them could be written there; it ended the run.
+    `place` is the thread that queued it, the order of that and the node of a graph: alike in all
+    runs. `lost` says that not all of them could be written there; it ended the run.
     """
 
     rank: int
-    seq: int
+    place: tuple[int, int, int]
     offset: int
     size: int
     device_offset: int
@@ -261,7 +262,7 @@ def _take(line: _Line, report: Report) -> None:
         report.readbacks.append(
             RawReadback(
                 rank=line.count("rank"),
-                seq=line.count("seq"),
+                place=(line.count("thread"), line.count("order"), line.count("node")),
                 offset=line.count("offset"),
                 size=line.count("bytes"),
                 device_offset=line.count("device_offset"),

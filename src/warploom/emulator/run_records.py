@@ -131,7 +131,10 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Readback:
-    """One device-to-host copy of a rank, in the order `seq`; `device_offset` says where from.
+    """One device-to-host copy of a rank; `device_offset` says where from.
+
+    `seq` numbers a rank's from 0, thread by thread in the order of their calls, whatever order the
+    copies were made in.
 
     Large `data` are a view of a file that goes when the last one of its views does.
     """

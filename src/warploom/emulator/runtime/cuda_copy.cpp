@@ -136,7 +136,7 @@ void move(const Copy& copy, StreamOp& op) {
         note_upload(dst, copy.width, device_of(dst));
       }
     }
-    if (to_host) report_readback(op.rank, dst, copy.width, src, op.where);
+    if (to_host) report_readback(op, dst, copy.width, src);
   }
 }
 

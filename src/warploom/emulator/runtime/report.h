@@ -10,6 +10,8 @@
 
 namespace warploom {
 
+struct StreamOp;
+
 struct FindingInfo {
   const char* kind;
   std::string message;
@@ -35,8 +37,8 @@ struct FindingInfo {
 void open_report(std::string nonce, const std::string& key);
 // Enters a finding once per kind and place. Returns false if it was there already.
 bool report_finding(FindingInfo info);
-void report_readback(int rank, const void* data, std::size_t bytes, const void* device,
-                     const Frames& where);
+// An operation has read `bytes` back, which lie at `data` now.
+void report_readback(const StreamOp& op, const void* data, std::size_t bytes, const void* device);
 void report_exit(int rank, int code);
 // Ends the whole run at once; the end line says "stopped". The finding was reported before.
 [[noreturn]] void stop_run();

@@ -103,6 +103,7 @@ std::shared_ptr<StreamOp> make_stream_op(Stream* stream, OpKind kind, const char
   op->where = capture_frames();
   op->issued = release_clock();
   op->sequence = ++g_sequence;
+  if (g_current->host) op->place = {.thread = g_current->host->number, .order = op->sequence};
   op->stream = stream;
   op->rank = g_config.single_process ? stream->device : current_rank();
   op->start = std::move(start);

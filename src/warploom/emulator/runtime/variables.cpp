@@ -186,7 +186,7 @@ cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, st
             access_write(actor_of(op), dst, bytes);
             if (!in_arena(dst)) note_results(bytes, op.rank);
             std::memcpy(dst, source, bytes);
-            if (!in_arena(dst)) report_readback(op.rank, dst, bytes, source, op.where);
+            if (!in_arena(dst)) report_readback(op, dst, bytes, source);
             complete(op);
           });
   if (wait) synchronize(stream, "cudaMemcpyFromSymbol");

@@ -58,6 +58,7 @@ struct HostThread final : Runnable {
   Fiber* fiber = nullptr;
   struct Process* process = nullptr;
   int device = 0;  // current device (global number)
+  int number = 0;  // in the order in which the process made them
   AgentId agent = 0;
   uint32_t time = 1;  // ticks at each release
   OpId op = 0;        // operation of the current tick, made when first needed
