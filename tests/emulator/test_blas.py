@@ -41,9 +41,9 @@ def test_a_correct_use_is_not_accused():
     ],
 )
 def test_a_defect_is_named_at_the_call(defect: str, kind: str, lines: set[int], text: str):
-    errors = [
-        f for f in emulate("blas_defects.cu", defect).findings if f.severity is Severity.ERROR
-    ]
+    found = emulate("blas_defects.cu", defect).findings
+    # Where the second kernel comes first, the program fails its own check besides.
+    errors = [f for f in found if f.severity is Severity.ERROR and f.kind != "exit_code"]
     assert {f.kind for f in errors} == {kind}
     assert any(f.line in lines and text in f"{f.message} {f.kernel}" for f in errors), errors
     assert all(f.file and f.file.endswith("blas_defects.cu") for f in errors)
