@@ -105,13 +105,15 @@ std::string quote(const std::string& text) {
   return out + '"';
 }
 
-std::string frames_json(const Frames& frames) {
-  std::string out = "[";
-  for (int i = 0; i < Frames::kMax && frames.pc[i]; i++) {
-    if (i) out += ',';
-    out += std::to_string(frames.pc[i]);
+std::string frames_json(const Frames& frames, const Frames& around) {
+  std::string out;
+  for (const Frames* list : {&frames, &around}) {
+    for (int i = 0; i < Frames::kMax && list->pc[i]; i++) {
+      if (!out.empty()) out += ',';
+      out += std::to_string(list->pc[i]);
+    }
   }
-  return out + "]";
+  return "[" + out + "]";
 }
 
 void send_line(const std::string& json) { send(json); }
@@ -159,7 +161,9 @@ bool report_finding(FindingInfo info) {
     line += ",\"block\":" + index_json(thread->block->index) +
             ",\"thread\":" + index_json(thread->_Windex);
   }
-  line += ",\"frames\":" + frames_json(info.where) + ",\"other_frames\":" + frames_json(info.other);
+  if (thread && !info.launched.pc[0]) info.launched = thread->block->kernel->op->where;
+  line += ",\"frames\":" + frames_json(info.where, info.launched) +
+          ",\"other_frames\":" + frames_json(info.other, info.other_launched);
   if (info.later.pc[0]) line += ",\"later_frames\":" + frames_json(info.later);
   if (info.cause.pc[0]) line += ",\"cause_frames\":" + frames_json(info.cause);
   if (info.site) line += ",\"site\":" + std::to_string(*info.site);
@@ -223,7 +227,10 @@ void stop_run() { finish_run("stopped"); }
 
 void stop_unsupported(const char* name, const std::string& why) {
   send("{\"ev\":\"unsupported\",\"name\":" + quote(name) + ",\"message\":" + quote(why) +
-       ",\"frames\":" + frames_json(g_current ? capture_frames() : Frames{}) + "}");
+       ",\"frames\":" +
+       frames_json(g_current ? capture_frames() : Frames{},
+                   current_thread() ? current_thread()->block->kernel->op->where : Frames{}) +
+       "}");
   finish_run("stopped");
 }
 
