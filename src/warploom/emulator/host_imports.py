@@ -82,7 +82,7 @@ _OF_SYSTEM = (
 # The process library keeps what these remember (emulator/process).
 _HOOKED = (
     "strtok strerror exit _exit _Exit quick_exit abort atexit getenv localtime gmtime asctime "
-    "ctime rand srand random srandom drand48 srand48 lrand48 mrand48 __tls_get_addr"
+    "ctime rand srand random srandom drand48 srand48 lrand48 mrand48 __tls_get_addr signgam"
 )
 _PRINTING = (
     "printf fprintf sprintf snprintf vprintf vfprintf vsprintf vsnprintf puts fputs fputc putc "
@@ -159,7 +159,7 @@ _UNSEEN = "abort_message __dso_handle"
 # and calls that headers make instead of others. The functions that they call are looked at.
 _LED = _names(
     "tsearch tfind tdelete twalk twalk_r tdestroy lfind lsearch dl_iterate_phdr open_memstream "
-    "__fprintf_chk __printf_chk __memcpy_chk uselocale signgam"
+    "__fprintf_chk __printf_chk __memcpy_chk uselocale"
 )
 
 BY_HEADERS = _names(
