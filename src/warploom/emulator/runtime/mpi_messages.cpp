@@ -43,8 +43,8 @@ std::shared_ptr<Message> post_send(const Place& place, Bytes data, int destinati
   if (g_timed) {
     const auto world_rank = [&](int rank) { return comm.world[static_cast<std::size_t>(rank)]; };
     message->sent = time_now();
-    message->arrives = time_now() + mpi_message_ns(world_rank(place.rank), world_rank(destination),
-                                                   message->data.size());
+    message->arrives =
+        mpi_arrival(world_rank(place.rank), world_rank(destination), message->data.size());
   }
   message->where = capture_frames();
   auto& posted = comm.posted[static_cast<std::size_t>(destination)];
