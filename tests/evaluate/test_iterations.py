@@ -10,6 +10,7 @@ from warploom.core.records import BuildSpec
 from warploom.emulator import RunOptions, build, find_topology, run
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluate.iterations import not_looked_at
 from warploom.evaluate.workload import Output, Workload
 from warploom.source.regions import Program
 
@@ -260,6 +261,33 @@ def test_results_that_came_back_are_no_inputs(workload: Workload) -> None:
     only = replace(workload, outputs=(Output("out", "float32", 1e-5),))
     result = judge(only, text)
     assert kinds(result) == {"work_differs"}, result.findings
+
+
+def test_memory_that_nobody_writes_hides_nothing(tmp_path: Path) -> None:
+    # Its kernel that alters inputs before the first communication makes the lenient way needed.
+    path = tmp_path / "scaled.cu"
+    scaled = (
+        "  cudaEvent_t start, stop;\n  twice<<<(kCount + 31) / 32, 32>>>(mine, mine, kCount);\n"
+    )
+    base = TEXT.replace("  cudaEvent_t start, stop;\n", scaled)
+    path.write_text(base)
+    other = Workload.from_program(path, ranks=2, args=("{seed}",), seeds=1)
+    room = "  char* room;\n  cudaMalloc(&room, size_t{600} << 20);\n  cudaEvent_t start, stop;\n"
+    text = written(BY_VALUE).replace("int main(", CACHED)
+    text = text.replace("  cudaEvent_t start, stop;\n", scaled)
+    result = judge(other, text.replace("  cudaEvent_t start, stop;\n", room))
+    assert kinds(result) == {"work_differs"}, result.findings
+
+
+def test_a_candidate_that_cannot_be_looked_at_is_refused(workload: Workload) -> None:
+    seen = {"poisoned": 2.0, "carrying": 1.0, "at_points": 3.0}
+    plain = run(build(BuildSpec(workload.program)), RunOptions(ranks=2, args=("1",)))
+    assert not not_looked_at(seen, replace(plain, stats=seen))
+    early = {"poisoned": 1.0, "early": 1.0, "carrying": 1.0, "at_points": 3.0}
+    assert not not_looked_at(seen, replace(plain, stats=early))
+    full = {"poisoned": 0.0, "too_much": 1.0, "at_points": 3.0}
+    assert "more device memory" in not_looked_at(seen, replace(plain, stats=full))
+    assert "on its way" in not_looked_at(seen, replace(plain, stats={**seen, "poisoned": 1.0}))
 
 
 def test_work_that_is_done_only_where_ranks_wait_is_found(workload: Workload) -> None:

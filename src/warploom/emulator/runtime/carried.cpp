@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -27,7 +28,95 @@ struct Range {
   std::size_t bytes;
 };
 
-std::map<uintptr_t, std::vector<char>> g_before;                             // ranges as they were
+// A page as it was; one that is the same word throughout, as fresh and cleared memory is, needs no
+// room.
+struct Page {
+  uint32_t word = 0;
+  std::unique_ptr<char[]> all;
+};
+
+class Kept {
+ public:
+  Kept() = default;
+  explicit Kept(std::size_t bytes) : bytes_(bytes), pages_((bytes + kPage - 1) / kPage) {}
+  std::size_t bytes() const { return bytes_; }
+
+  // Every page is this word.
+  void fill(uint32_t word) {
+    for (Page& page : pages_) page = {word, nullptr};
+  }
+  // All pages are as they are at `start` now; what that takes, or more than `most` if it is more.
+  std::size_t take(const char* start, std::size_t most) {
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < pages_.size() && taken <= most; i++) {
+      taken += take_page(i, start + i * kPage);
+    }
+    return taken;
+  }
+  void put(std::size_t at, const char* data, std::size_t bytes) {
+    for (const std::size_t end = at + bytes; at < end;) {
+      const std::size_t i = at / kPage, some = std::min(end, (i + 1) * kPage) - at;
+      std::memcpy(opened(i) + at % kPage, data, some);
+      data += some;
+      at += some;
+    }
+  }
+  // Calls `differs` for each piece that is not the same at `start`.
+  template <class Differs>
+  void compare(char* start, Differs&& differs) const {
+    std::array<char, kPage> room;
+    for (std::size_t i = 0; i < pages_.size(); i++) {
+      const std::size_t first = i * kPage, bytes = size_of(i);
+      const char* known = pages_[i].all.get();
+      if (known ? !std::memcmp(start + first, known, bytes)
+                : is_word(start + first, bytes, pages_[i].word)) {
+        continue;
+      }
+      if (!known) known = spread(pages_[i].word, room.data());
+      for (std::size_t at = 0; at < bytes; at += kSpan) {
+        const std::size_t size = std::min(kSpan, bytes - at);
+        if (std::memcmp(start + first + at, known + at, size)) differs(start + first + at, size);
+      }
+    }
+  }
+
+ private:
+  static bool is_word(const char* start, std::size_t bytes, uint32_t word) {
+    if (bytes < sizeof word) return !std::memcmp(start, &word, bytes);
+    return !std::memcmp(start, &word, sizeof word) &&
+           !std::memcmp(start, start + sizeof word, bytes - sizeof word);
+  }
+  static const char* spread(uint32_t word, char* page) {
+    for (std::size_t at = 0; at < kPage; at += sizeof word) {
+      std::memcpy(page + at, &word, sizeof word);
+    }
+    return page;
+  }
+  std::size_t size_of(std::size_t i) const { return std::min(kPage, bytes_ - i * kPage); }
+
+  std::size_t take_page(std::size_t i, const char* start) {
+    Page& page = pages_[i];
+    std::memcpy(&page.word, start, std::min(sizeof page.word, size_of(i)));
+    page.all.reset();
+    if (is_word(start, size_of(i), page.word)) return 0;
+    page.all = std::make_unique_for_overwrite<char[]>(kPage);
+    std::memcpy(page.all.get(), start, size_of(i));
+    return kPage;
+  }
+  char* opened(std::size_t i) {
+    Page& page = pages_[i];
+    if (!page.all) {
+      page.all = std::make_unique_for_overwrite<char[]>(kPage);
+      spread(page.word, page.all.get());
+    }
+    return page.all.get();
+  }
+
+  std::size_t bytes_ = 0;
+  std::vector<Page> pages_;
+};
+
+std::map<uintptr_t, Kept> g_before;                                          // ranges as they were
 std::unordered_map<uintptr_t, std::array<uint64_t, kPage / kLine>> g_marks;  // by page
 std::map<int, unsigned long long> g_carried;   // bytes, by whose memory it is
 std::map<int, unsigned long long> g_strong;    // of these, by atomics and volatile accesses
@@ -123,13 +212,12 @@ bool is_fresh(const char* p, std::size_t bytes) {
 bool keep_memory() {
   std::size_t total = 0;
   for (const Range& range : ranges()) {
-    total += range.bytes;
+    Kept& kept = g_before[range.start] = Kept(range.bytes);
+    total += kept.take(reinterpret_cast<const char*>(range.start), kMostKept - total);
     if (total > kMostKept) {
       g_before.clear();
       return false;
     }
-    const auto* start = reinterpret_cast<const char*>(range.start);
-    g_before[range.start].assign(start, start + range.bytes);
   }
   return true;
 }
@@ -138,15 +226,16 @@ void keep_upload(const void* p, std::size_t bytes, bool strict) {
   const auto address = reinterpret_cast<uintptr_t>(p);
   for (const Range& range : ranges()) {
     if (address < range.start || address + bytes > range.start + range.bytes) continue;
-    std::vector<char>& kept = g_before[range.start];
-    const auto* start = reinterpret_cast<const char*>(range.start);
-    if (kept.size() != range.bytes) {
-      kept.assign(start, start + range.bytes);
-      for (std::size_t at = 0; strict && at + 4 <= range.bytes; at += 4) {
-        std::memcpy(kept.data() + at, &g_config.fresh_word, 4);
+    Kept& kept = g_before[range.start];
+    if (kept.bytes() != range.bytes) {
+      kept = Kept(range.bytes);
+      if (strict) {
+        kept.fill(g_config.fresh_word);
+      } else {
+        kept.take(reinterpret_cast<const char*>(range.start), ~std::size_t{0});
       }
     }
-    std::memcpy(kept.data() + (address - range.start), p, bytes);
+    kept.put(address - range.start, static_cast<const char*>(p), bytes);
     return;
   }
 }
@@ -154,13 +243,14 @@ void keep_upload(const void* p, std::size_t bytes, bool strict) {
 void for_each_change(const std::function<void(char*, std::size_t)>& change) {
   for (const Range& range : ranges()) {
     const auto known = g_before.find(range.start);
-    const bool same = known != g_before.end() && known->second.size() == range.bytes;
     auto* start = reinterpret_cast<char*>(range.start);
+    if (known != g_before.end() && known->second.bytes() == range.bytes) {
+      known->second.compare(start, change);
+      continue;
+    }
     for (std::size_t at = 0; at < range.bytes; at += kSpan) {
       const std::size_t size = std::min(kSpan, range.bytes - at);
-      if (same && !std::memcmp(start + at, known->second.data() + at, size)) continue;
-      if (!same && is_fresh(start + at, size)) continue;
-      change(start + at, size);
+      if (!is_fresh(start + at, size)) change(start + at, size);
     }
   }
 }
