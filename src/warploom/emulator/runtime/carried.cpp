@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "inputs.h"
 #include "memory.h"
 #include "report.h"
 #include "variables.h"
@@ -128,7 +129,7 @@ struct CarriedLine {
 };
 std::map<uintptr_t, CarriedLine> g_carried_lines;
 constexpr unsigned long long kControl = 1024;  // so many of the latter are left as they are
-bool g_scramble = false, g_uncounted = false;
+bool g_scramble = false, g_uncounted = false, g_delivered = false, g_watches_marks = false;
 
 std::vector<Range> ranges() {
   std::vector<Range> found;
@@ -260,16 +261,20 @@ void scramble_carried() { g_scramble = true; }
 void start_carrying() {
   g_marks.clear();
   for_each_change([](char* p, std::size_t bytes) { mark(reinterpret_cast<uintptr_t>(p), bytes); });
+  g_watches_marks = true;
   change_flag(g_carrying, true);
   change_flag(g_watching, true);
 }
 
+bool is_carrying() { return g_watches_marks; }
+
 void note_carried(const void* p, std::size_t bytes, bool reads, bool strong) {
+  if (!g_watches_marks) return note_shared(p, bytes, reads, strong);
   if (reads && g_uncounted) return;
   for_each_line(reinterpret_cast<uintptr_t>(p), bytes,
                 [&](uint64_t& marks, uint64_t bits, uintptr_t line) {
                   // What the host stores where devices can read it, it brings along.
-                  if (!reads && g_current && g_current->host) {
+                  if (!reads && g_current && g_current->host && !g_delivered) {
                     marks |= bits;
                     return;
                   }
@@ -300,7 +305,7 @@ void end_carried(uintptr_t start, std::size_t bytes) {
 }
 
 std::string carried_stats() {
-  std::string text = g_carrying ? ",\"carrying\":1" : "";
+  std::string text = g_watches_marks ? ",\"carrying\":1" : "";
   for (const auto& [owner, bytes] : g_carried) {
     text += format(",\"carried_of_%d\":%llu", owner, bytes);
   }
@@ -314,5 +319,8 @@ std::string carried_stats() {
 
 Uncarried::Uncarried(bool applies) : before_(g_uncounted) { g_uncounted |= applies; }
 Uncarried::~Uncarried() { g_uncounted = before_; }
+
+Delivered::Delivered(bool applies) : before_(g_delivered) { g_delivered |= applies; }
+Delivered::~Delivered() { g_delivered = before_; }
 
 }  // namespace warploom

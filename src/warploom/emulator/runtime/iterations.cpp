@@ -121,7 +121,7 @@ void stop_here() {
   g_at_stops.push_back(work_now());
   if (g_poisoning && !g_kept) g_early++;
   if (g_poisoning && g_kept && g_at_stops.back().idle) {
-    if (!g_carrying) start_carrying();
+    if (!is_carrying()) start_carrying();
     poison();
   }
   g_meeting.notify_all();
@@ -136,7 +136,7 @@ void reach_point(Course& course) {
   open_spoil(number);
   if (g_poisoning && !g_kept && number <= g_poison_records) g_early++;
   if (g_poisoning && g_kept && g_records.back().idle) {
-    if (!g_carrying && !g_stops.point) start_carrying();
+    if (!is_carrying() && !g_stops.point) start_carrying();
     if (number <= g_poison_records) poison();
   }
   g_meeting.notify_all();
@@ -186,12 +186,14 @@ bool configure_stops(const std::string& text) {
     at = *end == ',' ? end + 1 : end;
   }
   change_flag(g_poisoning, true);
+  watch_shared();
   return true;
 }
 
 void configure_strict() {
   g_strict = g_kept = true;
   change_flag(g_poisoning, true);
+  watch_shared();
 }
 
 void note_call(const char* name) {
@@ -218,6 +220,7 @@ void configure_only_counts() { g_alters = false; }
 void configure_poison(unsigned records) {
   g_poison_records = records;
   change_flag(g_poisoning, g_poisoning || records > 0);
+  if (g_poisoning) watch_shared();
 }
 
 void note_communication() {
