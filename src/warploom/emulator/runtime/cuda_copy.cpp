@@ -16,12 +16,12 @@
 #include "own_memory.h"
 #include "process_heap.h"
 #include "report.h"
+#include "sides.h"
 #include "spoil.h"
 #include "stats.h"
 #include "stream.h"
 #include "stream_time.h"
 #include "timing.h"
-#include "variables.h"
 
 using namespace warploom;
 
@@ -45,12 +45,6 @@ struct Copy {
     return src + row / height * src_slice + row % height * src_pitch;
   }
 };
-
-bool on_device_side(const void* p) {
-  return space_of(p) == Space::Device || (!in_arena(p) && find_variable(p));
-}
-// Memory of devices, pinned memory, or a variable of the device.
-bool emulated(const void* p) { return in_arena(p) || find_variable(p); }
 
 bool managed(const void* p) {
   const Allocation* allocation = in_arena(p) ? find_allocation(p) : nullptr;
@@ -125,6 +119,7 @@ void move(const Copy& copy, StreamOp& op) {
     if (to_host) note_fresh_source(src, copy.width, op.name, op.rank, op.where);
     if (dst + copy.width <= src || src + copy.width <= dst) will_overwrite(dst, copy.width);
     std::memmove(dst, src, copy.width);
+    if (on_device_side(src) && host_can_load(dst)) note_results(copy.width, op.rank);
     if (space_of(src) == Space::Device && space_of(dst) == Space::Device) {
       if (device_of(src) != device_of(dst)) {
         if (g_poisoning) note_communication();
@@ -133,7 +128,6 @@ void move(const Copy& copy, StreamOp& op) {
       }
     } else {
       g_stats.staged_bytes += copy.width;
-      if (to_host) note_results(copy.width, op.rank);
       if ((g_spoiling || g_varying) && on_device_side(dst) && !on_device_side(src)) {
         const bool own = space_of(dst) == Space::Device;  // else a variable of the stream's device
         note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device);
