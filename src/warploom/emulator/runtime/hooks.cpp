@@ -326,7 +326,8 @@ void require_aligned(const void* p, unsigned bytes, bool write) {
 HOT void on_volatile(const void* p, unsigned bytes, bool write) {
   if (g_current && !g_current->gpu) g_host_work++;
   if (in_arena(p) || (g_current && find_variable(p))) {
-    strong_access({p, bytes, !write, write, Order::Relaxed, Scope::System}, true, RETURN_ADDRESS);
+    strong_access({p, bytes, !write, write, Order::Relaxed, Scope::System, true}, true,
+                  RETURN_ADDRESS);
   } else if (!g_current) {
     on_lost_access(p, bytes, write);
   } else if (g_current->gpu ? !in_own_stack(p)

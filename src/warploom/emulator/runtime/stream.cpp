@@ -86,7 +86,8 @@ void start(Stream& stream, StreamOp& op) {
                   .rank = op.rank,
                   .name = op.name,
                   .frames = op.where,
-                  .overlaps = op.overlaps});
+                  .overlaps = op.overlaps,
+                  .device = stream.device});
   note_event();
   trace_op(op, " starts on ");
   g_active_op = &op;
