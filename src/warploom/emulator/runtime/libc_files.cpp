@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "descriptors.h"
+#include "host_threads.h"
 #include "libc_calls.h"
 #include "libc_made.h"
 #include "memory.h"
@@ -19,6 +20,7 @@
 #include "program_range.h"
 #include "report.h"
 #include "world.h"
+#include "world_setup.h"
 
 using namespace warploom;
 
@@ -254,13 +256,15 @@ long ptrace(__ptrace_request, ...) noexcept {
   return -1;
 }
 
-// The numbers of processes and threads are harmless; anything else goes past what is checked here.
+// The numbers of processes and threads are harmless, and headers write calls of futexes; anything
+// else goes past what is checked here.
 long syscall(long number, ...) noexcept {
   std::va_list args;
   va_start(args, number);
   long values[6];
   for (long& value : values) value = va_arg(args, long);
   va_end(args);
+  if (number == SYS_futex && running_program()) return futex_call(values, CALLER);
   const bool harmless = number == SYS_gettid || number == SYS_getpid || number == SYS_sched_yield;
   if (of_program(CALLER) && !harmless) {
     stop_unsupported("syscall", "a program's system calls must go through the C library here");
