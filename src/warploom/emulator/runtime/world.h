@@ -95,6 +95,7 @@ struct Device {
   Stream* legacy = nullptr;  // the default stream
   std::vector<Stream*> streams;
   std::vector<bool> peers;  // access enabled by cudaDeviceEnablePeerAccess
+  std::vector<bool> pools;  // whose pools' memory it may use, by cudaMemPoolSetAccess
   int sm_count = 132;
 };
 
