@@ -139,11 +139,11 @@ void move(const Copy& copy, StreamOp& op) {
     } else {
       g_stats.staged_bytes += copy.width;
       if (to_host) note_results(copy.width, op.rank);
-      if (g_spoiling && space_of(dst) == Space::Device && !on_device_side(src)) {
+      if ((g_spoiling || g_varying) && space_of(dst) == Space::Device && !on_device_side(src)) {
         note_upload(dst, copy.width, device_of(dst));
       }
     }
-    if (to_host) report_readback(op.rank, dst, copy.width, src, op.where);
+    if (to_host) report_readback(op, dst, copy.width, src);
   }
 }
 

@@ -113,6 +113,10 @@ void attach_signal(DevComm& dc, const PutArgs& args, Transfer& t, const Clock& c
   Signal& signal = target_signal(dc, channel, args.remote, args.name);
   t.strong = is_strong(dc, args.remote, args.name);
   note_issue(signal, args.remote, clock, channel, t.place, t.where);
+  if (g_config.race) {
+    const OpId by = current_actor(t.where.pc[0]).op;
+    t.sent = signal.notes_of(channel.peer).sent(dc.rank, by, t.where);
+  }
   t.signal = &signal;
   if (t.strong) t.before = channel.lanes.before(clock);
   t.amount = args.remote.value;

@@ -50,6 +50,8 @@ void alter(char* start, std::size_t bytes) {
 
 }  // namespace
 
+bool g_varying = false;
+
 bool configure_inputs(const std::string& value) {
   const std::size_t split = value.find_first_of("/=");
   if (split == std::string::npos) return false;
@@ -68,11 +70,14 @@ bool configure_inputs(const std::string& value) {
   return true;
 }
 
+bool configure_vary(const std::string& value) { return g_varying = configure_varying(value); }
+
 void note_upload(void* p, std::size_t bytes, int device) {
   if (!g_open) {
     if (g_carrying) note_carried_upload(p, bytes);
     return;
   }
+  if (g_varying) vary_numbers(static_cast<char*>(p), bytes);
   if (std::ranges::find(g_whose, device) != g_whose.end()) {
     alter(static_cast<char*>(p), bytes);
   }

@@ -17,6 +17,12 @@ namespace warploom {
 // The key and the kind of elements are those of the spoil run.
 bool configure_inputs(const std::string& value);
 
+// Vary: every number that is uploaded as an input becomes another one of like size, by its value
+// and a key: alike in all programs, in whatever order they upload it. KEY:ELEMENTS, as for spoil
+// runs. False: it is none.
+bool configure_vary(const std::string& value);
+extern bool g_varying;
+
 void note_upload(void* p, std::size_t bytes, int device);  // after the host's data has come
 // The running process launches a kernel, which may read inputs from pinned and managed memory.
 void note_set(const void* p, std::size_t bytes);  // cudaMemset and its like

@@ -8,7 +8,10 @@ namespace warploom {
 void note_poll(const void* address, unsigned bytes, bool changes = false);
 // The host has found `what` unfinished, and may do without it.
 void poll_unready(const void* what);
-// The running fiber has made many accesses: others may have their turn.
-void spend_budget();
+// The running fiber, which is about to access the address, has made many accesses: others may have
+// their turn.
+void spend_budget(const void* address);
+// From now on each access spends its budget, or many do, as g_noting_places says.
+void renew_budgets();
 
 }  // namespace warploom

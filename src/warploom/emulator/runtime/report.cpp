@@ -43,7 +43,6 @@ Secrets* g_secrets = nullptr;
 
 std::set<std::string> g_known;  // findings that were reported, by kind and place
 std::size_t g_readback_bytes = 0;
-std::vector<uint64_t> g_readback_count;
 
 // False: not all of it, since the driver has gone or the file is full.
 bool write_all(int fd, const char* data, std::size_t bytes) {
@@ -161,6 +160,7 @@ bool report_finding(FindingInfo info) {
   }
   line += ",\"frames\":" + frames_json(info.where) + ",\"other_frames\":" + frames_json(info.other);
   if (info.later.pc[0]) line += ",\"later_frames\":" + frames_json(info.later);
+  if (info.cause.pc[0]) line += ",\"cause_frames\":" + frames_json(info.cause);
   if (info.site) line += ",\"site\":" + std::to_string(*info.site);
   line += "}";
   if (g_tracing) send_trace({info.rank, info.other_rank, info.everyone, info.other});
@@ -168,19 +168,16 @@ bool report_finding(FindingInfo info) {
   return true;
 }
 
-void report_readback(int rank, const void* data, std::size_t bytes, const void* device,
-                     const Frames& where) {
+void report_readback(const StreamOp& op, const void* data, std::size_t bytes, const void* device) {
   if (!g_config.readbacks) return;
-  const auto index = static_cast<std::size_t>(rank);
-  if (g_readback_count.size() <= index) g_readback_count.resize(index + 1);
   const bool kept = write_all(g_secrets->read_backs, static_cast<const char*>(data), bytes);
   g_secrets->read_back.add(data, bytes);
-  send(
-      format("{\"ev\":\"readback\",\"rank\":%d,\"seq\":%llu,\"bytes\":%zu,\"offset\":%zu,"
-             "\"device_offset\":%llu,\"frames\":%s%s}",
-             rank, static_cast<unsigned long long>(g_readback_count[index]++), bytes,
-             g_readback_bytes, static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(device)),
-             frames_json(where).c_str(), kept ? "" : ",\"lost\":1"));
+  send(format(
+      "{\"ev\":\"readback\",\"rank\":%d,\"thread\":%d,\"order\":%llu,\"node\":%zu,"
+      "\"bytes\":%zu,\"offset\":%zu,\"device_offset\":%llu,\"frames\":%s%s}",
+      op.rank, op.place.thread, static_cast<unsigned long long>(op.place.order), op.place.node,
+      bytes, g_readback_bytes, static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(device)),
+      frames_json(op.where).c_str(), kept ? "" : ",\"lost\":1"));
   g_readback_bytes += bytes;
   if (!kept) stop_run();
 }

@@ -10,6 +10,8 @@
 
 namespace warploom {
 
+struct StreamOp;
+
 struct FindingInfo {
   const char* kind;
   std::string message;
@@ -19,6 +21,7 @@ struct FindingInfo {
   Frames where{};                  // empty: the place where the running fiber is
   Frames other{};                  // second place of a race or mismatch
   Frames later{};                  // of a stale read: the write that came later and was seen
+  Frames cause{};                  // the place of the finding that this one comes of
   std::optional<uint32_t> site{};  // the name of a place that the driver may ask about
   std::optional<int> rank{};       // empty: the running fiber's
   const char* kernel = nullptr;    // empty: the running fiber's
@@ -32,8 +35,8 @@ struct FindingInfo {
 void open_report(std::string nonce, const std::string& key);
 // Enters a finding once per kind and place. Returns false if it was there already.
 bool report_finding(FindingInfo info);
-void report_readback(int rank, const void* data, std::size_t bytes, const void* device,
-                     const Frames& where);
+// An operation has read `bytes` back, which lie at `data` now.
+void report_readback(const StreamOp& op, const void* data, std::size_t bytes, const void* device);
 void report_exit(int rank, int code);
 // Ends the whole run at once; the end line says "stopped". The finding was reported before.
 [[noreturn]] void stop_run();

@@ -158,7 +158,7 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std:
             access_read(actor_of(op), src, bytes);
             access_write(actor_of(op), target, bytes);
             std::memcpy(target, stage ? staged.data() : src, bytes);
-            if (g_spoiling && !in_arena(src) && !find_variable(src)) {
+            if ((g_spoiling || g_varying) && !in_arena(src) && !find_variable(src)) {
               note_upload(target, bytes, op.stream->device);
             }
             complete(op);
@@ -186,7 +186,7 @@ cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, st
             access_write(actor_of(op), dst, bytes);
             if (!in_arena(dst)) note_results(bytes, op.rank);
             std::memcpy(dst, source, bytes);
-            if (!in_arena(dst)) report_readback(op.rank, dst, bytes, source, op.where);
+            if (!in_arena(dst)) report_readback(op, dst, bytes, source);
             complete(op);
           });
   if (wait) synchronize(stream, "cudaMemcpyFromSymbol");

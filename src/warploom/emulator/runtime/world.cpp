@@ -129,6 +129,7 @@ HostThread& add_thread(Process& process, int device, std::function<void()> entry
   process.threads.push_back(std::make_unique<HostThread>());
   HostThread& thread = *process.threads.back();
   thread.process = &process;
+  thread.number = static_cast<int>(process.threads.size()) - 1;
   thread.device = device;
   thread.agent = new_agent();
   thread.fiber = create_host_fiber(std::move(entry));
