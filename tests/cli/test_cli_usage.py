@@ -241,10 +241,10 @@ def test_only_pages_that_exist_are_recommended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = tmp_path / "blas.cu"
-    program.write_text(MISTAKES["header.cu"].replace('"away.h"', "<cublas_v2.h>"))
+    program.write_text(MISTAKES["header.cu"].replace('"away.h"', "<cudnn.h>"))
     assert main(["check", str(program)]) == 3
     said = capsys.readouterr().out
-    assert "<cublas_v2.h> is not emulated [unsupported]" in said
+    assert "uses cuDNN, which is not emulated (<cudnn.h>) [unsupported]" in said
     assert "warploom explain" not in said
 
 

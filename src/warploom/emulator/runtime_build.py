@@ -284,7 +284,7 @@ def exported(defined: frozenset[str]) -> frozenset[str]:
     """
     words: set[str] = set(_ALWAYS)
     for path in (*sorted(SHIM_DIR.rglob("*")), *sorted(PROCESS_DIR.glob("*.h"))):
-        if path.is_file():
+        if path.is_file() and not _is_of_library(path):
             words.update(_WORD.findall(_COMMENT.sub("", path.read_text())))
     found: set[str] = set()
     for name in defined:
@@ -299,6 +299,12 @@ def exported(defined: frozenset[str]) -> frozenset[str]:
         ):
             found.add(name)
     return frozenset(found)
+
+
+def _is_of_library(path: Path) -> bool:
+    """Whether a header is one of the device libraries', which only use what other headers offer."""
+    folders = path.relative_to(SHIM_DIR).parts[:-1] if path.is_relative_to(SHIM_DIR) else ()
+    return folders[:2] == ("warploom", "libraries") or folders[:1] in (("cub",), ("thrust",))
 
 
 def _parts(symbol: str) -> list[str]:

@@ -225,6 +225,7 @@ static std::optional<OlderValue> enter_access(const StrongAccess& access, bool u
     older = note_strong_access(current_actor(pc), access, published_at(start));
   }
   const GpuThread* thread = current_thread();
+  if (!thread) g_host_looked = true;
   const Atomicity atomic = access.is_volatile ? Atomicity(access.scope, Extent::Any)
                                               : atomicity(access.scope, access.bytes);
   if (thread && quick_atomic(start, access.bytes, access.writes, atomic, pc)) return older;

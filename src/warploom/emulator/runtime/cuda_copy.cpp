@@ -127,6 +127,7 @@ void move(const Copy& copy, StreamOp& op) {
     const Uncarried taken(to_host);
     access_read(actor, src, copy.width);
     access_write(actor, dst, copy.width);
+    if (!emulated(dst)) g_host_looked = true;
     if (to_host) note_fresh_source(src, copy.width, op.name, op.rank, op.where);
     if (dst + copy.width <= src || src + copy.width <= dst) will_overwrite(dst, copy.width);
     std::memmove(dst, src, copy.width);
@@ -185,6 +186,16 @@ PrepareFunction node_copying(const Copy& copy, const Frames& where) {
   };
 }
 
+// Ordinary host memory: what MPI still uses is not the copy's. One that is queued touches it when
+// it is called (what it reads) or at any time until it is synchronized (what it writes).
+void check_host_sides(const Copy& copy) {
+  if (!host_copies_pending()) return;
+  for (std::size_t row = 0; row < copy.rows(); row++) {
+    if (!emulated(copy.dst)) check_mpi_buffers(copy.dst_row(row), copy.width, true, copy.name);
+    if (!emulated(copy.src)) check_mpi_buffers(copy.src_row(row), copy.width, false, copy.name);
+  }
+}
+
 // Who reads from a device computes with what lies there: that is no set-up any more.
 void begin_host_work(const Copy& copy) {
   if (on_device_side(copy.src) && !on_device_side(copy.dst)) price_host_work(true);
@@ -211,6 +222,7 @@ cudaError_t copy_now(const Copy& copy, cudaMemcpyKind kind) {
   if (const cudaError_t error = validate(copy, kind)) return cuda_fail(error);
   Stream* stream = resolve_stream(nullptr);
   if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
+  check_host_sides(copy);
   const std::vector<Stream*> streams = streams_between(copy);
   for (Stream* other : streams) {
     if (implicit_in_capture(other)) return cudaErrorStreamCaptureImplicit;
@@ -240,6 +252,7 @@ cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handl
     push_op(stream, OpKind::Copy, copy.name, start_of(copy), node_copying(copy, capture_frames()));
     return cudaSuccess;
   }
+  check_host_sides(copy);
   if (!emulated(copy.src)) {
     auto staged = std::make_shared<std::vector<char>>(copy.width * copy.rows());
     for (std::size_t row = 0; row < copy.rows(); row++) {

@@ -202,6 +202,7 @@ std::set<const void*> g_types;      // that have been looked at
 void* g_class_table[2] = {};        // of classes with one base, and with several
 void* g_pointer_table[2] = {};      // of pointers, also to members
 void (**g_once_call)() = nullptr;
+void** g_once_callable = nullptr;
 
 bool is_object(uintptr_t object) {
   const auto found = g_thrown.find(object);
@@ -303,6 +304,7 @@ void find_types(link_map& map) {
 void watch_exceptions(link_map& map) {
   for (ExceptionCall& call : g_calls) call.real = dlsym(&map, call.name);
   g_once_call = static_cast<void (**)()>(dlsym(&map, "_ZSt11__once_call"));
+  g_once_callable = static_cast<void**>(dlsym(&map, "_ZSt15__once_callable"));
   find_types(map);
   Dl_info where{};
   link_map* library = nullptr;
@@ -310,6 +312,17 @@ void watch_exceptions(link_map& map) {
   if (function && dladdr1(function, &where, reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP)) {
     rebind(*library);
   }
+}
+
+OnceCall once_call() {
+  if (!g_once_call || !g_once_callable) return {};
+  return {*g_once_call, *g_once_callable};
+}
+
+void set_once_call(const OnceCall& call) {
+  if (!g_once_call || !g_once_callable) return;
+  *g_once_call = call.function;
+  *g_once_callable = call.callable;
 }
 
 ExceptionPart exception_part(uintptr_t address, std::size_t bytes, bool write, const Process* own) {

@@ -71,6 +71,7 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
   GpuThread* thread = g_current->gpu;
   if (thread && g_timed) meter_access(p, bytes, write);
   if (!check_access(p, bytes, write)) return;
+  if (!thread && !write) g_host_looked = true;
   if (g_carrying) note_carried(p, bytes, !write, false);
   if (g_spoiling) spoil_access(p, bytes, write, false);
   if (!g_config.race) return;
@@ -140,6 +141,7 @@ template <unsigned bytes, bool write>
   }
   g_stats.accesses++;
   if (write) note_progress();
+  if (!write) g_host_looked = true;
   const uint32_t pc = place(self, return_address);
   if (!write && may_be_fresh(start)) [[unlikely]]
     note_fresh_read(p, bytes, pc);

@@ -19,6 +19,7 @@
 #include "own_memory.h"
 #include "program_range.h"
 #include "report.h"
+#include "standard_files.h"
 #include "world.h"
 #include "world_setup.h"
 
@@ -48,7 +49,7 @@ int flags_of(const char* mode) {
 }
 
 int open_with(int folder, const char* path, int flags, std::va_list args) {
-  const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, unsigned) : 0;
+  const unsigned mode = makes_file(flags) ? va_arg(args, unsigned) : 0;
   program_reads_text(path);
   return open_for_program(folder, path, flags, mode);
 }
@@ -82,7 +83,7 @@ extern "C" {
     return found;                                                                  \
   }
 static int real_open(int folder, const char* path, int flags, std::va_list args) {
-  const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, unsigned) : 0;
+  const unsigned mode = makes_file(flags) ? va_arg(args, unsigned) : 0;
   return static_cast<int>(
       answer_of(raw_call(SYS_openat, folder, reinterpret_cast<long>(path), flags, mode)));
 }
@@ -125,6 +126,7 @@ FILE* freopen(const char* path, const char* mode, FILE* stream) {
     const int tried = open_for_program(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
     if (tried >= 0) raw_call(SYS_close, tried);
   }
+  const StandardChange change(is_standard(stream) ? fileno(stream) : -1);
   return real_freopen(path, mode, stream);
 }
 FILE* fdopen(int descriptor, const char* mode) noexcept {
@@ -214,17 +216,20 @@ int dup2(int from, int to) noexcept {
   WARPLOOM_REAL(dup2);
   ASK(from, "dup2");
   ASK(to, "dup2");
+  const StandardChange change(to);
   return real_dup2(from, to);
 }
 int dup3(int from, int to, int flags) noexcept {
   WARPLOOM_REAL(dup3);
   ASK(from, "dup3");
   ASK(to, "dup3");
+  const StandardChange change(to);
   return real_dup3(from, to, flags);
 }
 int close(int descriptor) {
   WARPLOOM_REAL(close);
   SKIP(descriptor);
+  const StandardChange change(descriptor);
   return real_close(descriptor);
 }
 int close_range(unsigned first, unsigned last, int flags) noexcept {
@@ -234,6 +239,7 @@ int close_range(unsigned first, unsigned last, int flags) noexcept {
     if (flags & CLOSE_RANGE_CLOEXEC) {
       raw_call(SYS_fcntl, number, F_SETFD, FD_CLOEXEC);
     } else {
+      const StandardChange change(static_cast<int>(number));
       raw_call(SYS_close, number);
     }
   }
@@ -256,6 +262,20 @@ long ptrace(__ptrace_request, ...) noexcept {
   return -1;
 }
 
+// As process/signals.cpp numbers processes; further threads of one are far from any process.
+static constexpr long kFirstProcess = 2000;
+static long thread_number() {
+  constexpr long kThreadsApart = 1000;
+  const Process& process = *g_current->process;
+  long index = 0;
+  while (process.threads[static_cast<std::size_t>(index)].get() != g_current->host) index++;
+  return kFirstProcess + process.rank + kThreadsApart * index;
+}
+pid_t gettid() noexcept {
+  const bool has_number = g_current && g_current->host;
+  return static_cast<pid_t>(has_number ? thread_number() : raw_call(SYS_gettid));
+}
+
 // The numbers of processes and threads are harmless, and headers write calls of futexes; anything
 // else goes past what is checked here.
 long syscall(long number, ...) noexcept {
@@ -266,6 +286,10 @@ long syscall(long number, ...) noexcept {
   va_end(args);
   if (number == SYS_futex && running_program()) return futex_call(values, CALLER);
   const bool harmless = number == SYS_gettid || number == SYS_getpid || number == SYS_sched_yield;
+  if (of_program(CALLER) && g_current && g_current->host) {
+    if (number == SYS_gettid) return thread_number();
+    if (number == SYS_getpid) return kFirstProcess + g_current->process->rank;
+  }
   if (of_program(CALLER) && !harmless) {
     stop_unsupported("syscall", "a program's system calls must go through the C library here");
   }

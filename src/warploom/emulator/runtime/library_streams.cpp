@@ -16,12 +16,12 @@ namespace warploom {
 namespace {
 
 // What the second argument leads to; the third says how many characters.
-enum class Touch : uint8_t { Read, Written, Text, Start };
+enum class Touch : uint8_t { Read, Written, Text, Start, Number };
 
 struct StreamCall {
   const char* name;
   Touch given;
-  std::size_t unit = 1;  // bytes of a character
+  std::size_t unit = 1;  // bytes of a character, or of the number
   bool is_virtual = false;
   void* real = nullptr;
 };
@@ -35,6 +35,27 @@ struct StreamCall {
 #define GET NARROW("6xsgetnEPcl")
 #define WIDE_PUT WIDE("6xsputnEPKwl")
 #define WIDE_GET WIDE("6xsgetnEPwl")
+// A number that is read into a variable, by the function that headers name or the one behind it.
+#define NUMBER(CALL, type, code)                                                                 \
+  CALL("_ZNSirsER" code, Touch::Number, sizeof(type))                                            \
+  CALL("_ZNSi10_M_extractI" code "EERSiRT_", Touch::Number, sizeof(type))                        \
+  CALL("_ZNSt13basic_istreamIwSt11char_traitsIwEErsER" code, Touch::Number, sizeof(type))        \
+  CALL("_ZNSt13basic_istreamIwSt11char_traitsIwEE10_M_extractI" code "EERS2_RT_", Touch::Number, \
+       sizeof(type))
+#define NUMBERS(CALL)                   \
+  NUMBER(CALL, bool, "b")               \
+  NUMBER(CALL, short, "s")              \
+  NUMBER(CALL, unsigned short, "t")     \
+  NUMBER(CALL, int, "i")                \
+  NUMBER(CALL, unsigned, "j")           \
+  NUMBER(CALL, long, "l")               \
+  NUMBER(CALL, unsigned long, "m")      \
+  NUMBER(CALL, long long, "x")          \
+  NUMBER(CALL, unsigned long long, "y") \
+  NUMBER(CALL, float, "f")              \
+  NUMBER(CALL, double, "d")             \
+  NUMBER(CALL, long double, "e")        \
+  NUMBER(CALL, void*, "Pv")
 #define WARPLOOM_STREAM_CALLS(CALL)                                                     \
   CALL("_ZNSo5writeEPKcl", Touch::Read)                                                 \
   CALL("_ZNSi4readEPcl", Touch::Written)                                                \
@@ -67,7 +88,8 @@ struct StreamCall {
   CALL(FILE_BUFFER(WIDE_PUT), Touch::Read, sizeof(wchar_t), true)                       \
   CALL(FILE_BUFFER(WIDE_GET), Touch::Written, sizeof(wchar_t), true)                    \
   CALL(C_BUFFER(WIDE_PUT), Touch::Read, sizeof(wchar_t), true)                          \
-  CALL(C_BUFFER(WIDE_GET), Touch::Written, sizeof(wchar_t), true)
+  CALL(C_BUFFER(WIDE_GET), Touch::Written, sizeof(wchar_t), true)                       \
+  NUMBERS(CALL)
 
 #define CALL(name, ...) {name, __VA_ARGS__},
 StreamCall g_stream_calls[] = {WARPLOOM_STREAM_CALLS(CALL)};
@@ -81,6 +103,8 @@ void look(const StreamCall& call, uintptr_t place, uintptr_t count, const void* 
       return program_reads_text(p, static_cast<std::size_t>(-1), caller);
     case Touch::Start:
       return program_writes(p, 1, caller);
+    case Touch::Number:
+      return program_writes(p, call.unit, caller);
     case Touch::Read:
       if (characters > 0) program_reads(p, bytes_of(count, call.unit), caller);
       return;

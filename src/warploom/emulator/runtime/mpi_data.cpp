@@ -4,6 +4,7 @@
 #include <functional>
 #include <type_traits>
 
+#include "fresh.h"
 #include "host_copies.h"
 #include "memory.h"
 #include "mpi_objects.h"
@@ -209,6 +210,7 @@ Bytes read_buffer(const void* p, std::size_t bytes, const char* what) {
   if (in_arena(p)) {
     const Frames where = capture_frames();
     if (!check_range(p, bytes, what, where)) return Bytes(bytes);
+    g_host_looked = true;  // or whoever gets it
     access_read(current_actor(where.pc[0]), p, bytes);
   } else if (!check_host_memory(p, bytes, false, what)) {
     return Bytes(bytes);

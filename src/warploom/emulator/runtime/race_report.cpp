@@ -1,6 +1,7 @@
 // How a race is told: which defect it is, who did what, and where.
 #include <cstring>
 #include <unordered_set>
+#include <utility>
 
 #include "early.h"
 #include "equal_stores.h"
@@ -147,6 +148,7 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
   const Op& now = op_of(actor.op);
   const auto [kind, hint] = classify(before, before_writes, now, now_writes, space_of(p));
   FindingInfo info{.kind = kind, .message = "", .hint = hint, .where = view.where};
+  if (now.kind == OpKind::Kernel) info.launched = now.frames;
   if (view.kernel) {
     info.rank = view.rank;
     info.kernel = view.kernel;
@@ -196,11 +198,13 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
     info.rank = before.rank;
     info.other_rank = now.rank;
     info.host = true;
+    std::swap(info.launched, info.other_launched);
     report_finding(std::move(info));
     return;
   }
   if (before.kind == OpKind::Kernel || before.kind == OpKind::Host) {
     info.other.pc[0] = record.pc();
+    if (before.kind == OpKind::Kernel) info.other_launched = before.frames;
   } else {
     info.other = before.frames;
   }

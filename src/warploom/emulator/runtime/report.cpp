@@ -14,6 +14,7 @@
 
 #include "descriptors.h"
 #include "flags.h"
+#include "fresh.h"
 #include "host_suspects.h"
 #include "inputs.h"
 #include "iterations.h"
@@ -104,13 +105,15 @@ std::string quote(const std::string& text) {
   return out + '"';
 }
 
-std::string frames_json(const Frames& frames) {
-  std::string out = "[";
-  for (int i = 0; i < Frames::kMax && frames.pc[i]; i++) {
-    if (i) out += ',';
-    out += std::to_string(frames.pc[i]);
+std::string frames_json(const Frames& frames, const Frames& around) {
+  std::string out;
+  for (const Frames* list : {&frames, &around}) {
+    for (int i = 0; i < Frames::kMax && list->pc[i]; i++) {
+      if (!out.empty()) out += ',';
+      out += std::to_string(list->pc[i]);
+    }
   }
-  return out + "]";
+  return "[" + out + "]";
 }
 
 void send_line(const std::string& json) { send(json); }
@@ -158,7 +161,9 @@ bool report_finding(FindingInfo info) {
     line += ",\"block\":" + index_json(thread->block->index) +
             ",\"thread\":" + index_json(thread->_Windex);
   }
-  line += ",\"frames\":" + frames_json(info.where) + ",\"other_frames\":" + frames_json(info.other);
+  if (thread && !info.launched.pc[0]) info.launched = thread->block->kernel->op->where;
+  line += ",\"frames\":" + frames_json(info.where, info.launched) +
+          ",\"other_frames\":" + frames_json(info.other, info.other_launched);
   if (info.later.pc[0]) line += ",\"later_frames\":" + frames_json(info.later);
   if (info.cause.pc[0]) line += ",\"cause_frames\":" + frames_json(info.cause);
   if (info.site) line += ",\"site\":" + std::to_string(*info.site);
@@ -203,16 +208,16 @@ void finish_run(const char* state) {
   report_timeline();
   report_inputs();
   const Stats& s = g_stats;
-  send(
-      format("{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
-             "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
-             "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
-             "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
-             "\"learners\":%zu,\"seconds\":%.6f%s%s},\"read_back_digest\":\"%s\"}",
-             state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes,
-             s.peer_bytes, s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
-             most_learners(), seconds_since_start(), iteration_stats().c_str(),
-             typed_stats().c_str(), g_secrets->read_back.hex().c_str()));
+  send(format(
+      "{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
+      "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
+      "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
+      "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
+      "\"host_looked\":%d,\"learners\":%zu,\"seconds\":%.6f%s%s},\"read_back_digest\":\"%s\"}",
+      state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes, s.peer_bytes,
+      s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
+      g_host_looked ? 1 : 0, most_learners(), seconds_since_start(), iteration_stats().c_str(),
+      typed_stats().c_str(), g_secrets->read_back.hex().c_str()));
   // No destructors of the program run after the verdict.
   raw_call(SYS_exit_group, 0);
   __builtin_unreachable();
@@ -222,7 +227,10 @@ void stop_run() { finish_run("stopped"); }
 
 void stop_unsupported(const char* name, const std::string& why) {
   send("{\"ev\":\"unsupported\",\"name\":" + quote(name) + ",\"message\":" + quote(why) +
-       ",\"frames\":" + frames_json(g_current ? capture_frames() : Frames{}) + "}");
+       ",\"frames\":" +
+       frames_json(g_current ? capture_frames() : Frames{},
+                   current_thread() ? current_thread()->block->kernel->op->where : Frames{}) +
+       "}");
   finish_run("stopped");
 }
 

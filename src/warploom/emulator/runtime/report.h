@@ -17,9 +17,12 @@ struct FindingInfo {
   std::string message;
   std::string hint = "";
   bool warning = false;
-  bool suspicion = false;          // no finding unless the driver finds that results depend on it
-  Frames where{};                  // empty: the place where the running fiber is
-  Frames other{};                  // second place of a race or mismatch
+  bool suspicion = false;  // no finding unless the driver finds that results depend on it
+  Frames where{};          // empty: the place where the running fiber is
+  Frames other{};          // second place of a race or mismatch
+  // The launches of these kernels: of a library's, which has no line of the program's, they are the
+  // places to show. Empty: the running thread's.
+  Frames launched{}, other_launched{};
   Frames later{};                  // of a stale read: the write that came later and was seen
   Frames cause{};                  // the place of the finding that this one comes of
   std::optional<uint32_t> site{};  // the name of a place that the driver may ask about
@@ -56,7 +59,7 @@ uint32_t program_offset(const void* return_address);  // 0 if it is not in the p
 // For other parts of the report: one signed line, and JSON of a string and of frames.
 void send_line(const std::string& json);
 std::string quote(const std::string& text);
-std::string frames_json(const Frames& frames);
+std::string frames_json(const Frames& frames, const Frames& around = {});
 
 std::string format(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
 

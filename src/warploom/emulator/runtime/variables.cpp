@@ -8,6 +8,7 @@
 #include "../include/cuda_runtime.h"
 #include "carried.h"
 #include "cuda_error.h"
+#include "fresh.h"
 #include "graph.h"
 #include "host_copies.h"
 #include "inputs.h"
@@ -145,6 +146,7 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std:
   note_symbol(symbol, size);
   if (!in_arena(src) && !find_variable(src)) {
     check_host_memory(src, bytes, false, "cudaMemcpyToSymbol");
+    if (host_copies_pending()) check_mpi_buffers(src, bytes, false, "cudaMemcpyToSymbol");
   }
   Stream* stream = resolve_stream(handle);
   if (wait && implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
@@ -173,6 +175,7 @@ cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, st
   note_symbol(symbol, size);
   if (!in_arena(dst) && !find_variable(dst)) {
     check_host_memory(dst, bytes, true, "cudaMemcpyFromSymbol");
+    if (host_copies_pending()) check_mpi_buffers(dst, bytes, true, "cudaMemcpyFromSymbol");
   }
   Stream* stream = resolve_stream(handle);
   if (wait && implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
@@ -185,6 +188,7 @@ cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, st
             access_read(actor_of(op), source, bytes);
             access_write(actor_of(op), dst, bytes);
             if (!in_arena(dst)) note_results(bytes, op.rank);
+            if (!in_arena(dst)) g_host_looked = true;
             std::memcpy(dst, source, bytes);
             if (!in_arena(dst)) report_readback(op, dst, bytes, source);
             complete(op);

@@ -274,9 +274,10 @@ ncclResult_t ncclMemFree(void* pointer) {
   Allocation* allocation = in_arena(pointer) ? find_allocation(pointer) : nullptr;
   if (!allocation || reinterpret_cast<uintptr_t>(pointer) != allocation->start) {
     report_finding(
-        {.kind = "double_free",
+        {.kind = "invalid_free",
          .message = "ncclMemFree is called with a pointer that ncclMemAlloc did not give",
-         .hint = "free the pointer that was allocated, once"});
+         .hint = "free the pointer that was allocated, once",
+         .other = allocation && allocation->live ? allocation->allocated : Frames{}});
     return ncclInvalidArgument;
   }
   if (!allocation->live) {

@@ -270,6 +270,7 @@ extern "C" void warploom_loaded(const void* in_program) {
   if (!std::exchange(known, true)) {
     watch_exceptions(*map);
     watch_streams(*map);
+    watch_library_state(*map);
   }
   view_as(*g_current->host);
 }
