@@ -4,6 +4,7 @@
 
 #include "../include/cuda_runtime.h"
 #include "carried.h"
+#include "cuda_copy.h"
 #include "cuda_error.h"
 #include "fresh.h"
 #include "fresh_pages.h"
@@ -15,12 +16,12 @@
 #include "own_memory.h"
 #include "process_heap.h"
 #include "report.h"
+#include "sides.h"
 #include "spoil.h"
 #include "stats.h"
 #include "stream.h"
 #include "stream_time.h"
 #include "timing.h"
-#include "variables.h"
 
 using namespace warploom;
 
@@ -44,12 +45,6 @@ struct Copy {
     return src + row / height * src_slice + row % height * src_pitch;
   }
 };
-
-bool on_device_side(const void* p) {
-  return space_of(p) == Space::Device || (!in_arena(p) && find_variable(p));
-}
-// Memory of devices, pinned memory, or a variable of the device.
-bool emulated(const void* p) { return in_arena(p) || find_variable(p); }
 
 // Memory that device code allocates is not for calls of the host ("Interoperability with Host
 // Memory API" in the CUDA C++ Programming Guide).
@@ -131,6 +126,7 @@ void move(const Copy& copy, StreamOp& op) {
     if (to_host) note_fresh_source(src, copy.width, op.name, op.rank, op.where);
     if (dst + copy.width <= src || src + copy.width <= dst) will_overwrite(dst, copy.width);
     std::memmove(dst, src, copy.width);
+    if (on_device_side(src) && host_can_load(dst)) note_results(copy.width, op.rank);
     if (space_of(src) == Space::Device && space_of(dst) == Space::Device) {
       if (device_of(src) != device_of(dst)) {
         if (g_poisoning) note_communication();
@@ -139,9 +135,9 @@ void move(const Copy& copy, StreamOp& op) {
       }
     } else {
       g_stats.staged_bytes += copy.width;
-      if (to_host) note_results(copy.width, op.rank);
-      if ((g_spoiling || g_varying) && space_of(dst) == Space::Device && !on_device_side(src)) {
-        note_upload(dst, copy.width, device_of(dst));
+      if ((g_spoiling || g_varying) && on_device_side(dst) && !on_device_side(src)) {
+        const bool own = space_of(dst) == Space::Device;  // else a variable of the stream's device
+        note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device);
       }
     }
     if (to_host) report_readback(op, dst, copy.width, src);
@@ -349,6 +345,12 @@ cudaError_t settle_set(cudaError_t error, const void* pointer, const char* name)
 }
 
 }  // namespace
+
+cudaError_t warploom::copy_bytes(void* dst, const void* src, std::size_t bytes, const char* name,
+                                 cudaStream_t stream, bool wait) {
+  const Copy copy = plain(dst, src, bytes, name);
+  return wait ? copy_now(copy, cudaMemcpyDefault) : copy_later(copy, cudaMemcpyDefault, stream);
+}
 
 cudaError_t cudaMemcpy(void* dst, const void* src, size_t bytes, cudaMemcpyKind kind) {
   return copy_now(plain(dst, src, bytes, "cudaMemcpy"), kind);

@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "polling.h"
 #include "pool.h"
+#include "program_range.h"
 #include "transport_time.h"
 
 namespace warploom::nccl {
@@ -303,12 +304,14 @@ void flush_async(const Gin& gin, Team team, int peer, uint64_t request[2]) {
   trace([&] { return format("ncclGin::flushAsync to rank %d, context %u", world, gin.context); });
   const Channel* puts = find_channel(dc, world, gin.context, false);
   const Channel* gets = find_channel(dc, world, gin.context, true);
+  program_writes(request, 2 * sizeof *request);
   request[0] = uint64_t{gin.context} << 32 | (static_cast<uint32_t>(world) + 1);
   request[1] = uint64_t{puts ? puts->issued : 0} << 32 | (gets ? gets->issued : 0);
 }
 
 void wait_request(const Gin& gin, uint64_t request[2], Order order) {
   DevComm& dc = require_gin(gin, "ncclGin::wait");
+  program_reads(request, 2 * sizeof *request);
   const uint64_t world = (request[0] & 0xFFFFFFFF) - 1;
   const auto context = static_cast<uint32_t>(request[0] >> 32);
   if (world >= static_cast<uint64_t>(dc.set->clique->size)) {
