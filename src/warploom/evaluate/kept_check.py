@@ -8,13 +8,16 @@ means what it meant before.
 
 import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from warploom.core.records import Finding, Severity
+from warploom.evaluate.expanded_rules import Given
 from warploom.evaluate.identifiers import Identifiers
-from warploom.evaluate.kept_data import Functions
+from warploom.evaluate.kept_buffers import declares_kept, head_of, is_pinned, read_back
+from warploom.evaluate.kept_data import Functions, parameters
+from warploom.evaluate.kept_endings import ends_well, says
 from warploom.evaluate.kept_statements import (
     Sides,
     Statement,
@@ -24,6 +27,8 @@ from warploom.evaluate.kept_statements import (
     moves_data,
     statements,
 )
+from warploom.evaluate.kept_types import type_changes
+from warploom.evaluate.kept_worlds import UntoldError, pairs
 from warploom.evaluate.scopes import Declared, UnbalancedError, declarations, skip_round
 from warploom.evaluate.tokens import Token, scan
 from warploom.source.regions import Program
@@ -39,11 +44,15 @@ class _Change:
 
 @dataclass(frozen=True)
 class _Text:
-    """The functions of a program, by name, and all that it declares at namespace scope."""
+    """The functions of a program, by name, and all that it declares at namespace scope.
+
+    `tokens` are what the compiler gets in one world, `raw` those of the text.
+    """
 
     functions: Mapping[str, tuple[Declared, ...]]
     items: tuple[Declared, ...]
     tokens: tuple[Token, ...]
+    raw: tuple[Token, ...]
 
     @functools.cached_property
     def declared(self) -> frozenset[int]:
@@ -54,15 +63,21 @@ class _Text:
     @property
     def checks(self) -> frozenset[str]:
         """What may be wrapped around a call: macros, and functions of the program."""
-        return frozenset(self.functions) | {name for _, _, name in _macros(self.tokens)}
+        return frozenset(self.functions) | {name for _, _, name in _macros(self.raw)}
 
 
-def kept_check_findings(candidate: Program, original: Program, name: str) -> list[Finding]:
-    """Return an error for each change of the original's own check in `candidate`."""
-    try:
-        new, old = _read(candidate), _read(original)
-    except UnbalancedError:
-        return []  # does not compile
+def kept_check_findings(
+    candidate: Program, original: Program, name: str, given: Given | None = None
+) -> list[Finding]:
+    """Return an error for each change of the original's own check in `candidate`.
+
+    Args:
+        candidate: the rewritten program.
+        original: what it was made from.
+        name: how messages call the candidate.
+        given: the macros and headers of the build.
+    """
+    found = _told(scan(candidate.text).tokens, scan(original.text).tokens, given or Given())
     return [
         Finding(
             kind="edited_check",
@@ -73,49 +88,111 @@ def kept_check_findings(candidate: Program, original: Program, name: str) -> lis
             file=name,
             line=change.line or None,
         )
-        for change in dict.fromkeys(_changes(new, old))
+        for change in dict.fromkeys(found)
     ]
 
 
-def _read(program: Program) -> _Text:
-    tokens = scan(program.text).tokens
+def _told(
+    candidate: tuple[Token, ...], original: tuple[Token, ...], given: Given
+) -> Iterator[_Change]:
+    """Yield what was changed in any of the forms that a build may give the text."""
+    try:
+        for pair in pairs(candidate, original, given):
+            try:
+                old = _read(pair.original, original)
+            except UnbalancedError:
+                continue  # conditions that exclude each other
+            try:
+                new = _read(pair.candidate, candidate)
+            except UnbalancedError as error:
+                yield _Change(error.line, "brackets do not match in a form of the text")
+                continue
+            yield from _changes(new, old)
+    except UntoldError as error:
+        yield _Change(error.line, f"{error.what}: it cannot be judged")
+
+
+def _read(tokens: tuple[Token, ...], raw: tuple[Token, ...]) -> _Text:
     items = declarations(tokens)
     functions: dict[str, tuple[Declared, ...]] = {}
     for item in items:
         if item.kind == "function":
             functions[item.name] = (*functions.get(item.name, ()), item)
-    return _Text(functions, items, tokens)
+    return _Text(functions, items, tokens, raw)
+
+
+def _partner(item: Declared, old: _Text, new: _Text) -> Declared | None:
+    """Return the candidate's function for one of the original, of the same scope."""
+    ours = [one for one in old.functions[item.name] if one.scope == item.scope]
+    theirs = [one for one in new.functions.get(item.name, ()) if one.scope == item.scope]
+    heads = {_plain(one.tokens) for one in ours}
+    alike = _plain(item.tokens) in {_plain(one.tokens) for one in theirs}
+    if alike:
+        ours = [one for one in ours if _plain(one.tokens) == _plain(item.tokens)]
+        theirs = [one for one in theirs if _plain(one.tokens) == _plain(item.tokens)]
+    else:
+        there = {_plain(one.tokens) for one in theirs}
+        ours = [one for one in ours if _plain(one.tokens) not in there]
+        theirs = [one for one in theirs if _plain(one.tokens) not in heads]
+    number = next(at for at, one in enumerate(ours) if one is item)
+    return theirs[number] if number < len(theirs) else None
 
 
 def _changes(new: _Text, old: _Text) -> Iterator[_Change]:
     communicates = _reaching(old)
-    checks = old.checks
     changeable = communicates | _allocating(old)
     tail_only = _only_after(old, communicates)
+    results = read_back([statements(i) for items in old.functions.values() for i in items])
     kept: set[str] = set()
+    paired: set[int] = set()
     for name, items in old.functions.items():
-        if all(_is_device(item) for item in items) and name not in tail_only:
-            continue
-        for number, item in enumerate(items):
+        host = not all(_is_device(item) for item in items) or name in tail_only
+        for item in items:
+            partner = _partner(item, old, new)
+            paired.add(id(partner))
+            if not host:
+                continue
             before = statements(item)
             tail = _tail(before, communicates)
             free = {
                 at
                 for at, one in enumerate(before)
-                if (at < tail and is_transforms(one, changeable)) or is_teardown(one, checks)
+                if (at < tail and is_transforms(one, changeable)) or is_teardown(one, old.checks)
             }
+            whole = name in tail_only or not free
             if name in tail_only:
                 free = set[int]()
+            fixed = set(range(len(before))) - free
+            pipeline = name in changeable or name == "main"
+            free -= {
+                at
+                for at in free
+                if at < tail
+                and is_pinned(before[at], before, fixed, results, old.declared, pipeline=pipeline)
+            }
             kept.update(w for at, s in enumerate(before) if at not in free for w in s.names)
-            others = new.functions.get(name, ())
-            if number >= len(others):
+            if partner is None:
                 yield _Change(0, f"function {name}, line {item.line} of the original, is gone")
                 continue
-            whole = not any(is_transforms(s, changeable) or is_teardown(s, checks) for s in before)
-            whole = whole or name in tail_only
-            pair = _Pair(item, others[number], old, new)
+            pair = _Pair(item, partner, old, new)
             yield from _compared(pair, before, free, tail, whole=whole)
+    yield from _added(new, old, paired)
     yield from _outer(new, old, kept)
+
+
+def _added(new: _Text, old: _Text, paired: Set[int]) -> Iterator[_Change]:
+    """What text that the original has no place for does in place of the check."""
+    known = {_plain(item.tokens) for item in old.items}
+    for item in new.items:
+        if item.kind == "function" and id(item) not in paired:
+            for one in statements(item):
+                ends = not _is_device(item) and ends_well(one.tokens)
+                if ends or says(one.tokens, in_check=False):
+                    yield _Change(one.line, f"added: {one.shown}")
+        if _plain(item.tokens) in known or item.kind not in ("function", "variable", "statement"):
+            continue
+        if ends_well(item.tokens) or says(item.tokens, in_check=False):
+            yield _Change(item.line, f"added: {_plain(item.tokens)[:80]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +231,40 @@ def _compared(
         for at in sorted(added):
             yield _Change(after[at].line, f"added: {after[at].shown}")
         return
+    yield from _types_of_variables(pair, before, after, free)
     last = last or len(after)
     fixed = [one for at, one in enumerate(before) if at not in free]
     moved = [one for at, one in enumerate(before) if at in free]
     sides = Sides(
         fixed, moved, pair.original.checks, _variables(pair), pair.candidate.declared,
-        Functions(pair.candidate.functions),
+        Functions(pair.candidate.functions), {token.text for token in new.tokens},
     )  # fmt: skip
     for line, shown in added_refusals(after, added, last, sides):
         yield _Change(line, f"added: {shown}")
+
+
+def _types_of_variables(
+    pair: _Pair, before: Sequence[Statement], after: Sequence[Statement], free: set[int]
+) -> Iterator[_Change]:
+    """What fixed statements name has the original's type, wherever its value comes from."""
+    rest = [one for at, one in enumerate(before) if at not in free]
+    texts = [f"{one.text} " for one in after]
+    for at in sorted(free):
+        name = declares_kept(before[at], rest, pair.original.declared)
+        head = head_of(before[at], name) + " "
+        if name and not any(text.startswith(head) for text in texts):
+            line = before[at].line
+            yield _Change(0, f"{name}, line {line} of the original, has another type")
+    theirs = [_named_types(given) for given in parameters(pair.new)]
+    for given in parameters(pair.old):
+        names = [token.text for token in given if token.kind == "name"]
+        named = names and any(names[-1] in one.names for one in rest)
+        if named and _named_types(given) not in theirs:
+            yield _Change(pair.new.line, f"parameter {names[-1]} of {pair.old.name}")
+
+
+def _named_types(given: Sequence[Token]) -> tuple[str, ...]:
+    return tuple(token.text for token in given if token.kind == "name" and token.text != "const")
 
 
 def _variables(pair: _Pair) -> frozenset[str]:
@@ -209,11 +311,24 @@ def _outer(new: _Text, old: _Text, kept: set[str]) -> Iterator[_Change]:
         text = _line_from(new.tokens, one)
         if not usings[text]:
             yield _Change(one.line, f"added: {text}")
-    macros = Counter(text for _, text, _ in _macros(old.tokens))
-    for line, text, name in _macros(new.tokens):
+    yield from _types_and_macros(new, old, seen, kept)
+
+
+def _types_and_macros(
+    new: _Text, old: _Text, seen: Sequence[Declared], kept: Set[str]
+) -> Iterator[_Change]:
+    """What types and macros the check's names mean; `seen` is what its text can mean by them."""
+    words = {token.text for token in old.tokens if token.kind == "name"}
+    heads = {t.text for i in old.items if i.kind == "function" and not _is_device(i)
+             for t in i.tokens}  # fmt: skip
+    for line, what in type_changes(old.items, seen, kept | heads, words, _plain(old.tokens)):
+        yield _Change(line, what)
+    asked = {token.text for token in old.raw if token.directive}
+    macros = Counter(text for _, text, _ in _macros(old.raw))
+    for line, text, name in _macros(new.raw):
         if macros[text]:
             macros[text] -= 1
-        elif name in kept:
+        elif name in kept or name in asked:
             yield _Change(line, f"macro {name} is another one")
     for text in macros.elements():
         yield _Change(0, f"#{text} of the original is gone")

@@ -4,7 +4,7 @@ Nothing of it is kept on disk, where a program could find the answers or leave o
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from warploom.core.errors import BadInputError
 from warploom.core.records import RunSpec, Timing, Verdict
@@ -32,6 +32,7 @@ class Reference:
     samples: Mapping[int, Samples]
     traffic: Mapping[int, Traffic]
     stats: Mapping[int, Mapping[str, float]]
+    printed: Mapping[int, str] = field(default_factory=dict[int, str])
 
 
 def reference_for(
@@ -58,16 +59,18 @@ def reference_for(
     traffic = {seed: kept.traffic for seed, kept in found.items()}
     _require_outputs(workload, samples)
     stats = {seed: kept.stats for seed, kept in found.items()}
-    return Reference(workload, facts, program, samples, traffic, stats)
+    printed = {seed: kept.printed for seed, kept in found.items()}
+    return Reference(workload, facts, program, samples, traffic, stats, printed)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """One run: its read-backs, its traffic and its counters."""
+    """One run: its read-backs, its traffic, its counters and what it printed."""
 
     samples: tuple[Sample, ...]
     traffic: Traffic
     stats: Mapping[str, float]
+    printed: str
 
 
 def recheck(reference: Reference, seed: int) -> Samples:
@@ -98,7 +101,12 @@ def _run(
     for seed, outcome in zip(seeds, outcomes, strict=True):
         _require_success(workload, outcome, seed)
     return {
-        seed: _Kept(label(outcome.readbacks, facts.sites), Traffic.of(outcome.stats), outcome.stats)
+        seed: _Kept(
+            label(outcome.readbacks, facts.sites),
+            Traffic.of(outcome.stats),
+            outcome.stats,
+            outcome.stdout,
+        )
         for seed, outcome in zip(seeds, outcomes, strict=True)
     }
 
