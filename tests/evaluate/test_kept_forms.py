@@ -17,6 +17,7 @@ ORIGINAL = """\
 #endif
 #define CUDA_CHECK(call) do { if ((call) != cudaSuccess) exit(1); } while (0)
 #define NCCL_CHECK(call) do { if ((call) != ncclSuccess) exit(1); } while (0)
+#define RESET() good = 1
 struct Limits {
   double absolute = 1e-5;
   double relative = 1e-4;
@@ -103,6 +104,8 @@ HIDDEN: dict[str, Edits] = {
     "macro_break": (macro("#define DONE(x) break"), (RUN, f"{RUN}DONE(stream);\n")),
     "macro_gate": (macro("#define SETTLE(n) for (int q = 0; q < n; ++q) gate[q] = INFINITY"), (LAYER, f"{LAYER}SETTLE(3);\n")),
     "macro_of_macro": (macro("#define ONE gate[0] = 1\n#define TWO ONE"), (LAYER, f"{LAYER}TWO;\n")),
+    "its_own_macro": (("  printf(", "  RESET();\n  printf("),),
+    "its_own_macro_early": ((LAYER, f"{LAYER}  auto later = [&](int) {{ RESET(); }};\n"),),
     "macro_undone": ((MAIN, f"#undef CUDA_CHECK\n#define CUDA_CHECK(call)\n{MAIN}"),),
     "brackets": ((BAD, "#if 1\n}\n#endif\n"),),
 }  # fmt: skip
