@@ -1,6 +1,7 @@
 """The command line without running anything: help, usage errors, bad input, JSON errors, speed."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from warploom.cli import main
 from warploom.cli.eval_command import describe_comparison
 from warploom.cli.options import parse_defines
 from warploom.core.errors import BadInputError
+from warploom.evaluate.differential import Worst
 from warploom.evaluate.evaluation import OutputComparison
 from warploom.evaluate.workload import load_target
 
@@ -239,10 +241,10 @@ def test_only_pages_that_exist_are_recommended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = tmp_path / "blas.cu"
-    program.write_text(MISTAKES["header.cu"].replace('"away.h"', "<cublas_v2.h>"))
+    program.write_text(MISTAKES["header.cu"].replace('"away.h"', "<cudnn.h>"))
     assert main(["check", str(program)]) == 3
     said = capsys.readouterr().out
-    assert "<cublas_v2.h> is not emulated [unsupported]" in said
+    assert "uses cuDNN, which is not emulated (<cudnn.h>) [unsupported]" in said
     assert "warploom explain" not in said
 
 
@@ -268,6 +270,9 @@ def test_an_output_is_told_in_words_that_hold_for_one_and_for_many() -> None:
         "d_out (float32, bit by bit): differs in 1 of 1 read-back, largest error 2.5; "
         "weak: all zero"
     )
+    worst = Worst(3, 0.5, math.nan, math.inf, 1e-5)
+    lost = replace(good, compared=1, failed=1, max_error=math.inf, worst=worst)
+    assert describe_comparison(lost).endswith("1 read-back, element 3 is nan, expected 0.5")
 
 
 def test_defines() -> None:

@@ -168,7 +168,7 @@ def test_what_is_not_emulated_is_named_with_its_line(programs, use: str, name: s
     assert caught.value.exit_code == 3
 
 
-@pytest.mark.parametrize("header", ["cub/cub.cuh", "cublas_v2.h", "mma.h", "nvtx3/nvToolsExt.h"])
+@pytest.mark.parametrize("header", ["cub/cub.cuh", "cublas_v2.h", "nvtx3/nvToolsExt.h"])
 def test_headers_that_are_not_emulated(programs, header: str):
     with pytest.raises(UnsupportedError, match=f"<{header}> is not emulated"):
         programs.build(f"#include <{header}>\nint main() {{}}\n")

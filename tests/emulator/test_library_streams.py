@@ -14,6 +14,9 @@ EMULATOR = [
     "std::ostringstream text; text.write(runtime(), 4);",
     "std::ostringstream text; text.rdbuf()->sputn(runtime(), 4);",
     "std::ostringstream text; text << runtime();",
+    'std::istringstream in("1 2"); in >> *(int*)runtime();',
+    'std::istringstream in("1 2"); in >> *(double*)runtime();',
+    'std::wistringstream in(L"1 2"); in >> *(unsigned short*)runtime();',
 ]
 RACES = [
     "fill<<<1, 1>>>(pinned); std::ostringstream text; text.write(pinned, 8);",
@@ -22,6 +25,8 @@ RACES = [
     " file.sputn(pinned, 8);",
     'look<<<1, 1>>>(pinned, out); std::istringstream text("12345678"); text.read(pinned, 8);',
     "fill<<<1, 1>>>(pinned); std::cout << pinned;",
+    'look<<<1, 1>>>(pinned, out); std::istringstream text("7"); text >> *(int*)(pinned + 4);',
+    'look<<<1, 1>>>(pinned, out); std::istringstream text("7"); text >> *(float*)(pinned + 4);',
 ]
 
 

@@ -206,8 +206,8 @@ def test_crashes(programs, code: str, words: str):
 def announced(size: int, more: str = "") -> str:
     """Return code that tells of a read-back of `size` bytes which its file does not hold."""
     return (
-        rf'fake_signed("{{\"ev\":\"readback\",\"rank\":0,\"seq\":0,\"bytes\":{size},\"offset\":0,'
-        rf'\"device_offset\":0,\"frames\":[]{more}}}");'
+        rf'fake_signed("{{\"ev\":\"readback\",\"rank\":0,\"thread\":0,\"order\":0,\"node\":0,'
+        rf'\"bytes\":{size},\"offset\":0,\"device_offset\":0,\"frames\":[]{more}}}");'
     )
 
 

@@ -260,3 +260,13 @@ def test_outputs_that_distinguish_nothing(arrays: list[bytes], reason: str) -> N
 )
 def test_c_types(spelling: str | None, name: str) -> None:
     assert dtype_of(spelling).name == name
+
+
+@pytest.mark.parametrize("values", [(1.0, math.nan), (1.0, math.inf), (math.nan, 1.0)])
+def test_no_error_stands_beside_what_is_no_number(values: tuple[float, float]) -> None:
+    """Not even the largest one: of the elements that are numbers it may be 0."""
+    key = Key(0, "d_out", 0)
+    want, got = (sample(floats(3.0, value)) for value in values)
+    [difference] = compare({key: want}, {key: got}, (F32,))
+    assert difference.max_error == math.inf
+    assert "error" not in difference.describe()

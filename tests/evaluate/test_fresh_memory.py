@@ -81,6 +81,14 @@ int main(int argc, char** argv) {
   if (is("reduce")) reduce<<<1, 64>>>(b), show = false;
   if (is("tile_open")) tile_open<<<1, 32>>>(b);
   if (is("local_heap")) local_heap<<<1, 1>>>(b);
+  if (is("unseen")) use<<<1, 64>>>(a, b), show = false;
+  if (is("looked_on")) {
+    *m = 8;
+    use<<<1, 64>>>(a, b);
+    cudaDeviceSynchronize();
+    std::printf("%d\\n", *m);
+    show = false;
+  }
   if (is("gaps")) cudaMemset(b, 0, 16);
   if (is("fails")) {
     cudaMemcpy(back, a, sizeof back, cudaMemcpyDeviceToHost);  // FAILS
@@ -155,6 +163,13 @@ def test_what_the_result_depends_on_is_an_error(program: Path, what: str, mark: 
 @pytest.mark.parametrize("what", ["discard", "vectors", "exchange", "reduce", "gaps", "like_fresh"])
 def test_what_nothing_depends_on_is_no_finding(program: Path, what: str) -> None:
     assert blamed(checked(program, what)) == []
+
+
+def test_what_nothing_shows_is_a_warning(program: Path) -> None:
+    report = checked(program, "unseen")
+    assert blamed(report) == [(line_of("USE"), Severity.WARNING)]
+    assert report.exit_code == 0
+    assert blamed(checked(program, "looked_on")) == []
 
 
 def test_a_wait_that_garbage_keeps_from_ending(program: Path) -> None:

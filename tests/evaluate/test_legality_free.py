@@ -55,6 +55,10 @@ def test_an_honest_program_is_legal_beside_another(path: Path) -> None:
         ("static void* where() { return (void*)&cudaFree; }", "forbidden-call"),
         ('#line 3 "other.cu"', "forbidden-directive"),
         ("#include <fstream>", "forbidden-include"),
+        (
+            "static int which() { int v; cublasGetVersion(nullptr, &v); return v; }",
+            "forbidden-call",
+        ),
         ("#include <dlfcn.h>", "forbidden-include"),
         ("bool operator!=(cudaError_t, cudaError_t) { return false; }", "redefinition"),
         ("#define __CUDA_ARCH__ 900", "redefinition"),
@@ -88,6 +92,17 @@ def test_attacks_in_free_text(text: str, kind: str) -> None:
         "#ifdef VERBOSE\nconstexpr bool kSay = true;\n#else\nconstexpr bool kSay = false;\n#endif",
         "#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)\nconstexpr int kNew = 1;\n#endif",
         "static float send[4], recv[4];\nstatic float* both[] = {send, recv};",
+        "#include <cub/cub.cuh>\n__global__ void sum(const float* in, float* out) {\n"
+        "  using Reduce = cub::BlockReduce<float, 128>;\n"
+        "  __shared__ typename Reduce::TempStorage temp;\n"
+        "  const float all = Reduce(temp).Sum(in[threadIdx.x]);\n"
+        "  if (threadIdx.x == 0) *out = all;\n}",
+        "#include <thrust/device_vector.h>\n#include <thrust/reduce.h>\nstatic int total(int n) {\n"
+        "  thrust::device_vector<int> ones(n, 1);\n"
+        "  return thrust::reduce(ones.begin(), ones.end());\n}",
+        "#include <cublas_v2.h>\nstatic cublasStatus_t twice(cublasHandle_t h, float* x, int n) {\n"
+        "  const float two = 2;\n  cublasSetPointerMode(h, CUBLAS_POINTER_MODE_HOST);\n"
+        "  return cublasSscal(h, n, &two, x, 1);\n}",
     ],
 )  # fmt: skip
 def test_ordinary_host_code_is_not_accused(text: str) -> None:

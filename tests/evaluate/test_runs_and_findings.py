@@ -1,12 +1,23 @@
 """Plans, merged findings, overall verdicts, printed verdicts."""
 
+import tempfile
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from warploom.core.errors import BadInputError
-from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
-from warploom.evaluate.findings import merge
+from warploom.core.records import (
+    Finding,
+    RunSpec,
+    Severity,
+    SourceLocation,
+    Timing,
+    TraceEvent,
+    Verdict,
+)
+from warploom.evaluate.findings import merge, renamed
 from warploom.evaluate.plan import (
     Effort,
     Progress,
@@ -135,3 +146,36 @@ def test_the_worst_verdict_wins() -> None:
     assert overall([]) == Verdict.OK
     assert overall([Verdict.OK, Verdict.FAILED, Verdict.DEFECT]) == Verdict.DEFECT
     assert overall([Verdict.DEADLOCK, Verdict.UNSUPPORTED]) == Verdict.UNSUPPORTED
+
+
+def test_a_cause_comes_first_and_what_comes_of_it_is_one_entry() -> None:
+    wait = SourceLocation("a.cu", 5)
+    reads = [finding("missing_wait", line, cause=wait) for line in (7, 8)]
+    late = finding("destination_overwrite", 9, cause=wait)
+    other = finding("missing_wait", 7, cause=SourceLocation("a.cu", 20))
+    merged = merge([[*reads, late], [finding("early_wait", 5), late, other]])
+    assert [(m.finding.kind, m.finding.line, m.runs) for m in merged] == [
+        ("early_wait", 5, 1),
+        ("missing_wait", 7, 2),
+        ("missing_wait", 7, 1),
+    ]
+
+
+def test_paths_of_ours_are_in_no_part_of_a_finding() -> None:
+    folder = Path("/tmp/warploom-x1")
+    path = f"{folder}/moe.cu"
+    item = finding(
+        file=path,
+        message=f"{path}:3: 'x' was not declared\nIn file included from {folder}/other.h:1",
+        hint=f"look at {path} or {tempfile.gettempdir()}/warploom-stage-a_1/device/moe.cu",
+        other=SourceLocation(path, 9),
+        cause=SourceLocation(path, 4),
+        trace=(TraceEvent(1, 0, "waits", file=path, line=9),),
+    )
+    clean = renamed(item, {path: "mine/moe.cu"}, folder)
+    assert str(folder) not in repr(clean)
+    assert clean.file == "mine/moe.cu"
+    assert clean.hint == "look at mine/moe.cu or device/moe.cu"
+    assert clean.message.startswith("mine/moe.cu:3: ")
+    assert clean.other == SourceLocation("mine/moe.cu", 9)
+    assert clean.trace[0].file == "mine/moe.cu"

@@ -8,9 +8,10 @@ import pytest
 
 from warploom.cli.run import run_cli
 from warploom.core.errors import BadInputError
-from warploom.emulator import find_topology
+from warploom.emulator import Region, Timeline, find_topology
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluate.modelled import is_possible
 from warploom.evaluate.workload import Workload
 from warploom.source.regions import Program
 
@@ -134,6 +135,28 @@ def test_work_that_is_left_out_when_timed_fails(workload: Workload):
     result = judge(cheat, workload, topology="a100-8")
     assert not result.passed and result.level_reached == 3 and result.benchmark is None
     assert {found.finding.kind for found in result.findings} >= {"wrong-result"}
+
+
+def test_a_time_that_nothing_can_run_for_is_refused(folder: Path):
+    sleeper = TEXT.replace("  cudaEventRecord(end);", "  sleep(7200);\n  cudaEventRecord(end);")
+    sleeper = sleeper.replace("#include <mpi.h>", "#include <mpi.h>\n#include <unistd.h>")
+    (folder / "sleeper.cu").write_text(sleeper)
+    workload = Workload.from_program(folder / "sleeper.cu", ranks=2, args=("{seed}",), seeds=1)
+    result = judge(sleeper, workload)
+    assert not result.passed and result.level_reached == 3 and result.benchmark is None
+    (message,) = (
+        found.finding.message
+        for found in result.findings
+        if found.finding.kind == "impossible_time"
+    )
+    assert "7.2e+06 ms" in message
+
+
+@pytest.mark.parametrize("total", [float("inf"), float("nan"), 1e300, -1.0])
+def test_only_times_that_are_possible_count(total: float):
+    assert is_possible(Timeline((), (), {0: 0.5}))
+    assert not is_possible(Timeline((), (), {0: total}))
+    assert not is_possible(Timeline((), (Region(None, None, (total,)),), {0: 0.5}))
 
 
 def test_level_three_has_a_time_and_no_score(workload: Workload):

@@ -163,9 +163,9 @@ def test_what_a_hostile_program_leaves_is_not_followed(
     folder = tmp_path / "log"
     folder.mkdir()
     (folder / "0.data").symlink_to(secret)
-    (folder / "0.index").write_text("R 0 0 0 0 6\n")
+    (folder / "0.index").write_text("R 0 0 0 0 0 6\n")
     os.mkfifo(folder / "1.index")
-    (folder / "2.index").write_text("R x y z\nT 0 0 0 never\nR 1 2\n\n")
+    (folder / "2.index").write_text("R x y z\nT 0 0 0 0 never\nR 1 2\n\n")
     (folder / "2.data").write_bytes(b"")
     assert read_log(folder, built) == ((), ())
 

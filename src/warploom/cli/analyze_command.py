@@ -82,7 +82,15 @@ def _print(report: AnalysisReport) -> None:
         ],
     )
     _section(
-        "allocations", [(a.line, f"{a.name}: {a.call}({a.bytes})") for a in report.allocations]
+        "allocations",
+        [
+            (line, text)
+            for a in report.allocations
+            for line, text in (
+                (a.line, f"{a.name}: {a.call}({a.bytes})"),
+                *((call.line, f"  {call.name}, by {call.text}") for call in a.calls),
+            )
+        ],
     )
     _section(
         "launches",

@@ -1,6 +1,7 @@
 """`warploom eval`, and how an evaluation is printed."""
 
 import json
+import math
 from pathlib import Path
 
 from warploom.cli.options import RunChoices
@@ -79,7 +80,12 @@ def run_eval(
 
 
 def print_evaluation(result: Evaluation) -> None:
-    """Print findings, what was compared, what was run and the conclusion."""
+    """Print findings, what was compared, what was run and the conclusion.
+
+    The first line says so where the comparison proves little.
+    """
+    if result.passed and result.proves_little:
+        out(f"{paint('this proves little', 'warning')}: {result.proves_little}")
     for item in result.findings:
         finding = item.finding
         seen = f"seen in {item.runs} of {len(result.runs)} runs" if finding.timing else ""
@@ -159,6 +165,16 @@ def _build(build: BuildRecord) -> str:
     return f"{build.tool} {word} ({source})"
 
 
+def describe_error(item: OutputComparison) -> str:
+    """Return how far an output is off; no number stands for what is not a number."""
+    worst = item.worst
+    if worst is not None and not (math.isfinite(worst.got) and math.isfinite(worst.expected)):
+        return f"element {worst.index} is {worst.got:g}, expected {worst.expected:g}"
+    if item.failed and worst is None and not item.max_error:
+        return "nothing to measure"
+    return f"largest error {item.max_error:.3g}"
+
+
 def describe_comparison(item: OutputComparison) -> str:
     """Return one line about how an output fared."""
     read = f"{item.compared} read-back{'' if item.compared == 1 else 's'}"
@@ -170,5 +186,5 @@ def describe_comparison(item: OutputComparison) -> str:
     weak = f"; weak: {item.weak}" if item.weak else ""
     return (
         f"{item.buffer or 'unnamed'} ({item.dtype}, {tolerance}): {word}, "
-        f"largest error {item.max_error:.3g}{weak}"
+        f"{describe_error(item)}{weak}"
     )

@@ -78,6 +78,8 @@ def finding_lines(
         lines.append(
             f"    other side: {short_path(finding.other.file)}:{finding.other.line}{inside}"
         )
+    if finding.cause is not None:
+        lines.append(f"    comes of: {short_path(finding.cause.file)}:{finding.cause.line}")
     if finding.hint:
         lines.append(f"    hint: {finding.hint}")
     return lines

@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from warploom.cli.eval_command import SPOILED
+from warploom.cli.eval_command import SPOILED, describe_error
 from warploom.cli.hardware_command import print_evaluation
 from warploom.cli.output import out, paint, print_finding, print_json, progress, say, short_path
 from warploom.cli.transform_ask import RUN_FILE, TransformAsk
@@ -122,7 +122,7 @@ def _print_proof(evaluation: Evaluation) -> None:
         weak = f"; {item.weak} in the reference: this proves little" if item.weak else ""
         out(
             f"  {item.buffer or 'unnamed'} ({item.dtype}): {item.compared} read-backs, "
-            f"{item.elements} elements {word}, largest error {item.max_error:.3g}{weak}"
+            f"{item.elements} elements {word}, {describe_error(item)}{weak}"
         )
     for item in evaluation.findings:
         if item.finding.kind == "edited_check":

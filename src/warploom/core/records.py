@@ -83,7 +83,8 @@ class Finding:
 
     `block` and `thread` are (x, y, z) indices; all of `rank`, `kernel`, `block` and `thread` are
     None where they do not apply (a host finding has no kernel). `seed` and `timing` say which run
-    showed it. `other` is the second place of a race or mismatch. `trace` is what the ranks involved
+    showed it. `other` is the second place of a race or mismatch; `cause` is that of the finding
+    which this one comes of. `trace` is what the ranks involved
     did before it, oldest first; only runs that record a trace have one.
     """
 
@@ -101,6 +102,7 @@ class Finding:
     seed: int | None = None
     timing: Timing | None = None
     trace: tuple[TraceEvent, ...] = ()
+    cause: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import find_compiler
 
 _MACROS = "warploom-macros.h"  # in the folder of a build
+_OVERLAY = re.compile(rb'#[ \t]*include[ \t]*"(u\d+_[^"\n]+)"')
 _REGION = re.compile(
     rb"""(?:\#[ \t]*pragma|_Pragma[ \t]*\([ \t]*")[ \t]*omp\b[^\n]*\b(?:parallel|task|sections)\b"""
 )
@@ -166,12 +167,24 @@ class _Builder:
         )
 
     def _unit(self, overlay: str, source: Path, *, is_program: bool) -> _Unit:
-        language = language_flags(source, self.overlay.texts[overlay], is_program=is_program)
+        language = language_flags(
+            source, self.overlay.texts[overlay], self._whole(overlay), is_program=is_program
+        )
         host = (*language, *self.flags)
         if "-D__CUDACC__" not in language:
             return _Unit(overlay, (host,), wants_prefix=False)
         host = (*host, *PASS_FLAGS)
         return _Unit(overlay, (host, (*host, *device_flags(self.spec))), wants_prefix=True)
+
+    def _whole(self, overlay: str) -> bytes:
+        """Return the text of a unit and of the program's files that it includes."""
+        todo, known = [overlay], {overlay}
+        for name in todo:
+            more = {found.decode() for found in _OVERLAY.findall(self.overlay.texts[name])} - known
+            more &= self.overlay.texts.keys()
+            todo += sorted(more)
+            known |= more
+        return b"\n".join(self.overlay.texts[name] for name in todo)
 
     def make(self, folder: Path) -> None:
         """Fill `folder` with the shared object and its symbols."""

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.errors import SourceError, ToolFailedError, UnsupportedError, WarploomError
-from warploom.emulator.unsupported import MARK, is_api_header, is_api_name
+from warploom.emulator.unsupported import (
+    MARK,
+    is_api_header,
+    is_api_name,
+    library_of,
+)
 
 _MESSAGE = re.compile(
     r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?P<kind>fatal error|error): (?P<text>.*)$"
@@ -41,6 +46,9 @@ _MISSING_HEADER = re.compile(
 )
 _HEADER_CURE = "name its folder with -I, or in include_dirs of the workload"
 _OTHER_CURE = "if nvcc accepts this line, the emulator's headers lack something: please report"
+_LIBRARY_CURE = (
+    "only CUDA, NCCL, MPI and the parts of NVIDIA's libraries that docs/emulator.md names run here;"
+)
 _BAD_INSTRUCTION = re.compile(r"^Error: |no such instruction|invalid instruction mnemonic")
 
 
@@ -75,11 +83,17 @@ class NotEmulatedError(UnsupportedError):
 
         also = ", ".join(place(use) for use in others[:8])
         rest = f" and {len(others) - 8} more" if len(others) > 8 else ""
+        library = library_of(first.name)
+        said = f"{first.name} is not emulated"
+        hint = "guard it with #ifndef WARPLOOM_EMULATOR, or ask for it"
+        if library:
+            said = f"the program uses {library}, which is not emulated ({first.name})"
+            hint = f"{_LIBRARY_CURE} {hint}"
         super().__init__(
-            f"{first.name} is not emulated" + (f"; nor are {also}{rest}" if others else ""),
+            said + (f"; nor are {also}{rest}" if others else ""),
             file=first.file,
             line=first.line,
-            hint="guard it with #ifndef WARPLOOM_EMULATOR, or ask for it",
+            hint=hint,
         )
         self.uses = uses
 

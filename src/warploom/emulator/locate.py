@@ -21,6 +21,7 @@ def stacks_of(
     if isinstance(item, RawFinding):
         yield item.other_frames
         yield item.later_frames
+        yield item.cause_frames
         for event in item.trace:
             yield event.frames
 
@@ -42,6 +43,7 @@ def locate_finding(raw: RawFinding, symbols: Symbolizer, run: RunSpec) -> Findin
         other=symbols.locate(raw.other_frames),
         seed=run.seed,
         timing=run.timing,
+        cause=symbols.locate(raw.cause_frames),
         trace=tuple(_locate_event(event, symbols) for event in raw.trace),
     )
 

@@ -47,17 +47,19 @@ class RawFinding:
     trace: tuple[RawEvent, ...] = ()
     later_frames: tuple[int, ...] = ()
     site: int | None = None
+    cause_frames: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RawReadback:
     """One device-to-host copy; its bytes are `offset` to `offset + size` of descriptor 5.
 
-    `lost` says that not all of them could be written there; it ended the run.
+    `place` is the thread that queued it, the order of that and the node of a graph: alike in all
+    runs. `lost` says that not all of them could be written there; it ended the run.
     """
 
     rank: int
-    seq: int
+    place: tuple[int, int, int]
     offset: int
     size: int
     device_offset: int
@@ -254,6 +256,7 @@ def _take(line: _Line, report: Report) -> None:
                 trace=tuple(report.events),
                 later_frames=line.numbers("later_frames"),
                 site=line.number_or_none("site"),
+                cause_frames=line.numbers("cause_frames"),
             )
         )
         report.events.clear()
@@ -261,7 +264,7 @@ def _take(line: _Line, report: Report) -> None:
         report.readbacks.append(
             RawReadback(
                 rank=line.count("rank"),
-                seq=line.count("seq"),
+                place=(line.count("thread"), line.count("order"), line.count("node")),
                 offset=line.count("offset"),
                 size=line.count("bytes"),
                 device_offset=line.count("device_offset"),

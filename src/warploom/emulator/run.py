@@ -7,6 +7,7 @@ import secrets
 import signal
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -102,6 +103,8 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
         values |= {"meet": int(options.meet), "strict": int(options.strict)}
         if options.inputs:
             values["inputs"] = options.inputs
+    if options.vary:
+        values["vary"] = options.vary
     if options.machine is not None:
         values["timed"] = 1
         values |= {f"machine.{name}": f"{v!r}" for name, v in options.machine.values.items()}
@@ -263,7 +266,8 @@ class _Contents:
 def _readbacks(report: Report, symbols: Symbolizer, data: BinaryIO) -> tuple[Readback, ...]:
     found: list[Readback] = []
     contents = _Contents(data)
-    for raw in report.readbacks:
+    counts: Counter[int] = Counter()
+    for raw in sorted(report.readbacks, key=lambda raw: (raw.rank, *raw.place)):
         place = symbols.locate(raw.frames)
         content = contents.part(raw.offset, raw.size)
         if content is None:
@@ -271,7 +275,8 @@ def _readbacks(report: Report, symbols: Symbolizer, data: BinaryIO) -> tuple[Rea
             report.problem = f"rank {raw.rank} announced a read-back whose bytes are missing"
             break
         file, line = (place.file, place.line) if place else (None, None)
-        found.append(Readback(raw.rank, raw.seq, content, raw.device_offset, file, line))
+        found.append(Readback(raw.rank, counts[raw.rank], content, raw.device_offset, file, line))
+        counts[raw.rank] += 1
     return tuple(found)
 
 

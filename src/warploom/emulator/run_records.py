@@ -75,6 +75,7 @@ class RunOptions:
     records of each process that count for this, `meet` has all processes wait at these, and with
     `strict` what kernels wrote before the first communication is altered as well.
     `inputs` alters inputs of single ranks, as runtime/inputs.h says. All of these need a `spoil`.
+    `vary` gives numbers other values on their way to the device, in any run (runtime/inputs.h).
     """
 
     run: RunSpec = field(default_factory=lambda: RunSpec(0, Timing.EAGER))
@@ -110,6 +111,7 @@ class RunOptions:
     meet: bool = False
     strict: bool = False
     inputs: str = ""
+    vary: str = ""
 
     @property
     def fresh_word(self) -> int:
@@ -131,7 +133,10 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Readback:
-    """One device-to-host copy of a rank, in the order `seq`; `device_offset` says where from.
+    """One device-to-host copy of a rank; `device_offset` says where from.
+
+    `seq` numbers a rank's from 0, thread by thread in the order of their calls, whatever order the
+    copies were made in.
 
     Large `data` are a view of a file that goes when the last one of its views does.
     """

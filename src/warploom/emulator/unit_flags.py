@@ -26,6 +26,11 @@ _CAPABILITY = "900"
 PASS_FLAGS = ("-ffunction-sections", "-fdata-sections")
 """The flags of both passes of a unit with device code."""
 
+_BRINGS_KERNELS = re.compile(
+    rb"^[ \t]*#[ \t]*include[ \t]*[<\"](?:cublas\w*|curand\w*|cusolver\w*|cub/[\w/]+|thrust/[\w/]+)"
+    rb"(?:\.\w+)?[>\"]",
+    re.MULTILINE,
+)
 _DEVICE_CODE = re.compile(rb"<<<|\b__(?:global|device)__\b")
 _DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
@@ -149,8 +154,14 @@ def device_flags(spec: BuildSpec) -> list[str]:
     ]  # fmt: skip
 
 
-def language_flags(source: Path, text: bytes, *, is_program: bool) -> list[str]:
-    """Return the flags that say which language a unit is in."""
+def language_flags(source: Path, text: bytes, whole: bytes = b"", *, is_program: bool) -> list[str]:
+    """Return the flags that say which language a unit is in.
+
+    `whole` is its text with that of the program's files that it includes: what includes a library
+    that brings kernels has device code, whatever its name.
+    """
+    if _BRINGS_KERNELS.search(whole):
+        return ["-x", "c++", "-std=c++20", "-D__CUDACC__", "-D__NVCC__"]
     if source.suffix == ".c" and _is_c(text):
         return ["-x", "c", "-std=gnu17", "-Werror=implicit-function-declaration"]
     if is_program or source.suffix in _CUDA_SUFFIXES:

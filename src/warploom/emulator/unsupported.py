@@ -34,21 +34,103 @@ _API = re.compile(
     r"|warpSize|clock64|nanosleep|rsqrtf?|sincospif?|norm[34]df?|erfc?invf?|normcdff?)$"
 )
 _HEADER = re.compile(
-    r"(?:^|/)(?:cu\w*|nccl\w*|nv\w*|mpi\w*|mma|device_\w+|math_constants|texture_\w+|surface_\w+"
-    r"|sm_\w+|vector_\w+|driver_\w+|helper_\w+|crt)(?:\.(?:h|hpp|cuh))?$"
+    r"(?:^|/)(?:cu(?:da|blas|rand|solver|sparse|fft|dnn|tensor|file|pti|vid|dss|Complex)\w*|cu"
+    r"|nccl\w*|nv\w*|mpi\w*|mma|math_constants|math_functions|texture_\w+|surface_\w+|sm_\w+"
+    r"|device_(?:functions|types|launch_parameters|atomic_functions|double_functions)"
+    r"|(?:vector|driver)_(?:types|functions)|crt)(?:\.(?:h|hpp|cuh))?$"
     r"|^(?:cub|thrust|cuda|cooperative_groups|cutlass|cute|nvtx3|nccl_device|libcudacxx|nvshmem)/"
-    r"|^(?:cooperative_groups|cublasLt|omp)\.h$"
+    r"|^(?:cooperative_groups|omp)\.h$"
 )
+
+
+# Libraries with headers of their own, by what their includes look like.
+_LIBRARIES = [
+    (re.compile(pattern), name)
+    for pattern, name in (
+        (r"^(?:nvshmem\w*/|(?:.*/)?nvshmemx?\w*\.(?:h|cuh)$)", "NVSHMEM"),
+        (r"^infiniband/|^rdma/", "verbs of libibverbs (RDMA)"),
+        (r"^doca_\w+\.h$|^doca/", "DOCA"),
+        (r"^gdrapi\.h$", "GDRCopy"),
+        (r"^mscclpp/", "MSCCL++"),
+        (r"^cutlass/", "CUTLASS"),
+        (r"^cute/", "CuTe (of CUTLASS)"),
+        (r"^(?:ucp|ucs|uct|ucm)/", "UCX"),
+        (r"^ucc/", "UCC"),
+        (r"^(?:torch|ATen|c10|c10d|caffe2)/|^(?:torch|torch_\w+)\.h$", "PyTorch"),
+        (r"^pybind11/|^nanobind/", "Python bindings"),
+        (r"^(?:Python|numpy/\w+)\.h$", "Python's own headers"),
+        (r"^tensorflow/|^xla/", "TensorFlow and XLA"),
+        (r"^tvm/|^dlpack/|^triton/", "machine-learning compilers' headers"),
+        (r"^rmm/|^raft/|^cudf/|^cuml/", "RAPIDS"),
+        (r"^kokkos|^Kokkos|^RAJA/|^alpaka/", "portability layers over CUDA (Kokkos, RAJA, alpaka)"),
+        (r"^hip/|^rccl|^roc(?:blas|prim|thrust)|^hip(?:blas|cub|rand)", "HIP and ROCm"),
+        (r"^sycl/|^CL/", "SYCL and OpenCL"),
+        (r"^shmemx?\.h$", "OpenSHMEM"),
+        (r"^gaspi|^GASPI", "GASPI"),
+        (r"^upcxx/|^gasnet", "UPC++ and GASNet"),
+        (r"^oneapi/", "oneAPI"),
+        (r"^(?:GL|GLFW|EGL|vulkan)/|^cuda_gl_interop\.h$|^cuda_egl_interop\.h$", "graphics"),
+        (r"^cudnn\w*\.h$", "cuDNN"),
+        (r"^cudss\.h$", "cuDSS"),
+        (r"^cutensor\w*\.h$|^cutensor/", "cuTENSOR"),
+        (r"^cufile\.h$", "cuFile (GPUDirect Storage)"),
+        (r"^cufftdx|^cublasdx|^cusolverdx", "NVIDIA's device extensions (cuFFTDx and the like)"),
+        (
+            r"^cufftMp\w*\.h$|^cublasmp\.h$|^cusolverMp\.h$|^cal\.h$",
+            "NVIDIA's multi-process libraries",
+        ),
+        (r"^cupti\w*\.h$|^nvperf", "CUPTI"),
+        (r"^nvml\.h$", "NVML"),
+        (r"^nvrtc\.h$|^nvJitLink\.h$|^nvPTXCompiler\.h$", "compilers at run time (NVRTC)"),
+        (r"^npp\w*\.h$", "NPP"),
+        (r"^nvjpeg\w*\.h$|^nvjpeg2k", "nvJPEG"),
+        (r"^Nv(?:Infer|Onnx)\w*\.h$", "TensorRT"),
+        (r"^mma\.h$", "wmma (tensor cores)"),
+        (r"^crt/", "nvcc's own headers"),
+        (r"^cooperative_groups/details/", "inner headers of cooperative groups"),
+        (r"^(?:texture_\w+|surface_\w+|cuda_texture_types|cuda_surface_types)\.h$", "textures"),
+        (r"^cuda_fp[46]\.h(?:pp)?$", "4- and 6-bit floats"),
+    )
+]
+
+
+# The same by their functions, where a header is installed and no library is linked.
+_FUNCTIONS = [
+    (re.compile(pattern), name)
+    for pattern, name in (
+        (r"^nvshmemx?_", "NVSHMEM"),
+        (r"^(?:ibv|rdma|mlx5dv)_[a-z]", "verbs of libibverbs (RDMA)"),
+        (r"^(?:ucp|uct|ucs)_[a-z]", "UCX"),
+        (r"^ucc_[a-z]", "UCC"),
+        (r"^shmem_[a-z]", "OpenSHMEM"),
+        (r"^gdr_(?:open|pin_buffer|map|copy)", "GDRCopy"),
+        (r"^cudnn[A-Z]", "cuDNN"),
+        (r"^nvml[A-Z]", "NVML"),
+        (r"^nvrtc[A-Z]", "compilers at run time (NVRTC)"),
+        (r"^npp[is]\w*_", "NPP"),
+        (r"^(?:Py|_Py)[A-Z]", "Python's own headers"),
+        (r"^hip[A-Z]", "HIP and ROCm"),
+    )
+]
+
+
+def library_of(name: str) -> str | None:
+    """Return the library that a header (`<nvshmem.h>`) or a function belongs to, if one we know."""
+    known = _LIBRARIES if name.startswith("<") else _FUNCTIONS
+    found = name.strip("<>")
+    return next((library for pattern, library in known if pattern.search(found)), None)
 
 
 def is_api_name(name: str) -> bool:
     """Whether `name` belongs to CUDA, NCCL, MPI or a library that comes with them."""
+    if library_of(name):
+        return True
     return any(_API.match(part) for part in re.split(r"::", name.strip(":")) if part)
 
 
 def is_api_header(name: str) -> bool:
     """Whether a header of that name belongs to CUDA, NCCL, MPI or their libraries."""
-    return _HEADER.search(name) is not None
+    return _HEADER.search(name) is not None or library_of(f"<{name}>") is not None
 
 
 def refusal(what: str, tag: str) -> str:

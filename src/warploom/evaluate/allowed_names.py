@@ -72,12 +72,15 @@ CONSTANT = re.compile(
     | U?INT(?:8|16|32|64|MAX|PTR)_(?:MIN|MAX|C) | (?:SIZE|SSIZE|PTRDIFF)_MAX
     | (?:FLT|DBL|LDBL)_\w+ | M_(?:PI|E|LN|LOG|SQRT|2_)\w* | M_PI | M_E | CUDART_\w+
     | PRI[diouxX](?:8|16|32|64|MAX|PTR) | CUDA_R_\w+ | CU_\w+ | NCCL_\w+ | MPI_[A-Z0-9_]+
+    | CUBLAS_(?!VER)\w+
     | FP_(?:NAN|INFINITE|ZERO|NORMAL|SUBNORMAL))\Z""",
     re.VERBOSE,
 )
 
 # Interfaces of CUDA, NCCL, MPI: a function that the emulator lacks does not link.
-API = re.compile(r"(?:cuda[A-Z]\w*|cu[A-Z]\w*|nccl[A-Z]\w*|MPI_\w+|nvtx\w+)\Z")
+API = re.compile(
+    r"(?:cuda[A-Z]\w*|cu[A-Z]\w*|cublas[A-Z]\w*|curand(?:State|_)?\w*|nccl[A-Z]\w*|MPI_\w+|nvtx\w+)\Z"
+)
 # What in them tells where the program runs, or leaves the program.
 API_TELLING = re.compile(
     r"""(?:cudaEventElapsedTime\w*|cudaRuntimeGetVersion|cudaDriverGetVersion|cudaMemGetInfo
@@ -86,7 +89,7 @@ API_TELLING = re.compile(
     | cudaGetDriverEntryPoint\w* | cudaIpc\w+ | cuModule\w+
     | cuLibrary\w+ | cuLink\w+ | cudaLibrary\w+ | cudaProfiler\w+ | cuGetProcAddress\w*
     | cuDriverGetVersion | cuDeviceGetName | cuDeviceGetUuid\w* | cuMemGetInfo\w*
-    | ncclGetVersion
+    | ncclGetVersion | cublasGet(?:Version(?:_v2)?|Property|CudartVersion)
     | MPI_W(?:time|tick)(?:_is_global)? | MPI_Get_(?:processor_name|version|library_version)
     | MPI_File\w* | MPI_Comm_spawn\w* | MPI_Comm_(?:connect|accept|join) | MPI_Pcontrol | MPI_T_\w+
     | MPI_Open_port | MPI_(?:Get_)?address | MPI_Get_hw_resource_info)\Z""",

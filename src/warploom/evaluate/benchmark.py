@@ -13,7 +13,7 @@ from statistics import median
 from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorRun, Region, Timeline, Topology, build, run
 from warploom.evaluate.iterations import timed_findings
-from warploom.evaluate.modelled import Benchmark
+from warploom.evaluate.modelled import Benchmark, impossible_time, is_possible
 from warploom.evaluate.plan import ProgressCallback
 from warploom.evaluate.reference import Reference
 from warploom.evaluate.runs import run_options
@@ -67,6 +67,11 @@ def benchmark(
     )
     wrong += tuple(timed_findings(result.outcomes, verified))
     timelines = [run.timeline for run in result.outcomes if run.timeline is not None]
+    wrong += tuple(
+        impossible_time(run.timeline, run.options.run)
+        for run in result.outcomes
+        if run.timeline is not None and not is_possible(run.timeline)
+    )
     if wrong or not result.passed or len(timelines) != len(runs):
         return None, wrong
     times = tuple(timeline.total_ms for timeline in timelines)
@@ -79,14 +84,15 @@ def _baseline(
 ) -> tuple[float | None, tuple[Region, ...]]:
     """Return the modelled milliseconds of the trusted program, and its regions for the first input.
 
-    None where it does not run well.
+    None where it does not run well, or for a time that nothing can run for.
     """
     program = build(replace(spec, timed=True))
     workload, form = reference.workload, reference.facts.processes
     timelines: list[Timeline] = []
     for one in plan:
         outcome = run(program, run_options(workload, one, form, race=False, machine=topology))
-        if outcome.verdict is not Verdict.OK or outcome.timeline is None:
+        timeline = outcome.timeline
+        if outcome.verdict is not Verdict.OK or timeline is None or not is_possible(timeline):
             return None, ()
-        timelines.append(outcome.timeline)
+        timelines.append(timeline)
     return median(timeline.total_ms for timeline in timelines), timelines[0].regions

@@ -34,7 +34,7 @@ from warploom.evaluate.benchmark import benchmark
 from warploom.evaluate.dependence import judge_dependence
 from warploom.evaluate.edited_check import edited_check_findings
 from warploom.evaluate.evaluation import BENCHMARK, BuildRecord, Evaluation
-from warploom.evaluate.findings import merge
+from warploom.evaluate.findings import merge, renamed
 from warploom.evaluate.free_text import given_by, host_call_findings, no_frame
 from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.imports import import_findings
@@ -393,8 +393,9 @@ class _Judge:
         """Return what spoil runs and counters say of a candidate whose results are right."""
         outcomes = dict(zip(plan, result.outcomes, strict=True))
         spoiler = Spoiler(
-            reference, Pair(program, facts), self.jobs, self.on_progress, result.outcomes
-        )
+            reference, Pair(program, facts), self.jobs, self.on_progress, result.outcomes,
+            wider=result.wider,
+        )  # fmt: skip
         seed = plan[-1].seed
         shown = judge_dependence(spoiler, outcomes, seed)
         self.dependence = shown.form
@@ -425,9 +426,8 @@ class _Judge:
         return replace(parts, level=reached, findings=findings, benchmark=timed)
 
     def named(self, finding: Finding) -> Finding:
-        """Return the finding with the candidate's own name in place of our copy's."""
-        name = self.written.get(finding.file or "")
-        return finding if name is None else replace(finding, file=name)
+        """Return the finding with the candidate's own name in place of our copy's, everywhere."""
+        return renamed(finding, self.written, self.folder)
 
     def evaluation(
         self, parts: Parts, path: Path, plan: Sequence[RunSpec], seconds: float

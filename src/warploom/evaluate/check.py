@@ -10,6 +10,7 @@ from warploom.core.records import Finding, Json, RunSpec, Severity, Timing, Verd
 from warploom.emulator import EmulatorBuild, EmulatorRun, build
 from warploom.evaluate.findings import MergedFinding, merge
 from warploom.evaluate.fresh_memory import judge_fresh_reads
+from warploom.evaluate.other_versions import add_build_hint, with_run_hints
 from warploom.evaluate.plan import (
     Batches,
     Effort,
@@ -130,7 +131,7 @@ def check(
     """
     started = time.monotonic()
     workload = target if isinstance(target, Workload) else load_target(target)
-    workload = workload.with_overrides(
+    workload = replace(workload, vary_inputs="").with_overrides(
         ranks=ranks, sources=sources, defines=defines, include_dirs=include_dirs, args=args,
         lsa_size=lsa_size, node_size=node_size, nccl=nccl, seeds=seeds,
     )  # fmt: skip
@@ -141,7 +142,11 @@ def check(
         modelled = replay is not None and replay.timing is Timing.MODELLED
         program = build(replace(workload.build_spec(facts.nccl), timed=modelled))
         on_progress(Progress("build", 1, 1))
+    except BadInputError as error:
+        add_build_hint(error, workload, facts.nccl)
+        raise
     except UnsupportedError as error:
+        add_build_hint(error, workload, facts.nccl)
         extra = _unsupported(error)
         return _report(workload, facts, effort, batches, [], started, 0.0, extra=extra)
     build_seconds = time.monotonic() - started
@@ -158,6 +163,7 @@ def check(
     ]
     runs = run_batches(program, options, jobs=jobs, on_progress=on_progress)
     runs = judge_stale_reads(program, judge_fresh_reads(program, runs))
+    runs = with_run_hints(runs, workload, facts.nccl)
     facts = replace(facts, findings=(*facts.findings, *_unseen(program, workload.program)))
     return _report(workload, facts, effort, batches, runs, started, build_seconds)
 

@@ -1,5 +1,6 @@
 """Compares what a candidate read back with what the reference read back."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warploom.evaluate.dtypes import DTYPES
-from warploom.evaluate.outputs import Key, Sample, output_of
+from warploom.evaluate.outputs import Key, Sample, filled, output_of
 from warploom.evaluate.workload import Output
 
 _Values = npt.NDArray[np.generic]
@@ -56,11 +57,13 @@ class Difference:
         worst = self.worst
         if worst is None:
             return f"{what} matches"
-        return (
+        text = (
             f"{what} differs in {self.mismatched} of {self.elements} elements; worst: element "
-            f"{worst.index} is {worst.got:.9g}, expected {worst.expected:.9g} "
-            f"(error {worst.error:.3g}, tolerance {worst.tolerance:.3g})"
+            f"{worst.index} is {worst.got:.9g}, expected {worst.expected:.9g}"
         )
+        if not (math.isfinite(worst.got) and math.isfinite(worst.expected)):
+            return text  # no number says how far that is off
+        return f"{text} (error {worst.error:.3g}, tolerance {worst.tolerance:.3g})"
 
 
 def decode(data: bytes | memoryview, dtype: str) -> _Values:
@@ -79,7 +82,8 @@ def compare_buffer(
     """Compare two buffers of equal size.
 
     Returns:
-        (elements, mismatched, worst element or None, largest absolute error over finite ones).
+        (elements, mismatched, worst element or None, largest absolute error: infinite where one
+        of the two is not finite and they differ).
         NaN matches only NaN, and an infinity only the same infinity.
     """
     with np.errstate(all="ignore"):  # signalling NaN and overflow are data here, not errors
@@ -87,10 +91,14 @@ def compare_buffer(
 
 
 def differing(expected: Sample, got: Sample, output: Output) -> npt.NDArray[np.bool_]:
-    """Return which elements of two read-backs are out of tolerance: all, if their sizes differ."""
-    want, have = decode(expected.data, output.dtype), decode(got.data, output.dtype)
-    if want.shape != have.shape:
+    """Return which elements of two read-backs are out of tolerance: all, if their sizes differ.
+
+    Bytes that nobody wrote in what is expected are never out of it.
+    """
+    want = decode(expected.data, output.dtype)
+    if len(expected.data) != len(got.data):
         return np.ones(want.shape, np.bool_)
+    have = decode(filled(expected, got.data), output.dtype)
     if not DTYPES[output.dtype].is_float or want.dtype == np.uint8:
         return np.not_equal(want, have)
     with np.errstate(all="ignore"):
@@ -112,6 +120,8 @@ def _compare_values(
     largest = float(np.max(error, initial=0.0, where=np.isfinite(error)))
     if mismatched == 0:
         return want.size, 0, None, largest
+    if bool((wrong & ~np.isfinite(error)).any()):
+        largest = math.inf  # no number says how far what is none is off
     index = _worst_index(wrong, error, tolerance)
     worst = Worst(
         index=index,
@@ -182,7 +192,8 @@ def compare(
 
 
 def _difference(sample: Sample, other: Sample, output: Output) -> Difference:
-    elements, mismatched, worst, largest = compare_buffer(sample.data, other.data, output)
+    have = filled(sample, other.data)
+    elements, mismatched, worst, largest = compare_buffer(sample.data, have, output)
     return Difference(
         key=sample.key,
         dtype=output.dtype,
@@ -202,16 +213,24 @@ def weak_outputs(
     """Return buffers whose reference values cannot tell a right program from a wrong one.
 
     `references` holds the reference's read-backs, one mapping per input seed. A buffer is weak
-    where it is all zero, all NaN, or one single value throughout, in every read-back. Maps the
-    buffer to the reason.
+    where it is all zero, all NaN, or one single value throughout, in every read-back, by the
+    elements that somebody wrote. Maps the buffer to the reason.
     """
     values: dict[str, list[_Values]] = {}
     for samples in references:
         for key, sample in samples.items():
             dtype = output_of(sample, outputs).dtype
-            values.setdefault(key.buffer, []).append(decode(sample.data, dtype))
+            values.setdefault(key.buffer, []).append(_written(sample, dtype))
     reasons = {buffer: _weakness(arrays) for buffer, arrays in values.items()}
     return {buffer: reason for buffer, reason in reasons.items() if reason}
+
+
+def _written(sample: Sample, dtype: str) -> _Values:
+    """Return the elements of which somebody wrote each byte."""
+    values = decode(sample.data, dtype)
+    if sample.unwritten is None:
+        return values
+    return values[~sample.unwritten.reshape(values.size, -1).any(axis=1)] if values.size else values
 
 
 def _weakness(arrays: list[_Values]) -> str:

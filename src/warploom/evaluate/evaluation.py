@@ -102,6 +102,18 @@ class Evaluation:
         return found
 
     @property
+    def proves_little(self) -> str:
+        """Why outputs that match say little of the candidate; "" where they say enough."""
+        kinds = {item.finding.kind for item in self.findings}
+        if "seed-ignored" in kinds:
+            return (
+                "the inputs are the same for every seed, so that a candidate can hold the answers"
+            )
+        if self.comparisons and all(item.weak for item in self.comparisons):
+            return "no output tells a right program from a wrong one"
+        return ""
+
+    @property
     def score(self) -> float | None:
         """10000 / (1 + milliseconds), None below level 4."""
         return self.metrics.get("score")
@@ -133,6 +145,7 @@ class Evaluation:
             **data,
             "findings": findings,
             "comparisons": comparisons,
+            "proves_little": self.proves_little,
             "metrics": to_json(self.metrics),
             "benchmark": timed,
         }

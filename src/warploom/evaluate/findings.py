@@ -1,12 +1,17 @@
 """Merges the findings of many runs, so that one defect is told once."""
 
-from collections.abc import Iterable
+import re
+import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from warploom.core.records import Finding, Json, Severity, to_json
+from warploom.core.records import Finding, Json, Severity, SourceLocation, to_json
 
 # What other findings may come of, an error or not: it is told before them.
-_CAUSES = frozenset({"process_refused"})
+_CAUSES = frozenset({"process_refused", "reference-defect", "reference-unsteady", "early_wait"})
+
+_OURS = re.compile(rf"{re.escape(tempfile.gettempdir())}/warploom-[\w.-]+/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,8 @@ class MergedFinding:
 def merge(runs: Iterable[Iterable[Finding]]) -> tuple[MergedFinding, ...]:
     """Merge findings of equal kind, file, line and kernel; errors first, then as seen.
 
-    Before the errors come warnings of what these may come of: a call that the sandbox refuses.
+    Before the errors come what these may come of: a call that the sandbox refuses, a wait that was
+    over early. What comes of one such place is one entry, as the first run showed it.
     Findings without a line are told apart by their message too.
     """
     seen: dict[tuple[object, ...], MergedFinding] = {}
@@ -49,6 +55,38 @@ def _order(finding: Finding) -> int:
 
 
 def _identity(finding: Finding) -> tuple[object, ...]:
+    if finding.cause is not None:
+        return ("consequence", finding.severity, finding.cause.file, finding.cause.line)
     if finding.line is None:
         return (finding.kind, finding.severity, finding.kernel, finding.message)
     return (finding.kind, finding.severity, finding.file, finding.line, finding.kernel)
+
+
+def renamed(finding: Finding, names: Mapping[str, str], folder: Path) -> Finding:
+    """Return `finding` without paths of ours: copies in `folder` have the `names` of what they are.
+
+    Its places, its words and its trace are looked at. What else lies there, or in a folder
+    of another step of ours, has its plain name.
+    """
+    ordered = sorted(names.items(), key=lambda item: -len(item[0]))
+
+    def text(words: str) -> str:
+        for path, name in ordered:
+            words = words.replace(path, name)
+        return _OURS.sub("", words.replace(f"{folder}/", ""))
+
+    def place(at: SourceLocation | None) -> SourceLocation | None:
+        return None if at is None else replace(at, file=text(at.file))
+
+    return replace(
+        finding,
+        message=text(finding.message),
+        hint=text(finding.hint),
+        file=None if finding.file is None else text(finding.file),
+        other=place(finding.other),
+        cause=place(finding.cause),
+        trace=tuple(
+            replace(event, file=None if event.file is None else text(event.file))
+            for event in finding.trace
+        ),
+    )

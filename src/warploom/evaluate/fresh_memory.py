@@ -184,9 +184,18 @@ def _with_verdicts(outcome: EmulatorRun, judged: dict[Place, bool]) -> EmulatorR
         if judged.get(_place(read.finding))
     ]
     unexplained = outcome.verdict is Verdict.FAILED and not told
-    told += [
-        replace(read.finding, severity=Severity.WARNING)
-        for read in reads
-        if unexplained or (_place(read.finding) not in judged and not read.suspected)
-    ]
+    shown = outcome.readbacks or outcome.stats.get("host_looked")
+    for read in reads:
+        place = _place(read.finding)
+        if unexplained or (place not in judged and not read.suspected):
+            told.append(replace(read.finding, severity=Severity.WARNING))
+        elif not shown and not judged.get(place) and not read.suspected:
+            told.append(
+                replace(
+                    read.finding,
+                    severity=Severity.WARNING,
+                    message=f"{read.finding.message}; nothing comes back to the host that could "
+                    "show whether it matters",
+                )
+            )
     return replace(outcome, findings=(*told, *outcome.findings), fresh_reads=())

@@ -1,11 +1,15 @@
 """The record of a modelled time, and its score."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from warploom.core.records import Json, to_json
+from warploom.core.records import Finding, Json, RunSpec, Severity, to_json
 from warploom.emulator import Region, Timeline
+
+_LONGEST_MS = 3.6e6
+"""Milliseconds: an hour of a GPU's work is years of the emulator's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,30 @@ def _regions(regions: Sequence[Region]) -> list[Json]:
 def _object(value: Json) -> dict[str, Json]:
     assert isinstance(value, dict)
     return value
+
+
+def is_possible(timeline: Timeline) -> bool:
+    """Return whether a program could have run for all the times of `timeline`."""
+    regions = (time for region in timeline.regions for time in region.times)
+    return all(0 <= time <= _LONGEST_MS for time in (timeline.total_ms, *regions))
+
+
+def impossible_time(timeline: Timeline, spec: RunSpec) -> Finding:
+    """Return what is wrong with a time that `is_possible` refuses."""
+    longest = max(
+        (timeline.total_ms, *(time for one in timeline.regions for time in one.times)),
+        key=lambda time: (not math.isfinite(time), time),
+    )
+    return Finding(
+        "impossible_time",
+        Severity.ERROR,
+        f"the modelled time is {longest:.3g} ms: no run that ends here can take more than "
+        f"{_LONGEST_MS / 3.6e6:g} hours, so it is no measure of the program",
+        "look for sleeps and for loops that wait by the clock; where there are none, the model is "
+        "wrong: please report it",
+        seed=spec.seed,
+        timing=spec.timing,
+    )
 
 
 def score_of(time_ms: float) -> float:

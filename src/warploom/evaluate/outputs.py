@@ -7,9 +7,12 @@ a reference and a candidate share although their line numbers differ.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from warploom.evaluate.dtypes import dtype_of
 from warploom.evaluate.workload import Output
@@ -37,13 +40,18 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The bytes of one read-back, and the line of the copy that made it."""
+    """The bytes of one read-back, and the line of the copy that made it.
+
+    Those of the trusted program say which bytes nobody wrote (`unwritten.py`); None: all are
+    somebody's.
+    """
 
     key: Key
     dtype: str
     data: bytes | memoryview
     file: str | None
     line: int | None
+    unwritten: npt.NDArray[np.bool_] | None = field(default=None, compare=False)
 
 
 class ReadbackLike(Protocol):
@@ -97,6 +105,14 @@ def output_of(sample: Sample, outputs: Sequence[Output]) -> Output:
         if output.buffer == sample.key.buffer:
             return output
     return Output.with_defaults(sample.key.buffer, sample.dtype)
+
+
+def filled(expected: Sample, data: bytes | memoryview) -> bytes | memoryview:
+    """Return `data` with the reference's bytes where nobody wrote these; sizes must be equal."""
+    if expected.unwritten is None:
+        return data
+    want, have = np.frombuffer(expected.data, np.uint8), np.frombuffer(data, np.uint8)
+    return np.where(expected.unwritten, want, have).tobytes()
 
 
 def _site_of(readback: ReadbackLike, sites: Sequence[Site]) -> Site | None:

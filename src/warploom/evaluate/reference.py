@@ -6,14 +6,16 @@ Nothing of it is kept on disk, where a program could find the answers or leave o
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from warploom.core.errors import BadInputError
+from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import RunSpec, Timing, Verdict
-from warploom.emulator import EmulatorBuild, EmulatorRun, build, run
+from warploom.emulator import EmulatorBuild, EmulatorRun, build
+from warploom.evaluate.other_versions import add_build_hint
 from warploom.evaluate.outputs import Key, Sample, label, select
 from warploom.evaluate.plan import ProgressCallback, counter
 from warploom.evaluate.runs import findings_of, run_all, run_options
 from warploom.evaluate.survey import Survey, as_built, survey
 from warploom.evaluate.transform_rule import Traffic
+from warploom.evaluate.unwritten import with_unwritten
 from warploom.evaluate.workload import Workload
 
 Samples = Mapping[Key, Sample]
@@ -46,13 +48,17 @@ def reference_for(
     """Return the trusted program's outputs for `seeds`, by running it.
 
     Each run is on an eager network without the race check: the reference is trusted, and what it
-    computes does not depend on the network. `recheck` looks whether that holds.
+    computes does not depend on the network. `Standard` looks whether that holds.
 
     Raises:
         BadInputError: the trusted program itself fails, or reads nothing back.
     """
     facts = survey(workload, nccl=nccl)
-    program = build(replace(workload.build_spec(facts.nccl), timed=True))
+    try:
+        program = build(replace(workload.build_spec(facts.nccl), timed=True))
+    except (BadInputError, UnsupportedError) as error:
+        add_build_hint(error, workload, facts.nccl)
+        raise
     facts = as_built(facts, program)
     found = _run(program, workload, facts, seeds, jobs, on_progress)
     samples = {seed: select(kept.samples, workload.outputs) for seed, kept in found.items()}
@@ -73,17 +79,6 @@ class _Kept:
     printed: str
 
 
-def recheck(reference: Reference, seed: int) -> Samples:
-    """Return the trusted program's read-backs for `seed` on a lazy network, run anew."""
-    workload = reference.workload
-    options = run_options(
-        workload, RunSpec(seed, Timing.LAZY), reference.facts.processes, race=False
-    )
-    outcome = run(reference.build, options)
-    _require_success(workload, outcome, seed)
-    return select(label(outcome.readbacks, reference.facts.sites), workload.outputs)
-
-
 def _run(
     program: EmulatorBuild,
     workload: Workload,
@@ -100,14 +95,11 @@ def _run(
     outcomes = run_all(program, options, jobs=jobs, on_done=finished)
     for seed, outcome in zip(seeds, outcomes, strict=True):
         _require_success(workload, outcome, seed)
+    samples = [label(outcome.readbacks, facts.sites) for outcome in outcomes]
+    samples = with_unwritten(program, outcomes, samples, jobs=jobs, on_progress=on_progress)
     return {
-        seed: _Kept(
-            label(outcome.readbacks, facts.sites),
-            Traffic.of(outcome.stats),
-            outcome.stats,
-            outcome.stdout,
-        )
-        for seed, outcome in zip(seeds, outcomes, strict=True)
+        seed: _Kept(found, Traffic.of(outcome.stats), outcome.stats, outcome.stdout)
+        for seed, outcome, found in zip(seeds, outcomes, samples, strict=True)
     }
 
 
@@ -121,7 +113,10 @@ def _require_success(workload: Workload, outcome: EmulatorRun, seed: int) -> Non
         f"{outcome.verdict} ({outcome.state}): {why}",
         file=str(first.file if first and first.file else workload.program),
         line=first.line if first else None,
-        hint=f"look at it with: warploom check {workload.program}",
+        hint="its own check may know the inputs: let it depend on what was uploaded, or leave "
+        "vary_inputs out"
+        if workload.vary_inputs
+        else f"look at it with: warploom check {workload.program}",
     )
 
 

@@ -13,6 +13,8 @@ from warploom.evaluate.findings import merge
 from warploom.evaluate.plan import ProgressCallback, counter, worker_count
 from warploom.evaluate.workload import Workload
 
+ELEMENTS = {"float16": "f2", "bfloat16": "b2", "float32": "f4", "float64": "f8"}
+"""What the runtime calls the elements of a dtype (runtime/spoil.h)."""
 MAX_DEVICE_MB = 40 << 10
 """What an emulated device gives at most, MiB: its addresses are 48 GiB."""
 
@@ -59,6 +61,7 @@ def run_options(
             raise BadInputError(f"no machine with {workload.ranks} connected GPUs is known")
     if workload.node_size is not None:
         _check_nodes(workload.ranks, workload.node_size, processes)
+    vary = f"{spec.seed}:{ELEMENTS[workload.vary_inputs]}" if workload.vary_inputs else ""
     return RunOptions(
         ranks=workload.ranks,
         lsa_size=workload.lsa_size,
@@ -74,6 +77,7 @@ def run_options(
         trace=trace,
         folder=folder,
         machine=machine,
+        vary=vary,
     )
 
 

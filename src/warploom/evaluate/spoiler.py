@@ -17,14 +17,14 @@ from warploom.evaluate.differential import differing
 from warploom.evaluate.outputs import Key, Sample, label, output_of, select
 from warploom.evaluate.plan import ProgressCallback, counter
 from warploom.evaluate.reference import Reference
-from warploom.evaluate.runs import run_all, run_options
+from warploom.evaluate.runs import ELEMENTS, run_all, run_options
 from warploom.evaluate.survey import Survey
+from warploom.evaluate.workload import Output
 
 _GROUP = 8  # bytes of the widest element
 # An altered run ends about as soon as it does otherwise, or never: what it reads as a size or
 # a flag may be anything. One that takes longer than this, and as often the usual, is given up.
 _SECONDS, _SLOWER = 10.0, 10.0
-_LAYOUTS = {"float16": "f2", "bfloat16": "b2", "float32": "f4", "float64": "f8"}
 # Of each ncclDataType_t. Bytes are altered one by one, so that it does not matter where a message
 # begins, and whether a program moves words or bytes.
 _OF_TYPES = (
@@ -93,8 +93,10 @@ class Spoiler:
         jobs: int | None,
         on_progress: ProgressCallback,
         outcomes: Iterable[EmulatorRun],
+        wider: Sequence[Output] = (),
     ) -> None:
         self.reference = reference
+        self._wider = tuple(wider)
         outcomes = tuple(outcomes)
         own = next(iter(reference.stats.values()))
         self.trusted = Pair(reference.build, reference.facts, points_of(own))
@@ -149,14 +151,24 @@ class Spoiler:
         )
 
     def samples(self, run: EmulatorRun, facts: Survey) -> dict[Key, Sample]:
-        """Return what a run read back of the outputs."""
-        return select(label(run.readbacks, facts.sites), self.reference.workload.outputs)
+        """Return what a run read back of the outputs, without what nobody writes in these."""
+        found = select(label(run.readbacks, facts.sites), self.reference.workload.outputs)
+        task = self.reference.workload
+        for seed, samples in self.reference.samples.items():
+            if task.args_for(seed) != run.options.args:
+                continue
+            for key, sample in samples.items():
+                mask = sample.unwritten
+                if mask is not None and key in found and len(found[key].data) == mask.size:
+                    found[key] = replace(found[key], unwritten=mask)
+        return found
 
     def changed(self, base: Samples, run: EmulatorRun, facts: Survey) -> dict[Key, Mask]:
         """Return which elements of each output differ from `base`, of those that were read back."""
         got = self.samples(run, facts)
+        outputs = (*self._wider, *self.reference.workload.outputs)
         return {
-            key: differing(sample, got[key], output_of(sample, self.reference.workload.outputs))
+            key: differing(sample, got[key], output_of(sample, outputs))
             for key, sample in base.items()
             if key in got
         }
@@ -188,8 +200,8 @@ class Spoiler:
         for samples in self.reference.samples.values():
             for sample in samples.values():
                 dtype = output_of(sample, outputs).dtype
-                if dtype in _LAYOUTS:
-                    sizes[_LAYOUTS[dtype]] += len(sample.data)
+                if dtype in ELEMENTS:
+                    sizes[ELEMENTS[dtype]] += len(sample.data)
         return sizes.most_common(1)[0][0] if sizes else "f4"
 
     def layouts(self) -> tuple[str, ...]:

@@ -8,9 +8,11 @@ from pathlib import Path
 from warploom.core.errors import SourceError, WarploomError
 from warploom.core.records import BuildSpec, Finding, Severity
 from warploom.emulator import EmulatorBuild, build
+from warploom.evaluate.element_types import element_types, resolved
 from warploom.evaluate.outputs import Site
 from warploom.evaluate.workload import Workload
 from warploom.source import AnalysisReport, CUDAAnalyzer
+from warploom.source.records import Readback
 
 # Warnings of the analyzer that tell of a verification which would prove nothing.
 _NOT_FOR_CHECK = frozenset({"no_communication"})
@@ -54,7 +56,7 @@ def survey(workload: Workload, *, nccl: str | None = None, program: Path | None 
     _require_program(spec, reports)
     return Survey(
         reports=reports,
-        sites=readback_sites(reports),
+        sites=readback_sites(reports, spec),
         processes=_processes(reports),
         nccl=spec.nccl,
         findings=_warnings(spec.program, reports),
@@ -111,14 +113,26 @@ def analyze_spec(spec: BuildSpec) -> tuple[AnalysisReport, ...]:
     )
 
 
-def readback_sites(reports: tuple[AnalysisReport, ...]) -> tuple[Site, ...]:
+def readback_sites(reports: tuple[AnalysisReport, ...], spec: BuildSpec) -> tuple[Site, ...]:
     """Return the device-to-host copies of a program, by file and lines."""
+    written = {copy: _written_type(report, copy) for report in reports for copy in report.readbacks}
+    types = element_types(written.values(), spec)
     sites = {
-        Site(copy.file, copy.line, copy.end_line, "".join(copy.device.split()), copy.dtype)
-        for report in reports
-        for copy in report.readbacks
-    }
+        Site(
+            copy.file, copy.line, copy.end_line, "".join(copy.device.split()),
+            resolved(spelling, types),
+        )
+        for copy, spelling in written.items()
+    }  # fmt: skip
     return tuple(sorted(sites, key=lambda site: (site.file, site.first, site.last)))
+
+
+def _written_type(report: AnalysisReport, copy: Readback) -> str:
+    """Return the element type of a read-back: of its host side, or else of what it reads."""
+    if copy.dtype:
+        return copy.dtype
+    found = {a.element for a in report.allocations if a.name in copy.device_roots and a.element}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _require_program(spec: BuildSpec, reports: tuple[AnalysisReport, ...]) -> None:

@@ -46,7 +46,16 @@ _HEADERS = words(  # none of them touches files or processes
     <utility> <variant> <vector> <assert.h> <float.h> <limits.h> <math.h> <stdbool.h> <stddef.h>
     <stdint.h> <stdio.h> <stdlib.h> <string.h> <cooperative_groups.h>
     <cooperative_groups/reduce.h> <cuda_bf16.h> <cuda_fp16.h> <cuda/atomic> <cuda/barrier>
-    <cuda/std/atomic>
+    <cuda/std/atomic> <cuda/std/functional> <cuda/functional> <cublas_v2.h>
+    <curand_kernel.h> <cub/cub.cuh>
+    <cub/block/block_reduce.cuh> <cub/block/block_scan.cuh> <cub/block/block_load.cuh>
+    <cub/block/block_store.cuh> <cub/block/block_radix_sort.cuh> <cub/warp/warp_reduce.cuh>
+    <cub/warp/warp_scan.cuh> <cub/device/device_reduce.cuh> <cub/device/device_scan.cuh>
+    <cub/device/device_select.cuh> <cub/device/device_radix_sort.cuh> <thrust/copy.h>
+    <thrust/device_ptr.h> <thrust/device_vector.h> <thrust/execution_policy.h> <thrust/fill.h>
+    <thrust/functional.h> <thrust/host_vector.h> <thrust/reduce.h> <thrust/scan.h>
+    <thrust/sequence.h> <thrust/sort.h> <thrust/transform.h> <thrust/transform_reduce.h>
+    <thrust/iterator/counting_iterator.h>
     """
 )
 

@@ -1,18 +1,18 @@
 """Level 2: runs a candidate under many schedules and compares what it read back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from warploom.core.records import Finding, RunSpec, Severity, Verdict
 from warploom.emulator import FAILURE_KINDS, EmulatorBuild, EmulatorRun, Topology
-from warploom.evaluate.differential import Difference, compare, weak_outputs
+from warploom.evaluate.differential import Difference, weak_outputs
 from warploom.evaluate.evaluation import OutputComparison, summarize
 from warploom.evaluate.fresh_memory import judge_fresh_reads
-from warploom.evaluate.outputs import Key, Sample, label, output_of, select
 from warploom.evaluate.plan import ProgressCallback
-from warploom.evaluate.reference import Reference, recheck
+from warploom.evaluate.reference import Reference
 from warploom.evaluate.runs import ended, findings_of, run_options, run_plan
 from warploom.evaluate.stale_reads import judge_stale_reads
+from warploom.evaluate.standard import Standard, all_same
 from warploom.evaluate.survey import Survey
 from warploom.evaluate.workload import Output
 
@@ -21,12 +21,16 @@ _SHOWN = 8  # differences that are told one by one
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What the runs of a candidate showed."""
+    """What the runs of a candidate showed.
+
+    `wider` are outputs that were given room because the reference's own vary.
+    """
 
     outcomes: tuple[EmulatorRun, ...]
     findings: tuple[tuple[Finding, ...], ...]
     comparisons: tuple[OutputComparison, ...]
     passed: bool
+    wider: tuple[Output, ...] = ()
 
 
 def verify(
@@ -47,15 +51,16 @@ def verify(
         run_options(reference.workload, spec, facts.processes, machine=machine) for spec in plan
     ]
     stage = "verify" if machine is None else "benchmark"
+    standard = Standard(reference)
 
     def good_so_far(first: EmulatorRun) -> bool:
-        found = _compare(first, facts, reference, plan[0].seed)
+        found = standard.compare(first, facts, plan[0].seed)
         return first.verdict == Verdict.OK and not any(item.problem for item in found)
 
     seed_of = {option.args: spec.seed for option, spec in zip(options, plan, strict=True)}
 
     def is_wrong(outcome: EmulatorRun) -> bool:
-        found = _compare(outcome, facts, reference, seed_of[outcome.options.args])
+        found = standard.compare(outcome, facts, seed_of[outcome.options.args])
         return any(item.problem for item in found)
 
     outcomes = run_plan(
@@ -65,21 +70,27 @@ def verify(
     outcomes = judge_stale_reads(program, outcomes, is_wrong)
     differences: list[Difference] = []
     findings: list[tuple[Finding, ...]] = []
-    outputs: dict[str, Output] = _outputs(reference)
+    failed: RunSpec | None = None
     for spec, outcome in zip(plan, outcomes, strict=False):
         told = findings_of(outcome)
         if ended(outcome):
-            found = _compare(outcome, facts, reference, spec.seed)
+            found = standard.compare(outcome, facts, spec.seed)
             differences += found
-            for item in found:
-                outputs.setdefault(item.key.buffer, Output(item.key.buffer, item.dtype, 0.0))
             told += _differs([item for item in found if item.problem], spec)
         # Causes first: a race, then the wrong values, then that the program failed.
         told.sort(key=_rank_of_cause)
+        if any(item.severity == Severity.ERROR for item in told):
+            failed = failed or spec
         findings.append(tuple(told))
+    # What the trusted program does wrong itself is no fault of the candidate's.
+    if failed is not None:
+        findings.insert(0, tuple(standard.doubts(failed)))
+    findings.append(tuple(standard.varying()))
     weak = weak_outputs(list(reference.samples.values()), reference.workload.outputs)
     findings.append(tuple(_evidence(reference, weak)))
-    findings.append(tuple(_doubt(reference, plan, differences)))
+    outputs = _outputs(reference, standard)
+    for item in differences:
+        outputs.setdefault(item.key.buffer, Output(item.key.buffer, item.dtype, 0.0))
     good = all(outcome.verdict == Verdict.OK for outcome in outcomes)
     serious = any(f.severity == Severity.ERROR for group in findings for f in group)
     return Verification(
@@ -87,6 +98,7 @@ def verify(
         findings=tuple(findings),
         comparisons=summarize(differences, outputs, weak),
         passed=good and not serious and len(outcomes) == len(plan),
+        wider=standard.wider(),
     )
 
 
@@ -96,21 +108,10 @@ def _rank_of_cause(finding: Finding) -> int:
     return 1 if finding.kind.endswith("-result") else 0
 
 
-def _samples(outcome: EmulatorRun, facts: Survey, outputs: Sequence[Output]) -> dict[Key, Sample]:
-    return select(label(outcome.readbacks, facts.sites), outputs)
-
-
-def _compare(
-    outcome: EmulatorRun, facts: Survey, reference: Reference, seed: int
-) -> tuple[Difference, ...]:
-    outputs = reference.workload.outputs
-    return compare(reference.samples[seed], _samples(outcome, facts, outputs), outputs)
-
-
-def _outputs(reference: Reference) -> dict[str, Output]:
+def _outputs(reference: Reference, standard: Standard) -> dict[str, Output]:
     return {
-        key.buffer: output_of(sample, reference.workload.outputs)
-        for samples in reference.samples.values()
+        key.buffer: standard.output_of(sample, seed)
+        for seed, samples in reference.samples.items()
         for key, sample in samples.items()
     }
 
@@ -146,42 +147,23 @@ def _evidence(reference: Reference, weak: Mapping[str, str]) -> list[Finding]:
     if buffers <= {name for name, reason in weak.items() if reason != "constant"}:
         message = "every output of the reference is empty, all zero or all NaN: nothing is proved"
         found.append(Finding("no-evidence", Severity.ERROR, message))
-    seeds = list(reference.samples.values())
-    if len(seeds) > 1 and all(_same(seeds[0], other) for other in seeds[1:]):
+    if not _inputs_vary(reference):
         found.append(
             Finding(
                 kind="seed-ignored",
                 severity=Severity.WARNING,
                 message="the reference's outputs are the same for every seed: only one set of "
                 "inputs was tried",
-                hint='let the program take its input seed as an argument: args = ["{seed}"]',
+                hint='let the program take its input seed as an argument (args = ["{seed}"]), or '
+                'let eval vary the numbers that it uploads (vary_inputs = "float32")',
             )
         )
     return found
 
 
-def _same(one: Mapping[Key, Sample], other: Mapping[Key, Sample]) -> bool:
-    return one.keys() == other.keys() and all(one[k].data == other[k].data for k in one)
-
-
-def _doubt(
-    reference: Reference, plan: Sequence[RunSpec], differences: Sequence[Difference]
-) -> list[Finding]:
-    """Where a candidate differs, see whether the reference agrees with itself."""
-    if not any(item.problem for item in differences):
-        return []
-    seed = plan[0].seed
-    again = recheck(reference, seed)
-    found = compare(reference.samples[seed], again, reference.workload.outputs)
-    bad = next((item for item in found if item.problem), None)
-    if bad is None:
-        return []
-    finding = Finding(
-        kind="reference-unsteady",
-        severity=Severity.ERROR,
-        message="the reference differs from itself between two runs of one seed: " + bad.describe(),
-        file=bad.file,
-        line=bad.line,
-        hint="its outputs must depend on the seed alone; check it with warploom check",
-    )
-    return [replace(finding, seed=seed)]
+def _inputs_vary(reference: Reference) -> bool:
+    """Whether seeds change the results; one seed alone may, if the program is told of it."""
+    task, seeds = reference.workload, list(reference.samples.values())
+    if len(seeds) > 1:
+        return not all_same(seeds)
+    return bool(task.vary_inputs) or any("{seed}" in arg for arg in task.args)

@@ -12,6 +12,7 @@ A workload is a folder with a `workload.toml`:
     node_size = 4                   # ranks of one machine; default: all
     nccl = "2.30.7"                 # default: the newest whose headers are at hand
     seeds = 3
+    vary_inputs = "float32"         # numbers that are uploaded get other values for each seed
     api = ["gin", "lsa"]            # which device APIs a transform may use, best first
     [defines]
     TOKENS = 64
@@ -77,6 +78,8 @@ class Workload:
     `outputs` is empty where every device-to-host copy is an output, typed by the analyzer.
     `node_size` None means that one machine has all ranks. `lsa_size` None becomes `node_size`, and
     without that means that all ranks share memory. `nccl` None means the newest at hand.
+    `vary_inputs` is the type of the numbers that `eval` varies on their way to the devices, by the
+    seed and alike in both programs; "": none.
     """
 
     name: str
@@ -94,6 +97,7 @@ class Workload:
     seeds: int = 3
     api: tuple[Api, ...] = (Api.GIN, Api.LSA)
     node_size: int | None = None
+    vary_inputs: str = ""
 
     def __post_init__(self) -> None:
         check_ranks(self.ranks, self.lsa_size, self.node_size)

@@ -57,6 +57,7 @@ class _WorkloadTable(_Table):
     node_size: int | None = Field(default=None, ge=1)
     nccl: str | None = Field(default=None, pattern=_VERSION)
     seeds: int = Field(default=3, ge=1, le=MAX_SEEDS)
+    vary_inputs: str = ""
     api: list[str] = ["gin", "lsa"]
 
 
@@ -115,6 +116,7 @@ def _freeze(table: _WorkloadTable, file: Path, text: str) -> Workload:
             node_size=table.node_size,
             nccl=table.nccl,
             seeds=table.seeds,
+            vary_inputs=_varied(table.vary_inputs, file, text),
             api=tuple(_api(name, file, text) for name in table.api),
         )
     except (WorkloadError, SourceError):
@@ -147,6 +149,17 @@ def _output(table: _OutputTable, file: Path, text: str) -> Output:
             line=_line_of(text, "dtype", table.dtype),
         )
     return Output.with_defaults(table.buffer, table.dtype, table.rtol, table.atol)
+
+
+def _varied(name: str, file: Path, text: str) -> str:
+    if name and not dtype_of(name).is_float:
+        floats = ", ".join(dtype for dtype, kind in DTYPES.items() if kind.is_float)
+        raise WorkloadError(
+            f"vary_inputs must be one of {floats}, got {name!r}",
+            file=str(file),
+            line=_line_of(text, "vary_inputs"),
+        )
+    return dtype_of(name).name if name else ""
 
 
 def _api(name: str, file: Path, text: str) -> Api:

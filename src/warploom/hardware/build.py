@@ -48,7 +48,8 @@ def nvcc_command(
     """Return nvcc's command line, to be run in the program's folder.
 
     The CUDA runtime is linked as a shared library, so that our read-back library can stand before
-    it. Line tables (`-g` for the host, `-lineinfo` for kernels) leave the code as it is. All back
+    it. Line tables (`-g` for the host, `-lineinfo` for kernels) leave the code as it is, but a call
+    must not become a jump, or the library could not tell which line made it. All back
     ends of GIN are compiled, since NCCL chooses one of them when the program starts.
     """
     base = spec.program.absolute().parent
@@ -59,7 +60,8 @@ def nvcc_command(
     sources = [os.path.relpath(p.absolute(), base) for p in (spec.program, *spec.sources)]
     return [
         str(find_nvcc().path), "-std=c++17", "-O2", "-g", "-lineinfo", "-w", f"-arch={arch}",
-        "--cudart", "shared", *defines, f"-I{nccl.include}", *users,
+        "--cudart", "shared", "-Xcompiler", "-fno-optimize-sibling-calls", *defines,
+        f"-I{nccl.include}", *users,
         *(mpi.compile_flags if mpi else ()), "-x", "cu", *sources, "-o", str(output),
         f"-L{library}", "-l:libnccl.so.2", "-Xlinker", f"-rpath={library}",
         *(mpi.link_flags if mpi else ()), "-lpthread",

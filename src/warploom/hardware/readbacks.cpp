@@ -3,23 +3,30 @@
 // the program times with events or MPI_Wtime.
 //
 // $WARPLOOM_READBACKS names a folder; each process appends to its own RANK.index and RANK.data.
-// Lines of the index: `R SEQUENCE RANK FRAME OFFSET BYTES` (a copy) and `T SEQUENCE RANK FRAME MS`
-// (an interval), FRAME being the caller's offset in the program. Nothing is kept in memory, so that
-// what a program did before it hung is still told. Declares what it needs of CUDA itself: it is
-// built with the host compiler alone.
+// Lines of the index: `R THREAD SEQUENCE RANK FRAME OFFSET BYTES` (a copy) and
+// `T THREAD SEQUENCE RANK FRAME MS` (an interval), FRAME being the caller's offset in the program
+// and THREAD the caller's number, in the order in which threads were made. Nothing is kept in
+// memory, so that what a program did before it hung is still told. Declares what it needs of CUDA
+// itself: it is built with the host compiler alone.
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
 
+#include "preload.h"
+#include "waits.h"
+
+using namespace warploom;
+
 namespace {
 
-constexpr int kDeviceToHost = 2, kDefault = 4;
+constexpr int kDeviceToHost = 2, kDeviceToDevice = 3, kDefault = 4;
 constexpr int kUnregistered = 0, kHost = 1, kDevice = 2;
 
 struct Attributes {  // cudaPointerAttributes
@@ -27,16 +34,6 @@ struct Attributes {  // cudaPointerAttributes
   void *device_pointer, *host_pointer;
   long reserved[8];
 };
-
-template <typename Function>
-Function* next(const char* name) {
-  void* found = dlsym(RTLD_NEXT, name);
-  if (found == nullptr) {
-    fprintf(stderr, "warploom: the CUDA or MPI library has no %s\n", name);
-    _exit(1);
-  }
-  return reinterpret_cast<Function*>(found);
-}
 
 int environment(const char* name) {
   const char* text = getenv(name);
@@ -51,15 +48,48 @@ int process_rank() {
   return 0;
 }
 
-// The rank that a copy belongs to: the process's, or the device where one process drives all.
-int current_rank() {
+// The rank that a copy on a stream belongs to: the process's, or the device where one process
+// drives all.
+int rank_of(void* stream) {
   static const int rank = process_rank();
   static const bool single = environment("WARPLOOM_ONE_PROCESS") == 1;
   if (!single) return rank;
   static auto* get_device = next<int(int*)>("cudaGetDevice");
+  // Not before CUDA 12.8. A default stream is the current device's.
+  static auto* of_stream =
+      reinterpret_cast<int (*)(void*, int*)>(dlsym(RTLD_NEXT, "cudaStreamGetDevice"));
   int device = 0;
+  if (stream && of_stream && of_stream(stream, &device) == 0) return device;
   get_device(&device);
   return device;
+}
+
+// Threads are numbered as they are made: those that one thread makes keep their order, whatever
+// they do next.
+int g_threads_made = 0;
+thread_local int g_thread = 0;
+
+struct Start {
+  void* (*function)(void*);
+  void* argument;
+  int number;
+};
+
+void* begin_thread(void* data) {
+  const Start start = *static_cast<Start*>(data);
+  delete static_cast<Start*>(data);
+  g_thread = start.number;
+  return start.function(start.argument);
+}
+
+// Which read-back or interval: what the calling thread did, in its order.
+struct Place {
+  int thread;
+  long sequence;
+};
+Place here() {
+  static long sequence = 0;
+  return {g_thread, __atomic_fetch_add(&sequence, 1, __ATOMIC_RELAXED)};
 }
 
 uintptr_t program_base() {
@@ -88,14 +118,13 @@ class Log {
     data_ = fopen(path, "w");
   }
 
-  long take_sequence() { return __atomic_fetch_add(&sequence_, 1, __ATOMIC_RELAXED); }
-
-  void copy(long sequence, int rank, const void* caller, const void* bytes, size_t count) {
+  void copy(Place place, int rank, const void* caller, const void* bytes, size_t count) {
     if (index_ == nullptr || data_ == nullptr) return;
     pthread_mutex_lock(&mutex_);
     size_t written = fwrite(bytes, 1, count, data_);
     fflush(data_);
-    fprintf(index_, "R %ld %d %lu %zu %zu\n", sequence, rank, offset_of(caller), at_, written);
+    fprintf(index_, "R %d %ld %d %lu %zu %zu\n", place.thread, place.sequence, rank,
+            offset_of(caller), at_, written);
     fflush(index_);
     at_ += written;
     pthread_mutex_unlock(&mutex_);
@@ -103,9 +132,11 @@ class Log {
 
   void interval(const void* caller, double milliseconds) {
     if (index_ == nullptr) return;
-    int rank = current_rank();
+    const int rank = rank_of(nullptr);
+    const Place place = here();
     pthread_mutex_lock(&mutex_);
-    fprintf(index_, "T %ld %d %lu %.9g\n", take_sequence(), rank, offset_of(caller), milliseconds);
+    fprintf(index_, "T %d %ld %d %lu %.9g\n", place.thread, place.sequence, rank, offset_of(caller),
+            milliseconds);
     fflush(index_);
     pthread_mutex_unlock(&mutex_);
   }
@@ -118,7 +149,6 @@ class Log {
   FILE* index_ = nullptr;
   FILE* data_ = nullptr;
   size_t at_ = 0;
-  long sequence_ = 0;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 };
 
@@ -127,17 +157,25 @@ Log& log_file() {
   return *log;
 }
 
-bool reads_back(const void* to, const void* from, int kind) {
-  if (kind == kDeviceToHost) return true;
-  if (kind != kDefault) return false;
+bool has_type(const void* memory, std::initializer_list<int> types) {
   static auto* ask = next<int(Attributes*, const void*)>("cudaPointerGetAttributes");
-  Attributes target{}, source{};
-  if (ask(&target, to) != 0 || ask(&source, from) != 0) return false;
-  return source.type == kDevice && (target.type == kHost || target.type == kUnregistered);
+  Attributes its{};
+  return ask(&its, memory) == 0 && std::find(types.begin(), types.end(), its.type) != types.end();
+}
+
+bool reads_back(const void* to, const void* from, int kind) {
+  if (kind != kDefault) return kind == kDeviceToHost;
+  return has_type(from, {kDevice}) && has_type(to, {kHost, kUnregistered});
+}
+
+// The host does not wait for such a copy.
+bool between_devices(const void* to, const void* from, int kind) {
+  if (kind != kDefault) return kind == kDeviceToDevice;
+  return has_type(from, {kDevice}) && has_type(to, {kDevice});
 }
 
 struct Pending {
-  long sequence;
+  Place place;
   int rank;
   const void* caller;
   const void* to;
@@ -147,7 +185,7 @@ struct Pending {
 // Runs on the stream after the copy.
 void arrived(void* data) {
   auto* pending = static_cast<Pending*>(data);
-  log_file().copy(pending->sequence, pending->rank, pending->caller, pending->to, pending->bytes);
+  log_file().copy(pending->place, pending->rank, pending->caller, pending->to, pending->bytes);
   delete pending;
 }
 
@@ -161,7 +199,7 @@ bool capturing(void* stream) {
 void note_later(void* stream, const void* caller, const void* to, size_t bytes) {
   if (capturing(stream)) return;
   static auto* callback = next<int(void*, void (*)(void*), void*)>("cudaLaunchHostFunc");
-  auto* pending = new Pending{log_file().take_sequence(), current_rank(), caller, to, bytes};
+  auto* pending = new Pending{here(), rank_of(stream), caller, to, bytes};
   callback(stream, arrived, pending);
 }
 
@@ -169,18 +207,30 @@ void note_later(void* stream, const void* caller, const void* to, size_t bytes) 
 
 extern "C" {
 
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
+                   void* argument) {
+  static auto* real =
+      next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
+  const int number = __atomic_add_fetch(&g_threads_made, 1, __ATOMIC_RELAXED);
+  auto* start = new Start{function, argument, number};
+  const int status = real(thread, attributes, begin_thread, start);
+  if (status != 0) delete start;
+  return status;
+}
+
 int cudaMemcpy(void* to, const void* from, size_t bytes, int kind) {
   static auto* real = next<int(void*, const void*, size_t, int)>("cudaMemcpy");
+  if (!between_devices(to, from, kind)) wait_for_default_stream();
   int status = real(to, from, bytes, kind);
   if (status == 0 && reads_back(to, from, kind)) {
-    log_file().copy(log_file().take_sequence(), current_rank(), __builtin_return_address(0), to,
-                    bytes);
+    log_file().copy(here(), rank_of(nullptr), __builtin_return_address(0), to, bytes);
   }
   return status;
 }
 
 int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int kind, void* stream) {
   static auto* real = next<int(void*, const void*, size_t, int, void*)>("cudaMemcpyAsync");
+  if (reads_back(to, from, kind)) wait_before_copy(to, stream);
   int status = real(to, from, bytes, kind, stream);
   if (status == 0 && reads_back(to, from, kind)) {
     note_later(stream, __builtin_return_address(0), to, bytes);
@@ -193,10 +243,11 @@ int cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                  size_t height, int kind) {
   static auto* real =
       next<int(void*, size_t, const void*, size_t, size_t, size_t, int)>("cudaMemcpy2D");
+  if (!between_devices(to, from, kind)) wait_for_default_stream();
   int status = real(to, to_pitch, from, from_pitch, width, height, kind);
   if (status == 0 && reads_back(to, from, kind)) {
     for (size_t row = 0; row < height; ++row) {
-      log_file().copy(log_file().take_sequence(), current_rank(), __builtin_return_address(0),
+      log_file().copy(here(), rank_of(nullptr), __builtin_return_address(0),
                       static_cast<char*>(to) + row * to_pitch, width);
     }
   }
@@ -205,10 +256,38 @@ int cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
 
 int cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, int kind) {
   static auto* real = next<int(void*, const void*, size_t, size_t, int)>("cudaMemcpyFromSymbol");
+  wait_for_default_stream();
   int status = real(to, symbol, bytes, offset, kind);
   if (status == 0 && kind == kDeviceToHost) {
-    log_file().copy(log_file().take_sequence(), current_rank(), __builtin_return_address(0), to,
-                    bytes);
+    log_file().copy(here(), rank_of(nullptr), __builtin_return_address(0), to, bytes);
+  }
+  return status;
+}
+
+int cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset, int kind,
+                              void* stream) {
+  static auto* real =
+      next<int(void*, const void*, size_t, size_t, int, void*)>("cudaMemcpyFromSymbolAsync");
+  if (kind != kDeviceToDevice) wait_before_copy(to, stream);
+  const int status = real(to, symbol, bytes, offset, kind, stream);
+  if (status == 0 && kind == kDeviceToHost) {
+    note_later(stream, __builtin_return_address(0), to, bytes);
+  }
+  return status;
+}
+
+int cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                      size_t height, int kind, void* stream) {
+  static auto* real = next<int(void*, size_t, const void*, size_t, size_t, size_t, int, void*)>(
+      "cudaMemcpy2DAsync");
+  const bool back = reads_back(to, from, kind);
+  if (back) wait_before_copy(to, stream);
+  const int status = real(to, to_pitch, from, from_pitch, width, height, kind, stream);
+  if (status == 0 && back) {
+    for (size_t row = 0; row < height; ++row) {
+      note_later(stream, __builtin_return_address(0), static_cast<char*>(to) + row * to_pitch,
+                 width);
+    }
   }
   return status;
 }

@@ -26,7 +26,10 @@ from warploom.toolchain.nvcc import find_sanitizer
 from warploom.toolchain.sandbox import Extras, run_sandboxed
 from warploom.toolchain.seccomp import Profile
 
-_SHIM = tuple(Path(__file__).with_name(name) for name in ("readbacks.cpp", "processes.cpp"))
+_SHIM = tuple(
+    Path(__file__).with_name(name)
+    for name in ("readbacks.cpp", "waits.cpp", "processes.cpp", "preload.h", "waits.h")
+)
 _PASSED = ("NCCL_", "CUDA_", "OMPI_", "OPAL_", "PMIX_", "PRTE_", "UCX_", "NVIDIA_", "HYDRA_")
 _RANK_MEMORY_MB = 4096  # host memory of one rank's CUDA context, NCCL and MPI, generously
 _MANY_RANKS = (2, 30)  # the first NCCL that lets ranks share a GPU
@@ -34,8 +37,8 @@ _SANITIZER_FACTOR = 4.0  # how much longer a run may take under compute-sanitize
 # NCCL's words on what went wrong; that it has no RMA over sockets is said in every run.
 _WARNING = re.compile(r"NCCL WARN (?!RMA/Socket)(.*)")
 _NOTED = re.compile(
-    r"R \d{1,18}(?: \d{1,18}){4}"
-    r"|T \d{1,18}(?: \d{1,18}){2} \d{1,18}(?:\.\d{1,18})?(?:e[+-]\d{1,3})?"
+    r"R \d{1,18}(?: \d{1,18}){5}"
+    r"|T \d{1,18}(?: \d{1,18}){3} \d{1,18}(?:\.\d{1,18})?(?:e[+-]\d{1,3})?"
 )
 _PLACED = re.compile(r"\.(?:cu|cuh|cpp|cc|c|h|hpp)[:(]\d+")  # a line that names a source line
 _NO_GIN = re.compile(r"requested GIN but not all ranks|GIN (?:is )?not (?:supported|available)")
@@ -43,7 +46,10 @@ _NO_GIN = re.compile(r"requested GIN but not all ranks|GIN (?:is )?not (?:suppor
 
 @dataclass(frozen=True, slots=True)
 class Readback:
-    """One device-to-host copy: `data` as it was when the copy was over; line from 1."""
+    """One device-to-host copy: `data` as it was when the copy was over; line from 1.
+
+    `seq` grows within a rank, thread by thread in the order of their calls.
+    """
 
     rank: int
     seq: int
@@ -238,7 +244,8 @@ def build_shim() -> Path:
     texts = [path.read_bytes() for path in _SHIM]
 
     def make(folder: Path) -> None:
-        command = [*compiler.command, "-std=c++20", "-O2", "-fPIC", "-shared", *map(str, _SHIM)]
+        command = [*compiler.command, "-std=c++20", "-O2", "-fPIC", "-shared"]
+        command += [str(path) for path in _SHIM if path.suffix == ".cpp"]
         run_tool([*command, "-o", folder / "readbacks.so"], limits=Limits(seconds=120.0))
 
     folder, _ = cached_folder("hardware-shim", digest([compiler.identity, *texts]), make)
@@ -346,21 +353,23 @@ def read_log(
         for text in index.read_text(errors="replace").splitlines()
         if _NOTED.fullmatch(text)
     ]
-    places = places_of(build, (int(words[3]) for _, words in lines))
+    # A thread's in the order of its calls, whatever other threads did meanwhile.
+    lines.sort(key=lambda line: tuple(int(line[1][at]) for at in (3, 1, 2)))
+    places = places_of(build, (int(words[4]) for _, words in lines))
     readbacks: list[Readback] = []
     intervals: list[Interval] = []
     for path, words in lines:
-        seq, rank, frame = int(words[1]), int(words[2]), int(words[3])
+        rank, frame = int(words[3]), int(words[4])
         place = places.get(frame)
         where = (place.file, place.line) if place else (None, None)
         if words[0] == "T":
-            intervals.append(Interval(rank, seq, float(words[4]), *where))
+            intervals.append(Interval(rank, len(intervals), float(words[5]), *where))
         else:
             with path.open("rb") as file:
-                file.seek(int(words[4]))
-                readbacks.append(Readback(rank, seq, file.read(int(words[5])), *where))
-    order = sorted(readbacks, key=lambda item: (item.rank, item.seq))
-    return tuple(order), tuple(sorted(intervals, key=lambda item: (item.rank, item.seq)))
+                file.seek(int(words[5]))
+                content = file.read(int(words[6]))
+                readbacks.append(Readback(rank, len(readbacks), content, *where))
+    return tuple(readbacks), tuple(intervals)
 
 
 def _sanitizer(

@@ -143,11 +143,22 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class HelperCall:
+    """A call of the program's own function, template or constructor that allocates `name`."""
+
+    name: str
+    file: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Allocation:
     """Memory that is allocated; `bytes` is its size as written.
 
     `kind` is where it lives, as `analysis.api.ALLOCATIONS` has it. `element` is the type pointed
-    to. `roots` are the buffers that it becomes, where a helper allocates for its callers.
+    to. `roots` are the buffers that it becomes, where a helper allocates for its callers, and
+    `calls` are the calls of that helper.
     """
 
     name: str
@@ -160,6 +171,7 @@ class Allocation:
     roots: tuple[str, ...]
     declaration: Declaration | None
     site: CallSite
+    calls: tuple[HelperCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

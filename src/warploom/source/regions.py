@@ -130,6 +130,32 @@ def _parse(program: Program) -> tuple[Region, ...]:
     return tuple(found)
 
 
+def marker_faults(text: str) -> tuple[tuple[int, str], ...]:
+    """Return each marker that pairs with none, or lies in another's region, with both lines."""
+    found: list[tuple[int, str]] = []
+    opened: int | None = None  # the line of the start that waits for its end
+    closed: int | None = None  # the line of the last end
+    for match in _MARKER.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        if match[1] == "START":
+            if opened is not None:
+                message = f"{START} in line {line} lies in the region that line {opened} opens"
+                found.append((line, f"{message}: regions must not nest, or its {END} is missing"))
+            opened = line
+        elif opened is None:
+            after = "no region is open" if closed is None else f"line {closed} has closed the last"
+            found.append((line, f"{END} in line {line} closes nothing: {after}"))
+            closed = line
+        else:
+            opened, closed = None, line
+    if opened is not None:
+        last = len(text.splitlines())
+        found.append(
+            (opened, f"{START} in line {opened} is not closed up to line {last}, the last")
+        )
+    return tuple(found)
+
+
 def _region(
     program: Program, opened: tuple[str, int, int], match: re.Match[str], line: int
 ) -> Region:

@@ -189,11 +189,13 @@ def _device(report: ReportData, place: Placer) -> list[str]:
 
 
 def _allocations(report: ReportData, place: Placer) -> list[str]:
-    lines = [
-        f"{place(a)} {a.name}{_roots(a.roots, a.name)}: {a.call}, {a.bytes} bytes"
-        f"{f' of {a.element}' if a.element else ''}{_context(a.site)}"
-        for a in report.allocations
-    ]
+    lines: list[str] = []
+    for a in report.allocations:
+        lines.append(
+            f"{place(a)} {a.name}{_roots(a.roots, a.name)}: {a.call}, {a.bytes} bytes"
+            f"{f' of {a.element}' if a.element else ''}{_context(a.site)}"
+        )
+        lines += [f"{place(call)}   {call.name}, by {call.text}" for call in a.calls]
     return lines + [f"{place(f)} {f.call}({f.name}){_roots(f.roots, f.name)}" for f in report.frees]
 
 

@@ -30,7 +30,10 @@ _SECONDS = 60.0
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{9,}\b")  # of memory; another one in each run
 # What other findings lead to, when the program ends, and what a kind always comes with.
 _AFTERMATH = frozenset({"exit_code"})
-_WITH = {"not_resident": frozenset({"deadlock"})}
+_WITH = {
+    "not_resident": frozenset({"deadlock"}),
+    "early_wait": frozenset({"missing_wait", "destination_overwrite"}),
+}
 # Where a program is when its time is over differs from run to run.
 _ANYWHERE = frozenset({"timeout"})
 

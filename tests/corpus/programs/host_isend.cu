@@ -4,6 +4,8 @@
 // DEFECT EARLY_CHANGE mpi_buffer_in_use: the next value is stored while the last one may be on its way
 // DEFECT EARLY_KERNEL mpi_buffer_in_use: a kernel fills the buffer that is still being sent
 // DEFECT EARLY_LOOK mpi_buffer_in_use: the host looks at what may not have arrived
+// DEFECT EARLY_UPLOAD mpi_buffer_in_use: what may not have arrived goes to the device
+// DEFECT EARLY_DOWNLOAD mpi_buffer_in_use: a copy from the device writes what is still being sent
 #include "harness.h"
 
 // EXPECT EARLY_KERNEL
@@ -52,6 +54,36 @@ int main(int argc, char** argv) {
   CHECK(cudaStreamSynchronize(job.stream));
   for (int i = 0; i < 64; i++) good = good && host[i] == value(last, job.rank, 0, 0) + i;
   CHECK(cudaFree(out));
+  CHECK(cudaFree(in));
+  // The halves of what came go on, by way of the host.
+  std::vector<int> half(32);
+  CHECK(cudaMalloc(&in, 32 * sizeof(int)));
+  CHECK(MPI_Irecv(half.data(), 32, MPI_INT, last, 10, MPI_COMM_WORLD, &requests[0]));
+  CHECK(MPI_Isend(host.data(), 32, MPI_INT, next, 10, MPI_COMM_WORLD, &requests[1]));
+#if !defined(DEFECT_EARLY_UPLOAD)
+  CHECK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+#endif
+  // EXPECT EARLY_UPLOAD
+  CHECK(cudaMemcpy(in, half.data(), 32 * sizeof(int), cudaMemcpyHostToDevice));
+#if defined(DEFECT_EARLY_UPLOAD)
+  CHECK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+#endif
+  CHECK(MPI_Irecv(half.data(), 32, MPI_INT, last, 11, MPI_COMM_WORLD, &requests[0]));
+  CHECK(MPI_Isend(host.data() + 32, 32, MPI_INT, next, 11, MPI_COMM_WORLD, &requests[1]));
+#if defined(DEFECT_EARLY_DOWNLOAD)
+  int* target = host.data() + 32;
+#else
+  int* target = host.data();  // which is no longer sent
+#endif
+  // EXPECT EARLY_DOWNLOAD
+  CHECK(cudaMemcpyAsync(target, in, 32 * sizeof(int), cudaMemcpyDeviceToHost, job.stream));
+  CHECK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+  CHECK(cudaStreamSynchronize(job.stream));
+  const int second = (last + job.ranks - 1) % job.ranks;
+  for (int i = 0; i < 32; i++) {
+    good = good && target[i] == value(second, last, 0, 0) + i;
+    good = good && half[i] == value(second, last, 0, 0) + 32 + i;
+  }
   CHECK(cudaFree(in));
   return finish(job, good);
 }

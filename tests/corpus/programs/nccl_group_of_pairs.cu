@@ -7,6 +7,8 @@
 // DEFECT PAIRS_IN_TURN group_required: each device's sends and receives in a group of their own
 // DEFECT SAME_BUFFER overlapping_buffers: the halo is received into the block that is being sent
 // DEFECT RECEIVES_OVERLAP overlapping_buffers: the halo is received where the own block goes
+// DEFECT CHAINED overlapping_buffers: the broadcast of a sum is in the group of the sum itself
+// DEFECT LATE_HALO overlapping_buffers: the next halo is received in the group that sums the last one
 // DEFECT LONE_SELF_SEND group_required: the receive of the own block is in the next group
 #include <cuda_runtime.h>
 #include <nccl.h>
@@ -80,8 +82,17 @@ int main() {
 #if defined(DEFECT_GROUP_FOR_EACH)
     NC(ncclGroupStart());
 #endif
-    // EXPECT EACH_FOR_ITSELF GROUP_FOR_EACH
+    // EXPECT EACH_FOR_ITSELF GROUP_FOR_EACH CHAINED LATE_HALO
     NC(ncclAllReduce(got[i], sum[i], 2 * kBlock, ncclFloat, ncclSum, comms[i], 0));
+#if defined(DEFECT_CHAINED)
+    // EXPECT CHAINED
+    NC(ncclBroadcast(sum[i], got[i], kBlock, ncclFloat, 0, comms[i], 0));
+#endif
+#if defined(DEFECT_LATE_HALO)
+    NC(ncclSend(data[i], kBlock, ncclFloat, (i + 1) % n, comms[i], 0));
+    // EXPECT LATE_HALO
+    NC(ncclRecv(got[i] + kBlock, kBlock, ncclFloat, (i + n - 1) % n, comms[i], 0));
+#endif
 #if defined(DEFECT_GROUP_FOR_EACH)
     NC(ncclGroupEnd());
 #endif

@@ -48,8 +48,8 @@ void fake_readback(const void* data, size_t bytes) {
   if (bytes && write(5, data, bytes) < 0) _exit(71);
   read_back().add(data, bytes);
   send("{\"ev\":\"readback\",\"rank\":" + std::to_string(rank) +
-       ",\"seq\":" + std::to_string(sequence++) + ",\"bytes\":" + std::to_string(bytes) +
-       ",\"offset\":" + std::to_string(offset) +
+       ",\"thread\":0,\"order\":" + std::to_string(sequence++) +
+       ",\"node\":0,\"bytes\":" + std::to_string(bytes) + ",\"offset\":" + std::to_string(offset) +
        ",\"device_offset\":64,\"frames\":" + place(__builtin_return_address(0)) + "}");
   offset += bytes;
 }

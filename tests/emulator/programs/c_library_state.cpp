@@ -1,6 +1,4 @@
-// Each item uses something that the C or C++ library remembers, and lets the other rank do the same
-// in between. What it logs must be what a process alone would see: the test compiles this file for
-// this machine too, and compares.
+// What the C and C++ libraries remember: see two_ranks.h.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fenv.h>
@@ -35,40 +33,7 @@
 #include <thread>
 #include <vector>
 
-#ifdef WARPLOOM_EMULATOR
-#include <mpi.h>
-static void turn() { MPI_Barrier(MPI_COMM_WORLD); }
-#else
-static void turn() {}
-#endif
-// The other rank has its turn. Each item has as many on all ranks: main makes up for the rest.
-static constexpr int kSteps = 32;
-static int steps = 0;
-static void step() { steps++; turn(); }
-
-static int who = 0;
-static std::string item;
-
-static void put(const char* pattern, ...) {
-  char text[400];
-  va_list values;
-  va_start(values, pattern);
-  vsnprintf(text, sizeof text, pattern, values);
-  va_end(values);
-  printf("@%d %s: %s\n", who, item.c_str(), text);
-}
-
-struct Item {
-  Item(const char* n, void (*f)()) { all().push_back({n, f}); }
-  static std::vector<std::pair<const char*, void (*)()>>& all() {
-    static std::vector<std::pair<const char*, void (*)()>> list;
-    return list;
-  }
-};
-#define ITEM(name)                            \
-  static void item_##name();                  \
-  static Item register_##name(#name, item_##name); \
-  static void item_##name()
+#include "two_ranks.h"
 
 // --- random numbers
 ITEM(rand_fresh) { for (int i = 0; i < 4; i++) { step(); put("%d", rand()); } }
@@ -268,25 +233,10 @@ ITEM(call_once) { static pthread_once_t o = PTHREAD_ONCE_INIT; static int n; for
 struct Global { ~Global() { item = "static"; put("destructor"); } };
 static Global global;
 
-int main(int argc, char** argv) {
-#ifdef WARPLOOM_EMULATOR
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &who);
-#else
-  who = atoi(argv[1]);
-#endif
+static void on_exits() {
   atexit([] { item = "atexit"; put("first"); });
   if (who) atexit([] { item = "atexit"; put("second"); });
   on_exit([](int code, void* p) { item = "on_exit"; put("%d %ld", code, (long)p); }, (void*)3L);
-  for (auto& [name, function] : Item::all()) {
-    item = name;
-    steps = 0;
-    function();
-    if (steps > kSteps) put("too many steps: %d", steps);
-    while (steps < kSteps) step();
-  }
-#ifdef WARPLOOM_EMULATOR
-  MPI_Finalize();
-#endif
-  exit(0);
 }
+
+int main(int argc, char** argv) { return run_items(argc, argv, on_exits); }

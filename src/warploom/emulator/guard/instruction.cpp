@@ -436,6 +436,11 @@ Instruction read_instruction(const Line& line) {
       (name.starts_with("bsf") || name.starts_with("bsr"))) {
     instruction.repeat = Repeat::None;
   }
+  // `pause` has two spellings.
+  if (instruction.repeat == Repeat::Always && name == "nop" && parts.empty()) {
+    instruction.repeat = Repeat::None;
+    name = "pause";
+  }
   if (name == "rep" && parts.size() == 1 && (parts[0] == "ret" || parts[0] == "retq")) {
     name = parts[0];  // an old idiom of GCC
     parts.clear();

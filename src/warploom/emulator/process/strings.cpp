@@ -17,6 +17,7 @@ char g_number[128];
 char g_base64[7];
 mbstate_t g_mblen, g_mbtowc, g_wctomb;
 mbstate_t g_mbrlen, g_mbrtowc, g_wcrtomb, g_mbsrtowcs, g_wcsrtombs, g_mbrtoc16, g_c16rtomb;
+mbstate_t g_mbsnrtowcs, g_wcsnrtombs, g_mbrtoc32, g_c32rtomb;
 
 // Never kept: the program could change what is.
 template <class Function>
@@ -141,6 +142,26 @@ std::size_t mbrtoc16(char16_t* out, const char* text, std::size_t bytes,
 std::size_t c16rtomb(char* out, char16_t character, mbstate_t* given) noexcept {
   const auto real = from_library<decltype(&c16rtomb)>("c16rtomb");
   return real(out, character, given ? given : &g_c16rtomb);
+}
+
+std::size_t mbsnrtowcs(wchar_t* out, const char** text, std::size_t bytes, std::size_t most,
+                       mbstate_t* given) noexcept {
+  const auto real = from_library<decltype(&mbsnrtowcs)>("mbsnrtowcs");
+  return real(out, text, bytes, most, given ? given : &g_mbsnrtowcs);
+}
+std::size_t wcsnrtombs(char* out, const wchar_t** text, std::size_t count, std::size_t most,
+                       mbstate_t* given) noexcept {
+  const auto real = from_library<decltype(&wcsnrtombs)>("wcsnrtombs");
+  return real(out, text, count, most, given ? given : &g_wcsnrtombs);
+}
+std::size_t mbrtoc32(char32_t* out, const char* text, std::size_t bytes,
+                     mbstate_t* given) noexcept {
+  const auto real = from_library<decltype(&mbrtoc32)>("mbrtoc32");
+  return real(out, text, bytes, given ? given : &g_mbrtoc32);
+}
+std::size_t c32rtomb(char* out, char32_t character, mbstate_t* given) noexcept {
+  const auto real = from_library<decltype(&c32rtomb)>("c32rtomb");
+  return real(out, character, given ? given : &g_c32rtomb);
 }
 
 }  // extern "C"

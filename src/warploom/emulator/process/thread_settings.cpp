@@ -67,12 +67,32 @@ int pthread_setaffinity_np(pthread_t thread, std::size_t bytes, const cpu_set_t*
 int pthread_getaffinity_np(pthread_t thread, std::size_t bytes, cpu_set_t* set) noexcept {
   const Settings* settings = settings_of(thread);
   if (!settings || !settings->has_processors) {
-    return sched_getaffinity(0, bytes, set) ? errno : 0;
+    cpu_set_t known;
+    using Get = int (*)(pid_t, std::size_t, cpu_set_t*);
+    if (reinterpret_cast<Get>(warploom_library("sched_getaffinity"))(0, sizeof known, &known)) {
+      return errno;
+    }
+    if (bytes < sizeof known) return EINVAL;
+    std::memset(set, 0, bytes);
+    std::memcpy(set, &known, sizeof known);
+    return 0;
   }
   if (bytes < sizeof(cpu_set_t)) return EINVAL;
   std::memset(set, 0, bytes);
   std::memcpy(set, &settings->processors, sizeof(cpu_set_t));
   return 0;
+}
+
+// Of the thread that asks, or another one of its process by a number that nobody here looks up.
+int sched_setaffinity(pid_t, std::size_t bytes, const cpu_set_t* set) noexcept {
+  const int error = pthread_setaffinity_np(pthread_self(), bytes, set);
+  if (error) errno = error;
+  return error ? -1 : 0;
+}
+int sched_getaffinity(pid_t, std::size_t bytes, cpu_set_t* set) noexcept {
+  const int error = pthread_getaffinity_np(pthread_self(), bytes, set);
+  if (error) errno = error;
+  return error ? -1 : 0;
 }
 
 // As for a user who may not ask for real-time scheduling.

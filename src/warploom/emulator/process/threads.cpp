@@ -40,6 +40,7 @@ struct ThreadData {
   char* locals;  // made when first asked for
   Destructor* destructors;
   const void* values[PTHREAD_KEYS_MAX];
+  int host_error;  // h_errno
 };
 
 struct Key {
@@ -156,6 +157,8 @@ UNWATCHED void* __tls_get_addr(Index* index) {
   if (!data.locals) data.locals = make_locals();
   return data.locals + index->offset;
 }
+
+int* __h_errno_location() noexcept { return &thread_data().host_error; }
 
 int __cxa_thread_atexit(void (*function)(void*), void* object, void*) noexcept {
   return keep_destructor(function, object);

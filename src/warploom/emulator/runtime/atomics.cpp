@@ -31,12 +31,17 @@ const Published* published_at(uintptr_t address) {
   return it == g_published.end() ? nullptr : &it->second;
 }
 
+// Not by its address: a later block may lie where one has ended.
+uint64_t block_mark(const Block* block) {
+  return block ? uint64_t{block->op} << 32 | block->number : 0;
+}
+
 // Does the publication reach the running fiber?
 bool reaches(const Published& published, Scope reader_scope) {
   const GpuThread* thread = current_thread();
   const Block* block = thread ? thread->block : nullptr;
   const Scope scope = std::min(published.scope, reader_scope);
-  if (block == published.block) return true;
+  if (block_mark(block) == published.block) return true;
   if (scope == Scope::Block) return false;
   const int device = block ? block->kernel->device : -1;
   return scope == Scope::System || device == published.device;
@@ -45,7 +50,7 @@ bool reaches(const Published& published, Scope reader_scope) {
 // How far a fence of the running GPU thread has to reach to take the publication over.
 Scope distance_to(const Published& published) {
   const Block& block = *current_thread()->block;
-  if (&block == published.block && !published.of_blocks) return Scope::Block;
+  if (block_mark(&block) == published.block && !published.of_blocks) return Scope::Block;
   return block.kernel->device == published.device ? Scope::Device : Scope::System;
 }
 
@@ -99,12 +104,13 @@ void publish(Published& published, const Clock& clock, Scope scope, bool keep) {
   const Block* block = thread ? thread->block : nullptr;
   const OpId op = block ? block->op : 0;
   const bool same_kernel = keep && block && !published.clock.empty() && published.op == op;
-  published.of_blocks = same_kernel && (published.of_blocks || published.block != block);
+  published.of_blocks =
+      same_kernel && (published.of_blocks || published.block != block_mark(block));
   if (!keep) published.clock = {};
   published.clock.join(clock);
   published.scope = scope;
   published.op = op;
-  published.block = block;
+  published.block = block_mark(block);
   published.device = thread ? thread->block->kernel->device : -1;
 }
 
@@ -209,6 +215,7 @@ static std::optional<OlderValue> enter_access(const StrongAccess& access, bool u
     older = note_strong_access(current_actor(pc), access, published_at(start));
   }
   const GpuThread* thread = current_thread();
+  if (!thread) g_host_looked = true;
   if (thread && quick_atomic(start, access.bytes, access.writes, pc)) return older;
   access_atomic(current_actor(pc), access.address, access.bytes, access.writes);
   if (thread && !in_arena(access.address)) know_variable(start);

@@ -86,6 +86,8 @@ void check_reach(const DevComm& dc, const BarrierRef& b) {
   const int lsa = dc.set->clique->lsa_size;
   for (std::size_t m = 0; m < static_cast<std::size_t>(b.team.ranks); m++) {
     const int rank = world_rank(dc, b, m);
+    // The barrier over both kinds of team goes by way of the LSA team where GIN does not connect.
+    if (b.kind == BarrierKind::HybridWorld) continue;
     if (b.gin) {
       reach_peer(dc, b.team, static_cast<int>(m), session(b));
     } else if (rank < 0 || rank >= dc.set->clique->size || rank / lsa != dc.rank / lsa) {

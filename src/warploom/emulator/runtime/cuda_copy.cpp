@@ -4,6 +4,7 @@
 
 #include "../include/cuda_runtime.h"
 #include "carried.h"
+#include "cuda_copy.h"
 #include "cuda_error.h"
 #include "fresh.h"
 #include "fresh_pages.h"
@@ -15,12 +16,12 @@
 #include "own_memory.h"
 #include "process_heap.h"
 #include "report.h"
+#include "sides.h"
 #include "spoil.h"
 #include "stats.h"
 #include "stream.h"
 #include "stream_time.h"
 #include "timing.h"
-#include "variables.h"
 
 using namespace warploom;
 
@@ -44,12 +45,6 @@ struct Copy {
     return src + row / height * src_slice + row % height * src_pitch;
   }
 };
-
-bool on_device_side(const void* p) {
-  return space_of(p) == Space::Device || (!in_arena(p) && find_variable(p));
-}
-// Memory of devices, pinned memory, or a variable of the device.
-bool emulated(const void* p) { return in_arena(p) || find_variable(p); }
 
 bool managed(const void* p) {
   const Allocation* allocation = in_arena(p) ? find_allocation(p) : nullptr;
@@ -120,9 +115,11 @@ void move(const Copy& copy, StreamOp& op) {
     const Uncarried taken(to_host);
     access_read(actor, src, copy.width);
     access_write(actor, dst, copy.width);
+    if (!emulated(dst)) g_host_looked = true;
     if (to_host) note_fresh_source(src, copy.width, op.name, op.rank, op.where);
     if (dst + copy.width <= src || src + copy.width <= dst) will_overwrite(dst, copy.width);
     std::memmove(dst, src, copy.width);
+    if (on_device_side(src) && host_can_load(dst)) note_results(copy.width, op.rank);
     if (space_of(src) == Space::Device && space_of(dst) == Space::Device) {
       if (device_of(src) != device_of(dst)) {
         if (g_poisoning) note_communication();
@@ -131,12 +128,12 @@ void move(const Copy& copy, StreamOp& op) {
       }
     } else {
       g_stats.staged_bytes += copy.width;
-      if (to_host) note_results(copy.width, op.rank);
-      if (g_spoiling && space_of(dst) == Space::Device && !on_device_side(src)) {
-        note_upload(dst, copy.width, device_of(dst));
+      if ((g_spoiling || g_varying) && on_device_side(dst) && !on_device_side(src)) {
+        const bool own = space_of(dst) == Space::Device;  // else a variable of the stream's device
+        note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device);
       }
     }
-    if (to_host) report_readback(op.rank, dst, copy.width, src, op.where);
+    if (to_host) report_readback(op, dst, copy.width, src);
   }
 }
 
@@ -155,6 +152,16 @@ StartFunction start_of(const Copy& copy) {
     move(copy, op);
     complete(op);
   };
+}
+
+// Ordinary host memory: what MPI still uses is not the copy's. One that is queued touches it when
+// it is called (what it reads) or at any time until it is synchronized (what it writes).
+void check_host_sides(const Copy& copy) {
+  if (!host_copies_pending()) return;
+  for (std::size_t row = 0; row < copy.rows(); row++) {
+    if (!emulated(copy.dst)) check_mpi_buffers(copy.dst_row(row), copy.width, true, copy.name);
+    if (!emulated(copy.src)) check_mpi_buffers(copy.src_row(row), copy.width, false, copy.name);
+  }
 }
 
 // Who reads from a device computes with what lies there: that is no set-up any more.
@@ -183,6 +190,7 @@ cudaError_t copy_now(const Copy& copy, cudaMemcpyKind kind) {
   if (const cudaError_t error = validate(copy, kind)) return cuda_fail(error);
   Stream* stream = resolve_stream(nullptr);
   if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
+  check_host_sides(copy);
   const std::vector<Stream*> streams = streams_between(copy);
   for (Stream* other : streams) {
     if (implicit_in_capture(other)) return cudaErrorStreamCaptureImplicit;
@@ -212,6 +220,7 @@ cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handl
     push_op(stream, OpKind::Copy, copy.name, start_of(copy));
     return cudaSuccess;
   }
+  check_host_sides(copy);
   if (!emulated(copy.src)) {
     auto staged = std::make_shared<std::vector<char>>(copy.width * copy.rows());
     for (std::size_t row = 0; row < copy.rows(); row++) {
@@ -308,6 +317,12 @@ cudaError_t settle_set(cudaError_t error, const void* pointer, const char* name)
 }
 
 }  // namespace
+
+cudaError_t warploom::copy_bytes(void* dst, const void* src, std::size_t bytes, const char* name,
+                                 cudaStream_t stream, bool wait) {
+  const Copy copy = plain(dst, src, bytes, name);
+  return wait ? copy_now(copy, cudaMemcpyDefault) : copy_later(copy, cudaMemcpyDefault, stream);
+}
 
 cudaError_t cudaMemcpy(void* dst, const void* src, size_t bytes, cudaMemcpyKind kind) {
   return copy_now(plain(dst, src, bytes, "cudaMemcpy"), kind);

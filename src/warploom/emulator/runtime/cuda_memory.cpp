@@ -19,10 +19,40 @@ cudaError_t give(void** pointer, void* memory) {
   return cudaSuccess;
 }
 
+const char* allocator_of(AllocKind kind) {
+  switch (kind) {
+    case AllocKind::NcclMemAlloc:
+      return "ncclMemAlloc";
+    case AllocKind::Pinned:
+      return "cudaMallocHost";
+    case AllocKind::Heap:
+      return "device code";
+    default:
+      return "cudaMalloc";
+  }
+}
+
+// It frees nothing then, and returns an error that many do not look at.
+cudaError_t refuse_other_kind(const Allocation& allocation, const char* call) {
+  report_finding(
+      {.kind = "invalid_free",
+       .message = format("%s of memory that %s allocated", call, allocator_of(allocation.kind)),
+       .hint = "cudaFree belongs to cudaMalloc, cudaFreeHost to cudaMallocHost, and "
+               "ncclMemFree to ncclMemAlloc; it frees nothing so",
+       .other = allocation.allocated});
+  return cuda_fail(cudaErrorInvalidValue);
+}
+
 // The allocation that starts at `pointer`, or an error after reporting why there is none.
 cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
   Allocation* allocation = find_allocation(pointer);
-  if (!allocation) return cuda_fail(cudaErrorInvalidValue);
+  if (!allocation) {
+    report_finding(
+        {.kind = "invalid_free",
+         .message = format("%s of %p, which no call of CUDA has allocated", call, pointer),
+         .hint = "free what cudaMalloc or cudaMallocHost gave; the call fails so"});
+    return cuda_fail(cudaErrorInvalidValue);
+  }
   const std::size_t inside = reinterpret_cast<uintptr_t>(pointer) - allocation->start;
   if (inside > 0) {
     if (allocation->live && inside < allocation->bytes) {
@@ -107,7 +137,7 @@ cudaError_t cudaFree(void* pointer) {
   if (const cudaError_t error = find_to_free(pointer, "cudaFree", &allocation)) return error;
   if (host_kind(allocation->kind) || allocation->kind == AllocKind::NcclMemAlloc ||
       allocation->kind == AllocKind::Heap) {
-    return cuda_fail(cudaErrorInvalidValue);
+    return refuse_other_kind(*allocation, "cudaFree");
   }
   // cudaFree waits for the device, as all known drivers do.
   const int device = allocation->device < 0 ? current_host().device : allocation->device;
@@ -120,7 +150,7 @@ cudaError_t cudaFreeHost(void* pointer) {
   if (!pointer) return cudaSuccess;
   Allocation* allocation = nullptr;
   if (const cudaError_t error = find_to_free(pointer, "cudaFreeHost", &allocation)) return error;
-  if (!host_kind(allocation->kind)) return cuda_fail(cudaErrorInvalidValue);
+  if (!host_kind(allocation->kind)) return refuse_other_kind(*allocation, "cudaFreeHost");
   // Whoever still uses it must not: the call need not wait for the device.
   access_write(current_actor(program_place()), pointer, allocation->bytes);
   release(allocation, capture_frames());

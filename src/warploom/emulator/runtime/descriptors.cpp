@@ -17,7 +17,9 @@
 #include <set>
 
 #include "crash.h"
+#include "libc_calls.h"
 #include "report.h"
+#include "standard_files.h"
 
 namespace warploom {
 
@@ -59,7 +61,7 @@ int standard_descriptor(const char* path) {
 long open_without_magic(int folder, const char* path, int flags, unsigned mode) {
   open_how how{};
   how.flags = static_cast<unsigned>(flags);
-  if (flags & (O_CREAT | O_TMPFILE)) how.mode = mode & 07777;
+  if (makes_file(flags)) how.mode = mode & 07777;
   how.resolve = RESOLVE_NO_MAGICLINKS;
   const long found = raw_call(SYS_openat2, folder, reinterpret_cast<long>(path),
                               reinterpret_cast<long>(&how), sizeof how);
@@ -175,6 +177,7 @@ int open_for_program(int folder, const char* path, int flags, unsigned mode) {
     return -1;
   }
   const int descriptor = static_cast<int>(found);
+  const StandardChange change(descriptor);  // which may take the place of one that was closed
   struct statfs system{};
   if (fstatfs(descriptor, &system) == 0 && system.f_type == kProcMagic) {
     const std::string real = path_of(descriptor);

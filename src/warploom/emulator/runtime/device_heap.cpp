@@ -6,6 +6,7 @@
 
 #include "device_heap.h"
 #include "kernel.h"
+#include "library_state.h"
 #include "memory.h"
 #include "process_heap.h"
 #include "report.h"
@@ -67,9 +68,14 @@ void* host_malloc(std::size_t bytes) {
 }
 
 void* host_new(std::size_t bytes, std::size_t alignment, bool throws) {
-  void* made = alignment <= kLeastAlignment ? host_malloc(bytes) : program_memory(bytes, alignment);
-  if (!made && throws) throw_for_program();
-  return made;
+  while (true) {
+    void* made =
+        alignment <= kLeastAlignment ? host_malloc(bytes) : program_memory(bytes, alignment);
+    if (made) return made;
+    if (call_new_handler()) continue;
+    if (throws) throw_for_program();
+    return nullptr;
+  }
 }
 
 void* make(std::size_t bytes, std::size_t alignment) {

@@ -17,4 +17,13 @@ enum class ExceptionPart : uint8_t { None, Header, Object, Foreign };
 // What of an exception `bytes` bytes at `address` are, for the process `own`.
 ExceptionPart exception_part(uintptr_t address, std::size_t bytes, bool write, const Process* own);
 
+// What std::call_once of the running thread leaves for pthread_once: the library keeps it per
+// thread of the system, so that another host thread may take its place while this one waits.
+struct OnceCall {
+  void (*function)() = nullptr;
+  void* callable = nullptr;
+};
+OnceCall once_call();
+void set_once_call(const OnceCall& call);
+
 }  // namespace warploom

@@ -72,9 +72,10 @@ struct alignas(64) Fiber : Context {
   double polling_since = 0, polling_until = 0;
   double loading = 0;  // the longest latency of loads whose values nobody has used yet
   uint64_t polled_at = 0;
-  uint64_t computed_at = 0;     // g_progress when it began to compute without any
-  uint32_t turns_computed = 0;  // and how many turns it has had
-  uint64_t operations = 0;      // in this segment of its block (meter.h)
+  uint64_t computed_at = 0;      // g_progress when it began to compute without any
+  uint32_t turns_computed = 0;   // and how many turns it has had
+  uint64_t accesses_before = 0;  // that were no looks, up to its last step of polling
+  uint64_t operations = 0;       // in this segment of its block (meter.h)
   uint32_t segment = 0;
   // What its next atomic access compares with, if that is a compare-and-swap.
   bool compares = false;

@@ -13,6 +13,8 @@
 
 namespace warploom {
 
+bool g_host_looked = false;
+
 namespace {
 
 constexpr const char* kKind = "uninitialized_read";

@@ -12,6 +12,10 @@
 
 namespace warploom {
 
+// Has host code read memory that devices can reach, or a copy given it any? Else nothing shows what
+// kernels computed.
+extern bool g_host_looked;
+
 void fill_fresh(uintptr_t start, std::size_t bytes);
 
 inline bool may_be_fresh(uintptr_t address) {

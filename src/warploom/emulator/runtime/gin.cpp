@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "polling.h"
 #include "pool.h"
+#include "program_range.h"
 #include "transport_time.h"
 
 namespace warploom::nccl {
@@ -112,6 +113,10 @@ void attach_signal(DevComm& dc, const PutArgs& args, Transfer& t, const Clock& c
   Signal& signal = target_signal(dc, channel, args.remote, args.name);
   t.strong = is_strong(dc, args.remote, args.name);
   note_issue(signal, args.remote, clock, channel, t.place, t.where);
+  if (g_config.race) {
+    const OpId by = current_actor(t.where.pc[0]).op;
+    t.sent = signal.notes_of(channel.peer).sent(dc.rank, by, t.where);
+  }
   t.signal = &signal;
   if (t.strong) t.before = channel.lanes.before(clock);
   t.amount = args.remote.value;
@@ -296,12 +301,14 @@ void flush_async(const Gin& gin, Team team, int peer, uint64_t request[2]) {
   trace([&] { return format("ncclGin::flushAsync to rank %d, context %u", world, gin.context); });
   const Channel* puts = find_channel(dc, world, gin.context, false);
   const Channel* gets = find_channel(dc, world, gin.context, true);
+  program_writes(request, 2 * sizeof *request);
   request[0] = static_cast<uint64_t>(world) + 1;
   request[1] = uint64_t{puts ? puts->issued : 0} << 32 | (gets ? gets->issued : 0);
 }
 
 void wait_request(const Gin& gin, uint64_t request[2], Order order) {
   DevComm& dc = require_gin(gin, "ncclGin::wait");
+  program_reads(request, 2 * sizeof *request);
   const uint64_t world = request[0] - 1;
   if (world >= static_cast<uint64_t>(dc.set->clique->size)) {
     fail({.kind = "peer_out_of_range",

@@ -16,6 +16,7 @@ Signal& target_signal(DevComm& dc, Channel& channel, const RemoteAction& action,
 void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock,
                 const Channel& channel, LanePlace place, const Frames& where);
 std::string signal_text(const RemoteAction& action);
+std::string signal_name(const SignalName& name, uint32_t context);
 bool at_least(uint64_t value, uint64_t least, int bits);
 // Takes over an order that was observed: at once, or at the thread's next fence.
 void observe(const Clock& clock, Order order);

@@ -42,11 +42,6 @@ Signal& signal_number(DevComm& dc, uint32_t context, uint32_t index, const char*
   return dc.signals[context].at(index);
 }
 
-std::string name_text(const SignalName& name, uint32_t context) {
-  if (name.window) return format("the signal at offset %zu of a window", name.offset);
-  return format("signal %u of context %u", name.index, context);
-}
-
 void check_mode(Signal& signal, const RemoteAction& action, const Frames& where) {
   const auto mode = action.increment ? Signal::Mode::Increments : Signal::Mode::Additions;
   if (signal.mode == Signal::Mode::Fresh) {
@@ -94,6 +89,11 @@ const Clock& Signal::order() {
   }
   settled.clear();
   return clock;
+}
+
+std::string signal_name(const SignalName& name, uint32_t context) {
+  if (name.window) return format("the signal at offset %zu of a window", name.offset);
+  return format("signal %u of context %u", name.index, context);
 }
 
 std::string signal_text(const RemoteAction& action) {
@@ -156,7 +156,7 @@ uint64_t read_signal(const Gin& gin, const SignalName& name, int bits, Order ord
   note_poll(signal.word, sizeof *signal.word);
   note_look(signal.word, sizeof *signal.word);
   trace([&] {
-    return format("ncclGin::readSignal: %s has %llu", name_text(name, gin.context).c_str(),
+    return format("ncclGin::readSignal: %s has %llu", signal_name(name, gin.context).c_str(),
                   static_cast<unsigned long long>(signal.value()));
   });
   observe(signal.order(), order);
@@ -177,11 +177,24 @@ struct SignalWait {
   WaitReason reason(const char* op) const {
     return {op,
             [this] {
-              return format("%s on rank %d has %llu, needs %llu", name_text(name, context).c_str(),
-                            rank, static_cast<unsigned long long>(signal.value()),
+              return format("%s on rank %d has %llu, needs %llu",
+                            signal_name(name, context).c_str(), rank,
+                            static_cast<unsigned long long>(signal.value()),
                             static_cast<unsigned long long>(least));
             },
             true};
+  }
+  // For the reads that follow: what there was.
+  void note(Signal& noted) const {
+    if (!g_config.race) return;
+    WaitOver wait;
+    wait.name = name;
+    wait.context = context;
+    wait.least = least;
+    wait.value = noted.value();
+    wait.where = capture_frames();
+    wait.moment = moment_of(current_actor(wait.where.pc[0]));
+    noted.notes_of(rank).waited(std::move(wait), bits);
   }
 };
 
@@ -193,6 +206,7 @@ uint64_t wait_signal(const Gin& gin, const SignalName& name, uint64_t least, int
   Signal& signal = signal_of(dc, gin.context, name, op);
   const SignalWait wait{signal, name, least, bits, dc.rank, gin.context};
   signal.waiters.wait_until([&] { return wait.over(); }, wait.reason(op));
+  wait.note(signal);
   observe(signal.order(), order);
   return signal.value();
 }
@@ -206,6 +220,7 @@ bool wait_signal_for(const Gin& gin, const SignalName& name, uint64_t least, int
   if (!signal.waiters.wait_or_expire([&] { return wait.over(); }, wait.reason(kName), cycles)) {
     return false;
   }
+  wait.note(signal);
   observe(signal.order(), order);
   return true;
 }
@@ -213,7 +228,7 @@ bool wait_signal_for(const Gin& gin, const SignalName& name, uint64_t least, int
 void reset_signal(const Gin& gin, const SignalName& name) {
   DevComm& dc = require_gin(gin, "ncclGin::resetSignal");
   Signal& signal = signal_of(dc, gin.context, name, "ncclGin::resetSignal");
-  trace([&] { return "ncclGin::resetSignal of " + name_text(name, gin.context); });
+  trace([&] { return "ncclGin::resetSignal of " + signal_name(name, gin.context); });
   const Frames where = capture_frames();
   const Actor actor = current_actor(where.pc[0]);
   Clock known = *actor.clock;
@@ -226,7 +241,7 @@ void reset_signal(const Gin& gin, const SignalName& name) {
       report_finding({.kind = "signal_reset_race",
                       .message = format("%s is reset on rank %d while an arrival is not ordered "
                                         "before it",
-                                        name_text(name, gin.context).c_str(), dc.rank),
+                                        signal_name(name, gin.context).c_str(), dc.rank),
                       .hint = "wait for all arrivals before the reset, and let the senders go on "
                               "only after it",
                       .where = where,
@@ -239,6 +254,7 @@ void reset_signal(const Gin& gin, const SignalName& name) {
   signal.settled.clear();
   signal.mode = Signal::Mode::Fresh;
   signal.issued.clear();
+  if (signal.notes) signal.notes->reset();
   signal.was_reset = true;
   signal.reset = actor;
   signal.reset.clock = nullptr;

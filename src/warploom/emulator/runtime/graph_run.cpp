@@ -82,6 +82,7 @@ struct Run : std::enable_shared_from_this<Run> {
     if (nodes.empty()) return end();
     for (std::size_t i = 0; i < nodes.size(); i++) {
       nodes[i].op->issued = whole->clock;
+      nodes[i].op->place = {whole->place.thread, whole->place.order, i};
       enqueue_op(streams[i], nodes[i].op);
     }
   }

@@ -15,6 +15,7 @@
 #include "quick_access.h"
 #include "race.h"
 #include "report.h"
+#include "scheduler_idle.h"
 #include "spoil.h"
 #include "stale.h"
 #include "stats.h"
@@ -70,6 +71,7 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
   GpuThread* thread = g_current->gpu;
   if (thread && g_timed) meter_access(p, bytes, write);
   if (!check_access(p, bytes, write)) return;
+  if (!thread && !write) g_host_looked = true;
   if (g_carrying) note_carried(p, bytes, !write, false);
   if (g_spoiling) spoil_access(p, bytes, write, false);
   if (!g_config.race) return;
@@ -126,7 +128,7 @@ template <unsigned bytes, bool write>
 template <unsigned bytes, bool write>
 [[gnu::noinline]] void on_host_access(const void* p, const void* return_address) {
   g_host_work++;
-  if (--g_host_accesses_left <= 0) spend_budget();
+  if (--g_host_accesses_left <= 0) spend_budget(p);
   if (!watched_on_host(p)) return;
   const Fiber& self = *g_current;
   const auto start = reinterpret_cast<uintptr_t>(p);
@@ -139,6 +141,7 @@ template <unsigned bytes, bool write>
   }
   g_stats.accesses++;
   if (write) note_progress();
+  if (!write) g_host_looked = true;
   const uint32_t pc = place(self, return_address);
   if (!write && may_be_fresh(start)) [[unlikely]]
     note_fresh_read(p, bytes, pc);
@@ -154,7 +157,7 @@ template <unsigned bytes, bool write, bool aligned>
 template <unsigned bytes, bool write, bool aligned>
 [[gnu::noinline, gnu::cold]] void on_rare_access(const void* p, const void* return_address) {
   if (aligned && reinterpret_cast<uintptr_t>(p) % bytes) report_misaligned(p, bytes, write);
-  if (g_accesses_left <= 0) spend_budget();
+  if (g_accesses_left <= 0) spend_budget(p);
   g_accesses_left++;  // it has been counted
   on_thread_access<bytes, write, false>(p, return_address);
 }
@@ -280,7 +283,7 @@ void on_range(const void* p, std::size_t bytes, const void* return_address) {
   Fiber* self = g_current;
   if (!self) return on_lost_access(p, bytes, write);
   int& left = self->gpu ? g_accesses_left : g_host_accesses_left;
-  if (--left <= 0) spend_budget();
+  if (--left <= 0) spend_budget(p);
   if (self->gpu) {
     if (on_words<write>(p, bytes, return_address)) return;
     g_stats.accesses--;  // counted below
@@ -326,6 +329,9 @@ void require_aligned(const void* p, unsigned bytes, bool write) {
 HOT void on_volatile(const void* p, unsigned bytes, bool write) {
   if (g_current && !g_current->gpu) g_host_work++;
   if (in_arena(p) || (g_current && find_variable(p))) {
+    // A device that waits for it sees it when the host has come so far.
+    if (write && g_timed) [[unlikely]]
+      price_host_work(false);
     strong_access({p, bytes, !write, write, Order::Relaxed, Scope::System}, true, RETURN_ADDRESS);
   } else if (!g_current) {
     on_lost_access(p, bytes, write);
@@ -349,10 +355,12 @@ void program_writes(const void* p, std::size_t bytes, const void* caller) {
 
 void note_poll(const void* address, unsigned bytes, bool changes) {
   Fiber* self = g_current;
-  // Not every one that changes nothing polls: some add 0. In modelled time, who takes one piece of
-  // work after the other gives way to those who are earlier.
+  if (g_noting_places) note_place(address);
+  // In modelled time, who takes one piece of work after the other gives way to those who are
+  // earlier.
+  if (changes && g_timed && self->polled == address) take_turn();
+  // Not every one that changes nothing polls: some add 0.
   constexpr uint32_t kFutile = 4;
-  changes = changes && !g_timed;
   const bool again = std::exchange(self->has_polled, true) && self->polled == address;
   self->futile = !changes ? 0 : again ? self->futile + 1 : 1;
   if (again) {
@@ -375,19 +383,41 @@ void note_poll(const void* address, unsigned bytes, bool changes) {
   poll_current(computing);
 }
 
-void spend_budget() {
+namespace {
+
+int budget() { return g_noting_places ? 1 : kAccessesInTurn; }
+
+// As many as have been made until now, in the sense of accesses_made.
+void renew_thread_budget() {
+  g_stats.accesses = accesses_made() - static_cast<unsigned>(kAccessesInTurn - budget());
+  g_accesses_left = budget();
+}
+
+}  // namespace
+
+void renew_budgets() {
+  renew_thread_budget();
+  g_host_accesses_left = budget();
+}
+
+void spend_budget(const void* address) {
   if (g_current->gpu) {
-    g_stats.accesses = accesses_made();
-    g_accesses_left = kAccessesInTurn;
+    renew_thread_budget();
   } else {
-    g_host_accesses_left = kAccessesInTurn;
+    g_host_accesses_left = budget();
+  }
+  if (g_noting_places) {
+    static int noted = 0;
+    note_place(address);
+    if (++noted % kAccessesInTurn) return;
   }
   // A loop over plain reads that waits for a change, or a long computation: both go on later.
   static uint64_t seen = 0, events_seen = 0;
   static int turns = 0;  // in which memory has changed and nothing else happened
   constexpr int kTurns = 64;
   turns = std::exchange(events_seen, g_events) == g_events ? turns + 1 : 0;
-  if (std::exchange(seen, g_progress) == g_progress || turns > kTurns) {
+  const bool alone = std::exchange(seen, g_progress) == g_progress || turns > kTurns;
+  if (alone || g_timed) {
     poll_current(true);
   } else {
     yield_current();

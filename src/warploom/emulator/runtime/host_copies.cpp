@@ -45,11 +45,11 @@ bool settled(const Watch& watch, const HostThread& host) {
   return host.clock.agent_time(op.agent) >= op.time;
 }
 
-void report_early_access(const Watch& watch, bool write) {
+void report_early_access(const Watch& watch, bool write, const char* who = "the host") {
   const char* verb = write ? "write" : "read";
   if (watch.call) {
     report_finding({.kind = "mpi_buffer_in_use",
-                    .message = format("the host %ss the %s buffer of %s before that has completed",
+                    .message = format("%s %ss the %s buffer of %s before that has completed", who,
                                       verb, watch.written ? "receive" : "send", watch.call),
                     .hint = "first complete the request, by MPI_Wait or a successful MPI_Test",
                     .other = watch.where});
@@ -152,6 +152,15 @@ void check_host_copies(const void* p, std::size_t bytes, bool write) {
   for_each_pending([&](const Watch& watch) {
     if ((write || watch.written) && watch.touched_by(static_cast<const char*>(p), bytes)) {
       report_early_access(watch, write);
+    }
+  });
+}
+
+void check_mpi_buffers(const void* p, std::size_t bytes, bool write, const char* call) {
+  for_each_pending([&](const Watch& watch) {
+    if (watch.call && (write || watch.written) &&
+        watch.touched_by(static_cast<const char*>(p), bytes)) {
+      report_early_access(watch, write, call);
     }
   });
 }

@@ -39,6 +39,8 @@ int watch_mpi_buffer(std::vector<HostPart> parts, bool written, const char* what
 void end_watch(int watch);
 // An access by the running host thread.
 void check_host_copies(const void* p, std::size_t bytes, bool write);
+// `call`, a copy of CUDA, touches host memory, which a started call of MPI may use.
+void check_mpi_buffers(const void* p, std::size_t bytes, bool write, const char* call);
 // The running host thread frees a block of its heap.
 void check_host_free(const void* block, std::size_t bytes);
 

@@ -10,6 +10,7 @@
 
 #include "call_targets.h"
 #include "descriptors.h"
+#include "exceptions.h"
 #include "libc_made.h"
 #include "own_memory.h"
 #include "program_range.h"
@@ -252,6 +253,7 @@ int pthread_once(pthread_once_t* control, void (*function)()) {
   check_call_target(reinterpret_cast<const void*>(function), CALLER);
   constexpr int kRunning = 1, kDone = 2;  // as the C library has them
   Once& once = g_onces[control];
+  const OnceCall call = once_call();
   once.waiters.wait_until([&] { return !once.running; }, {"pthread_once", {}});
   acquire_clock(once.clock);
   look_at(control, false, CALLER);
@@ -265,6 +267,7 @@ int pthread_once(pthread_once_t* control, void (*function)()) {
     once.running = false;
     once.waiters.notify_all();
   };
+  set_once_call(call);
   try {
     function();
   } catch (...) {

@@ -17,11 +17,23 @@ namespace warploom {
 // The key and the kind of elements are those of the spoil run.
 bool configure_inputs(const std::string& value);
 
+// Vary: every number that is uploaded as an input becomes another one of like size, by its value
+// and a key: alike in all programs, in whatever order they upload it. KEY:ELEMENTS, as for spoil
+// runs. False: it is none.
+bool configure_vary(const std::string& value);
+extern bool g_varying;
+
 void note_upload(void* p, std::size_t bytes, int device);  // after the host's data has come
 // The running process launches a kernel, which may read inputs from pinned and managed memory.
 void note_set(const void* p, std::size_t bytes);  // cudaMemset and its like
 void note_launch(int device);
-void note_results(std::size_t bytes, int rank);  // come back to its host
+// Bytes that were computed on a device are now where the host of `rank` can load them.
+void note_results(std::size_t bytes, int rank);
+// Pinned and managed memory: what kernels store there and anybody but a kernel reads comes back.
+void watch_shared();
+void note_shared(const void* p, std::size_t bytes, bool reads, bool strong);
+// Its host sends so many bytes to other ranks: are these, for all we know, results by now?
+bool passes_results_on(std::size_t bytes);
 void end_inputs();
 void report_inputs();  // the words that were altered, before the end of the report
 

@@ -102,16 +102,20 @@ const std::vector<Kernel*>& running_kernels() { return g_running; }
 
 Kernel::~Kernel() { std::erase(g_running, this); }
 
+void Kernel::start_block() {
+  const uint64_t number = next_block++;
+  resident.push_back(make_block(*this, start.backwards ? total_blocks - 1 - number : number));
+  if (g_timed) begin_block(*resident.back());
+  enqueue(resident.back().get());
+}
+
 void Kernel::activate_blocks() {
-  while (next_block < total_blocks && resident.size() < std::min(residency, window)) {
-    resident.push_back(make_block(*this, next_block++));
-    if (g_timed) begin_block(*resident.back());
-    enqueue(resident.back().get());
-  }
+  if (start.late) return;
+  while (next_block < total_blocks && resident.size() < std::min(residency, window)) start_block();
 }
 
 void Kernel::block_parked() {
-  if (next_block == total_blocks || window >= residency) return;
+  if (start.late || next_block == total_blocks || window >= residency) return;
   window++;
   activate_blocks();
 }
@@ -162,7 +166,12 @@ void start_kernel(const std::shared_ptr<Kernel>& kernel, StreamOp& op) {
                   static_cast<unsigned long long>(k->finished_blocks),
                   static_cast<unsigned long long>(k->total_blocks));
   };
-  kernel->activate_blocks();
+  kernel->start = plan_start(*kernel);
+  if (kernel->start.late && !kernel->start.first_late) {
+    kernel->start_block();
+  } else {
+    kernel->activate_blocks();
+  }
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "../include/warploom/device.h"
 #include "clock.h"
+#include "kernel_start.h"
 #include "meter.h"
 #include "race.h"
 #include "scheduler.h"
@@ -194,7 +195,8 @@ struct Kernel {
   // Few blocks at a time keep the memory in use small.
   static constexpr unsigned kWindow = 8;
   ~Kernel();
-  void activate_blocks();
+  void start_block();
+  void activate_blocks();  // as many as there is room for, unless they start late
   void block_finished(Block* block);
   void block_parked();  // a block waits: it may be for one that has not started
   const char* name = "";
@@ -213,6 +215,7 @@ struct Kernel {
   uint64_t next_block = 0, total_blocks = 0, finished_blocks = 0;
   unsigned residency = 0;     // blocks that fit on the device at once
   unsigned window = kWindow;  // blocks in flight now; grows when one waits
+  StartPlan start;
   // grid.sync()
   uint64_t at_grid_barrier = 0;  // blocks
   uint64_t grid_generation = 0;

@@ -1,6 +1,8 @@
 // What the calls that stand before the C library's have in common. For their sources only.
 #pragma once
 
+#include <fcntl.h>
+
 #include <cerrno>
 #include <cstddef>
 
@@ -26,6 +28,9 @@ inline long answer_of(long given) {
   errno = static_cast<int>(-given);
   return -1;
 }
+
+// Does open(2) take the mode of a new file? O_TMPFILE has the bit of O_DIRECTORY as well.
+inline bool makes_file(int flags) { return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE; }
 
 inline std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) & ~std::size_t{4095}; }
 

@@ -1,6 +1,7 @@
 // Calls on files and descriptors. They take the C library's place for the program and for the
 // libraries that it uses; the runtime's own calls go through unchanged.
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -16,8 +17,11 @@
 #include "libc_made.h"
 #include "memory.h"
 #include "own_memory.h"
+#include "polling.h"
 #include "program_range.h"
 #include "report.h"
+#include "scheduler.h"
+#include "standard_files.h"
 #include "world.h"
 
 using namespace warploom;
@@ -46,7 +50,7 @@ int flags_of(const char* mode) {
 }
 
 int open_with(int folder, const char* path, int flags, std::va_list args) {
-  const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, unsigned) : 0;
+  const unsigned mode = makes_file(flags) ? va_arg(args, unsigned) : 0;
   program_reads_text(path);
   return open_for_program(folder, path, flags, mode);
 }
@@ -80,7 +84,7 @@ extern "C" {
     return found;                                                                  \
   }
 static int real_open(int folder, const char* path, int flags, std::va_list args) {
-  const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, unsigned) : 0;
+  const unsigned mode = makes_file(flags) ? va_arg(args, unsigned) : 0;
   return static_cast<int>(
       answer_of(raw_call(SYS_openat, folder, reinterpret_cast<long>(path), flags, mode)));
 }
@@ -123,6 +127,7 @@ FILE* freopen(const char* path, const char* mode, FILE* stream) {
     const int tried = open_for_program(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
     if (tried >= 0) raw_call(SYS_close, tried);
   }
+  const StandardChange change(is_standard(stream) ? fileno(stream) : -1);
   return real_freopen(path, mode, stream);
 }
 FILE* fdopen(int descriptor, const char* mode) noexcept {
@@ -212,17 +217,20 @@ int dup2(int from, int to) noexcept {
   WARPLOOM_REAL(dup2);
   ASK(from, "dup2");
   ASK(to, "dup2");
+  const StandardChange change(to);
   return real_dup2(from, to);
 }
 int dup3(int from, int to, int flags) noexcept {
   WARPLOOM_REAL(dup3);
   ASK(from, "dup3");
   ASK(to, "dup3");
+  const StandardChange change(to);
   return real_dup3(from, to, flags);
 }
 int close(int descriptor) {
   WARPLOOM_REAL(close);
   SKIP(descriptor);
+  const StandardChange change(descriptor);
   return real_close(descriptor);
 }
 int close_range(unsigned first, unsigned last, int flags) noexcept {
@@ -232,6 +240,7 @@ int close_range(unsigned first, unsigned last, int flags) noexcept {
     if (flags & CLOSE_RANGE_CLOEXEC) {
       raw_call(SYS_fcntl, number, F_SETFD, FD_CLOEXEC);
     } else {
+      const StandardChange change(static_cast<int>(number));
       raw_call(SYS_close, number);
     }
   }
@@ -254,6 +263,50 @@ long ptrace(__ptrace_request, ...) noexcept {
   return -1;
 }
 
+// As process/signals.cpp numbers processes; further threads of one are far from any process.
+static constexpr long kFirstProcess = 2000;
+static long thread_number() {
+  constexpr long kThreadsApart = 1000;
+  const Process& process = *g_current->process;
+  long index = 0;
+  while (process.threads[static_cast<std::size_t>(index)].get() != g_current->host) index++;
+  return kFirstProcess + process.rank + kThreadsApart * index;
+}
+pid_t gettid() noexcept {
+  const bool has_number = g_current && g_current->host;
+  return static_cast<pid_t>(has_number ? thread_number() : raw_call(SYS_gettid));
+}
+
+// What std::atomic::wait, latches, semaphores and futures wait by. Whoever waits looks again: it
+// may be woken for nothing. A time-out ends when others have had many turns and did not end the
+// wait.
+static long wait_on_word(const int* word, long expected, bool timed) {
+  constexpr int kTurns = 10000;
+  program_reads(word, sizeof *word);
+  const auto changed = [&] {
+    return __atomic_load_n(word, __ATOMIC_SEQ_CST) != static_cast<int>(expected);
+  };
+  if (changed()) return -EAGAIN;
+  if (!timed) {
+    poll_word(word, sizeof *word);
+    return 0;
+  }
+  for (int turns = 0; turns < kTurns && !changed(); turns++) yield_current();
+  return changed() ? 0 : -ETIMEDOUT;
+}
+static long call_futex(const long (&values)[6]) {
+  switch (values[1] & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+      return wait_on_word(reinterpret_cast<const int*>(values[0]), values[2], values[3] != 0);
+    case FUTEX_WAKE:
+    case FUTEX_WAKE_BITSET:
+      return 0;
+    default:
+      stop_unsupported("syscall(SYS_futex)", "it waits and wakes here, and does nothing else");
+  }
+}
+
 // The numbers of processes and threads are harmless; anything else goes past what is checked here.
 long syscall(long number, ...) noexcept {
   std::va_list args;
@@ -262,6 +315,11 @@ long syscall(long number, ...) noexcept {
   for (long& value : values) value = va_arg(args, long);
   va_end(args);
   const bool harmless = number == SYS_gettid || number == SYS_getpid || number == SYS_sched_yield;
+  if (of_program(CALLER) && g_current && g_current->host) {
+    if (number == SYS_futex) return answer_of(call_futex(values));
+    if (number == SYS_gettid) return thread_number();
+    if (number == SYS_getpid) return kFirstProcess + g_current->process->rank;
+  }
   if (of_program(CALLER) && !harmless) {
     stop_unsupported("syscall", "a program's system calls must go through the C library here");
   }

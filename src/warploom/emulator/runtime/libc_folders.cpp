@@ -20,6 +20,7 @@
 #include "process_heap.h"
 #include "program_range.h"
 #include "report.h"
+#include "standard_files.h"
 #include "world.h"
 
 using namespace warploom;
@@ -131,6 +132,7 @@ char* realpath(const char* path, char* to) noexcept {
 
 int __wrap_fclose(FILE* stream) {
   check_stream(stream);
+  if (is_standard(stream)) return close_standard(stream);
   forget_stream(stream);
   return std::fclose(stream);
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <net/if.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -21,6 +22,7 @@
 #include "libc_made.h"
 #include "program_range.h"
 #include "report.h"
+#include "scheduler.h"
 
 using namespace warploom;
 
@@ -154,6 +156,18 @@ int ioctl(int descriptor, unsigned long request, ...) noexcept {
   check_request("ioctl", kOfIoctl, request, argument, CALLER);
   return static_cast<int>(
       answer_of(raw_call(SYS_ioctl, descriptor, static_cast<long>(request), argument)));
+}
+
+// Another process of the job may hold the lock: it gets its turn, where the system would stop all.
+int flock(int descriptor, int operation) noexcept {
+  WARPLOOM_REAL(flock);
+  ASK(descriptor, "flock");
+  if (!of_program(CALLER) || !g_current) return real_flock(descriptor, operation);
+  while (real_flock(descriptor, operation | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK || operation & LOCK_NB) return -1;
+    poll_current();
+  }
+  return 0;
 }
 
 #define SEND_FILE(name, offset_type)                                                \

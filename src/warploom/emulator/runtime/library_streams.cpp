@@ -4,8 +4,10 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "closed_table.h"
 #include "fiber.h"
 #include "library_calls.h"
 #include "program_range.h"
@@ -16,12 +18,12 @@ namespace warploom {
 namespace {
 
 // What the second argument leads to; the third says how many characters.
-enum class Touch : uint8_t { Read, Written, Text, Start };
+enum class Touch : uint8_t { Read, Written, Text, Start, Number };
 
 struct StreamCall {
   const char* name;
   Touch given;
-  std::size_t unit = 1;  // bytes of a character
+  std::size_t unit = 1;  // bytes of a character, or of the number
   bool is_virtual = false;
   void* real = nullptr;
 };
@@ -35,6 +37,27 @@ struct StreamCall {
 #define GET NARROW("6xsgetnEPcl")
 #define WIDE_PUT WIDE("6xsputnEPKwl")
 #define WIDE_GET WIDE("6xsgetnEPwl")
+// A number that is read into a variable, by the function that headers name or the one behind it.
+#define NUMBER(CALL, type, code)                                                                 \
+  CALL("_ZNSirsER" code, Touch::Number, sizeof(type))                                            \
+  CALL("_ZNSi10_M_extractI" code "EERSiRT_", Touch::Number, sizeof(type))                        \
+  CALL("_ZNSt13basic_istreamIwSt11char_traitsIwEErsER" code, Touch::Number, sizeof(type))        \
+  CALL("_ZNSt13basic_istreamIwSt11char_traitsIwEE10_M_extractI" code "EERS2_RT_", Touch::Number, \
+       sizeof(type))
+#define NUMBERS(CALL)                   \
+  NUMBER(CALL, bool, "b")               \
+  NUMBER(CALL, short, "s")              \
+  NUMBER(CALL, unsigned short, "t")     \
+  NUMBER(CALL, int, "i")                \
+  NUMBER(CALL, unsigned, "j")           \
+  NUMBER(CALL, long, "l")               \
+  NUMBER(CALL, unsigned long, "m")      \
+  NUMBER(CALL, long long, "x")          \
+  NUMBER(CALL, unsigned long long, "y") \
+  NUMBER(CALL, float, "f")              \
+  NUMBER(CALL, double, "d")             \
+  NUMBER(CALL, long double, "e")        \
+  NUMBER(CALL, void*, "Pv")
 #define WARPLOOM_STREAM_CALLS(CALL)                                                     \
   CALL("_ZNSo5writeEPKcl", Touch::Read)                                                 \
   CALL("_ZNSi4readEPcl", Touch::Written)                                                \
@@ -47,6 +70,9 @@ struct StreamCall {
   CALL("_ZStrsIcSt11char_traitsIcEERSt13basic_istreamIT_T0_ES6_PS3_", Touch::Start)     \
   CALL("_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Pa", Touch::Start)          \
   CALL("_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Ph", Touch::Start)          \
+  CALL("_ZStrsIcSt11char_traitsIcEERSt13basic_istreamIT_T0_ES6_RS3_", Touch::Start)     \
+  CALL("_ZNSi3getERc", Touch::Start)                                                    \
+  CALL("_ZNSt13basic_istreamIwSt11char_traitsIwEE3getERw", Touch::Start)                \
   CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc", Touch::Text)          \
   CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKa", Touch::Text)          \
   CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKh", Touch::Text)          \
@@ -67,10 +93,11 @@ struct StreamCall {
   CALL(FILE_BUFFER(WIDE_PUT), Touch::Read, sizeof(wchar_t), true)                       \
   CALL(FILE_BUFFER(WIDE_GET), Touch::Written, sizeof(wchar_t), true)                    \
   CALL(C_BUFFER(WIDE_PUT), Touch::Read, sizeof(wchar_t), true)                          \
-  CALL(C_BUFFER(WIDE_GET), Touch::Written, sizeof(wchar_t), true)
+  CALL(C_BUFFER(WIDE_GET), Touch::Written, sizeof(wchar_t), true)                       \
+  NUMBERS(CALL)
 
 #define CALL(name, ...) {name, __VA_ARGS__},
-StreamCall g_stream_calls[] = {WARPLOOM_STREAM_CALLS(CALL)};
+ClosedTable g_stream_calls{std::to_array<StreamCall>({WARPLOOM_STREAM_CALLS(CALL)})};
 #undef CALL
 
 void look(const StreamCall& call, uintptr_t place, uintptr_t count, const void* caller) {
@@ -81,6 +108,8 @@ void look(const StreamCall& call, uintptr_t place, uintptr_t count, const void* 
       return program_reads_text(p, static_cast<std::size_t>(-1), caller);
     case Touch::Start:
       return program_writes(p, 1, caller);
+    case Touch::Number:
+      return program_writes(p, call.unit, caller);
     case Touch::Read:
       if (characters > 0) program_reads(p, bytes_of(count, call.unit), caller);
       return;
@@ -93,17 +122,18 @@ void look(const StreamCall& call, uintptr_t place, uintptr_t count, const void* 
 }  // namespace
 
 void watch_streams(link_map& map) {
-  for (StreamCall& call : g_stream_calls) call.real = dlsym(&map, call.name);
+  for (StreamCall& call : g_stream_calls.all) call.real = dlsym(&map, call.name);
+  g_stream_calls.close();
 }
 
 bool takes_characters(uintptr_t function) {
-  return std::ranges::any_of(g_stream_calls, [&](const StreamCall& call) {
+  return std::ranges::any_of(g_stream_calls.all, [&](const StreamCall& call) {
     return call.is_virtual && call.real && reinterpret_cast<uintptr_t>(call.real) == function;
   });
 }
 
 void look_at_characters(uintptr_t function, uintptr_t place, uintptr_t count, const void* caller) {
-  for (const StreamCall& call : g_stream_calls) {
+  for (const StreamCall& call : g_stream_calls.all) {
     if (!call.is_virtual || reinterpret_cast<uintptr_t>(call.real) != function) continue;
     return look(call, place, count, caller);
   }
@@ -116,7 +146,7 @@ extern "C" {
 // Returns where the call goes on.
 void* warploom_stream_call(unsigned number, const uintptr_t* arguments) {
   using namespace warploom;
-  const StreamCall& call = g_stream_calls[number];
+  const StreamCall& call = g_stream_calls.all[number];
   look(call, arguments[1], arguments[0], reinterpret_cast<const void*>(arguments[5]));
   if (call.real) return call.real;
   report_finding(

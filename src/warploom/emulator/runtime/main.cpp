@@ -138,6 +138,8 @@ bool set_option(const std::string& key, const std::string& value) {
     if (integer()) configure_strict();
   } else if (key == "stops") {
     return configure_stops(value);
+  } else if (key == "vary") {
+    return configure_vary(value);
   } else if (key == "inputs") {
     return configure_inputs(value);
   } else if (key == "timed") {

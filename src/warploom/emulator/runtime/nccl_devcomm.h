@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gin_early.h"
 #include "lanes.h"
 #include "nccl_objects.h"
 
@@ -51,6 +52,11 @@ struct Signal {
   bool was_reset = false;
   Actor reset;
   Frames mode_set, last_issued, reset_where;
+  std::unique_ptr<SignalNotes> notes;  // in runs with the race check, once it is used
+  SignalNotes& notes_of(int rank) {
+    if (!notes) notes = std::make_unique<SignalNotes>(rank);
+    return *notes;
+  }
   uint64_t value() const { return *word; }
   const Clock& order();  // the clock, with everything entered
 };

@@ -109,6 +109,7 @@ void deliver_signal(Transfer& t) {
   land(t);
   Signal* signal = std::exchange(t.signal, nullptr);
   *signal->word += t.amount;
+  if (signal->notes) signal->notes->arrived(t.sent, t.amount);
   trace_at_target(t, [&] {
     return format("the %s signal of %s arrives: + %llu, now %llu", t.strong ? "strong" : "weak",
                   text_of(t).c_str(), static_cast<unsigned long long>(t.amount),

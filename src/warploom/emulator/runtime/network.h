@@ -34,6 +34,7 @@ struct Transfer {
   bool read = false, landed = false;
   bool flushed = false;      // whoever issued it knows that the source was read
   Signal* signal = nullptr;  // still to arrive
+  uint32_t sent = 0;         // its name in the signal's notes
   bool strong = false;
   uint64_t amount = 0;
   Clock signal_clock;

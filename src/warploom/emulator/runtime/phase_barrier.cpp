@@ -4,8 +4,10 @@
 
 #include "kernel.h"
 #include "memory.h"
+#include "own_memory.h"
 #include "race.h"
 #include "report.h"
+#include "variables.h"
 
 namespace warploom {
 
@@ -20,7 +22,14 @@ struct Phase {
 };
 std::map<const PhaseBarrier*, Phase> g_phases;
 
-void check(const PhaseBarrier* barrier) { check_access(barrier, sizeof(PhaseBarrier), true); }
+void check(const PhaseBarrier* barrier) {
+  const bool of_devices = in_arena(barrier) || find_variable(barrier);
+  if (g_current->host && !of_devices) {
+    check_host_memory(barrier, sizeof(PhaseBarrier), true, "cuda::barrier");
+  } else {
+    check_access(barrier, sizeof(PhaseBarrier), true);
+  }
+}
 
 void open(PhaseBarrier& barrier, Phase& phase) {
   barrier.arrived = 0;

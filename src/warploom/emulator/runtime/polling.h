@@ -6,7 +6,10 @@ namespace warploom {
 // The running fiber reads the `bytes` at `address` in a way that a polling loop would; `changes`:
 // by a read-modify-write, which waits for nobody where it changes them (see atomic_changed).
 void note_poll(const void* address, unsigned bytes, bool changes = false);
-// The running fiber has made many accesses: others may have their turn.
-void spend_budget();
+// The running fiber, which is about to access the address, has made many accesses: others may have
+// their turn.
+void spend_budget(const void* address);
+// From now on each access spends its budget, or many do, as g_noting_places says.
+void renew_budgets();
 
 }  // namespace warploom

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "call_targets.h"
+#include "descriptors.h"
 #include "libc_made.h"
 #include "process_heap.h"
 #include "program_range.h"
@@ -26,8 +27,8 @@ namespace warploom {
 
 namespace {
 
-const Process* g_entered = nullptr;  // whose state the libraries hold
-int g_first_folder = -1;             // where the job was started; known once a process has left it
+Process* g_entered = nullptr;  // whose state the libraries hold
+int g_first_folder = -1;       // where the job was started; known once a process has left it
 int g_first_mask = -1;
 bool g_locales_used = false;
 
@@ -37,6 +38,16 @@ uint32_t vector_control() {
   return __builtin_ia32_stmxcsr() & ~0x3Fu;  // less the flags of what has happened
 }
 void set_vector_control(uint32_t value) { __builtin_ia32_ldmxcsr(value); }
+// What has happened: of either unit, since fetestexcept tells them together.
+uint32_t take_raised() {
+  uint16_t status;
+  asm volatile("fnstsw %0" : "=m"(status));
+  if (status & 0x3F) asm volatile("fnclex");
+  return (__builtin_ia32_stmxcsr() | status) & 0x3F;
+}
+void set_raised(uint32_t raised) {
+  __builtin_ia32_ldmxcsr((__builtin_ia32_stmxcsr() & ~0x3Fu) | raised);
+}
 uint32_t x87_control() {
   uint16_t word;
   asm volatile("fnstcw %0" : "=m"(word));
@@ -55,6 +66,16 @@ uint32_t vector_control() {
 void set_vector_control(uint32_t value) {
   asm volatile("msr fpcr, %0" : : "r"(static_cast<uint64_t>(value)));
 }
+uint32_t take_raised() {
+  uint64_t status;
+  asm volatile("mrs %0, fpsr" : "=r"(status));
+  return static_cast<uint32_t>(status & 0x9F);
+}
+void set_raised(uint32_t raised) {
+  uint64_t status;
+  asm volatile("mrs %0, fpsr" : "=r"(status));
+  asm volatile("msr fpsr, %0" : : "r"((status & ~uint64_t{0x9F}) | raised));
+}
 uint32_t x87_control() { return 0; }
 void set_x87_control(uint32_t) {}
 #endif
@@ -62,12 +83,15 @@ void set_x87_control(uint32_t) {}
 const uint32_t kUsualVector = vector_control(), kUsualX87 = x87_control();
 
 void enter_arithmetic(const ThreadState& state) {
+  take_raised();  // by kernels
   if (state.vector_control) set_vector_control(state.vector_control);
   if (state.x87_control) set_x87_control(state.x87_control);
+  set_raised(state.raised);
 }
 
 // Kernels and the runtime compute as usual.
 void leave_arithmetic(ThreadState& state) {
+  state.raised = take_raised();
   const uint32_t vector = vector_control(), x87 = x87_control();
   state.vector_control = vector != kUsualVector ? vector : 0;
   state.x87_control = x87 != kUsualX87 ? x87 : 0;
@@ -99,7 +123,11 @@ std::string zone_of(char** environment) {
   return "";
 }
 
-void put_away(Process& process) { process.state.environment = environ; }
+void put_away(Process& process) {
+  process.state.environment = environ;
+  leave_standard(process.state.standard);
+  leave_library(process.state.library);
+}
 
 void use_folder_of(const ProcessState& state) {
   if (g_first_folder >= 0 && fchdir(state.folder >= 0 ? state.folder : g_first_folder) != 0) {
@@ -124,7 +152,11 @@ void bring_back(Process& process) {
 void enter_process(HostThread& thread) {
   Process& process = *thread.process;
   if (g_entered != &process) {
-    if (g_entered) put_away(const_cast<Process&>(*g_entered));
+    if (g_entered) {
+      put_away(*g_entered);
+      enter_standard(g_entered->state.standard, process.state.standard);
+      enter_library(process.state.library, g_entered->state.library);
+    }
     bring_back(process);
     g_entered = &process;
   }
@@ -156,6 +188,12 @@ HostThread& asking_thread() {
 }
 
 Process& asking_process() { return *asking_thread().process; }
+
+void note_folder_entered() {
+  int& folder = asking_process().state.folder;
+  if (folder >= 0) close(folder);
+  folder = open(".", O_PATH | O_CLOEXEC);
+}
 
 // Names of all categories, as setlocale(LC_ALL, nullptr) has them.
 std::string names_of(locale_t locale) {
@@ -232,9 +270,18 @@ int chdir(const char* path) noexcept {
   if (of_program(__builtin_return_address(0))) program_reads_text(path);
   if (g_first_folder < 0) g_first_folder = open(".", O_PATH | O_CLOEXEC);
   if (real(path) != 0) return -1;
-  int& folder = asking_process().state.folder;
-  if (folder >= 0) close(folder);
-  folder = open(".", O_PATH | O_CLOEXEC);
+  note_folder_entered();
+  return 0;
+}
+
+// exported
+int fchdir(int descriptor) noexcept {
+  static const auto real = library_function<int (*)(int)>("fchdir");
+  if (!g_current) return real(descriptor);
+  if (of_program(__builtin_return_address(0)) && !check_descriptor(descriptor, "fchdir")) return -1;
+  if (g_first_folder < 0) g_first_folder = open(".", O_PATH | O_CLOEXEC);
+  if (real(descriptor) != 0) return -1;
+  note_folder_entered();
   return 0;
 }
 

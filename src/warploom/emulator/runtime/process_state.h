@@ -10,6 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "library_state.h"
+#include "standard_files.h"
+
 namespace warploom {
 
 struct HostThread;
@@ -22,12 +25,15 @@ struct ProcessState {
   std::string locale_name;    // what setlocale returned last
   int folder = -1;            // the current one; -1: where the job was started
   int file_mask = -1;         // of umask; -1: as the job was started with
+  StandardFile standard[3];
+  LibraryState library;
 };
 
 // Of a host thread.
 struct ThreadState {
   int error = 0;                                 // errno
   uint32_t vector_control = 0, x87_control = 0;  // rounding, and what traps; 0: the usual
+  uint32_t raised = 0;                           // what has happened: fetestexcept
   locale_t locale = nullptr;                     // as set by uselocale; null: the process's
   void* data = nullptr;                          // what process/threads.cpp keeps
   void (*end)(void*) = nullptr;

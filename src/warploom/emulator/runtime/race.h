@@ -24,6 +24,7 @@ struct Op {
   const char* name = "";  // kernel or call; must outlive the run
   Frames frames;          // where it was issued
   bool overlaps = false;  // see StreamOp::overlaps
+  uint32_t launch = 0;    // of a kernel: how often the rank has started it
 };
 
 OpId new_op(const Op& op);

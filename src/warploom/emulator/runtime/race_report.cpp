@@ -1,7 +1,9 @@
 // How a race is told: which defect it is, who did what, and where.
 #include <cstring>
 #include <unordered_set>
+#include <utility>
 
+#include "early.h"
 #include "equal_stores.h"
 #include "kernel.h"
 #include "memory.h"
@@ -107,6 +109,36 @@ bool first_time(const Record& record, const Actor& actor, bool harmless) {
       .second;
 }
 
+// Did the reader wait, and was the wait met by other signals than the put's? Then that is what is
+// wrong, and the race comes of it. False: it has been told already.
+bool blame_wait(FindingInfo& info, const Record& record, const Actor& actor, bool before_writes,
+                bool now_writes) {
+  const Op& before = op_of(record.op());
+  const Op& now = op_of(actor.op);
+  const bool put_before = before.kind == OpKind::Channel && before_writes && !now_writes;
+  const bool put_now = now.kind == OpKind::Channel && now_writes && !before_writes;
+  if (put_before == put_now || (put_now && before.kind == OpKind::Channel)) return true;
+  const Op& reader = put_before ? now : before;
+  EarlyRead read{.rank = reader.rank, .sender = (put_before ? before : now).rank};
+  if (put_before) {
+    read.op = actor.op;
+    read.block = actor.block;
+    read.clock = actor.clock;
+  } else {
+    read.op = record.op();
+    read.block = record.block();
+    read.time = record.time();
+    if (g_current) read.put_by = current_actor(actor.pc).op;
+  }
+  const EarlyCause cause = explain_early(read);
+  if (!cause.found) return true;
+  info.cause = cause.where;
+  info.message += "; it comes of the wait that was over early";
+  if (reader.kind == OpKind::Kernel) info.message += format(" (launch %u)", reader.launch);
+  info.hint = "mend the wait first: this read follows it";
+  return cause.first;
+}
+
 }  // namespace
 
 void report_race(const Record& record, bool before_writes, const Actor& actor, bool now_writes,
@@ -116,6 +148,7 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
   const Op& now = op_of(actor.op);
   const auto [kind, hint] = classify(before, before_writes, now, now_writes, space_of(p));
   FindingInfo info{.kind = kind, .message = "", .hint = hint, .where = view.where};
+  if (now.kind == OpKind::Kernel) info.launched = now.frames;
   if (view.kernel) {
     info.rank = view.rank;
     info.kernel = view.kernel;
@@ -142,6 +175,7 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
       format("%s by %s is not ordered after the %s by %s", now_writes ? "write" : "read",
              describe(now, actor.block, actor.thread).c_str(), before_writes ? "write" : "read",
              describe(before, record.block(), record.thread()).c_str());
+  if (!blame_wait(info, record, actor, before_writes, now_writes)) return;
   if (now.kind != OpKind::Kernel && now.kind != OpKind::Host) {
     info.where = now.frames;
     info.rank = now.rank;
@@ -155,11 +189,13 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
     info.rank = before.rank;
     info.other_rank = now.rank;
     info.host = true;
+    std::swap(info.launched, info.other_launched);
     report_finding(std::move(info));
     return;
   }
   if (before.kind == OpKind::Kernel || before.kind == OpKind::Host) {
     info.other.pc[0] = record.pc();
+    if (before.kind == OpKind::Kernel) info.other_launched = before.frames;
   } else {
     info.other = before.frames;
   }

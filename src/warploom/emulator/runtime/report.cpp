@@ -14,6 +14,7 @@
 
 #include "descriptors.h"
 #include "flags.h"
+#include "fresh.h"
 #include "host_suspects.h"
 #include "inputs.h"
 #include "iterations.h"
@@ -39,11 +40,24 @@ struct Secrets {
   KeyedHash read_back;
   int report = kReportFd, read_backs = kReadbackFd;
 };
-Secrets* g_secrets = nullptr;
+// Nothing else of the emulator leads there, and this is closed once it is known.
+struct alignas(4096) SecretsPlace {
+  Secrets* page = nullptr;
+};
+SecretsPlace g_secrets;
+constexpr std::size_t kSecretBytes = 4096;
+static_assert(sizeof(Secrets) <= kSecretBytes);
+
+// The page can be written in this scope only.
+struct OpenSecrets {
+  OpenSecrets() { mprotect(g_secrets.page, kSecretBytes, PROT_READ | PROT_WRITE); }
+  ~OpenSecrets() { mprotect(g_secrets.page, kSecretBytes, PROT_READ); }
+  OpenSecrets(const OpenSecrets&) = delete;
+  OpenSecrets& operator=(const OpenSecrets&) = delete;
+};
 
 std::set<std::string> g_known;  // findings that were reported, by kind and place
 std::size_t g_readback_bytes = 0;
-std::vector<uint64_t> g_readback_count;
 
 // False: not all of it, since the driver has gone or the file is full.
 bool write_all(int fd, const char* data, std::size_t bytes) {
@@ -61,8 +75,8 @@ std::string index_json(uint3 v) { return format("[%u,%u,%u]", v.x, v.y, v.z); }
 
 // Each line begins with the nonce: what the program itself writes there cannot pass for a line.
 void send(const std::string& line) {
-  const std::string whole = g_secrets->nonce + " " + line + "\n";
-  write_all(g_secrets->report, whole.data(), whole.size());
+  const std::string whole = g_secrets.page->nonce + " " + line + "\n";
+  write_all(g_secrets.page->report, whole.data(), whole.size());
 }
 
 // The events that led to a finding; they belong to the finding that follows.
@@ -105,13 +119,15 @@ std::string quote(const std::string& text) {
   return out + '"';
 }
 
-std::string frames_json(const Frames& frames) {
-  std::string out = "[";
-  for (int i = 0; i < Frames::kMax && frames.pc[i]; i++) {
-    if (i) out += ',';
-    out += std::to_string(frames.pc[i]);
+std::string frames_json(const Frames& frames, const Frames& around) {
+  std::string out;
+  for (const Frames* list : {&frames, &around}) {
+    for (int i = 0; i < Frames::kMax && list->pc[i]; i++) {
+      if (!out.empty()) out += ',';
+      out += std::to_string(list->pc[i]);
+    }
   }
-  return out + "]";
+  return "[" + out + "]";
 }
 
 void send_line(const std::string& json) { send(json); }
@@ -129,13 +145,16 @@ std::string format(const char* pattern, ...) {
 }
 
 void open_report(std::string nonce, const std::string& key) {
-  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  g_secrets = new (page) Secrets{std::move(nonce), KeyedHash(key)};
+  void* page =
+      mmap(nullptr, kSecretBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  g_secrets.page = new (page) Secrets{std::move(nonce), KeyedHash(key)};
+  mprotect(&g_secrets, sizeof g_secrets, PROT_READ);
   // Where the configuration was, a program finds nothing, and no descriptor of its own.
   dup2(kReportFd, kConfigFd);
   hide_descriptor(kConfigFd);
-  g_secrets->report = hide_descriptor(kReportFd);
-  g_secrets->read_backs = hide_descriptor(kReadbackFd);
+  g_secrets.page->report = hide_descriptor(kReportFd);
+  g_secrets.page->read_backs = hide_descriptor(kReadbackFd);
+  mprotect(page, kSecretBytes, PROT_READ);
   send("{\"ev\":\"begin\"}");
 }
 
@@ -159,8 +178,11 @@ bool report_finding(FindingInfo info) {
     line += ",\"block\":" + index_json(thread->block->index) +
             ",\"thread\":" + index_json(thread->_Windex);
   }
-  line += ",\"frames\":" + frames_json(info.where) + ",\"other_frames\":" + frames_json(info.other);
+  if (thread && !info.launched.pc[0]) info.launched = thread->block->kernel->op->where;
+  line += ",\"frames\":" + frames_json(info.where, info.launched) +
+          ",\"other_frames\":" + frames_json(info.other, info.other_launched);
   if (info.later.pc[0]) line += ",\"later_frames\":" + frames_json(info.later);
+  if (info.cause.pc[0]) line += ",\"cause_frames\":" + frames_json(info.cause);
   if (info.site) line += ",\"site\":" + std::to_string(*info.site);
   line += "}";
   if (g_tracing) send_trace({info.rank, info.other_rank, info.everyone, info.other});
@@ -168,19 +190,19 @@ bool report_finding(FindingInfo info) {
   return true;
 }
 
-void report_readback(int rank, const void* data, std::size_t bytes, const void* device,
-                     const Frames& where) {
+void report_readback(const StreamOp& op, const void* data, std::size_t bytes, const void* device) {
   if (!g_config.readbacks) return;
-  const auto index = static_cast<std::size_t>(rank);
-  if (g_readback_count.size() <= index) g_readback_count.resize(index + 1);
-  const bool kept = write_all(g_secrets->read_backs, static_cast<const char*>(data), bytes);
-  g_secrets->read_back.add(data, bytes);
-  send(
-      format("{\"ev\":\"readback\",\"rank\":%d,\"seq\":%llu,\"bytes\":%zu,\"offset\":%zu,"
-             "\"device_offset\":%llu,\"frames\":%s%s}",
-             rank, static_cast<unsigned long long>(g_readback_count[index]++), bytes,
-             g_readback_bytes, static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(device)),
-             frames_json(where).c_str(), kept ? "" : ",\"lost\":1"));
+  const bool kept = write_all(g_secrets.page->read_backs, static_cast<const char*>(data), bytes);
+  {
+    const OpenSecrets open;
+    g_secrets.page->read_back.add(data, bytes);
+  }
+  send(format(
+      "{\"ev\":\"readback\",\"rank\":%d,\"thread\":%d,\"order\":%llu,\"node\":%zu,"
+      "\"bytes\":%zu,\"offset\":%zu,\"device_offset\":%llu,\"frames\":%s%s}",
+      op.rank, op.place.thread, static_cast<unsigned long long>(op.place.order), op.place.node,
+      bytes, g_readback_bytes, static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(device)),
+      frames_json(op.where).c_str(), kept ? "" : ",\"lost\":1"));
   g_readback_bytes += bytes;
   if (!kept) stop_run();
 }
@@ -206,16 +228,17 @@ void finish_run(const char* state) {
   report_timeline();
   report_inputs();
   const Stats& s = g_stats;
-  send(
-      format("{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
-             "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
-             "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
-             "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
-             "\"learners\":%zu,\"seconds\":%.6f%s%s},\"read_back_digest\":\"%s\"}",
-             state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes,
-             s.peer_bytes, s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
-             most_learners(), seconds_since_start(), iteration_stats().c_str(),
-             typed_stats().c_str(), g_secrets->read_back.hex().c_str()));
+  const std::string digest = KeyedHash(g_secrets.page->read_back).hex();  // of a copy
+  send(format(
+      "{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
+      "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
+      "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
+      "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
+      "\"host_looked\":%d,\"learners\":%zu,\"seconds\":%.6f%s%s},\"read_back_digest\":\"%s\"}",
+      state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes, s.peer_bytes,
+      s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
+      g_host_looked ? 1 : 0, most_learners(), seconds_since_start(), iteration_stats().c_str(),
+      typed_stats().c_str(), digest.c_str()));
   // No destructors of the program run after the verdict.
   raw_call(SYS_exit_group, 0);
   __builtin_unreachable();
@@ -225,7 +248,10 @@ void stop_run() { finish_run("stopped"); }
 
 void stop_unsupported(const char* name, const std::string& why) {
   send("{\"ev\":\"unsupported\",\"name\":" + quote(name) + ",\"message\":" + quote(why) +
-       ",\"frames\":" + frames_json(g_current ? capture_frames() : Frames{}) + "}");
+       ",\"frames\":" +
+       frames_json(g_current ? capture_frames() : Frames{},
+                   current_thread() ? current_thread()->block->kernel->op->where : Frames{}) +
+       "}");
   finish_run("stopped");
 }
 

@@ -10,15 +10,21 @@
 
 namespace warploom {
 
+struct StreamOp;
+
 struct FindingInfo {
   const char* kind;
   std::string message;
   std::string hint = "";
   bool warning = false;
-  bool suspicion = false;          // no finding unless the driver finds that results depend on it
-  Frames where{};                  // empty: the place where the running fiber is
-  Frames other{};                  // second place of a race or mismatch
+  bool suspicion = false;  // no finding unless the driver finds that results depend on it
+  Frames where{};          // empty: the place where the running fiber is
+  Frames other{};          // second place of a race or mismatch
+  // The launches of these kernels: of a library's, which has no line of the program's, they are the
+  // places to show. Empty: the running thread's.
+  Frames launched{}, other_launched{};
   Frames later{};                  // of a stale read: the write that came later and was seen
+  Frames cause{};                  // the place of the finding that this one comes of
   std::optional<uint32_t> site{};  // the name of a place that the driver may ask about
   std::optional<int> rank{};       // empty: the running fiber's
   const char* kernel = nullptr;    // empty: the running fiber's
@@ -32,8 +38,8 @@ struct FindingInfo {
 void open_report(std::string nonce, const std::string& key);
 // Enters a finding once per kind and place. Returns false if it was there already.
 bool report_finding(FindingInfo info);
-void report_readback(int rank, const void* data, std::size_t bytes, const void* device,
-                     const Frames& where);
+// An operation has read `bytes` back, which lie at `data` now.
+void report_readback(const StreamOp& op, const void* data, std::size_t bytes, const void* device);
 void report_exit(int rank, int code);
 // Ends the whole run at once; the end line says "stopped". The finding was reported before.
 [[noreturn]] void stop_run();
@@ -53,7 +59,7 @@ uint32_t program_offset(const void* return_address);  // 0 if it is not in the p
 // For other parts of the report: one signed line, and JSON of a string and of frames.
 void send_line(const std::string& json);
 std::string quote(const std::string& text);
-std::string frames_json(const Frames& frames);
+std::string frames_json(const Frames& frames, const Frames& around = {});
 
 std::string format(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
 

@@ -9,7 +9,9 @@
 
 #include "equal_stores.h"
 #include "kernel.h"
+#include "kernel_start.h"
 #include "mix_bits.h"
+#include "scheduler_idle.h"
 #include "timing.h"
 #include "world.h"
 
@@ -19,10 +21,7 @@ uint64_t g_progress = 0, g_events = 0;
 
 namespace {
 
-// Rounds in which every polling thread re-read its memory and nothing changed. A loop with its own
-// time-out may need many; a real deadlock never ends.
-constexpr int kIdleRounds = 256;
-// The same where polling loops store to memory in each round.
+// Rounds in which polling loops store to memory, and nothing else happens.
 constexpr int kStoringRounds = 1 << 12;
 
 std::deque<Runnable*> g_hosts, g_devices_ready, g_ready_network;
@@ -144,7 +143,7 @@ void count_rounds_alone() {
 bool release_for_progress() {
   if (g_progress == g_all_polled_at) return false;
   count_rounds_alone();
-  if (g_rounds_alone > 1 && !g_ready_network.empty()) return false;
+  if (g_rounds_alone > 1 && (!g_ready_network.empty() || late_blocks_wait())) return false;
   if (g_rounds_alone > kStoringRounds) return false;
   return (g_progress != g_polled_at && release_changed()) || release_pollers();
 }
@@ -263,7 +262,9 @@ static void park(std::vector<Fiber*>& list) {
 }
 
 void poll_current(bool computing) {
-  if (!g_current || (g_timed && timed_poll(computing))) return;
+  if (!g_current) return;
+  if (g_timed && computing) return timed_step();
+  if (g_timed && timed_poll()) return;
   if (computing) g_computing++;
   park(g_polling);
 }
@@ -326,7 +327,6 @@ void WaitQueue::notify_all() {
 }
 
 void run_until_done() {
-  int idle = 0;
   for (;;) {
     // Pollers take their turn even while others run on for long.
     if (++g_rounds % 64 == 0 && g_progress != g_polled_at) release_changed();
@@ -336,7 +336,7 @@ void run_until_done() {
     }
     if (all_hosts_done()) return;
     if (release_for_progress()) {
-      idle = 0;
+      end_idle_rounds();
       continue;
     }
     if (!g_ready_network.empty()) {
@@ -344,11 +344,14 @@ void run_until_done() {
       note_event();
       continue;
     }
+    if (start_late_block()) {
+      note_event();
+      continue;
+    }
     if (g_computing && release_pollers()) continue;
-    // Every poller looks again a number of times: it may count its own rounds.
-    if (++idle < kIdleRounds && release_pollers()) continue;
+    if (may_look_again() && release_pollers()) continue;
     if (expire_wait()) {
-      idle = 0;
+      end_idle_rounds();
       continue;
     }
     report_deadlock();

@@ -251,6 +251,47 @@ uint64_t other_word(uint64_t word) {
   return other;
 }
 
+namespace {
+
+uint64_t g_vary_key = 0;
+const SpoilLayout* g_vary_layout = nullptr;
+
+// Another mantissa by the upper bits of the value's own: the lowest ones of it, which rounding may
+// change, stay. What is no plausible number, such as 0 and small integers, stays as it is.
+uint64_t varied(uint64_t value, const SpoilLayout& layout) {
+  if (!plausible(value, layout)) return value;
+  const unsigned width = layout.bytes == 2 ? 3 : 6;
+  const unsigned at = layout.exponent_at - width;
+  const uint64_t mask = ((uint64_t{1} << width) - 1) << at;
+  const uint64_t chosen = mix_bits((value >> layout.ignored) * 0x9E3779B97F4A7C15 + g_vary_key);
+  return (value & ~mask) | (chosen << at & mask);
+}
+
+}  // namespace
+
+bool configure_varying(const std::string& value) {
+  const std::size_t split = value.find(':');
+  if (split == std::string::npos) return false;
+  const std::string name = value.substr(split + 1);
+  const auto layout =
+      std::ranges::find_if(kLayouts, [&](const SpoilLayout& l) { return name == l.name; });
+  if (layout == std::end(kLayouts) || layout->exponent_bits == 0) return false;
+  g_vary_key = std::strtoull(value.c_str(), nullptr, 10);
+  g_vary_layout = layout;
+  return true;
+}
+
+void vary_numbers(char* data, std::size_t bytes) {
+  const SpoilLayout& layout = *g_vary_layout;
+  for (std::size_t at = 0; at + layout.bytes <= bytes; at += layout.bytes) {
+    if (is_control(data, at, bytes, layout)) continue;
+    uint64_t value = 0;
+    std::memcpy(&value, data + at, layout.bytes);
+    value = varied(value, layout);
+    std::memcpy(data + at, &value, layout.bytes);
+  }
+}
+
 SpoilByHand::SpoilByHand() { g_by_hand = true; }
 SpoilByHand::~SpoilByHand() { g_by_hand = false; }
 

@@ -48,6 +48,9 @@ unsigned word_bytes();
 // Is it a number that few others are equal to, and one of those that the key chooses (one of
 // `every`)?
 bool is_telling(uint64_t word, unsigned every);
+// Varied inputs (inputs.h), with a key of their own. KEY:ELEMENTS; false: it is none.
+bool configure_varying(const std::string& value);
+void vary_numbers(char* data, std::size_t bytes);
 uint64_t other_word(uint64_t word);  // another number of like size, chosen by the key
 
 }  // namespace warploom

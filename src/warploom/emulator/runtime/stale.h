@@ -21,7 +21,7 @@ struct Block;
 struct Published {
   Clock clock;
   Scope scope = Scope::System;
-  const Block* block = nullptr;  // of the publisher; nullptr for the host
+  uint64_t block = 0;  // of the publisher, by kernel and number; 0 for the host
   int device = -1;
   OpId op = 0;             // its kernel; 0 for the host
   bool of_blocks = false;  // several blocks of the kernel have added to the clock

@@ -1,8 +1,10 @@
 #include "stream.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "graph.h"
 #include "iterations.h"
@@ -66,6 +68,12 @@ void join_default_stream_order(const Stream& stream, Clock& clock) {
   }
 }
 
+// Which one of the rank's launches of its kernel is it?
+static uint32_t next_launch(const StreamOp& op) {
+  static std::map<std::pair<int, const char*>, uint32_t> launches;
+  return ++launches[{op.rank, op.name}];
+}
+
 void start(Stream& stream, StreamOp& op) {
   op.started = true;
   if (g_timed) begin_operation(op);
@@ -86,7 +94,8 @@ void start(Stream& stream, StreamOp& op) {
                   .rank = op.rank,
                   .name = op.name,
                   .frames = op.where,
-                  .overlaps = op.overlaps});
+                  .overlaps = op.overlaps,
+                  .launch = op.kind == OpKind::Kernel ? next_launch(op) : 0});
   note_event();
   trace_op(op, " starts on ");
   g_active_op = &op;
@@ -103,6 +112,7 @@ std::shared_ptr<StreamOp> make_stream_op(Stream* stream, OpKind kind, const char
   op->where = capture_frames();
   op->issued = release_clock();
   op->sequence = ++g_sequence;
+  if (g_current->host) op->place = {.thread = g_current->host->number, .order = op->sequence};
   op->stream = stream;
   op->rank = g_config.single_process ? stream->device : current_rank();
   op->start = std::move(start);

@@ -24,6 +24,13 @@ struct Stream;
 struct Capture;    // graph.h
 struct GraphNode;  // graph.h
 
+// Which read-back: alike in all runs, whatever order threads and streams take.
+struct CallPlace {
+  int thread = 0;        // that queued it, as its process numbers them
+  uint64_t order = 0;    // among what it queued
+  std::size_t node = 0;  // of a graph that it launched
+};
+
 // One queued operation. `start` runs when everything before it on the stream is done; the
 // operation ends when somebody calls complete(op), at once or later.
 struct StreamOp {
@@ -33,6 +40,7 @@ struct StreamOp {
   Clock issued;                                // what the issuing host thread had ordered
   uint64_t sequence = 0;                       // order of issue
   int rank = 0;                                // shown in reports
+  CallPlace place;                             // of what it reads back
   double issued_at = 0, begins = 0, ends = 0;  // modelled time
   bool in_graph = false;
   bool is_record = false;  // of an event by the program

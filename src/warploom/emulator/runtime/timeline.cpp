@@ -1,6 +1,7 @@
 #include "timeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "report.h"
@@ -29,6 +30,9 @@ long lane_of(const Span& span) {
   return std::ranges::find(streams, span.stream) - streams.begin() + 1;
 }
 
+// JSON has no word for a time that is not finite; the driver refuses this one.
+double written(double time) { return std::isfinite(time) ? time : 1e300; }
+
 }  // namespace
 
 void add_span(const Span& span) {
@@ -47,7 +51,7 @@ Span host_wait(const char* name, double start, double end) {
 void add_interval(double milliseconds) {
   if (!g_timed || g_intervals.size() >= kMaxSpans) return;
   g_intervals.push_back(format("{\"ev\":\"interval\",\"rank\":%d,\"ns\":%.3f,\"frames\":%s}",
-                               current_rank(), std::max(0.0, milliseconds * 1e6),
+                               current_rank(), written(std::max(0.0, milliseconds * 1e6)),
                                frames_json(capture_frames()).c_str()));
 }
 
@@ -57,14 +61,14 @@ void report_timeline() {
     send_line(
         format("{\"ev\":\"span\",\"kind\":\"%s\",\"rank\":%d,\"lane\":%ld,\"name\":%s,"
                "\"start\":%.3f,\"end\":%.3f,\"waited\":%.3f,\"communicated\":%.3f}",
-               kind_name(s.kind), s.rank, lane_of(s), quote(s.name).c_str(), s.start, s.end,
-               s.waited, s.communicated));
+               kind_name(s.kind), s.rank, lane_of(s), quote(s.name).c_str(), written(s.start),
+               written(s.end), written(s.waited), written(s.communicated)));
   }
   for (const std::string& interval : g_intervals) send_line(interval);
   for (const auto& process : g_processes) {
     double end = 0;
     for (const auto& thread : process->threads) end = std::max(end, thread->fiber->time);
-    send_line(format("{\"ev\":\"clock\",\"rank\":%d,\"ns\":%.3f}", process->rank, end));
+    send_line(format("{\"ev\":\"clock\",\"rank\":%d,\"ns\":%.3f}", process->rank, written(end)));
   }
   if (g_dropped) send_line(format("{\"ev\":\"dropped\",\"spans\":%llu}", g_dropped));
 }

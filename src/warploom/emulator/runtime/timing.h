@@ -34,9 +34,10 @@ extern unsigned long long g_host_work;
 // first kernel, collective or event, and before it reads from a device, is set-up; what comes after
 // its last call is no part of what is timed.
 void price_host_work(bool begins);
-// A step of a loop that waits or, as far as one can tell, of a long computation. False: nothing
-// else is to come, so time does not pass by itself.
-bool timed_poll(bool computing = false);
+// A step of a loop that waits. False: nothing else is to come, so time does not pass by itself.
+bool timed_poll();
+// A step of what is, as far as one can tell, a long computation: others have their turn.
+void timed_step();
 // The code inside runs at another time than time_now(): the end of what it ends.
 class AtTime {
  public:

@@ -129,6 +129,7 @@ HostThread& add_thread(Process& process, int device, std::function<void()> entry
   process.threads.push_back(std::make_unique<HostThread>());
   HostThread& thread = *process.threads.back();
   thread.process = &process;
+  thread.number = static_cast<int>(process.threads.size()) - 1;
   thread.device = device;
   thread.agent = new_agent();
   thread.fiber = create_host_fiber(std::move(entry));
@@ -268,6 +269,7 @@ extern "C" void warploom_loaded(const void* in_program) {
   if (!std::exchange(known, true)) {
     watch_exceptions(*map);
     watch_streams(*map);
+    watch_library_state(*map);
   }
   view_as(*g_current->host);
 }

@@ -58,6 +58,7 @@ struct HostThread final : Runnable {
   Fiber* fiber = nullptr;
   struct Process* process = nullptr;
   int device = 0;  // current device (global number)
+  int number = 0;  // in the order in which the process made them
   AgentId agent = 0;
   uint32_t time = 1;  // ticks at each release
   OpId op = 0;        // operation of the current tick, made when first needed
@@ -126,6 +127,6 @@ std::string machine_name();  // of the running process's machine
 // that number.
 int number_of_device(int device);
 bool find_device(int& number);
-void end_process(int code);  // exit() of the running host thread's process; does not return
+[[noreturn]] void end_process(int code);  // exit() of the running host thread's process
 
 }  // namespace warploom

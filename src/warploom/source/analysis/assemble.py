@@ -1,5 +1,7 @@
 """Puts the parts of the analysis together into one report."""
 
+from collections.abc import Iterator
+
 from tree_sitter import Node
 
 from warploom.source import records as r
@@ -12,7 +14,7 @@ from warploom.source.analysis.effects import Effects
 from warploom.source.analysis.functions import describe_functions
 from warploom.source.analysis.groups import find_groups
 from warploom.source.analysis.places import Place
-from warploom.source.analysis.program import Program
+from warploom.source.analysis.program import Program, text_of
 from warploom.source.analysis.setup import describe_setup
 from warploom.source.analysis.sites import Call, declaration_of, find_calls, site_of
 from warploom.source.analysis.trace import Trace, build_trace
@@ -32,7 +34,10 @@ def assemble(program: Program, files: tuple[SourceFile, ...]) -> AnalysisReport:
     def resolve(call: Call, node: Node) -> tuple[r.Buffer, ...]:
         return tuple(_buffer(trace, place, lines) for place in trace.roots(call, node))
 
-    context = Context(program, resolve)
+    def made_by(call: Call, pointer: Node) -> tuple[r.HelperCall, ...]:
+        return tuple(_helper_calls(trace, call, pointer))
+
+    context = Context(program, resolve, made_by)
     calls = find_calls(program)
     found = collect(context, calls)
     numbers, groups = find_groups(trace)
@@ -90,6 +95,28 @@ def _flow(trace: Trace, neighbours: Neighbours, call: Call) -> Flow:
     for step in trace.by_call.get(call.node.id, ()):
         neighbours.of(step, flow)
     return flow
+
+
+def _helper_calls(trace: Trace, call: Call, pointer: Node) -> Iterator[r.HelperCall]:
+    """Yield the calls of the program's own functions through which an allocation is made."""
+    seen: set[tuple[int, str]] = set()
+    for step in trace.by_call.get(call.node.id, ()):
+        for root in trace.places.roots_of(pointer, step.instance):
+            taker = trace.places.taker(root)
+            inner = step.instance
+            while inner.caller is not None and inner.caller is not taker.instance:
+                if taker.instance is None:  # a global variable: the nearest call
+                    break
+                inner = inner.caller
+            site, caller = inner.site, inner.caller
+            if site is None or caller is None or taker.instance is step.instance:
+                continue
+            if (site.id, taker.name) not in seen:
+                seen.add((site.id, taker.name))
+                file = caller.function.file
+                yield r.HelperCall(
+                    taker.name, str(file.path), file.line_of(site.start_byte), text_of(site)
+                )
 
 
 def _collective(context: Context, call: Call, group: int | None, flow: Flow) -> r.Collective:

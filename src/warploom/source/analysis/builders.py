@@ -27,6 +27,7 @@ class Context:
 
     program: Program
     resolve: Resolver
+    made_by: Callable[[Call, Node], tuple[r.HelperCall, ...]]
 
     def names(self, call: Call, node: Node | None) -> tuple[str, ...]:
         """Return the names of the buffers that an argument leads to."""
@@ -54,6 +55,7 @@ def build_allocation(context: Context, call: Call) -> r.Allocation | None:
         roots=context.names(call, pointer),
         declaration=declaration_of(variable) if variable else None,
         site=site_of(context.program, call),
+        calls=context.made_by(call, pointer),
     )
 
 

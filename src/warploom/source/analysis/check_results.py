@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from tree_sitter import Node
 
 from warploom.source.analysis import api
+from warploom.source.analysis.check_hollow import HollowChecks
 from warploom.source.analysis.effects import Effects
 from warploom.source.analysis.places import Place
 from warploom.source.analysis.program import FunctionDef, Program, callee_of, child, text_of
@@ -37,6 +38,7 @@ class ResultChecks:
         self.effects = effects
         self.dependences = dependences
         self.goals = self._goals()
+        self.hollow = HollowChecks(self.program, dependences, self.goals)
         self._callers: dict[str, list[tuple[Node, FunctionDef]]] = {}
         for function in self.program.all_functions():
             for node in function.calls:
@@ -66,7 +68,10 @@ class ResultChecks:
         return found
 
     def unguarded(self) -> Iterator[Warn]:
-        """Yield a warning for each pass string that is printed whatever the results are."""
+        """Yield a warning for each pass string that is printed whatever the results are.
+
+        Where it hangs on a comparison, that is what is named.
+        """
         for function in self.program.functions:
             if function.kind != "host" or id(function) in self.program.macros:
                 continue
@@ -76,7 +81,18 @@ class ResultChecks:
                     continue
                 if self.program.function_at(literal) is not function:
                     continue
-                if self._printed(literal) and not self._guarded(literal, function, 0):
+                if not self._printed(literal):
+                    continue
+                conditions = list(self.dependences.governing(literal, function))
+                if self._guarded(literal, function, 0):
+                    hollow = self.hollow.of_itself(literal, conditions, function)
+                    if hollow is not None:
+                        yield hollow
+                    continue
+                hollow = self.hollow.without_results(literal, conditions, function)
+                if hollow is not None:
+                    yield hollow
+                else:
                     yield Warn(
                         "unguarded_pass",
                         str(function.file.path),

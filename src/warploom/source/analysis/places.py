@@ -197,6 +197,10 @@ class Places:
 
     def label(self, place: Place) -> str:
         """Return a reader's name for a place: what a helper makes is called as its taker does."""
+        return self.taker(place).name
+
+    def taker(self, place: Place) -> Place:
+        """Return the place that what a helper makes ends in, nearest to the entry."""
         best, seen, waiting = place, {place}, [place]
         while waiting:
             here = waiting.pop(0)
@@ -206,7 +210,7 @@ class Places:
                 if target not in seen and len(seen) < _MAX_ROOTS:
                     seen.add(target)
                     waiting.append(target)
-        return best.name
+        return best
 
     def roots_of(self, node: Node, instance: Instance) -> tuple[Place, ...]:
         """Return the roots of every place that an expression may lead to."""

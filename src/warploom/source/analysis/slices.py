@@ -37,6 +37,8 @@ class Dependences:
         self._edges: dict[Slot, set[Slot]] = {}
         self._links: dict[Variable, set[Variable]] = {}
         self._returns: dict[int, set[Slot]] = {}
+        self._nodes: dict[Slot, list[Node]] = {}
+        self._return_nodes: dict[int, list[Node]] = {}
         for function in program.all_functions():
             if function.kind == "host":
                 self._index(function)
@@ -58,6 +60,25 @@ class Dependences:
                 stack.extend(self._edges.get((slot[0], ""), ()))
             stack.extend((linked, slot[1]) for linked in self._links.get(slot[0], ()))
         return False
+
+    def sources(self, nodes: Iterable[Node]) -> list[Node]:
+        """Return the expressions that these depend on, themselves included, the nearest first."""
+        found: dict[int, Node] = {}
+        waiting = list(nodes)
+        while waiting:
+            node = waiting.pop(0)
+            if node.id in found:
+                continue
+            found[node.id] = node
+            for slot in self.slots(node):
+                near = (slot, (slot[0], ""))
+                waiting += [n for s in near for n in self._nodes.get(s, ())]
+                for linked in self._links.get(slot[0], ()):
+                    waiting += self._nodes.get((linked, slot[1]), ())
+            for name in _called(node):
+                for function in self.program.functions_named(name):
+                    waiting += self._return_nodes.get(id(function), ())
+        return list(found.values())
 
     def slots(self, node: Node) -> Iterator[Slot]:
         """Yield what an expression reads; the status of an API call depends on nothing here."""
@@ -117,29 +138,35 @@ class Dependences:
         if target is not None:
             self._edges.setdefault(target, set()).update(sources)
 
+    def _depend(self, target: Slot | None, node: Node) -> None:
+        """Let `target` depend on an expression."""
+        self._add(target, self.slots(node))
+        if target is not None:
+            self._nodes.setdefault(target, []).append(node)
+
     def _index(self, function: FunctionDef) -> None:
         for variable in function.locals:
             if variable.init is not None:
                 self._add((variable, ""), self.slots(variable.init))
+                self._nodes.setdefault((variable, ""), []).append(variable.init)
         for node in function.assignments:
             left, right = child(node, "left"), child(node, "right")
             if left is None or right is None:
                 continue
             target = self.slot(left)
-            self._add(target, self.slots(right))
+            self._depend(target, right)
             for condition in self.governing(node, function):
-                self._add(target, self.slots(condition))
+                self._depend(target, condition)
         for node in function.file.nodes("update_expression", within=function.body):
             inner = child(node, "argument")
             target = self.slot(inner) if inner is not None else None
             for condition in self.governing(node, function):
-                self._add(target, self.slots(condition))
+                self._depend(target, condition)
         returned = self._returns.setdefault(id(function), set())
         for node in function.returns:
-            for value in node.named_children:
+            for value in (*node.named_children, *self.governing(node, function)):
                 returned.update(self.slots(value))
-            for condition in self.governing(node, function):
-                returned.update(self.slots(condition))
+                self._return_nodes.setdefault(id(function), []).append(value)
         for node in function.calls:
             self._call(node, function)
 
@@ -152,6 +179,7 @@ class Dependences:
             self._add(self.slot(owner), reads)
         for callee in callees:
             for parameter, argument in zip(callee.parameters, listed, strict=False):
+                self._nodes.setdefault((parameter, ""), []).append(argument)
                 self._edges.setdefault((parameter, ""), set()).update(self.slots(argument))
                 target = self.slot(argument)
                 if target is None:
@@ -166,6 +194,13 @@ class Dependences:
                     self._add(self.slot(argument), reads)
                     for condition in self.governing(node, function):
                         self._add(self.slot(argument), self.slots(condition))
+
+
+def _called(node: Node) -> Iterator[str]:
+    if node.type == "call_expression":
+        yield callee_of(node)[0]
+    for inner in node.children:
+        yield from _called(inner)
 
 
 def _is_reference(variable: Variable) -> bool:

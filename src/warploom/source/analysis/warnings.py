@@ -11,7 +11,9 @@ from warploom.source.analysis.program import Program
 from warploom.source.analysis.sites import Call, site_of
 from warploom.source.analysis.slices import API, Dependences
 from warploom.source.analysis.trace import Trace
+from warploom.source.edits import decode
 from warploom.source.records import Warn
+from warploom.source.regions import marker_faults
 from warploom.source.syntax import SourceFile
 
 _GETTERS = frozenset({"cudaGetLastError", "cudaPeekAtLastError"})
@@ -27,6 +29,8 @@ def find_warnings(
         for lines in file.skipped:
             message = f"lines {lines} could not be read and were skipped"
             found[Warn("skipped_lines", str(file.path), lines.first, message)] = None
+        for line, message in marker_faults(decode(file.text)):
+            found[Warn("evolve_markers", str(file.path), line, message)] = None
     found.update(dict.fromkeys(_unchecked(program, calls)))
     # Parts of a program, without its main, cannot tell what the rest makes of them.
     if any(f.name == "main" for f in program.functions):

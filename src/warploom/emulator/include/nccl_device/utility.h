@@ -59,3 +59,5 @@ WARPLOOM_UNCHECKED inline Scope scope_of(::cuda::thread_scope scope) {
 }
 
 }  // namespace warploom::nccl
+
+#include "utility_names.h"

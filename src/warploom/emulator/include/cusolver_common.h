@@ -1,0 +1,31 @@
+// What the parts of cuSOLVER share.
+#pragma once
+
+#include "cublas_v2.h"
+#include "warploom/libraries/refused.h"
+
+// Programs ask by this which headers were read.
+#define CUSOLVER_COMMON_H_
+
+enum cusolverStatus_t {
+  CUSOLVER_STATUS_SUCCESS = 0,
+  CUSOLVER_STATUS_NOT_INITIALIZED = 1,
+  CUSOLVER_STATUS_ALLOC_FAILED = 2,
+  CUSOLVER_STATUS_INVALID_VALUE = 3,
+  CUSOLVER_STATUS_ARCH_MISMATCH = 4,
+  CUSOLVER_STATUS_MAPPING_ERROR = 5,
+  CUSOLVER_STATUS_EXECUTION_FAILED = 6,
+  CUSOLVER_STATUS_INTERNAL_ERROR = 7,
+  CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED = 8,
+  CUSOLVER_STATUS_NOT_SUPPORTED = 9,
+  CUSOLVER_STATUS_ZERO_PIVOT = 10,
+  CUSOLVER_STATUS_INVALID_LICENSE = 11,
+};
+enum cusolverEigType_t {
+  CUSOLVER_EIG_TYPE_1 = 1,
+  CUSOLVER_EIG_TYPE_2 = 2,
+  CUSOLVER_EIG_TYPE_3 = 3,
+};
+enum cusolverEigMode_t { CUSOLVER_EIG_MODE_NOVECTOR = 0, CUSOLVER_EIG_MODE_VECTOR = 1 };
+typedef int cusolver_int_t;
+#define WARPLOOM_SOLVER_REFUSED(name) WARPLOOM_REFUSED(cusolverStatus_t, name, "cuSOLVER")

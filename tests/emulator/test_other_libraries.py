@@ -1,0 +1,71 @@
+"""Headers of libraries that are not emulated are refused by the library's name, file and line."""
+
+import pytest
+
+from warploom.core.errors import SourceError, UnsupportedError
+
+
+@pytest.mark.parametrize(
+    ("header", "library"),
+    [
+        ("infiniband/no_such_verbs.h", "libibverbs"),
+        ("nvshmem.h", "NVSHMEM"),
+        ("nvshmemx.h", "NVSHMEM"),
+        ("device/nvshmem_defines.h", "NVSHMEM"),
+        ("mscclpp/core.hpp", r"MSCCL\+\+"),
+        ("cutlass/gemm/device/gemm.h", "CUTLASS"),
+        ("cute/tensor.hpp", "CuTe"),
+        ("ucp/api/ucp.h", "UCX"),
+        ("torch/extension.h", "PyTorch"),
+        ("ATen/ATen.h", "PyTorch"),
+        ("pybind11/pybind11.h", "Python"),
+        ("cudnn.h", "cuDNN"),
+        ("mma.h", "wmma"),
+        ("hip/hip_runtime.h", "HIP"),
+    ],
+)
+def test_a_library_is_named(programs, header: str, library: str):
+    code = f"#include <cuda_runtime.h>\n#include <{header}>\nint main() {{ return 0; }}\n"
+    with pytest.raises(UnsupportedError, match=f"uses .*{library}.*not emulated") as caught:
+        programs.build(code)
+    assert caught.value.line == 2 and caught.value.file.endswith("prog.cu")
+    assert f"<{header}>" in str(caught.value) and "WARPLOOM_EMULATOR" in caught.value.hint
+
+
+def test_several_are_all_named(programs):
+    code = """#ifdef NO_SUCH_MACRO
+#include <cutlass/cutlass.h>
+#endif
+#include "nvshmem.h"
+int main() { return 0; }
+"""
+    with pytest.raises(UnsupportedError, match="uses NVSHMEM") as caught:
+        programs.build(code)
+    assert caught.value.line == 4
+    assert "CUTLASS" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "header", ["mylib/torch_like.hpp", "cutlas.h", "curve.h", "helper_cuda.h", "common.h"]
+)
+def test_a_header_of_the_users_that_is_not_there_is_the_users_error(programs, header: str):
+    with pytest.raises(SourceError, match="must compile") as caught:
+        programs.build(f'#include "{header}"\nint main() {{ return 0; }}\n')
+    assert caught.value.line == 1
+
+
+@pytest.mark.parametrize(
+    ("declared", "called", "library"),
+    [
+        ('extern "C" int ibv_fork_init();', "ibv_fork_init()", "libibverbs"),
+        ('extern "C" int ucp_cleanup(int);', "ucp_cleanup(1)", "UCX"),
+        ('extern "C" int nvshmem_my_pe();', "nvshmem_my_pe()", "NVSHMEM"),
+    ],
+)
+def test_where_a_header_is_installed_its_functions_name_the_library(
+    programs, declared: str, called: str, library: str
+):
+    code = f"#include <cuda_runtime.h>\n{declared}\nint main() {{\n  return {called};\n}}\n"
+    with pytest.raises(UnsupportedError, match=f"uses .*{library}") as caught:
+        programs.build(code)
+    assert caught.value.line in (2, 4)
