@@ -131,8 +131,7 @@ int MPI_Barrier(MPI_Comm comm) {
 }
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const Place place = enter(comm, "MPI_Ibarrier");
-  return run(
-      place, post(place, "MPI_Ibarrier", "", {}), {}, [] {}, request);
+  return run(place, post(place, "MPI_Ibarrier", "", {}), {}, [] {}, request);
 }
 
 int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
