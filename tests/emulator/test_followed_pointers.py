@@ -290,5 +290,5 @@ def test_each_descriptor_is_asked_for(tmp_path: Path) -> None:
         and not name.endswith(("at", "at64", "at2"))  # of folders
         and f"Asks<{at}>" not in rows.get(name, "")
     ]
-    assert {"fsync", "eventfd_write", "flock"} <= rows.keys()
+    assert {"fsync", "eventfd_write", "fchmod"} <= rows.keys()
     assert unasked == []
