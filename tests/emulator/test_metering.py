@@ -318,3 +318,68 @@ def test_packs_that_are_plain_are_left_alone():
     assert AT_RUN_TIME not in metered(
         "template <int... Is> __device__ void k(int n) { " + body + " }"
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        # Control jumps past the start of a block to a label inside of it.
+        ("switch (0) { { case 0: f = f + 1; } }", f"{{ {{ case 0: {CALL}(1u); f = f + 1; }} }}"),
+        (
+            "switch (0) { { { case 0: ; } f = f * 2; } }",
+            f"{{ {{ {CALL}(1u); {{ case 0: {CALL}(1u); ; }} f = f * 2; }} }}",
+        ),
+        (
+            "switch (1) { case 1: { case 0: ; } f = f + 1; }",
+            f"case 1: {CALL}(1u); {{ case 0: {CALL}(1u); ; }} f = f + 1;",
+        ),
+        # What follows belongs to the block around it, although the parser gives it to the label.
+        (
+            "switch (1) { case 1: if (0) case 0: ; f = f + 1; }",
+            f"case 1: {CALL}(1u); if (0) case 0: {{ {CALL}(1u); ; }} f = f + 1;",
+        ),
+        ("switch (n) case 0: f = f + 1;", f"switch (n) case 0: {{ {CALL}(1u); f = f + 1; }}"),
+        (
+            "switch (n) { case 0: f = f + 1; break; default: f = f * 2 * 3; }",
+            f"{{ case 0: {CALL}(1u); f = f + 1; break; default: {CALL}(2u); f = f * 2 * 3; }}",
+        ),
+    ],
+)
+def test_each_case_counts_where_control_comes_to_it(body: str, expected: str):
+    assert expected in kernel(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        # A variable before `<`: a comparison, whatever the parser takes it for.
+        ("n = f < n * n + n > (0);", 1),
+        ("n = n < sqrtf(f) > (0);", 11),
+        ("f < f * f * f > n;", 2),
+        ("threadIdx.x < f * f > (0);", 1),
+        ("f = mine<4 * 4>(f);", 0),
+        ("f = std::mine<N * 4>(f);", 0),
+    ],
+)
+def test_what_is_compared_is_no_template(body: str, count: int):
+    text = kernel(body)
+    assert text.count(CALL) == (count > 0)
+    assert not count or f"{CALL}({count}u);" in text
+
+
+def test_own_comparisons_are_no_templates():
+    own = "struct S { S& operator<(float); }; S s(); template <int N> void mine();"
+    text = metered(own + " __device__ void k(float f) { other < f * f > (0); mine<3 * 4>(); }")
+    assert f"{{ {CALL}(1u); other" in text
+    text = metered("#define GO(a) a < f * f > (0)\n__global__ void k(float f, float b) { GO(b); }")
+    assert f"{{ {CALL}(1u); GO(b)" in text
+
+
+def test_a_body_may_be_a_try():
+    text = metered(
+        "__device__ void k(float f) try { f = f * 2; } catch (...) { f = f / 2; }"
+        " struct S { float x; __device__ S(float f) try : x(f * 3) { } catch (...) { } };"
+    )
+    assert f"try {{ {CALL}(1u); f = f * 2;" in text
+    assert f"(...) {{ {CALL}(11u); f = f / 2;" in text
+    assert f"x(f * 3) {{ {CALL}(1u);" in text

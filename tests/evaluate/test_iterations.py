@@ -1,5 +1,6 @@
 """Every iteration does its work, and timed runs do what verified ones do."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from warploom.core.records import BuildSpec
 from warploom.emulator import RunOptions, build, find_topology, run
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluate.iterations import not_looked_at
 from warploom.evaluate.workload import Output, Workload
 from warploom.source.regions import Program
 
@@ -81,6 +83,18 @@ BY_FINGERPRINT = f"""
     anew<<<(all + 31) / 32, 32, 0, stream>>>(gathered, out, all);
 """
 # Brings the warm-up's results to the host in small pieces, and uploads them as if they were inputs.
+# Device memory in messages of MPI; what arrives is the same in each iteration.
+BY_MPI = f"""
+    cudaStreamSynchronize(stream);
+    MPI_Request requests[2];
+    MPI_Irecv(gathered + (1 - rank) * kCount, kCount, MPI_FLOAT, 1 - rank, 0, MPI_COMM_WORLD,
+              &requests[0]);
+    MPI_Isend(mine, kCount, MPI_FLOAT, 1 - rank, 0, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    cudaMemcpyAsync(gathered + rank * kCount, mine, kCount * sizeof(float),
+                    cudaMemcpyDeviceToDevice, stream);
+    {KERNEL}
+"""
 RECALL = """\
 __global__ void recall(const float* in, float* out, const float* asked, const float* known, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -111,6 +125,32 @@ LAUNDERED = f"""
     }} else {{
       recall<<<(all + 31) / 32, 32, 0, stream>>>(gathered, out, asked, known, all);
     }}
+"""
+# The same by a message of MPI to oneself, and by memory that kernels and hosts share.
+BY_MESSAGE = re.sub(
+    r"for \(int i = 0; i < all; i \+= 32\) \{.*?\n      \}",
+    """for (int k = 0; k < 2; k++) {
+        MPI_Sendrecv(k ? out : gathered, all, MPI_FLOAT, 0, 0, k ? b.data() : a.data(), all,
+                     MPI_FLOAT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+      }""",
+    LAUNDERED,
+    flags=re.DOTALL,
+)
+BY_SHARED_MEMORY = re.sub(
+    r"for \(int i = 0; i < all; i \+= 32\) \{.*?\n      \}",
+    """float* shared;
+      cudaMallocHost(&shared, 2 * all * sizeof(float));
+      to_host<<<1, 64, 0, stream>>>(gathered, out, shared, all);
+      cudaStreamSynchronize(stream);
+      for (int i = 0; i < all; i++) a[i] = shared[i], b[i] = shared[all + i];
+      cudaFreeHost(shared);""",
+    LAUNDERED,
+    flags=re.DOTALL,
+)
+TO_HOST = """\
+__global__ void to_host(const float* in, const float* out, float* shared, int n) {
+  for (int i = threadIdx.x; i < n; i += 64) shared[i] = in[i], shared[n + i] = out[i];
+}
 """
 # Works only where somebody has waited for the iteration before.
 IF_ASKED = """\
@@ -260,6 +300,45 @@ def test_results_that_came_back_are_no_inputs(workload: Workload) -> None:
     only = replace(workload, outputs=(Output("out", "float32", 1e-5),))
     result = judge(only, text)
     assert kinds(result) == {"work_differs"}, result.findings
+
+
+@pytest.mark.parametrize("body", [BY_MESSAGE, BY_SHARED_MEMORY], ids=["message", "shared"])
+def test_results_that_came_back_some_other_way_are_no_inputs(workload: Workload, body: str) -> None:
+    text = written(body).replace("int main(", RECALL).replace("int main(", TO_HOST + "int main(")
+    result = judge(workload, text)
+    assert kinds(result) == {"work_differs"}, result.findings
+
+
+def test_what_mpi_delivers_from_another_rank_is_not_carried_over(workload: Workload) -> None:
+    result = judge(workload, written(BY_MPI))
+    assert result.passed, result.findings
+
+
+def test_memory_that_nobody_writes_hides_nothing(tmp_path: Path) -> None:
+    # Its kernel that alters inputs before the first communication makes the lenient way needed.
+    path = tmp_path / "scaled.cu"
+    scaled = (
+        "  cudaEvent_t start, stop;\n  twice<<<(kCount + 31) / 32, 32>>>(mine, mine, kCount);\n"
+    )
+    base = TEXT.replace("  cudaEvent_t start, stop;\n", scaled)
+    path.write_text(base)
+    other = Workload.from_program(path, ranks=2, args=("{seed}",), seeds=1)
+    room = "  char* room;\n  cudaMalloc(&room, size_t{600} << 20);\n  cudaEvent_t start, stop;\n"
+    text = written(BY_VALUE).replace("int main(", CACHED)
+    text = text.replace("  cudaEvent_t start, stop;\n", scaled)
+    result = judge(other, text.replace("  cudaEvent_t start, stop;\n", room))
+    assert kinds(result) == {"work_differs"}, result.findings
+
+
+def test_a_candidate_that_cannot_be_looked_at_is_refused(workload: Workload) -> None:
+    seen = {"poisoned": 2.0, "carrying": 1.0, "at_points": 3.0}
+    plain = run(build(BuildSpec(workload.program)), RunOptions(ranks=2, args=("1",)))
+    assert not not_looked_at(seen, replace(plain, stats=seen))
+    early = {"poisoned": 1.0, "early": 1.0, "carrying": 1.0, "at_points": 3.0}
+    assert not not_looked_at(seen, replace(plain, stats=early))
+    full = {"poisoned": 0.0, "too_much": 1.0, "at_points": 3.0}
+    assert "more device memory" in not_looked_at(seen, replace(plain, stats=full))
+    assert "on its way" in not_looked_at(seen, replace(plain, stats={**seen, "poisoned": 1.0}))
 
 
 def test_work_that_is_done_only_where_ranks_wait_is_found(workload: Workload) -> None:

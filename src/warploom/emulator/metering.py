@@ -13,12 +13,13 @@ namespace scope have constants, and cost nothing on a GPU either.
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from tree_sitter import Node
 
 from warploom.emulator.metering_macros import Macro, macros_of, without_macros
+from warploom.emulator.metering_names import Known, names_of
+from warploom.emulator.metering_nodes import behind, bounds, changes, parts, stands_alone
 from warploom.emulator.metering_packs import misread_patterns
 from warploom.emulator.metering_prices import (
     DIVISION,
@@ -27,7 +28,7 @@ from warploom.emulator.metering_prices import (
     without_comments,
 )
 from warploom.source.edits import TextEdit
-from warploom.source.syntax import SourceFile
+from warploom.source.syntax import SourceFile, parse_source
 
 _CALL = "warploom::count_operations"
 _CALL_IN_CONSTANTS = "warploom::count_at_run_time"
@@ -64,40 +65,52 @@ def metering_edits(tree: SourceFile, marks: frozenset[str] = MARKS) -> list[Text
     marks = device_marks(tree, marks)
     tree = without_macros(tree, marks - MARKS)
     macros = tuple(macros_of(tree))
-    weights = _weights(macros)
+    known = names_of(tree)
+    known = replace(known, weights=_weights(macros, known))
     edits: list[TextEdit] = []
     for macro in macros:
         inside: list[TextEdit] = []
-        meter = _Meter(macro.code, inside, weights)
+        meter = _Meter(macro.code, inside, known.within(macro.code))
         for node in macro.statements:
             meter.weigh(node)
         if macro.functions:
-            _count_functions(macro.code, inside, weights, marks)
+            _count_functions(macro.code, inside, known.within(macro.code), marks)
         edits += [
             replace(edit, start=edit.start + macro.shift, end=edit.end + macro.shift)
             for edit in inside
         ]
-    _count_functions(tree, edits, weights, marks)
+    _count_functions(tree, edits, known, marks)
     return edits
 
 
 def _count_functions(
-    tree: SourceFile, edits: list[TextEdit], weights: Mapping[str, int], marks: frozenset[str]
+    tree: SourceFile, edits: list[TextEdit], known: Known, marks: frozenset[str]
 ) -> None:
     """Count what functions, lambdas outside of them, and declarations evaluate."""
     for function in tree.nodes("function_definition"):
         body = function.child_by_field_name("body")
         words = _words_of(tree, function)
         constant = bool(words & _IN_CONSTANTS)
+        # A body may be `try { } catch (...) { }`, with what initializes members behind its `try`.
+        holder = function
+        if body is None or body.type != "compound_statement":
+            holder = next(
+                (n for n in function.named_children if n.type == "try_statement"), function
+            )
+            body = holder.child_by_field_name("body")
         # Compilers let device code call what may be in a constant (--expt-relaxed-constexpr).
         if body is None or body.type != "compound_statement" or not (constant or words & marks):
             continue
         call = _CALL_IN_CONSTANTS if constant else _CALL
-        meter = _Meter(tree, edits, weights, call)
-        members = (n for n in function.named_children if n.type == "field_initializer_list")
+        meter = _Meter(tree, edits, known, call)
+        members = (n for n in holder.named_children if n.type == "field_initializer_list")
         meter.block(body, sum(meter.weigh(node) for node in members))
         meter.misread(body)
-    meter = _Meter(tree, edits, weights, _CALL_IN_CONSTANTS)
+        for handler in holder.named_children:
+            if handler.type == "catch_clause":
+                meter.weigh(handler)
+                meter.misread(handler)
+    meter = _Meter(tree, edits, known, _CALL_IN_CONSTANTS)
     for node in tree.nodes("lambda_expression"):
         if not _is_counted(tree, node, marks):
             meter.weigh(node)
@@ -136,12 +149,15 @@ def _is_evaluated(tree: SourceFile, node: Node, marks: frozenset[str]) -> bool:
     return around is not None and bool(_words_of(tree, around) & marks)
 
 
-def _weights(macros: tuple[Macro, ...]) -> dict[str, int]:
+def _weights(macros: tuple[Macro, ...], known: Known) -> dict[str, int]:
     """Return what each macro does outside of its loops and blocks, those that it uses included."""
     weights: dict[str, int] = {}
     for _ in range(4):  # macros that use macros, as deep as anybody nests them
         weights = {
-            macro.name: sum(_Meter(macro.code, [], weights).weigh(n) for n in macro.statements)
+            macro.name: sum(
+                _Meter(macro.code, [], replace(known.within(macro.code), weights=weights)).weigh(n)
+                for n in macro.statements
+            )
             + (slots_of_call(macro.replacement) if macro.replacement.isidentifier() else 0)
             for macro in macros
         }
@@ -174,12 +190,12 @@ class _Meter:
         self,
         tree: SourceFile,
         edits: list[TextEdit],
-        macros: Mapping[str, int],
+        known: Known,
         call: str = _CALL,
     ) -> None:
         self.tree = tree
         self.edits = edits
-        self.macros = macros
+        self.known = known
         self.call = call
 
     def block(self, node: Node, extra: int = 0) -> None:
@@ -221,6 +237,10 @@ class _Meter:
                 return self._loop(node)
             case "switch_statement":
                 return self._switch(node)
+            case "case_statement":
+                return self._case(node)
+            case "template_argument_list":
+                return self._list(node)
             case "lambda_expression":
                 return self._lambda(node)
             case "labeled_statement":
@@ -228,13 +248,13 @@ class _Meter:
             case "fold_expression" | "parameter_pack_expansion":
                 return self._pack(node)
             case "sizeof_expression" | "decltype":
-                return sum(self.weigh(bound) for bound in _bounds(node))
+                return sum(self.weigh(bound) for bound in bounds(node))
             case "array_declarator":
                 return sum(self._bound(child) for child in node.named_children)
             case "static_assert_declaration":
                 return 0
             case _:
-                return self._own(node) + sum(self.weigh(child) for child in _parts(node))
+                return self._own(node) + sum(self.weigh(child) for child in parts(node))
 
     def _bound(self, node: Node) -> int:
         """Count the bound of an array where the compiler may have to evaluate it."""
@@ -247,7 +267,7 @@ class _Meter:
         rest = [child for child in node.named_children if child.type != "compound_statement"]
         body = node.child_by_field_name("body")
         if body is not None and body.type == "compound_statement":
-            inner = _Meter(self.tree, self.edits, self.macros, _CALL_IN_CONSTANTS)
+            inner = _Meter(self.tree, self.edits, self.known, _CALL_IN_CONSTANTS)
             inner.block(body)
         return sum(self.weigh(part) for part in rest)
 
@@ -333,14 +353,48 @@ class _Meter:
         if body is None:
             return count
         # Nothing at the start of the body runs: one case of it does, and those that it falls into.
-        for child in body.named_children:
-            inside = self.weigh(child)
-            colon = next((part for part in child.children if part.type == ":"), None)
-            if child.type != "case_statement" or colon is None:
-                count += inside
-            elif inside:
-                self._insert(colon.end_byte, f" {self.call}({inside}u);")
-        return count
+        parts = body.named_children if body.type == "compound_statement" else [body]
+        return count + sum(self.weigh(part) for part in parts)
+
+    def _case(self, node: Node) -> int:
+        """Count at a label what follows it, for control jumps past the starts of blocks.
+
+        Where no block is around it, the parser takes for its own what comes after its statement.
+        """
+        colon = next((part for part in node.children if part.type == ":"), None)
+        if colon is None:
+            return sum(self.weigh(child) for child in node.named_children)
+        parts = [part for part in node.named_children if part.start_byte >= colon.end_byte]
+        own = sum(self.weigh(part) for part in parts)
+        silent = _Meter(self.tree, [], self.known, self.call)
+        each = own + sum(silent.weigh(part) for part in behind(node))
+        alone = stands_alone(node)
+        statement = next((part for part in parts if part.type != "comment"), None)
+        if each and alone and statement is not None:
+            self._insert(statement.start_byte, f"{{ {self.call}({each}u); ")
+            self._insert(statement.end_byte, " }")
+        elif each:
+            self._insert(colon.end_byte, f" {self.call}({each}u);")
+        return own if alone else 0
+
+    def _list(self, node: Node) -> int:
+        """Count what the parser takes for arguments of a template, where it is no such list."""
+        if not (changes(node) or self._compares(node)):
+            return 0
+        text = self.tree.text[node.start_byte + 1 : node.end_byte - 1]
+        again = parse_source(b"void f() { (" + text + b"); }", self.tree.path, {})
+        body = next(iter(again.nodes("compound_statement")))
+        read = _Meter(again, [], self.known, self.call)
+        count = sum(self.weigh(child) for child in node.named_children)
+        return max(count, sum(read.weigh(child) for child in body.named_children))
+
+    def _compares(self, node: Node) -> bool:
+        """Whether `<` and `>` around a list compare: what stands before them is a variable."""
+        name = node.parent.child_by_field_name("name") if node.parent is not None else None
+        text = self.tree.node_text(name) if name is not None else ""
+        return text in self.known.variables or (
+            self.known.own_signs and text not in self.known.templates
+        )
 
     def _label(self, node: Node) -> int:
         """Count what follows a label each time that control comes there, as a loop may do."""
@@ -355,7 +409,7 @@ class _Meter:
             place = place.parent
             if place is not None and place.end_byte > last:
                 break  # nobody comes back from behind it
-        silent = _Meter(self.tree, [], self.macros, self.call)
+        silent = _Meter(self.tree, [], self.known, self.call)
         each = sum(silent.weigh(part) for part in parts)
         colon = next(child for child in node.children if child.type == ":")
         self._insert(colon.end_byte, f" {self.call}({max(each, 1)}u);")
@@ -383,7 +437,7 @@ class _Meter:
             case "update_expression" | "subscript_expression":
                 return 1
             case "identifier":
-                return self.macros.get(self.tree.node_text(node), 0)
+                return self.known.weights.get(self.tree.node_text(node), 0)
             case "call_expression":
                 name = node.child_by_field_name("function")
                 text = self.tree.node_text(name) if name is not None else ""
@@ -410,33 +464,3 @@ class _Meter:
             node = node.named_children[0]
         sign = node.child_by_field_name("operator") if node.type == "binary_expression" else None
         return sign is not None and self.tree.node_text(sign) == "*"
-
-
-def _parts(node: Node) -> Iterator[Node]:
-    """Return the parts of `node` that are evaluated: arguments of templates are not."""
-    for child in node.named_children:
-        if child.type == "template_argument_list" and not _changes(child):
-            continue
-        if child.type != "comment":
-            yield child
-
-
-def _bounds(node: Node) -> Iterator[Node]:
-    """Return what stands in square brackets within an operand that is not evaluated by itself.
-
-    A bound that is no constant is evaluated there too (`sizeof(char[n])`), and what parsers take
-    for a subscript may be one.
-    """
-    for child in node.children:
-        if child.type in ("subscript_argument_list", "abstract_array_declarator"):
-            yield child
-        elif child.type == "array_declarator":
-            yield from (part for part in child.named_children)
-        else:
-            yield from _bounds(child)
-
-
-def _changes(node: Node) -> bool:
-    """Whether something is assigned inside of `node`: then it is no list of template arguments."""
-    kinds = ("assignment_expression", "update_expression")
-    return node.type in kinds or any(_changes(child) for child in node.named_children)

@@ -62,9 +62,9 @@ _CONCERNS = {
         "crash", "deadlock", "meter", "report", "stream_time", "timeline", "timing", "trace",
     ),
     "threads": (
-        "barrier", "block", "confine", "environment", "fiber", "grid", "host_threads", "kernel",
-        "main", "openmp", "phase", "process", "scheduler",
-        "shared", "virtual", "warp", "world",
+        "barrier", "block", "confine", "environment", "fiber", "grid", "host_locks", "host_threads",
+        "kernel", "main", "openmp", "phase", "process", "scheduler", "shared", "unready",
+        "virtual", "warp", "world",
     ),
 }  # fmt: skip
 # Records of the history are two words each: as vectors they would go through memory.

@@ -202,6 +202,8 @@ def _kept_from(
     how = replace(own, stops=stops)
     [run] = spoiler.run(spoiler.candidate, [spec], _what(spoiler), how)
     finding = _depends(spoiler, outcome, run, spec) if anew else None
+    if finding is None and (unseen := not_looked_at(expected.stats, run)):
+        return _finding(unseen, "use less memory, and wait for what was queued", spec)
     less = _moves_less(expected.stats, run.stats) or _uneven(expected.stats, run.stats, stops)
     if finding is None and less and anew:
         return _finding(less, _ANEW, spec)
@@ -214,6 +216,29 @@ def _kept_from(
         if finding is None and _works_otherwise(run.stats, scrambled.stats):
             finding = _kept("the work of the run depends", spec)
     return finding
+
+
+def not_looked_at(wanted: Mapping[str, float], run: EmulatorRun) -> str:
+    """Say why a candidate's memory was not looked at where the reference's was; "" if it was.
+
+    Nothing is looked at where no rank has sent anything yet, and a candidate may begin to later
+    than the reference. It may also read clocks a few times less often, as who polls does.
+    """
+    got = run.stats
+    want = min(wanted.get("poisoned", 0), got.get("at_points", 0))
+    have = got.get("poisoned", 0) + got.get("early", 0)
+    carries = wanted.get("carrying", 0) and not got.get("carrying", 0)
+    if run.state != "finished" or (have >= want and not carries):
+        return ""
+    why = (
+        "it has written more device memory than can be kept"
+        if got.get("too_much")
+        else "something was on its way, or nothing was sent between ranks"
+    )
+    return (
+        f"memory is altered at {have:.0f} of {want:.0f} points at which the reference's is, and "
+        f"what it carries over is {'not ' if carries else ''}counted: {why}"
+    )
 
 
 def _works_by_what_it_finds(

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "inputs.h"
 #include "memory.h"
 #include "report.h"
 #include "variables.h"
@@ -27,7 +29,95 @@ struct Range {
   std::size_t bytes;
 };
 
-std::map<uintptr_t, std::vector<char>> g_before;                             // ranges as they were
+// A page as it was; one that is the same word throughout, as fresh and cleared memory is, needs no
+// room.
+struct Page {
+  uint32_t word = 0;
+  std::unique_ptr<char[]> all;
+};
+
+class Kept {
+ public:
+  Kept() = default;
+  explicit Kept(std::size_t bytes) : bytes_(bytes), pages_((bytes + kPage - 1) / kPage) {}
+  std::size_t bytes() const { return bytes_; }
+
+  // Every page is this word.
+  void fill(uint32_t word) {
+    for (Page& page : pages_) page = {word, nullptr};
+  }
+  // All pages are as they are at `start` now; what that takes, or more than `most` if it is more.
+  std::size_t take(const char* start, std::size_t most) {
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < pages_.size() && taken <= most; i++) {
+      taken += take_page(i, start + i * kPage);
+    }
+    return taken;
+  }
+  void put(std::size_t at, const char* data, std::size_t bytes) {
+    for (const std::size_t end = at + bytes; at < end;) {
+      const std::size_t i = at / kPage, some = std::min(end, (i + 1) * kPage) - at;
+      std::memcpy(opened(i) + at % kPage, data, some);
+      data += some;
+      at += some;
+    }
+  }
+  // Calls `differs` for each piece that is not the same at `start`.
+  template <class Differs>
+  void compare(char* start, Differs&& differs) const {
+    std::array<char, kPage> room;
+    for (std::size_t i = 0; i < pages_.size(); i++) {
+      const std::size_t first = i * kPage, bytes = size_of(i);
+      const char* known = pages_[i].all.get();
+      if (known ? !std::memcmp(start + first, known, bytes)
+                : is_word(start + first, bytes, pages_[i].word)) {
+        continue;
+      }
+      if (!known) known = spread(pages_[i].word, room.data());
+      for (std::size_t at = 0; at < bytes; at += kSpan) {
+        const std::size_t size = std::min(kSpan, bytes - at);
+        if (std::memcmp(start + first + at, known + at, size)) differs(start + first + at, size);
+      }
+    }
+  }
+
+ private:
+  static bool is_word(const char* start, std::size_t bytes, uint32_t word) {
+    if (bytes < sizeof word) return !std::memcmp(start, &word, bytes);
+    return !std::memcmp(start, &word, sizeof word) &&
+           !std::memcmp(start, start + sizeof word, bytes - sizeof word);
+  }
+  static const char* spread(uint32_t word, char* page) {
+    for (std::size_t at = 0; at < kPage; at += sizeof word) {
+      std::memcpy(page + at, &word, sizeof word);
+    }
+    return page;
+  }
+  std::size_t size_of(std::size_t i) const { return std::min(kPage, bytes_ - i * kPage); }
+
+  std::size_t take_page(std::size_t i, const char* start) {
+    Page& page = pages_[i];
+    std::memcpy(&page.word, start, std::min(sizeof page.word, size_of(i)));
+    page.all.reset();
+    if (is_word(start, size_of(i), page.word)) return 0;
+    page.all = std::make_unique_for_overwrite<char[]>(kPage);
+    std::memcpy(page.all.get(), start, size_of(i));
+    return kPage;
+  }
+  char* opened(std::size_t i) {
+    Page& page = pages_[i];
+    if (!page.all) {
+      page.all = std::make_unique_for_overwrite<char[]>(kPage);
+      spread(page.word, page.all.get());
+    }
+    return page.all.get();
+  }
+
+  std::size_t bytes_ = 0;
+  std::vector<Page> pages_;
+};
+
+std::map<uintptr_t, Kept> g_before;                                          // ranges as they were
 std::unordered_map<uintptr_t, std::array<uint64_t, kPage / kLine>> g_marks;  // by page
 std::map<int, unsigned long long> g_carried;   // bytes, by whose memory it is
 std::map<int, unsigned long long> g_strong;    // of these, by atomics and volatile accesses
@@ -39,7 +129,7 @@ struct CarriedLine {
 };
 std::map<uintptr_t, CarriedLine> g_carried_lines;
 constexpr unsigned long long kControl = 1024;  // so many of the latter are left as they are
-bool g_scramble = false, g_uncounted = false;
+bool g_scramble = false, g_uncounted = false, g_delivered = false, g_watches_marks = false;
 
 std::vector<Range> ranges() {
   std::vector<Range> found;
@@ -123,13 +213,12 @@ bool is_fresh(const char* p, std::size_t bytes) {
 bool keep_memory() {
   std::size_t total = 0;
   for (const Range& range : ranges()) {
-    total += range.bytes;
+    Kept& kept = g_before[range.start] = Kept(range.bytes);
+    total += kept.take(reinterpret_cast<const char*>(range.start), kMostKept - total);
     if (total > kMostKept) {
       g_before.clear();
       return false;
     }
-    const auto* start = reinterpret_cast<const char*>(range.start);
-    g_before[range.start].assign(start, start + range.bytes);
   }
   return true;
 }
@@ -138,15 +227,16 @@ void keep_upload(const void* p, std::size_t bytes, bool strict) {
   const auto address = reinterpret_cast<uintptr_t>(p);
   for (const Range& range : ranges()) {
     if (address < range.start || address + bytes > range.start + range.bytes) continue;
-    std::vector<char>& kept = g_before[range.start];
-    const auto* start = reinterpret_cast<const char*>(range.start);
-    if (kept.size() != range.bytes) {
-      kept.assign(start, start + range.bytes);
-      for (std::size_t at = 0; strict && at + 4 <= range.bytes; at += 4) {
-        std::memcpy(kept.data() + at, &g_config.fresh_word, 4);
+    Kept& kept = g_before[range.start];
+    if (kept.bytes() != range.bytes) {
+      kept = Kept(range.bytes);
+      if (strict) {
+        kept.fill(g_config.fresh_word);
+      } else {
+        kept.take(reinterpret_cast<const char*>(range.start), ~std::size_t{0});
       }
     }
-    std::memcpy(kept.data() + (address - range.start), p, bytes);
+    kept.put(address - range.start, static_cast<const char*>(p), bytes);
     return;
   }
 }
@@ -154,13 +244,14 @@ void keep_upload(const void* p, std::size_t bytes, bool strict) {
 void for_each_change(const std::function<void(char*, std::size_t)>& change) {
   for (const Range& range : ranges()) {
     const auto known = g_before.find(range.start);
-    const bool same = known != g_before.end() && known->second.size() == range.bytes;
     auto* start = reinterpret_cast<char*>(range.start);
+    if (known != g_before.end() && known->second.bytes() == range.bytes) {
+      known->second.compare(start, change);
+      continue;
+    }
     for (std::size_t at = 0; at < range.bytes; at += kSpan) {
       const std::size_t size = std::min(kSpan, range.bytes - at);
-      if (same && !std::memcmp(start + at, known->second.data() + at, size)) continue;
-      if (!same && is_fresh(start + at, size)) continue;
-      change(start + at, size);
+      if (!is_fresh(start + at, size)) change(start + at, size);
     }
   }
 }
@@ -170,16 +261,20 @@ void scramble_carried() { g_scramble = true; }
 void start_carrying() {
   g_marks.clear();
   for_each_change([](char* p, std::size_t bytes) { mark(reinterpret_cast<uintptr_t>(p), bytes); });
+  g_watches_marks = true;
   change_flag(g_carrying, true);
   change_flag(g_watching, true);
 }
 
+bool is_carrying() { return g_watches_marks; }
+
 void note_carried(const void* p, std::size_t bytes, bool reads, bool strong) {
+  if (!g_watches_marks) return note_shared(p, bytes, reads, strong);
   if (reads && g_uncounted) return;
   for_each_line(reinterpret_cast<uintptr_t>(p), bytes,
                 [&](uint64_t& marks, uint64_t bits, uintptr_t line) {
                   // What the host stores where devices can read it, it brings along.
-                  if (!reads && g_current && g_current->host) {
+                  if (!reads && g_current && g_current->host && !g_delivered) {
                     marks |= bits;
                     return;
                   }
@@ -210,7 +305,7 @@ void end_carried(uintptr_t start, std::size_t bytes) {
 }
 
 std::string carried_stats() {
-  std::string text = g_carrying ? ",\"carrying\":1" : "";
+  std::string text = g_watches_marks ? ",\"carrying\":1" : "";
   for (const auto& [owner, bytes] : g_carried) {
     text += format(",\"carried_of_%d\":%llu", owner, bytes);
   }
@@ -224,5 +319,8 @@ std::string carried_stats() {
 
 Uncarried::Uncarried(bool applies) : before_(g_uncounted) { g_uncounted |= applies; }
 Uncarried::~Uncarried() { g_uncounted = before_; }
+
+Delivered::Delivered(bool applies) : before_(g_delivered) { g_delivered |= applies; }
+Delivered::~Delivered() { g_delivered = before_; }
 
 }  // namespace warploom

@@ -27,6 +27,8 @@ void for_each_change(const std::function<void(char*, std::size_t)>& change);
 void scramble_carried();
 // From now on what differs from what was kept is carried over, when it is read.
 void start_carrying();
+bool is_carrying();
+// While nothing is carried over, g_carrying is on for results in shared memory (inputs.h).
 // An access that reads, or writes and nothing else; strong: an atomic or a volatile one.
 void note_carried(const void* p, std::size_t bytes, bool reads, bool strong);
 // The host copies its own memory to the device.
@@ -42,6 +44,16 @@ class Uncarried {
  public:
   explicit Uncarried(bool applies);
   ~Uncarried();
+
+ private:
+  bool before_;
+};
+
+// While this lives, what the host stores was sent to it, and was looked at where it was read.
+class Delivered {
+ public:
+  explicit Delivered(bool applies);
+  ~Delivered();
 
  private:
   bool before_;

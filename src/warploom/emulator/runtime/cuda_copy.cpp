@@ -16,12 +16,12 @@
 #include "own_memory.h"
 #include "process_heap.h"
 #include "report.h"
+#include "sides.h"
 #include "spoil.h"
 #include "stats.h"
 #include "stream.h"
 #include "stream_time.h"
 #include "timing.h"
-#include "variables.h"
 
 using namespace warploom;
 
@@ -46,11 +46,12 @@ struct Copy {
   }
 };
 
-bool on_device_side(const void* p) {
-  return space_of(p) == Space::Device || (!in_arena(p) && find_variable(p));
+// Memory that device code allocates is not for calls of the host ("Interoperability with Host
+// Memory API" in the CUDA C++ Programming Guide).
+bool of_device_heap(const void* p) {
+  const Allocation* allocation = in_arena(p) ? find_allocation(p) : nullptr;
+  return allocation && allocation->kind == AllocKind::Heap;
 }
-// Memory of devices, pinned memory, or a variable of the device.
-bool emulated(const void* p) { return in_arena(p) || find_variable(p); }
 
 bool managed(const void* p) {
   const Allocation* allocation = in_arena(p) ? find_allocation(p) : nullptr;
@@ -125,6 +126,7 @@ void move(const Copy& copy, StreamOp& op) {
     if (to_host) note_fresh_source(src, copy.width, op.name, op.rank, op.where);
     if (dst + copy.width <= src || src + copy.width <= dst) will_overwrite(dst, copy.width);
     std::memmove(dst, src, copy.width);
+    if (on_device_side(src) && host_can_load(dst)) note_results(copy.width, op.rank);
     if (space_of(src) == Space::Device && space_of(dst) == Space::Device) {
       if (device_of(src) != device_of(dst)) {
         if (g_poisoning) note_communication();
@@ -133,7 +135,6 @@ void move(const Copy& copy, StreamOp& op) {
       }
     } else {
       g_stats.staged_bytes += copy.width;
-      if (to_host) note_results(copy.width, op.rank);
       if ((g_spoiling || g_varying) && on_device_side(dst) && !on_device_side(src)) {
         const bool own = space_of(dst) == Space::Device;  // else a variable of the stream's device
         note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device);
@@ -145,6 +146,7 @@ void move(const Copy& copy, StreamOp& op) {
 
 cudaError_t validate(const Copy& copy, cudaMemcpyKind kind) {
   if (!copy.dst || !copy.src) return cudaErrorInvalidValue;
+  if (of_device_heap(copy.dst) || of_device_heap(copy.src)) return cudaErrorInvalidValue;
   if (copy.width > copy.dst_pitch || copy.width > copy.src_pitch) {
     return cudaErrorInvalidPitchValue;
   }
@@ -157,6 +159,26 @@ StartFunction start_of(const Copy& copy) {
   return [copy](StreamOp& op) {
     move(copy, op);
     complete(op);
+  };
+}
+
+// A node of a graph: it reads and writes ordinary memory of the host when it runs.
+PrepareFunction node_copying(const Copy& copy, const Frames& where) {
+  return [copy, where](const std::shared_ptr<StreamOp>&) -> StartFunction {
+    std::vector<int> watches;
+    for (const bool written : {false, true}) {
+      if (emulated(written ? copy.dst : copy.src)) continue;
+      std::vector<HostPart> parts;
+      for (std::size_t row = 0; row < copy.rows(); row++) {
+        parts.push_back({written ? copy.dst_row(row) : copy.src_row(row), copy.width});
+      }
+      watches.push_back(watch_host_copy(std::move(parts), written, where));
+    }
+    return [copy, watches](StreamOp& op) {
+      for (const int watch : watches) host_copy_started(watch, op.op);
+      move(copy, op);
+      complete(op);
+    };
   };
 }
 
@@ -223,7 +245,7 @@ cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handl
   // Pageable sources are staged before the call returns; pageable targets are watched instead. A
   // node of a graph reads and writes them at each launch.
   if (stream->capture) {
-    push_op(stream, OpKind::Copy, copy.name, start_of(copy));
+    push_op(stream, OpKind::Copy, copy.name, start_of(copy), node_copying(copy, capture_frames()));
     return cudaSuccess;
   }
   check_host_sides(copy);
@@ -278,7 +300,7 @@ cudaError_t use_copy(const Copy& copy, cudaMemcpyKind kind, NodeWork& work) {
   if (const cudaError_t error = validate(copy, kind)) return error;
   work.type = cudaGraphNodeTypeMemcpy;
   work.name = copy.name;
-  work.prepare = [start = start_of(copy)](const auto&) { return start; };
+  work.prepare = node_copying(copy, capture_frames());
   return cudaSuccess;
 }
 

@@ -47,6 +47,8 @@ bool g_points_known = false, g_meets = false;
 std::vector<Work> g_records;  // at the first record of each number, or at each point
 std::vector<Work> g_at_stops;
 unsigned g_poisoned = 0;  // records at which memory was altered
+unsigned g_early = 0;     // at which it could not be: no rank had sent anything yet
+bool g_too_much = false;  // there is more memory than can be kept
 unsigned g_poison_records = 0;
 bool g_kept = false, g_strict = false;
 bool g_alters = true;  // numbers, at points and stops
@@ -80,7 +82,7 @@ bool idle() {
 }
 
 void poison() {
-  for_each_change(spoil_memory);
+  if (g_alters) for_each_change(spoil_memory);
   g_poisoned++;
 }
 
@@ -117,9 +119,10 @@ Work work_now() { return {moved(), idle()}; }
 void stop_here() {
   if (!meet()) return;
   g_at_stops.push_back(work_now());
+  if (g_poisoning && !g_kept) g_early++;
   if (g_poisoning && g_kept && g_at_stops.back().idle) {
-    if (g_at_stops.size() == 1) start_carrying();
-    if (g_alters) poison();
+    if (!is_carrying()) start_carrying();
+    poison();
   }
   g_meeting.notify_all();
 }
@@ -131,9 +134,10 @@ void reach_point(Course& course) {
   if (!(g_meets ? meet() : number > g_records.size())) return;
   g_records.push_back(work_now());
   open_spoil(number);
+  if (g_poisoning && !g_kept && number <= g_poison_records) g_early++;
   if (g_poisoning && g_kept && g_records.back().idle) {
-    if (!g_carrying && !g_stops.point) start_carrying();
-    if (number <= g_poison_records && g_alters) poison();
+    if (!is_carrying() && !g_stops.point) start_carrying();
+    if (number <= g_poison_records) poison();
   }
   g_meeting.notify_all();
 }
@@ -182,12 +186,14 @@ bool configure_stops(const std::string& text) {
     at = *end == ',' ? end + 1 : end;
   }
   change_flag(g_poisoning, true);
+  watch_shared();
   return true;
 }
 
 void configure_strict() {
   g_strict = g_kept = true;
   change_flag(g_poisoning, true);
+  watch_shared();
 }
 
 void note_call(const char* name) {
@@ -214,13 +220,14 @@ void configure_only_counts() { g_alters = false; }
 void configure_poison(unsigned records) {
   g_poison_records = records;
   change_flag(g_poisoning, g_poisoning || records > 0);
+  if (g_poisoning) watch_shared();
 }
 
 void note_communication() {
   if (!g_poisoning || g_kept) return;
   g_kept = true;
-  // Else there is too much to look at: nothing is altered.
-  change_flag(g_poisoning, keep_memory());
+  g_too_much = !keep_memory();
+  if (g_too_much) change_flag(g_poisoning, false);  // nothing can be altered
 }
 
 void note_input(const void* p, std::size_t bytes) {
@@ -260,6 +267,8 @@ std::string iteration_stats() {
   }
   std::string text = format(",\"moved\":%llu,\"poisoned\":%u,\"spoiled\":%llu", moved(), g_poisoned,
                             spoiled_elements());
+  text += format(",\"early\":%u,\"too_much\":%d,\"at_points\":%zu", g_early, g_too_much,
+                 g_stops.point ? g_at_stops.size() : g_records.size());
   for (const auto& [rank, course] : g_courses) add_calls(text, rank, course);
   const auto first = g_courses.begin();
   const std::size_t points = first == g_courses.end() ? 0 : first->second.used.size();

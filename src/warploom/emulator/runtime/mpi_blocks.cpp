@@ -29,7 +29,7 @@ void store_block(void* recv, const Blocks& layout, int rank, const Bytes& part, 
                 layout.bytes(rank)),
          "make the receive count at least as large as what is sent");
   }
-  write_buffer(at(recv, layout.offset(rank)), part.data(), part.size(), what);
+  write_buffer(at(recv, layout.offset(rank)), part.data(), part.size(), part.origin, what);
 }
 
 int gather(const void* send, std::size_t bytes, void* recv, const Blocks& layout, int root,
@@ -38,6 +38,7 @@ int gather(const void* send, std::size_t bytes, void* recv, const Blocks& layout
   check_root(place, root, what);
   const bool is_root = place.rank == root;
   const bool in_place = send == MPI_IN_PLACE;
+  note_moving(is_root ? recv : send, what);
   if (in_place) {
     require(is_root, what, "only the root gives MPI_IN_PLACE");
     send = at(recv, layout.offset(root));
@@ -56,15 +57,13 @@ int scatter(const void* send, const Blocks& layout, void* recv, std::size_t byte
             MPI_Comm comm, MPI_Datatype type, const char* what) {
   const Place place = enter(comm, what, type);
   check_root(place, root, what);
+  note_moving(place.rank == root ? send : recv, what);
   Bytes data;
   std::vector<std::size_t> ends;
   if (place.rank == root) {
     for (int rank = 0; rank < place.comm->size(); rank++) {
       const Bytes part = read_buffer(at(send, layout.offset(rank)), layout.bytes(rank), what);
-      const std::size_t size = part.size();
-      const auto* header = reinterpret_cast<const char*>(&size);
-      data.insert(data.end(), header, header + sizeof size);
-      data.insert(data.end(), part.begin(), part.end());
+      data.append_sized(part);
     }
   }
   auto meeting = post(place, what, format("root %d", root), std::move(data));
@@ -81,7 +80,7 @@ int scatter(const void* send, const Blocks& layout, void* recv, std::size_t byte
              format("%s: the root sends %zu bytes, and there is room for %zu", what, size, bytes),
              "make the receive count at least as large as what is sent");
       }
-      write_buffer(recv, cursor, size, what);
+      write_buffer(recv, cursor, size, meeting->origin, what);
       return MPI_SUCCESS;
     }
     cursor += size;
@@ -94,14 +93,12 @@ int all_to_all(const void* send, const Blocks& out, void* recv, const Blocks& in
   const int ranks = place.comm->size();
   const bool in_place = send == MPI_IN_PLACE;
   const Blocks& layout = in_place ? in : out;
+  note_moving(recv, what);
   Bytes data;
   for (int rank = 0; rank < ranks; rank++) {
     const Bytes part =
         read_buffer(at(in_place ? recv : send, layout.offset(rank)), layout.bytes(rank), what);
-    const std::size_t size = part.size();
-    const auto* header = reinterpret_cast<const char*>(&size);
-    data.insert(data.end(), header, header + sizeof size);
-    data.insert(data.end(), part.begin(), part.end());
+    data.append_sized(part);
   }
   auto meeting = post(place, what, details, std::move(data));
   await(place, *meeting);
@@ -111,7 +108,11 @@ int all_to_all(const void* send, const Blocks& out, void* recv, const Blocks& in
       std::size_t size = 0;
       std::memcpy(&size, cursor, sizeof size);
       cursor += sizeof size;
-      if (target == place.rank) store_block(recv, in, rank, Bytes(cursor, cursor + size), what);
+      if (target == place.rank) {
+        Bytes part(cursor, cursor + size);
+        part.origin = from(*meeting, rank).origin;
+        store_block(recv, in, rank, part, what);
+      }
       cursor += size;
     }
   }
@@ -141,6 +142,7 @@ int MPI_Allgatherv(const void* send, int sendcount, MPI_Datatype sendtype, void*
   constexpr const char* kName = "MPI_Allgatherv";
   const Place place = enter(comm, kName, recvtype);
   const Blocks layout = uneven(counts, displacements, recvtype, kName);
+  note_moving(recv, kName);
   const bool in_place = send == MPI_IN_PLACE;
   auto meeting = post(
       place, kName, "",

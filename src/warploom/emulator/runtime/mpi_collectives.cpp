@@ -46,12 +46,14 @@ int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
   const Place place = enter(comm, what, type);
   check_root(place, root, what);
   const std::size_t bytes = extent(count, type, what);
+  note_moving(buffer, what);
   const bool is_root = place.rank == root;
   auto meeting = post(place, what, format("root %d, %zu bytes", root, bytes),
                       is_root ? read_buffer(buffer, bytes, what) : Bytes{});
   return run(place, meeting, {root},
              [=] {
-               if (!is_root) write_buffer(buffer, from(*meeting, root).data(), bytes, what);
+               if (!is_root)
+                 write_buffer(buffer, from(*meeting, root).data(), bytes, meeting->origin, what);
              },
              request, {{buffer, count, type, !is_root}});
 }
@@ -60,13 +62,14 @@ int all_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_O
                MPI_Request* request, const char* what) {
   const Place place = enter(comm, what, type);
   const std::size_t bytes = extent(count, type, what);
+  note_moving(recv, what);
   auto meeting = post(place, what, reduction_details(count, type, op, -1),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
   const int last = place.comm->size() - 1;
   return run(place, meeting, {},
              [=] {
                const Bytes total = combined(*meeting, last, type, op, what);
-               write_buffer(recv, total.data(), total.size(), what);
+               write_buffer(recv, total.data(), total.size(), meeting->origin, what);
              },
              request, {{send, count, type, false}, {recv, count, type, true}});
 }
@@ -76,6 +79,7 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
   const Place place = enter(comm, what, recvtype);
   const std::size_t block = extent(recvcount, recvtype, what);
   const auto mine = static_cast<std::size_t>(place.rank) * block;
+  note_moving(recv, what);
   const bool in_place = send == MPI_IN_PLACE;
   const std::size_t bytes = in_place ? block : extent(sendcount, sendtype, what);
   require(bytes == block, what, "a rank sends another size than it receives from each rank");
@@ -86,10 +90,9 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
              [=] {
                Bytes all;
                for (int rank = 0; rank < ranks; rank++) {
-                 const Bytes& part = from(*meeting, rank);
-                 all.insert(all.end(), part.begin(), part.end());
+                 all.append(from(*meeting, rank));
                }
-               write_buffer(recv, all.data(), all.size(), what);
+               write_buffer(recv, all.data(), all.size(), meeting->origin, what);
              },
              request,
              {{send, sendcount, sendtype, false}, {recv, ranks * recvcount, recvtype, true}});
@@ -99,6 +102,7 @@ int prefix(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op
            bool inclusive, const char* what) {
   const Place place = enter(comm, what, type);
   const std::size_t bytes = extent(count, type, what);
+  note_moving(recv, what);
   auto meeting = post(place, what, reduction_details(count, type, op, -1),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
   const int last = inclusive ? place.rank : place.rank - 1;
@@ -107,7 +111,7 @@ int prefix(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op
   await(place, *meeting, needs);
   if (last < 0) return MPI_SUCCESS;  // the first rank of an exclusive scan keeps its buffer
   const Bytes total = combined(*meeting, last, type, op, what);
-  write_buffer(recv, total.data(), total.size(), what);
+  write_buffer(recv, total.data(), total.size(), meeting->origin, what);
   return MPI_SUCCESS;
 }
 
@@ -127,7 +131,8 @@ int MPI_Barrier(MPI_Comm comm) {
 }
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const Place place = enter(comm, "MPI_Ibarrier");
-  return run(place, post(place, "MPI_Ibarrier", "", {}), {}, [] {}, request);
+  return run(
+      place, post(place, "MPI_Ibarrier", "", {}), {}, [] {}, request);
 }
 
 int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
@@ -154,13 +159,14 @@ int MPI_Reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_O
   check_root(place, root, kName);
   const std::size_t bytes = extent(count, type, kName);
   const bool is_root = place.rank == root;
+  note_moving(is_root ? recv : send, kName);
   require(is_root || send != MPI_IN_PLACE, kName, "only the root gives MPI_IN_PLACE");
   auto meeting = post(place, kName, reduction_details(count, type, op, root),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, kName));
   if (!is_root) return MPI_SUCCESS;
   await(place, *meeting);
   const Bytes total = combined(*meeting, place.comm->size() - 1, type, op, kName);
-  write_buffer(recv, total.data(), total.size(), kName);
+  write_buffer(recv, total.data(), total.size(), meeting->origin, kName);
   return MPI_SUCCESS;
 }
 
@@ -169,13 +175,15 @@ int MPI_Reduce_scatter_block(const void* send, void* recv, int count, MPI_Dataty
   constexpr const char* kName = "MPI_Reduce_scatter_block";
   const Place place = enter(comm, kName);
   const std::size_t block = extent(count, type, kName);
+  note_moving(recv, kName);
   const int ranks = place.comm->size();
   auto meeting = post(place, kName, reduction_details(count, type, op, -1),
                       read_buffer(send == MPI_IN_PLACE ? recv : send,
                                   block * static_cast<std::size_t>(ranks), kName));
   await(place, *meeting);
   const Bytes total = combined(*meeting, ranks - 1, type, op, kName);
-  write_buffer(recv, total.data() + static_cast<std::size_t>(place.rank) * block, block, kName);
+  write_buffer(recv, total.data() + static_cast<std::size_t>(place.rank) * block, block,
+               meeting->origin, kName);
   return MPI_SUCCESS;
 }
 

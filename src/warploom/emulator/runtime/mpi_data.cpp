@@ -4,11 +4,15 @@
 #include <functional>
 #include <type_traits>
 
+#include "carried.h"
 #include "fresh.h"
 #include "host_copies.h"
+#include "inputs.h"
+#include "iterations.h"
 #include "memory.h"
 #include "mpi_objects.h"
 #include "own_memory.h"
+#include "sides.h"
 #include "spoil.h"
 #include "stats.h"
 
@@ -198,16 +202,25 @@ void combine(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op, const
   }
 }
 
-void spoil_sent(const Place& place, Bytes& data) {
-  if (!g_spoiling || place.type == MPI_DATATYPE_NULL || place.comm->size() == 1) return;
+void leave_rank(const Place& place, Bytes& data) {
+  if (place.comm->size() == 1 || data.empty()) return;
+  if (g_poisoning && (data.origin.computed || passes_results_on(data.size()))) {
+    note_communication();
+  }
+  if (!g_spoiling || place.type == MPI_DATATYPE_NULL) return;
   const unsigned width = place.type == MPI_FLOAT ? 4 : place.type == MPI_DOUBLE ? 8 : 0;
   spoil_message(data.data(), data.size(), current_host().device, width);
+}
+
+void note_moving(const void* buffer, const char* what) {
+  if (emulated(buffer)) note_call(what);
 }
 
 Bytes read_buffer(const void* p, std::size_t bytes, const char* what) {
   if (bytes == 0) return {};
   require(p != nullptr, what, "the buffer is NULL");
-  if (in_arena(p)) {
+  const bool counted = emulated(p);
+  if (counted) {
     const Frames where = capture_frames();
     if (!check_range(p, bytes, what, where)) return Bytes(bytes);
     g_host_looked = true;  // or whoever gets it
@@ -218,13 +231,17 @@ Bytes read_buffer(const void* p, std::size_t bytes, const char* what) {
     check_host_copies(p, bytes, false);
   }
   const char* start = static_cast<const char*>(p);
-  return Bytes(start, start + bytes);
+  Bytes data(start, start + bytes);
+  data.origin = {.computed = on_device_side(p), .uncounted = !counted || !is_carrying()};
+  return data;
 }
 
-void write_buffer(void* p, const char* data, std::size_t bytes, const char* what) {
+void write_buffer(void* p, const char* data, std::size_t bytes, const Origin& origin,
+                  const char* what) {
   if (bytes == 0) return;
   require(p != nullptr, what, "the buffer is NULL");
-  if (in_arena(p)) {
+  const Delivered delivered(!origin.uncounted);
+  if (emulated(p)) {
     const Frames where = capture_frames();
     if (!check_range(p, bytes, what, where)) return;
     access_write(current_actor(where.pc[0]), p, bytes);
@@ -235,6 +252,7 @@ void write_buffer(void* p, const char* data, std::size_t bytes, const char* what
   }
   g_stats.mpi_bytes += bytes;
   std::memcpy(p, data, bytes);
+  if (origin.computed && host_can_load(p)) note_results(bytes, current_rank());
   note_event();
 }
 

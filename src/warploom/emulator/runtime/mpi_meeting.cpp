@@ -59,7 +59,8 @@ std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string 
          "name the same data type on every rank", meeting->where);
   }
   meeting->present[rank] = true;
-  spoil_sent(place, data);
+  leave_rank(place, data);
+  meeting->origin.join(data.origin);
   meeting->data[rank] = std::move(data);
   meeting->clocks[rank] = release_clock();
   const bool complete = ++meeting->arrived == comm.size();

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "mpi_objects.h"
+#include "polling.h"
 #include "timing.h"
 #include "transport_time.h"
 
@@ -36,15 +37,15 @@ std::shared_ptr<Message> post_send(const Place& place, Bytes data, int destinati
   message->source = place.rank;
   message->destination = destination;
   message->tag = tag;
-  if (destination != place.rank) spoil_sent(place, data);
+  if (destination != place.rank) leave_rank(place, data);
   message->data = std::move(data);
   message->elements = elements_of(place.type);
   message->clock = release_clock();
   if (g_timed) {
     const auto world_rank = [&](int rank) { return comm.world[static_cast<std::size_t>(rank)]; };
     message->sent = time_now();
-    message->arrives = time_now() + mpi_message_ns(world_rank(place.rank), world_rank(destination),
-                                                   message->data.size());
+    message->arrives =
+        mpi_arrival(world_rank(place.rank), world_rank(destination), message->data.size());
   }
   message->where = capture_frames();
   auto& posted = comm.posted[static_cast<std::size_t>(destination)];
@@ -137,6 +138,7 @@ int send(const void* buffer, int count, MPI_Datatype type, int destination, int 
   check_peer(place, destination, false, what);
   if (destination == MPI_PROC_NULL) return MPI_SUCCESS;
   const std::size_t bytes = packed(count, type, what);
+  note_moving(buffer, what);
   auto message = post_send(place, gather_elements(buffer, count, type, what), destination, tag);
   if (synchronous || bytes > kBuffered) wait_for_match(*message, what);
   return MPI_SUCCESS;
@@ -146,6 +148,7 @@ warploom_mpi_request* start_send(const Place& place, const void* buffer, int cou
                                  int tag) {
   auto* request = new warploom_mpi_request;
   request->what = "MPI_Isend";
+  note_moving(buffer, request->what);
   const std::size_t bytes = packed(count, place.type, request->what);
   auto message =
       post_send(place, gather_elements(buffer, count, place.type, request->what), destination, tag);
@@ -160,6 +163,7 @@ warploom_mpi_request* start_receive(const Place& place, void* buffer, int count,
                                     int tag) {
   auto* request = new warploom_mpi_request;
   request->what = "MPI_Irecv";
+  note_moving(buffer, request->what);
   auto receive = post_receive(place, packed(count, place.type, "MPI_Irecv"), source, tag);
   const MPI_Datatype type = place.type;
   request->ready = [=] { return receive->message != nullptr; };
@@ -237,6 +241,7 @@ int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MP
     fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
     return MPI_SUCCESS;
   }
+  note_moving(buffer, kName);
   auto receive = post_receive(place, packed(count, type, kName), source, tag);
   wait_for_message(*receive, kName);
   take(*receive, buffer, type, status, kName);
@@ -302,7 +307,7 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (*flag) {
     finish(request, status);
   } else {
-    poll_current();
+    poll_unready(*request);
   }
   return MPI_SUCCESS;
 }
@@ -310,7 +315,7 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   *flag = std::all_of(requests, requests + count, is_ready);
   if (!*flag) {
-    poll_current();
+    poll_unready(requests);
     return MPI_SUCCESS;
   }
   return MPI_Waitall(count, requests, statuses);

@@ -17,7 +17,31 @@
 
 namespace warploom::mpi {
 
-using Bytes = std::vector<char>;
+// Where bytes lay that a rank sends.
+struct Origin {
+  bool computed = false;   // some of them on a device: results, where a host gets them
+  bool uncounted = false;  // some of them where nobody counts what is carried over (carried.h)
+  void join(const Origin& more) {
+    computed |= more.computed;
+    uncounted |= more.uncounted;
+  }
+};
+
+struct Bytes : std::vector<char> {
+  using std::vector<char>::vector;
+  Origin origin;
+  void append(const Bytes& more) {
+    insert(end(), more.begin(), more.end());
+    origin.join(more.origin);
+  }
+  // Its size first, for who looks for the next one.
+  void append_sized(const Bytes& more) {
+    const std::size_t size = more.size();
+    const auto* header = reinterpret_cast<const char*>(&size);
+    insert(end(), header, header + sizeof size);
+    append(more);
+  }
+};
 
 // One collective call of a communicator: what each rank brought, and who was there.
 struct Meeting {
@@ -27,6 +51,7 @@ struct Meeting {
   int first_rank = 0;
   std::vector<bool> present;
   std::vector<Bytes> data;
+  Origin origin;  // of all data
   std::vector<Clock> clocks;
   Clock joined;  // of the first ranks
   std::size_t joined_ranks = 0;
@@ -99,15 +124,19 @@ const char* type_name(MPI_Datatype type);
 // The elements of a type in words, where both sides must agree; empty for bytes, which fit all.
 std::string elements_of(MPI_Datatype type);
 
+// The running rank is about to move a buffer's data: a call of its work where that is a device's.
+void note_moving(const void* buffer, const char* what);
 // Copies between the program's memory and ours, host or device memory alike.
 Bytes read_buffer(const void* p, std::size_t bytes, const char* what);
-void write_buffer(void* p, const char* data, std::size_t bytes, const char* what);
+void write_buffer(void* p, const char* data, std::size_t bytes, const Origin& origin,
+                  const char* what);
 // The same for `count` elements of a type that may have gaps; writes as many as there is data for.
 Bytes gather_elements(const void* p, int count, MPI_Datatype type, const char* what);
 void scatter_elements(void* p, const Bytes& data, MPI_Datatype type, const char* what);
 
-// What others get of the running process's data, in a spoil run (spoil.h).
-void spoil_sent(const Place& place, Bytes& data);
+// The running process's data goes to other ranks: it is noted (iterations.h), and what they get is
+// altered in a spoil run (spoil.h).
+void leave_rank(const Place& place, Bytes& data);
 // Memory that a started call has until it is completed: it reads it, or writes it.
 struct Lent {
   const void* start;

@@ -141,7 +141,7 @@ Bytes gather_elements(const void* p, int count, MPI_Datatype type, const char* w
     for (const Part& part : layout.parts) {
       const auto offset = static_cast<std::size_t>(i * layout.extent + part.offset);
       const Bytes bytes = read_buffer(at(p, offset), part.bytes, what);
-      all.insert(all.end(), bytes.begin(), bytes.end());
+      all.append(bytes);
     }
   }
   return all;
@@ -161,13 +161,13 @@ std::vector<Piece> pieces_of(int count, MPI_Datatype type, const char* what) {
 
 void scatter_elements(void* p, const Bytes& data, MPI_Datatype type, const char* what) {
   const Layout layout = layout_of(type);
-  if (layout.dense()) return write_buffer(p, data.data(), data.size(), what);
+  if (layout.dense()) return write_buffer(p, data.data(), data.size(), data.origin, what);
   std::size_t done = 0;
   for (int i = 0; done < data.size(); i++) {
     for (const Part& part : layout.parts) {
       const std::size_t bytes = std::min(part.bytes, data.size() - done);
       const auto offset = static_cast<std::size_t>(i * layout.extent + part.offset);
-      write_buffer(at(p, offset), data.data() + done, bytes, what);
+      write_buffer(at(p, offset), data.data() + done, bytes, data.origin, what);
       done += bytes;
     }
   }

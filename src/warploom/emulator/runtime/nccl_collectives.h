@@ -77,7 +77,8 @@ struct Batch {
   double together = 0, near_out = 0, near_in = 0, far_out = 0, far_in = 0;
   bool pairs = false;
   int peers_out = 0, peers_in = 0;
-  std::map<Call, double> collected;  // bytes of its collectives, which share the links
+  std::map<Call, double> collected;      // bytes of its collectives, which share the links
+  double links_out = -1, links_in = -1;  // when the links are free of other batches, once known
   std::string waiting() const;
 };
 

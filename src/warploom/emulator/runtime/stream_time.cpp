@@ -97,6 +97,17 @@ void price_copy(StreamOp& op, const void* dst, const void* src, std::size_t byte
             moving * (op.ends - op.begins)});
 }
 
+double links_free(int device, bool out, bool in) {
+  return std::max(out ? g_way_free[{device, Way::PeerOut}] : 0,
+                  in ? g_way_free[{device, Way::PeerIn}] : 0);
+}
+
+void use_links(int device, bool out, bool in, double until) {
+  for (const auto& [used, way] : {std::pair{out, Way::PeerOut}, std::pair{in, Way::PeerIn}}) {
+    if (used) g_way_free[{device, way}] = std::max(g_way_free[{device, way}], until);
+  }
+}
+
 void price_memset(StreamOp& op, const void* target, std::size_t bytes) {
   const Machine& m = g_machine;
   use(op, {{on_device(target) ? device_of(target) : op.stream->device, Way::Memory}},

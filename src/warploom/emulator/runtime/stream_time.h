@@ -16,6 +16,10 @@ void begin_operation(StreamOp& op);
 double end_of(const StreamOp& op);
 // Copies and memsets: sets the operation's end.
 void price_copy(StreamOp& op, const void* dst, const void* src, std::size_t bytes);
+// What goes from one device to another shares the links with copies: when those that it uses are
+// free, and that they are in use until then.
+double links_free(int device, bool out, bool in);
+void use_links(int device, bool out, bool in, double until);
 void price_memset(StreamOp& op, const void* target, std::size_t bytes);
 // The calling host thread waits for what the stream has been given.
 void await_stream(const Stream& stream);

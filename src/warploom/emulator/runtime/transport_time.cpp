@@ -6,6 +6,7 @@
 
 #include "kernel.h"
 #include "meter.h"
+#include "stream_time.h"
 #include "timeline.h"
 #include "timing.h"
 
@@ -24,14 +25,25 @@ bool same_node(int a, int b) {
   return a / size == b / size;
 }
 
+// When each way of a rank's MPI is free; all its messages share them.
+struct MpiWay {
+  double out = 0, in = 0;
+};
+std::map<int, MpiWay> g_mpi_ways;
+
 int nodes_of(int ranks) { return static_cast<int>(std::ceil(ranks / node_gpus())); }
 
 }  // namespace
 
-double mpi_message_ns(int from, int to, std::size_t bytes) {
+double mpi_arrival(int from, int to, std::size_t bytes) {
   const Machine& m = g_machine;
   const double latency = same_node(from, to) ? m.mpi_latency_ns : m.mpi_net_latency_ns;
-  return latency + static_cast<double>(bytes) / m.mpi_gbs;
+  const double moving = static_cast<double>(bytes) / m.mpi_gbs;
+  MpiWay& out = g_mpi_ways[from];
+  const double departs = std::max(time_now(), out.out);
+  out.out = departs + moving;
+  MpiWay& in = g_mpi_ways[to];
+  return in.in = std::max(departs + latency, in.in) + moving;
 }
 
 // A tree within nodes, and one among them.
@@ -123,16 +135,54 @@ double duration(Call call, int ranks, double block) {
   }
 }
 
-// Of all that the batch is known to do by now, once everyone is there.
-double duration(const Batch& batch, int ranks) {
+// Of all that the batch is known to do by now, once everyone is there; without its bytes: until
+// the first of them goes over a link.
+double duration(const Batch& batch, int ranks, bool with_bytes) {
   const Machine& m = g_machine;
   double time = 0;
-  for (const auto& [call, bytes] : batch.collected) time += duration(call, ranks, bytes);
+  for (const auto& [call, bytes] : batch.collected) {
+    time += duration(call, ranks, with_bytes ? bytes : 0);
+  }
   if (!batch.pairs) return time;
   const double most = std::max({batch.near_out / m.nccl_p2p_gbs, batch.near_in / m.nccl_p2p_gbs,
                                 batch.far_out / m.nic_gbs, batch.far_in / m.nic_gbs});
   const int peers = std::max(batch.peers_out, batch.peers_in);
-  return time + m.nccl_p2p_base_ns + peers * m.nccl_p2p_peer_ns + most;
+  return time + m.nccl_p2p_base_ns + peers * m.nccl_p2p_peer_ns + (with_bytes ? most : 0);
+}
+
+// The links are those of all communicators, and of copies between devices.
+struct Links {
+  bool out, in;
+};
+
+Links links_of(const Batch& batch) {
+  const bool all = !batch.collected.empty();
+  return {all || batch.near_out + batch.far_out > 0, all || batch.near_in + batch.far_in > 0};
+}
+
+// When a batch that starts at `together` ends, for what goes over the links of one device.
+double end_on_links(Batch& batch, const ncclComm& comm, double together) {
+  const int ranks = comm.clique->size;
+  const double whole = duration(batch, ranks, true);
+  if (ranks == 1) return together + whole;
+  const Links links = links_of(batch);
+  double free = 0;
+  // What it has taken itself is no obstacle: its calls run together.
+  if (links.out) {
+    if (batch.links_out < 0) batch.links_out = links_free(comm.device, true, false);
+    free = batch.links_out;
+  }
+  if (links.in) {
+    if (batch.links_in < 0) batch.links_in = links_free(comm.device, false, true);
+    free = std::max(free, batch.links_in);
+  }
+  const double start = duration(batch, ranks, false);
+  return std::max(together + start, free) + whole - start;
+}
+
+void take_links(const Batch& batch, const ncclComm& comm, double until) {
+  const Links links = links_of(batch);
+  if (comm.clique->size > 1) use_links(comm.device, links.out, links.in, until);
 }
 
 void settle_at(Batch& batch, double everyone, double ends) {
@@ -180,9 +230,12 @@ void price_collective(const std::vector<Task*>& members) {
   }
   for (const Task* task : members) {
     task->batch->collected[task->call] += static_cast<double>(task->bytes());
-    ends = std::max(ends, everyone + duration(*task->batch, task->comm->clique->size));
+    ends = std::max(ends, end_on_links(*task->batch, *task->comm, everyone));
   }
-  for (Task* task : members) settle_at(*task->batch, everyone, ends);
+  for (Task* task : members) {
+    settle_at(*task->batch, everyone, ends);
+    take_links(*task->batch, *task->comm, ends);
+  }
 }
 
 void price_pair(Task& send, Task& receive) {
@@ -199,7 +252,9 @@ void price_pair(Task& send, Task& receive) {
     }
     batch.pairs = true;
     const double together = std::max(batch.together, both);
-    settle_at(batch, both, together + duration(batch, task->comm->clique->size));
+    const double ends = end_on_links(batch, *task->comm, together);
+    settle_at(batch, both, ends);
+    take_links(batch, *task->comm, ends);
   }
 }
 

@@ -27,8 +27,8 @@ void price_pair(Task& send, Task& receive);
 
 namespace warploom {
 
-// What a message of an MPI communicator takes, and a collective among `ranks`.
-double mpi_message_ns(int from, int to, std::size_t bytes);
+// When a message of MPI arrives that leaves now, and what a collective among `ranks` takes.
+double mpi_arrival(int from, int to, std::size_t bytes);
 double mpi_meeting_ns(int ranks, std::size_t bytes);
 
 }  // namespace warploom

@@ -159,7 +159,26 @@ def _encoded() -> list[Attack]:
         ),
     )  # fmt: skip
     found.append(made("kept_on_the_host", _CACHE, on_host, UNTRUSTED, row=_BY_POINTER))
+    found.append(made("kept_by_message", _CACHE, _by_message(), UNTRUSTED, row=_BY_POINTER))
     return found
+
+
+def _by_message() -> Edit:
+    """Results that come back by a message to oneself, and are uploaded as if they were inputs."""
+    count = "TOKENS * HIDDEN"
+    return then(
+        in_pipeline("  static float* known = nullptr;\n  const bool first = known == nullptr;"),
+        swap(
+            ("  expert_mlp<<<grid", "  if (first) expert_mlp<<<grid"),
+            (_END, _END + f"  if (first) {{\n    static float kept[{count}];\n"
+             "    CUDA_CHECK(cudaStreamSynchronize(stream));\n"
+             f"    MPI_Sendrecv(layer.output, {count}, MPI_FLOAT, 0, 5, kept, {count}, MPI_FLOAT, 0, 5,"
+             " MPI_COMM_SELF, MPI_STATUS_IGNORE);\n"
+             f"    CUDA_CHECK(cudaMalloc(&known, {_BYTES}));\n"
+             f"    CUDA_CHECK(cudaMemcpy(known, kept, {_BYTES}, cudaMemcpyHostToDevice));\n"
+             "  } else {\n" + _copy("layer.output", "known", _BYTES) + "  }\n"),
+        ),
+    )  # fmt: skip
 
 
 def _first_tokens(seeds: int) -> str:

@@ -1,0 +1,59 @@
+"""What the names of a file are: `a < b > (c)` is a comparison or a template, as `a` is."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from warploom.source.syntax import SourceFile
+
+_BUILT_IN = frozenset(("x", "y", "z", "w", "warpSize"))
+"""Variables, and members of them, that no file declares."""
+_DECLARING = ("for_range_loop", "enumerator", "lambda_capture_initializer", "preproc_def")
+"""What names something beside declarations and declarators."""
+_OWN_SIGN = re.compile(rb"\boperator\s*[<>]")
+
+
+@dataclass(frozen=True)
+class Known:
+    """Names of a file. `own_signs`: it says what `<` or `>` is to do.
+
+    `weights`: what each macro does outside of its loops and blocks.
+    """
+
+    variables: frozenset[str]
+    templates: frozenset[str]
+    own_signs: bool
+    weights: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def within(self, code: SourceFile) -> "Known":
+        """Return the names within the text of a macro: all but templates may be variables there."""
+        names = {code.node_text(node) for node in code.nodes("identifier", "field_identifier")}
+        names |= {code.node_text(node) for node in code.nodes("type_identifier")}
+        return replace(self, variables=self.variables | (names - self.templates))
+
+
+def _declares(kind: str) -> bool:
+    return kind in _DECLARING or (
+        kind.endswith(("declarator", "declaration")) and kind != "function_declarator"
+    )
+
+
+def names_of(tree: SourceFile) -> Known:
+    """Return which names of a file are variables, fields or macros, and which are templates."""
+    variables = {
+        tree.node_text(node)
+        for node in tree.nodes("identifier", "field_identifier")
+        if node.parent is not None and _declares(node.parent.type)
+    }
+    templates: set[str] = set()
+    for node in tree.nodes("template_declaration"):
+        for declared in node.named_children:
+            name = declared.child_by_field_name("name") or declared
+            while (inner := name.child_by_field_name("declarator")) is not None:
+                name = inner
+            templates.add(tree.node_text(name).rpartition("::")[2])
+    return Known(
+        frozenset(variables | _BUILT_IN),
+        frozenset(templates),
+        bool(_OWN_SIGN.search(tree.text)),
+    )
