@@ -197,7 +197,7 @@ _STATED = {
         "symbol_address register_variable nccl::create_devcomm nccl::describe_comm "
         "nccl::query_properties nccl::flush_async nccl::wait_request nccl::host_pointer "
         "nccl::host_multimem_pointer multimem::load_reduce multimem::reduce multimem::store "
-        "warp_values"
+        "warp_values xorwow_jump"
     ),
     "the access that is looked at": (
         "atomic_access atomic_load_access read_only_access vector_access nccl::put nccl::get"
@@ -290,5 +290,5 @@ def test_each_descriptor_is_asked_for(tmp_path: Path) -> None:
         and not name.endswith(("at", "at64", "at2"))  # of folders
         and f"Asks<{at}>" not in rows.get(name, "")
     ]
-    assert {"fsync", "eventfd_write", "flock"} <= rows.keys()
+    assert {"fsync", "eventfd_write", "fchmod"} <= rows.keys()
     assert unasked == []

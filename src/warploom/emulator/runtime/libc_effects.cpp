@@ -25,7 +25,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -258,12 +257,10 @@ LOOKED_AT(posix_fallocate, Asks<0>)
 LOOKED_AT(posix_fallocate64, Asks<0>)
 LOOKED_AT(posix_fadvise, Asks<0>)
 LOOKED_AT(posix_fadvise64, Asks<0>)
-LOOKED_AT(flock, Asks<0>)
 LOOKED_AT(lockf, Asks<0>)
 LOOKED_AT(lockf64, Asks<0>)
 LOOKED_AT(fchmod, Asks<0>)
 LOOKED_AT(fchown, Asks<0>)
-LOOKED_AT(fchdir, Asks<0>)
 LOOKED_AT(listen, Asks<0>)
 LOOKED_AT(shutdown, Asks<0>)
 

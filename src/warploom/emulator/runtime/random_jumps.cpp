@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "program_range.h"
 #include "warploom/random.h"
 
 namespace warploom {
@@ -54,6 +55,8 @@ const XorwowMatrix& jump_matrix(unsigned power) {
 // Moves the five words of a state on by `count` times 2^power steps.
 void xorwow_jump(unsigned* state, unsigned long long count, unsigned power) {
   if (power > 128) return;
+  program_reads(state, kWords * sizeof *state);
+  program_writes(state, kWords * sizeof *state);
   XorwowState now{};
   for (unsigned word = 0; word < kWords; word++) now[word] = state[word];
   for (; count; count >>= 1, power++) {
