@@ -26,7 +26,7 @@ _INTERFACES = re.compile(r"_Z|cu|nccl|pnccl|P?MPI_|warploom|omp_|__tsan_|__wrap_
 _PASSED_ON = {("qsort_r", 4)}
 
 
-def _declarations(folder: Path) -> str:
+def declarations(folder: Path) -> str:
     """Return the declarations of the C library, without comments and line marks."""
     text = "".join(f"#include <{name}.h>\n" for name in _HEADERS.split())
     (folder / "all.cpp").write_text(text)
@@ -35,7 +35,7 @@ def _declarations(folder: Path) -> str:
     return re.sub(r"\s+", " ", done.stdout)
 
 
-def _parameters(text: str) -> dict[str, list[str]]:
+def parameters(text: str) -> dict[str, list[str]]:
     """Return the parameters of each function that `text` declares."""
     found = re.finditer(
         r"(?<=[\w*&] )\*?(?:\*|\()?(\w+)\)? ?\(((?:[^();{}]|\((?:[^();{}]|\([^();{}]*\))*\))*)\)"
@@ -50,7 +50,7 @@ def _parameters(text: str) -> dict[str, list[str]]:
 
 
 def test_each_call_with_a_pointer_has_its_effects_stated(tmp_path: Path) -> None:
-    declared = _parameters(_declarations(tmp_path))
+    declared = parameters(declarations(tmp_path))
     assert {"pthread_join", "_setjmp", "sendfile", "qsort"} <= declared.keys()
     offered = dynamic_symbols(build_runtime(find_compiler())).exports
     harmless = {n for entry in TABLE if entry.held is Held.HARMLESS for n in entry.names}
@@ -64,7 +64,7 @@ def test_each_call_with_a_pointer_has_its_effects_stated(tmp_path: Path) -> None
 
 
 def test_rows_say_something_of_each_pointer(tmp_path: Path) -> None:
-    declared = _parameters(_declarations(tmp_path))
+    declared = parameters(declarations(tmp_path))
     source = (RUNTIME_DIR / "libc_effects.cpp").read_text()
     rows = _ROW.findall(re.sub(r",\n\s+", ", ", source))
     assert len(rows) > 250

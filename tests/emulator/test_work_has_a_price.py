@@ -97,6 +97,10 @@ int main(int argc, char** argv) {
   measure("memory", [=] { total<<<1, 256>>>(values, N, out); });
   measure("variable", [=] { of_variable<<<1, 256>>>(out); });
   measure("managed", [=] { of_managed<<<1, 256>>>(out); });
+  measure("copied", [&] { cudaMemcpyAsync(read.data(), values, 4 * N, cudaMemcpyDeviceToHost); });
+  measure("of_symbol", [&] { cudaMemcpyFromSymbolAsync(read.data(), in_variable, 4 * N); });
+  measure("uploaded", [&] { cudaMemcpyAsync(values, read.data(), 4 * N, cudaMemcpyHostToDevice); });
+  measure("to_symbol", [&] { cudaMemcpyToSymbolAsync(in_variable, read.data(), 4 * N); });
   measure("small", [=] { total<<<1, 256>>>(values + N / 2, kSmall, out); });
   measure("constant", [=] { of_constant<<<1, 256>>>(out); });
   measure("large", [=] { of_large<<<1, 256>>>(out); });
@@ -139,6 +143,11 @@ def times(tmp_path_factory: pytest.TempPathFactory) -> Values:
 @pytest.mark.parametrize("name", ["variable", "managed", "large"])
 def test_variables_of_a_device_cost_what_its_memory_does(times: Values, name: str):
     assert 0.8 < times[name] / times["memory"] < 1.25, times
+
+
+@pytest.mark.parametrize(("symbol", "plain"), [("of_symbol", "copied"), ("to_symbol", "uploaded")])
+def test_copies_of_symbols_cost_what_other_copies_do(times: Values, symbol: str, plain: str):
+    assert 0.9 < times[symbol] / times[plain] < 1.1, times
 
 
 def test_constants_that_the_cache_holds_cost_less(times: Values):

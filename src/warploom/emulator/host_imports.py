@@ -58,32 +58,31 @@ _PLAIN = (
     "__stack_chk_fail __libc_single_threaded __tls_get_addr __gmon_start__ "
     "_ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __cxa_finalize"
 )
-# They take numbers and descriptors, or give what the library made; what is locked, waited for or
-# asked for is the process's own.
+# They take numbers, or give what the library made; what is asked for is the process's own. Of a
+# descriptor they tell something: what does more to one is looked at (libc_effects.cpp). Variables
+# of the C library can be read, not written.
 _OF_SYSTEM = (
     "ffs ffsl ffsll imaxdiv isascii toascii btowc wctob wcwidth iswalnum iswalpha iswblank "
-    "iswcntrl iswctype iswdigit iswgraph iswlower iswprint iswpunct iswspace iswupper iswxdigit "
-    "towlower towupper towctrans __ctype_get_mb_cur_max scalb scalbf scalbl gamma gammaf gammal "
-    "arc4random arc4random_uniform feenableexcept fedisableexcept fegetexcept fesetexcept "
-    "getdtablesize gethostid getpgid getpriority getsid get_nprocs get_nprocs_conf "
-    "get_phys_pages get_avphys_pages get_current_dir_name gai_strerror hstrerror isatty isfdtype "
-    "nl_langinfo localeconv dlerror sigabbrev_np sigdescr_np strerrorname_np strerrordesc_np "
-    "fchdir fchmod fchown flock fpathconf fsync fdatasync lockf posix_fadvise posix_fadvise64 "
-    "posix_fallocate posix_fallocate64 sync syncfs sync_file_range epoll_create epoll_create1 "
-    "eventfd eventfd_write inotify_init inotify_init1 inotify_rm_watch timerfd_create socket "
-    "listen shutdown sockatmark mallinfo mallinfo2 mallopt malloc_trim malloc_stats pvalloc "
-    "mlockall munlockall nice sched_getcpu sched_getscheduler __sched_cpualloc "
-    "__sched_cpufree sched_get_priority_max sched_get_priority_min setpriority setpgid setpgrp "
-    "setsid setuid seteuid setgid setegid setreuid setregid setresuid setresgid pthread_equal "
-    "pthread_testcancel pthread_getconcurrency pthread_setconcurrency "
-    "getchar_unlocked putchar_unlocked getwchar putwchar tzset tzname __tzname daylight __daylight "
-    "timezone __timezone program_invocation_name program_invocation_short_name in6addr_any "
-    "in6addr_loopback signgam"
+    "iswcntrl iswctype iswdigit iswgraph iswlower iswprint iswpunct iswspace iswupper "
+    "iswxdigit towlower towupper towctrans __ctype_get_mb_cur_max scalb scalbf scalbl gamma "
+    "gammaf gammal arc4random arc4random_uniform feenableexcept fedisableexcept fegetexcept "
+    "fesetexcept getdtablesize gethostid getpgid getpriority getsid get_nprocs get_nprocs_conf "
+    "get_phys_pages get_avphys_pages get_current_dir_name gai_strerror hstrerror isatty "
+    "isfdtype nl_langinfo localeconv dlerror sigabbrev_np sigdescr_np strerrorname_np "
+    "strerrordesc_np fpathconf sync epoll_create epoll_create1 eventfd inotify_init "
+    "inotify_init1 inotify_rm_watch timerfd_create socket sockatmark mallinfo mallinfo2 "
+    "mallopt malloc_trim malloc_stats mlockall munlockall nice sched_getcpu "
+    "sched_getscheduler __sched_cpualloc __sched_cpufree sched_get_priority_max "
+    "sched_get_priority_min setpriority setpgid setpgrp setsid setuid seteuid setgid setegid "
+    "setreuid setregid setresuid setresgid pthread_equal pthread_testcancel "
+    "pthread_getconcurrency pthread_setconcurrency getchar_unlocked putchar_unlocked getwchar "
+    "putwchar tzset tzname __tzname daylight __daylight timezone __timezone "
+    "program_invocation_name program_invocation_short_name in6addr_any in6addr_loopback"
 )
 # The process library keeps what these remember (emulator/process).
 _HOOKED = (
     "strtok strerror exit _exit _Exit quick_exit abort atexit getenv localtime gmtime asctime "
-    "ctime rand srand random srandom drand48 srand48 lrand48 mrand48 __tls_get_addr"
+    "ctime rand srand random srandom drand48 srand48 lrand48 mrand48 __tls_get_addr signgam"
 )
 _PRINTING = (
     "printf fprintf sprintf snprintf vprintf vfprintf vsprintf vsnprintf puts fputs fputc putc "
@@ -135,7 +134,10 @@ _EXCEPTIONS = re.compile(
     r"|_ZSt\d+__throw_\w*PKc\w*|_ZSt13set_terminatePFvvE|_ZSt14set_unexpectedPFvvE"
     r"|_ZSt15set_new_handlerPFvvE|__once_proxy|_ZSt15__once_callable|_ZSt11__once_call"
 )
-_BYTES = re.compile(r"_ZSt(11|15)_\w*[Hh]ash_bytesPKvmm|_ZNKSt8__detail20_Prime_rehash_policy\w+")
+_BYTES = re.compile(
+    r"_ZSt(11|15)_\w*[Hh]ash_bytesPKvmm|_ZNKSt8__detail20_Prime_rehash_policy\w+"
+    r"|_ZSt(8to|10from)_charsP\w+"
+)
 _INTERFACES = re.compile(
     r"(?:cuda|cu|nccl|pnccl)[A-Z]\w*|P?MPI_\w+"
     r"|_ZN[KVRO]*(?:8warploom|4nccl|4cuda|18cooperative_groups)\w+"
@@ -175,7 +177,13 @@ OWN_CODE: dict[str, frozenset[str]] = {
         "pthread_create pthread_once pthread_mutex_lock pthread_mutex_trylock "
         "pthread_mutex_unlock pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait "
         "pthread_cond_signal pthread_cond_broadcast pthread_barrier_init pthread_barrier_wait "
-        "pthread_barrier_destroy read write readv writev pread pread64 pwrite pwrite64 preadv "
+        "pthread_barrier_destroy pthread_mutex_timedlock pthread_mutex_clocklock "
+        "pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_rwlock_tryrdlock "
+        "pthread_rwlock_trywrlock pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock "
+        "pthread_rwlock_clockrdlock pthread_rwlock_clockwrlock pthread_rwlock_unlock "
+        "pthread_spin_init pthread_spin_destroy pthread_spin_lock pthread_spin_trylock "
+        "pthread_spin_unlock sem_init sem_destroy sem_post sem_wait sem_trywait sem_timedwait "
+        "sem_clockwait sem_getvalue read write readv writev pread pread64 pwrite pwrite64 preadv "
         "pwritev sendfile sendfile64 copy_file_range splice sendmsg recvmsg gethostname "
         "posix_memalign open open64 openat openat64 creat opendir fopen fopen64 freopen fdopen "
         "readlink readlinkat realpath chdir setlocale"

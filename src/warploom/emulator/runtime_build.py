@@ -62,9 +62,9 @@ _CONCERNS = {
         "crash", "deadlock", "meter", "report", "stream_time", "timeline", "timing", "trace",
     ),
     "threads": (
-        "barrier", "block", "confine", "environment", "fiber", "grid", "host_threads", "kernel",
-        "main", "openmp", "phase", "process", "scheduler",
-        "shared", "virtual", "warp", "world",
+        "barrier", "block", "confine", "environment", "fiber", "grid", "host_locks", "host_threads",
+        "kernel", "main", "openmp", "phase", "process", "scheduler", "shared", "unready",
+        "virtual", "warp", "world",
     ),
 }  # fmt: skip
 # Records of the history are two words each: as vectors they would go through memory.
@@ -80,6 +80,8 @@ _WORD = re.compile(r"\w+")
 _COMMENT = re.compile(r"//[^\n]*")
 _MANGLED = re.compile(r"_ZN?[rVK]*")
 _LENGTH = re.compile(r"\d+")
+_AGAIN = re.compile(r"S[0-9A-Z]*_")
+_OF_LIBRARY = re.compile(r"S[tabsiod]|[CD]\d(?=E)")
 # Of the C++ library, and tables of classes.
 _LIBRARY_NAME = re.compile(r"_Z(T|G|N?[rVK]*(S[a-z]|9__gnu_cxx|10__cxxabiv1)|[a-z])")
 
@@ -289,16 +291,38 @@ def exported(defined: frozenset[str]) -> frozenset[str]:
     found: set[str] = set()
     for name in defined:
         if name.startswith("_Z"):
-            *scopes, last = _parts(name) or [""]
-            # What has a class around it, whose name begins with a capital, is the runtime's own.
-            inner = any(scope[0].isupper() for scope in scopes)
-            if last in words and not inner and not _LIBRARY_NAME.match(name):
+            if not _LIBRARY_NAME.match(name) and _is_of_headers(name, words):
                 found.add(name)
         elif name.startswith(_GUARDS) or (
             name != "main" and (not name.startswith("warploom_") or name in words)
         ):
             found.add(name)
     return frozenset(found)
+
+
+def _is_of_headers(symbol: str, words: set[str]) -> bool:
+    """Whether headers may mean `symbol`: they have each name in it, those of its types as well.
+
+    A word alone may be a member of something else. What takes objects of the C++ library, is made
+    or unmade, or has a class around it, whose name begins with a capital, is the runtime's own.
+    """
+    *scopes, last = _parts(symbol) or [""]
+    if last not in words or any(scope[0].isupper() for scope in scopes):
+        return False
+    at = 0
+    names: list[str] = []
+    while at < len(symbol):
+        if length := _LENGTH.match(symbol, at):
+            start = length.end()
+            at = start + int(length[0])
+            names.append(symbol[start:at])
+        elif again := _AGAIN.match(symbol, at):
+            at = again.end()
+        elif _OF_LIBRARY.match(symbol, at):
+            return False
+        else:
+            at += 1
+    return words.issuperset(names)
 
 
 def _is_of_library(path: Path) -> bool:

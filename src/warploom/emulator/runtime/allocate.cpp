@@ -195,6 +195,17 @@ void* valloc(std::size_t bytes) {
   return process < 0 ? __libc_memalign(4096, bytes) : allocate(process, bytes, 4096);
 }
 
+void* pvalloc(std::size_t bytes) {
+  std::size_t pages = 0;
+  if (__builtin_add_overflow(bytes, 4095, &pages)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  pages &= ~std::size_t{4095};
+  const int process = heap_for(CALLER);
+  return process < 0 ? __libc_memalign(4096, pages) : allocate(process, pages, 4096);
+}
+
 std::size_t malloc_usable_size(void* block) noexcept { return block ? heap_bytes(block) : 0; }
 
 }  // extern "C"

@@ -86,8 +86,12 @@ void observe(const Published& published, Order order, Scope scope, bool arrives)
     (thread ? thread->block->saw_narrow_scope : current_host().saw_narrow_scope) = true;
     return;
   }
-  if (acquires(order) || !thread) {
+  if (acquires(order)) {
     acquire_clock(published.clock);
+    return;
+  }
+  if (!thread) {
+    current_host().pending.join(published.clock);
     return;
   }
   const Scope distance = distance_to(published);
@@ -142,9 +146,11 @@ void synchronize_through(uintptr_t address, bool reads, bool writes, Order order
     if (published) observe(*published, order, scope, arrives);
   }
   if (!writes) return;
-  if (releases(order) || !thread) {
+  if (releases(order)) {
     publish(g_published[address], release_clock(), scope, reads);
-  } else if (thread->fenced || thread->block->fenced) {
+  } else if (!thread && current_host().fenced) {
+    publish(g_published[address], current_host().fence_release, scope, reads);
+  } else if (thread && (thread->fenced || thread->block->fenced)) {
     const Fenced fenced = fenced_by(*thread);
     publish(g_published[address], fenced.clock, std::min(scope, fenced.scope), reads);
   } else if (!reads && !g_published.empty()) {
@@ -178,6 +184,15 @@ void let_others_come(const void* return_address) {
   }
 }
 
+void fence_host(Order order) {
+  if (!g_current) return;
+  HostThread& host = current_host();
+  if (acquires(order) && !host.pending.empty()) acquire_clock(std::exchange(host.pending, {}));
+  if (!releases(order)) return;
+  host.fence_release = release_clock();
+  host.fenced = true;
+}
+
 }  // namespace
 
 void fence(Order order, Scope scope) {
@@ -185,7 +200,8 @@ void fence(Order order, Scope scope) {
   if (g_timed && thread && scope != Scope::Block) {
     advance(scope == Scope::System ? g_machine.system_fence_ns : g_machine.fence_ns);
   }
-  if (!thread || !g_config.race) return;
+  if (!g_config.race) return;
+  if (!thread) return fence_host(order);
   if (order == Order::SeqCst && g_config.stale) note_strong_fence(scope);
   if (acquires(order)) {
     acquire_pending(*thread, scope);
@@ -216,15 +232,19 @@ static std::optional<OlderValue> enter_access(const StrongAccess& access, bool u
   }
   const GpuThread* thread = current_thread();
   if (!thread) g_host_looked = true;
-  if (thread && quick_atomic(start, access.bytes, access.writes, pc)) return older;
-  access_atomic(current_actor(pc), access.address, access.bytes, access.writes);
+  const Atomicity atomic = access.is_volatile ? Atomicity(access.scope, Extent::Any)
+                                              : atomicity(access.scope, access.bytes);
+  if (thread && quick_atomic(start, access.bytes, access.writes, atomic, pc)) return older;
+  access_atomic(current_actor(pc), access.address, access.bytes, access.writes, atomic);
   if (thread && !in_arena(access.address)) know_variable(start);
   return older;
 }
 
 static void look_at_strong(const StrongAccess& access, bool uses_old, const void* return_address) {
   if (!g_current) return;
-  const auto& [address, bytes, reads, writes, order, scope] = access;
+  const auto& [address, bytes, reads, writes, stated, scope, is_volatile] = access;
+  // The host's own processor keeps the order of its volatile accesses.
+  const Order order = is_volatile && !g_current->gpu ? Order::AcqRel : stated;
   if (g_stores_pending) settle_stores();
   if (random_schedule()) let_others_come(return_address);
   if (reads) note_poll(address, bytes, writes);

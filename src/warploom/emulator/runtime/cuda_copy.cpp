@@ -4,6 +4,7 @@
 
 #include "../include/cuda_runtime.h"
 #include "carried.h"
+#include "cuda_copy.h"
 #include "cuda_error.h"
 #include "fresh.h"
 #include "fresh_pages.h"
@@ -44,6 +45,13 @@ struct Copy {
     return src + row / height * src_slice + row % height * src_pitch;
   }
 };
+
+// Memory that device code allocates is not for calls of the host ("Interoperability with Host
+// Memory API" in the CUDA C++ Programming Guide).
+bool of_device_heap(const void* p) {
+  const Allocation* allocation = in_arena(p) ? find_allocation(p) : nullptr;
+  return allocation && allocation->kind == AllocKind::Heap;
+}
 
 bool managed(const void* p) {
   const Allocation* allocation = in_arena(p) ? find_allocation(p) : nullptr;
@@ -127,8 +135,9 @@ void move(const Copy& copy, StreamOp& op) {
       }
     } else {
       g_stats.staged_bytes += copy.width;
-      if ((g_spoiling || g_varying) && space_of(dst) == Space::Device && !on_device_side(src)) {
-        note_upload(dst, copy.width, device_of(dst));
+      if ((g_spoiling || g_varying) && on_device_side(dst) && !on_device_side(src)) {
+        const bool own = space_of(dst) == Space::Device;  // else a variable of the stream's device
+        note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device);
       }
     }
     if (to_host) report_readback(op, dst, copy.width, src);
@@ -137,6 +146,7 @@ void move(const Copy& copy, StreamOp& op) {
 
 cudaError_t validate(const Copy& copy, cudaMemcpyKind kind) {
   if (!copy.dst || !copy.src) return cudaErrorInvalidValue;
+  if (of_device_heap(copy.dst) || of_device_heap(copy.src)) return cudaErrorInvalidValue;
   if (copy.width > copy.dst_pitch || copy.width > copy.src_pitch) {
     return cudaErrorInvalidPitchValue;
   }
@@ -149,6 +159,26 @@ StartFunction start_of(const Copy& copy) {
   return [copy](StreamOp& op) {
     move(copy, op);
     complete(op);
+  };
+}
+
+// A node of a graph: it reads and writes ordinary memory of the host when it runs.
+PrepareFunction node_copying(const Copy& copy, const Frames& where) {
+  return [copy, where](const std::shared_ptr<StreamOp>&) -> StartFunction {
+    std::vector<int> watches;
+    for (const bool written : {false, true}) {
+      if (emulated(written ? copy.dst : copy.src)) continue;
+      std::vector<HostPart> parts;
+      for (std::size_t row = 0; row < copy.rows(); row++) {
+        parts.push_back({written ? copy.dst_row(row) : copy.src_row(row), copy.width});
+      }
+      watches.push_back(watch_host_copy(std::move(parts), written, where));
+    }
+    return [copy, watches](StreamOp& op) {
+      for (const int watch : watches) host_copy_started(watch, op.op);
+      move(copy, op);
+      complete(op);
+    };
   };
 }
 
@@ -215,7 +245,7 @@ cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handl
   // Pageable sources are staged before the call returns; pageable targets are watched instead. A
   // node of a graph reads and writes them at each launch.
   if (stream->capture) {
-    push_op(stream, OpKind::Copy, copy.name, start_of(copy));
+    push_op(stream, OpKind::Copy, copy.name, start_of(copy), node_copying(copy, capture_frames()));
     return cudaSuccess;
   }
   check_host_sides(copy);
@@ -270,7 +300,7 @@ cudaError_t use_copy(const Copy& copy, cudaMemcpyKind kind, NodeWork& work) {
   if (const cudaError_t error = validate(copy, kind)) return error;
   work.type = cudaGraphNodeTypeMemcpy;
   work.name = copy.name;
-  work.prepare = [start = start_of(copy)](const auto&) { return start; };
+  work.prepare = node_copying(copy, capture_frames());
   return cudaSuccess;
 }
 
@@ -315,6 +345,12 @@ cudaError_t settle_set(cudaError_t error, const void* pointer, const char* name)
 }
 
 }  // namespace
+
+cudaError_t warploom::copy_bytes(void* dst, const void* src, std::size_t bytes, const char* name,
+                                 cudaStream_t stream, bool wait) {
+  const Copy copy = plain(dst, src, bytes, name);
+  return wait ? copy_now(copy, cudaMemcpyDefault) : copy_later(copy, cudaMemcpyDefault, stream);
+}
 
 cudaError_t cudaMemcpy(void* dst, const void* src, size_t bytes, cudaMemcpyKind kind) {
   return copy_now(plain(dst, src, bytes, "cudaMemcpy"), kind);

@@ -1,4 +1,7 @@
 // Allocation and freeing.
+#include <algorithm>
+#include <set>
+
 #include "../include/cuda_runtime.h"
 #include "cuda_error.h"
 #include "graph.h"
@@ -83,6 +86,35 @@ cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
   return cudaSuccess;
 }
 
+// The stream has the memory from there on. A write of it says so: what is not ordered after it does
+// not have the memory yet.
+std::set<const void*> g_unreached;  // memory of cudaMallocAsync whose stream is not there yet
+
+void report_free_ahead(const Allocation& allocation, const StreamOp& op) {
+  report_finding({.kind = "data_race",
+                  .message = format("cudaFreeAsync of %zu bytes is not ordered after the "
+                                    "cudaMallocAsync of another stream that gave them",
+                                    allocation.bytes),
+                  .hint = "order the two streams: an event, or one stream for both",
+                  .where = op.where,
+                  .other = allocation.allocated,
+                  .rank = op.rank});
+}
+
+constexpr std::size_t kLooksAt = std::size_t{256} << 20;
+void push_allocation(Stream* stream, void* memory, std::size_t bytes) {
+  g_unreached.insert(memory);
+  const auto start = [memory, bytes](StreamOp& op) {
+    g_unreached.erase(memory);
+    const Allocation* found = find_allocation(memory);
+    if (found && found->live && found->start == reinterpret_cast<uintptr_t>(memory)) {
+      access_write(actor_of(op), memory, std::min(bytes, kLooksAt));
+    }
+    complete(op);
+  };
+  push_unpriced(stream, "cudaMallocAsync", start);
+}
+
 }  // namespace
 
 namespace warploom {
@@ -124,6 +156,8 @@ cudaError_t allocate_async(void** pointer, std::size_t bytes, cudaStream_t strea
   void* memory = allocate_device(target->device, bytes, AllocKind::Async, capture_frames());
   if (memory && target->capture) {
     push_op(target, OpKind::Copy, "cudaMallocAsync", allocation_start(memory));
+  } else if (memory) {
+    push_allocation(target, memory, bytes);
   }
   return give(pointer, memory);
 }
@@ -174,6 +208,9 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     return cudaSuccess;
   }
   push_op(target, OpKind::Copy, "cudaFreeAsync", [allocation](StreamOp& op) {
+    if (g_unreached.erase(reinterpret_cast<void*>(allocation->start))) {
+      report_free_ahead(*allocation, op);
+    }
     access_write(actor_of(op), reinterpret_cast<void*>(allocation->start), allocation->bytes);
     release(allocation, op.where);
     complete(op);

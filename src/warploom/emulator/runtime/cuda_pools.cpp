@@ -117,8 +117,8 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t handle, const cudaMemAccessDesc* 
     if (!find_device(device)) return cuda_fail(cudaErrorInvalidDevice);
     if (device == owner) continue;
     if (lsa_team_of(device) != lsa_team_of(owner)) return cuda_fail(cudaErrorInvalidValue);
-    // Wider than the call: all memory of the owner, as peer access would.
-    g_devices[static_cast<std::size_t>(device)]->peers[static_cast<std::size_t>(owner)] =
+    // Wider than the call: the memory of all pools of the owner.
+    g_devices[static_cast<std::size_t>(device)]->pools[static_cast<std::size_t>(owner)] =
         access[i].flags != cudaMemAccessFlagsProtNone;
   }
   return cudaSuccess;

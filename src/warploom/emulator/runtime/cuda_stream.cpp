@@ -5,11 +5,13 @@
 #include "graph.h"
 #include "host_functions.h"
 #include "iterations.h"
+#include "polling.h"
 #include "report.h"
 #include "stream.h"
 #include "stream_time.h"
 #include "timeline.h"
 #include "timing.h"
+#include "virtual_time.h"
 #include "world_setup.h"
 
 using namespace warploom;
@@ -124,7 +126,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
   if (forbidden_in_capture(stream)) return cudaErrorStreamCaptureUnsupported;
   if (!stream->queue.empty()) {
-    poll_current();
+    poll_unready(stream->queue.front().get());
     return cudaErrorNotReady;
   }
   if (!done_by_now(stream->free_at)) return cudaErrorNotReady;
@@ -235,7 +237,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   const std::shared_ptr<EventRecord> record = event->last;
   if (!record) return cudaSuccess;
   if (!record->reached) {
-    poll_current();
+    poll_unready(record.get());
     return cudaErrorNotReady;
   }
   if (!done_by_now(record->time)) return cudaErrorNotReady;

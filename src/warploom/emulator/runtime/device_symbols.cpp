@@ -3,9 +3,12 @@
 #include <cxxabi.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <iterator>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,6 +34,7 @@ struct MarkedVariable {
   bool managed = false;
 };
 std::deque<MarkedVariable> g_marked;
+std::map<uintptr_t, std::size_t> g_objects;  // all that the program's file calls one, by offset
 bool g_marks_read = false;
 
 // The program's name for it: without what the guard has put behind it.
@@ -53,6 +57,8 @@ void find_marked(const std::vector<ElfW(Sym)>& symbols, const std::vector<char>&
     if (name.starts_with(kDeviceMark) || name.starts_with(kManagedMark)) {
       marks[name.substr(kDeviceMark.size())] |= name.starts_with(kManagedMark);
     } else if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_size > 0) {
+      std::size_t& extent = g_objects[symbol.st_value];
+      extent = std::max<std::size_t>(extent, symbol.st_size);
       // Where several have the name, one that other units see is meant.
       const auto [found, fresh] = variables.emplace(name, &symbol);
       const bool local = ELF64_ST_BIND(found->second->st_info) == STB_LOCAL;
@@ -89,6 +95,10 @@ void read_symbols(std::FILE* file) {
   }
 }
 
+bool holds(uintptr_t start, std::size_t extent, uintptr_t address, std::size_t bytes) {
+  return address >= start && address - start < extent && bytes <= extent - (address - start);
+}
+
 }  // namespace
 
 void read_device_symbols(const char* path) {
@@ -107,6 +117,23 @@ void register_device_symbols(const Process& process) {
     register_variable(reinterpret_cast<const void*>(start), one.bytes, one.name.c_str(),
                       one.managed, false);
   }
+}
+
+const Variable* variable_of_symbol(const void* symbol, std::size_t bytes) {
+  const Process& process = current_process();
+  const auto address = reinterpret_cast<uintptr_t>(symbol);
+  if (!holds(process.base, process.end - process.base, address, bytes)) return nullptr;
+  const Variable* found = find_variable(symbol);
+  if (!found && process.holds_variable(address)) {
+    const auto next = g_objects.upper_bound(address - process.base);
+    if (next == g_objects.begin()) return nullptr;
+    const auto [offset, extent] = *std::prev(next);
+    if (!holds(process.base + offset, extent, address, bytes)) return nullptr;
+    register_variable(reinterpret_cast<const void*>(process.base + offset), extent, "a symbol",
+                      false, false);
+    found = find_variable(symbol);
+  }
+  return found && holds(found->start, found->bytes, address, bytes) ? found : nullptr;
 }
 
 }  // namespace warploom

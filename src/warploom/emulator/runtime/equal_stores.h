@@ -19,6 +19,9 @@ struct RaceView {
   int rank = 0;
   const char* kernel = nullptr;
   bool harmless = false;  // a warning
+  // Both are atomic, but do not exclude each other: their scopes are too narrow, or they take other
+  // bytes as one.
+  bool atomic = false, divided = false;
 };
 void report_race(const Record& record, bool before_writes, const Actor& actor, bool now_writes,
                  const void* p, const RaceView& view = {});

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "call_targets.h"
+#include "closed_table.h"
 #include "fiber.h"
 #include "program_range.h"
 #include "relocations.h"
@@ -194,7 +196,7 @@ struct ExceptionCall {
 };
 
 #define CALL(name, ...) {name, {__VA_ARGS__}},
-ExceptionCall g_calls[] = {WARPLOOM_EXCEPTION_CALLS(CALL)};
+ClosedTable g_calls{std::to_array<ExceptionCall>({WARPLOOM_EXCEPTION_CALLS(CALL)})};
 #undef CALL
 
 std::set<uintptr_t> g_type_tables;  // what objects of std::type_info begin with
@@ -302,13 +304,14 @@ void find_types(link_map& map) {
 }  // namespace
 
 void watch_exceptions(link_map& map) {
-  for (ExceptionCall& call : g_calls) call.real = dlsym(&map, call.name);
+  for (ExceptionCall& call : g_calls.all) call.real = dlsym(&map, call.name);
+  g_calls.close();
   g_once_call = static_cast<void (**)()>(dlsym(&map, "_ZSt11__once_call"));
   g_once_callable = static_cast<void**>(dlsym(&map, "_ZSt15__once_callable"));
   find_types(map);
   Dl_info where{};
   link_map* library = nullptr;
-  void* function = g_calls[0].real;
+  void* function = g_calls.all[0].real;
   if (function && dladdr1(function, &where, reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP)) {
     rebind(*library);
   }
@@ -344,7 +347,7 @@ extern "C" {
 // Returns where the call goes on.
 void* warploom_exception_call(unsigned number, const uintptr_t* arguments) {
   using namespace warploom;
-  const ExceptionCall& call = g_calls[number];
+  const ExceptionCall& call = g_calls.all[number];
   const auto* caller = reinterpret_cast<const void*>(arguments[4]);
   for (int i = 0; i < 3; i++) {
     if (is_good(call.given[i], arguments[2 - i], caller)) continue;

@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "kernel.h"
+#include "learnt.h"
 #include "memory.h"
 #include "polling.h"
 #include "pool.h"
+#include "program_range.h"
 #include "transport_time.h"
 
 namespace warploom::nccl {
@@ -269,6 +271,8 @@ void put(const Gin& gin, const PutArgs& args) {
   if (args.local.present) {
     t.counter = &counter_of(dc, gin.context, args.local.counter, args.name);
     t.counter_clock.channel_read(t.place.lane, t.place.number);
+    t.counter->issued.note(t.place);
+    t.counter->last_issued = t.where;
   }
   send(std::move(transfer));
 }
@@ -300,17 +304,27 @@ void flush_async(const Gin& gin, Team team, int peer, uint64_t request[2]) {
   trace([&] { return format("ncclGin::flushAsync to rank %d, context %u", world, gin.context); });
   const Channel* puts = find_channel(dc, world, gin.context, false);
   const Channel* gets = find_channel(dc, world, gin.context, true);
-  request[0] = static_cast<uint64_t>(world) + 1;
+  program_writes(request, 2 * sizeof *request);
+  request[0] = uint64_t{gin.context} << 32 | (static_cast<uint32_t>(world) + 1);
   request[1] = uint64_t{puts ? puts->issued : 0} << 32 | (gets ? gets->issued : 0);
 }
 
 void wait_request(const Gin& gin, uint64_t request[2], Order order) {
   DevComm& dc = require_gin(gin, "ncclGin::wait");
-  const uint64_t world = request[0] - 1;
+  program_reads(request, 2 * sizeof *request);
+  const uint64_t world = (request[0] & 0xFFFFFFFF) - 1;
+  const auto context = static_cast<uint32_t>(request[0] >> 32);
   if (world >= static_cast<uint64_t>(dc.set->clique->size)) {
     fail({.kind = "peer_out_of_range",
           .message = "ncclGin::wait is called with a request that flushAsync did not fill",
           .hint = "pass the request of a flushAsync of the same context"});
+  }
+  if (context != gin.context) {
+    fail({.kind = "context_index",
+          .message = format("ncclGin::wait on context %u gets a request of a flushAsync on context "
+                            "%u",
+                            gin.context, context),
+          .hint = "wait with an ncclGin of the context whose flushAsync filled the request"});
   }
   Clock clock;
   const auto peer = static_cast<int>(world);
@@ -356,10 +370,33 @@ bool wait_counter(const Gin& gin, uint32_t index, uint64_t least, int bits, Orde
   return true;
 }
 
+// An increment that is on its way comes before or after the reset.
+static void check_counter_reset(Counter& counter, uint32_t index, uint32_t context, int rank) {
+  if (!g_config.race) return;
+  const Frames where = capture_frames();
+  Clock known = *current_actor(where.pc[0]).clock;
+  if (const GpuThread* thread = current_thread()) {
+    for (const Clock& seen : thread->pending) known.join(seen);
+  }
+  for (const LanePlace& last : counter.issued.all()) {
+    if (knows_reading(known, last.lane, last.number)) continue;
+    report_finding({.kind = "signal_reset_race",
+                    .message = format("counter %u of context %u is reset on rank %d while an "
+                                      "increment is not ordered before it",
+                                      index, context, rank),
+                    .hint = "wait for the counter to have all increments before the reset",
+                    .where = where,
+                    .other = counter.last_issued});
+    return;
+  }
+}
+
 void reset_counter(const Gin& gin, uint32_t index) {
   DevComm& dc = require_gin(gin, "ncclGin::resetCounter");
   Counter& counter = counter_of(dc, gin.context, index, "ncclGin::resetCounter");
   trace([&] { return format("ncclGin::resetCounter of counter %u", index); });
+  check_counter_reset(counter, index, gin.context, dc.rank);
+  counter.issued.clear();
   counter.value = 0;
   counter.clock = {};
 }

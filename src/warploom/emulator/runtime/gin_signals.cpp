@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "gin.h"
+#include "history.h"
 #include "kernel.h"
 #include "learnt.h"
 #include "memory.h"
@@ -284,7 +285,8 @@ void write_shadow(const Gin& gin, uint32_t index, uint64_t value) {
 
 void increase_shadow(const Gin& gin, uint32_t index, uint64_t delta) {
   uint64_t* shadow = shadow_pointer(gin, index);
-  access_atomic(current_actor(capture_frames().pc[0]), shadow, sizeof *shadow, true);
+  access_atomic(current_actor(capture_frames().pc[0]), shadow, sizeof *shadow, true,
+                {Scope::System, Extent::Any});
   *shadow += delta;
 }
 

@@ -156,10 +156,25 @@ void create_history(int devices, std::size_t device_bytes) {
   map_history(g_places.pinned, kPinnedBytes);
 }
 
-Record make_record(const Actor& actor, unsigned mask, bool atomic) {
+Record make_record(const Actor& actor, unsigned mask, Atomicity atomic) {
   const bool put = op_of(actor.op).kind == OpKind::Channel;
   return {Record::who_is(actor.op, put ? actor.time : actor.block),
           record_bits(actor.pc, actor.thread, mask, atomic, actor.time)};
+}
+
+bool exclude_each_other(const Record& one, const Record& other) {
+  const Atomicity first = one.atomicity(), second = other.atomicity();
+  if (!first || !second) return false;
+  if (first.extent() != Extent::Any && second.extent() != Extent::Any &&
+      (first.extent() != second.extent() || one.mask() != other.mask())) {
+    return false;
+  }
+  const Scope scope = std::min(first.scope(), second.scope());
+  if (scope == Scope::System) return true;
+  if (one.op() == other.op()) return scope == Scope::Device || one.block() == other.block();
+  const Op &before = op_of(one.op()), &now = op_of(other.op());
+  if (before.kind == OpKind::Host && now.kind == OpKind::Host) return true;
+  return scope == Scope::Device && before.device == now.device;
 }
 
 void prefer_huge_history(uintptr_t start, std::size_t bytes) {

@@ -9,12 +9,37 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../include/warploom/device.h"
 #include "memory.h"
 #include "race.h"
 
 namespace warploom {
 
-// One remembered access. `bits`: pc 27, thread 10, byte mask 4, atomic 1, time 22.
+// An atomic access: whose accesses of the same bytes it excludes, and the bytes that it takes as
+// one: those of a word that the mask names, 8, 16, or any (volatile accesses, which C++ may
+// divide).
+enum class Extent : uint8_t { Word, Eight, Sixteen, Any };
+struct Atomicity {
+  uint8_t bits = 0;  // 0: not atomic; else the scope and one 2, the extent 2
+
+  constexpr Atomicity() = default;
+  constexpr explicit Atomicity(unsigned bits_) : bits(static_cast<uint8_t>(bits_)) {}
+  constexpr Atomicity(Scope scope, Extent extent)
+      : bits(static_cast<uint8_t>((static_cast<unsigned>(scope) + 1) | static_cast<unsigned>(extent)
+                                                                           << 2)) {}
+  constexpr explicit operator bool() const { return bits != 0; }
+  constexpr Scope scope() const { return static_cast<Scope>((bits & 3) - 1); }
+  constexpr Extent extent() const { return static_cast<Extent>(bits >> 2); }
+};
+constexpr Atomicity atomicity(Scope scope, std::size_t bytes) {
+  const Extent extent = bytes <= 4    ? Extent::Word
+                        : bytes == 8  ? Extent::Eight
+                        : bytes == 16 ? Extent::Sixteen
+                                      : Extent::Any;
+  return {scope, extent};
+}
+
+// One remembered access. `bits`: pc 25, thread 10, byte mask 4, atomicity 4, time 21.
 struct Record {
   uint64_t who = 0;  // operation 32, block 32
   uint64_t bits = 0;
@@ -24,25 +49,34 @@ struct Record {
   static constexpr uint64_t who_is(OpId op, uint32_t block) { return uint64_t{block} << 32 | op; }
   OpId op() const { return static_cast<OpId>(who); }
   uint32_t block() const { return who >> 32; }  // of a channel: the put's sequence number
-  uint32_t pc() const { return static_cast<uint32_t>(bits & 0x7FFFFFF); }
-  static constexpr unsigned kThreadAt = 27, kThreadBits = 10, kThreads = (1u << kThreadBits) - 1;
+  static constexpr unsigned kThreadAt = 25, kThreadBits = 10, kThreads = (1u << kThreadBits) - 1;
+  static constexpr unsigned kMaskAt = 35, kAtomicAt = 39, kTimeAt = 43;
+  uint32_t pc() const { return static_cast<uint32_t>(bits & ((1u << kThreadAt) - 1)); }
   uint16_t thread() const { return static_cast<uint16_t>(bits >> kThreadAt & kThreads); }
-  unsigned mask() const { return static_cast<unsigned>(bits >> 37 & 0xF); }
-  bool atomic() const { return bits >> 41 & 1; }
-  uint32_t time() const { return static_cast<uint32_t>(bits >> 42); }
+  unsigned mask() const { return static_cast<unsigned>(bits >> kMaskAt & 0xF); }
+  bool atomic() const { return bits >> kAtomicAt & 3; }
+  Atomicity atomicity() const { return Atomicity(static_cast<unsigned>(bits >> kAtomicAt & 0xF)); }
+  uint32_t time() const { return static_cast<uint32_t>(bits >> kTimeAt); }
   bool operator==(const Record&) const = default;
 };
-constexpr uint64_t kPlaceBits = 0x7FFFFFF;
-constexpr uint64_t kAtomicBit = uint64_t{1} << 41;
-// Accesses at this time or later are taken as ordered: they cannot be told apart.
-constexpr uint32_t kMaxTime = (1u << 22) - 1;
-
-constexpr uint64_t record_bits(uint32_t pc, uint16_t thread, unsigned mask, bool atomic,
-                               uint32_t time) {
-  return (uint64_t{pc} & 0x7FFFFFF) | uint64_t{thread} << 27 | uint64_t{mask} << 37 |
-         uint64_t{atomic} << 41 | uint64_t{time < kMaxTime ? time : kMaxTime} << 42;
+constexpr uint64_t kPlaceBits = (1u << Record::kThreadAt) - 1;
+constexpr uint64_t mask_bits(unsigned mask) { return uint64_t{mask} << Record::kMaskAt; }
+constexpr uint64_t atomic_bits(Atomicity atomic) {
+  return uint64_t{atomic.bits} << Record::kAtomicAt;
 }
-Record make_record(const Actor& actor, unsigned mask, bool atomic);
+// Accesses at this time or later are taken as ordered: they cannot be told apart.
+constexpr uint32_t kMaxTime = (1u << (64 - Record::kTimeAt)) - 1;
+
+constexpr uint64_t record_bits(uint32_t pc, uint16_t thread, unsigned mask, Atomicity atomic,
+                               uint32_t time) {
+  return (uint64_t{pc} & kPlaceBits) | uint64_t{thread} << Record::kThreadAt | mask_bits(mask) |
+         atomic_bits(atomic) | uint64_t{time < kMaxTime ? time : kMaxTime} << Record::kTimeAt;
+}
+Record make_record(const Actor& actor, unsigned mask, Atomicity atomic);
+// Do two atomic accesses of overlapping bytes exclude each other? Where a scope does not reach the
+// other's thread, or they take other bytes as one, they do not ("morally strong" in the memory
+// consistency model of PTX).
+[[gnu::noinline]] bool exclude_each_other(const Record& one, const Record& other);
 // Is the access, no put, ordered before what `actor` does?
 bool is_ordered(const Record& record, const Actor& actor);
 
@@ -62,8 +96,8 @@ struct CellRun {
     const uint32_t thread = first.thread() + ((cell - start) >> cells);
     Record record = first;
     record.who += uint64_t{thread >> threads} << 32;
-    record.bits += uint64_t{thread & ((1u << threads) - 1)} << 27;
-    record.bits -= uint64_t{first.thread()} << 27;
+    record.bits += uint64_t{thread & ((1u << threads) - 1)} << Record::kThreadAt;
+    record.bits -= uint64_t{first.thread()} << Record::kThreadAt;
     return record;
   }
   // Is it what comes next, by all that is known of the run?

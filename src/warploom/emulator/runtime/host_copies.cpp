@@ -55,6 +55,16 @@ void report_early_access(const Watch& watch, bool write, const char* who = "the 
                     .other = watch.where});
     return;
   }
+  if (!watch.written) {
+    report_finding(
+        {.kind = "data_race",
+         .message = format("the host writes the source of a copy of %zu bytes in a graph "
+                           "before it has synchronised with the launch",
+                           watch.bytes),
+         .hint = "call cudaStreamSynchronize before the source is written again",
+         .other = watch.where});
+    return;
+  }
   report_finding({.kind = "readback_before_sync",
                   .message = format("the host %ss the target of an asynchronous copy of %zu bytes "
                                     "before it has synchronised with it",
@@ -81,13 +91,12 @@ void report_early_free(const Watch& watch) {
          .other = watch.where});
     return;
   }
-  report_finding(
-      {.kind = "use_after_free",
-       .message = format("the host frees the target of an asynchronous copy of %zu bytes "
-                         "before it has synchronised with it",
-                         watch.bytes),
-       .hint = "call cudaStreamSynchronize before the memory is freed",
-       .other = watch.where});
+  report_finding({.kind = "use_after_free",
+                  .message = format("the host frees the %s of an asynchronous copy of %zu bytes "
+                                    "before it has synchronised with it",
+                                    watch.written ? "target" : "source", watch.bytes),
+                  .hint = "call cudaStreamSynchronize before the memory is freed",
+                  .other = watch.where});
 }
 
 // What the process of the running host thread has watched, without what that thread has
@@ -118,6 +127,10 @@ void update_host_watched() {
 
 int watch_host_copy(const void* target, std::size_t bytes, const Frames& where) {
   return add_watch({0, static_cast<const char*>(target), bytes, 0, where});
+}
+
+int watch_host_copy(std::vector<HostPart> parts, bool written, const Frames& where) {
+  return watch_mpi_buffer(std::move(parts), written, nullptr, where);
 }
 
 int watch_mpi_buffer(std::vector<HostPart> parts, bool written, const char* what,

@@ -26,14 +26,17 @@ struct HostRange {
 extern HostRange g_host_watched;
 void update_host_watched();  // copies or variables have come or gone
 
-// The copy `op` (known once it has started; 0 before) will write `bytes` at `target`.
-int watch_host_copy(const void* target, std::size_t bytes, const Frames& where);
-void host_copy_started(int watch, OpId op);
-// Ranges that the started call `what` reads until it has completed, or writes too.
 struct HostPart {
   const char* start;
   std::size_t bytes;
 };
+// The copy `op` (known once it has started; 0 before) will write `bytes` at `target`.
+int watch_host_copy(const void* target, std::size_t bytes, const Frames& where);
+// The same for parts that the copy writes, or only reads: a node of a graph reads them when it
+// runs.
+int watch_host_copy(std::vector<HostPart> parts, bool written, const Frames& where);
+void host_copy_started(int watch, OpId op);
+// Ranges that the started call `what` reads until it has completed, or writes too.
 int watch_mpi_buffer(std::vector<HostPart> parts, bool written, const char* what,
                      const Frames& where);
 void end_watch(int watch);

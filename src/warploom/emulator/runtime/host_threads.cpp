@@ -6,11 +6,13 @@
 #include <cerrno>
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 
 #include "call_targets.h"
 #include "descriptors.h"
 #include "exceptions.h"
+#include "host_threads.h"
 #include "libc_made.h"
 #include "own_memory.h"
 #include "program_range.h"
@@ -39,8 +41,8 @@ struct Mutex {
 };
 
 struct Condition {
-  uint64_t signalled = 0;  // tickets that may go on
-  uint64_t waiting = 0;    // tickets handed out
+  uint64_t last = 0;         // ticket that was handed out
+  std::set<uint64_t> sleep;  // tickets that nobody has woken
   Clock clock;
   WaitQueue waiters;
 };
@@ -87,17 +89,6 @@ bool is_of_caller(const void* p, const void* caller) {
   return dladdr(p, &its) && dladdr(caller, &callers) && its.dli_fbase == callers.dli_fbase;
 }
 
-// Before the runtime follows a pointer. What a library keeps for itself is not the program's.
-void look_at(const void* p, std::size_t bytes, bool write, const void* caller) {
-  if (!p || !of_program(caller)) return;
-  if (!is_of_running_program(caller) && is_of_caller(p, caller)) return;
-  write ? program_writes(p, bytes, caller) : program_reads(p, bytes, caller);
-}
-template <class Object>
-void look_at(const Object* p, bool write, const void* caller) {
-  look_at(p, sizeof *p, write, caller);
-}
-
 // PTHREAD_MUTEX_RECURSIVE in the first bits of the kind, as glibc lays it out.
 bool recursive(const pthread_mutex_t* mutex) {
   return (mutex->__data.__kind & 3) == PTHREAD_MUTEX_RECURSIVE;
@@ -109,13 +100,15 @@ void take(Mutex& mutex) {
   acquire_clock(mutex.clock);
 }
 
-int lock(pthread_mutex_t* handle) {
+int lock(pthread_mutex_t* handle, const Limit& limit = Limit::none()) {
   Mutex& mutex = g_mutexes[handle];
   if (mutex.owner == g_current && recursive(handle)) {
     mutex.depth++;
     return 0;
   }
-  mutex.waiters.wait_until([&] { return mutex.owner == nullptr; }, {"a mutex", {}});
+  if (!limit.wait(mutex.waiters, [&] { return mutex.owner == nullptr; }, {"a mutex", {}})) {
+    return ETIMEDOUT;
+  }
   take(mutex);
   return 0;
 }
@@ -130,20 +123,54 @@ int unlock(pthread_mutex_t* handle) {
   return 0;
 }
 
-int wait(pthread_cond_t* handle, pthread_mutex_t* mutex) {
+// POSIX allows a wait to end without a signal: at random, one does after some turns.
+template <class Predicate>
+bool wakes_by_itself(Predicate&& woken) {
+  if (!random_schedule() || g_timed || random_below(2)) return false;
+  for (auto turns = random_below(2) ? 0 : random_below(16); turns > 0 && !woken(); turns--)
+    yield_current();
+  return !woken();
+}
+
+int wait(pthread_cond_t* handle, pthread_mutex_t* mutex, const Limit& limit = Limit::none()) {
   Condition& condition = g_conditions[handle];
-  const uint64_t ticket = ++condition.waiting;
+  const uint64_t ticket = ++condition.last;
+  condition.sleep.insert(ticket);
   unlock(mutex);
-  condition.waiters.wait_until([&] { return condition.signalled >= ticket; },
-                               {"a condition variable", {}});
-  acquire_clock(condition.clock);
-  return lock(mutex);
+  const auto woken = [&] { return !condition.sleep.contains(ticket); };
+  const bool by_itself = wakes_by_itself(woken);
+  const bool in_time =
+      by_itself || limit.wait(condition.waiters, woken, {"a condition variable", {}});
+  if (woken()) acquire_clock(condition.clock);
+  condition.sleep.erase(ticket);
+  lock(mutex);
+  return in_time ? 0 : ETIMEDOUT;
+}
+
+int wait_until(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* moment,
+               const void* caller) {
+  look_at(condition, false, caller);
+  look_at(mutex, false, caller);
+  look_at(moment, false, caller);
+  if (moment->tv_nsec < 0 || moment->tv_nsec >= 1'000'000'000) return EINVAL;
+  return wait(condition, mutex, Limit::until(*moment));
+}
+
+int lock_until(pthread_mutex_t* mutex, const timespec* moment, const void* caller) {
+  look_at(mutex, false, caller);
+  look_at(moment, false, caller);
+  if (moment->tv_nsec < 0 || moment->tv_nsec >= 1'000'000'000) return EINVAL;
+  return lock(mutex, Limit::until(*moment));
 }
 
 void signal(pthread_cond_t* handle, bool all) {
   Condition& condition = g_conditions[handle];
-  if (condition.signalled == condition.waiting) return;
-  condition.signalled = all ? condition.waiting : condition.signalled + 1;
+  if (condition.sleep.empty()) return;
+  if (all) {
+    condition.sleep.clear();
+  } else {
+    condition.sleep.erase(condition.sleep.begin());
+  }
   condition.clock.join(release_clock());
   condition.waiters.notify_all();
 }
@@ -170,6 +197,14 @@ int join(Started& thread, void** result, const void* caller) {
 }
 
 }  // namespace
+
+void look_at_object(const volatile void* object, std::size_t bytes, bool write,
+                    const void* caller) {
+  const void* p = const_cast<const void*>(object);
+  if (!p || !of_program(caller)) return;
+  if (!is_of_running_program(caller) && is_of_caller(p, caller)) return;
+  write ? program_writes(p, bytes, caller) : program_reads(p, bytes, caller);
+}
 
 }  // namespace warploom
 
@@ -294,6 +329,12 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   }
   return lock(mutex);
 }
+int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* moment) noexcept {
+  return lock_until(mutex, moment, CALLER);
+}
+int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t, const timespec* moment) noexcept {
+  return lock_until(mutex, moment, CALLER);
+}
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   look_at(mutex, false, CALLER);
   return running_program() ? unlock(mutex) : 0;
@@ -304,20 +345,13 @@ int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   look_at(mutex, false, CALLER);
   return wait(condition, mutex);
 }
-// Emulated time does not run out: a wait with a limit is a plain wait.
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
-                           const timespec* limit) {
-  look_at(condition, false, CALLER);
-  look_at(mutex, false, CALLER);
-  look_at(limit, false, CALLER);
-  return wait(condition, mutex);
+                           const timespec* moment) {
+  return wait_until(condition, mutex, moment, CALLER);
 }
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t,
-                           const timespec* limit) {
-  look_at(condition, false, CALLER);
-  look_at(mutex, false, CALLER);
-  look_at(limit, false, CALLER);
-  return wait(condition, mutex);
+                           const timespec* moment) {
+  return wait_until(condition, mutex, moment, CALLER);
 }
 int pthread_cond_signal(pthread_cond_t* condition) noexcept {
   look_at(condition, false, CALLER);

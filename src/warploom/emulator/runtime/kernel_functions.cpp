@@ -15,6 +15,7 @@
 #include "call_targets.h"
 #include "cuda_error.h"
 #include "kernel_plan.h"
+#include "program_range.h"
 #include "report.h"
 #include "world.h"
 
@@ -98,7 +99,9 @@ cudaError_t launch_pointer(const void* kernel, const LaunchConfig& config, void*
 }
 
 LaunchConfig config_of(const cudaLaunchConfig_t& from) {
+  program_reads(&from, sizeof from);
   LaunchConfig config(from.wl_gridDim, from.wl_blockDim, from.dynamicSmemBytes, from.stream);
+  if (from.numAttrs > 0) program_reads(from.attrs, bytes_of(from.numAttrs, sizeof *from.attrs));
   for (unsigned i = 0; i < from.numAttrs; i++) {
     const cudaLaunchAttribute& attribute = from.attrs[i];
     const auto& cluster = attribute.val.clusterDim;

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <fenv.h>
 #include <fnmatch.h>
 #include <ftw.h>
@@ -24,6 +25,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -46,13 +48,14 @@
 
 #include "jumps.h"
 
-// A symbol of its own stands for each function: its type is known to the template alone.
-#define LOOKED_AT(name, ...)                                                           \
-  extern "C" {                                                                         \
-  [[gnu::visibility("hidden"), gnu::used]] auto* warploom_checked_##name =             \
-      &warploom::effects::Looked<&::name, decltype(warploom::effects::plain(&::name)), \
-                                 __VA_ARGS__>::call;                                   \
-  }                                                                                    \
+// A symbol of its own stands for each function: its type is known to the template alone. It is
+// constant, so that what programs are sent through cannot be written.
+#define LOOKED_AT(name, ...)                                                            \
+  extern "C" {                                                                          \
+  [[gnu::visibility("hidden"), gnu::used]] extern auto* const warploom_checked_##name = \
+      &warploom::effects::Looked<&::name, decltype(warploom::effects::plain(&::name)),  \
+                                 __VA_ARGS__>::call;                                    \
+  }                                                                                     \
   WARPLOOM_WRAPPER(name)
 
 using namespace warploom::effects;
@@ -169,8 +172,8 @@ LOOKED_AT(fstatat64, Text<1>, Out<2>)
 LOOKED_AT(utime, Text<0>, In<1>)
 LOOKED_AT(utimes, Text<0>, In<1>)
 LOOKED_AT(utimensat, Text<1>, Reads<2, Just<2 * sizeof(timespec)>>)
-LOOKED_AT(futimens, Reads<1, Just<2 * sizeof(timespec)>>)
-LOOKED_AT(futimes, Reads<1, Just<2 * sizeof(timeval)>>)
+LOOKED_AT(futimens, Asks<0>, Reads<1, Just<2 * sizeof(timespec)>>)
+LOOKED_AT(futimes, Asks<0>, Reads<1, Just<2 * sizeof(timeval)>>)
 LOOKED_AT(mkstemp, Text<0>, Writes<0, Length<0>>)
 LOOKED_AT(mkstemp64, Text<0>, Writes<0, Length<0>>)
 LOOKED_AT(mkdtemp, Text<0>, Writes<0, Length<0>>)
@@ -211,8 +214,8 @@ LOOKED_AT(ctime_r, In<0>, Writes<1, Just<26>>)
 LOOKED_AT(mktime, In<0>, Out<0>)
 LOOKED_AT(timegm, In<0>, Out<0>)
 LOOKED_AT(strptime, Text<0>, Text<1>, Out<2>)
-LOOKED_AT(timerfd_settime, In<2>, Out<3>)
-LOOKED_AT(timerfd_gettime, Out<1>)
+LOOKED_AT(timerfd_settime, Asks<0>, In<2>, Out<3>)
+LOOKED_AT(timerfd_gettime, Asks<0>, Out<1>)
 
 // Arithmetic.
 LOOKED_AT(fegetenv, Out<0>)
@@ -230,20 +233,39 @@ LOOKED_AT(poll, Reads<0, Arg<1, sizeof(pollfd)>>, Writes<0, Arg<1, sizeof(pollfd
 LOOKED_AT(ppoll, Reads<0, Arg<1, sizeof(pollfd)>>, Writes<0, Arg<1, sizeof(pollfd)>>, In<2>, In<3>)
 LOOKED_AT(select, Writes<1, Bits<0>>, Writes<2, Bits<0>>, Writes<3, Bits<0>>, Out<4>)
 LOOKED_AT(pselect, Writes<1, Bits<0>>, Writes<2, Bits<0>>, Writes<3, Bits<0>>, In<4>, In<5>)
-LOOKED_AT(epoll_ctl, In<3>)
-LOOKED_AT(epoll_wait, Writes<1, Arg<2, sizeof(epoll_event)>>)
+LOOKED_AT(epoll_ctl, Asks<0>, Asks<2>, In<3>)
+LOOKED_AT(epoll_wait, Asks<0>, Writes<1, Arg<2, sizeof(epoll_event)>>)
 LOOKED_AT(clock_nanosleep, In<2>, Out<3>)
-LOOKED_AT(eventfd_read, Out<1>)
-LOOKED_AT(recv, Writes<1, Arg<2>>)
-LOOKED_AT(sendto, Reads<1, Arg<2>>, Reads<4, Arg<5>>)
-LOOKED_AT(send, Reads<1, Arg<2>>)
-LOOKED_AT(setsockopt, Reads<3, Arg<4>>)
+LOOKED_AT(eventfd_read, Asks<0>, Out<1>)
+LOOKED_AT(recv, Asks<0>, Writes<1, Arg<2>>)
+LOOKED_AT(sendto, Asks<0>, Reads<1, Arg<2>>, Reads<4, Arg<5>>)
+LOOKED_AT(send, Asks<0>, Reads<1, Arg<2>>)
+LOOKED_AT(setsockopt, Asks<0>, Reads<3, Arg<4>>)
 LOOKED_AT(inet_pton, Text<1>, Writes<2, Address<0>>)
 LOOKED_AT(inet_ntop, Reads<1, Address<0>>, Writes<2, Arg<3>>)
-LOOKED_AT(bind, Reads<1, Arg<2>>)
-LOOKED_AT(connect, Reads<1, Arg<2>>)
+LOOKED_AT(bind, Asks<0>, Reads<1, Arg<2>>)
+LOOKED_AT(connect, Asks<0>, Reads<1, Arg<2>>)
 LOOKED_AT(inet_addr, Text<0>)
 LOOKED_AT(inet_aton, Text<0>, Out<1>)
+
+// What they do to a descriptor's file: it must not be the emulator's.
+LOOKED_AT(eventfd_write, Asks<0>)
+LOOKED_AT(fsync, Asks<0>)
+LOOKED_AT(fdatasync, Asks<0>)
+LOOKED_AT(syncfs, Asks<0>)
+LOOKED_AT(sync_file_range, Asks<0>)
+LOOKED_AT(posix_fallocate, Asks<0>)
+LOOKED_AT(posix_fallocate64, Asks<0>)
+LOOKED_AT(posix_fadvise, Asks<0>)
+LOOKED_AT(posix_fadvise64, Asks<0>)
+LOOKED_AT(flock, Asks<0>)
+LOOKED_AT(lockf, Asks<0>)
+LOOKED_AT(lockf64, Asks<0>)
+LOOKED_AT(fchmod, Asks<0>)
+LOOKED_AT(fchown, Asks<0>)
+LOOKED_AT(fchdir, Asks<0>)
+LOOKED_AT(listen, Asks<0>)
+LOOKED_AT(shutdown, Asks<0>)
 
 // Threads: none of these objects has a pointer that is followed.
 LOOKED_AT(pthread_mutex_init, Out<0>, In<1>)
@@ -252,11 +274,6 @@ LOOKED_AT(pthread_rwlock_init, Out<0>, In<1>)
 LOOKED_AT(pthread_mutex_destroy, Out<0>)
 LOOKED_AT(pthread_cond_destroy, Out<0>)
 LOOKED_AT(pthread_rwlock_destroy, Out<0>)
-LOOKED_AT(pthread_rwlock_rdlock, Out<0>)
-LOOKED_AT(pthread_rwlock_wrlock, Out<0>)
-LOOKED_AT(pthread_rwlock_tryrdlock, Out<0>)
-LOOKED_AT(pthread_rwlock_trywrlock, Out<0>)
-LOOKED_AT(pthread_rwlock_unlock, Out<0>)
 LOOKED_AT(pthread_mutexattr_init, Out<0>)
 LOOKED_AT(pthread_mutexattr_destroy, Out<0>)
 LOOKED_AT(pthread_mutexattr_settype, Out<0>)
@@ -281,12 +298,6 @@ LOOKED_AT(pthread_attr_getdetachstate, In<0>, Out<1>)
 LOOKED_AT(pthread_attr_getguardsize, In<0>, Out<1>)
 LOOKED_AT(pthread_attr_getstacksize, In<0>, Out<1>)
 LOOKED_AT(pthread_mutexattr_gettype, In<0>, Out<1>)
-LOOKED_AT(sem_init, Out<0>)
-LOOKED_AT(sem_destroy, Out<0>)
-LOOKED_AT(sem_post, Out<0>)
-LOOKED_AT(sem_wait, Out<0>)
-LOOKED_AT(sem_trywait, Out<0>)
-LOOKED_AT(sem_getvalue, In<0>, Out<1>)
 LOOKED_AT(pthread_setcancelstate, Out<1>)
 LOOKED_AT(pthread_setcanceltype, Out<1>)
 

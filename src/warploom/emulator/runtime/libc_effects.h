@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "call_targets.h"
+#include "descriptors.h"
 #include "libc_made.h"
 #include "program_range.h"
 #include "report.h"
@@ -208,6 +209,14 @@ struct AFolder {
   template <class All>
   static void look(const All& all, const void*) {
     check_folder(std::get<at>(all));
+  }
+};
+// A descriptor: not one of the emulator's.
+template <std::size_t at>
+struct Asks {
+  template <class All>
+  static void look(const All& all, const void*) {
+    check_descriptor(std::get<at>(all), "a call of the C library");
   }
 };
 // A function that it calls.

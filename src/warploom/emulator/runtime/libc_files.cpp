@@ -1,7 +1,6 @@
 // Calls on files and descriptors. They take the C library's place for the program and for the
 // libraries that it uses; the runtime's own calls go through unchanged.
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -13,16 +12,16 @@
 #include <cstring>
 
 #include "descriptors.h"
+#include "host_threads.h"
 #include "libc_calls.h"
 #include "libc_made.h"
 #include "memory.h"
 #include "own_memory.h"
-#include "polling.h"
 #include "program_range.h"
 #include "report.h"
-#include "scheduler.h"
 #include "standard_files.h"
 #include "world.h"
+#include "world_setup.h"
 
 using namespace warploom;
 
@@ -277,46 +276,17 @@ pid_t gettid() noexcept {
   return static_cast<pid_t>(has_number ? thread_number() : raw_call(SYS_gettid));
 }
 
-// What std::atomic::wait, latches, semaphores and futures wait by. Whoever waits looks again: it
-// may be woken for nothing. A time-out ends when others have had many turns and did not end the
-// wait.
-static long wait_on_word(const int* word, long expected, bool timed) {
-  constexpr int kTurns = 10000;
-  program_reads(word, sizeof *word);
-  const auto changed = [&] {
-    return __atomic_load_n(word, __ATOMIC_SEQ_CST) != static_cast<int>(expected);
-  };
-  if (changed()) return -EAGAIN;
-  if (!timed) {
-    poll_word(word, sizeof *word);
-    return 0;
-  }
-  for (int turns = 0; turns < kTurns && !changed(); turns++) yield_current();
-  return changed() ? 0 : -ETIMEDOUT;
-}
-static long call_futex(const long (&values)[6]) {
-  switch (values[1] & FUTEX_CMD_MASK) {
-    case FUTEX_WAIT:
-    case FUTEX_WAIT_BITSET:
-      return wait_on_word(reinterpret_cast<const int*>(values[0]), values[2], values[3] != 0);
-    case FUTEX_WAKE:
-    case FUTEX_WAKE_BITSET:
-      return 0;
-    default:
-      stop_unsupported("syscall(SYS_futex)", "it waits and wakes here, and does nothing else");
-  }
-}
-
-// The numbers of processes and threads are harmless; anything else goes past what is checked here.
+// The numbers of processes and threads are harmless, and headers write calls of futexes; anything
+// else goes past what is checked here.
 long syscall(long number, ...) noexcept {
   std::va_list args;
   va_start(args, number);
   long values[6];
   for (long& value : values) value = va_arg(args, long);
   va_end(args);
+  if (number == SYS_futex && running_program()) return futex_call(values, CALLER);
   const bool harmless = number == SYS_gettid || number == SYS_getpid || number == SYS_sched_yield;
   if (of_program(CALLER) && g_current && g_current->host) {
-    if (number == SYS_futex) return answer_of(call_futex(values));
     if (number == SYS_gettid) return thread_number();
     if (number == SYS_getpid) return kFirstProcess + g_current->process->rank;
   }

@@ -2,7 +2,9 @@
 #include <sys/time.h>
 
 #include <cmath>
+#include <cstring>
 #include <ctime>
+#include <string>
 
 #include "program_range.h"
 
@@ -64,7 +66,16 @@ std::size_t __wrap_strftime(char* to, std::size_t bytes, const char* pattern, co
   warploom::program_reads_text(pattern);
   program_reads(at, sizeof *at);
   program_writes(to, bytes);
-  return std::strftime(to, bytes, pattern, at);
+  // It names the zone, where that is asked for: others may leave the pointer as it was.
+  std::tm copy = *at;
+  std::string zone;
+  if (!std::strchr(pattern, 'Z')) {
+    copy.tm_zone = nullptr;
+  } else if (at->tm_zone) {
+    warploom::program_reads_text(at->tm_zone);
+    copy.tm_zone = (zone = at->tm_zone).c_str();
+  }
+  return std::strftime(to, bytes, pattern, &copy);
 }
 
 }  // extern "C"

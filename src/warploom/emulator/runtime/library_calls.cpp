@@ -7,10 +7,14 @@
 #if defined(__GLIBCXX__)
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstring>
 #include <functional>
 #include <locale>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "program_range.h"
 
@@ -38,7 +42,67 @@ using Policy = std::__detail::_Prime_rehash_policy;
 using warploom::program_reads;
 using warploom::program_writes;
 
+namespace {
+
+// `make(first, last)` writes a number's text: what it has written the program gets.
+template <class Make>
+std::to_chars_result text_of_number(char* first, char* last, const void* caller, Make make) {
+  constexpr std::ptrdiff_t kMost = 1 << 16;
+  if (last <= first) return {last, std::errc::value_too_large};
+  std::vector<char> text(static_cast<std::size_t>(std::min(last - first, kMost)));
+  const std::to_chars_result made = make(text.data(), text.data() + text.size());
+  if (made.ec != std::errc{}) return {last, made.ec};
+  const auto bytes = static_cast<std::size_t>(made.ptr - text.data());
+  program_writes(first, bytes, caller);
+  std::memcpy(first, text.data(), bytes);
+  return {first + bytes, made.ec};
+}
+
+template <class Number>
+std::from_chars_result number_of_text(const char* first, const char* last, Number& value,
+                                      std::chars_format format, const void* caller) {
+  if (last <= first) return {first, std::errc::invalid_argument};
+  program_reads(first, 1, caller);  // before it is followed
+  Number found{};
+  const std::from_chars_result read = std::from_chars(first, last, found, format);
+  const std::ptrdiff_t seen = read.ptr - first + (read.ptr < last);
+  program_reads(first, static_cast<std::size_t>(seen), caller);
+  if (read.ec != std::errc{}) return read;
+  program_writes(&value, sizeof value, caller);
+  value = found;
+  return read;
+}
+
+}  // namespace
+
+#define CALLER __builtin_return_address(0)
+#define NUMBER_TEXTS(type, code)                                                                 \
+  std::to_chars_result __wrap__ZSt8to_charsPcS_##code(char* first, char* last, type value) {     \
+    return text_of_number(first, last, CALLER,                                                   \
+                          [=](char* from, char* to) { return std::to_chars(from, to, value); }); \
+  }                                                                                              \
+  std::to_chars_result __wrap__ZSt8to_charsPcS_##code##St12chars_format(                         \
+      char* first, char* last, type value, std::chars_format format) {                           \
+    return text_of_number(first, last, CALLER, [=](char* from, char* to) {                       \
+      return std::to_chars(from, to, value, format);                                             \
+    });                                                                                          \
+  }                                                                                              \
+  std::to_chars_result __wrap__ZSt8to_charsPcS_##code##St12chars_formati(                        \
+      char* first, char* last, type value, std::chars_format format, int precision) {            \
+    return text_of_number(first, last, CALLER, [=](char* from, char* to) {                       \
+      return std::to_chars(from, to, value, format, precision);                                  \
+    });                                                                                          \
+  }                                                                                              \
+  std::from_chars_result __wrap__ZSt10from_charsPKcS0_R##code##St12chars_format(                 \
+      const char* first, const char* last, type& value, std::chars_format format) {              \
+    return number_of_text(first, last, value, format, CALLER);                                   \
+  }
+
 extern "C" {
+
+NUMBER_TEXTS(float, f)
+NUMBER_TEXTS(double, d)
+NUMBER_TEXTS(long double, e)
 
 std::size_t __wrap__ZSt11_Hash_bytesPKvmm(const void* bytes, std::size_t count, std::size_t seed) {
   program_reads(bytes, count);

@@ -4,8 +4,10 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "closed_table.h"
 #include "fiber.h"
 #include "library_calls.h"
 #include "program_range.h"
@@ -68,6 +70,9 @@ struct StreamCall {
   CALL("_ZStrsIcSt11char_traitsIcEERSt13basic_istreamIT_T0_ES6_PS3_", Touch::Start)     \
   CALL("_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Pa", Touch::Start)          \
   CALL("_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Ph", Touch::Start)          \
+  CALL("_ZStrsIcSt11char_traitsIcEERSt13basic_istreamIT_T0_ES6_RS3_", Touch::Start)     \
+  CALL("_ZNSi3getERc", Touch::Start)                                                    \
+  CALL("_ZNSt13basic_istreamIwSt11char_traitsIwEE3getERw", Touch::Start)                \
   CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc", Touch::Text)          \
   CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKa", Touch::Text)          \
   CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKh", Touch::Text)          \
@@ -92,7 +97,7 @@ struct StreamCall {
   NUMBERS(CALL)
 
 #define CALL(name, ...) {name, __VA_ARGS__},
-StreamCall g_stream_calls[] = {WARPLOOM_STREAM_CALLS(CALL)};
+ClosedTable g_stream_calls{std::to_array<StreamCall>({WARPLOOM_STREAM_CALLS(CALL)})};
 #undef CALL
 
 void look(const StreamCall& call, uintptr_t place, uintptr_t count, const void* caller) {
@@ -117,17 +122,18 @@ void look(const StreamCall& call, uintptr_t place, uintptr_t count, const void* 
 }  // namespace
 
 void watch_streams(link_map& map) {
-  for (StreamCall& call : g_stream_calls) call.real = dlsym(&map, call.name);
+  for (StreamCall& call : g_stream_calls.all) call.real = dlsym(&map, call.name);
+  g_stream_calls.close();
 }
 
 bool takes_characters(uintptr_t function) {
-  return std::ranges::any_of(g_stream_calls, [&](const StreamCall& call) {
+  return std::ranges::any_of(g_stream_calls.all, [&](const StreamCall& call) {
     return call.is_virtual && call.real && reinterpret_cast<uintptr_t>(call.real) == function;
   });
 }
 
 void look_at_characters(uintptr_t function, uintptr_t place, uintptr_t count, const void* caller) {
-  for (const StreamCall& call : g_stream_calls) {
+  for (const StreamCall& call : g_stream_calls.all) {
     if (!call.is_virtual || reinterpret_cast<uintptr_t>(call.real) != function) continue;
     return look(call, place, count, caller);
   }
@@ -140,7 +146,7 @@ extern "C" {
 // Returns where the call goes on.
 void* warploom_stream_call(unsigned number, const uintptr_t* arguments) {
   using namespace warploom;
-  const StreamCall& call = g_stream_calls[number];
+  const StreamCall& call = g_stream_calls.all[number];
   look(call, arguments[1], arguments[0], reinterpret_cast<const void*>(arguments[5]));
   if (call.real) return call.real;
   report_finding(

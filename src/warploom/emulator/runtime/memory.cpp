@@ -227,9 +227,10 @@ bool check_process(const Allocation& allocation, bool write) {
 bool reachable(const Allocation& allocation, int from) {
   if (allocation.device < 0 || allocation.device == from) return true;
   if (allocation.shared > 0 && lsa_team_of(allocation.device) == lsa_team_of(from)) return true;
-  // Peer access is between the devices of one process.
-  const auto& peers = g_devices[static_cast<std::size_t>(from)]->peers;
-  return allocation.is_of(*g_current) && peers[static_cast<std::size_t>(allocation.device)];
+  // Peer access is between the devices of one process, and does not open the memory of pools.
+  const Device& device = *g_devices[static_cast<std::size_t>(from)];
+  const auto& open = allocation.kind == AllocKind::Async ? device.pools : device.peers;
+  return allocation.is_of(*g_current) && open[static_cast<std::size_t>(allocation.device)];
 }
 
 bool check_variable(const Variable& variable, const void* p, std::size_t bytes, bool write) {

@@ -158,6 +158,26 @@ Place enter(MPI_Comm handle, const char* what, MPI_Datatype type) {
   return {comm, rank, type};
 }
 
+static const Comm* known_comm(MPI_Comm handle) {
+  if (handle == MPI_COMM_WORLD) return &world();
+  const auto found = g_mpi_comms.find(handle);
+  return found == g_mpi_comms.end() ? nullptr : found->second.get();
+}
+
+std::size_t ranks_in(MPI_Comm handle) {
+  if (handle == MPI_COMM_SELF) return 1;
+  const Comm* comm = known_comm(handle);
+  return comm ? comm->world.size() : 0;
+}
+
+int rank_in(MPI_Comm handle) {
+  if (handle == MPI_COMM_SELF) return 0;
+  const Comm* comm = known_comm(handle);
+  if (!comm) return -1;
+  const auto member = std::ranges::find(comm->world, current_process().rank);
+  return member == comm->world.end() ? -1 : static_cast<int>(member - comm->world.begin());
+}
+
 }  // namespace warploom::mpi
 
 using namespace warploom;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "mpi_objects.h"
+#include "polling.h"
 #include "timing.h"
 #include "transport_time.h"
 
@@ -306,7 +307,7 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (*flag) {
     finish(request, status);
   } else {
-    poll_current();
+    poll_unready(*request);
   }
   return MPI_SUCCESS;
 }
@@ -314,7 +315,7 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   *flag = std::all_of(requests, requests + count, is_ready);
   if (!*flag) {
-    poll_current();
+    poll_unready(requests);
     return MPI_SUCCESS;
   }
   return MPI_Waitall(count, requests, statuses);

@@ -103,6 +103,10 @@ struct Place {
 };
 Place enter(MPI_Comm handle, const char* what, MPI_Datatype type = MPI_DATATYPE_NULL);
 Comm* new_comm(std::vector<int> world);
+// What a call's lists are as long as, before it is made: 0, and rank -1, where it will fail.
+std::size_t ranks_in(MPI_Comm handle);
+int rank_in(MPI_Comm handle);
+std::size_t dimensions_of(MPI_Comm handle);  // of a grid
 // A collective call `what`: each color becomes a communicator, ordered by key and rank.
 int split(MPI_Comm comm, int color, int key, MPI_Comm* out, const char* what);
 

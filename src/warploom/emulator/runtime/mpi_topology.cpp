@@ -55,6 +55,11 @@ std::vector<int> even_sizes(int ranks, int free) {
 
 }  // namespace
 
+std::size_t dimensions_of(MPI_Comm handle) {
+  const auto found = g_grids.find(handle);
+  return found == g_grids.end() ? 0 : found->second.sizes.size();
+}
+
 }  // namespace warploom::mpi
 
 using namespace warploom;

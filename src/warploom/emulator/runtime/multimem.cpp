@@ -11,6 +11,7 @@
 #include "nccl_devcomm.h"
 #include "network.h"
 #include "polling.h"
+#include "program_range.h"
 #include "race.h"
 #include "spoil.h"
 #include "stats.h"
@@ -100,6 +101,7 @@ ncclResult_t host_multimem_pointer(ncclWindow_t window, std::size_t offset, bool
   if (!out || !is_window(window) || !window->live) return ncclInvalidArgument;
   if (!lsa && !base) return ncclInvalidArgument;
   Clique& clique = *window->set->clique;
+  program_writes(out, sizeof *out);
   *out = nullptr;  // said so where multimem is not supported
   if (!multimem_supported(clique)) return ncclSuccess;
   if (lsa) base = lsa_multimem_base(clique, window->rank);
@@ -308,6 +310,7 @@ std::vector<char> as_sent(const void* in, unsigned bytes, const char* to) {
 
 void load_reduce(const Access& access, const void* address, unsigned bytes, void* out) {
   std::vector<char*> members = places(address, bytes, "multimem.ld_reduce");
+  program_writes(out, bytes);
   const SpoilByHand by_hand;
   enter(access, members, bytes, true, false);
   Copies altered;
@@ -321,6 +324,7 @@ void load_reduce(const Access& access, const void* address, unsigned bytes, void
 
 void store(const Access& access, void* address, unsigned bytes, const void* in) {
   const std::vector<char*> members = places(address, bytes, "multimem.st");
+  program_reads(in, bytes);
   const SpoilByHand by_hand;
   enter(access, members, bytes, false, true);
   for (char* p : members) std::memcpy(p, as_sent(in, bytes, p).data(), bytes);
@@ -329,6 +333,7 @@ void store(const Access& access, void* address, unsigned bytes, const void* in) 
 
 void reduce(const Access& access, void* address, unsigned bytes, const void* in) {
   const std::vector<char*> members = places(address, bytes, "multimem.red");
+  program_reads(in, bytes);
   const SpoilByHand by_hand;
   enter(access, members, bytes, true, true);
   for (char* p : members) combine_vector(access, p, as_sent(in, bytes, p).data(), bytes);

@@ -11,12 +11,21 @@
 #include "multimem.h"
 #include "nccl_requirements.h"
 #include "network.h"
+#include "program_range.h"
 
 namespace warploom::nccl {
 
 namespace {
 
 constexpr uint32_t kNoBarrier = ~0u;
+
+// Where the program wants to have it.
+template <class T>
+void give(T* to, T value) {
+  program_writes(to, sizeof *to);
+  *to = value;
+}
+
 constexpr std::size_t kHandleUnit = 128;  // a buffer handle counts these
 
 struct Declared {
@@ -42,20 +51,21 @@ class Layout {
 
   void add_listed(ResourceRequest* list) {
     for (auto* r = list; r; r = r->next) {
+      program_reads(r, sizeof *r);
       bytes_ = round_up(bytes_, std::max(kHandleUnit, r->align));
       if (r->buffer) {
-        *r->buffer = static_cast<uint32_t>(bytes_ / kHandleUnit);
+        give(r->buffer, static_cast<uint32_t>(bytes_ / kHandleUnit));
         define_declared(r->buffer, false);
       }
       if (r->signal_start) {
-        *r->signal_start = static_cast<uint32_t>(signals_);
+        give(r->signal_start, static_cast<uint32_t>(signals_));
         define_declared(r->signal_start, true);
         const auto first = static_cast<uint32_t>(signals_);
         const bool barrier = g_declared.contains(r->signal_start);
         if (!barrier)
           set_.signal_ranges.push_back({first, first + static_cast<uint32_t>(r->signals)});
       }
-      if (r->counter_start) *r->counter_start = static_cast<uint32_t>(counters_);
+      if (r->counter_start) give(r->counter_start, static_cast<uint32_t>(counters_));
       bytes_ += r->bytes;
       signals_ += r->signals;
       counters_ += r->counters;
@@ -150,6 +160,7 @@ void declare_barrier(uint32_t* slot, Team team, int count, bool) {
 void describe_comm(ncclComm_t comm, int* ranks, int* rank, int* lsa_size) {
   ncclComm* c = usable(comm, "ncclTeam");
   if (!c) return;
+  for (const int* out : {ranks, rank, lsa_size}) program_writes(out, sizeof *out);
   *ranks = c->clique->size;
   *rank = c->rank;
   *lsa_size = c->clique->lsa_size;
@@ -158,6 +169,7 @@ void describe_comm(ncclComm_t comm, int* ranks, int* rank, int* lsa_size) {
 ncclResult_t query_properties(ncclComm_t comm, Properties* properties) {
   ncclComm* c = usable(comm, "ncclCommQueryProperties");
   if (!c) return ncclInvalidArgument;
+  program_writes(properties, sizeof *properties);
   if (!properties->initialised) {
     report_finding(
         {.kind = "requirements_initializer",
@@ -213,9 +225,10 @@ ncclResult_t add_multimem(const DevComm& dc, const DevCommRequest& request, DevC
     made &= info.lsa_multimem != nullptr;
   }
   for (TeamRequest* t = request.teams; t; t = t->next) {
+    program_reads(t, sizeof *t);
     void* base = multimem_base(clique, dc.rank - t->team.rank * t->team.stride, t->team.ranks,
                                t->team.stride);
-    if (t->base) *t->base = base;
+    if (t->base) give(t->base, base);
     made &= base != nullptr;
   }
   return made ? ncclSuccess : set_error(dc.comm, ncclSystemError, "too many multimem teams");
@@ -241,6 +254,8 @@ void describe(const DevComm& dc, DevCommInfo& info) {
 ncclResult_t create_devcomm(ncclComm_t comm, const DevCommRequest& request, DevCommInfo* info) {
   ncclComm* c = usable(comm, "ncclDevCommCreate");
   if (!c) return ncclInvalidArgument;
+  program_reads(&request, sizeof request);
+  program_writes(info, sizeof *info);
   const Clique& clique = *c->clique;
   const Connection connection = connection_of(request, clique.size / clique.lsa_size);
   const ncclResult_t valid = check_request(c, request, connection);

@@ -83,6 +83,8 @@ struct Counter {
   uint64_t value = 0;
   Clock clock;
   WaitQueue waiters;
+  LastOfLanes issued;  // puts with an increment, since the reset
+  Frames last_issued{};
 };
 
 struct BarrierDefinition {

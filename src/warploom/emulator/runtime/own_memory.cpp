@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "../include/warploom/device.h"
@@ -144,6 +145,15 @@ constexpr unsigned kNamesAddress[] = {R_AARCH64_GLOB_DAT, R_AARCH64_ABS64};
 
 // The variables of libraries that the program is linked to by name (std::cout, stdout, optarg),
 // where the loader has bound them.
+// All ranks have one C library, whose variables (`timezone`, `program_invocation_name`) are the
+// same for all: who could write them would tell the others. What programs do write is each
+// process's own.
+bool is_of_c_library(const Dl_info& where) {
+  const std::string_view file = where.dli_fname ? where.dli_fname : "";
+  const std::string_view name = file.substr(file.rfind('/') + 1);
+  return name.starts_with("libc.so") || name.starts_with("libm.so");
+}
+
 void note_imported_variables(const link_map& map, Spans& spans) {
   for_each_relocation(map, [&](const uintptr_t* place, unsigned type, const ElfW(Sym)* symbol,
                                const char*, uintptr_t addend) {
@@ -161,7 +171,8 @@ void note_imported_variables(const link_map& map, Spans& spans) {
     // The linker may have moved a variable of the C library into the runtime's executable: stdout.
     // `environ` is there as well, but is switched from process to process: it may be changed.
     const bool moved = g_runtime.holds(bound, 1) && bound != reinterpret_cast<uintptr_t>(&environ);
-    (moved ? g_readable : spans).push_back({bound, bound + defined.st_size});
+    (moved || is_of_c_library(where) ? g_readable : spans)
+        .push_back({bound, bound + defined.st_size});
   });
 }
 

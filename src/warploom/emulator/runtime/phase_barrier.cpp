@@ -1,34 +1,73 @@
 // Barriers that lie in the program's memory (cuda::barrier).
-#include <deque>
+#include <algorithm>
 #include <map>
+#include <utility>
+#include <vector>
 
+#include "history.h"
 #include "kernel.h"
 #include "memory.h"
+#include "own_memory.h"
 #include "race.h"
 #include "report.h"
+#include "variables.h"
 
 namespace warploom {
 
 namespace {
 
-constexpr std::size_t kPhasesKept = 4;
+// What arrivals released that reach the same threads.
+struct Arrivals {
+  OpId op = 0;
+  uint32_t block = 0;
+  Scope scope = Scope::System;
+  Clock clock{};
+};
+using Released = std::vector<Arrivals>;
 
 struct Phase {
-  Clock arriving;               // what the arrivals of the open phase released
-  std::deque<Clock> completed;  // of the last phases, newest last, each with all before it
+  Released arriving;   // in the open phase
+  Released completed;  // in the last phase, with all before it
   std::vector<Fiber*> waiting;
 };
 std::map<const PhaseBarrier*, Phase> g_phases;
 
-void check(const PhaseBarrier* barrier) { check_access(barrier, sizeof(PhaseBarrier), true); }
+void check(const PhaseBarrier* barrier) {
+  const bool of_devices = in_arena(barrier) || find_variable(barrier);
+  if (g_current->host && !of_devices) {
+    check_host_memory(barrier, sizeof(PhaseBarrier), true, "cuda::barrier");
+  } else {
+    check_access(barrier, sizeof(PhaseBarrier), true);
+  }
+}
+
+void add_arrivals(Released& released, const Arrivals& arrivals) {
+  const auto known = std::ranges::find_if(released, [&](const Arrivals& other) {
+    return other.op == arrivals.op && other.block == arrivals.block &&
+           other.scope == arrivals.scope;
+  });
+  known == released.end() ? released.push_back(arrivals) : known->clock.join(arrivals.clock);
+}
+
+// As atomics do it: both scopes must reach the other one.
+void acquire_arrivals(const Released& released, const Actor& actor, Scope scope) {
+  const Record self{Record::who_is(actor.op, actor.block), atomic_bits({scope, Extent::Any})};
+  for (const Arrivals& arrivals : released) {
+    const Record other{Record::who_is(arrivals.op, arrivals.block),
+                       atomic_bits({arrivals.scope, Extent::Any})};
+    if (exclude_each_other(other, self)) {
+      acquire_clock(arrivals.clock);
+    } else if (const GpuThread* thread = current_thread()) {
+      thread->block->saw_narrow_scope = true;
+    }
+  }
+}
 
 void open(PhaseBarrier& barrier, Phase& phase) {
   barrier.arrived = 0;
   barrier.phase++;
-  if (!phase.completed.empty()) phase.arriving.join(phase.completed.back());
-  phase.completed.push_back(std::move(phase.arriving));
-  if (phase.completed.size() > kPhasesKept) phase.completed.pop_front();
-  phase.arriving = {};
+  for (const Arrivals& arrivals : phase.completed) add_arrivals(phase.arriving, arrivals);
+  phase.completed = std::exchange(phase.arriving, {});
   note_progress();
   wake_all(phase.waiting);
 }
@@ -42,18 +81,22 @@ void start_barrier(PhaseBarrier* barrier, unsigned expected) {
   g_phases[barrier] = {};
 }
 
-unsigned long long arrive_at(PhaseBarrier* barrier, unsigned count, Scope) {
+unsigned long long arrive_at(PhaseBarrier* barrier, unsigned count, Scope scope) {
   check(barrier);
-  access_atomic(current_actor(capture_frames().pc[0]), barrier, sizeof *barrier, true);
+  const Actor actor = current_actor(capture_frames().pc[0]);
+  access_atomic(actor, barrier, sizeof *barrier, true, {scope, Extent::Sixteen});
   Phase& phase = g_phases[barrier];
   const unsigned long long token = barrier->phase;
-  phase.arriving.join(release_clock());
+  // A wider scope reaches all blocks of the kernel, or everybody.
+  const OpId op = scope == Scope::System ? 0 : actor.op;
+  add_arrivals(phase.arriving,
+               {op, scope == Scope::Block ? actor.block : 0, scope, release_clock()});
   barrier->arrived += count;
   if (barrier->arrived >= barrier->expected) open(*barrier, phase);
   return token;
 }
 
-void wait_at(const PhaseBarrier* barrier, unsigned long long token, Scope) {
+void wait_at(const PhaseBarrier* barrier, unsigned long long token, Scope scope) {
   check(barrier);
   Phase& phase = g_phases[barrier];
   const WaitReason reason{"cuda::barrier::wait", [barrier] {
@@ -63,16 +106,14 @@ void wait_at(const PhaseBarrier* barrier, unsigned long long token, Scope) {
     phase.waiting.push_back(g_current);
     block_current(reason);
   }
-  // Who comes late knows what the phase meant, not what later ones did.
-  const auto later = static_cast<std::size_t>(barrier->phase - token - 1);
-  const std::size_t kept = phase.completed.size();
-  if (kept > 0) acquire_clock(phase.completed[later < kept ? kept - 1 - later : 0]);
+  // The wait is for the parity of a phase: of one that lies further back it says nothing.
+  if (barrier->phase - token == 1) acquire_arrivals(phase.completed, current_actor(0), scope);
 }
 
-void drop_from(PhaseBarrier* barrier) {
+void drop_from(PhaseBarrier* barrier, Scope scope) {
   check(barrier);
   barrier->expected--;
-  arrive_at(barrier, 0, Scope::Block);
+  arrive_at(barrier, 0, scope);
 }
 
 }  // namespace warploom

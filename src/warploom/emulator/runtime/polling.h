@@ -6,6 +6,8 @@ namespace warploom {
 // The running fiber reads the `bytes` at `address` in a way that a polling loop would; `changes`:
 // by a read-modify-write, which waits for nobody where it changes them (see atomic_changed).
 void note_poll(const void* address, unsigned bytes, bool changes = false);
+// The host has found `what` unfinished, and may do without it.
+void poll_unready(const void* what);
 // The running fiber, which is about to access the address, has made many accesses: others may have
 // their turn.
 void spend_budget(const void* address);

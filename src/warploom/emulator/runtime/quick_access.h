@@ -43,9 +43,7 @@ class ThreadViewer {
     return block_.alone && record.time() != kMaxTime;
   }
   // What this access leaves behind, less its mask.
-  Record record(uint32_t pc) const {
-    return {who_, record_bits(pc, thread_, 0, false, block_.time)};
-  }
+  Record record(uint32_t pc) const { return {who_, record_bits(pc, thread_, 0, {}, block_.time)}; }
 
  private:
   OpId op() const { return static_cast<OpId>(who_); }
@@ -93,14 +91,12 @@ class HostViewer {
   }
   bool at_once(Record) const { return false; }
   Record record(uint32_t pc) const {
-    return {Record::who_is(host_.op, 0), record_bits(pc, 0, 0, false, 0)};
+    return {Record::who_is(host_.op, 0), record_bits(pc, 0, 0, {}, 0)};
   }
 
  private:
   const HostThread& host_;
 };
-
-constexpr uint64_t mask_bits(unsigned mask) { return uint64_t{mask} << 37; }
 
 // One operation may touch the bytes of a word one after another.
 [[gnu::always_inline]] inline Record keep_mask(Record record, Record known) {

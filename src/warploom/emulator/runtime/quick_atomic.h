@@ -10,8 +10,18 @@
 
 namespace warploom {
 
+// Are both atomic in the same way, over the same bytes, in the same block or with a scope for all
+// blocks of their kernel? That is what most are.
+[[gnu::always_inline]] inline bool at_one(Record known, Record record) {
+  constexpr uint64_t kSort = atomic_bits(Atomicity(0xF)) | mask_bits(0xF);
+  if ((known.bits ^ record.bits) & kSort) return false;
+  return known.who == record.who ||
+         (known.op() == record.op() && record.atomicity().scope() != Scope::Block);
+}
+
 inline bool passes(const CloseViewer& viewer, Record known, Record record, bool is_write) {
-  return known.atomic() || viewer.past(known, is_write) || apart(known, record);
+  if (at_one(known, record) || viewer.past(known, is_write) || apart(known, record)) return true;
+  return known.atomic() && exclude_each_other(known, record);
 }
 
 // False: nothing was done.
@@ -42,7 +52,8 @@ inline bool quick_atomic_write(Granule& granule, std::size_t cell, const CloseVi
 }
 
 // Enters an access of the running thread, of up to two words. False: nothing was done.
-inline bool quick_atomic(uintptr_t address, unsigned bytes, bool writes, uint32_t pc) {
+inline bool quick_atomic(uintptr_t address, unsigned bytes, bool writes, Atomicity atomic,
+                         uint32_t pc) {
   uintptr_t start = address;
   if (address - g_places.arena >= g_places.arena_bytes) {
     const KnownVariable& variable = known_variable(address);
@@ -53,7 +64,7 @@ inline bool quick_atomic(uintptr_t address, unsigned bytes, bool writes, uint32_
   if (start + bytes > word + 4 && (bytes != 8 || start % 8)) return false;
   const CloseViewer viewer;
   Record record = viewer.record(pc);
-  record.bits |= kAtomicBit | mask_bits(bytes_in_word(word, start, start + bytes));
+  record.bits |= atomic_bits(atomic) | mask_bits(bytes_in_word(word, start, start + bytes));
   Granule& granule = granule_of(word);
   const std::size_t cell = word % kGranule / 4;
   const auto enter = [&](std::size_t at) {

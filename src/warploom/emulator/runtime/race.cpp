@@ -119,15 +119,31 @@ struct Access {
   unsigned mask;
   Kind kind;
   uintptr_t address;
+  Atomicity how{};
+  Record record() const { return make_record(actor, mask, how); }
   bool writes() const { return kind == Kind::Write || kind == Kind::AtomicWrite; }
-  bool atomic() const { return kind == Kind::AtomicRead || kind == Kind::AtomicWrite; }
+  bool atomic() const { return static_cast<bool>(how); }
   const void* place() const { return reinterpret_cast<const void*>(address); }
   const void* memory() const { return reinterpret_cast<const void*>(address + g_distance); }
 };
 
 bool conflicts(const Access& access, const Record& record, bool is_write) {
-  return record.op() && (record.mask() & access.mask) && !(access.atomic() && record.atomic()) &&
+  return record.op() && (record.mask() & access.mask) &&
+         !(access.atomic() && exclude_each_other(record, access.record())) &&
          !ordered(record, access.actor, is_write);
+}
+
+RaceView view_of(const Access& access, const Record& record) {
+  RaceView view;
+  view.atomic = access.atomic() && record.atomic();
+  if (!view.atomic) return view;
+  // What is left of the same accesses if their scopes reached all.
+  Record before = record, now = access.record();
+  constexpr uint64_t kAll = atomic_bits(Atomicity(3));
+  before.bits |= kAll;
+  now.bits |= kAll;
+  view.divided = !exclude_each_other(before, now);
+  return view;
 }
 
 void check_write(const Access& access, const Record& write) {
@@ -138,17 +154,17 @@ void check_write(const Access& access, const Record& write) {
   if (access.kind == Kind::Write && write.op() == actor.op && !write.atomic() && current_thread()) {
     remember_store(write, actor, access.mask, access.place(), g_distance);
   } else {
-    report_race(write, true, actor, access.writes(), access.place());
+    report_race(write, true, actor, access.writes(), access.place(), view_of(access, write));
   }
 }
 
 void check_read(const Access& access, const Record& read) {
   if (!conflicts(access, read, false) || harmless_order(read, access.actor, access.kind)) return;
-  if (access.kind == Kind::AtomicWrite &&
+  if (access.kind == Kind::AtomicWrite && !read.atomic() &&
       suspect_earlier_read(read, access.actor, access.memory(), access.mask)) {
     return;
   }
-  report_race(read, false, access.actor, true, access.place());
+  report_race(read, false, access.actor, true, access.place(), view_of(access, read));
 }
 
 // Which of the two read records a new one replaces: 0, 1, or -1 for none.
@@ -168,7 +184,7 @@ int slot_for(const Record (&reads)[2], const Record& record, const Actor& actor)
 
 void access_cell(Granule& granule, std::size_t cell, const Access& access) {
   check_write(access, granule.write.at(cell));
-  const Record record = make_record(access.actor, access.mask, access.atomic());
+  const Record record = access.record();
   if (!access.writes()) {
     const int slot =
         slot_for({granule.reads[0].at(cell), granule.reads[1].at(cell)}, record, access.actor);
@@ -195,10 +211,10 @@ void check_plane(const Plane& plane, Access access, Check&& check) {
 }
 
 // A whole granule: what was not accessed in parts is done at once.
-void access_granule(const Actor& actor, uintptr_t address, Kind kind) {
+void access_granule(const Actor& actor, uintptr_t address, Kind kind, Atomicity how) {
   Granule& granule = granule_of(address);
-  const Access access{actor, 0xF, kind, address};
-  const Record record = make_record(actor, 0xF, access.atomic());
+  const Access access{actor, 0xF, kind, address, how};
+  const Record record = access.record();
   if (kind == Kind::Write) {
     if (granule.write.uniform()) {
       note_overwritten(granule.write.at(0), address, kGranuleCells, actor.op);
@@ -218,11 +234,12 @@ void access_granule(const Actor& actor, uintptr_t address, Kind kind) {
     return;
   }
   for (std::size_t cell = 0; cell < kGranuleCells; cell++) {
-    access_cell(granule, cell, {actor, 0xF, kind, address + 4 * cell});
+    access_cell(granule, cell, {actor, 0xF, kind, address + 4 * cell, how});
   }
 }
 
-void access_range(const Actor& actor, const void* address, std::size_t bytes, Kind kind) {
+void access_range(const Actor& actor, const void* address, std::size_t bytes, Kind kind,
+                  Atomicity how = {}) {
   if (!g_config.race || bytes == 0) return;
   if (g_stores_pending) settle_stores();
   auto start = reinterpret_cast<uintptr_t>(address);
@@ -235,12 +252,12 @@ void access_range(const Actor& actor, const void* address, std::size_t bytes, Ki
   uintptr_t word = start & ~uintptr_t{3};
   while (word < end) {
     if (word % kGranule == 0 && word >= start && end - word >= kGranule) {
-      access_granule(actor, word, kind);
+      access_granule(actor, word, kind, how);
       word += kGranule;
       continue;
     }
     access_cell(granule_of(word), word % kGranule / 4,
-                {actor, bytes_in_word(word, start, end), kind, word});
+                {actor, bytes_in_word(word, start, end), kind, word, how});
     word += 4;
   }
 }
@@ -286,8 +303,9 @@ void access_write(const Actor& actor, const void* address, std::size_t bytes) {
   if (g_carrying) note_carried(address, bytes, false, false);
   access_range(actor, address, bytes, Kind::Write);
 }
-void access_atomic(const Actor& actor, const void* address, std::size_t bytes, bool writes) {
-  access_range(actor, address, bytes, writes ? Kind::AtomicWrite : Kind::AtomicRead);
+void access_atomic(const Actor& actor, const void* address, std::size_t bytes, bool writes,
+                   Atomicity atomic) {
+  access_range(actor, address, bytes, writes ? Kind::AtomicWrite : Kind::AtomicRead, atomic);
 }
 
 bool is_ordered(const Record& record, const Actor& actor) { return ordered(record, actor, true); }

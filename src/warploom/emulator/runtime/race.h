@@ -12,6 +12,9 @@
 
 namespace warploom {
 
+enum class Scope;
+struct Atomicity;
+
 enum class OpKind : uint8_t { Host, Kernel, Copy, Collective, Channel };
 
 // One operation, for ordering and for reports.
@@ -25,6 +28,7 @@ struct Op {
   Frames frames;          // where it was issued
   bool overlaps = false;  // see StreamOp::overlaps
   uint32_t launch = 0;    // of a kernel: how often the rank has started it
+  int device = -1;        // Kernel: where it runs
 };
 
 OpId new_op(const Op& op);
@@ -57,7 +61,8 @@ Actor current_actor(uint32_t pc);
 // Memory that is not shadowed (ordinary host memory) is ignored.
 void access_read(const Actor& actor, const void* address, std::size_t bytes);
 void access_write(const Actor& actor, const void* address, std::size_t bytes);
-void access_atomic(const Actor& actor, const void* address, std::size_t bytes, bool writes);
+void access_atomic(const Actor& actor, const void* address, std::size_t bytes, bool writes,
+                   Atomicity atomic);
 
 constexpr std::size_t kWidestAccess = 16;  // bytes of one instruction
 

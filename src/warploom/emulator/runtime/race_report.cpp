@@ -163,9 +163,18 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
         "both store the same value, which works on today's devices; let one thread store, or use "
         "an atomic";
   }
+  if (view.atomic) {
+    info.kind = view.divided ? "data_race" : "scope_too_narrow";
+    info.hint = view.divided ? "let atomics of the same memory have the same address and size"
+                             : "widen the scope of the atomics: device scope (no suffix) between "
+                               "blocks, system scope (_system) between devices and with the host";
+  }
   const GpuThread* thread = current_thread();
   const bool host_runs = !thread && now.kind == OpKind::Host;
-  if (thread ? thread->block->saw_narrow_scope : host_runs && current_host().saw_narrow_scope) {
+  if (view.atomic) {
+    // It is clear already.
+  } else if (thread ? thread->block->saw_narrow_scope
+                    : host_runs && current_host().saw_narrow_scope) {
     info.kind = "scope_too_narrow";
     info.hint =
         "widen the scope of the fence or atomic: device scope between blocks, system scope "

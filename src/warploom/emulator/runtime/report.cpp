@@ -40,7 +40,21 @@ struct Secrets {
   KeyedHash read_back;
   int report = kReportFd, read_backs = kReadbackFd;
 };
-Secrets* g_secrets = nullptr;
+// Nothing else of the emulator leads there, and this is closed once it is known.
+struct alignas(4096) SecretsPlace {
+  Secrets* page = nullptr;
+};
+SecretsPlace g_secrets;
+constexpr std::size_t kSecretBytes = 4096;
+static_assert(sizeof(Secrets) <= kSecretBytes);
+
+// The page can be written in this scope only.
+struct OpenSecrets {
+  OpenSecrets() { mprotect(g_secrets.page, kSecretBytes, PROT_READ | PROT_WRITE); }
+  ~OpenSecrets() { mprotect(g_secrets.page, kSecretBytes, PROT_READ); }
+  OpenSecrets(const OpenSecrets&) = delete;
+  OpenSecrets& operator=(const OpenSecrets&) = delete;
+};
 
 std::set<std::string> g_known;  // findings that were reported, by kind and place
 std::size_t g_readback_bytes = 0;
@@ -61,8 +75,8 @@ std::string index_json(uint3 v) { return format("[%u,%u,%u]", v.x, v.y, v.z); }
 
 // Each line begins with the nonce: what the program itself writes there cannot pass for a line.
 void send(const std::string& line) {
-  const std::string whole = g_secrets->nonce + " " + line + "\n";
-  write_all(g_secrets->report, whole.data(), whole.size());
+  const std::string whole = g_secrets.page->nonce + " " + line + "\n";
+  write_all(g_secrets.page->report, whole.data(), whole.size());
 }
 
 // The events that led to a finding; they belong to the finding that follows.
@@ -131,13 +145,16 @@ std::string format(const char* pattern, ...) {
 }
 
 void open_report(std::string nonce, const std::string& key) {
-  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  g_secrets = new (page) Secrets{std::move(nonce), KeyedHash(key)};
+  void* page =
+      mmap(nullptr, kSecretBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  g_secrets.page = new (page) Secrets{std::move(nonce), KeyedHash(key)};
+  mprotect(&g_secrets, sizeof g_secrets, PROT_READ);
   // Where the configuration was, a program finds nothing, and no descriptor of its own.
   dup2(kReportFd, kConfigFd);
   hide_descriptor(kConfigFd);
-  g_secrets->report = hide_descriptor(kReportFd);
-  g_secrets->read_backs = hide_descriptor(kReadbackFd);
+  g_secrets.page->report = hide_descriptor(kReportFd);
+  g_secrets.page->read_backs = hide_descriptor(kReadbackFd);
+  mprotect(page, kSecretBytes, PROT_READ);
   send("{\"ev\":\"begin\"}");
 }
 
@@ -175,8 +192,11 @@ bool report_finding(FindingInfo info) {
 
 void report_readback(const StreamOp& op, const void* data, std::size_t bytes, const void* device) {
   if (!g_config.readbacks) return;
-  const bool kept = write_all(g_secrets->read_backs, static_cast<const char*>(data), bytes);
-  g_secrets->read_back.add(data, bytes);
+  const bool kept = write_all(g_secrets.page->read_backs, static_cast<const char*>(data), bytes);
+  {
+    const OpenSecrets open;
+    g_secrets.page->read_back.add(data, bytes);
+  }
   send(format(
       "{\"ev\":\"readback\",\"rank\":%d,\"thread\":%d,\"order\":%llu,\"node\":%zu,"
       "\"bytes\":%zu,\"offset\":%zu,\"device_offset\":%llu,\"frames\":%s%s}",
@@ -208,6 +228,7 @@ void finish_run(const char* state) {
   report_timeline();
   report_inputs();
   const Stats& s = g_stats;
+  const std::string digest = KeyedHash(g_secrets.page->read_back).hex();  // of a copy
   send(format(
       "{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
       "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
@@ -217,7 +238,7 @@ void finish_run(const char* state) {
       state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes, s.peer_bytes,
       s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
       g_host_looked ? 1 : 0, most_learners(), seconds_since_start(), iteration_stats().c_str(),
-      typed_stats().c_str(), g_secrets->read_back.hex().c_str()));
+      typed_stats().c_str(), digest.c_str()));
   // No destructors of the program run after the verdict.
   raw_call(SYS_exit_group, 0);
   __builtin_unreachable();

@@ -101,8 +101,8 @@ bool precedes(const StrongStore& store, const StrongStore& later) {
 bool is_newest(const Place& place) {
   const Record last = granule_of(place.address).write.at(place.address % kGranule / 4);
   const Record& known = place.newest->record;
-  constexpr uint64_t kElsewhere = kPlaceBits | uint64_t{0xF} << 37;
-  return last.who == known.who && ((last.bits ^ known.bits) & ~kElsewhere) == 0;
+  constexpr uint64_t kElsewhere = kPlaceBits | mask_bits(0xF) | atomic_bits(Atomicity(0xF));
+  return last.atomic() && last.who == known.who && ((last.bits ^ known.bits) & ~kElsewhere) == 0;
 }
 
 // A store behind `data`, as its thread sees it, that the reader has seen: whoever wrote the program
@@ -275,7 +275,7 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
   }
   stale::Place& place = place_at(address, access.bytes);
   if (place.newest && !is_newest(place)) place = {.address = address, .bytes = access.bytes};
-  const Record self = make_record(actor, 0, true);
+  const Record self = make_record(actor, 0, {});
   std::optional<OlderValue> older;
   if (access.reads && place.newest && !same_thread(place.newest->record, self)) {
     if (!access.writes) older = older_value(place, actor, self, access);
@@ -316,7 +316,7 @@ void note_strong_fence(Scope scope) {
     stale::g_active.clear();
     g_fences_lost = g_number;
   }
-  const Record self = make_record(current_actor(0), 0, true);
+  const Record self = make_record(current_actor(0), 0, {});
   Fences& fences = g_fences[key_of(self)];
   const uint64_t active = last_active(self);
   ++g_number;

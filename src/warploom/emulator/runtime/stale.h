@@ -34,6 +34,7 @@ struct StrongAccess {
   bool reads, writes;
   Order order;
   Scope scope;
+  bool is_volatile = false;
 };
 
 // The access checks, synchronises and counts; `return_address` is where the program makes it, or in

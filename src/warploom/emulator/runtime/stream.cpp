@@ -95,7 +95,8 @@ void start(Stream& stream, StreamOp& op) {
                   .name = op.name,
                   .frames = op.where,
                   .overlaps = op.overlaps,
-                  .launch = op.kind == OpKind::Kernel ? next_launch(op) : 0});
+                  .launch = op.kind == OpKind::Kernel ? next_launch(op) : 0,
+                  .device = stream.device});
   note_event();
   trace_op(op, " starts on ");
   g_active_op = &op;
@@ -187,7 +188,7 @@ Stream* resolve_stream(cudaStream_t handle) {
 }
 
 std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
-                                  std::function<void(StreamOp&)> start) {
+                                  std::function<void(StreamOp&)> start, PrepareFunction prepare) {
   note_call(name);
   price_host_work(kind == OpKind::Kernel || kind == OpKind::Collective ||
                   std::string_view(name) == "cudaEventRecord" ||
@@ -202,12 +203,19 @@ std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
                   .rank = op->rank,
                   .device = stream->device,
                   .prepare = {}};
-    work.prepare = [start = op->start](const std::shared_ptr<StreamOp>&) { return start; };
+    work.prepare = std::move(prepare);
+    if (!work.prepare) {
+      work.prepare = [start = op->start](const std::shared_ptr<StreamOp>&) { return start; };
+    }
     capture_node(stream, std::move(work));
     return op;
   }
   put_on(stream, op);
   return op;
+}
+
+void push_unpriced(Stream* stream, const char* name, std::function<void(StreamOp&)> start) {
+  put_on(stream, make_stream_op(stream, OpKind::Copy, name, std::move(start)));
 }
 
 void enqueue_op(Stream* stream, const std::shared_ptr<StreamOp>& op) {

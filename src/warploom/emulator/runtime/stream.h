@@ -125,8 +125,14 @@ extern HandleTable<Stream, cudaStream_t> g_stream_handles;
 Stream* resolve_stream(cudaStream_t handle);  // reports one that was destroyed
 // Queues an operation from the running host thread; its clock is released into the operation. On a
 // stream in capture it becomes a node instead, and `start` is called at each launch of the graph.
+// `prepare` then gives the start for one launch.
+using PrepareFunction =
+    std::function<std::function<void(StreamOp&)>(const std::shared_ptr<StreamOp>&)>;
 std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
-                                  std::function<void(StreamOp&)> start);
+                                  std::function<void(StreamOp&)> start,
+                                  PrepareFunction prepare = {});
+// The same where nothing is captured and the call costs no more for it.
+void push_unpriced(Stream* stream, const char* name, std::function<void(StreamOp&)> start);
 void complete(StreamOp& op);
 // What the stream does once it gets to `record`, and until it gets past it.
 std::function<void(StreamOp&)> reach_record(std::shared_ptr<EventRecord> record);

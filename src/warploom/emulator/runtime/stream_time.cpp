@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "timeline.h"
 #include "timing.h"
+#include "variables.h"
 
 namespace warploom {
 
@@ -17,6 +18,11 @@ enum class Way { ToDevice, ToHost, PeerOut, PeerIn, Memory };
 std::map<std::pair<int, Way>, double> g_way_free;
 
 bool on_device(const void* p) { return space_of(p) == Space::Device; }
+// Whose memory it is, or that of a variable for the device that does the copy; -1: the host's.
+int device_reached(const void* p, const StreamOp& op) {
+  if (on_device(p)) return device_of(p);
+  return !in_arena(p) && find_variable(p) ? op.stream->device : -1;
+}
 
 // Streams of one device wait for each other only through the default stream.
 double blocked_until(const Stream& stream) {
@@ -70,15 +76,16 @@ double end_of(const StreamOp& op) { return std::max({op.begins, op.ends, time_no
 void price_copy(StreamOp& op, const void* dst, const void* src, std::size_t bytes) {
   const Machine& m = g_machine;
   const auto size = static_cast<double>(bytes);
-  const bool from_device = on_device(src), to_device = on_device(dst);
+  const int from = device_reached(src, op), to = device_reached(dst, op);
+  const bool from_device = from >= 0, to_device = to >= 0;
   double moving = 1;  // the part that is communication
-  if (from_device && to_device && device_of(src) != device_of(dst)) {
-    use(op, {{device_of(src), Way::PeerOut}, {device_of(dst), Way::PeerIn}},
-        m.copy_start_ns + m.nvlink_latency_ns, size / m.nvlink_copy_gbs);
+  if (from_device && to_device && from != to) {
+    use(op, {{from, Way::PeerOut}, {to, Way::PeerIn}}, m.copy_start_ns + m.nvlink_latency_ns,
+        size / m.nvlink_copy_gbs);
   } else if (from_device && to_device) {
     // Read and written.
     moving = 0;
-    use(op, {{device_of(dst), Way::Memory}}, m.copy_start_ns, 2 * size / m.dram_gbs);
+    use(op, {{to, Way::Memory}}, m.copy_start_ns, 2 * size / m.dram_gbs);
   } else {
     const Way way = to_device ? Way::ToDevice : Way::ToHost;
     const bool pageable = !in_arena(to_device ? src : dst);

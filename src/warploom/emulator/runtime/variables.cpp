@@ -5,19 +5,10 @@
 #include <map>
 #include <vector>
 
-#include "../include/cuda_runtime.h"
-#include "carried.h"
-#include "cuda_error.h"
-#include "fresh.h"
-#include "graph.h"
 #include "host_copies.h"
-#include "inputs.h"
 #include "memory.h"
 #include "own_memory.h"
-#include "report.h"
-#include "spoil.h"
-#include "stream.h"
-#include "timing.h"
+#include "world.h"
 
 namespace warploom {
 
@@ -59,6 +50,21 @@ Image snapshot() {
   Image image(bytes);
   for_each_byte_range(image, [](char* p, char* kept, std::size_t n) { std::memcpy(kept, p, n); });
   return image;
+}
+
+// In the running process's image, and no part of another one: whoever calls, nothing else becomes
+// memory of the device by being named.
+bool may_be_variable(uintptr_t start, std::size_t bytes) {
+  const Process& process = current_process();
+  const bool inside = start >= process.base && start < process.end && bytes <= process.end - start;
+  if (!inside) {
+    check_host_memory(reinterpret_cast<const void*>(start), bytes, false, "register_variable");
+    return false;
+  }
+  if (g_variables.contains(start)) return true;
+  const auto next = g_variables.upper_bound(start);
+  if (next != g_variables.end() && next->first - start < bytes) return false;
+  return !find_variable_slow(reinterpret_cast<const void*>(start));
 }
 
 void forget_known_variables() { std::ranges::fill(g_known_variables, KnownVariable{}); }
@@ -109,7 +115,7 @@ void activate_device_slow(int device) {
 void register_variable(const void* address, std::size_t bytes, const char* name, bool managed,
                        bool constant) {
   const auto start = reinterpret_cast<uintptr_t>(address);
-  if (bytes == 0) return;
+  if (bytes == 0 || !may_be_variable(start, bytes)) return;
   const int rank = current_process().rank;
   const auto fits = [&] { return (g_constant_bytes[rank] += bytes) <= kConstantBytes; };
   if (const auto known = g_variables.find(start); known != g_variables.end()) {
@@ -129,79 +135,6 @@ void register_variable(const void* address, std::size_t bytes, const char* name,
   if (!g_variables_start || start < g_variables_start) g_variables_start = start;
   g_variables_end = std::max(g_variables_end, start + bytes);
   update_host_watched();
-}
-
-// What calls take for a variable of the device is one, though no kernel names it.
-static void note_symbol(const void* symbol, std::size_t bytes) {
-  if (find_variable(symbol)) return;
-  if (current_process().holds_variable(reinterpret_cast<uintptr_t>(symbol))) {
-    register_variable(symbol, bytes, "a symbol", false, false);
-  }
-}
-
-// Symbols are globals of the program: each rank has its own copy.
-cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* src, std::size_t bytes,
-                           std::size_t offset, cudaStream_t handle, bool wait) {
-  if (!src || offset + bytes > size) return cuda_fail(cudaErrorInvalidValue);
-  note_symbol(symbol, size);
-  if (!in_arena(src) && !find_variable(src)) {
-    check_host_memory(src, bytes, false, "cudaMemcpyToSymbol");
-    if (host_copies_pending()) check_mpi_buffers(src, bytes, false, "cudaMemcpyToSymbol");
-  }
-  Stream* stream = resolve_stream(handle);
-  if (wait && implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
-  char* target = static_cast<char*>(symbol) + offset;
-  std::vector<char> staged;
-  const bool stage = !wait && !in_arena(src) && !find_variable(src) && !stream->capture;
-  if (stage) staged.assign(static_cast<const char*>(src), static_cast<const char*>(src) + bytes);
-  push_op(stream, OpKind::Copy, wait ? "cudaMemcpyToSymbol" : "cudaMemcpyToSymbolAsync",
-          [=, staged = std::move(staged)](StreamOp& op) {
-            activate_device(op.stream->device);
-            access_read(actor_of(op), src, bytes);
-            access_write(actor_of(op), target, bytes);
-            std::memcpy(target, stage ? staged.data() : src, bytes);
-            if ((g_spoiling || g_varying) && !in_arena(src) && !find_variable(src)) {
-              note_upload(target, bytes, op.stream->device);
-            }
-            complete(op);
-          });
-  if (wait) synchronize(stream, "cudaMemcpyToSymbol");
-  return cudaSuccess;
-}
-
-cudaError_t copy_from_symbol(void* dst, const void* symbol, std::size_t size, std::size_t bytes,
-                             std::size_t offset, cudaStream_t handle, bool wait) {
-  if (!dst || offset + bytes > size) return cuda_fail(cudaErrorInvalidValue);
-  note_symbol(symbol, size);
-  if (!in_arena(dst) && !find_variable(dst)) {
-    check_host_memory(dst, bytes, true, "cudaMemcpyFromSymbol");
-    if (host_copies_pending()) check_mpi_buffers(dst, bytes, true, "cudaMemcpyFromSymbol");
-  }
-  Stream* stream = resolve_stream(handle);
-  if (wait && implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
-  const char* source = static_cast<const char*>(symbol) + offset;
-  if (space_of(dst) != Space::Device) price_host_work(true);
-  push_op(stream, OpKind::Copy, wait ? "cudaMemcpyFromSymbol" : "cudaMemcpyFromSymbolAsync",
-          [=](StreamOp& op) {
-            activate_device(op.stream->device);
-            const Uncarried taken(!in_arena(dst));
-            access_read(actor_of(op), source, bytes);
-            access_write(actor_of(op), dst, bytes);
-            if (!in_arena(dst)) note_results(bytes, op.rank);
-            if (!in_arena(dst)) g_host_looked = true;
-            std::memcpy(dst, source, bytes);
-            if (!in_arena(dst)) report_readback(op, dst, bytes, source);
-            complete(op);
-          });
-  if (wait) synchronize(stream, "cudaMemcpyFromSymbol");
-  return cudaSuccess;
-}
-
-cudaError_t symbol_address(void** address, const void* symbol, std::size_t size) {
-  if (!address) return cuda_fail(cudaErrorInvalidValue);
-  note_symbol(symbol, size);
-  *address = const_cast<void*>(symbol);
-  return cudaSuccess;
 }
 
 }  // namespace warploom

@@ -50,6 +50,12 @@ double shown_ns(double nanoseconds) {
   return start + shown_span(nanoseconds);
 }
 
+double nanoseconds_until(const timespec& moment) {
+  const double now = shown_ns(virtual_ns());
+  return 1e9 * static_cast<double>(moment.tv_sec - kEpoch) + static_cast<double>(moment.tv_nsec) -
+         now;
+}
+
 double host_clock_ns() {
   if (!g_timed) pass_step();
   return shown_ns(virtual_ns());
@@ -60,6 +66,11 @@ double virtual_ns() {
   const Stats& s = g_stats;
   return g_slept + static_cast<double>(accesses_made()) + 5.0 * static_cast<double>(s.threads) +
          2000.0 * static_cast<double>(s.kernels) + 1000.0 * static_cast<double>(s.puts);
+}
+
+void let_time_pass(double moment) {
+  if (g_timed) return reach(moment);
+  g_slept += std::max(0.0, moment - virtual_ns());
 }
 
 void pass_time(double nanoseconds) {
@@ -93,9 +104,6 @@ unsigned __isGlobal(const void* p) { return warploom::space_of(p) == warploom::S
 unsigned __isShared(const void* p) { return warploom::space_of(p) == warploom::Space::Shared; }
 unsigned __isLocal(const void* p) { return warploom::in_gpu_stack(p); }
 
-// Modelled clocks begin at a fixed moment: 2025-01-01.
-static constexpr time_t kEpoch = 1735689600;
-
 // The program's sleeps must not stop the whole machine.
 extern "C" {
 // The program's clocks (std::chrono's among them) show the time inside of the emulated machine.
@@ -103,7 +111,7 @@ int clock_gettime(clockid_t id, timespec* now) noexcept {
   if (!warploom::g_current) return static_cast<int>(syscall(SYS_clock_gettime, id, now));
   warploom::note_clock();
   const auto nanoseconds = static_cast<long long>(warploom::host_clock_ns());
-  *now = {kEpoch + nanoseconds / 1000000000, nanoseconds % 1000000000};
+  *now = {warploom::kEpoch + nanoseconds / 1000000000, nanoseconds % 1000000000};
   return 0;
 }
 int gettimeofday(timeval* now, void*) noexcept {

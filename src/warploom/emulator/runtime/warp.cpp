@@ -4,6 +4,7 @@
 #include "equal_stores.h"
 #include "fresh.h"
 #include "kernel.h"
+#include "program_range.h"
 #include "report.h"
 #include "timing.h"
 
@@ -197,6 +198,7 @@ unsigned warp_present() { return current_thread()->meeting->present; }
 
 void warp_values(unsigned mask, uint64_t out[32]) {
   const WarpState& state = *current_thread()->meeting;
+  program_writes(out, 32 * sizeof *out);
   for (unsigned lane = 0; lane < 32; lane++) out[lane] = mask >> lane & 1 ? state.out[lane] : 0;
 }
 

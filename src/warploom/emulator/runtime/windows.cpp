@@ -7,6 +7,7 @@
 #include "nccl_devcomm.h"
 #include "nccl_objects.h"
 #include "network.h"
+#include "program_range.h"
 
 namespace warploom::nccl {
 
@@ -239,6 +240,7 @@ void check_slot(int line, int lines, const char* call) {
 
 ncclResult_t host_pointer(ncclWindow_t window, std::size_t offset, bool lsa, int peer, void** out) {
   if (!out || !is_window(window) || !window->live) return ncclInvalidArgument;
+  program_writes(out, sizeof *out);
   const int team = window->set->clique->lsa_size;
   const int rank = lsa ? window->rank / team * team + peer : peer;
   if (offset >= window->bytes || rank < 0 || rank >= window->set->clique->size) {

@@ -160,6 +160,7 @@ void create_world(const char* path, int argc, char** argv) {
     device->legacy = make_default_stream(i);
     device->streams.push_back(device->legacy);
     device->peers.assign(static_cast<std::size_t>(g_config.ranks), false);
+    device->pools = device->peers;
     g_devices.push_back(std::move(device));
   }
   const int processes = g_config.processes > 0 ? g_config.processes : g_config.ranks;

@@ -66,6 +66,9 @@ struct HostThread final : Runnable {
   int last_error = 0;    // of the CUDA runtime, for cudaGetLastError
   Frames error_where{};  // and where it arose
   bool error_seen = true;
+  Clock pending{};        // what it saw by relaxed atomics: an acquiring fence takes it over
+  Clock fence_release{};  // what its last releasing fence gives to the relaxed stores behind it
+  bool fenced = false;    // there was one
   bool saw_narrow_scope = false;      // a release whose scope did not reach the host
   unsigned long long work = 0;        // accesses and operations that modelled time has not counted
   bool working = false;               // its work counts: it has begun to use the device
@@ -93,6 +96,7 @@ struct Device {
   Stream* legacy = nullptr;  // the default stream
   std::vector<Stream*> streams;
   std::vector<bool> peers;  // access enabled by cudaDeviceEnablePeerAccess
+  std::vector<bool> pools;  // whose pools' memory it may use, by cudaMemPoolSetAccess
   int sm_count = 132;
 };
 

@@ -302,7 +302,7 @@ struct PhaseBarrier {
 void start_barrier(PhaseBarrier* barrier, unsigned expected);
 unsigned long long arrive_at(PhaseBarrier* barrier, unsigned count, Scope scope);
 void wait_at(const PhaseBarrier* barrier, unsigned long long phase, Scope scope);
-void drop_from(PhaseBarrier* barrier);
+void drop_from(PhaseBarrier* barrier, Scope scope);
 
 void device_assert(const char* expression, const char* file, int line);
 [[noreturn]] void device_trap();
