@@ -68,3 +68,20 @@ def test_what_is_not_ordered_is_found(program: EmulatorBuild, form: str) -> None
 
 def test_each_form_is_of_one_of_the_two_sorts() -> None:
     assert set(FORMS) == {*GOOD, *DEFECTS}
+
+
+@pytest.mark.parametrize(
+    ("form", "kinds"),
+    [
+        ("good", set[str]()),
+        ("other_context", {"context_index"}),
+        ("early_reset", {"signal_reset_race"}),
+    ],
+)
+def test_flush_requests_and_counters(form: str, kinds: set[str]) -> None:
+    harness = Path(__file__).parents[1] / "corpus" / "programs"
+    program = build(BuildSpec(PROGRAM.with_name("gin_requests.cu"), include_dirs=(harness,)))
+    for schedule in SCHEDULES[:4]:
+        limits = Limits(seconds=60)
+        outcome = run(program, RunOptions(run=schedule, ranks=2, limits=limits, args=(form,)))
+        assert {finding.kind for finding in outcome.findings} == kinds, outcome.findings

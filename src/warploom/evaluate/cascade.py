@@ -52,7 +52,7 @@ from warploom.evaluate.plan import (
     verify_plan,
     with_clock,
 )
-from warploom.evaluate.printed import printed_verdict
+from warploom.evaluate.printed import printed_findings, printed_verdict
 from warploom.evaluate.reading import frame_of, read_program
 from warploom.evaluate.reference import Reference, reference_for
 from warploom.evaluate.runs import machine_for, record
@@ -268,7 +268,9 @@ class _Judge:
         if self.rule is not None:
             original = read_program(self.task.program)
             found += edited_check_findings(program, original, str(program.path))
-            found += kept_check_findings(program, original, str(program.path))
+            found += kept_check_findings(
+                program, original, str(program.path), given_by(self.task, self.nccl)
+            )
             found += host_call_findings(self.task, self.nccl, path, self.rule, str(program.path))
         return Parts(0, (tuple(found),)), path
 
@@ -375,6 +377,8 @@ class _Judge:
         traffic = (
             traffic_findings(result.outcomes, reference.traffic, self.rule) if self.rule else []
         )
+        if self.rule and result.passed:
+            traffic += printed_findings(result.outcomes, reference.printed)
         found = (*parts.findings, *result.findings, *traffic, behaviour)
         return replace(parts, level=2, findings=found, verification=result)
 

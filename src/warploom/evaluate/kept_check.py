@@ -6,27 +6,46 @@ is added may not name what the check rests on. So what a program prints of itsel
 means what it meant before.
 """
 
-import functools
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from warploom.core.records import Finding, Severity
-from warploom.evaluate.identifiers import Identifiers
-from warploom.evaluate.kept_data import Functions
+from warploom.evaluate.expanded_rules import Given
+from warploom.evaluate.kept_buffers import declares_kept, head_of, is_pinned, read_back
+from warploom.evaluate.kept_data import Functions, parameters
+from warploom.evaluate.kept_endings import ends_well, says
 from warploom.evaluate.kept_statements import (
     Sides,
     Statement,
     added_refusals,
     is_teardown,
     is_transforms,
-    moves_data,
     statements,
 )
+from warploom.evaluate.kept_text import (
+    Text,
+    allocating,
+    is_device,
+    macros,
+    only_after,
+    partner_of,
+    plain,
+    reaching,
+    read_text,
+    tail_of,
+)
+from warploom.evaluate.kept_types import type_changes
+from warploom.evaluate.kept_worlds import UntoldError, pairs
 from warploom.evaluate.scopes import Declared, UnbalancedError, declarations, skip_round
 from warploom.evaluate.tokens import Token, scan
 from warploom.source.regions import Program
+
+_LEAVES = re.compile(r"\b(?:break|continue|goto)\b|\breturn (?:0|EXIT_SUCCESS) ;?")
+_LOOPS = re.compile(r"\b(?:for|while|switch)\b")
+_WRITES = re.compile(r"(?:^|[;{}()] |\belse )(\w+) (?:[-+*/%&|^]?=|\+\+|--)(?: |$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,32 +56,18 @@ class _Change:
     what: str
 
 
-@dataclass(frozen=True)
-class _Text:
-    """The functions of a program, by name, and all that it declares at namespace scope."""
+def kept_check_findings(
+    candidate: Program, original: Program, name: str, given: Given | None = None
+) -> list[Finding]:
+    """Return an error for each change of the original's own check in `candidate`.
 
-    functions: Mapping[str, tuple[Declared, ...]]
-    items: tuple[Declared, ...]
-    tokens: tuple[Token, ...]
-
-    @functools.cached_property
-    def declared(self) -> frozenset[int]:
-        """The tokens that declare a name, in any scope, by identity."""
-        plain = [token for token in self.tokens if not token.directive]
-        return frozenset(id(plain[at]) for at in Identifiers(plain).places)
-
-    @property
-    def checks(self) -> frozenset[str]:
-        """What may be wrapped around a call: macros, and functions of the program."""
-        return frozenset(self.functions) | {name for _, _, name in _macros(self.tokens)}
-
-
-def kept_check_findings(candidate: Program, original: Program, name: str) -> list[Finding]:
-    """Return an error for each change of the original's own check in `candidate`."""
-    try:
-        new, old = _read(candidate), _read(original)
-    except UnbalancedError:
-        return []  # does not compile
+    Args:
+        candidate: the rewritten program.
+        original: what it was made from.
+        name: how messages call the candidate.
+        given: the macros and headers of the build.
+    """
+    found = _told(scan(candidate.text).tokens, scan(original.text).tokens, given or Given())
     return [
         Finding(
             kind="edited_check",
@@ -73,49 +78,85 @@ def kept_check_findings(candidate: Program, original: Program, name: str) -> lis
             file=name,
             line=change.line or None,
         )
-        for change in dict.fromkeys(_changes(new, old))
+        for change in dict.fromkeys(found)
     ]
 
 
-def _read(program: Program) -> _Text:
-    tokens = scan(program.text).tokens
-    items = declarations(tokens)
-    functions: dict[str, tuple[Declared, ...]] = {}
-    for item in items:
-        if item.kind == "function":
-            functions[item.name] = (*functions.get(item.name, ()), item)
-    return _Text(functions, items, tokens)
+def _told(
+    candidate: tuple[Token, ...], original: tuple[Token, ...], given: Given
+) -> Iterator[_Change]:
+    """Yield what was changed in any of the forms that a build may give the text."""
+    try:
+        for pair in pairs(candidate, original, given):
+            try:
+                old = read_text(pair.original, original)
+            except UnbalancedError:
+                continue  # conditions that exclude each other
+            try:
+                new = read_text(pair.candidate, candidate)
+            except UnbalancedError as error:
+                yield _Change(error.line, "brackets do not match in a form of the text")
+                continue
+            yield from _changes(new, old)
+    except UntoldError as error:
+        yield _Change(error.line, f"{error.what}: it cannot be judged")
 
 
-def _changes(new: _Text, old: _Text) -> Iterator[_Change]:
-    communicates = _reaching(old)
-    checks = old.checks
-    changeable = communicates | _allocating(old)
-    tail_only = _only_after(old, communicates)
+def _changes(new: Text, old: Text) -> Iterator[_Change]:
+    communicates = reaching(old)
+    changeable = communicates | allocating(old)
+    tail_only = only_after(old, communicates)
+    results = read_back([statements(i) for items in old.functions.values() for i in items])
     kept: set[str] = set()
+    paired: set[int] = set()
     for name, items in old.functions.items():
-        if all(_is_device(item) for item in items) and name not in tail_only:
-            continue
-        for number, item in enumerate(items):
+        host = not all(is_device(item) for item in items) or name in tail_only
+        for item in items:
+            partner = partner_of(item, old, new)
+            paired.add(id(partner))
+            if not host:
+                continue
             before = statements(item)
-            tail = _tail(before, communicates)
+            tail = tail_of(before, communicates)
             free = {
                 at
                 for at, one in enumerate(before)
-                if (at < tail and is_transforms(one, changeable)) or is_teardown(one, checks)
+                if (at < tail and is_transforms(one, changeable)) or is_teardown(one, old.checks)
             }
+            whole = name in tail_only or not free
             if name in tail_only:
                 free = set[int]()
+            fixed = set(range(len(before))) - free
+            pipeline = name in changeable or name == "main"
+            free -= {
+                at
+                for at in free
+                if at < tail
+                and is_pinned(before[at], before, fixed, results, old.declared, pipeline=pipeline)
+            }
             kept.update(w for at, s in enumerate(before) if at not in free for w in s.names)
-            others = new.functions.get(name, ())
-            if number >= len(others):
+            if partner is None:
                 yield _Change(0, f"function {name}, line {item.line} of the original, is gone")
                 continue
-            whole = not any(is_transforms(s, changeable) or is_teardown(s, checks) for s in before)
-            whole = whole or name in tail_only
-            pair = _Pair(item, others[number], old, new)
+            pair = _Pair(item, partner, old, new)
             yield from _compared(pair, before, free, tail, whole=whole)
+    yield from _added(new, old, paired)
     yield from _outer(new, old, kept)
+
+
+def _added(new: Text, old: Text, paired: Set[int]) -> Iterator[_Change]:
+    """What text that the original has no place for does in place of the check."""
+    known = {plain(item.tokens) for item in old.items}
+    for item in new.items:
+        if item.kind == "function" and id(item) not in paired:
+            for one in statements(item):
+                ends = not is_device(item) and ends_well(one.tokens)
+                if ends or says(one.tokens, in_check=False):
+                    yield _Change(one.line, f"added: {one.shown}")
+        if plain(item.tokens) in known or item.kind not in ("function", "variable", "statement"):
+            continue
+        if ends_well(item.tokens) or says(item.tokens, in_check=False):
+            yield _Change(item.line, f"added: {plain(item.tokens)[:80]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +165,8 @@ class _Pair:
 
     old: Declared
     new: Declared
-    original: _Text
-    candidate: _Text
+    original: Text
+    candidate: Text
 
 
 def _compared(
@@ -134,7 +175,7 @@ def _compared(
     """Compare one function of the original with the candidate's."""
     old, new = pair.old, pair.new
     after = statements(new)
-    if whole and _plain(old.tokens) != _plain(new.tokens):
+    if whole and plain(old.tokens) != plain(new.tokens):
         yield _Change(new.line, f"the head of {old.name}")
     matcher = SequenceMatcher(
         None, [s.text for s in before], [s.text for s in after], autojunk=False
@@ -154,15 +195,55 @@ def _compared(
         for at in sorted(added):
             yield _Change(after[at].line, f"added: {after[at].shown}")
         return
+    yield from _types_of_variables(pair, before, after, free)
     last = last or len(after)
     fixed = [one for at, one in enumerate(before) if at not in free]
     moved = [one for at, one in enumerate(before) if at in free]
     sides = Sides(
         fixed, moved, pair.original.checks, _variables(pair), pair.candidate.declared,
-        Functions(pair.candidate.functions),
+        Functions(pair.candidate.functions), {token.text for token in new.tokens},
     )  # fmt: skip
+    steps = _stepping(pair.original, sides.own)
+    for at in sorted(added):
+        if after[at].names & steps:
+            yield _Change(after[at].line, f"added: {after[at].shown}")
     for line, shown in added_refusals(after, added, last, sides):
         yield _Change(line, f"added: {shown}")
+
+
+def _stepping(text: Text, variables: Set[str]) -> frozenset[str]:
+    """Return the original's macros that leave a loop or write a variable where they are used."""
+    found: set[str] = set()
+    for _, words, name in macros(text.raw):
+        body = words.partition(f" {name} ")[2]
+        leaves = _LEAVES.search(body) is not None and _LOOPS.search(body) is None
+        if leaves or set(_WRITES.findall(body)) & variables:
+            found.add(name)
+    return frozenset(found)
+
+
+def _types_of_variables(
+    pair: _Pair, before: Sequence[Statement], after: Sequence[Statement], free: set[int]
+) -> Iterator[_Change]:
+    """What fixed statements name has the original's type, wherever its value comes from."""
+    rest = [one for at, one in enumerate(before) if at not in free]
+    texts = [f"{one.text} " for one in after]
+    for at in sorted(free):
+        name = declares_kept(before[at], rest, pair.original.declared)
+        head = head_of(before[at], name) + " "
+        if name and not any(text.startswith(head) for text in texts):
+            line = before[at].line
+            yield _Change(0, f"{name}, line {line} of the original, has another type")
+    theirs = [_named_types(given) for given in parameters(pair.new)]
+    for given in parameters(pair.old):
+        names = [token.text for token in given if token.kind == "name"]
+        named = names and any(names[-1] in one.names for one in rest)
+        if named and _named_types(given) not in theirs:
+            yield _Change(pair.new.line, f"parameter {names[-1]} of {pair.old.name}")
+
+
+def _named_types(given: Sequence[Token]) -> tuple[str, ...]:
+    return tuple(token.text for token in given if token.kind == "name" and token.text != "const")
 
 
 def _variables(pair: _Pair) -> frozenset[str]:
@@ -180,22 +261,22 @@ def _variables(pair: _Pair) -> frozenset[str]:
     return frozenset(outer | here)
 
 
-def _outer(new: _Text, old: _Text, kept: set[str]) -> Iterator[_Change]:
+def _outer(new: Text, old: Text, kept: set[str]) -> Iterator[_Change]:
     """Constants, macros and what else the check's names mean at namespace scope."""
-    there = Counter(_plain(item.tokens) for item in new.items)
+    there = Counter(plain(item.tokens) for item in new.items)
     for item in old.items:
         if item.kind != "variable" or item.level != "namespace" or item.has("__device__"):
             continue
-        if not there[_plain(item.tokens)]:
+        if not there[plain(item.tokens)]:
             yield _Change(0, f"{item.name}, line {item.line} of the original, is not as it was")
     spaces = {item.name for item in old.items if item.kind == "namespace"}
     seen = declarations(list(_seen_from_outside(new.tokens, spaces)))
     types = {item.name for item in old.items if item.kind == "type"} & kept
-    known = {_plain(item.tokens) for item in old.items if item.kind == "function"}
+    known = {plain(item.tokens) for item in old.items if item.kind == "function"}
     for item in seen:
-        operator = item.kind == "function" and item.name == "operator" and not _is_device(item)
+        operator = item.kind == "function" and item.name == "operator" and not is_device(item)
         if operator and item.has(*types) and item.level == "namespace":
-            if _plain(item.tokens) not in known:
+            if plain(item.tokens) not in known:
                 yield _Change(item.line, "an operator for a type of its own was added")
             continue
         named = item.level == "namespace" and item.name in kept and item.kind != "statement"
@@ -209,33 +290,46 @@ def _outer(new: _Text, old: _Text, kept: set[str]) -> Iterator[_Change]:
         text = _line_from(new.tokens, one)
         if not usings[text]:
             yield _Change(one.line, f"added: {text}")
-    macros = Counter(text for _, text, _ in _macros(old.tokens))
-    for line, text, name in _macros(new.tokens):
-        if macros[text]:
-            macros[text] -= 1
-        elif name in kept:
+    yield from _types_and_macros(new, old, seen, kept)
+
+
+def _types_and_macros(
+    new: Text, old: Text, seen: Sequence[Declared], kept: Set[str]
+) -> Iterator[_Change]:
+    """What types and macros the check's names mean; `seen` is what its text can mean by them."""
+    words = {token.text for token in old.tokens if token.kind == "name"}
+    heads = {t.text for i in old.items if i.kind == "function" and not is_device(i)
+             for t in i.tokens}  # fmt: skip
+    for line, what in type_changes(old.items, seen, kept | heads, words, plain(old.tokens)):
+        yield _Change(line, what)
+    asked = {token.text for token in old.raw if token.directive}
+    defined = Counter(text for _, text, _ in macros(old.raw))
+    for line, text, name in macros(new.raw):
+        if defined[text]:
+            defined[text] -= 1
+        elif name in kept or name in asked:
             yield _Change(line, f"macro {name} is another one")
-    for text in macros.elements():
+    for text in defined.elements():
         yield _Change(0, f"#{text} of the original is gone")
 
 
 def _line_from(tokens: Sequence[Token], first: Token) -> str:
-    return _plain([token for token in tokens if token.line == first.line])
+    return plain([token for token in tokens if token.line == first.line])
 
 
 def _seen_from_outside(tokens: Sequence[Token], spaces: set[str]) -> Iterator[Token]:
     """Yield the tokens outside of named namespaces that the original has not."""
-    plain = [token for token in tokens if not token.directive]
+    live = [token for token in tokens if not token.directive]
     at = 0
-    while at < len(plain):
+    while at < len(live):
         head = at + 1
-        while head < len(plain) and (plain[head].kind == "name" or plain[head].text == "::"):
+        while head < len(live) and (live[head].kind == "name" or live[head].text == "::"):
             head += 1
-        named = plain[at].text == "namespace" and head > at + 1 and plain[head].text == "{"
-        if named and plain[head - 1].text not in spaces:
-            at = skip_round(plain, head, "{", "}")
+        named = live[at].text == "namespace" and head > at + 1 and live[head].text == "{"
+        if named and live[head - 1].text not in spaces:
+            at = skip_round(live, head, "{", "}")
         else:
-            yield plain[at]
+            yield live[at]
         at += 1
 
 
@@ -247,93 +341,3 @@ def _brings_names(tokens: Sequence[Token], kept: set[str]) -> Iterator[Token]:
         end = next((i for i in range(at, len(tokens)) if tokens[i].text in (";", "=")), at)
         if tokens[at + 1].text == "namespace" or tokens[end - 1].text in kept:
             yield token
-
-
-def _macros(tokens: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
-    """Yield line, text and name of each `#define` and `#undef`."""
-    at = 0
-    while at < len(tokens):
-        first = tokens[at]
-        end = at + 1
-        if first.kind == "directive" and first.text in ("define", "undef"):
-            while end < len(tokens) and tokens[end].directive and tokens[end].kind != "directive":
-                end += 1
-            words = tokens[at + 1 : end]
-            yield first.line, _plain(words), words[1].text if len(words) > 1 else ""
-        at = end
-
-
-def _reaching(text: _Text) -> frozenset[str]:
-    """Return the functions that move data from rank to rank, by themselves or by others."""
-    found: set[str] = set()
-    grown = True
-    while grown:
-        more = {
-            name
-            for name, items in text.functions.items()
-            if name not in found | {"main"}
-            and any(moves_data(t.text) or t.text in found for i in items for t in i.body)
-        }
-        grown = bool(more)
-        found |= more
-    return frozenset(found)
-
-
-def _allocating(text: _Text) -> frozenset[str]:
-    """Return the names of functions that allocate memory of the device."""
-    return frozenset(
-        name
-        for name, items in text.functions.items()
-        if name != "main" and any(t.text.startswith("cudaMalloc") for i in items for t in i.body)
-    )
-
-
-def _tail(body: Sequence[Statement], communicates: frozenset[str]) -> int:
-    """Return the first statement after all communication, at the outermost level of the body."""
-    moving = [
-        at
-        for at, one in enumerate(body)
-        if any(moves_data(word) or word in communicates for word in one.names)
-    ]
-    if not moving:
-        return len(body)
-    at = moving[-1] + 1
-    depth = sum((s.text == "{") - (s.text == "}") for s in body[:at])
-    while at < len(body) and depth > 0:
-        depth += (body[at].text == "{") - (body[at].text == "}")
-        at += 1
-    return at
-
-
-def _only_after(text: _Text, communicates: frozenset[str]) -> frozenset[str]:
-    """Return the functions that the program reaches only after its last communication."""
-    tail: set[str] = set()
-    rest: set[str] = set()
-    for item in text.functions.get("main", ()):
-        body = statements(item)
-        cut = _tail(body, communicates)
-        if cut < len(body):
-            tail.update(word for s in body[cut:] for word in s.names)
-            rest.update(word for s in body[:cut] for word in s.names)
-    return frozenset(_closure(text, tail) - _closure(text, rest))
-
-
-def _closure(text: _Text, names: set[str]) -> set[str]:
-    found: set[str] = set()
-    waiting = [name for name in names if name in text.functions]
-    while waiting:
-        name = waiting.pop()
-        if name in found:
-            continue
-        found.add(name)
-        words = {t.text for item in text.functions[name] for t in item.body}
-        waiting += [word for word in words if word in text.functions]
-    return found
-
-
-def _is_device(item: Declared) -> bool:
-    return item.has("__global__", "__device__") and not item.has("__host__")
-
-
-def _plain(tokens: Sequence[Token]) -> str:
-    return " ".join(token.text for token in tokens)

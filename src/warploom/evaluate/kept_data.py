@@ -40,16 +40,15 @@ class Functions:
     def by_reference(self, name: str, place: int) -> bool:
         """Whether a function of this name may change what it gets as argument `place`."""
         for one in self.by_name.get(name, ()):
-            parameter = _parameter(one, place)
-            texts = {token.text for token in parameter}
+            texts = {token.text for token in parameter(one, place)}
             if texts & {"&", "&&"} and "const" not in texts:
                 return True
         return False
 
     def _reads(self, function: Declared, place: int, depth: int) -> bool:
-        parameter = _parameter(function, place)
-        names = [token.text for token in parameter if token.kind == "name"]
-        texts = {token.text for token in parameter}
+        given = parameter(function, place)
+        names = [token.text for token in given if token.kind == "name"]
+        texts = {token.text for token in given}
         if not names or ("const" not in texts and texts & {"&", "&&", "*", "["}):
             return False
         body = " ".join(token.text for token in function.body)
@@ -160,8 +159,14 @@ def _closing(tokens: Sequence[Token], at: int) -> int:
     return len(tokens)
 
 
-def _parameter(function: Declared, place: int) -> Sequence[Token]:
+def parameter(function: Declared, place: int) -> Sequence[Token]:
     """Return the tokens of a function's parameter number `place`; its default is left out."""
+    found = parameters(function)
+    return found[place] if place < len(found) else ()
+
+
+def parameters(function: Declared) -> list[Sequence[Token]]:
+    """Return the tokens of each parameter of a function, without defaults."""
     head = function.tokens
     start = next(
         (i + 1 for i, t in enumerate(head[:-1]) if t.text == function.name
@@ -179,11 +184,10 @@ def _parameter(function: Declared, place: int) -> Sequence[Token]:
             found.append([])
         else:
             found[-1].append(token)
-    if place >= len(found):
-        return ()
-    chosen = found[place]
-    default = next((i for i, token in enumerate(chosen) if token.text == "="), len(chosen))
-    return chosen[:default]
+    return [
+        one[: next((i for i, token in enumerate(one) if token.text == "="), len(one))]
+        for one in found
+    ]
 
 
 def _text(tokens: Sequence[Token], at: int) -> str:

@@ -12,6 +12,7 @@ from warploom.evaluate.kept_data import (
     may_change,
     mentions,
 )
+from warploom.evaluate.kept_endings import ENDS, FAILURE, ends_well, prints, says
 from warploom.evaluate.refusals import words
 from warploom.evaluate.scopes import Declared
 from warploom.evaluate.tokens import Token
@@ -35,9 +36,7 @@ _TIMERS = words(
 )
 _CONTROL = words("if for while switch else do try catch")
 _LOOPS = words("for while do switch")
-_ENDS = words("exit _exit _Exit quick_exit abort terminate longjmp")
-_FAILURE = re.compile(r"(?:- )?[1-9]\d*|EXIT_FAILURE")
-_SAYS = re.compile(r"PASS|FAIL|(?i:correct|verif|mismatch)")
+_BEFORE_LAMBDA = words("= ( , return && || : ?") | {""}
 _LIBRARY = re.compile(r"(?:cuda|nccl)[A-Z]|MPI_")
 
 
@@ -150,7 +149,8 @@ class Sides:
 
     `fixed` are the original's statements that must stay, `moved` those that may change; `checks` is
     what the original wraps calls in, `own` what names of variables it has, `declared` where the
-    candidate declares a name (by identity of the token), `functions` those of the candidate.
+    candidate declares a name (by identity of the token), `functions` those of the candidate, `head`
+    what stands before the body.
     """
 
     fixed: Sequence[Statement]
@@ -159,6 +159,7 @@ class Sides:
     own: Set[str]
     declared: Set[int]
     functions: Functions
+    head: Set[str]
 
     @property
     def basis(self) -> set[str]:
@@ -188,9 +189,7 @@ def added_refusals(
     touches = _touching(sides)
     returned = {_arguments(one, checks) for one in moved if is_teardown(one, checks)}
     loops = _inside_added(after, added, lambda at: after[at].tokens[0].text in _LOOPS)
-    bodies = _inside_added(
-        after, added, lambda at: after[at].tokens[0].text not in _CONTROL and _heads(after, at)
-    )
+    bodies = _inside_added(after, added, lambda at: _is_body(after, at))
     own = _own_names(after, added, sides.declared)
     for at in sorted(added):
         one = after[at]
@@ -202,10 +201,9 @@ def added_refusals(
             _means(after, added, reach, name, sides.declared)
             for name, reach in _declared_here(after, at, sides.declared)
         )
-        bad = bad or any(t.kind == "string" and _SAYS.search(t.text) for t in one.tokens)
-        if first == "return" or one.names & _ENDS:
-            inner = first == "return" and at in bodies and not one.names & _ENDS
-            bad = bad or not (inner or _fails(one))
+        bad = bad or says(one.tokens, in_check=True) or ends_well(one.tokens)
+        if first == "return" and not one.names & ENDS:
+            bad = bad or not (at in bodies or _fails(one, sides))
         if first in ("break", "continue", "goto"):
             bad = bad or first == "goto" or at not in loops
         if (first in _CONTROL or _heads(after, at)) and not _holds_added_only(after, added, at):
@@ -313,15 +311,26 @@ def _arguments(one: Statement, checks: Set[str]) -> str:
     return found[1].strip() if found and len(called) == 1 and not _assigned(one) else "\0"
 
 
-def _fails(one: Statement) -> bool:
-    """Whether a return or an exit says that something went wrong."""
-    if one.tokens[0].text == "return" and not one.names & _ENDS:
-        value = " ".join(t.text for t in one.tokens[1:] if t.text != ";")
-        return not value or _FAILURE.fullmatch(value) is not None or "!=" in value
-    if "abort" in one.names:
+def _fails(one: Statement, sides: Sides) -> bool:
+    """Whether a return says that something went wrong, or leaves nothing of the check out."""
+    value = " ".join(t.text for t in one.tokens[1:] if t.text != ";")
+    if not value:
+        return not any(prints(other.names) or _times(other) for other in sides.fixed)
+    return FAILURE.fullmatch(value) is not None and "bool" not in sides.head
+
+
+def _is_body(after: Sequence[Statement], at: int) -> bool:
+    """Whether what follows is the body of a lambda or of a class, whose returns are its own."""
+    one = after[at]
+    if one.tokens[0].text in _CONTROL or one.text.endswith(":") or not _heads(after, at):
+        return False
+    if one.tokens[0].text in ("struct", "class", "union"):
         return True
-    found = re.search(r"exit \( (.*?) \)", one.text)
-    return found is not None and _FAILURE.fullmatch(found[1]) is not None
+    texts = ["", *(token.text for token in one.tokens), ""]
+    return any(
+        word == "[" and texts[i + 1] != "[" and texts[i - 1] in _BEFORE_LAMBDA
+        for i, word in enumerate(texts)
+    )
 
 
 def _block(after: Sequence[Statement], at: int) -> range:

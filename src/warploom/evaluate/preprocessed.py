@@ -1,9 +1,9 @@
 """A program's text as the compiler sees it, in every world that its conditionals allow.
 
 A condition that the program's own text settles has one value. One that depends on the system
-(`NCCL_VERSION_CODE >= ...`, `__CUDA_ARCH__`) may only be the trusted program's; both its outcomes
-are looked at. The expansion is ours, as the compiler does not tell who spelled a token; a compiler
-repeats it, and text on which the two differ is refused.
+(`NCCL_VERSION_CODE >= ...`, `__CUDA_ARCH__`) may only be the trusted program's; both outcomes
+count. The expansion is ours, as the compiler does not tell who spelled a token; a compiler repeats
+it, and text on which the two differ is refused.
 """
 
 import functools
@@ -21,15 +21,15 @@ from warploom.evaluate.region_rules import Refused
 from warploom.evaluate.tokens import Token, scan
 from warploom.toolchain.compilers import find_compiler
 
-_BEGIN = ("if", "ifdef", "ifndef")
-_NEXT = ("elif", "elifdef", "elifndef")
-_MOST_WORLDS = 64
+BEGIN = ("if", "ifdef", "ifndef")
+NEXT = ("elif", "elifdef", "elifndef")
+MOST_WORLDS = 64
 # What any program may ask of NCCL: a candidate is judged for one version, and nvcc sees the same.
 VERSION = re.compile(
     r"if NCCL_VERSION_CODE (?:>=|<) (?:NCCL_VERSION \( \d+ , \d+ , \d+ \)|\d+)\Z"
     r"|ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER\Z"
 )
-_THRESHOLD = re.compile(r"if NCCL_VERSION_CODE (>=|<) (?:NCCL_VERSION \( (.*) \)|(\d+))\Z")
+THRESHOLD = re.compile(r"if NCCL_VERSION_CODE (>=|<) (?:NCCL_VERSION \( (.*) \)|(\d+))\Z")
 _NEXT_WORLD = "wl_next_world"
 _OURS = "wlq_"  # keeps the compiler from expanding what is its own
 _RESERVED = re.compile(r"\b__(?!VA_ARGS__\b|VA_OPT__\b)")
@@ -98,7 +98,7 @@ def conditions_of(tokens: Sequence[Token]) -> frozenset[str]:
     return frozenset(
         condition_text(line.keyword, line.words)
         for line in lines_of(tokens)
-        if line.keyword in _BEGIN or line.keyword in _NEXT
+        if line.keyword in BEGIN or line.keyword in NEXT
     )
 
 
@@ -106,27 +106,27 @@ def worlds(tokens: Sequence[Token], known: Known) -> Worlds:
     """Expand `tokens` in every world."""
     lines = tuple(lines_of(tokens))
     matters = _that_matter(lines)
-    runs: dict[str, _Pass] = {}
+    runs: dict[str, Pass] = {}
     refused: dict[Refused, None] = {}
     tried: set[frozenset[str]] = set()
-    waiting = _versions(matters)
-    fixed = frozenset(key for key in matters if _THRESHOLD.match(key))
+    waiting = version_worlds(matters)
+    fixed = frozenset(key for key in matters if THRESHOLD.match(key))
     while waiting:
         false = waiting.pop(0)
         if false in tried:
             continue
-        if len(tried) >= _MOST_WORLDS:
+        if len(tried) >= MOST_WORLDS:
             refused[_too_many(lines, matters)] = None
             break
         tried.add(false)
-        run = _Pass(known, false, matters)
+        run = Pass(known, false, matters)
         try:
             run.text(lines)
         except UnjudgedError as error:
             refused[_hidden(error)] = None
         refused.update(dict.fromkeys(run.refused))
         runs.setdefault("\n".join(run.live) + "\n", run)
-        waiting += _more(false, [key for key in run.open if key not in fixed])
+        waiting += further_worlds(false, [key for key in run.open if key not in fixed])
     if not refused:
         try:
             _compare(runs)
@@ -140,9 +140,9 @@ def _that_matter(lines: Sequence[Line]) -> frozenset[str]:
     found: set[str] = set()
     stack: list[list[str]] = []
     for line in lines:
-        if line.keyword in _BEGIN:
+        if line.keyword in BEGIN:
             stack.append([])
-        if line.keyword in _BEGIN or line.keyword in _NEXT:
+        if line.keyword in BEGIN or line.keyword in NEXT:
             for keys in stack[-1:]:
                 keys.append(condition_text(line.keyword, line.words))
         if not line.trusted or line.keyword in ("define", "undef", "include"):
@@ -156,11 +156,11 @@ def _hidden(error: UnjudgedError) -> Refused:
     return Refused("hidden-text", f"{error.what}: it cannot be judged", error.line)
 
 
-def _versions(matters: frozenset[str]) -> list[frozenset[str]]:
+def version_worlds(matters: frozenset[str]) -> list[frozenset[str]]:
     """Return for each version of NCCL that conditions tell apart which of them are false."""
     limits: dict[str, tuple[bool, int]] = {}
     for key in matters:
-        if found := _THRESHOLD.match(key):
+        if found := THRESHOLD.match(key):
             limits[key] = (found[1] == "<", _version_code(found[2], found[3]))
     return [
         frozenset(key for key, (below, limit) in limits.items() if (version < limit) != below)
@@ -184,23 +184,23 @@ def _too_many(lines: Sequence[Line], matters: frozenset[str]) -> Refused:
         line.line
         for line in lines
         if not line.trusted
-        and line.keyword in (*_BEGIN, *_NEXT)
+        and line.keyword in (*BEGIN, *NEXT)
         and condition_text(line.keyword, line.words) in matters
     ]
     return Refused(
         "hidden-text",
-        f"conditions that leave more than {_MOST_WORLDS} forms of the text: not all can be judged",
+        f"conditions that leave more than {MOST_WORLDS} forms of the text: not all can be judged",
         places[-1] if places else 1,
     )
 
 
-def _more(false: frozenset[str], names: Sequence[str]) -> Iterator[frozenset[str]]:
+def further_worlds(false: frozenset[str], names: Sequence[str]) -> Iterator[frozenset[str]]:
     """Yield worlds to try: every open condition false alone, and all of them."""
     yield from (false | {name} for name in names)
     yield false | frozenset(names)
 
 
-class _Pass:
+class Pass:
     """One reading of the text; `open` are the conditions that the system settles."""
 
     def __init__(self, known: Known, false: frozenset[str], matters: frozenset[str]) -> None:
@@ -225,11 +225,11 @@ class _Pass:
         for line in lines:
             live = not stack or stack[-1][0]
             keyword = line.keyword
-            if keyword in _BEGIN:
-                value = live and self._holds(line)
+            if keyword in BEGIN:
+                value = live and self.holds(line)
                 stack.append([value, value or not live, live])
-            elif keyword in _NEXT and stack:
-                value = stack[-1][2] and not stack[-1][1] and self._holds(line)
+            elif keyword in NEXT and stack:
+                value = stack[-1][2] and not stack[-1][1] and self.holds(line)
                 stack[-1][:2] = [value, stack[-1][1] or value]
             elif keyword == "else" and stack:
                 stack[-1][:2] = [stack[-1][2] and not stack[-1][1], True]
@@ -263,6 +263,14 @@ class _Pass:
             self._flush(line)
             self._include(line)
 
+    def inner(self) -> "Pass":
+        """Begin to read a header in the same world."""
+        return Pass(self.known, self.false, self.matters)
+
+    def expand(self, tokens: Sequence[Token]) -> list[Token]:
+        """Expand the macros that are defined now."""
+        return self.expander.expand(tokens)
+
     def _include(self, line: Line) -> None:
         """Take in the macros of a header of the workload's own."""
         name = "".join(word.text for word in line.words).strip('"<>')
@@ -273,7 +281,7 @@ class _Pass:
         tokens = [
             Token(t.kind, t.text, line.line, t.directive, t.spaced, True) for t in scan(text).tokens
         ]
-        inner = _Pass(self.known, self.false, self.matters)
+        inner = self.inner()
         inner.expander, inner.included = self.expander, self.included
         inner.live = self.live
         inner.text(tuple(lines_of(tokens)))
@@ -291,11 +299,11 @@ class _Pass:
         macro = self.expander.macros.get(last.text)
         if line is not None and macro is not None and macro.parameters is not None:
             raise UnjudgedError(f"a directive after the name of macro {last.text}", last.line)
-        expanded = self.expander.expand(tokens)
+        expanded = self.expand(tokens)
         self.uses_macros |= len(expanded) != len(tokens) or expanded != tokens
         self.out += expanded
 
-    def _holds(self, line: Line) -> bool:
+    def holds(self, line: Line) -> bool:
         """Return whether a condition holds in this world."""
         key = condition_text(line.keyword, line.words)
         literal = key in self.known.conditions or VERSION.match(key) is not None
@@ -310,7 +318,7 @@ class _Pass:
         return (key not in self.false) != (line.keyword in ("ifndef", "elifndef"))
 
 
-def _compare(runs: Mapping[str, _Pass]) -> None:
+def _compare(runs: Mapping[str, Pass]) -> None:
     """Let a compiler expand the same texts.
 
     Raises:

@@ -4,7 +4,7 @@ Nothing of it is kept on disk, where a program could find the answers or leave o
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import RunSpec, Timing, Verdict
@@ -34,6 +34,7 @@ class Reference:
     samples: Mapping[int, Samples]
     traffic: Mapping[int, Traffic]
     stats: Mapping[int, Mapping[str, float]]
+    printed: Mapping[int, str] = field(default_factory=dict[int, str])
 
 
 def reference_for(
@@ -64,16 +65,18 @@ def reference_for(
     traffic = {seed: kept.traffic for seed, kept in found.items()}
     _require_outputs(workload, samples)
     stats = {seed: kept.stats for seed, kept in found.items()}
-    return Reference(workload, facts, program, samples, traffic, stats)
+    printed = {seed: kept.printed for seed, kept in found.items()}
+    return Reference(workload, facts, program, samples, traffic, stats, printed)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """One run: its read-backs, its traffic and its counters."""
+    """One run: its read-backs, its traffic, its counters and what it printed."""
 
     samples: tuple[Sample, ...]
     traffic: Traffic
     stats: Mapping[str, float]
+    printed: str
 
 
 def _run(
@@ -95,7 +98,7 @@ def _run(
     samples = [label(outcome.readbacks, facts.sites) for outcome in outcomes]
     samples = with_unwritten(program, outcomes, samples, jobs=jobs, on_progress=on_progress)
     return {
-        seed: _Kept(found, Traffic.of(outcome.stats), outcome.stats)
+        seed: _Kept(found, Traffic.of(outcome.stats), outcome.stats, outcome.stdout)
         for seed, outcome, found in zip(seeds, outcomes, samples, strict=True)
     }
 

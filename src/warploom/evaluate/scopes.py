@@ -34,7 +34,8 @@ class Declared:
     """One declaration. `kind`: function, type, variable, statement or namespace.
 
     `level` is namespace or class. `tokens` are those of the declaration, without the bodies of
-    functions and types; `body` are the tokens of a function's body.
+    functions and types; `body` are the tokens of a function's body, `inside` those of a type's.
+    `scope` names the namespaces and types around it.
     """
 
     kind: str
@@ -43,6 +44,8 @@ class Declared:
     level: str
     tokens: tuple[Token, ...]
     body: tuple[Token, ...] = ()
+    inside: tuple[Token, ...] = ()
+    scope: str = ""
 
     def has(self, *words: str) -> bool:
         """Whether the declaration contains any of `words` as a token."""
@@ -58,7 +61,12 @@ def declarations(tokens: Sequence[Token]) -> tuple[Declared, ...]:
         UnbalancedError: brackets do not match.
     """
     plain = [token for token in tokens if not token.directive]
-    return tuple(_Reader(plain, _match(plain)).level(0, len(plain), "namespace"))
+    return tuple(_Reader(plain, _match(plain)).level(0, len(plain), "namespace", ""))
+
+
+def members(inside: Sequence[Token]) -> tuple[Declared, ...]:
+    """Return what the body of a type declares, in order."""
+    return tuple(_Reader(inside, _match(inside)).level(0, len(inside), "class", ""))
 
 
 def _match(tokens: Sequence[Token]) -> dict[int, int]:
@@ -83,7 +91,7 @@ class _Reader:
         self.tokens = tokens
         self.pairs = pairs
 
-    def level(self, start: int, end: int, level: str) -> Iterator[Declared]:
+    def level(self, start: int, end: int, level: str, scope: str) -> Iterator[Declared]:
         """Yield the declarations of tokens `start` to `end` at `level`."""
         head: list[Token] = []
         at = start
@@ -91,7 +99,7 @@ class _Reader:
             token = self.tokens[at]
             if token.text == ";":
                 if head:
-                    yield _statement(head, level)
+                    yield _statement(head, level, scope)
                 head = []
             elif token.text == ":" and [t.text for t in head] in _ACCESS:
                 head = []
@@ -101,7 +109,7 @@ class _Reader:
             elif token.text == "{":
                 close = self.pairs[at]
                 kind = _brace_kind(head, self._after(close))
-                yield from self._braces(kind, head, at, close, level)
+                yield from self._braces(kind, head, at, close, level, scope)
                 if kind in ("namespace", "function"):
                     head = []
                 else:
@@ -111,26 +119,28 @@ class _Reader:
                 head.append(token)
             at += 1
         if head:
-            yield _statement(head, level)
+            yield _statement(head, level, scope)
 
     def _braces(
-        self, kind: str, head: list[Token], at: int, close: int, level: str
+        self, kind: str, head: list[Token], at: int, close: int, level: str, scope: str
     ) -> Iterator[Declared]:
         line = head[0].line if head else self.tokens[at].line
         name = _name(head)
         if kind == "namespace":
-            yield Declared("namespace", name, line, level, tuple(head))
-            yield from self.level(at + 1, close, "namespace")
+            yield Declared("namespace", name, line, level, tuple(head), scope=scope)
+            yield from self.level(at + 1, close, "namespace", f"{scope}::{name}")
         elif kind == "function":
             body = tuple(self.tokens[at + 1 : close])
-            yield Declared("function", name, line, level, tuple(head), body)
+            yield Declared("function", name, line, level, tuple(head), body, scope=scope)
         elif kind == "type":
-            yield Declared("type", _type_name(head), line, level, tuple(head))
+            inside = tuple(self.tokens[at + 1 : close])
+            named = _type_name(head)
+            yield Declared("type", named, line, level, tuple(head), (), inside, scope)
             if any(token.text == "enum" for token in head):
                 for word in _enumerators(self.tokens[at + 1 : close]):
-                    yield Declared("type", word.text, word.line, level, (word,))
+                    yield Declared("type", word.text, word.line, level, (word,), scope=scope)
             else:
-                yield from self.level(at + 1, close, "class")
+                yield from self.level(at + 1, close, "class", f"{scope}::{named}")
 
     def _inner(self, kind: str, at: int, close: int) -> Sequence[Token]:
         return () if kind == "type" else self.tokens[at + 1 : close]
@@ -222,7 +232,7 @@ def _in_member_initialisers(words: Sequence[str]) -> bool:
     return ":" in words[words.index("(") :]
 
 
-def _statement(head: Sequence[Token], level: str) -> Declared:
+def _statement(head: Sequence[Token], level: str, scope: str) -> Declared:
     """Make the declaration that ends with a semicolon."""
     line = head[0].line
     words = _top_level(without_groups(head))
@@ -230,16 +240,16 @@ def _statement(head: Sequence[Token], level: str) -> Declared:
     kept = tuple(head)
     if texts[:1] in (["using"], ["typedef"]):
         alias = _alias_name(words)
-        return Declared("type" if alias else "statement", alias, line, level, kept)
+        return Declared("type" if alias else "statement", alias, line, level, kept, scope=scope)
     if texts[:1] == ["namespace"] and len(texts) > 2:  # `namespace a = b;`
-        return Declared("type", texts[1], line, level, kept)
+        return Declared("type", texts[1], line, level, kept, scope=scope)
     if texts[:1] in (["static_assert"], ["friend"], ["public"], ["private"], ["protected"]):
-        return Declared("statement", "", line, level, kept)
+        return Declared("statement", "", line, level, kept, scope=scope)
     if _TAGS & set(texts) and texts[-1:] == ["{"]:  # `struct A { ... };`, told before
-        return Declared("statement", "", line, level, kept)
+        return Declared("statement", "", line, level, kept, scope=scope)
     if len(texts) == 2 and texts[0] in _TAGS:  # `struct A;`
-        return Declared("type", texts[1], line, level, kept)
-    return Declared("variable", _name(head), line, level, kept)
+        return Declared("type", texts[1], line, level, kept, scope=scope)
+    return Declared("variable", _name(head), line, level, kept, scope=scope)
 
 
 def _alias_name(words: Sequence[Token]) -> str:

@@ -89,7 +89,7 @@ int leave_lock(pthread_rwlock_t* handle) {
     lock.readers.erase(mine);
     lock.read.join(release_clock());
   }
-  lock.waiters.notify_all();
+  tell_waiters(lock.waiters);
   return 0;
 }
 
@@ -276,7 +276,7 @@ int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
   SpinLock& state = g_spin_locks[lock];
   state.taken = false;
   state.clock = release_clock();
-  state.waiters.notify_all();
+  tell_waiters(state.waiters);
   return 0;
 }
 

@@ -119,7 +119,7 @@ int unlock(pthread_mutex_t* handle) {
   if (--mutex.depth > 0) return 0;
   mutex.clock = release_clock();
   mutex.owner = nullptr;
-  mutex.waiters.notify_all();
+  tell_waiters(mutex.waiters);
   return 0;
 }
 

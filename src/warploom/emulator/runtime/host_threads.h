@@ -17,6 +17,12 @@ void look_at(const Object* p, bool write, const void* caller) {
   look_at_object(p, sizeof *p, write, caller);
 }
 
+// A lock is free again. Where nobody waits for it that is no event: loops that take and give it in
+// each round would keep all else from its turn.
+inline void tell_waiters(WaitQueue& waiters) {
+  waiters.empty() ? note_progress() : waiters.notify_all();
+}
+
 // How long a wait of the running host thread may last. Emulated time hardly passes, and a device
 // may take any time: at random, and first of all in the lazy schedule, a wait that is limited to a
 // second or less ends before others have got anywhere; else it ends when nothing else can go on.

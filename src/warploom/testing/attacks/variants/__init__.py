@@ -1,7 +1,16 @@
 """Further attacks of each class, made by editing the two base programs."""
 
 from warploom.testing.attacks.record import Attack
-from warploom.testing.attacks.variants import behavior, control, hooks, leaks, state, tells, text
+from warploom.testing.attacks.variants import (
+    behavior,
+    control,
+    hooks,
+    kept,
+    leaks,
+    state,
+    tells,
+    text,
+)
 
 VARIANTS: tuple[Attack, ...] = (
     *text.VARIANTS,
@@ -10,5 +19,6 @@ VARIANTS: tuple[Attack, ...] = (
     *control.VARIANTS,
     *tells.VARIANTS,
     *behavior.VARIANTS,
+    *kept.VARIANTS,
     *leaks.VARIANTS,
 )
