@@ -126,7 +126,7 @@ LAUNDERED = f"""
       recall<<<(all + 31) / 32, 32, 0, stream>>>(gathered, out, asked, known, all);
     }}
 """
-# The same by a message of MPI to oneself, and by memory that kernels and hosts share.
+# The same by a message of MPI to oneself.
 BY_MESSAGE = re.sub(
     r"for \(int i = 0; i < all; i \+= 32\) \{.*?\n      \}",
     """for (int k = 0; k < 2; k++) {
@@ -136,22 +136,6 @@ BY_MESSAGE = re.sub(
     LAUNDERED,
     flags=re.DOTALL,
 )
-BY_SHARED_MEMORY = re.sub(
-    r"for \(int i = 0; i < all; i \+= 32\) \{.*?\n      \}",
-    """float* shared;
-      cudaMallocHost(&shared, 2 * all * sizeof(float));
-      to_host<<<1, 64, 0, stream>>>(gathered, out, shared, all);
-      cudaStreamSynchronize(stream);
-      for (int i = 0; i < all; i++) a[i] = shared[i], b[i] = shared[all + i];
-      cudaFreeHost(shared);""",
-    LAUNDERED,
-    flags=re.DOTALL,
-)
-TO_HOST = """\
-__global__ void to_host(const float* in, const float* out, float* shared, int n) {
-  for (int i = threadIdx.x; i < n; i += 64) shared[i] = in[i], shared[n + i] = out[i];
-}
-"""
 # Works only where somebody has waited for the iteration before.
 IF_ASKED = """\
 __global__ void if_asked(const float* in, float* out, int n, bool anew) {
@@ -302,10 +286,8 @@ def test_results_that_came_back_are_no_inputs(workload: Workload) -> None:
     assert kinds(result) == {"work_differs"}, result.findings
 
 
-@pytest.mark.parametrize("body", [BY_MESSAGE, BY_SHARED_MEMORY], ids=["message", "shared"])
-def test_results_that_came_back_some_other_way_are_no_inputs(workload: Workload, body: str) -> None:
-    text = written(body).replace("int main(", RECALL).replace("int main(", TO_HOST + "int main(")
-    result = judge(workload, text)
+def test_results_that_came_back_by_a_message_are_no_inputs(workload: Workload) -> None:
+    result = judge(workload, written(BY_MESSAGE).replace("int main(", RECALL))
     assert kinds(result) == {"work_differs"}, result.findings
 
 
