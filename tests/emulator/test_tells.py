@@ -42,8 +42,14 @@ def test_addresses_are_drawn_for_each_run_from_where_gpus_have_them():
     assert all(address & 0xFFFFFF < 256 << 10 for address in shared)
 
 
-def test_the_timing_draws_other_addresses():
-    assert shown(0)[0] != shown(0, Timing.LAZY)[0]
+def test_the_timings_of_a_seed_take_all_ranges_between_them():
+    timings = (Timing.EAGER, Timing.LAZY, Timing.RANDOM)
+    for seed in SEEDS:
+        device, *_, stack, heap = zip(*(shown(seed, timing)[0] for timing in timings), strict=True)
+        for of_kind in (device, stack, heap):
+            assert {address >> 41 == 0x3F for address in of_kind} == {True, False}
+        assert sum(address < 1 << 42 for address in device) == 1
+        assert sum(address >> 40 in (0x55, 0x56) for address in heap) == 1
 
 
 def test_builtin_variables_are_lvalues_and_shared_addresses_offsets():

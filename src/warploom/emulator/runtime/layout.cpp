@@ -44,19 +44,24 @@ uint64_t drawn(uint64_t salt, uint64_t attempt) {
   return mixed(mixed(mixed(g_config.seed) + timing) + (salt << 32 | attempt));
 }
 
-AddressRange place_for(Habitat habitat, std::size_t bytes, uint64_t which) {
+// Of the three ranges of a habitat, the runs of one seed in all timings have one each: who tells
+// them apart behaves differently in one of these runs.
+unsigned turn_of(uint64_t salt) {
+  const uint64_t first = mixed(mixed(g_config.seed) ^ salt) >> 32;
+  return static_cast<unsigned>((first + static_cast<uint64_t>(g_config.timing)) % 3);
+}
+
+AddressRange place_for(Habitat habitat, std::size_t bytes, unsigned turn) {
   const bool fits_top = bytes < kTop.end - kTop.first - kTera / 4;
-  const AddressRange mapped = which % 2 && fits_top ? kTop : kBelow;
+  if (turn == 0) return fits_top ? kTop : kBelow;
+  if (turn == 1) return kBelow;
   switch (habitat) {
     case Habitat::Device:
-      if (which / 2 % 4 == 0 && bytes < kLow.end - kLowMost) {
-        return {kLow.first, kLowMost + bytes};
-      }
-      return mapped;
+      return bytes < kLow.end - kLowMost ? AddressRange{kLow.first, kLowMost + bytes} : kBelow;
     case Habitat::Heap:
-      return which / 2 % 2 ? AddressRange{kBehindProgram, kBehindProgramMost + bytes} : mapped;
+      return {kBehindProgram, kBehindProgramMost + bytes};
     default:
-      return which / 2 % 2 && bytes < 8 * kGiga ? kMainStack : mapped;
+      return bytes < 8 * kGiga ? kMainStack : kBelow;
   }
 }
 
@@ -92,7 +97,9 @@ uintptr_t draw_addresses(Habitat habitat, std::size_t bytes, std::size_t step, u
   bytes = rounded(bytes, step);
   for (uint64_t attempt = 0; attempt < kTries + kTriesAnywhere; attempt++) {
     const uint64_t draw = drawn(salt, attempt);
-    const AddressRange place = attempt < kTries ? place_for(habitat, bytes, draw >> 56) : kAnywhere;
+    // Where the first range has no room, the others may have.
+    const unsigned turn = (turn_of(salt) + static_cast<unsigned>(attempt / (kTries / 3))) % 3;
+    const AddressRange place = attempt < kTries ? place_for(habitat, bytes, turn) : kAnywhere;
     if (place.first + bytes >= place.end) continue;
     const uint64_t choices = (place.end - place.first - bytes) / step;
     const uintptr_t start =
