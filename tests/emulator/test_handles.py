@@ -33,6 +33,11 @@ _FOLLOWED_NOWHERE = {
     "nvtxStringRegistration_st": "nobody reads it",
 }
 
+_REFUSED_AT_CALLS = {
+    "cublasLt.h", "cublasXt.h", "curand.h", "cusolverDn.h", "cusolverSp.h", "cusparse.h",
+}  # fmt: skip
+"""Headers of libraries that are not emulated: whoever calls one of their functions is stopped."""
+
 
 @cache
 def _built() -> EmulatorBuild:
@@ -49,7 +54,9 @@ def _kinds(outcome: EmulatorRun) -> set[str]:
 
 def test_each_type_of_handle_is_here() -> None:
     text = "\n".join(
-        re.sub(r"//.*", "", path.read_text()) for path in _HEADERS.rglob("*") if path.is_file()
+        re.sub(r"//.*", "", path.read_text())
+        for path in _HEADERS.rglob("*")
+        if path.is_file() and path.name not in _REFUSED_AT_CALLS
     )
     defined = set(re.findall(r"\b(?:struct|class|union)\s+(\w+)\s*(?:final\s*)?[:{]", text))
     named = re.findall(r"\btypedef\s+(?:struct\s+)?(\w+)\s*\*\s*\w+\s*;", text)

@@ -1,4 +1,4 @@
-// Which calls wait in the driver, seen on H200s with driver 580: tests/hardware/test_blocked_calls.
+// Which calls wait in the driver, seen on H200s with driver 580: tests/hardware/test_gpu_programs.py
 #include "waits.h"
 
 #include <dlfcn.h>

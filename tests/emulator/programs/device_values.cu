@@ -7,7 +7,7 @@ __managed__ int everywhere;
 
 __global__ void advance() {
   value += step;
-  atomicAdd(&everywhere, 1);
+  atomicAdd_system(&everywhere, 1);
 }
 
 int main() {
