@@ -1,4 +1,4 @@
-// Which calls wait in the driver, seen on H200s with driver 580: tests/hardware/test_gpu_programs.py
+// Which calls wait in the driver was seen on H200s with driver 580: tests/hardware.
 #include "waits.h"
 
 #include <dlfcn.h>
