@@ -136,6 +136,31 @@ BY_MESSAGE = re.sub(
     LAUNDERED,
     flags=re.DOTALL,
 )
+# By memory that both sides see, from which the host takes it or uploads it.
+TAKEN = "for (int i = 0; i < all; i++) a[i] = shared[i], b[i] = shared[all + i];"
+BY_SHARED_MEMORY = re.sub(
+    r"for \(int i = 0; i < all; i \+= 32\) \{.*?\n      \}",
+    f"""float* shared;
+      cudaMallocHost(&shared, 2 * all * sizeof(float));
+      to_host<<<1, 64, 0, stream>>>(gathered, out, shared, all);
+      cudaStreamSynchronize(stream);
+      {TAKEN}""",
+    LAUNDERED,
+    flags=re.DOTALL,
+)
+BY_MANAGED_MEMORY = BY_SHARED_MEMORY.replace("cudaMallocHost", "cudaMallocManaged")
+BY_VOLATILES = BY_SHARED_MEMORY.replace(TAKEN, f"volatile float* seen = shared;\n      {TAKEN}")
+BY_VOLATILES = BY_VOLATILES.replace("= shared[", "= seen[")
+UPLOADED = (
+    BY_SHARED_MEMORY.replace(TAKEN, "")
+    .replace("a.data()", "shared")
+    .replace("b.data()", "shared + all")
+)
+TO_HOST = """\
+__global__ void to_host(const float* in, const float* out, float* shared, int n) {
+  for (int i = threadIdx.x; i < n; i += 64) shared[i] = in[i], shared[n + i] = out[i];
+}
+"""
 # Works only where somebody has waited for the iteration before.
 IF_ASKED = """\
 __global__ void if_asked(const float* in, float* out, int n, bool anew) {
@@ -283,6 +308,19 @@ def test_results_that_came_back_are_no_inputs(workload: Workload) -> None:
     )
     only = replace(workload, outputs=(Output("out", "float32", 1e-5),))
     result = judge(only, text)
+    assert kinds(result) == {"work_differs"}, result.findings
+
+
+@pytest.mark.parametrize(
+    "body",
+    [BY_SHARED_MEMORY, BY_MANAGED_MEMORY, BY_VOLATILES, UPLOADED],
+    ids=["pinned", "managed", "volatile", "uploaded"],
+)
+def test_results_that_came_back_in_shared_memory_are_no_inputs(
+    workload: Workload, body: str
+) -> None:
+    text = written(body).replace("int main(", RECALL).replace("int main(", TO_HOST + "int main(")
+    result = judge(workload, text)
     assert kinds(result) == {"work_differs"}, result.findings
 
 

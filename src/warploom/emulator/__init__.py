@@ -4,6 +4,7 @@ from warploom.emulator.build import EmulatorBuild, build
 from warploom.emulator.diagnostics import ApiUse, NotEmulatedError
 from warploom.emulator.run import run, run_many
 from warploom.emulator.run_records import (
+    CHUNK_BYTES,
     FAILURE_KINDS,
     MAX_RANKS,
     EmulatorRun,
@@ -11,12 +12,14 @@ from warploom.emulator.run_records import (
     Readback,
     RunOptions,
     StaleRead,
+    Taken,
     UnsupportedUse,
 )
 from warploom.emulator.timeline import Region, Timeline
 from warploom.emulator.topology import Topology, find_topology, topology_names
 
 __all__ = [
+    "CHUNK_BYTES",
     "FAILURE_KINDS",
     "MAX_RANKS",
     "ApiUse",
@@ -28,6 +31,7 @@ __all__ = [
     "Region",
     "RunOptions",
     "StaleRead",
+    "Taken",
     "Timeline",
     "Topology",
     "UnsupportedUse",

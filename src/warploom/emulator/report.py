@@ -55,7 +55,10 @@ class RawReadback:
     """One device-to-host copy; its bytes are `offset` to `offset + size` of descriptor 5.
 
     `place` is the thread that queued it, the order of that and the node of a graph: alike in all
-    runs. `lost` says that not all of them could be written there; it ended the run.
+    runs. `lost` says that not all of them could be written there; it ended the run. A `shared` one
+    is what the host took of memory that devices stored results in (runtime/results.h): `place` is
+    the thread that allocated it and the order of that, `frames` are of the allocation, and `name`
+    is the variable's, where it is one.
     """
 
     rank: int
@@ -65,6 +68,10 @@ class RawReadback:
     device_offset: int
     frames: tuple[int, ...]
     lost: bool = False
+    shared: bool = False
+    chunk: int = 0
+    reading: int = 0
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +277,10 @@ def _take(line: _Line, report: Report) -> None:
                 device_offset=line.count("device_offset"),
                 frames=line.numbers("frames"),
                 lost=bool(line.number_or_none("lost")),
+                shared=bool(line.number_or_none("shared")),
+                chunk=line.number_or_none("chunk") or 0,
+                reading=line.number_or_none("reading") or 0,
+                name=line.text("name", ""),
             )
         )
     elif event == "inputs":

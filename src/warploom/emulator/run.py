@@ -18,7 +18,7 @@ from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import Finding, Severity
 from warploom.emulator.build import EmulatorBuild
 from warploom.emulator.locate import locate_finding, stacks_of
-from warploom.emulator.report import Report, parse_report
+from warploom.emulator.report import RawReadback, Report, parse_report
 from warploom.emulator.run_records import (
     STALE,
     STRONG_LOADS,
@@ -29,6 +29,7 @@ from warploom.emulator.run_records import (
     RunOptions,
     StaleRead,
     State,
+    Taken,
     UnsupportedUse,
     check_options,
 )
@@ -267,7 +268,7 @@ def _readbacks(report: Report, symbols: Symbolizer, data: BinaryIO) -> tuple[Rea
     found: list[Readback] = []
     contents = _Contents(data)
     counts: Counter[int] = Counter()
-    for raw in sorted(report.readbacks, key=lambda raw: (raw.rank, *raw.place)):
+    for raw in sorted(report.readbacks, key=_order_of):
         place = symbols.locate(raw.frames)
         content = contents.part(raw.offset, raw.size)
         if content is None:
@@ -275,9 +276,19 @@ def _readbacks(report: Report, symbols: Symbolizer, data: BinaryIO) -> tuple[Rea
             report.problem = f"rank {raw.rank} announced a read-back whose bytes are missing"
             break
         file, line = (place.file, place.line) if place else (None, None)
-        found.append(Readback(raw.rank, counts[raw.rank], content, raw.device_offset, file, line))
+        taken = None
+        if raw.shared:
+            places = tuple((at.file, at.line) for at in symbols.places(raw.frames))
+            taken = Taken(raw.name, places, raw.place[:2], raw.chunk, raw.reading)
+        found.append(
+            Readback(raw.rank, counts[raw.rank], content, raw.device_offset, file, line, taken)
+        )
         counts[raw.rank] += 1
     return tuple(found)
+
+
+def _order_of(raw: RawReadback) -> tuple[object, ...]:
+    return raw.rank, raw.shared, *raw.place, raw.name, raw.chunk, raw.reading
 
 
 def _check_digest(report: Report, data: BinaryIO, key: str) -> None:

@@ -132,8 +132,32 @@ class RunOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """Which part of the memory that both sides see a host took results from.
+
+    `allocation` is the thread that allocated it and the order of that; `name` is the variable's
+    where it is none, else `places` are the file and line of the allocation, of the call of the
+    function around it, and so on. `chunk` counts MiB from its start; `reading` says the
+    how-manieth value of each byte it is, from 0.
+    """
+
+    name: str
+    places: tuple[tuple[str, int], ...]
+    allocation: tuple[int, int]
+    chunk: int
+    reading: int
+
+
+CHUNK_BYTES = 1 << 20
+"""Bytes of one chunk of `Taken` (runtime/results.cpp)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Readback:
     """One device-to-host copy of a rank; `device_offset` says where from.
+
+    Where `taken` is given it is no copy: the host read what devices stored in memory that both see,
+    allocated at `file` and `line`. Bytes that it did not read hold the fresh word.
 
     `seq` numbers a rank's from 0, thread by thread in the order of their calls, whatever order the
     copies were made in.
@@ -147,6 +171,7 @@ class Readback:
     device_offset: int
     file: str | None
     line: int | None
+    taken: Taken | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Offsets into a program as places in the user's files."""
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from warploom.core.records import SourceLocation
 from warploom.emulator.addresses import Frame, frames_at
@@ -38,9 +38,12 @@ class Symbolizer:
 
     def locate(self, frames: Sequence[int]) -> SourceLocation | None:
         """Return the first place in a file of the user's, innermost first; None without one."""
+        return next(self.places(frames), None)
+
+    def places(self, frames: Sequence[int]) -> Iterator[SourceLocation]:
+        """Yield all places in files of the user's, innermost first."""
         for offset in frames:
             for frame in _known.get((self._build.key, offset), ()):
                 file = self._build.file_named(strip_root(frame.file))
                 if file is not None:
-                    return SourceLocation(str(file.path), frame.line, frame.function)
-        return None
+                    yield SourceLocation(str(file.path), frame.line, frame.function)

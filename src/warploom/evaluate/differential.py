@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warploom.emulator import CHUNK_BYTES
 from warploom.evaluate.dtypes import DTYPES
-from warploom.evaluate.outputs import Key, Sample, filled, output_of
+from warploom.evaluate.outputs import Key, Sample, filled, fitting, output_of
 from warploom.evaluate.workload import Output
 
 _Values = npt.NDArray[np.generic]
@@ -46,10 +47,12 @@ class Difference:
 
     def describe(self) -> str:
         """Say in one sentence what is wrong."""
-        buffer = self.key.buffer or "an unnamed copy"
-        what = f"rank {self.key.rank}: read-back {self.key.occurrence + 1} of {buffer}"
+        what = f"rank {self.key.rank}: {self._subject()}"
         if self.problem == "missing":
-            return f"{what} is missing: the reference makes it"
+            what_else = "its host reads there what devices stored"
+            return f"{what} is missing: the reference {what_else if self.key.part else 'makes it'}"
+        if self.problem == "resized" and self.key.part:
+            return f"{what} is shorter: the host reads less of what devices stored there"
         if self.problem == "extra":
             return f"{what} is one that the reference does not make"
         if self.problem == "resized":
@@ -64,6 +67,16 @@ class Difference:
         if not (math.isfinite(worst.got) and math.isfinite(worst.expected)):
             return text  # no number says how far that is off
         return f"{text} (error {worst.error:.3g}, tolerance {worst.tolerance:.3g})"
+
+    def _subject(self) -> str:
+        key = self.key
+        if key.part is None:
+            return f"read-back {key.occurrence + 1} of {key.buffer or 'an unnamed copy'}"
+        which, chunk = key.part
+        where = f", from byte {chunk * CHUNK_BYTES} on" if chunk else ""
+        number = f" (allocation {which + 1} of this name)" if which else ""
+        name = key.buffer or "unnamed memory of both sides"
+        return f"value {key.occurrence + 1} that the host reads in {name}{number}{where}"
 
 
 def decode(data: bytes | memoryview, dtype: str) -> _Values:
@@ -96,9 +109,10 @@ def differing(expected: Sample, got: Sample, output: Output) -> npt.NDArray[np.b
     Bytes that nobody wrote in what is expected are never out of it.
     """
     want = decode(expected.data, output.dtype)
-    if len(expected.data) != len(got.data):
+    data = fitting(expected, got)
+    if len(expected.data) != len(data):
         return np.ones(want.shape, np.bool_)
-    have = decode(filled(expected, got.data), output.dtype)
+    have = decode(filled(expected, data), output.dtype)
     if not DTYPES[output.dtype].is_float or want.dtype == np.uint8:
         return np.not_equal(want, have)
     with np.errstate(all="ignore"):
@@ -166,7 +180,8 @@ def compare(
 ) -> tuple[Difference, ...]:
     """Compare all read-backs of one run with the reference's of the same input seed.
 
-    A read-back that only one side makes, or that has another size, is a failure.
+    A read-back that only one side makes, or that has another size, is a failure. A candidate may
+    read more than the reference does of memory that both sides see.
     """
     differences: list[Difference] = []
     for key, sample in expected.items():
@@ -177,7 +192,7 @@ def compare(
             differences.append(
                 Difference(key, output.dtype, "missing", count, file=sample.file, line=sample.line)
             )
-        elif len(other.data) != len(sample.data):
+        elif len(fitting(sample, other)) != len(sample.data):
             differences.append(
                 Difference(key, output.dtype, "resized", count, file=other.file, line=other.line)
             )
@@ -186,13 +201,13 @@ def compare(
     differences += [
         Difference(key, extra.dtype, "extra", 0, file=extra.file, line=extra.line)
         for key, extra in got.items()
-        if key not in expected
+        if key not in expected and key.part is None
     ]
     return tuple(differences)
 
 
 def _difference(sample: Sample, other: Sample, output: Output) -> Difference:
-    have = filled(sample, other.data)
+    have = filled(sample, fitting(sample, other))
     elements, mismatched, worst, largest = compare_buffer(sample.data, have, output)
     return Difference(
         key=sample.key,

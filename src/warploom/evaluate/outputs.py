@@ -3,6 +3,11 @@
 The emulator reports a read-back as rank, bytes and source line. The analyzer knows which device
 expression the copy on that line reads. Together they give a key, (rank, buffer, occurrence), that
 a reference and a candidate share although their line numbers differ.
+
+A program may also let its devices store into memory that the host reads in place: pinned and
+managed memory, managed variables. What it takes from there by plain accesses is a result of that
+allocation or variable, in whatever order it reads. Only the trusted program says which bytes these
+are: a candidate may use further memory of that kind for its own work.
 """
 
 from collections import Counter
@@ -14,28 +19,38 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from warploom.emulator import Taken
 from warploom.evaluate.dtypes import dtype_of
 from warploom.evaluate.workload import Output
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One device-to-host copy in the source, on lines `first` to `last` (from 1, inclusive)."""
+    """One device-to-host copy in the source, on lines `first` to `last` (from 1, inclusive).
+
+    A `shared` one is no copy, but where memory that both sides see is allocated or declared.
+    """
 
     file: str
     first: int
     last: int
     buffer: str
     dtype: str
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Which result: the `occurrence`-th (from 0) read-back of `buffer` on `rank`."""
+    """Which result: the `occurrence`-th (from 0) read-back of `buffer` on `rank`.
+
+    Of memory that both sides see, `part` says which allocation of that name it is (from 0), and
+    which chunk of it; `occurrence` is the how-manieth value of each byte.
+    """
 
     rank: int
     buffer: str
     occurrence: int
+    part: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +92,32 @@ class ReadbackLike(Protocol):
         """The line of the copy, from 1."""
         ...
 
+    @property
+    def taken(self) -> Taken | None:
+        """Where it is no copy: what the host took of memory that both sides see."""
+        ...
+
 
 def label(readbacks: Iterable[ReadbackLike], sites: Sequence[Site]) -> tuple[Sample, ...]:
     """Give each read-back its key, in order. One from no known copy has an empty buffer name."""
     seen: Counter[tuple[int, str]] = Counter()
+    parts: dict[tuple[int, str], list[tuple[int, int]]] = {}
     samples: list[Sample] = []
     for readback in readbacks:
         site = _site_of(readback, sites)
         buffer = site.buffer if site else ""
-        place = (readback.rank, buffer)
-        key = Key(readback.rank, buffer, seen[place])
-        seen[place] += 1
+        taken = readback.taken
+        if taken is not None:
+            buffer = buffer or taken.name
+            known = parts.setdefault((readback.rank, buffer), [])
+            if taken.allocation not in known:
+                known.append(taken.allocation)
+            which = known.index(taken.allocation)
+            key = Key(readback.rank, buffer, taken.reading, (which, taken.chunk))
+        else:
+            place = (readback.rank, buffer)
+            key = Key(readback.rank, buffer, seen[place])
+            seen[place] += 1
         dtype = dtype_of(site.dtype).name if site else "bytes"
         samples.append(Sample(key, dtype, readback.data, readback.file, readback.line))
     return tuple(samples)
@@ -107,6 +137,12 @@ def output_of(sample: Sample, outputs: Sequence[Output]) -> Output:
     return Output.with_defaults(sample.key.buffer, sample.dtype)
 
 
+def fitting(expected: Sample, got: Sample) -> bytes | memoryview:
+    """Return what was got without what a host took beyond what the trusted program's host takes."""
+    shared = expected.key.part is not None
+    return got.data[: len(expected.data)] if shared else got.data
+
+
 def filled(expected: Sample, data: bytes | memoryview) -> bytes | memoryview:
     """Return `data` with the reference's bytes where nobody wrote these; sizes must be equal."""
     if expected.unwritten is None:
@@ -116,13 +152,26 @@ def filled(expected: Sample, data: bytes | memoryview) -> bytes | memoryview:
 
 
 def _site_of(readback: ReadbackLike, sites: Sequence[Site]) -> Site | None:
+    taken = readback.taken
+    if taken is not None and taken.name:
+        return next((s for s in sites if s.shared and s.buffer == taken.name), None)
+    if taken is not None:
+        # Who allocates by a function of the program's own is named by the call of that.
+        found = (_site_at(file, line, sites, shared=True) for file, line in reversed(taken.places))
+        return next((site for site in found if site), None)
     if readback.file is None or readback.line is None:
         return None
-    name = Path(readback.file).name
+    return _site_at(readback.file, readback.line, sites, shared=False)
+
+
+def _site_at(file: str, line: int, sites: Sequence[Site], *, shared: bool) -> Site | None:
+    name = Path(file).name
     here = [
         site
         for site in sites
-        if site.first <= readback.line <= site.last and Path(site.file).name == name
+        if site.shared == shared
+        and site.first <= line <= site.last
+        and Path(site.file).name == name
     ]
     # A copy inside a helper's body may lie within the lines of a longer statement.
     return min(here, key=lambda site: site.last - site.first, default=None)

@@ -1,7 +1,7 @@
 """What the evaluator must know of a program before it runs it, from the analyzer."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -115,8 +115,9 @@ def analyze_spec(spec: BuildSpec) -> tuple[AnalysisReport, ...]:
 
 def readback_sites(reports: tuple[AnalysisReport, ...], spec: BuildSpec) -> tuple[Site, ...]:
     """Return the device-to-host copies of a program, by file and lines."""
+    shared = [*_shared_allocations(reports), *_managed_variables(spec)]
     written = {copy: _written_type(report, copy) for report in reports for copy in report.readbacks}
-    types = element_types(written.values(), spec)
+    types = element_types([*written.values(), *(site.dtype for site in shared)], spec)
     sites = {
         Site(
             copy.file, copy.line, copy.end_line, "".join(copy.device.split()),
@@ -124,7 +125,35 @@ def readback_sites(reports: tuple[AnalysisReport, ...], spec: BuildSpec) -> tupl
         )
         for copy, spelling in written.items()
     }  # fmt: skip
+    sites |= {replace(site, dtype=resolved(site.dtype, types)) for site in shared}
     return tuple(sorted(sites, key=lambda site: (site.file, site.first, site.last)))
+
+
+_BOTH_SIDES = frozenset({"managed", "pinned"})
+_MANAGED = re.compile(
+    r"\b__managed__\s+(?:(?:__device__|static|volatile|alignas\([^)]*\))\s+)*"
+    r"([A-Za-z_][\w:]*(?:\s*<[^<>;]*>)?(?:\s+(?!\w+\s*[;,=\[{])\w+)*)\s+([A-Za-z_]\w*)"
+)
+
+
+def _shared_allocations(reports: tuple[AnalysisReport, ...]) -> Iterator[Site]:
+    """Yield where memory is allocated that the host reads in place, and calls of what does so."""
+    for report in reports:
+        for a in report.allocations:
+            if a.kind in _BOTH_SIDES:
+                last = max(a.line, a.site.end_line)
+                yield Site(a.file, a.line, last, a.name, a.element, shared=True)
+                for call in a.calls:
+                    yield Site(call.file, call.line, call.line, call.name, a.element, shared=True)
+
+
+def _managed_variables(spec: BuildSpec) -> Iterator[Site]:
+    """Yield where managed variables are declared, with their types as written."""
+    for file in (spec.program, *spec.sources):
+        text = file.read_text(errors="replace")
+        for found in _MANAGED.finditer(text):
+            line = text.count("\n", 0, found.start()) + 1
+            yield Site(str(file), line, line, found[2], found[1], shared=True)
 
 
 def _written_type(report: AnalysisReport, copy: Readback) -> str:

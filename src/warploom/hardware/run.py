@@ -56,6 +56,7 @@ class Readback:
     data: bytes
     file: str | None
     line: int | None
+    taken: None = None  # what hosts read in place, nobody sees on hardware
 
 
 @dataclass(frozen=True, slots=True)

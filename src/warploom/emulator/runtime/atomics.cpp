@@ -13,6 +13,7 @@
 #include "quick_atomic.h"
 #include "race.h"
 #include "report.h"
+#include "results.h"
 #include "scheduler.h"
 #include "spoil.h"
 #include "stale.h"
@@ -268,6 +269,10 @@ static void look_at_strong(const StrongAccess& access, bool uses_old, const void
   if (writes && !reads) note_progress();
   if (g_carrying && known) note_carried(address, bytes, reads, true);
   if (g_spoiling && known) spoil_access(address, bytes, writes, true);
+  if (known && reads) note_host_access(address, bytes, false, true);
+  if (known && writes) {
+    thread ? note_device_stores(address, bytes) : note_host_access(address, bytes, true, true);
+  }
   if (!g_config.race) return;
   if (known) {
     const uint32_t place = program_offset(return_address);

@@ -269,7 +269,6 @@ void start_carrying() {
 bool is_carrying() { return g_watches_marks; }
 
 void note_carried(const void* p, std::size_t bytes, bool reads, bool strong) {
-  if (!g_watches_marks) return note_shared(p, bytes, reads, strong);
   if (reads && g_uncounted) return;
   for_each_line(reinterpret_cast<uintptr_t>(p), bytes,
                 [&](uint64_t& marks, uint64_t bits, uintptr_t line) {

@@ -28,7 +28,6 @@ void scramble_carried();
 // From now on what differs from what was kept is carried over, when it is read.
 void start_carrying();
 bool is_carrying();
-// While nothing is carried over, g_carrying is on for results in shared memory (inputs.h).
 // An access that reads, or writes and nothing else; strong: an atomic or a volatile one.
 void note_carried(const void* p, std::size_t bytes, bool reads, bool strong);
 // The host copies its own memory to the device.

@@ -16,6 +16,7 @@
 #include "own_memory.h"
 #include "process_heap.h"
 #include "report.h"
+#include "results.h"
 #include "sides.h"
 #include "spoil.h"
 #include "stats.h"
@@ -127,6 +128,7 @@ void move(const Copy& copy, StreamOp& op) {
     if (dst + copy.width <= src || src + copy.width <= dst) will_overwrite(dst, copy.width);
     std::memmove(dst, src, copy.width);
     if (on_device_side(src) && host_can_load(dst)) note_results(copy.width, op.rank);
+    if (!to_host && host_can_load(dst)) copy_results(dst, src, copy.width);
     if (space_of(src) == Space::Device && space_of(dst) == Space::Device) {
       if (device_of(src) != device_of(dst)) {
         if (g_poisoning) note_communication();

@@ -15,6 +15,7 @@
 #include "quick_access.h"
 #include "race.h"
 #include "report.h"
+#include "results.h"
 #include "scheduler_idle.h"
 #include "spoil.h"
 #include "stale.h"
@@ -74,6 +75,11 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
   if (!thread && !write) g_host_looked = true;
   if (g_carrying) note_carried(p, bytes, !write, false);
   if (g_spoiling) spoil_access(p, bytes, write, false);
+  if (!thread) {
+    note_host_access(p, bytes, write, false);
+  } else if (write) {
+    note_device_stores(p, bytes);
+  }
   if (!g_config.race) return;
   if (thread && variable) know_variable(reinterpret_cast<uintptr_t>(p));
   const uint32_t pc = program_offset(return_address);
@@ -142,6 +148,7 @@ template <unsigned bytes, bool write>
   g_stats.accesses++;
   if (write) note_progress();
   if (!write) g_host_looked = true;
+  note_host_touch(p, bytes, write);
   const uint32_t pc = place(self, return_address);
   if (!write && may_be_fresh(start)) [[unlikely]]
     note_fresh_read(p, bytes, pc);
@@ -179,7 +186,10 @@ template <unsigned bytes, bool write, bool aligned>
     }
     return;
   }
-  if (write) note_progress();
+  if (write) {
+    note_progress();
+    note_device_store(start - distance, bytes);
+  }
   if (g_watching) watch_access<bytes, write>(start, distance, return_address);
 }
 
@@ -205,9 +215,10 @@ template <unsigned bytes, bool write, bool aligned>
       return;
     }
     uintptr_t distance = 0;
-    if ((own_memory<bytes, aligned>(start) ||
-         plainly_allowed(*g_current, start, start + bytes, distance)) &&
+    const bool own = own_memory<bytes, aligned>(start);
+    if ((own || plainly_allowed(*g_current, start, start + bytes, distance)) &&
         watch_at_a_glance<bytes, write>(start, distance, return_address)) {
+      if (write && !own) note_device_store(start - distance, bytes);
       return;
     }
   }
@@ -272,7 +283,10 @@ bool on_words(const void* p, std::size_t bytes, const void* return_address) {
       !plainly_allowed(*g_current, start, start + bytes, distance)) {
     return false;
   }
-  if (write) note_progress();
+  if (write) {
+    note_progress();
+    note_device_stores(p, bytes);
+  }
   if (g_watching) watch_words<write>(start, bytes, distance, return_address);
   return true;
 }

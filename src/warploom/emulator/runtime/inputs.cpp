@@ -31,20 +31,7 @@ unsigned g_every = 0;      // 0: the words are given
 std::unordered_set<uint64_t> g_words;
 std::set<uint64_t> g_altered;
 
-constexpr uintptr_t kSharedLine = 64;
-// Bytes of a line of shared memory, one bit each.
-struct SharedLine {
-  uint64_t stored = 0;  // by kernels
-  uint64_t taken = 0;   // and read by a host: a flag that is polled counts once
-};
-std::unordered_map<uintptr_t, SharedLine> g_shared;
-
-void close_inputs() {
-  if (!g_open) return;
-  g_open = false;
-  g_shared.clear();
-  if (!is_carrying()) change_flag(g_carrying, false);
-}
+void close_inputs() { g_open = false; }
 
 bool changes(uint64_t word) {
   if (g_every == 0) return g_words.contains(word);
@@ -76,7 +63,6 @@ bool configure_inputs(const std::string& value) {
     g_whose.push_back(std::atoi(value.c_str() + at));
     at = std::min(value.find(',', at), split) + 1;
   }
-  watch_shared();
   if (value[split] == '/') {
     g_every = static_cast<unsigned>(std::atoi(value.c_str() + split + 1));
     return g_every > 0;
@@ -123,35 +109,6 @@ void note_launch(int device) {
 void note_results(std::size_t bytes, int rank) {
   static std::map<int, std::size_t> results;
   if (g_open && (results[rank] += bytes) >= kLeastResults) close_inputs();
-}
-
-void watch_shared() {
-  change_flag(g_carrying, true);
-  change_flag(g_watching, true);
-}
-
-void note_shared(const void* p, std::size_t bytes, bool reads, bool strong) {
-  if (!g_open || !host_can_load(p)) return;
-  const bool kernel = g_current && g_current->gpu;
-  if (kernel && reads && !strong) return;
-  const auto start = reinterpret_cast<uintptr_t>(p);
-  std::size_t taken = 0;
-  for (uintptr_t at = start; at < start + bytes; at++) {
-    const uint64_t bit = uint64_t{1} << at % kSharedLine;
-    if (kernel) {
-      g_shared[at / kSharedLine].stored |= bit;
-      continue;
-    }
-    const auto line = g_shared.find(at / kSharedLine);
-    if (line == g_shared.end() || !(line->second.stored & bit)) continue;
-    if (!reads) {
-      line->second.stored &= ~bit;  // the host's own again
-    } else if (!(line->second.taken & bit)) {
-      line->second.taken |= bit;
-      taken++;
-    }
-  }
-  if (taken) note_results(taken, g_current ? current_rank() : -1);
 }
 
 bool passes_results_on(std::size_t bytes) {

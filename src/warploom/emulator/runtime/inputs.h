@@ -29,9 +29,6 @@ void note_set(const void* p, std::size_t bytes);  // cudaMemset and its like
 void note_launch(int device);
 // Bytes that were computed on a device are now where the host of `rank` can load them.
 void note_results(std::size_t bytes, int rank);
-// Pinned and managed memory: what kernels store there and anybody but a kernel reads comes back.
-void watch_shared();
-void note_shared(const void* p, std::size_t bytes, bool reads, bool strong);
 // Its host sends so many bytes to other ranks: are these, for all we know, results by now?
 bool passes_results_on(std::size_t bytes);
 void end_inputs();

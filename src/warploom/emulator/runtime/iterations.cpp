@@ -186,14 +186,12 @@ bool configure_stops(const std::string& text) {
     at = *end == ',' ? end + 1 : end;
   }
   change_flag(g_poisoning, true);
-  watch_shared();
   return true;
 }
 
 void configure_strict() {
   g_strict = g_kept = true;
   change_flag(g_poisoning, true);
-  watch_shared();
 }
 
 void note_call(const char* name) {
@@ -220,7 +218,6 @@ void configure_only_counts() { g_alters = false; }
 void configure_poison(unsigned records) {
   g_poison_records = records;
   change_flag(g_poisoning, g_poisoning || records > 0);
-  if (g_poisoning) watch_shared();
 }
 
 void note_communication() {

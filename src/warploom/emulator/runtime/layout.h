@@ -34,6 +34,8 @@ constexpr uint64_t kArenaDraw = 1, kGpuStacksDraw = 2, kClosuresDraw = 3, kMulti
                    kHeapsDraw = 5, kHostStacksDraw = 6;
 // The runtime's own ranges, which no program sees: the history of accesses, and owners of memory.
 constexpr uintptr_t kGranules = 0x040000000000, kOwners = 0x0B0000000000;
+// Of results in memory that both sides see: stored by a device, and told to a host (results.h).
+constexpr uintptr_t kStoredMarks = 0x0B8000000000, kToldMarks = 0x0BC000000000;
 // Addresses for `bytes`, a multiple of `step` (a power of two), which nothing else has and which
 // cannot be touched yet. `salt` tells one draw of a run from the others.
 uintptr_t draw_addresses(Habitat habitat, std::size_t bytes, std::size_t step, uint64_t salt);

@@ -16,6 +16,7 @@
 #include "own_memory.h"
 #include "race.h"
 #include "report.h"
+#include "results.h"
 #include "stats.h"
 #include "variables.h"
 #include "world.h"
@@ -77,6 +78,9 @@ void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
   Allocation& entry = arena.allocations[start];
   entry = {start, bytes, kind, device, true, 0, 0, where, {}};
   if (g_current && g_current->process) entry.process = g_current->process->rank;
+  if (g_current && g_current->host) entry.thread = g_current->host->number;
+  static uint64_t allocations = 0;
+  entry.number = ++allocations;
   mark_owner(entry, owner_mark(device));
   fill_fresh(start, bytes);
   if (untouched) {
@@ -320,6 +324,7 @@ void create_arena(int devices, std::size_t device_bytes) {
     g_device_arenas.push_back({base, base, base + span, device_bytes, 0, {}});
   }
   map_owners();
+  create_result_marks();
   const uintptr_t pinned = g_places.pinned;
   open_addresses(g_places.shared, pinned - g_places.shared);
   open_addresses(pinned, kPinnedBytes);
@@ -363,6 +368,7 @@ void release(Allocation* allocation, const Frames& where) {
   drop_cache();
   mark_owner(*allocation, 0);
   if (g_carrying) end_carried(allocation->start, allocation->bytes);
+  forget_results(reinterpret_cast<void*>(allocation->start), allocation->bytes);
   allocation->live = false;
   allocation->freed = where;
   arena_of(reinterpret_cast<void*>(allocation->start))->used -= allocation->bytes;

@@ -33,6 +33,8 @@ struct Allocation {
   Frames allocated, freed;
   bool of_graph = false;  // each launch of a graph allocates it anew
   int process = -1;       // that allocated it; -1: none in particular
+  int thread = 0;         // of its host
+  uint64_t number = 0;    // of all allocations of the run, from 1
   bool is_of(const Fiber& fiber) const;
 };
 

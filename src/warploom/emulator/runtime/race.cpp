@@ -14,6 +14,7 @@
 #include "memory.h"
 #include "quick_access.h"
 #include "report.h"
+#include "results.h"
 #include "variables.h"
 #include "world.h"
 
@@ -295,12 +296,33 @@ void access_in_word(uintptr_t address, unsigned mask, bool write, uint32_t pc) {
   access_range(current_actor(pc), p, bytes, write ? Kind::Write : Kind::Read);
 }
 
+// Copies say themselves whom they bring what to.
+static void note_read_of_result(const Actor& actor, const void* address, std::size_t bytes) {
+  const OpKind kind = op_of(actor.op).kind;
+  if (kind == OpKind::Host) {
+    note_host_access(address, bytes, false, false);
+  } else if (kind != OpKind::Kernel) {
+    note_result_passes(address, bytes);
+  }
+}
+
+static void note_write_of_result(const Actor& actor, const void* address, std::size_t bytes) {
+  const OpKind kind = op_of(actor.op).kind;
+  if (kind == OpKind::Host || kind == OpKind::Copy) {
+    forget_results(address, bytes);
+  } else {
+    note_device_stores(address, bytes);
+  }
+}
+
 void access_read(const Actor& actor, const void* address, std::size_t bytes) {
   if (g_carrying) note_carried(address, bytes, true, false);
+  note_read_of_result(actor, address, bytes);
   access_range(actor, address, bytes, Kind::Read);
 }
 void access_write(const Actor& actor, const void* address, std::size_t bytes) {
   if (g_carrying) note_carried(address, bytes, false, false);
+  note_write_of_result(actor, address, bytes);
   access_range(actor, address, bytes, Kind::Write);
 }
 void access_atomic(const Actor& actor, const void* address, std::size_t bytes, bool writes,

@@ -21,6 +21,7 @@
 #include "kernel.h"
 #include "keyed_hash.h"
 #include "learnt.h"
+#include "results.h"
 #include "stats.h"
 #include "timeline.h"
 #include "trace.h"
@@ -58,6 +59,7 @@ struct OpenSecrets {
 
 std::set<std::string> g_known;  // findings that were reported, by kind and place
 std::size_t g_readback_bytes = 0;
+bool g_reporting_results = false;
 
 // False: not all of it, since the driver has gone or the file is full.
 bool write_all(int fd, const char* data, std::size_t bytes) {
@@ -190,21 +192,42 @@ bool report_finding(FindingInfo info) {
   return true;
 }
 
-void report_readback(const StreamOp& op, const void* data, std::size_t bytes, const void* device) {
-  if (!g_config.readbacks) return;
+namespace {
+
+// Keeps what was read back, and says where; `what` begins with a comma.
+void report_bytes(const void* data, std::size_t bytes, const std::string& what) {
   const bool kept = write_all(g_secrets.page->read_backs, static_cast<const char*>(data), bytes);
   {
     const OpenSecrets open;
     g_secrets.page->read_back.add(data, bytes);
   }
-  send(format(
-      "{\"ev\":\"readback\",\"rank\":%d,\"thread\":%d,\"order\":%llu,\"node\":%zu,"
-      "\"bytes\":%zu,\"offset\":%zu,\"device_offset\":%llu,\"frames\":%s%s}",
-      op.rank, op.place.thread, static_cast<unsigned long long>(op.place.order), op.place.node,
-      bytes, g_readback_bytes, static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(device)),
-      frames_json(op.where).c_str(), kept ? "" : ",\"lost\":1"));
+  send(format("{\"ev\":\"readback\",\"bytes\":%zu,\"offset\":%zu%s%s}", bytes, g_readback_bytes,
+              what.c_str(), kept ? "" : ",\"lost\":1"));
   g_readback_bytes += bytes;
   if (!kept) stop_run();
+}
+
+}  // namespace
+
+void report_readback(const StreamOp& op, const void* data, std::size_t bytes, const void* device) {
+  if (!g_config.readbacks) return;
+  report_bytes(
+      data, bytes,
+      format(",\"rank\":%d,\"thread\":%d,\"order\":%llu,\"node\":%zu,\"device_offset\":%llu,"
+             "\"frames\":%s",
+             op.rank, op.place.thread, static_cast<unsigned long long>(op.place.order),
+             op.place.node, static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(device)),
+             frames_json(op.where).c_str()));
+}
+
+void report_result(const ResultPlace& place, const std::vector<char>& bytes) {
+  report_bytes(
+      bytes.data(), bytes.size(),
+      format(",\"rank\":%d,\"thread\":%d,\"order\":%llu,\"node\":0,\"device_offset\":%llu,"
+             "\"frames\":%s,\"shared\":1,\"chunk\":%zu,\"reading\":%zu,\"name\":%s",
+             place.rank, place.thread, static_cast<unsigned long long>(place.order),
+             static_cast<unsigned long long>(place.start), frames_json(place.where).c_str(),
+             place.chunk, place.reading, quote(place.name).c_str()));
 }
 
 void report_exit(int rank, int code) {
@@ -227,6 +250,10 @@ void finish_run(const char* state) {
   std::fflush(stderr);
   report_timeline();
   report_inputs();
+  if (!g_reporting_results) {  // once: where the file is full, this ends the run
+    g_reporting_results = true;
+    report_results();
+  }
   const Stats& s = g_stats;
   const std::string digest = KeyedHash(g_secrets.page->read_back).hex();  // of a copy
   send(format(

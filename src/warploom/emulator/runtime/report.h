@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fiber.h"
 
@@ -39,6 +40,16 @@ void open_report(std::string nonce, const std::string& key);
 // Enters a finding once per kind and place. Returns false if it was there already.
 bool report_finding(FindingInfo info);
 // An operation has read `bytes` back, which lie at `data` now.
+// Memory of the host that devices have stored results in: who allocated it, or its name.
+struct ResultPlace {
+  int rank = 0, thread = 0;
+  uint64_t order = 0;  // of its allocation, 0: a variable
+  const char* name = "";
+  Frames where{};
+  uintptr_t start = 0;
+  std::size_t chunk = 0, reading = 0;
+};
+void report_result(const ResultPlace& place, const std::vector<char>& bytes);
 void report_readback(const StreamOp& op, const void* data, std::size_t bytes, const void* device);
 void report_exit(int rank, int code);
 // Ends the whole run at once; the end line says "stopped". The finding was reported before.

@@ -232,9 +232,19 @@ class ResultChecks:
             call = step.call
             signature = api.ALLOCATIONS.get(call.name)
             pointer = call.arg(signature.pointer) if signature else None
-            if signature and pointer is not None and signature.kind in ("managed", "pinned"):
+            if call.name == "cudaHostRegister":
+                pointer = call.arg(0)
+            elif not signature or signature.kind not in ("managed", "pinned"):
+                pointer = None
+            if pointer is not None:
                 found.update(self.trace.places.roots_of(pointer, step.instance))
-        return found
+        return found | {e.place for e in self.effects.all if _is_managed(e.place)}
+
+
+def _is_managed(place: Place) -> bool:
+    """Tell whether a place is a variable that the host reads in place."""
+    owner = place.owner
+    return not isinstance(owner, str) and "__managed__" in text_of(owner.declaration)
 
 
 def _is_readback(call: Call) -> bool:
