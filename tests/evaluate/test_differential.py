@@ -2,12 +2,15 @@
 
 import math
 import struct
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from warploom.emulator import Taken
 from warploom.evaluate.differential import (
     compare,
     compare_buffer,
@@ -17,7 +20,7 @@ from warploom.evaluate.differential import (
 )
 from warploom.evaluate.dtypes import DTYPES, dtype_of
 from warploom.evaluate.outputs import Key, Sample, Site, label, output_of, select
-from warploom.evaluate.workload import Output
+from warploom.evaluate.workload import Output, Workload
 
 
 def floats(*values: float) -> bytes:
@@ -194,6 +197,7 @@ def test_ranks_are_not_mixed_up() -> None:
 class Copy:
     def __init__(self, rank: int, line: int | None, data: bytes = b"", file: str = "/x/a.cu"):
         self.rank, self.line, self.data, self.file = rank, line, data, file
+        self.taken: Taken | None = None
 
 
 def test_readbacks_are_named_by_the_copy_that_made_them() -> None:
@@ -219,8 +223,10 @@ def test_readbacks_are_named_by_the_copy_that_made_them() -> None:
 def test_declared_outputs_select_and_type() -> None:
     output = Output("d_out", "float16", 0.1, 0.0)
     samples = (sample(b"1234"), sample(b"1234", buffer="scratch"))
-    assert list(select(samples, (output,))) == [samples[0].key]
-    assert list(select(samples, ())) == [s.key for s in samples]
+    task = Workload("test", Path(), Path("test.cu"))
+    assert list(select(samples, replace(task, outputs=(output,)))) == [samples[0].key]
+    assert list(select(samples, task)) == [s.key for s in samples]
+    assert list(select(samples, replace(task, leave_out=("d_out",)))) == [samples[1].key]
     assert output_of(samples[0], (output,)) == output
     assert output_of(samples[1], (output,)).dtype == "float32"
 

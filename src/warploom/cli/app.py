@@ -29,6 +29,7 @@ from warploom.cli.parameters import (
     Includes,
     Jobs,
     JudgedBy,
+    LeaveOut,
     LsaSize,
     Memory,
     Nccl,
@@ -194,6 +195,7 @@ def eval_command(
     memory: Memory = None,
     jobs: Jobs = None,
     node_size: NodeSize = None,
+    leave_out: LeaveOut = None,
     level: Annotated[
         int | None,
         typer.Option(
@@ -252,6 +254,7 @@ def eval_command(
         memory=memory,
         jobs=jobs,
         node_size=node_size,
+        leave_out=leave_out,
     )
     if is_cuda(backend):
         from warploom.cli.hardware_command import run_eval_on_gpus
@@ -299,6 +302,7 @@ def transform(
     timeout: Seconds = None,
     jobs: Jobs = None,
     node_size: NodeSize = None,
+    leave_out: LeaveOut = None,
     one_stage: Annotated[
         bool, typer.Option("--one-stage", help="Replace memory and collectives at once.")
     ] = False,
@@ -346,7 +350,7 @@ def transform(
         api=api, ranks=ranks, defines=tuple(defines or ()),
         includes=tuple(map(str, includes or ())), lsa_size=lsa_size, seeds=seeds,
         seeds_from=inputs, nccl=nccl, timeout=timeout, jobs=jobs,
-        node_size=node_size, one_stage=one_stage,
+        node_size=node_size, leave_out=tuple(leave_out or ()), one_stage=one_stage,
         no_nvcc=no_nvcc, no_markers=no_markers, no_warmup=no_warmup,
         proposer=proposer, models=tuple(models or ()),
         judge_model=judge_model, no_judge=no_judge, agent=agent, agent_seconds=agent_seconds,

@@ -99,6 +99,8 @@ def print_evaluation(result: Evaluation) -> None:
         out(f"build: {_build(build)}")
     for comparison in result.comparisons:
         out(f"output: {describe_comparison(comparison)}")
+    if result.left_out:
+        out(f"left out: {', '.join(result.left_out)}, not compared")
     if result.runs:
         made = ", ".join(f"{run.timing}/{run.seed} {run.verdict}" for run in result.runs)
         skipped = result.planned - len(result.runs)

@@ -29,6 +29,7 @@ class RunChoices:
     jobs: int | None
     args: tuple[str, ...] | None
     node_size: int | None = None
+    leave_out: tuple[str, ...] = ()
 
     @classmethod
     def parse(
@@ -46,6 +47,7 @@ class RunChoices:
         sources: Sequence[Path] | None = None,
         args: Sequence[str] | None = None,
         node_size: int | None = None,
+        leave_out: Sequence[str] | None = None,
     ) -> Self:
         """Check the options of one command.
 
@@ -80,6 +82,7 @@ class RunChoices:
             jobs=jobs,
             args=tuple(args) if args else None,
             node_size=node_size,
+            leave_out=tuple(leave_out or ()),
         )
 
     def apply(self, target: Path) -> Workload:
@@ -96,6 +99,7 @@ class RunChoices:
             seconds=self.timeout,
             memory_mb=None if self.memory is None else round(self.memory * 1024),
             seeds=self.seeds,
+            leave_out=self.leave_out,
         )
 
 

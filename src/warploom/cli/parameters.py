@@ -74,6 +74,14 @@ NodeSize = Annotated[
         help="Devices of one machine; a process sees its own machine's. [default: all]",
     ),
 ]
+LeaveOut = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--leave-out",
+        metavar="NAME",
+        help="An output that varies by nature, such as a timer: it is not compared.",
+    ),
+]
 Backend = Annotated[
     str,
     typer.Option(

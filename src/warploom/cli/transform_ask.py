@@ -50,6 +50,7 @@ class TransformAsk:
     timeout: float | None = None
     jobs: int | None = None
     node_size: int | None = None
+    leave_out: tuple[str, ...] = ()
     one_stage: bool = False
     no_nvcc: bool = False
     no_markers: bool = False
@@ -86,7 +87,7 @@ class TransformAsk:
         return RunChoices.parse(
             ranks=self.ranks, defines=self.defines, includes=[Path(p) for p in self.includes],
             lsa_size=self.lsa_size, seeds=self.seeds, nccl=self.nccl, timeout=self.timeout,
-            jobs=self.jobs, node_size=self.node_size,
+            jobs=self.jobs, node_size=self.node_size, leave_out=self.leave_out,
         )  # fmt: skip
 
     def workload(self) -> Workload:

@@ -124,6 +124,8 @@ def _print_proof(evaluation: Evaluation) -> None:
             f"  {item.buffer or 'unnamed'} ({item.dtype}): {item.compared} read-backs, "
             f"{item.elements} elements {word}, {describe_error(item)}{weak}"
         )
+    if evaluation.left_out:
+        out(f"  left out: {', '.join(evaluation.left_out)}, not compared")
     for item in evaluation.findings:
         if item.finding.kind == "edited_check":
             out(f"  {paint('edited check', 'warning')}: {item.finding.message}")

@@ -459,4 +459,5 @@ class _Judge:
             program=Path(self.written.get(str(path), str(path))),
             reference=self.trusted.program,
             benchmark=timed,
+            left_out=self.task.leave_out,
         )

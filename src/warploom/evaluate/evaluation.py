@@ -68,6 +68,7 @@ class Evaluation:
     `seeds` were drawn for this evaluation: `--seeds-from` repeats it.
     `dependence` says in which form spoil runs showed that the outputs depend on communication as
     the reference's do: "values", "elements", or "" (`evaluate/dependence.py`).
+    `left_out` are outputs that the workload or the user left out: nobody compared them.
     `time_source` is "modelled" where `benchmark` holds the emulator's modelled time, else "none".
     """
 
@@ -92,6 +93,7 @@ class Evaluation:
     reference: Path
     benchmark: Benchmark | None = None
     node_size: int | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> Mapping[str, float]:

@@ -188,7 +188,7 @@ def _report(
     samples, whose = expected.samples, "the emulator's"
     good = next((run for run in direct if run.ok), None)
     if not samples and good is not None:
-        samples, whose = samples_of(good, facts, workload.outputs), "the first good run's"
+        samples, whose = samples_of(good, facts, workload), "the first good run's"
     compared: list[Difference] = []
     findings: list[list[Finding]] = [list(facts.findings)]
     for run in runs:
@@ -196,7 +196,7 @@ def _report(
         if run.sanitizer is None:
             said += run.findings
             if run.ok and samples:
-                found = differences(samples, run, facts, workload.outputs)
+                found = differences(samples, run, facts, workload)
                 compared += found
                 said += told(found, _SEED, whose, strict=False)
         findings.append(said)

@@ -214,9 +214,9 @@ class _Judge:
         compared: list[Difference] = []
         expected: dict[int, Mapping[Key, Sample]] = {}
         for pair in pairs:
-            samples = samples_of(pair.trusted, self.facts, outputs)
+            samples = samples_of(pair.trusted, self.facts, self.task)
             first = expected.setdefault(pair.seed, samples)
-            unsteady = differences(first, pair.trusted, self.facts, outputs)
+            unsteady = differences(first, pair.trusted, self.facts, self.task)
             said = [
                 Finding(
                     "reference-unsteady",
@@ -231,7 +231,7 @@ class _Judge:
             if pair.candidate.ok:
                 # The candidate's lines are its own: its copies are named by its own analysis.
                 own = survey(self.task, program=self.legal.path)
-                found = differences(first, pair.candidate, own, outputs)
+                found = differences(first, pair.candidate, own, self.task)
                 compared += found
                 said += told(found, pair.seed, "the trusted program's", strict=True)
             self.findings.append([*pair.candidate.findings, *said])

@@ -9,7 +9,7 @@ from warploom.core.records import Finding, Severity
 from warploom.evaluate.differential import Difference, compare
 from warploom.evaluate.outputs import Key, Sample, label, select
 from warploom.evaluate.survey import Survey
-from warploom.evaluate.workload import Output, Workload
+from warploom.evaluate.workload import Workload
 from warploom.hardware import (
     HardwareRun,
     Interval,
@@ -100,16 +100,16 @@ def record_of(seed: int, run: HardwareRun) -> HardwareRecord:
     )
 
 
-def samples_of(run: HardwareRun, facts: Survey, outputs: Sequence[Output]) -> dict[Key, Sample]:
+def samples_of(run: HardwareRun, facts: Survey, workload: Workload) -> dict[Key, Sample]:
     """Return what a run read back, by output."""
-    return select(label(run.readbacks, facts.sites), outputs)
+    return select(label(run.readbacks, facts.sites), workload)
 
 
 def differences(
-    expected: Mapping[Key, Sample], run: HardwareRun, facts: Survey, outputs: Sequence[Output]
+    expected: Mapping[Key, Sample], run: HardwareRun, facts: Survey, workload: Workload
 ) -> tuple[Difference, ...]:
     """Compare a run's read-backs with what is expected."""
-    return compare(expected, samples_of(run, facts, outputs), outputs)
+    return compare(expected, samples_of(run, facts, workload), workload.outputs)
 
 
 def told(

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from warploom.emulator import Taken
 from warploom.evaluate.dtypes import dtype_of
-from warploom.evaluate.workload import Output
+from warploom.evaluate.workload import Output, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +123,17 @@ def label(readbacks: Iterable[ReadbackLike], sites: Sequence[Site]) -> tuple[Sam
     return tuple(samples)
 
 
-def select(samples: Sequence[Sample], outputs: Sequence[Output]) -> dict[Key, Sample]:
-    """Return the samples to compare by key: of the declared outputs, or all where none is."""
-    wanted = {output.buffer for output in outputs}
-    return {s.key: s for s in samples if not wanted or s.key.buffer in wanted}
+def select(samples: Sequence[Sample], workload: Workload) -> dict[Key, Sample]:
+    """Return the samples to compare by key: of the declared outputs, or all where none is.
+
+    What the workload leaves out is not among them.
+    """
+    wanted = {output.buffer for output in workload.outputs}
+    return {
+        s.key: s
+        for s in samples
+        if (not wanted or s.key.buffer in wanted) and s.key.buffer not in workload.leave_out
+    }
 
 
 def output_of(sample: Sample, outputs: Sequence[Output]) -> Output:

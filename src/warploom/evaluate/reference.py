@@ -3,7 +3,8 @@
 Nothing of it is kept on disk, where a program could find the answers or leave others.
 """
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from warploom.core.errors import BadInputError, UnsupportedError
@@ -61,8 +62,9 @@ def reference_for(
         raise
     facts = as_built(facts, program)
     found = _run(program, workload, facts, seeds, jobs, on_progress)
-    samples = {seed: select(kept.samples, workload.outputs) for seed, kept in found.items()}
+    samples = {seed: select(kept.samples, workload) for seed, kept in found.items()}
     traffic = {seed: kept.traffic for seed, kept in found.items()}
+    _require_known(workload, {s.key.buffer for kept in found.values() for s in kept.samples})
     _require_outputs(workload, samples)
     stats = {seed: kept.stats for seed, kept in found.items()}
     printed = {seed: kept.printed for seed, kept in found.items()}
@@ -120,12 +122,29 @@ def _require_success(workload: Workload, outcome: EmulatorRun, seed: int) -> Non
     )
 
 
+def _require_known(workload: Workload, read: Set[str]) -> None:
+    """Raise BadInputError where something is to be left out that nobody reads back."""
+    for name in workload.leave_out:
+        if name in read:
+            continue
+        near = difflib.get_close_matches(name, read, n=1, cutoff=0.0)
+        raise BadInputError(
+            f"what is left out must be read back by the trusted program, but {name!r} never was",
+            file=str(workload.program),
+            hint=f"did you mean {near[0]!r}? It reads back {', '.join(sorted(map(repr, read)))}"
+            if near
+            else "it reads nothing back",
+        )
+
+
 def _require_outputs(workload: Workload, samples: Mapping[int, Samples]) -> None:
     name = str(workload.program)
     if not any(samples.values()):
         raise BadInputError(
             "the trusted program must copy its results from device to host, but no such copy was "
-            "made" + (" of the workload's outputs" if workload.outputs else ""),
+            "made"
+            + (" of the workload's outputs" if workload.outputs else "")
+            + (" but of what is left out" if workload.leave_out else ""),
             file=name,
             hint="without a read-back there is nothing to compare a candidate with",
         )

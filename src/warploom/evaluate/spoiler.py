@@ -152,7 +152,7 @@ class Spoiler:
 
     def samples(self, run: EmulatorRun, facts: Survey) -> dict[Key, Sample]:
         """Return what a run read back of the outputs, without what nobody writes in these."""
-        found = select(label(run.readbacks, facts.sites), self.reference.workload.outputs)
+        found = select(label(run.readbacks, facts.sites), self.reference.workload)
         task = self.reference.workload
         for seed, samples in self.reference.samples.items():
             if task.args_for(seed) != run.options.args:

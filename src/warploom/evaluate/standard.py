@@ -42,7 +42,7 @@ class Standard:
         """Compare what `outcome` read back, with the reference's own variation allowed for."""
         declared = self.reference.workload.outputs
         expected = self.reference.samples[seed]
-        got = select(label(outcome.readbacks, facts.sites), declared)
+        got = select(label(outcome.readbacks, facts.sites), self.reference.workload)
         found = compare(expected, got, declared)
         if any(item.problem == "differs" for item in found) and self._widened(seed):
             return compare(expected, got, (*self._widened(seed), *declared))
@@ -147,7 +147,7 @@ class Standard:
         if outcome.verdict is not Verdict.OK:
             return None
         found = label(outcome.readbacks, reference.facts.sites)
-        return select(found, reference.workload.outputs)
+        return select(found, reference.workload)
 
     def _room(self, seed: int) -> list[Output]:
         """Return wider outputs, of those for which the workload declares no tolerance."""

@@ -12,6 +12,7 @@ A workload is a folder with a `workload.toml`:
     node_size = 4                   # ranks of one machine; default: all
     nccl = "2.30.7"                 # default: the newest whose headers are at hand
     seeds = 3
+    leave_out = ["d_clock"]         # outputs that are not compared: timers, clocks
     vary_inputs = "float32"         # numbers that are uploaded get other values for each seed
     api = ["gin", "lsa"]            # which device APIs a transform may use, best first
     [defines]
@@ -64,7 +65,7 @@ class Output:
         """Make an output; an `rtol` of None becomes the default of its type."""
         kind = dtype_of(dtype)
         return cls(
-            buffer="".join(buffer.split()),
+            buffer=plain_name(buffer),
             dtype=kind.name,
             rtol=kind.rtol if rtol is None else rtol,
             atol=atol,
@@ -80,6 +81,7 @@ class Workload:
     without that means that all ranks share memory. `nccl` None means the newest at hand.
     `vary_inputs` is the type of the numbers that `eval` varies on their way to the devices, by the
     seed and alike in both programs; "": none.
+    `leave_out` are buffers that are no outputs, as they vary by nature: timers, clocks.
     """
 
     name: str
@@ -98,8 +100,10 @@ class Workload:
     api: tuple[Api, ...] = (Api.GIN, Api.LSA)
     node_size: int | None = None
     vary_inputs: str = ""
+    leave_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_left_out(self.leave_out, self.outputs)
         check_ranks(self.ranks, self.lsa_size, self.node_size)
         check_nccl(self.nccl)
         check_seeds(self.seeds)
@@ -191,11 +195,12 @@ class Workload:
         seeds: int | None = None,
         seconds: float | None = None,
         memory_mb: int | None = None,
+        leave_out: Sequence[str] = (),
     ) -> "Workload":
         """Return a copy with what the command line changes; None leaves a value as it is.
 
-        `sources`, `defines` and `include_dirs` come in addition. Where the ranks of one machine
-        shared memory, those of the new `node_size` do.
+        `sources`, `defines`, `include_dirs` and `leave_out` come in addition. Where the ranks of
+        one machine shared memory, those of the new `node_size` do.
 
         Raises:
             BadInputError: a file is there twice, or a number is out of range.
@@ -216,12 +221,28 @@ class Workload:
             node_size=self.node_size if node_size is None else node_size,
             nccl=nccl or self.nccl,
             seeds=self.seeds if seeds is None else seeds,
+            leave_out=tuple(dict.fromkeys((*self.leave_out, *map(plain_name, leave_out)))),
             limits=replace(
                 self.limits,
                 seconds=self.limits.seconds if seconds is None else seconds,
                 memory_mb=self.limits.memory_mb if memory_mb is None else memory_mb,
             ),
         )
+
+
+def plain_name(buffer: str) -> str:
+    """Return a device expression as outputs are named: without spaces."""
+    return "".join(buffer.split())
+
+
+def check_left_out(names: Sequence[str], outputs: Sequence[Output]) -> None:
+    """Raise BadInputError where an output that is declared is to be left out as well."""
+    for output in outputs:
+        if output.buffer in names:
+            raise BadInputError(
+                f"leave_out must not name a declared output, but both name {output.buffer!r}",
+                hint="only what [[outputs]] declares is compared: nothing else need be left out",
+            )
 
 
 def check_ranks(ranks: int, lsa_size: int | None, node_size: int | None = None) -> None:
@@ -330,10 +351,12 @@ __all__ = [
     "Output",
     "Workload",
     "WorkloadError",
+    "check_left_out",
     "check_ranks",
     "check_seeds",
     "is_workload",
     "load_target",
+    "plain_name",
     "require_dir",
     "require_file",
 ]

@@ -18,6 +18,7 @@ from warploom.evaluate.workload import (
     WORKLOAD_FILE,
     Output,
     Workload,
+    plain_name,
     require_dir,
     require_file,
 )
@@ -58,6 +59,7 @@ class _WorkloadTable(_Table):
     nccl: str | None = Field(default=None, pattern=_VERSION)
     seeds: int = Field(default=3, ge=1, le=MAX_SEEDS)
     vary_inputs: str = ""
+    leave_out: list[str] = []
     api: list[str] = ["gin", "lsa"]
 
 
@@ -116,13 +118,14 @@ def _freeze(table: _WorkloadTable, file: Path, text: str) -> Workload:
             node_size=table.node_size,
             nccl=table.nccl,
             seeds=table.seeds,
+            leave_out=tuple(map(plain_name, table.leave_out)),
             vary_inputs=_varied(table.vary_inputs, file, text),
             api=tuple(_api(name, file, text) for name in table.api),
         )
     except (WorkloadError, SourceError):
         raise
     except BadInputError as error:
-        key = error.message.partition(" ")[0]  # lsa_size, node_size or nccl
+        key = error.message.partition(" ")[0]  # lsa_size, node_size, nccl or leave_out
         raise WorkloadError(
             error.message, file=str(file), line=_line_of(text, key), hint=error.hint
         ) from None
