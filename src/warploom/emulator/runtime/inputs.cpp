@@ -39,13 +39,6 @@ struct SharedLine {
 };
 std::unordered_map<uintptr_t, SharedLine> g_shared;
 
-void close_inputs() {
-  if (!g_open) return;
-  g_open = false;
-  g_shared.clear();
-  if (!is_carrying()) change_flag(g_carrying, false);
-}
-
 bool changes(uint64_t word) {
   if (g_every == 0) return g_words.contains(word);
   if (!is_telling(word, g_every)) return false;
@@ -122,7 +115,7 @@ void note_launch(int device) {
 
 void note_results(std::size_t bytes, int rank) {
   static std::map<int, std::size_t> results;
-  if (g_open && (results[rank] += bytes) >= kLeastResults) close_inputs();
+  if (g_open && (results[rank] += bytes) >= kLeastResults) end_inputs();
 }
 
 void watch_shared() {
@@ -159,7 +152,12 @@ bool passes_results_on(std::size_t bytes) {
   return !g_open && (passed += bytes) >= kLeastResults;
 }
 
-void end_inputs() { close_inputs(); }
+void end_inputs() {
+  if (!g_open) return;
+  g_open = false;
+  g_shared.clear();
+  if (!is_carrying()) change_flag(g_carrying, false);
+}
 
 void report_inputs() {
   if (g_whose.empty()) return;
