@@ -177,6 +177,25 @@ def test_without_mpi_the_cure_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "WARPLOOM_MPI_HOME" in told.value.hint
 
 
+def _tool(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+
+
+def test_mpicc_has_a_home_and_its_failure_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WARPLOOM_MPI_HOME", str(tmp_path))
+    _tool(tmp_path / "bin" / "mpirun", "echo 'mpirun (Open MPI) 5.0.11'\n")
+    _tool(tmp_path / "bin" / "mpicc", '[ -d "$HOME" ] && echo "cc -I/there/include -lmpi"\n')
+    found = mpi.find_mpi.__wrapped__()
+    assert (found.kind, found.compile_flags) == ("openmpi", ("-I/there/include",))
+    _tool(tmp_path / "bin" / "mpicc", "echo 'no such compiler' >&2\nexit 1\n")
+    with pytest.raises(MissingToolError, match=r"mpicc does not say .* no such compiler"):
+        mpi.find_mpi.__wrapped__()
+
+
 def test_without_nccls_library_the_cure_is_told(tmp_path: Path) -> None:
     with pytest.raises(MissingToolError, match=r"libnccl\.so\.2"):
         nccl.nccl_library(NcclHeaders("2.32.3", tmp_path / "include", "test"))

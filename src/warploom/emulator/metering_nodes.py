@@ -49,7 +49,7 @@ def bounds(node: Node) -> Iterator[Node]:
         if child.type in ("subscript_argument_list", "abstract_array_declarator"):
             yield child
         elif child.type == "array_declarator":
-            yield from (part for part in child.named_children)
+            yield from child.named_children
         else:
             yield from bounds(child)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from warploom.evaluate.kept_statements import Statement, moves_data
 from warploom.evaluate.refusals import words
-from warploom.evaluate.tokens import Token
+from warploom.evaluate.tokens import Token, joined
 
 _TO_HOST = words("cudaMemcpyDeviceToHost cudaMemcpyDefault")
 _CASTS = words("void char float double int const unsigned static_cast reinterpret_cast size_t")
@@ -65,7 +65,7 @@ def declares_kept(one: Statement, rest: Sequence[Statement], declared: Set[int])
 def head_of(one: Statement, name: str) -> str:
     """Return a declaration's text up to what it declares: its type, and the name."""
     at = next((i for i, token in enumerate(one.tokens) if token.text == name), 0)
-    return " ".join(token.text for token in one.tokens[: at + 1])
+    return joined(one.tokens[: at + 1])
 
 
 def _declares(one: Statement, name: str, declared: Set[int]) -> bool:
@@ -111,5 +111,5 @@ def _chains(tokens: Sequence[Token]) -> Iterator[str]:
                 end += 2
             follows = tokens[end + 1].text if end + 1 < len(tokens) else ""
             if follows != "(" or end > at:
-                yield " ".join(token.text for token in tokens[at : end + 1])
+                yield joined(tokens[at : end + 1])
         at = end + 1

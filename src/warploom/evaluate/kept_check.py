@@ -32,7 +32,6 @@ from warploom.evaluate.kept_text import (
     macros,
     only_after,
     partner_of,
-    plain,
     reaching,
     read_text,
     tail_of,
@@ -40,7 +39,7 @@ from warploom.evaluate.kept_text import (
 from warploom.evaluate.kept_types import type_changes
 from warploom.evaluate.kept_worlds import UntoldError, pairs
 from warploom.evaluate.scopes import Declared, UnbalancedError, declarations, skip_round
-from warploom.evaluate.tokens import Token, scan
+from warploom.evaluate.tokens import Token, joined, scan
 from warploom.source.regions import Program
 
 _LEAVES = re.compile(r"\b(?:break|continue|goto)\b|\breturn (?:0|EXIT_SUCCESS) ;?")
@@ -146,17 +145,17 @@ def _changes(new: Text, old: Text) -> Iterator[_Change]:
 
 def _added(new: Text, old: Text, paired: Set[int]) -> Iterator[_Change]:
     """What text that the original has no place for does in place of the check."""
-    known = {plain(item.tokens) for item in old.items}
+    known = {joined(item.tokens) for item in old.items}
     for item in new.items:
         if item.kind == "function" and id(item) not in paired:
             for one in statements(item):
                 ends = not is_device(item) and ends_well(one.tokens)
                 if ends or says(one.tokens, in_check=False):
                     yield _Change(one.line, f"added: {one.shown}")
-        if plain(item.tokens) in known or item.kind not in ("function", "variable", "statement"):
+        if joined(item.tokens) in known or item.kind not in ("function", "variable", "statement"):
             continue
         if ends_well(item.tokens) or says(item.tokens, in_check=False):
-            yield _Change(item.line, f"added: {plain(item.tokens)[:80]}")
+            yield _Change(item.line, f"added: {joined(item.tokens)[:80]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +174,7 @@ def _compared(
     """Compare one function of the original with the candidate's."""
     old, new = pair.old, pair.new
     after = statements(new)
-    if whole and plain(old.tokens) != plain(new.tokens):
+    if whole and joined(old.tokens) != joined(new.tokens):
         yield _Change(new.line, f"the head of {old.name}")
     matcher = SequenceMatcher(
         None, [s.text for s in before], [s.text for s in after], autojunk=False
@@ -263,20 +262,20 @@ def _variables(pair: _Pair) -> frozenset[str]:
 
 def _outer(new: Text, old: Text, kept: set[str]) -> Iterator[_Change]:
     """Constants, macros and what else the check's names mean at namespace scope."""
-    there = Counter(plain(item.tokens) for item in new.items)
+    there = Counter(joined(item.tokens) for item in new.items)
     for item in old.items:
         if item.kind != "variable" or item.level != "namespace" or item.has("__device__"):
             continue
-        if not there[plain(item.tokens)]:
+        if not there[joined(item.tokens)]:
             yield _Change(0, f"{item.name}, line {item.line} of the original, is not as it was")
     spaces = {item.name for item in old.items if item.kind == "namespace"}
     seen = declarations(list(_seen_from_outside(new.tokens, spaces)))
     types = {item.name for item in old.items if item.kind == "type"} & kept
-    known = {plain(item.tokens) for item in old.items if item.kind == "function"}
+    known = {joined(item.tokens) for item in old.items if item.kind == "function"}
     for item in seen:
         operator = item.kind == "function" and item.name == "operator" and not is_device(item)
         if operator and item.has(*types) and item.level == "namespace":
-            if plain(item.tokens) not in known:
+            if joined(item.tokens) not in known:
                 yield _Change(item.line, "an operator for a type of its own was added")
             continue
         named = item.level == "namespace" and item.name in kept and item.kind != "statement"
@@ -300,7 +299,7 @@ def _types_and_macros(
     words = {token.text for token in old.tokens if token.kind == "name"}
     heads = {t.text for i in old.items if i.kind == "function" and not is_device(i)
              for t in i.tokens}  # fmt: skip
-    for line, what in type_changes(old.items, seen, kept | heads, words, plain(old.tokens)):
+    for line, what in type_changes(old.items, seen, kept | heads, words, joined(old.tokens)):
         yield _Change(line, what)
     asked = {token.text for token in old.raw if token.directive}
     defined = Counter(text for _, text, _ in macros(old.raw))
@@ -314,7 +313,7 @@ def _types_and_macros(
 
 
 def _line_from(tokens: Sequence[Token], first: Token) -> str:
-    return plain([token for token in tokens if token.line == first.line])
+    return joined([token for token in tokens if token.line == first.line])
 
 
 def _seen_from_outside(tokens: Sequence[Token], spaces: set[str]) -> Iterator[Token]:

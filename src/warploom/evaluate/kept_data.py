@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from warploom.evaluate.refusals import words
 from warploom.evaluate.scopes import Declared
-from warploom.evaluate.tokens import Token
+from warploom.evaluate.tokens import Token, joined
 
 _SOURCE = {
     "cudaMemcpy": 1, "cudaMemcpyAsync": 1, "cudaMemcpyToSymbol": 1, "cudaMemcpyToSymbolAsync": 1,
@@ -40,18 +40,18 @@ class Functions:
     def by_reference(self, name: str, place: int) -> bool:
         """Whether a function of this name may change what it gets as argument `place`."""
         for one in self.by_name.get(name, ()):
-            texts = {token.text for token in parameter(one, place)}
+            texts = {token.text for token in _parameter(one, place)}
             if texts & {"&", "&&"} and "const" not in texts:
                 return True
         return False
 
     def _reads(self, function: Declared, place: int, depth: int) -> bool:
-        given = parameter(function, place)
+        given = _parameter(function, place)
         names = [token.text for token in given if token.kind == "name"]
         texts = {token.text for token in given}
         if not names or ("const" not in texts and texts & {"&", "&&", "*", "["}):
             return False
-        body = " ".join(token.text for token in function.body)
+        body = joined(function.body)
         if _C_CAST.search(body) or any(t.text in _CAST_AWAY for t in function.body):
             return False
         return all(
@@ -159,7 +159,7 @@ def _closing(tokens: Sequence[Token], at: int) -> int:
     return len(tokens)
 
 
-def parameter(function: Declared, place: int) -> Sequence[Token]:
+def _parameter(function: Declared, place: int) -> Sequence[Token]:
     """Return the tokens of a function's parameter number `place`; its default is left out."""
     found = parameters(function)
     return found[place] if place < len(found) else ()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from warploom.evaluate.refusals import words
-from warploom.evaluate.tokens import Token
+from warploom.evaluate.tokens import Token, joined
 
 ENDS = words(
     "exit _exit _Exit quick_exit abort terminate longjmp siglongjmp MPI_Finalize MPI_Abort"
@@ -39,7 +39,7 @@ def _fails_at(tokens: Sequence[Token], at: int) -> bool:
     if name in ("longjmp", "siglongjmp", "MPI_Finalize"):
         return False
     end = next((i for i in range(at, len(tokens)) if tokens[i].text == ")"), len(tokens))
-    given = " ".join(token.text for token in tokens[at + 2 : end])
+    given = joined(tokens[at + 2 : end])
     if name == "MPI_Abort":  # MPI says so itself, whatever the code is
         code = given.rpartition(" , ")[2]
         return FAILURE.fullmatch(code) is not None or _STATUS.fullmatch(code) is not None

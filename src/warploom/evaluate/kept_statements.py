@@ -15,7 +15,7 @@ from warploom.evaluate.kept_data import (
 from warploom.evaluate.kept_endings import ENDS, FAILURE, ends_well, prints, says
 from warploom.evaluate.refusals import words
 from warploom.evaluate.scopes import Declared
-from warploom.evaluate.tokens import Token
+from warploom.evaluate.tokens import Token, joined
 
 _MOVES = re.compile(
     r"nccl(?:Send|Recv|GroupEnd|AllReduce|AllGather|AlltoAll|AllToAll|ReduceScatter|Reduce"
@@ -106,7 +106,7 @@ def statements(item: Declared) -> list[Statement]:
 
 def _made(tokens: Sequence[Token]) -> Statement:
     return Statement(
-        " ".join(token.text for token in tokens),
+        joined(tokens),
         tokens[0].line,
         frozenset(token.text for token in tokens if token.kind == "name"),
         tuple(tokens),

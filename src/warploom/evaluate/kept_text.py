@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from warploom.evaluate.identifiers import Identifiers
 from warploom.evaluate.kept_statements import Statement, moves_data, statements
 from warploom.evaluate.scopes import Declared, declarations
-from warploom.evaluate.tokens import Token
+from warploom.evaluate.tokens import Token, joined
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,15 @@ def partner_of(item: Declared, old: Text, new: Text) -> Declared | None:
     """Return the candidate's function for one of the original, of the same scope."""
     ours = [one for one in old.functions[item.name] if one.scope == item.scope]
     theirs = [one for one in new.functions.get(item.name, ()) if one.scope == item.scope]
-    heads = {plain(one.tokens) for one in ours}
-    alike = plain(item.tokens) in {plain(one.tokens) for one in theirs}
+    heads = {joined(one.tokens) for one in ours}
+    alike = joined(item.tokens) in {joined(one.tokens) for one in theirs}
     if alike:
-        ours = [one for one in ours if plain(one.tokens) == plain(item.tokens)]
-        theirs = [one for one in theirs if plain(one.tokens) == plain(item.tokens)]
+        ours = [one for one in ours if joined(one.tokens) == joined(item.tokens)]
+        theirs = [one for one in theirs if joined(one.tokens) == joined(item.tokens)]
     else:
-        there = {plain(one.tokens) for one in theirs}
-        ours = [one for one in ours if plain(one.tokens) not in there]
-        theirs = [one for one in theirs if plain(one.tokens) not in heads]
+        there = {joined(one.tokens) for one in theirs}
+        ours = [one for one in ours if joined(one.tokens) not in there]
+        theirs = [one for one in theirs if joined(one.tokens) not in heads]
     number = next(at for at, one in enumerate(ours) if one is item)
     return theirs[number] if number < len(theirs) else None
 
@@ -75,7 +75,7 @@ def macros(tokens: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
             while end < len(tokens) and tokens[end].directive and tokens[end].kind != "directive":
                 end += 1
             words = tokens[at + 1 : end]
-            yield first.line, plain(words), words[1].text if len(words) > 1 else ""
+            yield first.line, joined(words), words[1].text if len(words) > 1 else ""
         at = end
 
 
@@ -150,8 +150,3 @@ def _closure(text: Text, names: set[str]) -> set[str]:
 def is_device(item: Declared) -> bool:
     """Whether a function is compiled for the device alone."""
     return item.has("__global__", "__device__") and not item.has("__host__")
-
-
-def plain(tokens: Sequence[Token]) -> str:
-    """Return the text of tokens, with one blank between them."""
-    return " ".join(token.text for token in tokens)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence, Set
 from difflib import SequenceMatcher
 
 from warploom.evaluate.scopes import Declared, UnbalancedError, members
-from warploom.evaluate.tokens import Token
+from warploom.evaluate.tokens import joined
 
 _ENDS_NAME = frozenset({",", "=", "[", "{", ";", ""})
 _Change = tuple[int, str]
@@ -68,11 +68,11 @@ def _given(item: Declared) -> set[str]:
 
 
 def _whole(item: Declared) -> tuple[str, ...]:
-    return (item.scope, item.name, _text(item.tokens), _text(item.inside))
+    return (item.scope, item.name, joined(item.tokens), joined(item.inside))
 
 
 def _same_head(one: Declared, item: Declared) -> bool:
-    return (one.scope, one.name, _text(one.tokens)) == (item.scope, item.name, _text(item.tokens))
+    return (one.scope, one.name, joined(one.tokens)) == (item.scope, item.name, joined(item.tokens))
 
 
 def _members(
@@ -99,13 +99,13 @@ def _members(
         if not plain or (ordered and at < last):
             yield one.line, f"added to {item.name}: {_member(one)}"
     methods = [one for one in members(item.inside) if one.kind == "function"]
-    heads = {_text(one.tokens) for one in methods}
+    heads = {joined(one.tokens) for one in methods}
     own = {one.name for one in methods}
     for one in both:
         special = one.name in ("operator", item.name) or one.has("~", "operator")
         hides = one.name in words and one.name not in own
-        if one.kind == "function" and _text(one.tokens) not in heads and (special or hides):
-            yield one.line, f"added to {item.name}: {_text(one.tokens)}"
+        if one.kind == "function" and joined(one.tokens) not in heads and (special or hides):
+            yield one.line, f"added to {item.name}: {joined(one.tokens)}"
 
 
 def _names(item: Declared) -> set[str]:
@@ -122,8 +122,4 @@ def _names(item: Declared) -> set[str]:
 
 
 def _member(item: Declared) -> str:
-    return _text((*item.tokens, *item.inside))
-
-
-def _text(tokens: Sequence[Token]) -> str:
-    return " ".join(token.text for token in tokens)
+    return joined((*item.tokens, *item.inside))

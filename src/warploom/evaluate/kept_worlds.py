@@ -25,7 +25,7 @@ from warploom.evaluate.preprocessed import (
     lines_of,
     version_worlds,
 )
-from warploom.evaluate.tokens import Token
+from warploom.evaluate.tokens import Token, joined
 
 _OPEN = {"(": ")", "[": "]", "{": "}"}
 _NOT_LIVE = "\0"  # after the name of a macro that is not defined where it stands
@@ -84,7 +84,7 @@ def pairs(candidate: Sequence[Token], original: Sequence[Token], given: Given) -
         except UnjudgedError as error:
             raise UntoldError(error.what, error.line) from None
         waiting += further_worlds(false, [k for k in (before.open | after.open) if k not in fixed])
-        texts = (_joined(after.out), _joined(before.out))
+        texts = (joined(after.out), joined(before.out))
         if texts not in seen:
             seen.add(texts)
             yield Pair(tuple(after.out), tuple(before.out))
@@ -164,10 +164,6 @@ def _that_matter(lines: Sequence[Line]) -> frozenset[str]:
 def _is_default(line: Line, asked: Line) -> bool:
     names = frozenset(word.text for word in line.words[:1])
     return line.keyword == "define" and names == condition_names(asked.words)
-
-
-def _joined(tokens: Sequence[Token]) -> str:
-    return " ".join(token.text for token in tokens)
 
 
 class _Reading(Pass):

@@ -8,6 +8,7 @@ digraphs, escapes in names and literals or comments that do not end inside the t
 import functools
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _SPLICE = re.compile(r"\\[ \t\v\f]*\r?\n")
@@ -170,3 +171,8 @@ def _trick(kind: str, word: str) -> str:
 def _directive_name(text: str, at: int) -> str:
     found = re.compile(r"(?:[ \t]|/\*.*?\*/)*([A-Za-z_]\w*|\d+|)", re.DOTALL).match(text, at)
     return found[1] if found else ""
+
+
+def joined(tokens: Iterable[Token]) -> str:
+    """Return the text of tokens, with one blank between them."""
+    return " ".join(token.text for token in tokens)

@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 
 namespace warploom {
 
@@ -16,6 +18,20 @@ Function* next(const char* name) {
     _exit(1);
   }
   return reinterpret_cast<Function*>(found);
+}
+
+constexpr int kUnregistered = 0, kHost = 1, kDevice = 2;  // cudaMemoryType
+
+struct Attributes {  // cudaPointerAttributes
+  int type, device;
+  void *device_pointer, *host_pointer;
+  long reserved[8];
+};
+
+inline bool has_type(const void* memory, std::initializer_list<int> types) {
+  static auto* ask = next<int(Attributes*, const void*)>("cudaPointerGetAttributes");
+  Attributes its{};
+  return ask(&its, memory) == 0 && std::find(types.begin(), types.end(), its.type) != types.end();
 }
 
 }  // namespace warploom

@@ -13,11 +13,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <initializer_list>
 
 #include "preload.h"
 #include "waits.h"
@@ -27,13 +25,6 @@ using namespace warploom;
 namespace {
 
 constexpr int kDeviceToHost = 2, kDeviceToDevice = 3, kDefault = 4;
-constexpr int kUnregistered = 0, kHost = 1, kDevice = 2;
-
-struct Attributes {  // cudaPointerAttributes
-  int type, device;
-  void *device_pointer, *host_pointer;
-  long reserved[8];
-};
 
 int environment(const char* name) {
   const char* text = getenv(name);
@@ -157,12 +148,6 @@ Log& log_file() {
   return *log;
 }
 
-bool has_type(const void* memory, std::initializer_list<int> types) {
-  static auto* ask = next<int(Attributes*, const void*)>("cudaPointerGetAttributes");
-  Attributes its{};
-  return ask(&its, memory) == 0 && std::find(types.begin(), types.end(), its.type) != types.end();
-}
-
 bool reads_back(const void* to, const void* from, int kind) {
   if (kind != kDefault) return kind == kDeviceToHost;
   return has_type(from, {kDevice}) && has_type(to, {kHost, kUnregistered});
@@ -230,9 +215,10 @@ int cudaMemcpy(void* to, const void* from, size_t bytes, int kind) {
 
 int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int kind, void* stream) {
   static auto* real = next<int(void*, const void*, size_t, int, void*)>("cudaMemcpyAsync");
-  if (reads_back(to, from, kind)) wait_before_copy(to, stream);
-  int status = real(to, from, bytes, kind, stream);
-  if (status == 0 && reads_back(to, from, kind)) {
+  const bool back = reads_back(to, from, kind);
+  if (back) wait_before_copy(to, stream);
+  const int status = real(to, from, bytes, kind, stream);
+  if (status == 0 && back) {
     note_later(stream, __builtin_return_address(0), to, bytes);
   }
   return status;

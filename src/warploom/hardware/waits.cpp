@@ -15,16 +15,9 @@ namespace warploom {
 namespace {
 
 constexpr int kNotReady = 600;        // CUDA_ERROR_NOT_READY
-constexpr int kNotRegistered = 0;     // cudaMemoryTypeUnregistered
 constexpr unsigned kNoTiming = 2;     // CU_EVENT_DISABLE_TIMING
 constexpr unsigned kNonBlocking = 1;  // cudaStreamNonBlocking
 constexpr useconds_t kPause = 50;
-
-struct Attributes {  // cudaPointerAttributes
-  int type, device;
-  void *device_pointer, *host_pointer;
-  long reserved[8];
-};
 
 bool has_own_network() {
   static const bool has = getenv("WARPLOOM_NETWORK") != nullptr;
@@ -97,10 +90,7 @@ OtherStreams& other_streams() {
 }  // namespace
 
 void wait_before_copy(void* to, void* stream) {
-  if (!has_own_network()) return;
-  static auto* ask = next<int(Attributes*, const void*)>("cudaPointerGetAttributes");
-  Attributes target{};
-  if (ask(&target, to) != 0 || target.type != kNotRegistered) return;
+  if (!has_own_network() || !has_type(to, {kUnregistered})) return;
   stream ? poll_stream(stream) : wait_for_default_stream();
 }
 

@@ -5,12 +5,13 @@ import os
 import re
 import shlex
 import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.errors import MissingToolError
-from warploom.core.process import run_process
+from warploom.core.process import ProcessResult, default_environment, run_process
 from warploom.core.records import Limits
 
 _QUICK = Limits(seconds=20.0, memory_mb=1024, output_mb=1)
@@ -68,6 +69,18 @@ def nvcc_flags(show: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(compiling), tuple(linking)
 
 
+def _ask(command: list[str]) -> ProcessResult:
+    # Open MPI 5 wants a home, even to say how programs are built.
+    with tempfile.TemporaryDirectory(prefix="warploom-") as home:
+        return run_process(
+            command, limits=_QUICK, environment={**default_environment(), "HOME": home}
+        )
+
+
+def _first_line(text: str) -> str:
+    return next((line for line in text.splitlines() if line.strip()), "it says nothing")
+
+
 @functools.cache
 def find_mpi() -> Mpi:
     """Return the MPI of `WARPLOOM_MPI_HOME`, or of PATH.
@@ -85,8 +98,13 @@ def find_mpi() -> Mpi:
                 f"MPI programs need mpicc to be built, but beside {launcher} there is none",
                 hint=_CURE,
             )
-        show = run_process([wrapper, "-show"], limits=_QUICK).stdout.decode(errors="replace")
-        version = run_process([launcher, "--version"], limits=_QUICK).log
+        show = _ask([wrapper, "-show"])
+        if show.exit_code != 0:
+            raise MissingToolError(
+                f"{wrapper} does not say how MPI programs are built: {_first_line(show.log)}",
+                hint=_CURE,
+            )
+        version = _ask([launcher, "--version"]).log
         kind = "openmpi" if re.search(r"open.?mpi|open.?rte", version, re.IGNORECASE) else "hydra"
-        return Mpi(Path(launcher), kind, *nvcc_flags(show))
+        return Mpi(Path(launcher), kind, *nvcc_flags(show.stdout.decode(errors="replace")))
     raise MissingToolError("MPI programs need mpirun to be run, but none is found", hint=_CURE)

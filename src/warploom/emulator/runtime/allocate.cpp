@@ -10,7 +10,7 @@
 
 #include "host_copies.h"
 #include "host_functions.h"
-#include "libc_made.h"
+#include "libc_calls.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "process_heap.h"
@@ -119,8 +119,6 @@ void* program_memory(std::size_t bytes, std::size_t alignment) {
 
 using namespace warploom;
 
-#define CALLER __builtin_return_address(0)
-
 extern "C" {
 
 void* malloc(std::size_t bytes) {
@@ -196,12 +194,11 @@ void* valloc(std::size_t bytes) {
 }
 
 void* pvalloc(std::size_t bytes) {
-  std::size_t pages = 0;
-  if (__builtin_add_overflow(bytes, 4095, &pages)) {
+  const std::size_t pages = whole_pages(bytes);
+  if (pages < bytes) {
     errno = ENOMEM;
     return nullptr;
   }
-  pages &= ~std::size_t{4095};
   const int process = heap_for(CALLER);
   return process < 0 ? __libc_memalign(4096, pages) : allocate(process, pages, 4096);
 }

@@ -86,8 +86,6 @@ cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
   return cudaSuccess;
 }
 
-// The stream has the memory from there on. A write of it says so: what is not ordered after it does
-// not have the memory yet.
 std::set<const void*> g_unreached;  // memory of cudaMallocAsync whose stream is not there yet
 
 void report_free_ahead(const Allocation& allocation, const StreamOp& op) {
@@ -102,6 +100,8 @@ void report_free_ahead(const Allocation& allocation, const StreamOp& op) {
 }
 
 constexpr std::size_t kLooksAt = std::size_t{256} << 20;
+// The stream has the memory from there on. A write of it says so: what is not ordered after it does
+// not have the memory yet.
 void push_allocation(Stream* stream, void* memory, std::size_t bytes) {
   g_unreached.insert(memory);
   const auto start = [memory, bytes](StreamOp& op) {

@@ -122,7 +122,7 @@ void register_device_symbols(const Process& process) {
 const Variable* variable_of_symbol(const void* symbol, std::size_t bytes) {
   const Process& process = current_process();
   const auto address = reinterpret_cast<uintptr_t>(symbol);
-  if (!holds(process.base, process.end - process.base, address, bytes)) return nullptr;
+  if (!process.holds(address, bytes)) return nullptr;
   const Variable* found = find_variable(symbol);
   if (!found && process.holds_variable(address)) {
     const auto next = g_objects.upper_bound(address - process.base);

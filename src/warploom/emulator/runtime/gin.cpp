@@ -370,14 +370,19 @@ bool wait_counter(const Gin& gin, uint32_t index, uint64_t least, int bits, Orde
   return true;
 }
 
-// An increment that is on its way comes before or after the reset.
-static void check_counter_reset(Counter& counter, uint32_t index, uint32_t context, int rank) {
-  if (!g_config.race) return;
-  const Frames where = capture_frames();
+Clock known_clock(const Frames& where) {
   Clock known = *current_actor(where.pc[0]).clock;
   if (const GpuThread* thread = current_thread()) {
     for (const Clock& seen : thread->pending) known.join(seen);
   }
+  return known;
+}
+
+// An increment that is on its way comes before or after the reset.
+static void check_counter_reset(Counter& counter, uint32_t index, uint32_t context, int rank) {
+  if (!g_config.race) return;
+  const Frames where = capture_frames();
+  const Clock known = known_clock(where);
   for (const LanePlace& last : counter.issued.all()) {
     if (knows_reading(known, last.lane, last.number)) continue;
     report_finding({.kind = "signal_reset_race",

@@ -22,6 +22,8 @@ bool at_least(uint64_t value, uint64_t least, int bits);
 void observe(const Clock& clock, Order order);
 bool acquires(Order order);
 bool releases(Order order);
+// What the running host or GPU thread has seen, with or without a fence behind it.
+Clock known_clock(const Frames& where);
 // A store to a peer's memory that was not released to the system before `what` announces it.
 void check_remote_stores(const DevComm& dc, int peer, Scope released, const char* what);
 

@@ -232,10 +232,7 @@ void reset_signal(const Gin& gin, const SignalName& name) {
   trace([&] { return "ncclGin::resetSignal of " + signal_name(name, gin.context); });
   const Frames where = capture_frames();
   const Actor actor = current_actor(where.pc[0]);
-  Clock known = *actor.clock;
-  if (const GpuThread* thread = current_thread()) {
-    for (const Clock& seen : thread->pending) known.join(seen);
-  }
+  const Clock known = known_clock(where);
   if (g_config.race) {
     for (const LanePlace& last : signal.issued.all()) {
       if (knows_landing(known, last.lane, last.number)) continue;

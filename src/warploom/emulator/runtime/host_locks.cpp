@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "host_threads.h"
-#include "libc_made.h"
+#include "libc_calls.h"
 #include "race.h"
 #include "report.h"
 #include "timing.h"
@@ -139,10 +139,6 @@ long wake_futex(const void* address, long most, unsigned bits) {
   return woken;
 }
 
-bool is_time(const timespec* moment) {
-  return moment->tv_nsec >= 0 && moment->tv_nsec < 1'000'000'000;
-}
-
 int hold_until(pthread_rwlock_t* lock, bool write, const timespec* moment, const void* caller) {
   look_at(lock, false, caller);
   look_at(moment, false, caller);
@@ -209,8 +205,6 @@ long futex_call(const long (&arguments)[6], const void* caller) {
 }  // namespace warploom
 
 using namespace warploom;
-
-#define CALLER __builtin_return_address(0)
 
 extern "C" {
 

@@ -10,10 +10,9 @@
 #include <unordered_map>
 
 #include "call_targets.h"
-#include "descriptors.h"
 #include "exceptions.h"
 #include "host_threads.h"
-#include "libc_made.h"
+#include "libc_calls.h"
 #include "own_memory.h"
 #include "program_range.h"
 #include "race.h"
@@ -152,14 +151,14 @@ int wait_until(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec
   look_at(condition, false, caller);
   look_at(mutex, false, caller);
   look_at(moment, false, caller);
-  if (moment->tv_nsec < 0 || moment->tv_nsec >= 1'000'000'000) return EINVAL;
+  if (!is_time(moment)) return EINVAL;
   return wait(condition, mutex, Limit::until(*moment));
 }
 
 int lock_until(pthread_mutex_t* mutex, const timespec* moment, const void* caller) {
   look_at(mutex, false, caller);
   look_at(moment, false, caller);
-  if (moment->tv_nsec < 0 || moment->tv_nsec >= 1'000'000'000) return EINVAL;
+  if (!is_time(moment)) return EINVAL;
   return lock(mutex, Limit::until(*moment));
 }
 
@@ -209,8 +208,6 @@ void look_at_object(const volatile void* object, std::size_t bytes, bool write,
 }  // namespace warploom
 
 using namespace warploom;
-
-#define CALLER __builtin_return_address(0)
 
 extern "C" {
 

@@ -63,6 +63,11 @@ class Limit {
   double nanoseconds_;            // below 0: for ever
 };
 
+// Else a call is refused with EINVAL.
+inline bool is_time(const timespec* moment) {
+  return moment->tv_nsec >= 0 && moment->tv_nsec < 1'000'000'000;
+}
+
 // The system call of futexes, by its arguments; -1 with errno where it fails.
 long futex_call(const long (&arguments)[6], const void* caller);
 

@@ -31,8 +31,6 @@ unsigned g_every = 0;      // 0: the words are given
 std::unordered_set<uint64_t> g_words;
 std::set<uint64_t> g_altered;
 
-void close_inputs() { g_open = false; }
-
 bool changes(uint64_t word) {
   if (g_every == 0) return g_words.contains(word);
   if (!is_telling(word, g_every)) return false;
@@ -108,7 +106,7 @@ void note_launch(int device) {
 
 void note_results(std::size_t bytes, int rank) {
   static std::map<int, std::size_t> results;
-  if (g_open && (results[rank] += bytes) >= kLeastResults) close_inputs();
+  if (g_open && (results[rank] += bytes) >= kLeastResults) end_inputs();
 }
 
 bool passes_results_on(std::size_t bytes) {
@@ -116,7 +114,7 @@ bool passes_results_on(std::size_t bytes) {
   return !g_open && (passed += bytes) >= kLeastResults;
 }
 
-void end_inputs() { close_inputs(); }
+void end_inputs() { g_open = false; }
 
 void report_inputs() {
   if (g_whose.empty()) return;

@@ -266,10 +266,7 @@ long ptrace(__ptrace_request, ...) noexcept {
 static constexpr long kFirstProcess = 2000;
 static long thread_number() {
   constexpr long kThreadsApart = 1000;
-  const Process& process = *g_current->process;
-  long index = 0;
-  while (process.threads[static_cast<std::size_t>(index)].get() != g_current->host) index++;
-  return kFirstProcess + process.rank + kThreadsApart * index;
+  return kFirstProcess + g_current->process->rank + kThreadsApart * g_current->host->number;
 }
 pid_t gettid() noexcept {
   const bool has_number = g_current && g_current->host;

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "libc_calls.h"
 #include "program_range.h"
 
 namespace {
@@ -75,7 +76,6 @@ std::from_chars_result number_of_text(const char* first, const char* last, Numbe
 
 }  // namespace
 
-#define CALLER __builtin_return_address(0)
 #define NUMBER_TEXTS(type, code)                                                                 \
   std::to_chars_result __wrap__ZSt8to_charsPcS_##code(char* first, char* last, type value) {     \
     return text_of_number(first, last, CALLER,                                                   \

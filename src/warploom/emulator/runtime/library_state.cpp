@@ -114,10 +114,10 @@ void enter_library(LibraryState& state, LibraryState& before) {
 bool call_new_handler() {
   for (const Handler& handler : g_handlers) {
     if (!handler.get || handler.setter != kSetsNewHandler) continue;
-    const void* own = handler.get();
+    void* own = handler.get();
     if (!own) return false;
     check_call_target(own);
-    reinterpret_cast<void (*)()>(const_cast<void*>(own))();
+    reinterpret_cast<void (*)()>(own)();
     return true;
   }
   return false;

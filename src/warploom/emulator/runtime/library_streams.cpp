@@ -58,42 +58,42 @@ struct StreamCall {
   NUMBER(CALL, double, "d")             \
   NUMBER(CALL, long double, "e")        \
   NUMBER(CALL, void*, "Pv")
-#define WARPLOOM_STREAM_CALLS(CALL)                                                     \
-  CALL("_ZNSo5writeEPKcl", Touch::Read)                                                 \
-  CALL("_ZNSi4readEPcl", Touch::Written)                                                \
-  CALL("_ZNSi8readsomeEPcl", Touch::Written)                                            \
-  CALL("_ZNSi3getEPcl", Touch::Written)                                                 \
-  CALL("_ZNSi3getEPclc", Touch::Written)                                                \
-  CALL("_ZNSi7getlineEPcl", Touch::Written)                                             \
-  CALL("_ZNSi7getlineEPclc", Touch::Written)                                            \
-  CALL("_ZSt17__istream_extractRSiPcl", Touch::Written)                                 \
-  CALL("_ZStrsIcSt11char_traitsIcEERSt13basic_istreamIT_T0_ES6_PS3_", Touch::Start)     \
-  CALL("_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Pa", Touch::Start)          \
-  CALL("_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Ph", Touch::Start)          \
-  CALL("_ZStrsIcSt11char_traitsIcEERSt13basic_istreamIT_T0_ES6_RS3_", Touch::Start)     \
-  CALL("_ZNSi3getERc", Touch::Start)                                                    \
-  CALL("_ZNSt13basic_istreamIwSt11char_traitsIwEE3getERw", Touch::Start)                \
-  CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc", Touch::Text)          \
-  CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKa", Touch::Text)          \
-  CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKh", Touch::Text)          \
-  CALL("_ZSt16__ostream_insertIcSt11char_traitsIcEERSt13basic_ostreamIT_T0_ES6_PKS3_l", \
-       Touch::Read)                                                                     \
-  CALL("_ZSt16__ostream_insertIwSt11char_traitsIwEERSt13basic_ostreamIT_T0_ES6_PKS3_l", \
-       Touch::Read, sizeof(wchar_t))                                                    \
-  CALL(BUFFER(NARROW("5sputnEPKcl")), Touch::Read)                                      \
-  CALL(BUFFER(NARROW("5sgetnEPcl")), Touch::Written)                                    \
-  CALL(BUFFER(PUT), Touch::Read, 1, true)                                               \
-  CALL(BUFFER(GET), Touch::Written, 1, true)                                            \
-  CALL(FILE_BUFFER(PUT), Touch::Read, 1, true)                                          \
-  CALL(FILE_BUFFER(GET), Touch::Written, 1, true)                                       \
-  CALL(C_BUFFER(PUT), Touch::Read, 1, true)                                             \
-  CALL(C_BUFFER(GET), Touch::Written, 1, true)                                          \
-  CALL(BUFFER(WIDE_PUT), Touch::Read, sizeof(wchar_t), true)                            \
-  CALL(BUFFER(WIDE_GET), Touch::Written, sizeof(wchar_t), true)                         \
-  CALL(FILE_BUFFER(WIDE_PUT), Touch::Read, sizeof(wchar_t), true)                       \
-  CALL(FILE_BUFFER(WIDE_GET), Touch::Written, sizeof(wchar_t), true)                    \
-  CALL(C_BUFFER(WIDE_PUT), Touch::Read, sizeof(wchar_t), true)                          \
-  CALL(C_BUFFER(WIDE_GET), Touch::Written, sizeof(wchar_t), true)                       \
+#define WARPLOOM_STREAM_CALLS(CALL)                                                        \
+  CALL("_ZNSo5writeEPKcl", Touch::Read)                                                    \
+  CALL("_ZNSi4readEPcl", Touch::Written)                                                   \
+  CALL("_ZNSi8readsomeEPcl", Touch::Written)                                               \
+  CALL("_ZNSi3getEPcl", Touch::Written)                                                    \
+  CALL("_ZNSi3getEPclc", Touch::Written)                                                   \
+  CALL("_ZNSi7getlineEPcl", Touch::Written)                                                \
+  CALL("_ZNSi7getlineEPclc", Touch::Written)                                               \
+  CALL("_ZSt17__istream_extractRSiPcl", Touch::Written)                                    \
+  CALL("_ZStrsIcSt11char_traitsIcEERSt13basic_istreamIT_T0_ES6_PS3_", Touch::Start)        \
+  CALL("_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Pa", Touch::Start)             \
+  CALL("_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Ph", Touch::Start)             \
+  CALL("_ZStrsIcSt11char_traitsIcEERSt13basic_istreamIT_T0_ES6_RS3_", Touch::Start)        \
+  CALL("_ZNSi3getERc", Touch::Start)                                                       \
+  CALL("_ZNSt13basic_istreamIwSt11char_traitsIwEE3getERw", Touch::Number, sizeof(wchar_t)) \
+  CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc", Touch::Text)             \
+  CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKa", Touch::Text)             \
+  CALL("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKh", Touch::Text)             \
+  CALL("_ZSt16__ostream_insertIcSt11char_traitsIcEERSt13basic_ostreamIT_T0_ES6_PKS3_l",    \
+       Touch::Read)                                                                        \
+  CALL("_ZSt16__ostream_insertIwSt11char_traitsIwEERSt13basic_ostreamIT_T0_ES6_PKS3_l",    \
+       Touch::Read, sizeof(wchar_t))                                                       \
+  CALL(BUFFER(NARROW("5sputnEPKcl")), Touch::Read)                                         \
+  CALL(BUFFER(NARROW("5sgetnEPcl")), Touch::Written)                                       \
+  CALL(BUFFER(PUT), Touch::Read, 1, true)                                                  \
+  CALL(BUFFER(GET), Touch::Written, 1, true)                                               \
+  CALL(FILE_BUFFER(PUT), Touch::Read, 1, true)                                             \
+  CALL(FILE_BUFFER(GET), Touch::Written, 1, true)                                          \
+  CALL(C_BUFFER(PUT), Touch::Read, 1, true)                                                \
+  CALL(C_BUFFER(GET), Touch::Written, 1, true)                                             \
+  CALL(BUFFER(WIDE_PUT), Touch::Read, sizeof(wchar_t), true)                               \
+  CALL(BUFFER(WIDE_GET), Touch::Written, sizeof(wchar_t), true)                            \
+  CALL(FILE_BUFFER(WIDE_PUT), Touch::Read, sizeof(wchar_t), true)                          \
+  CALL(FILE_BUFFER(WIDE_GET), Touch::Written, sizeof(wchar_t), true)                       \
+  CALL(C_BUFFER(WIDE_PUT), Touch::Read, sizeof(wchar_t), true)                             \
+  CALL(C_BUFFER(WIDE_GET), Touch::Written, sizeof(wchar_t), true)                          \
   NUMBERS(CALL)
 
 #define CALL(name, ...) {name, __VA_ARGS__},

@@ -134,6 +134,12 @@ void require(bool check, const char* what, const char* rule) {
   if (!check) fail("mpi_mismatch", format("%s: %s", what, rule), "correct the argument");
 }
 
+static Comm* known_comm(MPI_Comm handle) {
+  if (handle == MPI_COMM_WORLD) return &world();
+  const auto found = g_mpi_comms.find(handle);
+  return found == g_mpi_comms.end() ? nullptr : found->second.get();
+}
+
 Place enter(MPI_Comm handle, const char* what, MPI_Datatype type) {
   host_call(g_machine.host_call_ns);
   trace([&] { return std::string(what); });
@@ -146,22 +152,13 @@ Place enter(MPI_Comm handle, const char* what, MPI_Datatype type) {
     default:
       break;
   }
-  world();
-  Comm* comm = handle == MPI_COMM_SELF ? &self_comm() : nullptr;
-  if (const auto it = g_mpi_comms.find(handle); !comm && it != g_mpi_comms.end())
-    comm = it->second.get();
+  Comm* comm = handle == MPI_COMM_SELF ? &self_comm() : known_comm(handle);
   require(comm != nullptr, what, "the communicator is MPI_COMM_NULL or does not exist");
   const auto member = std::find(comm->world.begin(), comm->world.end(), current_process().rank);
   require(member != comm->world.end(), what, "the caller is not in the communicator");
   const auto rank = static_cast<int>(member - comm->world.begin());
   require(!comm->freed[static_cast<std::size_t>(rank)], what, "the communicator was freed");
   return {comm, rank, type};
-}
-
-static const Comm* known_comm(MPI_Comm handle) {
-  if (handle == MPI_COMM_WORLD) return &world();
-  const auto found = g_mpi_comms.find(handle);
-  return found == g_mpi_comms.end() ? nullptr : found->second.get();
 }
 
 std::size_t ranks_in(MPI_Comm handle) {

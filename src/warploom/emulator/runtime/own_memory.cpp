@@ -143,8 +143,6 @@ constexpr unsigned kNamesAddress[] = {R_X86_64_GLOB_DAT, R_X86_64_64};
 constexpr unsigned kNamesAddress[] = {R_AARCH64_GLOB_DAT, R_AARCH64_ABS64};
 #endif
 
-// The variables of libraries that the program is linked to by name (std::cout, stdout, optarg),
-// where the loader has bound them.
 // All ranks have one C library, whose variables (`timezone`, `program_invocation_name`) are the
 // same for all: who could write them would tell the others. What programs do write is each
 // process's own.
@@ -154,6 +152,8 @@ bool is_of_c_library(const Dl_info& where) {
   return name.starts_with("libc.so") || name.starts_with("libm.so");
 }
 
+// The variables of libraries that the program is linked to by name (std::cout, stdout, optarg),
+// where the loader has bound them.
 void note_imported_variables(const link_map& map, Spans& spans) {
   for_each_relocation(map, [&](const uintptr_t* place, unsigned type, const ElfW(Sym)* symbol,
                                const char*, uintptr_t addend) {

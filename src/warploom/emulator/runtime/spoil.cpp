@@ -39,6 +39,12 @@ constexpr std::size_t kLeastBytes =
     256;  // of untyped messages: shorter ones are handles and counts
 
 uint64_t g_key = 0;
+// None where there is no such kind.
+const SpoilLayout* find_layout(std::string_view name) {
+  const auto found = std::ranges::find(kLayouts, name, &SpoilLayout::name);
+  return found == std::end(kLayouts) ? nullptr : found;
+}
+
 const SpoilLayout* g_layout = &kLayouts[2];
 std::vector<int> g_sources;  // empty: all
 unsigned long long g_spoiled = 0;
@@ -131,9 +137,8 @@ bool configure_spoil(const std::string& value) {
   std::string name = value.substr(first + 1, second - first - 1);
   g_always = name.ends_with('+');
   if (g_always) name.pop_back();
-  const auto layout =
-      std::ranges::find_if(kLayouts, [&](const SpoilLayout& l) { return name == l.name; });
-  if (layout == std::end(kLayouts)) return false;
+  const SpoilLayout* layout = find_layout(name);
+  if (!layout) return false;
   g_key = std::strtoull(value.c_str(), nullptr, 10);
   g_layout = layout;
   const std::string sources = value.substr(second + 1);
@@ -272,10 +277,8 @@ uint64_t varied(uint64_t value, const SpoilLayout& layout) {
 bool configure_varying(const std::string& value) {
   const std::size_t split = value.find(':');
   if (split == std::string::npos) return false;
-  const std::string name = value.substr(split + 1);
-  const auto layout =
-      std::ranges::find_if(kLayouts, [&](const SpoilLayout& l) { return name == l.name; });
-  if (layout == std::end(kLayouts) || layout->exponent_bits == 0) return false;
+  const SpoilLayout* layout = find_layout(std::string_view(value).substr(split + 1));
+  if (!layout || layout->exponent_bits == 0) return false;
   g_vary_key = std::strtoull(value.c_str(), nullptr, 10);
   g_vary_layout = layout;
   return true;

@@ -55,9 +55,7 @@ Image snapshot() {
 // In the running process's image, and no part of another one: whoever calls, nothing else becomes
 // memory of the device by being named.
 bool may_be_variable(uintptr_t start, std::size_t bytes) {
-  const Process& process = current_process();
-  const bool inside = start >= process.base && start < process.end && bytes <= process.end - start;
-  if (!inside) {
+  if (!current_process().holds(start, bytes)) {
     check_host_memory(reinterpret_cast<const void*>(start), bytes, false, "register_variable");
     return false;
   }

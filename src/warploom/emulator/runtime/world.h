@@ -88,6 +88,9 @@ struct Process {
   int exit_code = 0;
   bool exited = false;
   ProcessState state;
+  bool holds(uintptr_t address, std::size_t bytes) const {
+    return address >= base && address < end && bytes <= end - address;
+  }
   bool holds_variable(uintptr_t address) const { return address >= variables && address < end; }
 };
 
