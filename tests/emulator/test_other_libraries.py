@@ -22,6 +22,18 @@ from warploom.core.errors import SourceError, UnsupportedError
         ("cudnn.h", "cuDNN"),
         ("mma.h", "wmma"),
         ("hip/hip_runtime.h", "HIP"),
+        ("rccl/rccl.h", "HIP and ROCm"),
+        ("rccl.h", "HIP and ROCm"),
+        ("gdrapi.h", "GDRCopy"),
+        ("cufile.h", "cuFile"),
+        ("rdma/fi_endpoint.h", "libfabric"),
+        ("rdma/fabric.h", "libfabric"),
+        ("sharp/api/sharp_coll.h", "SHARP"),
+        ("psm2.h", "PSM2"),
+        ("rocshmem/rocshmem.hpp", "rocSHMEM"),
+        ("nixl.h", "NIXL"),
+        ("nvcomp/lz4.h", "nvCOMP"),
+        ("dcgm_agent.h", "DCGM"),
     ],
 )
 def test_a_library_is_named(programs, header: str, library: str):
@@ -60,6 +72,9 @@ def test_a_header_of_the_users_that_is_not_there_is_the_users_error(programs, he
         ('extern "C" int ibv_fork_init();', "ibv_fork_init()", "libibverbs"),
         ('extern "C" int ucp_cleanup(int);', "ucp_cleanup(1)", "UCX"),
         ('extern "C" int nvshmem_my_pe();', "nvshmem_my_pe()", "NVSHMEM"),
+        ('extern "C" int cuFileDriverOpen();', "cuFileDriverOpen()", "cuFile"),
+        ('extern "C" int doca_dev_close(int);', "doca_dev_close(1)", "DOCA"),
+        ('extern "C" int fi_version();', "fi_version()", "libfabric"),
     ],
 )
 def test_where_a_header_is_installed_its_functions_name_the_library(
