@@ -27,6 +27,16 @@ def test_what_it_computes():
     assert (outcome.stdout, outcome.verdict, outcome.findings) == ("", Verdict.OK, ())
 
 
+def test_differences_of_neighbors():
+    outcome = emulate("thrust_differences.cu")
+    assert (outcome.stdout, outcome.verdict, outcome.findings) == ("", Verdict.OK, ())
+
+
+def test_differences_are_looked_at_like_other_accesses():
+    found = emulate("thrust_differences.cu", "small").findings
+    assert ("out_of_bounds", 25) in {(f.kind, f.line) for f in found}
+
+
 @pytest.mark.parametrize("timing", [Timing.LAZY, Timing.EAGER, Timing.RANDOM])
 def test_a_correct_use_is_not_accused(timing: Timing):
     outcome = emulate("thrust_defects.cu", timing=timing)

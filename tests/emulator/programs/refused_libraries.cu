@@ -28,3 +28,8 @@ int main(int count, char** args) {
   if (which == 5) cublasStrsm(nullptr, CUBLAS_SIDE_LEFT, nullptr);            // 28
   return 0;
 }
+
+// What helper_cuda.h of NVIDIA's samples names.
+static_assert(CUFFT_NOT_SUPPORTED == 16 && CUFFT_MISSING_DEPENDENCY == 17);
+static_assert(CUFFT_NVRTC_FAILURE == 18 && CUFFT_NVJITLINK_FAILURE == 19);
+static_assert(CUFFT_NVSHMEM_FAILURE == 20);

@@ -38,6 +38,10 @@ enum cufftResult_t {
   CUFFT_NOT_IMPLEMENTED = 14,
   CUFFT_LICENSE_ERROR = 15,
   CUFFT_NOT_SUPPORTED = 16,
+  CUFFT_MISSING_DEPENDENCY = 17,  // from CUDA 13 on
+  CUFFT_NVRTC_FAILURE = 18,
+  CUFFT_NVJITLINK_FAILURE = 19,
+  CUFFT_NVSHMEM_FAILURE = 20,
 };
 typedef cufftResult_t cufftResult;
 enum cufftType_t {

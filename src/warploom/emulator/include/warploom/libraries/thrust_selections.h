@@ -91,6 +91,35 @@ template <class Exec, class In>
 In unique_by(Exec exec, In first, In last) {
   return unique_by(exec, first, last, std::equal_to<>());
 }
+// Each element and the one before it; what is written may be what is read.
+template <class Exec, class In, class Out, class Op>
+Out adjacent_difference_by(Exec exec, In first, In last, Out out, Op op) {
+  using Value = std::decay_t<std::invoke_result_t<Op, value_of<In>, value_of<In>>>;
+  struct Held {
+    Value value;  // a type of its own: a vector of bool has no memory for its elements
+  };
+  const long long n = last - first;
+  if (n == 0) return out;
+  between_of<Exec, Held> memory(exec, n);
+  const auto from = exec.plain(first);
+  const auto to = exec.plain(out);
+  Held* held = memory.data();
+  exec.each("thrust::adjacent_difference", n, [=](long long i) {
+    if (i > 0) held[i].value = op(from[i], from[i - 1]);
+  });
+  exec.each("thrust::adjacent_difference", n, [=](long long i) {
+    if (i > 0) {
+      to[i] = held[i].value;
+    } else {
+      to[i] = from[i];
+    }
+  });
+  return out + n;
+}
+template <class Exec, class In, class Out>
+Out adjacent_difference_by(Exec exec, In first, In last, Out out) {
+  return adjacent_difference_by(exec, first, last, out, std::minus<>());
+}
 // Runs of equal keys: each run's key, and the sum of its values.
 template <class Exec, class Keys, class Values, class KeysOut, class ValuesOut>
 std::pair<KeysOut, ValuesOut> reduce_by_key_by(Exec exec, Keys first, Keys last, Values values,
@@ -164,6 +193,7 @@ void stable_sort_by_key_by(Exec exec, Keys first, Keys last, Values values, Less
 }  // namespace detail
 
 WARPLOOM_ALGORITHM(copy_if)
+WARPLOOM_ALGORITHM(adjacent_difference)
 WARPLOOM_ALGORITHM(remove_if)
 WARPLOOM_ALGORITHM(remove)
 WARPLOOM_ALGORITHM(partition)
