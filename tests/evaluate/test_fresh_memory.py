@@ -186,3 +186,19 @@ def test_a_replay_says_the_same(program: Path) -> None:
     report = check(program, ranks=1, replay=parse_replay("0:lazy"), args=["use"])
     assert blamed(report) == [(line_of("USE"), Severity.ERROR)]
     assert report.findings[0].finding.trace
+
+
+def test_equal_stores_on_a_line_hide_no_read_there(tmp_path: Path) -> None:
+    source = tmp_path / "equal_stores.cu"
+    source.write_text(
+        "#include <cuda_runtime.h>\n#include <cstdio>\n"
+        "__global__ void use(int* done, const int* a, int* out) {\n"
+        "  *done = 1; out[threadIdx.x] = a[threadIdx.x] / 3;\n"
+        "}\n"
+        "int main() {\n  int *memory, got[32];\n  cudaMalloc(&memory, 4096);\n"
+        "  cudaMemset(memory, 0, 256);\n  use<<<1, 32>>>(memory, memory + 512, memory + 32);\n"
+        "  cudaMemcpy(got, memory + 32, sizeof got, cudaMemcpyDeviceToHost);\n"
+        '  printf("%d\\n", got[3]);\n  return cudaDeviceSynchronize();\n}\n'
+    )
+    report = check(source, ranks=1, effort=Effort.QUICK)
+    assert (4, Severity.ERROR) in blamed(report), report.findings

@@ -63,7 +63,8 @@ def _place(finding: Finding) -> Place:
 def _without_races(outcome: EmulatorRun) -> list[FreshRead]:
     late: set[tuple[str | None, int | None]] = set()
     for found in outcome.findings:
-        if found.kind in _RACES:
+        # Equal stores are a warning: they bring no other value late.
+        if found.kind in _RACES and found.severity is Severity.ERROR:
             late.add((found.file, found.line))
             if found.other:
                 late.add((found.other.file, found.other.line))
