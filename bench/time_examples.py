@@ -107,7 +107,7 @@ def model(case: Case) -> tuple[str, dict[str, object]]:
     built = build(case.spec(MODELLED, timed=True))
     options = RunOptions(
         ranks=RANKS, args=("1",), race=False, readbacks=False, machine=find_topology("h200-8"),
-        limits=Limits(seconds=500.0, memory_mb=16384),
+        limits=Limits(seconds=1800.0, memory_mb=16384),
     )  # fmt: skip
     with ThreadPoolExecutor(2) as pool:
         runs = list(pool.map(lambda _: run(built, options), range(2)))

@@ -26,6 +26,22 @@ from host_program import kinds_found
             " MPI_Testall(4, all, &done, (MPI_Status*)(page() + 4096) - 1);",
             "emulator_access",
         ),
+        # As many as the program says, however many that are.
+        (
+            "cudaGraph_t g; cudaGraphCreate(&g, 0); size_t n = 3;"
+            " cudaGraphGetNodes(g, (cudaGraphNode_t*)(page() + 4080), &n);",
+            "emulator_access",
+        ),
+        (
+            "cudaGraph_t g; cudaGraphCreate(&g, 0); size_t n = (1ul << 30) + 1;"
+            " cudaGraphGetRootNodes(g, (cudaGraphNode_t*)page(), &n);",
+            "emulator_access",
+        ),
+        (
+            "cudaGraph_t g; cudaGraphCreate(&g, 0); size_t n = ~0ul;"
+            " cudaGraphGetNodes(g, (cudaGraphNode_t*)page(), &n);",
+            "out_of_bounds",
+        ),
     ],
 )
 def test_outputs_are_looked_at(tmp_path: Path, statement: str, kind: str) -> None:
@@ -46,6 +62,14 @@ def test_outputs_in_memory_of_the_hosts_own_are_fine(tmp_path: Path) -> None:
   MPI_Waitall(2, all, MPI_STATUSES_IGNORE);
   MPI_Testall(2, all, &done, statuses);
   cudaDeviceGetPCIBusId(name, 16, 0);
+  // The count lies among the nodes that it counts.
+  cudaGraph_t graph;
+  cudaGraphNode_t nodes[4] = {}, made;
+  cudaGraphCreate(&graph, 0);
+  cudaGraphAddEmptyNode(&made, graph, nullptr, 0);
+  *(size_t*)&nodes[0] = 2;
+  cudaGraphGetNodes(graph, nodes, (size_t*)&nodes[0]);
+  if (*(size_t*)&nodes[0] != 1 || nodes[1] || nodes[2]) *(char*)device = 1;
   *out = 0;"""
     wrong = {"data_race", "emulator_access", "host_dereference", "foreign_memory", "out_of_bounds"}
     assert not wrong & kinds_found(tmp_path, statement)

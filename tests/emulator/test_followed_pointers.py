@@ -193,7 +193,9 @@ _DESCRIPTOR = re.compile(r"\bint (?:__)?(?:fd|fildes|filedes|epfd|sockfd|ufd)$")
 # What becomes of the pointers that the runtime's own functions get, those of the headers.
 _STATED = {
     "looked at by the call": (
-        "arrive_at drop_from start_barrier wait_at config_of copy_from_symbol copy_to_symbol "
+        "arrive_at arrive_early bulk_copy complete_bytes drop_from end_barrier expect_bytes "
+        "parity_is_over phase_is_over start_barrier wait_at wait_parity config_of "
+        "copy_from_symbol copy_to_symbol "
         "symbol_address register_variable nccl::create_devcomm nccl::describe_comm "
         "nccl::query_properties nccl::flush_async nccl::wait_request nccl::host_pointer "
         "nccl::host_multimem_pointer multimem::load_reduce multimem::reduce multimem::store "
@@ -203,7 +205,8 @@ _STATED = {
         "atomic_access atomic_load_access read_only_access vector_access nccl::put nccl::get"
     ),
     "a number that is looked up": (
-        "kernel_name launch_pointer register_kernel shared_slot ptx::shared_offset "
+        "kernel_name launch_pointer register_kernel shared_slot ptx::shared_offset cluster_map "
+        "cluster_rank_of "
         "nccl::find_window nccl::destroy_devcomm nccl::declare_barrier nccl::multimem_pointer "
         "nccl::window_pointer"
     ),
@@ -215,8 +218,8 @@ _STATED = {
         "nccl::write_shadow"
     ),
     "a text that only messages have": (
-        "allow_dynamic_shared device_assert launch_kernel nccl::check_slot nccl::sync_block "
-        "nccl::sync_lanes nccl::sync_warps unsupported"
+        "allow_dynamic_shared allow_large_clusters device_assert launch_kernel nccl::check_slot "
+        "nccl::sync_block nccl::sync_lanes nccl::sync_warps unsupported"
     ),
 }
 

@@ -100,6 +100,10 @@ OWN = [
     'int d = open("/proc/cpuinfo", O_RDONLY); if (d >= 0) { read(d, buffer, 8); close(d); }',
     "int p[2]; pipe(p); write(p[1], buffer, 3); read(p[0], buffer, 3); close(p[0]); close(p[1]);",
     'setlocale(0, "C"); buffer[0] = std::use_facet<std::ctype<char>>({}).toupper(buffer[1]);',
+    "std::ios_base::sync_with_stdio(false); std::cout << 1.0 / 3 << std::endl; std::clog << 2;",
+    "std::ios::sync_with_stdio(false); std::cin.tie(nullptr); std::cerr << 5 << std::flush;",
+    "const int place = std::ios_base::xalloc(); std::cout.pword(place + 30) = &buffer;"
+    " buffer[0] = (char)std::cout.iword(place);",
     "for (int d = 3; d < 64; d++) close(d);",
     "try { throw std::string(100, 0x79); } catch (const std::string& s) { buffer[0] = s[3]; }",
     'buffer[0] = *cudaGetErrorString(cudaSuccess); buffer[1] = *getenv("PATH");',

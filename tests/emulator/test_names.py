@@ -99,6 +99,11 @@ def test_operands_by_number_and_by_name():
     )
 
 
+def test_a_jump_ahead_leads_to_its_label():
+    text = ptx('asm("bra L; L: add.u32 %0, %0, 1;" : "+r"(x));')
+    assert text.index("goto wl_l0;") < text.index("wl_l0:;") < text.index("+")
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -107,7 +112,8 @@ def test_operands_by_number_and_by_name():
         'asm("add.f16 %0, %1, %1;" : "=h"(x) : "h"(y));',
         'asm("ld.global.b128 %0, [%1];" : "=q"(x) : "l"(p));',
         'asm("mov.u32 %7, 1;" : "=r"(x));',
-        'asm("bra L; L: add.u32 %0, %0, 1;" : "+r"(x));',
+        'asm("L: add.u32 %0, %0, 1; bra L;" : "+r"(x));',
+        'asm("bra L; add.u32 %0, %0, 1;" : "+r"(x));',
         'asm("{ .reg .b128 a; }" ::);',
     ],
 )

@@ -46,6 +46,15 @@ KINDS = {
     "mpi_send_send": "deadlock",
     "mpi_no_sender": "deadlock",
     "mpi_early": "readback_before_sync|data_race",
+    "mpi_early_exchange": "readback_before_sync|data_race",
+    "mpi_early_receive": "data_race",
+    "mpi_aliased": "overlapping_buffers",
+    "mpi_aliased_sum": "overlapping_buffers",
+    "mpi_aliased_root": "overlapping_buffers",
+    "mpi_aliased_blocks": "overlapping_buffers",
+    "mpi_started": "mpi_mismatch",
+    "mpi_not_persistent": "mpi_mismatch",
+    "mpi_replaced_early": "readback_before_sync|data_race",
     "mpi_late": "mpi_mismatch",
 }
 

@@ -198,6 +198,8 @@ class Copy:
     def __init__(self, rank: int, line: int | None, data: bytes = b"", file: str = "/x/a.cu"):
         self.rank, self.line, self.data, self.file = rank, line, data, file
         self.taken: Taken | None = None
+        self.readers: tuple[tuple[tuple[str, int], ...], ...] = ()
+        self.arrived: None = None
 
 
 def test_readbacks_are_named_by_the_copy_that_made_them() -> None:

@@ -202,3 +202,92 @@ def test_equal_stores_on_a_line_hide_no_read_there(tmp_path: Path) -> None:
     )
     report = check(source, ranks=1, effort=Effort.QUICK)
     assert (4, Severity.ERROR) in blamed(report), report.findings
+
+
+WARM_UP = """\
+#include <cuda_runtime.h>
+#include <cstdio>
+#include <cstring>
+__global__ void add_up(const float* values, float* sum) { atomicAdd(sum, values[threadIdx.x]); }
+int main(int argc, char** argv) {
+  const auto is = [&](const char* name) { return std::strcmp(argv[1], name) == 0; };
+  float *values, *sum, h[32], place[2] = {}, *host = place, other = 0;
+  const bool kept = is("kept");  // beside the next one
+  for (int i = 0; i < 32; i++) h[i] = i;
+  cudaMalloc(&values, sizeof h);
+  cudaMalloc(&sum, 2 * sizeof *sum);
+  cudaMemset(sum, 0, 2 * sizeof *sum);
+  if (!is("pageable")) cudaMallocHost(&host, 2 * sizeof *host);
+  for (int round = 0; round < 2; round++) {
+    if (round == 1) cudaMemcpy(values, h, sizeof h, cudaMemcpyHostToDevice);
+    cudaMemset(sum, 0, sizeof *sum);
+    add_up<<<1, 32>>>(values, sum);
+    cudaMemcpy(host + (kept ? round : 0), sum, sizeof *sum, cudaMemcpyDeviceToHost);
+    if (round == 0 && is("printed")) std::printf("%g\\n", *host);
+    if (round == 0 && is("copied")) std::memcpy(&other, host, sizeof other);
+    if (round == 0 && is("stored")) *host = 0;
+  }
+  cudaDeviceSynchronize();
+  std::printf("%g\\n", *host + 0 * other);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("way", ["pinned", "pageable", "stored"])
+def test_a_read_back_that_nobody_reads_shows_nothing(tmp_path: Path, way: str) -> None:
+    assert _kinds_of_warm_up(tmp_path, way) == set()
+
+
+@pytest.mark.parametrize("way", ["printed", "copied", "kept"])
+def test_a_read_back_that_is_read_is_a_result(tmp_path: Path, way: str) -> None:
+    assert _kinds_of_warm_up(tmp_path, way) == {"uninitialized_read"}
+
+
+def _kinds_of_warm_up(folder: Path, way: str) -> set[str]:
+    program = folder / "warm_up.cu"
+    program.write_text(WARM_UP)
+    report = check(program, ranks=1, effort=Effort.QUICK, args=[way])
+    return {m.finding.kind for m in report.findings if m.finding.severity is Severity.ERROR}
+
+
+NOISE = """\
+#include <cuda_runtime.h>
+#include <cstdio>
+__global__ void use(const unsigned* a, unsigned* out, unsigned noise) {
+  out[threadIdx.x] = 3 * a[threadIdx.x] + noise;
+}
+int main(int argc, char**) {
+  unsigned *a, *b, noise = 0, back[32];
+  cudaMalloc(&a, sizeof back);
+  cudaMalloc(&b, sizeof back);
+  FILE* file = fopen("/dev/urandom", "rb");
+  if (argc > 1 && fread(&noise, sizeof noise, 1, file) != 1) return 3;
+  fclose(file);
+  use<<<1, 32>>>(a, b, noise);
+  cudaMemcpy(back, b, sizeof back, cudaMemcpyDeviceToHost);
+  return 0;
+}
+"""
+
+
+def test_a_program_that_never_returns_the_same_gets_a_warning(tmp_path: Path) -> None:
+    source = tmp_path / "noise.cu"
+    source.write_text(NOISE)
+    steady = check(source, ranks=1, effort=Effort.QUICK)
+    assert blamed(steady) == [(4, Severity.ERROR)]
+    report = check(source, ranks=1, effort=Effort.QUICK, args=["noise"])
+    assert blamed(report) == [(4, Severity.WARNING)]
+    messages = [item.finding.message for item in report.findings]
+    assert any("something else each time it runs" in message for message in messages)
+
+
+def test_a_seed_from_the_time_of_day_hides_nothing(tmp_path: Path) -> None:
+    source = tmp_path / "seeded.cu"
+    text = NOISE.replace(
+        "#include <cstdio>", "#include <cstdio>\n#include <ctime>\n#include <random>"
+    )
+    for seed in ("time(nullptr)", "std::random_device{}()"):
+        source.write_text(text.replace("noise = 0", f"noise = {seed}"))
+        report = check(source, ranks=1, effort=Effort.QUICK)
+        assert blamed(report) == [(6, Severity.ERROR)], seed

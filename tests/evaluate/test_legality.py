@@ -368,6 +368,26 @@ def test_names_that_transform_generated_stay_usable() -> None:
     assert with_pipeline("  n = warploom_report(n);") == ["reserved-name"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  warploom::count_iteration(0);",
+        "  warploom::end_iterations();",
+        "  warploom::Unrolled mine;",
+        "  while (warploom_loop.goes_on(0, n > 0)) n--;",
+        "  { using namespace warploom; Unrolled mine; }",
+        "#define CHEAP warploom::count_iteration(0)\n  CHEAP;",
+        "  JOIN(warp, loom)::count_iteration(0);",
+    ],
+)
+def test_nobody_but_the_build_says_that_a_loop_is_unrolled(text: str) -> None:
+    """It would make loads cheap, and hide work."""
+    refused = {"hidden-text" if "JOIN" in text else "reserved-name"}
+    assert refused <= {kind for kind, _ in inside(text)}
+    body = f"__device__ int priced(int n) {{\n{text}\n  return n; }}"
+    assert refused <= {kind for kind, _ in added(body)}
+
+
 def test_a_function_of_the_programs_own_may_be_called_like_the_systems() -> None:
     made = KERNELS + "\n__device__ int send(int to) { return to; }"
     trusted = program(kernels=made)

@@ -185,6 +185,9 @@ TELLING = [
     '__device__ int f() { int t; asm volatile("mov.u32 %0, %smid;" : "=r"(t)); return t; }',
     '__device__ int f() { int t; asm("mov.u32 %0, %clock;" : "=r"(t)); return t; }',
     "double f() { return MPI_Wtime(); }",
+    "int f() { int *v, g; MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &v, &g); return *v; }",
+    "int f(void* p) { int v; cudaMemRangeGetAttribute(&v, 4, cudaMemRangeAttributeReadMostly, p, 4);"
+    " return v; }",
     "float f(cudaEvent_t a, cudaEvent_t b) { float t; cudaEventElapsedTime(&t, a, b); return t; }",
     "long f() { return std::chrono::steady_clock::now().time_since_epoch().count(); }",
     "using namespace std::chrono;",

@@ -125,15 +125,15 @@ def test_a_wrong_candidate_gets_no_time(workload: Workload):
     assert wrong.benchmark is None and wrong.metrics == {} and wrong.time_source == "none"
 
 
-def test_work_that_is_left_out_when_timed_fails(workload: Workload):
-    """The modelled machine is another one than that of verification: a program can tell."""
+def test_work_that_is_left_out_on_the_machine_that_is_timed_fails(workload: Workload):
+    """A program can tell machines apart: it is verified on the one that is timed."""
     cheat = TEXT.replace(
         LOOP,
         "int sms = 0; cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, rank); "
         f"if (sms == 132) {LOOP}",
     )
     result = judge(cheat, workload, topology="a100-8")
-    assert not result.passed and result.level_reached == 3 and result.benchmark is None
+    assert not result.passed and result.level_reached == 2 and result.benchmark is None
     assert {found.finding.kind for found in result.findings} >= {"wrong-result"}
 
 

@@ -26,6 +26,7 @@ from warploom.cli.parameters import (
     AsJson,
     Backend,
     Defines,
+    Env,
     Includes,
     Jobs,
     JudgedBy,
@@ -137,6 +138,7 @@ def check(
     ] = None,
     processes: Processes = None,
     node_size: NodeSize = None,
+    env: Env = None,
     backend: Backend = "emulator",
     as_json: AsJson = False,
 ) -> int:
@@ -166,6 +168,7 @@ def check(
         sources=sources,
         args=cast("list[str] | None", context.obj),
         node_size=node_size,
+        env=env,
     )
     if is_cuda(backend):
         from warploom.cli.hardware_command import run_check_on_gpus
@@ -196,6 +199,7 @@ def eval_command(
     jobs: Jobs = None,
     node_size: NodeSize = None,
     leave_out: LeaveOut = None,
+    env: Env = None,
     level: Annotated[
         int | None,
         typer.Option(
@@ -255,6 +259,7 @@ def eval_command(
         jobs=jobs,
         node_size=node_size,
         leave_out=leave_out,
+        env=env,
     )
     if is_cuda(backend):
         from warploom.cli.hardware_command import run_eval_on_gpus
@@ -303,6 +308,7 @@ def transform(
     jobs: Jobs = None,
     node_size: NodeSize = None,
     leave_out: LeaveOut = None,
+    env: Env = None,
     one_stage: Annotated[
         bool, typer.Option("--one-stage", help="Replace memory and collectives at once.")
     ] = False,
@@ -350,7 +356,8 @@ def transform(
         api=api, ranks=ranks, defines=tuple(defines or ()),
         includes=tuple(map(str, includes or ())), lsa_size=lsa_size, seeds=seeds,
         seeds_from=inputs, nccl=nccl, timeout=timeout, jobs=jobs,
-        node_size=node_size, leave_out=tuple(leave_out or ()), one_stage=one_stage,
+        node_size=node_size, leave_out=tuple(leave_out or ()), env=tuple(env or ()),
+        one_stage=one_stage,
         no_nvcc=no_nvcc, no_markers=no_markers, no_warmup=no_warmup,
         proposer=proposer, models=tuple(models or ()),
         judge_model=judge_model, no_judge=no_judge, agent=agent, agent_seconds=agent_seconds,

@@ -1,8 +1,8 @@
 """The options that commands share, checked and in the form that the library takes."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -30,6 +30,7 @@ class RunChoices:
     args: tuple[str, ...] | None
     node_size: int | None = None
     leave_out: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def parse(
@@ -48,11 +49,13 @@ class RunChoices:
         args: Sequence[str] | None = None,
         node_size: int | None = None,
         leave_out: Sequence[str] | None = None,
+        env: Sequence[str] | None = None,
     ) -> Self:
         """Check the options of one command.
 
         Raises:
-            BadInputError: a macro, version or job count breaks its rule, or a source is missing.
+            BadInputError: a macro, variable, version or job count breaks its rule, or a source is
+                missing.
         """
         if nccl is not None and not _VERSION.match(nccl):
             raise BadInputError(f"--nccl must be a version such as 2.30.7, got {nccl!r}")
@@ -83,6 +86,7 @@ class RunChoices:
             args=tuple(args) if args else None,
             node_size=node_size,
             leave_out=tuple(leave_out or ()),
+            env=parse_variables(env or ()),
         )
 
     def apply(self, target: Path) -> Workload:
@@ -100,6 +104,7 @@ class RunChoices:
             memory_mb=None if self.memory is None else round(self.memory * 1024),
             seeds=self.seeds,
             leave_out=self.leave_out,
+            env=self.env,
         )
 
 
@@ -112,3 +117,14 @@ def parse_defines(items: Sequence[str]) -> dict[str, str]:
             raise BadInputError(f"-D must be NAME or NAME=VALUE, got {item!r}")
         defines[name] = value
     return defines
+
+
+def parse_variables(items: Sequence[str]) -> dict[str, str]:
+    """Turn `NAME=VALUE` into a mapping; raise BadInputError for anything else."""
+    variables: dict[str, str] = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not name or not equals:
+            raise BadInputError(f"--env must be NAME=VALUE, got {item!r}")
+        variables[name] = value
+    return variables

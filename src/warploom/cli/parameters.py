@@ -82,6 +82,14 @@ LeaveOut = Annotated[
         help="An output that varies by nature, such as a timer: it is not compared.",
     ),
 ]
+Env = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env",
+        metavar="NAME=VALUE",
+        help="An environment variable of the program, which sees none of ours.",
+    ),
+]
 Backend = Annotated[
     str,
     typer.Option(

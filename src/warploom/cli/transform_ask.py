@@ -51,6 +51,7 @@ class TransformAsk:
     jobs: int | None = None
     node_size: int | None = None
     leave_out: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
     one_stage: bool = False
     no_nvcc: bool = False
     no_markers: bool = False
@@ -88,6 +89,7 @@ class TransformAsk:
             ranks=self.ranks, defines=self.defines, includes=[Path(p) for p in self.includes],
             lsa_size=self.lsa_size, seeds=self.seeds, nccl=self.nccl, timeout=self.timeout,
             jobs=self.jobs, node_size=self.node_size, leave_out=self.leave_out,
+            env=self.env,
         )  # fmt: skip
 
     def workload(self) -> Workload:

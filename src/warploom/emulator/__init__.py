@@ -7,6 +7,7 @@ from warploom.emulator.run_records import (
     CHUNK_BYTES,
     FAILURE_KINDS,
     MAX_RANKS,
+    Arrived,
     EmulatorRun,
     FreshRead,
     Readback,
@@ -14,6 +15,7 @@ from warploom.emulator.run_records import (
     StaleRead,
     Taken,
     UnsupportedUse,
+    Version,
 )
 from warploom.emulator.timeline import Region, Timeline
 from warploom.emulator.topology import Topology, find_topology, topology_names
@@ -23,6 +25,7 @@ __all__ = [
     "FAILURE_KINDS",
     "MAX_RANKS",
     "ApiUse",
+    "Arrived",
     "EmulatorBuild",
     "EmulatorRun",
     "FreshRead",
@@ -35,6 +38,7 @@ __all__ = [
     "Timeline",
     "Topology",
     "UnsupportedUse",
+    "Version",
     "build",
     "find_topology",
     "run",

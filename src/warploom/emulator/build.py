@@ -16,7 +16,7 @@ from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
 from warploom.emulator.definitions import replaced_names
-from warploom.emulator.diagnostics import compile_failure
+from warploom.emulator.diagnostics import NotEmulatedError, compile_failure, farther
 from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.guard_tool import (
     GuardedUnit,
@@ -36,6 +36,7 @@ from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, wi
 from warploom.emulator.unit_flags import (
     PASS_FLAGS,
     device_flags,
+    in_cpp,
     language_flags,
     own_macros,
     program_flags,
@@ -187,7 +188,26 @@ class _Builder:
         return b"\n".join(self.overlay.texts[name] for name in todo)
 
     def make(self, folder: Path) -> None:
-        """Fill `folder` with the shared object and its symbols."""
+        """Fill `folder` with the shared object and its symbols.
+
+        Where files named `.c` do not do as C, they are tried as C++.
+        """
+        try:
+            self._make(folder)
+        except (SourceError, NotEmulatedError) as error:
+            in_c = [in_cpp(unit.passes[0]) is not None for unit in self.units]
+            if not any(in_c):
+                raise
+            self.units = tuple(
+                replace(unit, passes=(in_cpp(unit.passes[0]) or unit.passes[0], *unit.passes[1:]))
+                for unit in self.units
+            )
+            try:
+                self._make(folder)
+            except (SourceError, NotEmulatedError) as other:
+                raise farther(error, other) from None
+
+    def _make(self, folder: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="warploom-build-") as name:
             work = Path(name)
             self._texts(self.overlay.texts, work)

@@ -98,6 +98,18 @@ class NotEmulatedError(UnsupportedError):
         self.uses = uses
 
 
+def farther(one: WarploomError, other: WarploomError) -> WarploomError:
+    """Return which of two failures to tell, of one program in C and in C++: the later one there.
+
+    What a file includes comes before the most of its own text.
+    """
+    if one.file is None or other.file is None:
+        return one
+    if one.file == other.file:
+        return other if (other.line or 0) > (one.line or 0) else one
+    return other if other.file.endswith(".c") and not one.file.endswith(".c") else one
+
+
 def parse_errors(log: str, is_users: Callable[[str], bool]) -> list[CompileError]:
     """Return the errors of a g++ or clang++ log.
 

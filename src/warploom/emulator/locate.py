@@ -18,6 +18,8 @@ def stacks_of(
 ) -> Iterator[tuple[int, ...]]:
     """Return every stack of `item` that needs a place."""
     yield item.frames
+    if isinstance(item, RawReadback):
+        yield from item.takers
     if isinstance(item, RawFinding):
         yield item.other_frames
         yield item.later_frames

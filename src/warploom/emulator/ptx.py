@@ -27,6 +27,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "r": "\n", "v": " ", "f"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PREDICATE = re.compile(r"@(!?)\s*([%\w$]+)\s+(.*)", re.DOTALL)
 _RANGE = re.compile(r"([%\w$]+)<(\d+)>")
+_LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)\s*(.*)", re.DOTALL)
+# A loop of these waits for others; what computes is counted once, and must stand in C++ loops.
+_IN_LOOPS = frozenset(("mbarrier", "bra", "nanosleep"))
 
 
 class UnknownInstructionError(WarploomError):
@@ -56,7 +59,11 @@ class _Block:
 
     operands: tuple[Operand, ...]
     lines: list[str] = field(default_factory=list[str])
+    declared: list[str] = field(default_factory=list[str])  # jumps do not pass over these
     locals: dict[str, str] = field(default_factory=dict[str, str])
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+    names: list[str] = field(default_factory=list[str])  # of instructions so far
+    begins: dict[str, int] = field(default_factory=dict[str, int])  # of labels, in these
 
     def reference(self, text: str) -> str:
         """Return the C++ of one PTX operand that is no address and no vector."""
@@ -96,11 +103,28 @@ class _Block:
             for name in found:
                 variable = f"wl_r{len(self.locals)}"
                 self.locals[name] = variable
-                self.lines.append(f"[[maybe_unused]] {_TYPES[kind]} {variable}{{}};")
+                self.declared.append(f"[[maybe_unused]] {_TYPES[kind]} {variable}{{}};")
+
+    def label(self, name: str) -> str:
+        """Return the C++ label that stands for a label."""
+        return self.labels.setdefault(name, f"wl_l{len(self.labels)}")
+
+    def jump(self, target: str) -> str:
+        """Return the jump of a `bra`; backwards it may only repeat waits."""
+        begin = self.begins.get(target)
+        if begin is not None and not _IN_LOOPS.issuperset(self.names[begin:]):
+            raise UnknownInstructionError(f"bra {target} (a loop of other things than waits)")
+        return f"goto {self.label(target)};"
 
     def add(self, text: str) -> None:
-        """Translate one instruction or declaration."""
+        """Translate one instruction or declaration, with the labels before it."""
         text = text.strip()
+        while found := _LABEL.fullmatch(text):
+            if found[1] in self.begins:
+                raise UnknownInstructionError(f"the label {found[1]}, which is there twice")
+            self.begins[found[1]] = len(self.names)
+            self.lines.append(f"{self.label(found[1])}:;")
+            text = found[2].strip()
         if not text:
             return
         if found := re.fullmatch(r"\.reg\s+\.(\w+)\s+(.*)", text, re.DOTALL):
@@ -112,6 +136,10 @@ class _Block:
             text = found[3].strip()
         head, _, rest = text.partition(" ") if " " in text else (text, "", "")
         name, *suffixes = head.replace("::", "__").split(".")
+        self.names.append(name)
+        if name == "bra" and suffixes in ([], ["uni"]):
+            self.lines.append(f"{guard}{{ {self.jump(rest.strip())} }}")
+            return
         instruction = Instruction(name, tuple(suffixes), tuple(_split(rest)), self.reference)
         made = statement(instruction)
         if made is None:
@@ -150,7 +178,7 @@ def _instructions(template: str) -> list[str]:
     current = ""
     depth = 0  # of braces and brackets inside of an instruction
     for char in text:
-        starts = not current.strip()
+        starts = not current.strip() or current.rstrip().endswith(":")  # nothing, or a label
         if char == ";" and depth == 0:
             parts.append(current)
             current = ""
@@ -230,4 +258,7 @@ def translate(stream: TokenStream, opener: int, closer: int) -> str:
         f"::warploom::ptx::assign({operand.expression}, wl_a{number});"
         for number, operand in enumerate(outputs)
     ]
-    return f"do {{ {' '.join(block.lines)} }} while (0)"
+    if missing := set(block.labels) - set(block.begins):
+        raise UnknownInstructionError(f"bra {min(missing)}")
+    labels = "".join(f"__label__ {label}; " for label in block.labels.values())
+    return f"do {{ {labels}{' '.join(block.declared + block.lines)} }} while (0)"

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from warploom.emulator import ptx_arithmetic as compute
 from warploom.emulator import ptx_memory as memory
+from warploom.emulator.ptx_async import mbarrier
 from warploom.emulator.ptx_multimem import multimem
 from warploom.emulator.ptx_operands import Instruction
 
@@ -48,9 +49,12 @@ _SPECIAL: dict[str, Callable[[Instruction], str | None]] = {
     **dict.fromkeys(("clz", "brev", "bfind", "bfe", "bfi", "lop3", "prmt"), compute.bits),
     "cvt": compute.convert,
     "cvta": memory.cvta,
+    "mapa": memory.mapa,
+    "getctarank": memory.getctarank,
     "vote": memory.vote,
     "shfl": memory.shuffle,
     "elect": memory.elect,
+    "mbarrier": mbarrier,
     "multimem": multimem,
     "activemask": lambda i: i.result("__activemask()"),
     "nanosleep": lambda i: f"::__nanosleep({i.value(0, 'std::uint32_t')});",

@@ -1,8 +1,11 @@
 """PTX instructions that access memory, synchronise, or concern the warp (PTX ISA 8.x)."""
 
+from warploom.emulator.ptx_async import arrive_behind_copies, bulk
 from warploom.emulator.ptx_operands import ORDERS, PTX, SCOPES, Instruction
 
-_SPACES = frozenset(("global", "shared", "shared__cta", "local", "const", "param"))
+_SPACES = frozenset(
+    ("global", "shared", "shared__cta", "shared__cluster", "local", "const", "param")
+)
 _VECTORS = frozenset(("v2", "v4"))
 _CHANGES = {
     "add": "static_cast<wl_t>(old + {0})", "min": "{0} < old ? {0} : old",
@@ -110,6 +113,10 @@ def copy_async(i: Instruction) -> str | None:
 
     The copy is made at once, so that a group is complete when it is committed.
     """
+    if i.suffixes[:2] == ("async", "bulk"):
+        return bulk(i)
+    if i.suffixes[:2] == ("async", "mbarrier"):
+        return arrive_behind_copies(i)
     if i.suffixes in (("async", "commit_group"), ("async", "wait_all")):
         return ";"
     if i.suffixes == ("async", "wait_group") and len(i.operands) == 1:
@@ -130,7 +137,12 @@ def copy_async(i: Instruction) -> str | None:
 def fence(i: Instruction) -> str | None:
     """`fence` with its order and scope."""
     if i.has("proxy"):
-        return ";" if i.has("alias", "async") else None  # one view of memory here
+        if i.suffixes[:2] == ("proxy", "async"):
+            return "::warploom::proxy_fence();"
+        return ";" if i.suffixes == ("proxy", "alias") else None  # one view of memory here
+    if i.suffixes[:1] == ("mbarrier_init",):
+        # Wider than it is: all that the thread did before is released, not barriers alone.
+        return "::warploom::fence(::warploom::Order::Release, ::warploom::Scope::Device);"
     if any(s not in ORDERS and s not in SCOPES for s in i.suffixes):
         return None
     return f"::warploom::fence({i.order('SeqCst')}, {i.scope('System')});"
@@ -146,7 +158,9 @@ def barrier(i: Instruction) -> str | None:
     """`bar.sync` and its other spellings."""
     if i.has("warp"):
         return f"::warploom::warp_barrier({i.value(0, 'std::uint32_t')});"
-    if not i.has("sync") or i.has("cluster"):
+    if i.suffixes[:1] == ("cluster",):
+        return _cluster_barrier(i)
+    if not i.has("sync"):
         return None
     number = i.value(0, "std::uint32_t")
     if len(i.operands) == 1:
@@ -156,14 +170,48 @@ def barrier(i: Instruction) -> str | None:
     return f"::warploom::named_barrier({number}, {i.value(1, 'std::uint32_t')}, __LINE__);"
 
 
+def _cluster_barrier(i: Instruction) -> str | None:
+    """Return one half of `barrier.cluster`."""
+    words = set(i.suffixes[1:]) - {"aligned"}
+    if i.operands:
+        return None
+    if words in ({"arrive"}, {"arrive", "release"}):
+        return "::warploom::cluster_arrive(true);"
+    if words == {"arrive", "relaxed"}:
+        return "::warploom::cluster_arrive(false);"
+    return "::warploom::cluster_wait();" if words in ({"wait"}, {"wait", "acquire"}) else None
+
+
+def mapa(i: Instruction) -> str | None:
+    """`mapa`: the same place in the shared memory of another block of the cluster."""
+    if len(i.operands) != 3 or i.suffixes not in (
+        ("u32",), ("u64",), ("shared__cluster", "u32"), ("shared__cluster", "u64"),
+    ):  # fmt: skip
+        return None
+    address, rank = i.value(1, "std::uint64_t"), i.value(2, "std::uint32_t")
+    if len(i.suffixes) == 2:
+        return i.result(f"{PTX}mapped_offset({address}, {rank})")
+    mapped = f"::warploom::cluster_map({PTX}generic_address({address}), {rank})"
+    return i.result(f"reinterpret_cast<std::uint64_t>({mapped})")
+
+
+def getctarank(i: Instruction) -> str | None:
+    """`getctarank`: the block of the cluster whose shared memory an address is of."""
+    if len(i.operands) != 2 or i.suffixes[-1:] != ("u32",) or len(i.suffixes) > 2:
+        return None
+    space = "shared" if i.suffixes[:-1] == ("shared__cluster",) else "generic"
+    pointer = f"{PTX}{space}_address({i.value(1, 'std::uint64_t')})"
+    return i.result(f"::warploom::cluster_rank_of({pointer})")
+
+
 def cvta(i: Instruction) -> str | None:
     """`cvta`: generic addresses and those of a state space."""
     if len(i.operands) != 2:
         return None
-    if i.has("shared", "shared__cta") and not i.has("to"):
+    if i.has("shared", "shared__cta", "shared__cluster") and not i.has("to"):
         pointer = f"{PTX}shared_address({i.value(1, 'std::uint64_t')})"
         return i.result(f"reinterpret_cast<std::uint64_t>({pointer})")
-    if i.has("shared", "shared__cta"):
+    if i.has("shared", "shared__cta", "shared__cluster"):
         pointer = f"{PTX}generic_address({i.value(1, 'std::uint64_t')})"
         return i.result(f"{PTX}shared_offset({pointer})")
     return i.result(i.value(1, "std::uint64_t"))

@@ -45,6 +45,12 @@ REGISTERS = {
     **{f"ntid.{c}": f"blockDim.{c}" for c in "xyz"},
     **{f"ctaid.{c}": f"blockIdx.{c}" for c in "xyz"},
     **{f"nctaid.{c}": f"gridDim.{c}" for c in "xyz"},
+    "cluster_ctarank": "::warploom::cluster_rank()",
+    "cluster_nctarank": "::warploom::cluster_size()",
+    **{f"cluster_ctaid.{c}": f"::warploom::cluster_place().{c}" for c in "xyz"},
+    **{f"cluster_nctaid.{c}": f"::warploom::cluster_shape().{c}" for c in "xyz"},
+    **{f"clusterid.{c}": f"(blockIdx.{c} / ::warploom::cluster_shape().{c})" for c in "xyz"},
+    **{f"nclusterid.{c}": f"(gridDim.{c} / ::warploom::cluster_shape().{c})" for c in "xyz"},
 }
 """Special registers, by name without the percent sign."""
 
@@ -98,7 +104,8 @@ class Instruction:
             return f"{PTX}{space or 'generic'}_address({self.value(index, 'std::uint64_t')})"
         base = f"{PTX}read<std::uint64_t>({self.reference(found[1])})"
         offset = f" + ({found[2]})" if found[2] else ""
-        kind = "shared" if self.has("shared", "shared__cta") else "generic"
+        spaces = ("shared", "shared__cta", "shared__cluster")
+        kind = "shared" if self.has(*spaces) else "generic"
         return f"{PTX}{space or kind}_address({base}{offset})"
 
     def order(self, default: str = "Relaxed") -> str:

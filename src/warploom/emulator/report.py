@@ -58,7 +58,10 @@ class RawReadback:
     runs. `lost` says that not all of them could be written there; it ended the run. A `shared` one
     is what the host took of memory that devices stored results in (runtime/results.h): `place` is
     the thread that allocated it and the order of that, `frames` are of the allocation, and `name`
-    is the variable's, where it is one.
+    is the variable's, where it is one; `takers` are the frames of the accesses by which the host
+    took it, an empty one where there are more than are kept. One that a `call` of MPI brought has
+    elements of the type `elements`, from the rank `source` where it could be of any. `number`
+    counts all of a report.
     """
 
     rank: int
@@ -72,6 +75,13 @@ class RawReadback:
     chunk: int = 0
     reading: int = 0
     name: str = ""
+    number: int = 0
+    takers: tuple[tuple[int, ...], ...] = ()
+    call: str = ""
+    elements: str = ""
+    source: int | None = None
+    at: tuple[int, ...] = ()
+    """No read-back, but what lay there at these earlier moments (runtime/versions.h)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +122,8 @@ class Report:
 
     findings: list[RawFinding] = field(default_factory=list[RawFinding])
     readbacks: list[RawReadback] = field(default_factory=list[RawReadback])
+    unread: set[int] = field(default_factory=set[int])
+    """Numbers of read-backs that were overwritten before anybody read them."""
     unsupported: list[RawUnsupported] = field(default_factory=list[RawUnsupported])
     exit_codes: dict[int, int] = field(default_factory=dict[int, int])
     state: str | None = None
@@ -136,7 +148,8 @@ class _Line:
     def __init__(self, text: bytes, number: int) -> None:
         self.number = number
         try:
-            value = cast("Json", json.loads(text))
+            # A program's own words are among it, such as those of an assertion: in any encoding.
+            value = cast("Json", json.loads(text.decode(errors="replace")))
         except ValueError:
             raise ForgedReportError(f"line {number} is not JSON") from None
         if not isinstance(value, dict):
@@ -178,6 +191,17 @@ class _Line:
         if len(found) != len(value) or any(item < 0 for item in found):
             raise self._wrong(name)
         return found
+
+    def number_lists(self, name: str) -> tuple[tuple[int, ...], ...]:
+        value = self.values.get(name, [])
+        if not isinstance(value, list):
+            raise self._wrong(name)
+        found: list[tuple[int, ...]] = []
+        for item in value:
+            if not isinstance(item, list) or not all(isinstance(one, int) for one in item):
+                raise self._wrong(name)
+            found.append(tuple(one for one in item if isinstance(one, int)))
+        return tuple(found)
 
     def texts(self, name: str) -> list[str]:
         value = self.values.get(name)
@@ -281,8 +305,16 @@ def _take(line: _Line, report: Report) -> None:
                 chunk=line.number_or_none("chunk") or 0,
                 reading=line.number_or_none("reading") or 0,
                 name=line.text("name", ""),
+                number=len(report.readbacks),
+                takers=line.number_lists("takers"),
+                call=line.text("call", ""),
+                elements=line.text("elements", ""),
+                source=line.number_or_none("source"),
+                at=line.numbers("at"),
             )
         )
+    elif event == "unread":
+        report.unread.add(line.count("number"))
     elif event == "inputs":
         report.inputs += line.texts("words")
     elif event == "exit":

@@ -15,6 +15,7 @@ from tree_sitter import Node
 
 from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
+from warploom.emulator.cluster_dims import cluster_edits
 from warploom.emulator.device_variables import (
     find_variables,
     names_shared_by_files,
@@ -22,12 +23,14 @@ from warploom.emulator.device_variables import (
 )
 from warploom.emulator.kernel_pointers import kernel_names, pointer_edits
 from warploom.emulator.launches import find_launches, launch_edits
+from warploom.emulator.linkage_words import linkage_edits, linkage_macros
 from warploom.emulator.metering import MARKS, device_marks, metering_edits
 from warploom.emulator.names import name_edits
 from warploom.emulator.shared_memory import SharedDeclaration, read_shared, shared_variable
 from warploom.emulator.shifts import shift_edits
 from warploom.emulator.tokens import Directive, Kind, TokenStream, tokenize
 from warploom.emulator.unsupported import asm_edits, refusal
+from warploom.source.chevrons import joined_chevrons
 from warploom.source.edits import TextEdit, apply_edits
 from warploom.source.syntax import SourceFile, parse_source
 from warploom.toolchain.folders import is_of_system
@@ -100,6 +103,7 @@ class _Rewriter:
     outer_shared: dict[str, bool] = field(default_factory=dict[str, bool])
     marks: frozenset[str] = MARKS  # words of device functions: macros of any file read so far
     kernels: set[bytes] = field(default_factory=set[bytes])  # named in any file read so far
+    linkages: set[bytes] = field(default_factory=set[bytes])  # macros for `extern "C"`, so far
     shared_by_files: frozenset[bytes] | None = None  # device variables with `extern` somewhere
 
     def add(self, path: Path, *, always: bool) -> UserFile:
@@ -197,7 +201,10 @@ class _Rewriter:
             if tree is not None:
                 self.marks = device_marks(tree, self.marks)
         self.kernels |= kernel_names(stream)
-        edits = asm_edits(stream, tag)
+        self.linkages |= linkage_macros(stream)
+        edits = cluster_edits(stream)  # its statement comes before others that begin the body
+        edits += asm_edits(stream, tag)
+        edits += linkage_edits(stream, self.linkages)
         edits += pointer_edits(stream, self.kernels)
         for first, end in variables:
             if tree is not None and _is_at_namespace_scope(tree, stream.tokens[first].start):
@@ -274,7 +281,7 @@ def _read(path: Path, *, is_program: bool) -> bytes:
             file=str(path),
             hint="pass the .cu source, not the compiled program",
         )
-    return data
+    return joined_chevrons(data)
 
 
 def _parse(text: bytes, file: UserFile, defines: Mapping[str, str]) -> SourceFile | None:

@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,6 +23,7 @@ from warploom.emulator.run_records import (
     STALE,
     STRONG_LOADS,
     UNINITIALIZED,
+    Arrived,
     EmulatorRun,
     FreshRead,
     Readback,
@@ -31,6 +32,7 @@ from warploom.emulator.run_records import (
     State,
     Taken,
     UnsupportedUse,
+    Version,
     check_options,
 )
 from warploom.emulator.runtime_build import jobs, noted_library_folder
@@ -98,6 +100,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
             "poison": options.poison,
             "scramble": int(options.scramble),
             "only_counts": int(options.only_counts),
+            "versions": options.versions,
         }
         if options.stops:
             values["stops"] = options.stops
@@ -106,6 +109,8 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
             values["inputs"] = options.inputs
     if options.vary:
         values["vary"] = options.vary
+    if options.looks:
+        values["looks"] = 1
     if options.machine is not None:
         values["timed"] = 1
         values |= {f"machine.{name}": f"{v!r}" for name, v in options.machine.values.items()}
@@ -176,9 +181,14 @@ def _file_limit_mb(memory_mb: int) -> int:
     return max(MAX_FILE_MB, _READ_BACK_MORE * memory_mb)
 
 
+def _room_mb(options: RunOptions) -> int:
+    """Return how large the file with the read-backs may get, MiB."""
+    return _file_limit_mb(options.limits.memory_mb) + options.versions
+
+
 def _unkept(report: Report, memory_mb: int) -> str:
     """Return why the file with the read-backs lacks some of their bytes; empty if it should not."""
-    read_back = max((raw.offset + raw.size for raw in report.readbacks), default=0) >> 20
+    read_back = sum(raw.size for raw in report.readbacks if not raw.at) >> 20
     most = _file_limit_mb(memory_mb)
     if read_back >= most:
         return (
@@ -275,16 +285,43 @@ def _readbacks(report: Report, symbols: Symbolizer, data: BinaryIO) -> tuple[Rea
             report.state = None
             report.problem = f"rank {raw.rank} announced a read-back whose bytes are missing"
             break
+        if raw.at and found:
+            _add_version(found, raw, content)
+            continue
         file, line = (place.file, place.line) if place else (None, None)
         taken = None
+        places = _places(raw.frames, symbols)
+        readers = (places,)
         if raw.shared:
-            places = tuple((at.file, at.line) for at in symbols.places(raw.frames))
             taken = Taken(raw.name, places, raw.place[:2], raw.chunk, raw.reading)
+            readers = tuple(_places(frames, symbols) for frames in raw.takers)
         found.append(
-            Readback(raw.rank, counts[raw.rank], content, raw.device_offset, file, line, taken)
+            Readback(
+                raw.rank,
+                counts[raw.rank],
+                content,
+                raw.device_offset,
+                file,
+                line,
+                taken,
+                readers,
+                unread=raw.number in report.unread,
+                arrived=Arrived(raw.call, raw.elements, raw.source) if raw.call else None,
+            )
         )
         counts[raw.rank] += 1
     return tuple(found)
+
+
+def _places(frames: Sequence[int], symbols: Symbolizer) -> tuple[tuple[str, int], ...]:
+    return tuple((at.file, at.line) for at in symbols.places(frames))
+
+
+def _add_version(found: list[Readback], raw: RawReadback, content: bytes | memoryview) -> None:
+    """Enter what lay at earlier moments where the last of the read-backs came from."""
+    size = len(found[-1].data)
+    version = Version(raw.at, content[:size], content[size:]) if content else Version(raw.at)
+    found[-1] = replace(found[-1], versions=(*found[-1].versions, version))
 
 
 def _order_of(raw: RawReadback) -> tuple[object, ...]:
@@ -329,7 +366,7 @@ def _execute(
             channels=[_REPORT],
             descriptors={_CONFIG: reader, _READBACKS: data.fileno()},
             cancel=cancel,
-            file_mb=_file_limit_mb(options.limits.memory_mb),
+            file_mb=_room_mb(options),
         )
     finally:
         os.close(reader)
@@ -381,8 +418,17 @@ def run(
         state=state,
         options=options,
         findings=(
-            *(found for raw, found in located if raw.kind not in (UNINITIALIZED, STALE)),
+            *(
+                found
+                for raw, found in located
+                if raw.kind not in (UNINITIALIZED, STALE) and raw.severity != "suspicion"
+            ),
             *failures,
+        ),
+        suspicions=tuple(
+            replace(found, severity=Severity.ERROR)
+            for raw, found in located
+            if raw.kind not in (UNINITIALIZED, STALE) and raw.severity == "suspicion"
         ),
         fresh_reads=tuple(
             FreshRead(found, raw.frames[0] if raw.frames else 0, raw.severity == "suspicion")

@@ -70,12 +70,14 @@ class RunOptions:
     or each `stale_every`-th. `spoil` alters what moves between ranks, as runtime/spoil.h says (once
     `spoil_from` events have been recorded), `poison` at that many records of events what iterations
     should compute anew, and `scramble` instead of that what they carry over, when it is read
-    (`only_counts`: nothing is altered there, and the same is counted); with
+    (`only_counts`: nothing is altered there, and the same is counted). With `versions`, MiB to keep
+    that in, each read-back tells what lay there at earlier points and stops; with
     `stops` (runtime/iterations.h), where the program repeats its work instead. `points` are the
     records of each process that count for this, `meet` has all processes wait at these, and with
     `strict` what kernels wrote before the first communication is altered as well.
     `inputs` alters inputs of single ranks, as runtime/inputs.h says. All of these need a `spoil`.
     `vary` gives numbers other values on their way to the device, in any run (runtime/inputs.h).
+    With `looks` the run finds out which read-backs nobody looks at (`Readback.unread`).
     """
 
     run: RunSpec = field(default_factory=lambda: RunSpec(0, Timing.EAGER))
@@ -106,12 +108,14 @@ class RunOptions:
     poison: int = 0
     scramble: bool = False
     only_counts: bool = False
+    versions: int = 0
     stops: str = ""
     points: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     meet: bool = False
     strict: bool = False
     inputs: str = ""
     vary: str = ""
+    looks: bool = False
 
     @property
     def fresh_word(self) -> int:
@@ -148,8 +152,35 @@ class Taken:
     reading: int
 
 
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """By which MPI call a host got what was computed on a device, its own or another rank's.
+
+    `elements` is the MPI data type; `source` is who sent it, within the communicator, where the
+    call takes a message of any rank.
+    """
+
+    call: str
+    elements: str
+    source: int | None = None
+
+
 CHUNK_BYTES = 1 << 20
 """Bytes of one chunk of `Taken` (runtime/results.cpp)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What lay where a read-back came from at earlier moments, before anything was altered there.
+
+    `moments` are numbered: 2 n is point n, 2 n + 1 is stop n (runtime/iterations.h). `data` and
+    `stored`, a bit for each byte that was stored since the moment before, are None where they are
+    the read-back's own, and all of it was stored.
+    """
+
+    moments: tuple[int, ...]
+    data: bytes | memoryview | None = None
+    stored: bytes | memoryview | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +188,15 @@ class Readback:
     """One device-to-host copy of a rank; `device_offset` says where from.
 
     Where `taken` is given it is no copy: the host read what devices stored in memory that both see,
-    allocated at `file` and `line`. Bytes that it did not read hold the fresh word.
+    allocated at `file` and `line`. Bytes that it did not read hold the fresh word. Where `arrived`
+    is given, an MPI call brought it.
 
     `seq` numbers a rank's from 0, thread by thread in the order of their calls, whatever order the
     copies were made in.
+
+    `readers` are the places that read it, each with those of its callers, innermost first: of the
+    copy, or of each access by which the host took some of it. An `unread` one was overwritten
+    before anybody read it, in a run that looks for that (`RunOptions.looks`).
 
     Large `data` are a view of a file that goes when the last one of its views does.
     """
@@ -172,6 +208,10 @@ class Readback:
     file: str | None
     line: int | None
     taken: Taken | None = None
+    readers: tuple[tuple[tuple[str, int], ...], ...] = ()
+    versions: tuple[Version, ...] = ()
+    unread: bool = False
+    arrived: Arrived | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +257,8 @@ class EmulatorRun:
     `state` is the runtime's word (finished, deadlock, stopped) or why there is none. `exit_codes`
     holds the ranks that ended. `sandbox` says how the program was confined. `fresh_reads` are not
     judged yet (`evaluate/fresh_memory.py`), and not among the findings; nor are `stale_reads`
-    (`evaluate/stale_reads.py`).
+    (`evaluate/stale_reads.py`). `suspicions` are findings where nothing else explains a failure
+    (`evaluate/suspicions.py`).
     `inputs` are the words of uploads that were altered, in hexadecimal (`RunOptions.inputs`).
     """
 
@@ -236,6 +277,7 @@ class EmulatorRun:
     timeline: Timeline | None = None
     fresh_reads: tuple[FreshRead, ...] = ()
     stale_reads: tuple[StaleRead, ...] = ()
+    suspicions: tuple[Finding, ...] = ()
     inputs: tuple[str, ...] = ()
 
     @property

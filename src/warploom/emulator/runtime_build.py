@@ -55,16 +55,17 @@ _CONCERNS = {
         "windows",
     ),
     "order": (
-        "agent", "atomics", "clock", "closure", "equal", "frame_links", "fresh", "guard", "history",
+        "agent", "async", "atomics", "clock", "closure", "equal", "frame_links", "fresh",
+        "guard", "history",
         "hooks", "host_copies", "memory", "operations", "order", "race", "stale", "tsan",
     ),
     "report": (
         "crash", "deadlock", "meter", "report", "stream_time", "timeline", "timing", "trace",
     ),
     "threads": (
-        "barrier", "block", "confine", "environment", "fiber", "grid", "host_locks", "host_threads",
-        "kernel", "main", "openmp", "phase", "process", "scheduler", "shared", "unready",
-        "virtual", "warp", "world",
+        "barrier", "block", "bulk", "cluster", "confine", "environment", "fiber", "grid",
+        "host_locks", "host_threads", "kernel", "main", "openmp", "phase", "process", "scheduler",
+        "shared", "unready", "virtual", "warp", "world",
     ),
 }  # fmt: skip
 # Records of the history are two words each: as vectors they would go through memory.

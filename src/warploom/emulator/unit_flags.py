@@ -13,13 +13,19 @@ from warploom.toolchain.compilers import Compiler
 
 _CUDA_SUFFIXES = (".cu", ".cuh")
 _C_HEADERS = {
+    "cuda.h",
+    "cuda_profiler_api.h",
     "cuda_runtime.h",
     "cuda_runtime_api.h",
     "driver_types.h",
+    "library_types.h",
     "mpi.h",
     "mpi-ext.h",
     "nccl.h",
+    "vector_types.h",
 }
+_C = ("-x", "c", "-std=gnu17", "-Werror=implicit-function-declaration")
+_CPP = ("-x", "c++", "-std=c++20")
 _ARCHITECTURE = "__CUDA_ARCH__"
 _CAPABILITY = "900"
 # What no kernel reaches is dropped by the linker, function by function.
@@ -31,7 +37,7 @@ _BRINGS_KERNELS = re.compile(
     rb"(?:\.\w+)?[>\"]",
     re.MULTILINE,
 )
-_DEVICE_CODE = re.compile(rb"<<<|\b__(?:global|device)__\b")
+_DEVICE_CODE = re.compile(rb"<<\s*<|\b__(?:global|device)__\b")
 _DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
@@ -163,10 +169,18 @@ def language_flags(source: Path, text: bytes, whole: bytes = b"", *, is_program:
     if _BRINGS_KERNELS.search(whole):
         return ["-x", "c++", "-std=c++20", "-D__CUDACC__", "-D__NVCC__"]
     if source.suffix == ".c" and _is_c(text):
-        return ["-x", "c", "-std=gnu17", "-Werror=implicit-function-declaration"]
+        return list(_C)
     if is_program or source.suffix in _CUDA_SUFFIXES:
         return ["-x", "c++", "-std=c++20", "-D__CUDACC__", "-D__NVCC__"]
-    return ["-x", "c++", "-std=c++20"]
+    return list(_CPP)
+
+
+def in_cpp(flags: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the flags of a unit in C for the same text in C++; None for one in C++.
+
+    g++ and mpicxx compile `.c` as C++, and programs that are built with them rely on it.
+    """
+    return (*_CPP, *flags[len(_C) :]) if flags[: len(_C)] == _C else None
 
 
 def _is_c(text: bytes) -> bool:

@@ -85,14 +85,16 @@ API = re.compile(
 API_TELLING = re.compile(
     r"""(?:cudaEventElapsedTime\w*|cudaRuntimeGetVersion|cudaDriverGetVersion|cudaMemGetInfo
     | cuda\w*GetProperties\w* | cudaDeviceProp | cudaDeviceGetPCIBusId | cudaDeviceGetByPCIBusId
-    | cudaPointerGetAttributes | cudaFuncGetAttributes | cudaFuncAttributes | cudaGetFuncBySymbol
+    | cudaPointerGetAttributes | cudaMemRangeGetAttributes?
+    | cudaFuncGetAttributes | cudaFuncAttributes | cudaGetFuncBySymbol
     | cudaGetDriverEntryPoint\w* | cudaIpc\w+ | cuModule\w+
     | cuLibrary\w+ | cuLink\w+ | cudaLibrary\w+ | cudaProfiler\w+ | cuGetProcAddress\w*
     | cuDriverGetVersion | cuDeviceGetName | cuDeviceGetUuid\w* | cuMemGetInfo\w*
     | ncclGetVersion | cublasGet(?:Version(?:_v2)?|Property|CudartVersion)
     | MPI_W(?:time|tick)(?:_is_global)? | MPI_Get_(?:processor_name|version|library_version)
     | MPI_File\w* | MPI_Comm_spawn\w* | MPI_Comm_(?:connect|accept|join) | MPI_Pcontrol | MPI_T_\w+
-    | MPI_Open_port | MPI_(?:Get_)?address | MPI_Get_hw_resource_info)\Z""",
+    | MPI_(?:Comm_get_attr|Attr_get) | MPI_Open_port | MPI_(?:Get_)?address
+    | MPI_Get_hw_resource_info)\Z""",
     re.VERBOSE,
 )
 CUDA_ROOTS = words("cuda cooperative_groups nvcuda cub thrust nccl nvtx3 cg")

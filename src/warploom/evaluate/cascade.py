@@ -53,6 +53,7 @@ from warploom.evaluate.plan import (
     with_clock,
 )
 from warploom.evaluate.printed import printed_findings, printed_verdict
+from warploom.evaluate.readers import Frames, frames_of
 from warploom.evaluate.reading import frame_of, read_program
 from warploom.evaluate.reference import Reference, reference_for
 from warploom.evaluate.runs import machine_for, record
@@ -117,13 +118,15 @@ def evaluate(
     """
     started = time.monotonic()
     task = workload if isinstance(workload, Workload) else load_target(workload)
-    trusted_task = replace(task, program=require_file(reference)) if reference else task
     count = task.seeds if seeds is None else seeds
     drawn = draw_seeds(count) if inputs is None else require_seeds(inputs)
     machine = None
     if level >= BENCHMARK:
         machine = topology or find_topology(DEFAULT_TOPOLOGY)
         check_fit(machine, task.ranks, task.lsa_size)
+        # Verified on the machine that is timed: a clock would tell two machines apart.
+        task = replace(task, machine=machine)
+    trusted_task = replace(task, program=require_file(reference)) if reference else task
     with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
         judge = _Judge(
             task, trusted_task, rule, nccl, nvcc, jobs, on_progress, Path(folder), machine,
@@ -230,7 +233,13 @@ class _Judge:
             if built is None:
                 return parts, path
             if reference is not None:
-                parts = self._verify(parts, *built, reference, plan)
+                frames = None
+                if self.frame is not None:
+                    task = replace(self.task, program=self._write(self.frame, "frame.cu"))
+                    frames = frames_of(
+                        self.frame, path, reference, task, self.jobs, self.on_progress
+                    )
+                parts = self._verify(parts, *built, reference, plan, frames)
                 if self.topology is not None and verified(parts):
                     parts = self._benchmark(parts, spec, built[1], reference, plan, level)
             return self._with_gate(parts, gate, path), path
@@ -367,10 +376,12 @@ class _Judge:
         facts: Survey,
         reference: Reference,
         plan: Sequence[RunSpec],
+        frames: Frames | None,
     ) -> Parts:
         result = verify(
-            program, facts, reference, plan, jobs=self.jobs, on_progress=self.on_progress
-        )
+            program, facts, reference, plan, jobs=self.jobs, on_progress=self.on_progress,
+            frames=frames,
+        )  # fmt: skip
         behaviour = ()
         if result.passed:
             behaviour = self._behaviour(program, facts, reference, result, plan)

@@ -30,6 +30,7 @@ from warploom.evaluate.runs import (
 )
 from warploom.evaluate.stale_reads import judge_stale_reads
 from warploom.evaluate.survey import Survey, as_built, survey
+from warploom.evaluate.suspicions import with_suspicions
 from warploom.evaluate.workload import Workload, load_target
 
 _TAIL = 4000  # characters of the program's output that a report keeps
@@ -96,6 +97,7 @@ def check(
     replay: RunSpec | None = None,
     nccl: str | None = None,
     args: Sequence[str] | None = None,
+    env: Mapping[str, str] | None = None,
     jobs: int | None = None,
     on_progress: ProgressCallback = ignore_progress,
 ) -> CheckReport:
@@ -121,6 +123,7 @@ def check(
         replay: make only this run, with a trace of what led to each finding.
         nccl: NCCL version whose rules hold, such as "2.30.7".
         args: the program's arguments; `{seed}` is replaced by each run's seed.
+        env: environment variables of the program, added to the workload's.
         jobs: runs at once; default: one per core.
         on_progress: told of each finished step.
 
@@ -133,7 +136,7 @@ def check(
     workload = target if isinstance(target, Workload) else load_target(target)
     workload = replace(workload, vary_inputs="").with_overrides(
         ranks=ranks, sources=sources, defines=defines, include_dirs=include_dirs, args=args,
-        lsa_size=lsa_size, node_size=node_size, nccl=nccl, seeds=seeds,
+        lsa_size=lsa_size, node_size=node_size, nccl=nccl, seeds=seeds, env=env,
     )  # fmt: skip
     effort, batches = _planned(workload, effort, seeds, replay)
     facts = survey(workload)
@@ -163,6 +166,7 @@ def check(
     ]
     runs = run_batches(program, options, jobs=jobs, on_progress=on_progress)
     runs = judge_stale_reads(program, judge_fresh_reads(program, runs))
+    runs = with_suspicions(runs)
     runs = with_run_hints(runs, workload, facts.nccl)
     facts = replace(facts, findings=(*facts.findings, *_unseen(program, workload.program)))
     return _report(workload, facts, effort, batches, runs, started, build_seconds)

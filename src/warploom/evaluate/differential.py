@@ -31,7 +31,8 @@ class Worst:
 class Difference:
     """How one read-back fares against the reference's.
 
-    `problem` is empty where it matches; otherwise one of `missing`, `extra`, `resized`, `differs`.
+    `problem` is empty where it matches; otherwise one of `missing`, `extra`, `resized`,
+    `differs`, `elsewhere` (read by other code than in the trusted program).
     `mismatched` of `elements` are out of tolerance; `worst` names the worst of them.
     """
 
@@ -53,6 +54,11 @@ class Difference:
             return f"{what} is missing: the reference {what_else if self.key.part else 'makes it'}"
         if self.problem == "resized" and self.key.part:
             return f"{what} is shorter: the host reads less of what devices stored there"
+        if self.problem == "elsewhere":
+            return (
+                f"{what} is read here, and in the reference elsewhere: what the program goes on "
+                "with may be something else"
+            )
         if self.problem == "extra":
             return f"{what} is one that the reference does not make"
         if self.problem == "resized":

@@ -1,4 +1,4 @@
-"""Element types of outputs: their sizes, how C spells them, and how close is close enough."""
+"""Element types of outputs: sizes, names in C and MPI, and how close is close enough."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -63,11 +63,28 @@ _C_NAMES = {
     "uint64": ("unsigned long", "unsigned long long", "uint64_t", "size_t", "ncclUint64"),
     "bytes": ("void", "std::byte", "byte"),
 }
-_BY_C_NAME = {c_name: name for name, c_names in _C_NAMES.items() for c_name in c_names}
+_MPI_NAMES = {
+    "float64": ("MPI_DOUBLE",),
+    "float32": ("MPI_FLOAT",),
+    "int8": ("MPI_CHAR", "MPI_SIGNED_CHAR", "MPI_INT8_T"),
+    "uint8": ("MPI_UNSIGNED_CHAR", "MPI_UINT8_T", "MPI_C_BOOL"),
+    "int16": ("MPI_SHORT", "MPI_INT16_T"),
+    "uint16": ("MPI_UNSIGNED_SHORT", "MPI_UINT16_T"),
+    "int32": ("MPI_INT", "MPI_INT32_T", "MPI_2INT", "MPI_WCHAR"),
+    "uint32": ("MPI_UNSIGNED", "MPI_UINT32_T"),
+    "int64": ("MPI_LONG", "MPI_LONG_LONG_INT", "MPI_INT64_T", "MPI_AINT"),
+    "uint64": ("MPI_UNSIGNED_LONG", "MPI_UNSIGNED_LONG_LONG", "MPI_UINT64_T"),
+}
+_BY_C_NAME = {
+    spelling: name
+    for names in (_C_NAMES, _MPI_NAMES)
+    for name, spellings in names.items()
+    for spelling in spellings
+}
 
 
 def dtype_of(spelling: str | None) -> Dtype:
-    """Return the type for a canonical name or a C or NCCL spelling; unknown ones are `bytes`.
+    """Return the type for a canonical name or a C, NCCL or MPI spelling; unknown ones are `bytes`.
 
     Qualifiers, pointers, references and `std::` are ignored: `const float *` is float32.
     """

@@ -119,7 +119,7 @@ class _Types:
             if name not in names or parameters[names.index(name)][0] not in ("typename", "class"):
                 continue
             at = names.index(name)
-            for call in re.finditer(rf"\b{match[2]}\s*<([^<>;]*)>\s*(?:<<<|\()", self._plain):
+            for call in re.finditer(rf"\b{match[2]}\s*<([^<>;]*)>\s*(?:<<\s*<|\()", self._plain):
                 given = [part.strip() for part in call[1].split(",")]
                 if at < len(given):
                     found.add(given[at])

@@ -147,7 +147,9 @@ def check_hardware(
     )
     on_progress(Progress("build", 1, 1))
     expected = _expected(workload, facts, jobs, on_progress)
-    how = HardwareOptions(workload.args_for(_SEED), workload.limits, folder=workload.root)
+    how = HardwareOptions(
+        workload.args_for(_SEED), workload.limits, folder=workload.root, env=workload.env
+    )
     options = [replace(how, timing=timing) for timing in timings(_PLAIN_RUNS[effort])]
     runs: list[HardwareRun] = []
     for option in options:

@@ -188,7 +188,7 @@ class _Judge:
 
     def _options(self, seed: int) -> HardwareOptions:
         args = self.task.args_for(seed)
-        return HardwareOptions(args, self.task.limits, folder=self.task.root)
+        return HardwareOptions(args, self.task.limits, folder=self.task.root, env=self.task.env)
 
     def _pairs(self, trusted: HardwareBuild, program: HardwareBuild) -> tuple[_Pair, ...]:
         pairs: list[_Pair] = []

@@ -32,7 +32,7 @@ def origin_findings(
     specs = [spec for spec in specs if spec in outcomes]
     if not specs:
         return
-    spec = secrets.choice(specs)
+    spec = specs[-1]  # the clock that is scored, where there is one
     what = [f"{spoiler.layout()}:none"]
     for group in _groups(spoiler.reference.workload.ranks):
         devices = ",".join(map(str, sorted(group)))

@@ -14,35 +14,42 @@ nothing, such as old padding, does not matter. A program that finds out and work
 its work. Of what never changes from then on, much less may be carried: counters do change, and
 kept results do not.
 
+And what a repetition computes must be there when it ends (results_in_time.py).
+
 Most programs take the time before and after many iterations. Where the calls that the reference
 queues between two points repeat, the same is done at the start of each repetition.
 """
 
-import itertools
-import math
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun
+from warploom.evaluate.repetitions import (
+    calls_after,
+    moves_less,
+    repeats,
+    repeats_as,
+    stops_of,
+    uneven,
+)
+from warploom.evaluate.results_in_time import asks, late_results
+from warploom.evaluate.same_work import otherwise_by_seed, works_otherwise
 from warploom.evaluate.spoiler import How, Pair, Spoiler, Stops, points_of
 
 WORK, TIMED = "work_differs", "timed_run_differs"
-_LEAST = 0.75  # of what the reference moves after a record
-_SETUP = 0.05  # of all that it moves: a candidate may move as much more in its set-up
-_SMALL = 0.05  # of all that it moves: less than that says nothing
 _MORE = 1.25  # times what the reference carries over
 # Bytes of each rank that a candidate may carry over besides: of counters and flags at least and at
 # most, and as a share of the rank's outputs in between.
 _STATE, _MOST_STATE, _STATE_SHARE = 1 << 10, 64 << 10, 1 / 8
 _CONSTANTS = 128  # bytes of these that never change: results, where state does
-_SAME_WORK = 0.02  # of its accesses, kernels and bytes
-_MOST_POINTS = 64  # that are compared with each other
 _MOST_COUNTS = 3  # ways to divide what repeats
+_VERSIONS_MB = 512  # that may be kept of the reference; of a candidate, twice that
 _TRIED = (0, 1)  # records that memory is altered at: all but the last, or the first
 
 _ANEW = "each iteration must communicate and compute anew"
+_IN_TIME = "compute anew in each iteration, and leave the results where they are read back"
 _COUNTED = ("kernels", "threads", "puts", "host_calls", "staged_bytes", "moved")
 
 
@@ -64,8 +71,12 @@ def work_findings(
             message, "keep the events and clocks by which the program times itself", spec
         )
         return
+    message = otherwise_by_seed(outcomes, reference)
+    if message:
+        yield _finding(message, _ANEW, next(iter(outcomes)))
+        return
     for spec, run in outcomes.items():
-        message = _moves_less(reference[spec.seed], run.stats)
+        message = moves_less(reference[spec.seed], run.stats)
         if message:
             yield _finding(message, _ANEW, spec)
             return  # the other runs say the same
@@ -86,9 +97,10 @@ def _takes_time_otherwise(wanted: set[tuple[int, ...]], counts: set[tuple[int, .
 
     Where one process does, they cannot meet at these moments, and nothing is compared there.
     """
-    if len(wanted) != 1 or len(counts) != 1 or wanted == counts:
+    if len(wanted) != 1 or counts <= wanted:
         return ""
-    [theirs], [mine] = wanted, counts
+    [theirs] = wanted
+    mine = max(counts - wanted)  # of one run: a candidate that varies is not let off
     if max(theirs, default=0) < 2 or len(theirs) != len(mine):
         return ""
     rank, want, have = next(
@@ -100,43 +112,6 @@ def _takes_time_otherwise(wanted: set[tuple[int, ...]], counts: set[tuple[int, .
         f"rank {rank} takes the time at {have} moments, and the reference's at {want}: "
         "what is timed cannot be compared"
     )
-
-
-def _times(stats: Mapping[str, float]) -> int:
-    return int(stats.get("records", 0))
-
-
-def _moves_less(wanted: Mapping[str, float], got: Mapping[str, float]) -> str:
-    """Say after which point less data moves than in the reference; "" if after none."""
-    total, moved = wanted.get("moved", 0), got.get("moved", 0)
-    scale = min(1.0, max(0.0, moved / total - _SETUP)) if total else 0.0
-    warm_up = wanted.get("moved_at_0", 0)
-    if warm_up >= _SMALL * total > 0:
-        scale = max(scale, min(1.0, got.get("moved_at_0", 0) / warm_up))
-    for before, after in itertools.combinations_with_replacement(
-        range(min(_times(wanted), _MOST_POINTS)), 2
-    ):
-        want, have = _moved_between(wanted, before, after), _moved_between(got, before, after)
-        if want is None or have is None or want < _SMALL * total:
-            continue
-        if have < _LEAST * scale * want:
-            until = f" and before point {after + 1}" if after > before else ""
-            return (
-                f"{have:.0f} bytes move between ranks after point {before + 1} at which the "
-                f"program takes the time{until}, and {want:.0f} in the reference"
-            )
-    return ""
-
-
-def _moved_between(stats: Mapping[str, float], first: int, last: int) -> float | None:
-    """Return how many bytes move between two points, or from one to the end of the run.
-
-    None if something was on its way at one of them.
-    """
-    if not (stats.get(f"idle_at_{first}", 0) and stats.get(f"idle_at_{last}", 0)):
-        return None
-    end = stats.get(f"moved_at_{last}", 0) if last > first else stats.get("moved", 0)
-    return end - stats.get(f"moved_at_{first}", 0)
 
 
 def kept_findings(
@@ -151,17 +126,20 @@ def kept_findings(
     specs = [spec for spec in specs if spec in outcomes]
     if records < 2 or not specs:
         return
-    spec = secrets.choice(specs)
+    # The clock that is scored each time, the other one by chance.
+    specs = specs[-1:] + [spec for spec in specs[:-1] if secrets.randbelow(2)]
     at_points = [
-        How(poison=tried or records - 1, strict=strict)
+        How(poison=tried or records - 1, strict=strict, versions=_VERSIONS_MB)
         for strict in (True, False)
         for tried in _TRIED
     ]
-    finding = _kept_from(spoiler, outcomes[spec], spec, at_points)
-    if finding is None:
-        finding = _kept_within(spoiler, outcomes[spec], spec)
-    if finding is not None:
-        yield finding
+    for spec in specs:
+        finding = _kept_from(spoiler, outcomes[spec], spec, at_points)
+        if finding is None:
+            finding = _kept_within(spoiler, outcomes[spec], spec)
+        if finding is not None:
+            yield finding
+            return
 
 
 def _run_reference(
@@ -198,22 +176,24 @@ def _kept_from(
     """
     own, expected, anew = _run_reference(spoiler, spec, hows)
     if not expected.stats.get("poisoned") or (stops and not anew):
-        return None
-    how = replace(own, stops=stops)
+        return _late(spoiler, spec, own, expected, stops)
+    how = replace(own, stops=stops, versions=2 * own.versions)
     [run] = spoiler.run(spoiler.candidate, [spec], _what(spoiler), how)
     finding = _depends(spoiler, outcome, run, spec) if anew else None
     if finding is None and (unseen := not_looked_at(expected.stats, run)):
         return _finding(unseen, "use less memory, and wait for what was queued", spec)
-    less = _moves_less(expected.stats, run.stats) or _uneven(expected.stats, run.stats, stops)
+    if finding is None and (late := late_results(spoiler, expected, run, own.stops)):
+        return _finding(late, _IN_TIME, spec)
+    less = moves_less(expected.stats, run.stats) or uneven(expected.stats, run.stats, stops)
     if finding is None and less and anew:
         return _finding(less, _ANEW, spec)
-    if finding is None and anew and _works_otherwise(outcome.stats, run.stats):
+    if finding is None and anew and works_otherwise(outcome.stats, run.stats):
         finding = _works_by_what_it_finds(spoiler, outcome, (run, how), (expected, own))
     if finding is None and _carries_more(spoiler, spec.seed, run.stats, expected.stats):
-        scrambles = replace(how, scramble=True)
+        scrambles = replace(how, scramble=True, versions=0)
         [scrambled] = spoiler.run(spoiler.candidate, [spec], _what(spoiler), scrambles)
         finding = _depends(spoiler, outcome, scrambled, spec)
-        if finding is None and _works_otherwise(run.stats, scrambled.stats):
+        if finding is None and works_otherwise(run.stats, scrambled.stats):
             finding = _kept("the work of the run depends", spec)
     return finding
 
@@ -228,6 +208,8 @@ def not_looked_at(wanted: Mapping[str, float], run: EmulatorRun) -> str:
     want = min(wanted.get("poisoned", 0), got.get("at_points", 0))
     have = got.get("poisoned", 0) + got.get("early", 0)
     carries = wanted.get("carrying", 0) and not got.get("carrying", 0)
+    if got.get("unkept") and not wanted.get("unkept"):
+        return "it has written more device memory than can be kept between iterations"
     if run.state != "finished" or (have >= want and not carries):
         return ""
     why = (
@@ -257,10 +239,10 @@ def _works_by_what_it_finds(
     if untouched.state != "finished":
         return None
     reference = _only_counted(spoiler, spoiler.trusted, spec, expected[1])
-    if _works_otherwise(untouched.stats, altered[0].stats):
-        same = not _works_otherwise(reference.stats, expected[0].stats)
+    if works_otherwise(untouched.stats, altered[0].stats):
+        same = not works_otherwise(reference.stats, expected[0].stats)
         return _kept("the work of the run depends", spec) if same else None
-    if _works_otherwise(reference.stats, spoiler.reference.stats[spec.seed]):
+    if works_otherwise(reference.stats, spoiler.reference.stats[spec.seed]):
         return None
     return _finding(
         "the work of the run is another where all ranks wait between iterations, and the "
@@ -272,26 +254,52 @@ def _works_by_what_it_finds(
 
 def _only_counted(spoiler: Spoiler, pair: Pair, spec: RunSpec, how: How) -> EmulatorRun:
     """Run a program as `how` says, and alter nothing."""
-    [run] = spoiler.run(pair, [spec], _what(spoiler), replace(how, only_counts=True))
+    [run] = spoiler.run(pair, [spec], _what(spoiler), replace(how, only_counts=True, versions=0))
     return run
+
+
+def _late(
+    spoiler: Spoiler, spec: RunSpec, own: How, expected: EmulatorRun, stops: Stops | None
+) -> Finding | None:
+    """Look only whether results are there in time, where memory cannot be altered.
+
+    `own` is how the reference ran, and `stops` are the candidate's.
+    """
+    untouched = _asking(spoiler, spec, own, expected)
+    if untouched is None:
+        return None
+    how = replace(own, stops=stops, only_counts=True, versions=2 * own.versions)
+    [run] = spoiler.run(spoiler.candidate, [spec], _what(spoiler), how)
+    late = not_looked_at({}, run) or late_results(spoiler, untouched, run, own.stops)
+    return _finding(late, _IN_TIME, spec) if late else None
+
+
+def _asking(spoiler: Spoiler, spec: RunSpec, own: How, expected: EmulatorRun) -> EmulatorRun | None:
+    """Return the reference's run with nothing altered, if it leaves results in time."""
+    if expected.stats.get("poisoned"):
+        how = replace(own, only_counts=True)
+        [expected] = spoiler.run_reference([spec], _what(spoiler), how)
+    asking = expected.state == "finished" and asks(spoiler, expected, own.stops)
+    return expected if asking else None
 
 
 def _kept_within(spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec) -> Finding | None:
     """Look between two points, where the reference queues the same calls again and again."""
     reference = spoiler.reference.stats[spec.seed]
-    point, parts = _repeats(reference)
+    point, parts = repeats(reference)
     counts = [n for n in range(parts, 1, -1) if parts % n == 0]
     for count in counts[:_MOST_COUNTS]:
-        own = _stops(reference, point, count)
-        hows = [How(stops=own, strict=strict) for strict in (True, False)]
-        if _repeats_as(outcome.stats, point) % count == 0:
-            stops = _stops(outcome.stats, point, count)
+        own = stops_of(reference, point, count)
+        hows = [How(stops=own, strict=strict, versions=_VERSIONS_MB) for strict in (True, False)]
+        if repeats_as(outcome.stats, point) % count == 0:
+            stops = stops_of(outcome.stats, point, count)
             if finding := _kept_from(spoiler, outcome, spec, hows, stops):
                 return finding
             continue
-        _, run, anew = _run_reference(spoiler, spec, hows)
-        if anew and run.stats.get("poisoned"):
-            calls = max(_calls(outcome.stats, point).values(), default=0)
+        how, run, anew = _run_reference(spoiler, spec, hows)
+        asked = run.stats.get("poisoned") if anew else _asking(spoiler, spec, how, run)
+        if asked:
+            calls = max(calls_after(outcome.stats, point).values(), default=0)
             return _finding(
                 f"after point {point} at which the program takes the time, the reference does the "
                 f"same {count} times over, and the {calls} calls of the candidate do not recur so "
@@ -300,56 +308,6 @@ def _kept_within(spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec) -> Findi
                 spec,
             )
     return None
-
-
-def _uneven(wanted: Mapping[str, float], got: Mapping[str, float], stops: Stops | None) -> str:
-    """Say whether the repetitions of the work move less and less, where the reference's do not."""
-    if stops is None:
-        return ""
-    mine, theirs = _parts(got, stops), _parts(wanted, stops)
-    if not mine or not theirs or max(mine) <= 0 or max(theirs) <= 0:
-        return ""
-    if min(mine) / max(mine) >= _LEAST * min(theirs) / max(theirs):
-        return ""
-    return (
-        f"between {min(mine):.0f} and {max(mine):.0f} bytes move between ranks in each of "
-        f"{len(mine)} repetitions, and {min(theirs):.0f} to {max(theirs):.0f} in the reference"
-    )
-
-
-def _parts(stats: Mapping[str, float], stops: Stops) -> list[float]:
-    """Return how many bytes move in each repetition between two points; none if that is unknown."""
-    after = f"moved_at_{stops.point}"
-    names = [f"moved_at_{stops.point - 1}"]
-    names += [f"moved_at_stop_{i}" for i in range(stops.parts - 1)]
-    names.append(after if after in stats else "moved")
-    if not all(name in stats for name in names):
-        return []
-    return [stats[after] - stats[before] for before, after in itertools.pairwise(names)]
-
-
-def _calls(stats: Mapping[str, float], record: int) -> dict[int, int]:
-    """Return how many calls each process queues between this record and the next."""
-    head = f"calls_after_{record}_of_"
-    return {int(k.removeprefix(head)): int(v) for k, v in stats.items() if k.startswith(head)}
-
-
-def _repeats_as(stats: Mapping[str, float], record: int) -> int:
-    """Return how often all processes repeat the same calls after this record; at least once."""
-    head = f"repeats_after_{record}_of_"
-    return math.gcd(*(int(v) for k, v in stats.items() if k.startswith(head))) or 1
-
-
-def _repeats(stats: Mapping[str, float]) -> tuple[int, int]:
-    """Return the record that most calls follow, and how often they repeat."""
-    records = range(1, int(stats.get("records", 0)) + 1)
-    record = max(records, key=lambda one: sum(_calls(stats, one).values()))
-    return record, _repeats_as(stats, record)
-
-
-def _stops(stats: Mapping[str, float], point: int, parts: int) -> Stops:
-    calls = _calls(stats, point)
-    return Stops(point, parts, tuple(calls[rank] // parts for rank in sorted(calls)))
 
 
 def _unchanged(spoiler: Spoiler, spec: RunSpec, run: EmulatorRun) -> bool:
@@ -399,21 +357,6 @@ def _depends(
     return _kept(how, spec)
 
 
-def _works_otherwise(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
-    """Whether two runs differ in their work: who finds that what it kept is spoiled works anew."""
-    works = [_work(one), _work(other)]
-    if any(stats.get("looks", 0) > _SAME_WORK * stats.get("accesses", 0) for stats in (one, other)):
-        # How often a flag is looked at is no work.
-        for stats, work in zip((one, other), works, strict=True):
-            work["accesses"] -= stats.get("looks", 0)
-    mine, theirs = works
-    return any(abs(mine[name] - theirs[name]) > _SAME_WORK * mine[name] for name in mine)
-
-
-def _work(stats: Mapping[str, float]) -> dict[str, float]:
-    return {name: stats.get(name, 0) for name in ("kernels", "accesses", "moved")}
-
-
 def _kept(how: str, spec: RunSpec) -> Finding:
     return _finding(
         f"{how} on memory that was written before the part that the program times, and the "
@@ -433,6 +376,18 @@ def timed_findings(
     for run in timed:
         spec = run.options.run
         known = [item for at, item in verified.items() if at.seed == spec.seed]
+        same = verified.get(spec)  # the very same run
+        if same is not None and works_otherwise(same.stats, run.stats):
+            yield Finding(
+                TIMED,
+                Severity.ERROR,
+                "the timed run does other work than the verified one of the same seed and clock: "
+                "the time is not that of what was verified",
+                "a program must do the same whatever its clocks say",
+                seed=spec.seed,
+                timing=spec.timing,
+            )
+            continue
         for name in _COUNTED if known else ():
             seen = [int(item.stats.get(name, 0)) for item in known]
             got = int(run.stats.get(name, 0))

@@ -20,7 +20,7 @@ ASSIGNS = words("= += -= *= /= %= &= |= ^= <<= >>= ++ --")
 """What changes the operand beside it."""
 _WRITERS = re.compile(
     r"(?:swap|exchange|ref|tie|forward\w*|move\w*|iota|fill\w*|generate\w*|transform|copy\w*|sort"
-    r"|mem(?:cpy|set|move)|addressof|as_writable_bytes|span|MPI_(?:I?[Rr]ecv|Bcast)|partial_sum)\Z"
+    r"|mem(?:cpy|set|move)|addressof|as_writable_bytes|span|MPI_(?:I?[Rr]ecv(?:_init)?|Sendrecv\w*|Bcast)|partial_sum)\Z"
 )
 _CAST_AWAY = words("const_cast reinterpret_cast bit_cast asm __asm__ volatile memcpy memmove union")
 _C_CAST = re.compile(r"[*&] \) (?:[\w&(*])")

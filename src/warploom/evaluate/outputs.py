@@ -8,6 +8,9 @@ A program may also let its devices store into memory that the host reads in plac
 managed memory, managed variables. What it takes from there by plain accesses is a result of that
 allocation or variable, in whatever order it reads. Only the trusted program says which bytes these
 are: a candidate may use further memory of that kind for its own work.
+
+What an MPI call brings from memory of devices into the host's own is a read-back as well: of the
+expression that the call receives into, or of the call's name where nobody knows that.
 """
 
 from collections import Counter
@@ -19,16 +22,20 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from warploom.emulator import Taken
+from warploom.emulator import Arrived, Taken
 from warploom.evaluate.dtypes import dtype_of
 from warploom.evaluate.workload import Output, Workload
+
+Places = tuple[tuple[str, int], ...]
+"""File and line, and those of the callers around it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """One device-to-host copy in the source, on lines `first` to `last` (from 1, inclusive).
 
-    A `shared` one is no copy, but where memory that both sides see is allocated or declared.
+    A `shared` one is no copy, but where memory that both sides see is allocated or declared; an
+    `mpi` one is a call that receives into `buffer`.
     """
 
     file: str
@@ -37,6 +44,7 @@ class Site:
     buffer: str
     dtype: str
     shared: bool = False
+    mpi: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,8 @@ class Sample:
     """The bytes of one read-back, and the line of the copy that made it.
 
     Those of the trusted program say which bytes nobody wrote (`unwritten.py`); None: all are
-    somebody's.
+    somebody's. `readers` are the places that read it, each with those of its callers. `mpi`: it
+    came by MPI, which only the emulator sees.
     """
 
     key: Key
@@ -67,6 +76,8 @@ class Sample:
     file: str | None
     line: int | None
     unwritten: npt.NDArray[np.bool_] | None = field(default=None, compare=False)
+    readers: tuple[Places, ...] = field(default=(), compare=False)
+    mpi: bool = False
 
 
 class ReadbackLike(Protocol):
@@ -93,8 +104,18 @@ class ReadbackLike(Protocol):
         ...
 
     @property
+    def readers(self) -> tuple[Places, ...]:
+        """The places that read it, each with those of its callers, innermost first."""
+        ...
+
+    @property
     def taken(self) -> Taken | None:
         """Where it is no copy: what the host took of memory that both sides see."""
+        ...
+
+    @property
+    def arrived(self) -> Arrived | None:
+        """Where it is no copy: by which MPI call it came."""
         ...
 
 
@@ -106,7 +127,11 @@ def label(readbacks: Iterable[ReadbackLike], sites: Sequence[Site]) -> tuple[Sam
     for readback in readbacks:
         site = _site_of(readback, sites)
         buffer = site.buffer if site else ""
-        taken = readback.taken
+        dtype = dtype_of(site.dtype).name if site else "bytes"
+        taken, arrived = readback.taken, readback.arrived
+        if arrived is not None:
+            buffer = _arrival(buffer, arrived)
+            dtype = dtype_of(arrived.elements).name if dtype == "bytes" else dtype
         if taken is not None:
             buffer = buffer or taken.name
             known = parts.setdefault((readback.rank, buffer), [])
@@ -118,8 +143,17 @@ def label(readbacks: Iterable[ReadbackLike], sites: Sequence[Site]) -> tuple[Sam
             place = (readback.rank, buffer)
             key = Key(readback.rank, buffer, seen[place])
             seen[place] += 1
-        dtype = dtype_of(site.dtype).name if site else "bytes"
-        samples.append(Sample(key, dtype, readback.data, readback.file, readback.line))
+        samples.append(
+            Sample(
+                key,
+                dtype,
+                readback.data,
+                readback.file,
+                readback.line,
+                readers=readback.readers,
+                mpi=arrived is not None,
+            )
+        )
     return tuple(samples)
 
 
@@ -158,6 +192,12 @@ def filled(expected: Sample, data: bytes | memoryview) -> bytes | memoryview:
     return np.where(expected.unwritten, want, have).tobytes()
 
 
+def _arrival(buffer: str, arrived: Arrived) -> str:
+    """Return the name of what MPI brought: messages of any rank come in any order."""
+    name = buffer or arrived.call
+    return name if arrived.source is None else f"{name} from rank {arrived.source}"
+
+
 def _site_of(readback: ReadbackLike, sites: Sequence[Site]) -> Site | None:
     taken = readback.taken
     if taken is not None and taken.name:
@@ -168,7 +208,8 @@ def _site_of(readback: ReadbackLike, sites: Sequence[Site]) -> Site | None:
         return next((site for site in found if site), None)
     if readback.file is None or readback.line is None:
         return None
-    return _site_at(readback.file, readback.line, sites, shared=False)
+    of_kind = [site for site in sites if site.mpi == (readback.arrived is not None)]
+    return _site_at(readback.file, readback.line, of_kind, shared=False)
 
 
 def _site_at(file: str, line: int, sites: Sequence[Site], *, shared: bool) -> Site | None:

@@ -11,7 +11,7 @@ from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import RunSpec, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, build
 from warploom.evaluate.other_versions import add_build_hint
-from warploom.evaluate.outputs import Key, Sample, label, select
+from warploom.evaluate.outputs import Key, Sample, Site, label, select
 from warploom.evaluate.plan import ProgressCallback, counter
 from warploom.evaluate.runs import findings_of, run_all, run_options
 from warploom.evaluate.survey import Survey, as_built, survey
@@ -64,6 +64,7 @@ def reference_for(
     found = _run(program, workload, facts, seeds, jobs, on_progress)
     samples = {seed: select(kept.samples, workload) for seed, kept in found.items()}
     traffic = {seed: kept.traffic for seed, kept in found.items()}
+    _require_apart(workload, facts.sites)
     _require_known(workload, {s.key.buffer for kept in found.values() for s in kept.samples})
     _require_outputs(workload, samples)
     stats = {seed: kept.stats for seed, kept in found.items()}
@@ -120,6 +121,28 @@ def _require_success(workload: Workload, outcome: EmulatorRun, seed: int) -> Non
         if workload.vary_inputs
         else f"look at it with: warploom check {workload.program}",
     )
+
+
+def _require_apart(workload: Workload, sites: Sequence[Site]) -> None:
+    """Raise BadInputError where a copy that is left out shares its line with another one.
+
+    Nobody could tell which of the two a run has made.
+    """
+    for site in sites:
+        if site.buffer not in workload.leave_out:
+            continue
+        for other in sites:
+            apart = other.last < site.first or site.last < other.first
+            if other.file != site.file or apart or other.shared != site.shared:
+                continue
+            if other.buffer not in workload.leave_out:
+                raise BadInputError(
+                    f"{site.buffer!r} is left out, but {other.buffer!r} is read back on the same "
+                    "line: nobody could tell the two apart",
+                    file=site.file,
+                    line=site.first,
+                    hint="put each copy on a line of its own",
+                )
 
 
 def _require_known(workload: Workload, read: Set[str]) -> None:

@@ -69,6 +69,7 @@ def run_options(
         run=spec,
         args=workload.args_for(spec.seed),
         limits=workload.limits,
+        environment=workload.env,
         device_memory_mb=min(max(4096, workload.limits.memory_mb // 2), MAX_DEVICE_MB),
         device_most_mb=MAX_DEVICE_MB,
         whole_history_mb=workload.limits.memory_mb // 4,
@@ -82,7 +83,9 @@ def run_options(
 
 
 def machine_for(workload: Workload) -> Topology | None:
-    """Return a packaged machine that the workload's ranks fit; None where there is none."""
+    """Return the workload's machine, or a packaged one that its ranks fit; None without one."""
+    if workload.machine is not None:
+        return workload.machine
     team = workload.lsa_size or workload.ranks
     for name in (DEFAULT_TOPOLOGY, *topology_names()):
         machine = find_topology(name)

@@ -67,13 +67,15 @@ class Stops:
 class How:
     """What else is done in a spoil run: see `RunOptions`. `since` is its `spoil_from`.
 
-    It may take `least_seconds`, and ten times what runs take that are not altered.
+    With `versions` (MiB), what is there at points and stops is told (`results_in_time.py`). It may
+    take `least_seconds`, and ten times what runs take that are not altered.
     """
 
     since: int = 0
     poison: int = 0
     scramble: bool = False
     only_counts: bool = False
+    versions: int = 0
     stops: Stops | None = None
     strict: bool = False
     inputs: str = ""
@@ -143,6 +145,7 @@ class Spoiler:
             poison=how.poison,
             scramble=how.scramble,
             only_counts=how.only_counts,
+            versions=how.versions,
             stops=str(how.stops or ""),
             strict=how.strict,
             points=pair.points,
@@ -163,12 +166,15 @@ class Spoiler:
                     found[key] = replace(found[key], unwritten=mask)
         return found
 
+    def output_of(self, sample: Sample) -> Output:
+        """Return how `sample` is compared, with the room that the reference's own needs."""
+        return output_of(sample, (*self._wider, *self.reference.workload.outputs))
+
     def changed(self, base: Samples, run: EmulatorRun, facts: Survey) -> dict[Key, Mask]:
         """Return which elements of each output differ from `base`, of those that were read back."""
         got = self.samples(run, facts)
-        outputs = (*self._wider, *self.reference.workload.outputs)
         return {
-            key: differing(sample, got[key], output_of(sample, outputs))
+            key: differing(sample, got[key], self.output_of(sample))
             for key, sample in base.items()
             if key in got
         }

@@ -17,8 +17,8 @@ from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, StaleRead,
 from warploom.evaluate.fresh_memory import same_data
 from warploom.evaluate.runs import ended
 
-_MOST_REPEATED = 3  # outcomes of one program that are repeated with older values
-_MOST_PLACES = 8  # places that are told apart: each takes a run
+_MOST_REPEATED = 3  # outcomes whose places were all tried before, where nobody knows what is wrong
+_MOST_PLACES = 8  # that are told apart where nobody knows what is wrong: each takes a run
 _SCHEDULES = 5  # that show what depends on chance, the outcome's own among them
 _SECONDS, _SLOWER = 10.0, 10.0  # a run that takes longer, and as often the outcome's, is given up
 
@@ -26,35 +26,38 @@ Place = tuple[str | None, int | None, str | None]
 Wrong = Callable[[EmulatorRun], bool]
 
 
-def _not_known_as_wrong(_: EmulatorRun) -> bool:
-    return False
-
-
 def judge_stale_reads(
     program: EmulatorBuild,
     outcomes: Sequence[EmulatorRun],
-    wrong: Wrong = _not_known_as_wrong,
+    wrong: Wrong | None = None,
 ) -> list[EmulatorRun]:
     """Return `outcomes` with an error for each of their `stale_reads` on which they depend.
 
     A read is blamed where a run in which it gives an older value fails, hangs, shows an error that
     no other schedule shows, or is `wrong`; or where it lacks something of what all schedules
-    return alike. What differs from schedule to schedule proves nothing.
+    return alike. What differs from schedule to schedule proves nothing. With `wrong` each outcome
+    is tried: a place may matter for one seed only, and many that do not may stand before it.
 
     Args:
         program: what was run.
         outcomes: its runs.
-        wrong: whether a run with the arguments of an outcome returned what it must not.
+        wrong: whether a run with the arguments of an outcome returned what it must not; None:
+            nobody knows.
     """
     blamed: set[Place] = set()
-    tried: set[Place] = set()
+    tried: dict[tuple[str, ...], set[Place]] = {}
     repeated = 0
     for outcome in outcomes:
         reads = [read for read in outcome.stale_reads if _place(read) not in blamed]
-        if reads and outcome.state == "finished" and repeated < _MOST_REPEATED:
-            repeated += 1
-            blamed |= _Trial(program, outcome, outcomes, wrong).blamed(reads, tried)
-            tried |= {_place(read) for read in reads}
+        if not reads or outcome.state != "finished":
+            continue
+        spared = tried.setdefault(tuple(outcome.options.args), set())
+        places = {_place(read) for read in reads}
+        repeated += places <= spared
+        if wrong is None and places <= spared and repeated > _MOST_REPEATED:
+            continue
+        blamed |= _Trial(program, outcome, outcomes, wrong).blamed(reads, spared)
+        spared |= places
     return [_with_verdicts(outcome, blamed) for outcome in outcomes]
 
 
@@ -70,7 +73,7 @@ class _Trial:
         program: EmulatorBuild,
         outcome: EmulatorRun,
         outcomes: Sequence[EmulatorRun],
-        wrong: Wrong,
+        wrong: Wrong | None,
     ) -> None:
         self._program, self._wrong = program, wrong
         self._options = replace(outcome.options, trace=0)
@@ -93,7 +96,7 @@ class _Trial:
         every = [site for group in sites.values() for site in group]
         # Older values all together may fit each other, and so may those of one place.
         together = self._differs(every) or self._differs(every, stale_every=2)
-        if len(sites) == 1 or len(sites) > _MOST_PLACES:
+        if len(sites) == 1 or (len(sites) > _MOST_PLACES and self._wrong is None):
             return set(sites) if together else set()
         tried = sites if together else {p: group for p, group in sites.items() if p not in spared}
         alone = {place for place, group in tried.items() if self._differs(group)}
@@ -104,14 +107,16 @@ class _Trial:
         """Whether the program returns something else where `sites` give an older value."""
         options = replace(self._options, stale_sites=tuple(sites), stale_every=stale_every)
         changed = self._run(options)
-        if changed.state not in ("finished", "deadlock", "stopped") or changed.unsupported:
-            return False  # nobody knows what it would have returned
+        if not ended(changed):
+            # Nobody knows what it would have returned; where that counts, it has failed.
+            return self._wrong is not None and changed.state != "cancelled"
         if changed.state == "finished" and self._same_as_outcome(changed):
             return False
         base = self._schedules()
         if _fails(changed) and not any(map(_fails, base)):
             return True
-        if self._wrong(changed) and not self._wrong(self._outcome):
+        wrong = self._wrong
+        if wrong is not None and wrong(changed) and not wrong(self._outcome):
             return True
         if _errors(changed) - set[object]().union(*map(_errors, base)):
             return True

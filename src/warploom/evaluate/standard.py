@@ -17,6 +17,7 @@ from warploom.evaluate.differential import Difference, compare, decode, typical_
 from warploom.evaluate.dtypes import DTYPES
 from warploom.evaluate.fresh_memory import judge_fresh_reads
 from warploom.evaluate.outputs import Key, Sample, filled, label, output_of, select
+from warploom.evaluate.readers import Frames
 from warploom.evaluate.reference import Reference
 from warploom.evaluate.runs import findings_of, run_options
 from warploom.evaluate.survey import Survey
@@ -31,10 +32,14 @@ Samples = Mapping[Key, Sample]
 
 
 class Standard:
-    """Compares runs with the reference's of the same inputs."""
+    """Compares runs with the reference's of the same inputs.
 
-    def __init__(self, reference: Reference) -> None:
+    With `frames` it must be read by the same code, too.
+    """
+
+    def __init__(self, reference: Reference, frames: Frames | None = None) -> None:
         self.reference = reference
+        self._frames = frames
         self._again: dict[int, list[Samples]] = {}
         self._wider: dict[int, tuple[Output, ...]] = {}
 
@@ -45,8 +50,8 @@ class Standard:
         got = select(label(outcome.readbacks, facts.sites), self.reference.workload)
         found = compare(expected, got, declared)
         if any(item.problem == "differs" for item in found) and self._widened(seed):
-            return compare(expected, got, (*self._widened(seed), *declared))
-        return found
+            found = compare(expected, got, (*self._widened(seed), *declared))
+        return (*found, *self._frames.strays(expected, got)) if self._frames else found
 
     def output_of(self, sample: Sample, seed: int) -> Output:
         """Return how `sample` was compared."""

@@ -114,19 +114,24 @@ def analyze_spec(spec: BuildSpec) -> tuple[AnalysisReport, ...]:
 
 
 def readback_sites(reports: tuple[AnalysisReport, ...], spec: BuildSpec) -> tuple[Site, ...]:
-    """Return the device-to-host copies of a program, by file and lines."""
+    """Return the device-to-host copies of a program and its MPI receives, by file and lines."""
     shared = [*_shared_allocations(reports), *_managed_variables(spec)]
     written = {copy: _written_type(report, copy) for report in reports for copy in report.readbacks}
+    arrivals = {call: call.dtype for report in reports for call in report.arrivals}
+    written |= arrivals
     types = element_types([*written.values(), *(site.dtype for site in shared)], spec)
     sites = {
         Site(
-            copy.file, copy.line, copy.end_line, "".join(copy.device.split()),
-            resolved(spelling, types),
+            copy.file, copy.line, copy.end_line,
+            "".join((copy.host if copy in arrivals else copy.device).split()),
+            resolved(spelling, types), mpi=copy in arrivals,
         )
         for copy, spelling in written.items()
     }  # fmt: skip
     sites |= {replace(site, dtype=resolved(site.dtype, types)) for site in shared}
-    return tuple(sorted(sites, key=lambda site: (site.file, site.first, site.last)))
+    return tuple(
+        sorted(sites, key=lambda site: (site.file, site.first, site.last, site.buffer, site.dtype))
+    )
 
 
 _BOTH_SIDES = frozenset({"managed", "pinned"})

@@ -9,7 +9,7 @@ import functools
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _SPLICE = re.compile(r"\\[ \t\v\f]*\r?\n")
 _TRIGRAPH = re.compile(r"\?\?[=/'()!<>-]")
@@ -110,7 +110,40 @@ def scan(text: str, first_line: int = 1) -> Scan:
             shown = "string" if kind == "raw" else kind
             tokens.append(Token(shown, word, line, directive, spaced))
         fresh_line = spaced = False
-    return Scan(tuple(tokens), tuple(tricks))
+    return Scan(tuple(_with_launches(tokens)), tuple(tricks))
+
+
+def _with_launches(tokens: list[Token]) -> list[Token]:
+    """Return the tokens with each `<<<` and `>>>` of a launch as one, also where a blank parts it.
+
+    nvcc takes two adjacent chevrons and then a third one.
+    """
+    whole: list[Token] = []
+    launches: list[int] = []  # how many brackets are open inside of each
+    for token in tokens:
+        text = token.text if token.kind == "punct" else ""
+        if text == "<" and _pair(whole, "<") and [t.text for t in whole[-3:-2]] != ["operator"]:
+            whole[-2:] = [replace(whole[-2], text="<<<")]
+            launches.append(0)
+            continue
+        if text == ">" and launches[-1:] == [0] and _pair(whole, ">"):
+            whole[-2:] = [replace(whole[-2], text=">>>")]
+            launches.pop()
+            continue
+        if text == "<<<":
+            launches.append(0)
+        elif launches:
+            launches[-1] += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(text, 0)
+            if launches[-1] < 0 or text == ">>>" or (text == ";" and launches[-1] == 0):
+                launches.pop()
+        whole.append(token)
+    return whole
+
+
+def _pair(tokens: list[Token], mark: str) -> bool:
+    """Whether `tokens` end with two adjacent `mark`."""
+    last = tokens[-2:]
+    return [(t.kind, t.text) for t in last] == [("punct", mark)] * 2 and not last[1].spaced
 
 
 def _has_splice(splices: list[int], found: re.Match[str]) -> bool:

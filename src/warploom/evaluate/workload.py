@@ -17,6 +17,8 @@ A workload is a folder with a `workload.toml`:
     api = ["gin", "lsa"]            # which device APIs a transform may use, best first
     [defines]
     TOKENS = 64
+    [env]                           # what the program sees of an environment
+    OMP_NUM_THREADS = "1"
     [limits]
     seconds = 60
     memory_mb = 8192
@@ -37,7 +39,9 @@ from pathlib import Path
 
 from warploom.core.errors import BadInputError, SourceError, WorkloadError
 from warploom.core.records import NEWEST_NCCL, OLDEST_NCCL, Api, BuildSpec, Limits
+from warploom.emulator.topology import Topology
 from warploom.evaluate.dtypes import dtype_of
+from warploom.evaluate.variables import check_variables
 
 WORKLOAD_FILE = "workload.toml"
 MAX_RANKS = 256
@@ -82,6 +86,9 @@ class Workload:
     `vary_inputs` is the type of the numbers that `eval` varies on their way to the devices, by the
     seed and alike in both programs; "": none.
     `leave_out` are buffers that are no outputs, as they vary by nature: timers, clocks.
+    `env` are environment variables, which the program has beside those of its launcher.
+    `machine` is the one whose time modelled runs show, where the caller has chosen one: not of the
+    file.
     """
 
     name: str
@@ -101,9 +108,12 @@ class Workload:
     node_size: int | None = None
     vary_inputs: str = ""
     leave_out: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    machine: Topology | None = None
 
     def __post_init__(self) -> None:
         check_left_out(self.leave_out, self.outputs)
+        check_variables(self.env)
         check_ranks(self.ranks, self.lsa_size, self.node_size)
         check_nccl(self.nccl)
         check_seeds(self.seeds)
@@ -196,11 +206,12 @@ class Workload:
         seconds: float | None = None,
         memory_mb: int | None = None,
         leave_out: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
     ) -> "Workload":
         """Return a copy with what the command line changes; None leaves a value as it is.
 
-        `sources`, `defines`, `include_dirs` and `leave_out` come in addition. Where the ranks of
-        one machine shared memory, those of the new `node_size` do.
+        `sources`, `defines`, `include_dirs`, `leave_out` and `env` come in addition. Where the
+        ranks of one machine shared memory, those of the new `node_size` do.
 
         Raises:
             BadInputError: a file is there twice, or a number is out of range.
@@ -222,6 +233,7 @@ class Workload:
             nccl=nccl or self.nccl,
             seeds=self.seeds if seeds is None else seeds,
             leave_out=tuple(dict.fromkeys((*self.leave_out, *map(plain_name, leave_out)))),
+            env={**self.env, **(env or {})},
             limits=replace(
                 self.limits,
                 seconds=self.limits.seconds if seconds is None else seconds,

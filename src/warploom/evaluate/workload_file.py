@@ -60,6 +60,7 @@ class _WorkloadTable(_Table):
     seeds: int = Field(default=3, ge=1, le=MAX_SEEDS)
     vary_inputs: str = ""
     leave_out: list[str] = []
+    env: dict[str, str] = {}
     api: list[str] = ["gin", "lsa"]
 
 
@@ -119,13 +120,14 @@ def _freeze(table: _WorkloadTable, file: Path, text: str) -> Workload:
             nccl=table.nccl,
             seeds=table.seeds,
             leave_out=tuple(map(plain_name, table.leave_out)),
+            env=dict(table.env),
             vary_inputs=_varied(table.vary_inputs, file, text),
             api=tuple(_api(name, file, text) for name in table.api),
         )
     except (WorkloadError, SourceError):
         raise
     except BadInputError as error:
-        key = error.message.partition(" ")[0]  # lsa_size, node_size, nccl or leave_out
+        key = error.message.partition(" ")[0]  # lsa_size, node_size, nccl, leave_out or env
         raise WorkloadError(
             error.message, file=str(file), line=_line_of(text, key), hint=error.hint
         ) from None

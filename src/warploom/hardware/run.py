@@ -4,7 +4,7 @@ import os
 import re
 import signal
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -57,6 +57,8 @@ class Readback:
     file: str | None
     line: int | None
     taken: None = None  # what hosts read in place, nobody sees on hardware
+    readers: tuple[()] = ()  # only the copy itself is known
+    arrived: None = None  # nor what MPI brings
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ class HardwareOptions:
     """How to run once: the program's arguments, its limits, and a compute-sanitizer tool or "".
 
     `folder` holds the files that it finds by plain name, where there are any. `timing` is that of
-    our network: "eager", "lazy" or "random:SEED" (see `network.timings`).
+    our network: "eager", "lazy" or "random:SEED" (see `network.timings`). `env` are variables that
+    the program has beside what its libraries need.
     """
 
     args: tuple[str, ...] = ()
@@ -103,6 +106,7 @@ class HardwareOptions:
     tool: str = ""
     folder: Path | None = None
     timing: str = EAGER
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +281,7 @@ def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -
             limits=limits,
             beside=options.folder,
             readable=[path for path in readable if path != Path("/usr")],
-            environment=launch_environment(setup, folder, options.timing),
+            environment={**options.env, **launch_environment(setup, folder, options.timing)},
             profile=Profile.GPU,
             extras=Extras((folder,), gpu_devices(), shared_mb=1024 * setup.ranks),
         )

@@ -229,6 +229,8 @@ class Copy:
 class Readback:
     """A device-to-host copy: what a program can know of its results.
 
+    An MPI call that receives into `host` is one where a device sends: `device` is "".
+
     `dtype` is the element type of the host side as declared ("" where it is not found).
     """
 
@@ -400,6 +402,7 @@ class ReportData:
     launches: tuple[Launch, ...]
     copies: tuple[Copy, ...]
     readbacks: tuple[Readback, ...]
+    arrivals: tuple[Readback, ...]
     streams: tuple[Stream, ...]
     events: tuple[Event, ...]
     syncs: tuple[Sync, ...]

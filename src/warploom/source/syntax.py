@@ -10,6 +10,7 @@ import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser, Tree
 
 from warploom.core.errors import SourceError
+from warploom.source.chevrons import joined_chevrons
 from warploom.source.conditionals import Conditional, find_conditionals, is_balanced
 from warploom.source.edits import decode
 
@@ -110,7 +111,7 @@ class _Blanker:
     def __init__(self, text: bytes, starts: tuple[int, ...]) -> None:
         self.text = text
         self.starts = starts
-        self.data = bytearray(text)
+        self.data = bytearray(joined_chevrons(text))
         self.skipped: list[LineRange] = []
 
     def copy(self) -> "_Blanker":

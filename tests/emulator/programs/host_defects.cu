@@ -142,6 +142,47 @@ int main(int argc, char** argv) {
   } else if (defect == "mpi_early") {
     cudaMemsetAsync(a, 1, 64, stream);  // EXPECT mpi_early
     MPI_Bcast(a, 16, MPI_INT, 0, MPI_COMM_WORLD);  // EXPECT mpi_early
+  } else if (defect == "mpi_early_exchange") {
+    CHECK(cudaDeviceSynchronize());
+    cudaMemsetAsync(a, 1, 64, stream);  // EXPECT mpi_early_exchange
+    MPI_Sendrecv(a, 16, MPI_INT, other, 0, b, 16, MPI_INT, other, 0,  // EXPECT mpi_early_exchange
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  } else if (defect == "mpi_early_receive") {
+    CHECK(cudaDeviceSynchronize());
+    cudaMemsetAsync(b, 1, 64, stream);  // EXPECT mpi_early_receive
+    MPI_Sendrecv(a, 16, MPI_INT, other, 0, b, 16, MPI_INT, other, 0,  // EXPECT mpi_early_receive
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  } else if (defect == "mpi_aliased") {
+    CHECK(cudaDeviceSynchronize());
+    MPI_Allgather(a + 16 * rank, 16, MPI_INT, a, 16, MPI_INT, MPI_COMM_WORLD);  // EXPECT mpi_aliased
+  } else if (defect == "mpi_aliased_sum") {
+    float x[4] = {};
+    MPI_Allreduce(x, x + 1, 3, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);  // EXPECT mpi_aliased_sum
+  } else if (defect == "mpi_aliased_root") {
+    std::vector<int> all(4 * ranks);
+    int* mine = odd ? all.data() + 2 : all.data();
+    MPI_Gather(mine, 4, MPI_INT, all.data(), 4, MPI_INT, 0, MPI_COMM_WORLD);  // EXPECT mpi_aliased_root
+  } else if (defect == "mpi_aliased_blocks") {
+    std::vector<int> all(8 * ranks), counts(ranks, 1), from(ranks), to(ranks);
+    for (int r = 0; r < ranks; r++) from[r] = 2 * r, to[r] = 2 * r + (r == 1 ? 0 : 1);
+    MPI_Alltoallv(all.data(), counts.data(), from.data(), MPI_INT,  // EXPECT mpi_aliased_blocks
+                  all.data(), counts.data(), to.data(), MPI_INT, MPI_COMM_WORLD);
+  } else if (defect == "mpi_started") {
+    int x = 0;
+    MPI_Request again;
+    MPI_Recv_init(&x, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &again);
+    MPI_Start(&again);
+    MPI_Start(&again);  // EXPECT mpi_started
+  } else if (defect == "mpi_not_persistent") {
+    int x = 0;
+    MPI_Request once;
+    MPI_Irecv(&x, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &once);
+    MPI_Start(&once);  // EXPECT mpi_not_persistent
+  } else if (defect == "mpi_replaced_early") {
+    CHECK(cudaDeviceSynchronize());
+    cudaMemsetAsync(a, 1, 64, stream);  // EXPECT mpi_replaced_early
+    MPI_Status s;
+    MPI_Sendrecv_replace(a, 16, MPI_INT, other, 0, other, 0, MPI_COMM_WORLD, &s);  // EXPECT mpi_replaced_early
   } else if (defect == "mpi_late") {
     MPI_Finalize();
     MPI_Barrier(MPI_COMM_WORLD);  // EXPECT mpi_late

@@ -154,6 +154,58 @@ static void the_rest() {
   EXPECT(MPI_Wtime() >= start);
 }
 
+static void attributes() {
+  int *most = nullptr, found = 0;
+  MPI(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found));
+  EXPECT(found && *most >= 32767);
+  MPI(MPI_Comm_get_attr(MPI_COMM_SELF, MPI_WTIME_IS_GLOBAL, &most, &found));
+  EXPECT(found && *most == 1);
+  MPI(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &most, &found));
+  EXPECT(!found);
+  MPI(MPI_Pcontrol(1));
+  MPI(MPI_Pcontrol(2, "phase", 3));
+}
+
+static void replaced() {
+  const int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
+  std::vector<int> ring(3000, rank);  // too large to be buffered
+  MPI_Status status;
+  MPI(MPI_Sendrecv_replace(ring.data(), 3000, MPI_INT, next, 8, previous, 8, MPI_COMM_WORLD,
+                           &status));
+  EXPECT(ring[0] == previous && ring[2999] == previous && status.MPI_SOURCE == previous);
+  int edge = rank;
+  const int up = rank + 1 < ranks ? rank + 1 : MPI_PROC_NULL, down = rank ? rank - 1 : MPI_PROC_NULL;
+  MPI(MPI_Sendrecv_replace(&edge, 1, MPI_INT, up, 9, down, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  EXPECT(edge == (rank ? rank - 1 : 0));
+}
+
+static void persistent() {
+  const int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
+  std::vector<int> out(3000), in(3000);
+  MPI_Request both[3];
+  MPI(MPI_Ssend_init(out.data(), 3000, MPI_INT, next, 4, MPI_COMM_WORLD, &both[0]));
+  MPI(MPI_Recv_init(in.data(), 3000, MPI_INT, previous, 4, MPI_COMM_WORLD, &both[1]));
+  MPI(MPI_Send_init(out.data(), 1, MPI_INT, MPI_PROC_NULL, 4, MPI_COMM_WORLD, &both[2]));
+  int done = 0, which = 0;
+  MPI(MPI_Testall(3, both, &done, MPI_STATUSES_IGNORE));  // none is started
+  EXPECT(done);
+  MPI(MPI_Waitany(3, both, &which, MPI_STATUS_IGNORE));
+  EXPECT(which == MPI_UNDEFINED);
+  for (int round = 0; round < 3; round++) {
+    for (int& value : out) value = 10 * rank + round;
+    if (round == 1) {
+      for (MPI_Request& one : both) MPI(MPI_Start(&one));
+    } else {
+      MPI(MPI_Startall(3, both));
+    }
+    MPI(MPI_Waitall(3, both, MPI_STATUSES_IGNORE));
+    EXPECT(both[0] != MPI_REQUEST_NULL);
+    EXPECT(in[0] == 10 * previous + round && in[2999] == in[0]);
+  }
+  for (MPI_Request& one : both) MPI(MPI_Request_free(&one));
+  EXPECT(both[1] == MPI_REQUEST_NULL);
+}
+
 int main(int argc, char** argv) {
   int flag;
   MPI(MPI_Initialized(&flag));
@@ -165,6 +217,9 @@ int main(int argc, char** argv) {
   messages();
   communicators();
   the_rest();
+  attributes();
+  replaced();
+  persistent();
   MPI(MPI_Finalize());
   MPI(MPI_Finalized(&flag));
   EXPECT(flag);

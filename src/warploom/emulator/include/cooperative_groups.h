@@ -1,4 +1,5 @@
-// Cooperative groups. Clusters and groups of several grids are not emulated.
+// Cooperative groups. Groups of several grids are not emulated.
 #pragma once
 
+#include "warploom/cluster_group.h"
 #include "warploom/cooperative_groups.h"

@@ -7,11 +7,10 @@
 #define __cuda_cuda_h__
 
 typedef int CUdevice;
-struct CUctx_st;
-typedef CUctx_st* CUcontext;
+typedef struct CUctx_st* CUcontext;
 typedef unsigned long long CUdeviceptr;
-typedef CUstream_st* CUstream;
-typedef CUevent_st* CUevent;
+typedef struct CUstream_st* CUstream;
+typedef struct CUevent_st* CUevent;
 
 typedef enum cudaError_enum {
   CUDA_SUCCESS = 0,
@@ -46,7 +45,9 @@ typedef enum CUdevice_attribute_enum {
   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
 } CUdevice_attribute;
 
+#ifdef __cplusplus
 extern "C" {
+#endif
 CUresult cuInit(unsigned flags);
 CUresult cuDriverGetVersion(int* version);
 CUresult cuGetErrorName(CUresult error, const char** name);
@@ -64,7 +65,7 @@ CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuCtxGetDevice(CUdevice* device);
 CUresult cuCtxPushCurrent(CUcontext context);
 CUresult cuCtxPopCurrent(CUcontext* context);
-CUresult cuCtxSynchronize();
+CUresult cuCtxSynchronize(void);
 CUresult cuCtxDestroy(CUcontext context);
 CUresult cuMemGetInfo(size_t* free, size_t* total);
 CUresult cuMemAlloc(CUdeviceptr* pointer, size_t bytes);
@@ -75,5 +76,13 @@ CUresult cuMemcpyDtoD(CUdeviceptr dst, CUdeviceptr src, size_t bytes);
 CUresult cuMemsetD8(CUdeviceptr dst, unsigned char value, size_t count);
 CUresult cuMemsetD32(CUdeviceptr dst, unsigned value, size_t count);
 CUresult cuStreamSynchronize(CUstream stream);
+#ifdef __cplusplus
 }
 CUresult cuCtxCreate(CUcontext* context, unsigned flags, CUdevice device);
+#else
+static inline CUresult cuCtxCreate(CUcontext* context, unsigned flags, CUdevice device) {
+  (void)flags;
+  const CUresult result = cuDevicePrimaryCtxRetain(context, device);
+  return result == CUDA_SUCCESS ? cuCtxSetCurrent(*context) : result;
+}
+#endif

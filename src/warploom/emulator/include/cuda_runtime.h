@@ -32,6 +32,7 @@ constexpr auto lerp(_WA _Wa, _WB _Wb, _WC _Wt) {
 
 // After the C++ library: CUDA's keywords are macros that it must not see.
 #include "warploom/api.h"
+#include "warploom/async.h"
 #include "warploom/atomics.h"
 #include "warploom/device.h"
 #include "warploom/intrinsics.h"

@@ -1,7 +1,7 @@
 // Numbers for types of elements, which CUDA's libraries share.
 #pragma once
 
-enum cudaDataType_t {
+typedef enum cudaDataType_t {
   CUDA_R_32F = 0,
   CUDA_R_64F = 1,
   CUDA_R_16F = 2,
@@ -32,8 +32,12 @@ enum cudaDataType_t {
   CUDA_C_64U = 27,
   CUDA_R_8F_E4M3 = 28,
   CUDA_R_8F_E5M2 = 29,
-};
+} cudaDataType_t;
 typedef cudaDataType_t cudaDataType;
 
-enum libraryPropertyType_t { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL };
+typedef enum libraryPropertyType_t {
+  MAJOR_VERSION,
+  MINOR_VERSION,
+  PATCH_LEVEL
+} libraryPropertyType_t;
 typedef libraryPropertyType_t libraryPropertyType;

@@ -44,6 +44,13 @@ struct Handlers {
 // Constructors of the program use them: they need none themselves.
 Handlers g_at_exit, g_at_quick_exit;
 
+// Functions with the destructor attribute.
+void run_fini_functions() {
+  unsigned long count = 0;
+  void (**functions)() = warploom_fini_functions(&count);
+  while (count) warploom_process::checked(functions[--count])();
+}
+
 }  // namespace
 
 extern "C" {
@@ -62,6 +69,7 @@ int on_exit(void (*function)(int, void*), void* argument) noexcept {
 [[noreturn]] void exit(int code) noexcept {
   warploom_process::end_thread_locals();
   g_at_exit.run(code);
+  run_fini_functions();
   warploom_end_process(code);
 }
 [[noreturn]] void quick_exit(int code) noexcept {

@@ -25,6 +25,9 @@ void warploom_call_target(const void* target);
 // Before bytes that no hook sees are written for the program, which calls from `caller`: ends the
 // run where they are not its own.
 void warploom_own_bytes(const void* p, unsigned long bytes, const void* caller);
+// The functions that this process's copy of the program has for its end, in the order in which they
+// were to begin; null where it has none.
+void (**warploom_fini_functions(unsigned long* count))();
 // Ends this process: no handler runs. The second was ended by a signal.
 [[noreturn]] void warploom_end_process(int code);
 [[noreturn]] void warploom_end_by_signal(int number);

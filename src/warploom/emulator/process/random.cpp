@@ -1,9 +1,12 @@
 // Random numbers: rand and random by the additive feedback that random(3) documents, drand48 and
 // its like by the C library's functions that are given their state.
+#include <sys/random.h>
+
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 
 namespace {
 
@@ -137,3 +140,12 @@ unsigned short* seed48(unsigned short x[3]) noexcept {
 void lcong48(unsigned short numbers[7]) noexcept { lcong48_r(numbers, &g_drand); }
 
 }  // extern "C"
+
+#ifdef __GLIBCXX__
+// The library would take an instruction of the processor, whose numbers no run could repeat.
+std::random_device::result_type std::random_device::_M_getval() {
+  result_type value = 0;
+  getentropy(&value, sizeof value);
+  return value;
+}
+#endif

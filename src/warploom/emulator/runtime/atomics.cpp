@@ -19,6 +19,8 @@
 #include "stale.h"
 #include "stats.h"
 #include "timing.h"
+#include "versions.h"
+#include "volatile_lanes.h"
 
 namespace warploom {
 
@@ -227,6 +229,9 @@ static std::optional<OlderValue> enter_access(const StrongAccess& access, bool u
   if (access.reads && uses_old && may_be_fresh(start)) {
     note_fresh_read(access.address, access.bytes, pc);
   }
+  if (access.is_volatile && g_current->gpu && in_shared(start)) {
+    note_lane_exchange(current_actor(pc), start, access.bytes, access.writes);
+  }
   std::optional<OlderValue> older;
   if (g_config.stale) {
     older = note_strong_access(current_actor(pc), access, published_at(start));
@@ -267,7 +272,10 @@ static void look_at_strong(const StrongAccess& access, bool uses_old, const void
   if (reads) g_stats.polled_bytes += g_stats.peer_bytes - peer_bytes;
   if (known && reads && !writes) note_look(address, bytes);
   if (writes && !reads) note_progress();
-  if (g_carrying && known) note_carried(address, bytes, reads, true);
+  if (g_carrying && known) {
+    note_carried(address, bytes, reads, true);
+    if (writes) note_version_store(address, bytes);
+  }
   if (g_spoiling && known) spoil_access(address, bytes, writes, true);
   if (known && reads) note_host_access(address, bytes, false, true);
   if (known && writes) {

@@ -1,6 +1,8 @@
 // One block: its threads run one after another on a fiber; one that blocks keeps its fiber.
 #include <algorithm>
 
+#include "bulk_copy.h"
+#include "cluster.h"
 #include "equal_stores.h"
 #include "history.h"
 #include "kernel.h"
@@ -42,6 +44,7 @@ void Block::make_threads() {
   for (GpuThread& thread : threads) {
     thread.finished = thread.touched_memory = thread.has_suspect = thread.has_own_clock = false;
     thread.barriers_reached = 0;
+    thread.cluster_arrival = 0;
     thread.block = this;
     thread.stored_to = -1;
   }
@@ -69,8 +72,9 @@ void Block::place_threads() {
   if (g_timed) end_thread(*this);
 }
 
-[[gnu::noinline]] void Block::after_exit(const GpuThread& thread) {
+[[gnu::noinline]] void Block::after_exit(GpuThread& thread) {
   if (thread.has_own_clock && live == 0) order_block(*this);
+  if (cluster) cluster_after_exit(*this, thread);
   if (live == 0) return;
   if (barrier.arrived) barrier_after_exit(*this);
   if (grid_barrier.arrived) grid_barrier_after_exit(*this);
@@ -83,7 +87,9 @@ inline void Block::finish_thread(GpuThread& thread) {
   thread.fiber = nullptr;
   live--;
   note_event();
-  if (live == 0 || barrier.arrived || grid_barrier.arrived || !warps.empty()) after_exit(thread);
+  if (live == 0 || barrier.arrived || grid_barrier.arrived || cluster || !warps.empty()) {
+    after_exit(thread);
+  }
 }
 
 [[gnu::always_inline]] inline void Block::work(Fiber* self) {
@@ -154,13 +160,17 @@ void Block::run() {
   // While it runs, threads that it wakes need not queue it again: it may end in this very turn.
   queued = true;
   activate_device(kernel->device);
-  if (threads.empty()) make_threads();
+  if (threads.empty()) {
+    enter_cluster(*this);
+    make_threads();
+  }
   g_here = {{}, index, kernel->config.block, kernel->config.grid};
   const Process& process = *kernel->process;
   g_turn = {this, Record::who_is(op, number), process.base, process.end - process.base,
-            owner_mark(kernel->device)};
+            kernel->of_guest ? uint8_t{0} : owner_mark(kernel->device)};
   const int watched = g_config.race && !g_timed ? kCheckedThreads : kWatchedThreads;
-  g_plain_device = g_watching ? watched : kernel->device;
+  const int plain = kernel->of_guest ? kWatchedThreads : kernel->device;
+  g_plain_device = g_watching ? watched : plain;
   while (begin_turn()) {
     while (Fiber* fiber = next_fiber()) {
       resume(fiber);
@@ -173,6 +183,8 @@ void Block::run() {
   queued = gives_way = false;
   if (live == 0) {
     order_block(*this);
+    finish_copies(*this);
+    if (cluster) leave_cluster(*this);
     kernel->block_finished(this);  // deletes this block
   } else if (!ready.empty() || next_thread < threads.size() || !gatherings.empty()) {
     enqueue(this);

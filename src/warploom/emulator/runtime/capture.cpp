@@ -21,11 +21,23 @@ void finish(Capture* capture) {
 }  // namespace
 
 GraphNode* capture_node(Stream* stream, NodeWork work) {
-  Capture& capture = *stream->capture;
-  Capture::Branch& branch = capture.streams[stream];
-  GraphNode* node = capture.graph->add(std::move(work), branch.last);
-  branch.last = {node};
-  branch.joined = stream == capture.origin;
+  return capture_node(std::vector{stream}, std::move(work));
+}
+
+GraphNode* capture_node(const std::vector<Stream*>& streams, NodeWork work) {
+  Capture& capture = *streams.front()->capture;
+  std::vector<GraphNode*> before;
+  for (Stream* stream : streams) {
+    for (GraphNode* node : capture.streams[stream].last) {
+      if (!std::ranges::count(before, node)) before.push_back(node);
+    }
+  }
+  GraphNode* node = capture.graph->add(std::move(work), std::move(before));
+  for (Stream* stream : streams) {
+    Capture::Branch& branch = capture.streams[stream];
+    branch.last = {node};
+    branch.joined = stream == capture.origin;
+  }
   return node;
 }
 

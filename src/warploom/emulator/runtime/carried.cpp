@@ -13,6 +13,7 @@
 #include "memory.h"
 #include "report.h"
 #include "variables.h"
+#include "versions.h"
 #include "world.h"
 
 namespace warploom {
@@ -269,6 +270,7 @@ void start_carrying() {
 bool is_carrying() { return g_watches_marks; }
 
 void note_carried(const void* p, std::size_t bytes, bool reads, bool strong) {
+  if (!reads) note_version_store(p, bytes);
   if (reads && g_uncounted) return;
   for_each_line(reinterpret_cast<uintptr_t>(p), bytes,
                 [&](uint64_t& marks, uint64_t bits, uintptr_t line) {

@@ -41,8 +41,10 @@ struct Elements {
   const char* call;
   const void* caller;
   template <class T>
-  void check(const T* p, long count) const {
-    if (count > 0) check_written(p, static_cast<std::size_t>(count) * sizeof(T), call, caller);
+  void check(const T* p, std::integral auto count) const {
+    if (count > 0) {
+      check_written(p, bytes_of(static_cast<std::size_t>(count), sizeof(T)), call, caller);
+    }
   }
   // The same for a list that the call reads.
   template <class T>
@@ -75,6 +77,16 @@ struct Arrays<&MPI_Waitany> {
   }
 };
 template <>
+struct Arrays<&MPI_Startall> {
+  static void check(Elements all, int count, MPI_Request* requests) { all.check(requests, count); }
+};
+template <>
+struct Arrays<&MPI_Comm_get_attr> {
+  static void check(Elements all, MPI_Comm, int, void* value, int*) {
+    all.check(static_cast<void**>(value), 1);
+  }
+};
+template <>
 struct Arrays<&MPI_Get_processor_name> {
   static void check(Elements all, char* name, int*) {
     all.check(name,
@@ -103,6 +115,24 @@ struct Arrays<&MPI_Dims_create> {
   static void check(Elements all, int, int dimensions, int* sizes) { all.check(sizes, dimensions); }
 };
 template <>
+struct Arrays<&cudaMemRangeGetAttribute> {
+  static void check(Elements all, void* value, std::size_t size, auto...) {
+    all.check(static_cast<char*>(value), static_cast<long>(std::min(size, std::size_t{1} << 30)));
+  }
+};
+template <>
+struct Arrays<&cudaMemRangeGetAttributes> {
+  static void check(Elements all, void** values, std::size_t* sizes,
+                    cudaMemRangeAttribute* attributes, std::size_t count, auto...) {
+    all.read(values, count);
+    all.read(sizes, count);
+    all.read(attributes, count);
+    for (std::size_t i = 0; values && sizes && i < count; i++) {
+      Arrays<&cudaMemRangeGetAttribute>::check(all, values[i], sizes[i]);
+    }
+  }
+};
+template <>
 struct Arrays<&ncclCommInitAll> {
   static void check(Elements all, ncclComm_t* comms, int count, const int*) {
     all.check(comms, count);
@@ -117,7 +147,7 @@ struct Arrays<&cuDeviceGetName> {
   static void check(Elements all, char* name, int length, CUdevice) { all.check(name, length); }
 };
 void check_nodes(Elements all, const cudaGraphNode_t* nodes, const size_t* count) {
-  if (nodes && count && *count <= std::size_t{1} << 30) all.check(nodes, static_cast<long>(*count));
+  if (nodes && count) all.check(nodes, *count);
 }
 template <>
 struct Arrays<&cudaGraphGetNodes> {

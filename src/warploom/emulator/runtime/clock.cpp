@@ -363,6 +363,17 @@ bool Clock::covers_block(OpId op, uint32_t block, uint16_t thread, uint32_t time
   return false;
 }
 
+bool Clock::knows_block(OpId op, uint32_t block) const {
+  if (!data_) return false;
+  for (const KnownThread& known : data_->threads) {
+    if (known.op == op && known.block == block) return true;
+  }
+  return std::ranges::any_of(data_->parts, [&](const ClockPart& part) {
+    const RunningOp* known = running_in(part, op, op_of(op).agent);
+    return known && known->find(block);
+  });
+}
+
 bool Clock::knows_other_blocks(OpId op, uint32_t block) const {
   if (!data_) return false;
   for (const KnownThread& known : data_->threads) {

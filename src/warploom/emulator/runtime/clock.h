@@ -126,6 +126,8 @@ class Clock {
     return time;
   }
   bool covers_block(OpId op, uint32_t block, uint16_t thread, uint32_t time) const;
+  // Is anything known of this block of an operation that has not ended?
+  bool knows_block(OpId op, uint32_t block) const;
   // Is anything known of other blocks of this operation, which has not ended?
   bool knows_other_blocks(OpId op, uint32_t block) const;
 

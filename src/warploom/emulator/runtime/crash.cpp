@@ -16,6 +16,7 @@
 #include "../include/warploom/device.h"
 #include "kernel.h"
 #include "memory.h"
+#include "program_range.h"
 #include "report.h"
 #include "stream.h"
 #include "world.h"
@@ -142,20 +143,39 @@ void on_signal(int number, siginfo_t* info, void* context) {
   stop_run();
 }
 
+volatile sig_atomic_t g_whole_entries = 0, g_over_time = 0;
+
 // The program ran for too long. The place is where it happens to be: usually inside of its loop.
-void on_time_limit(int, siginfo_t*, void* context) {
+[[noreturn]] void end_at_limit(const Frames& where) {
   FindingInfo info{.kind = "timeout", .message = "", .hint = ""};
   info.message = format("the program must end within %g s, but did not", g_config.time_limit);
   info.hint = "look for a loop that never ends, or raise the time limit";
   if (g_current) {
     info.message += "; it is here";
-    info.where = interrupted_frames(*static_cast<ucontext_t*>(context));
+    info.where = where;
   }
   report_finding(std::move(info));
   finish_run("timeout");
 }
 
+void on_time_limit(int, siginfo_t*, void* context) {
+  if (g_whole_entries) {
+    g_over_time = 1;
+    return;
+  }
+  end_at_limit(g_current ? interrupted_frames(*static_cast<ucontext_t*>(context)) : Frames{});
+}
+
 }  // namespace
+
+WholeEntry::WholeEntry() { g_whole_entries = g_whole_entries + 1; }
+
+WholeEntry::~WholeEntry() {
+  g_whole_entries = g_whole_entries - 1;
+  if (g_whole_entries || !g_over_time) return;
+  g_over_time = 0;
+  end_at_limit(capture_frames());
+}
 
 void start_time_limit(double seconds) {
   if (seconds <= 0) return;
@@ -204,6 +224,8 @@ void unsupported(const char* name, const char* why) { stop_unsupported(name, why
 
 extern "C" [[noreturn]] void __assert_fail(const char* expression, const char* file, unsigned line,
                                            const char*) {
+  warploom::program_reads_text(expression);
+  warploom::program_reads_text(file);
   warploom::device_assert(expression, file, static_cast<int>(line));
   __builtin_unreachable();
 }

@@ -11,7 +11,9 @@
 #include "graph.h"
 #include "host_copies.h"
 #include "inputs.h"
+#include "ipc.h"
 #include "iterations.h"
+#include "looks.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "process_heap.h"
@@ -97,6 +99,11 @@ bool in_bounds(const Copy& copy) {
 // The copy starts: what it was given may have been freed since.
 void check_there(const void* p, const StreamOp& op) {
   const Allocation* allocation = in_arena(p) ? find_allocation(p) : nullptr;
+  Frames closed;
+  if (allocation && opened_by(*allocation, op.rank, -1, &closed) == Opened::Before) {
+    report_closed(*allocation, format("%s starts with", op.name).c_str(), op.where, closed,
+                  op.rank);
+  }
   if (allocation ? allocation->live : !in_heaps(p) || heap_holds(p)) return;
   report_finding(
       {.kind = "use_after_free",
@@ -142,7 +149,12 @@ void move(const Copy& copy, StreamOp& op) {
         note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device);
       }
     }
-    if (to_host) report_readback(op, dst, copy.width, src);
+    if (!to_host) continue;
+    const std::size_t number = report_readback(op, dst, copy.width, src);
+    if (g_looks_kept) {
+      if (!emulated(dst) || host_can_load(dst)) begin_look(number, dst, copy.width);
+      note_device_stores(dst, copy.width);  // so that the host's reads of pinned memory are told
+    }
   }
 }
 

@@ -80,12 +80,13 @@ const void* place_of(cudaGraphNode_t handle) { return handle; }
 cudaError_t copy_handles(const std::vector<GraphNode*>& found, cudaGraphNode_t* nodes,
                          size_t* count) {
   if (!count) return cuda_fail(cudaErrorInvalidValue);
+  const std::size_t room = *count;  // once: it may lie among the nodes
   if (nodes) {
-    for (std::size_t i = 0; i < *count; i++) {
+    for (std::size_t i = 0; i < room; i++) {
       nodes[i] = i < found.size() ? g_node_handles.give(found[i]) : nullptr;
     }
   }
-  *count = nodes ? std::min(*count, found.size()) : found.size();
+  *count = nodes ? std::min(room, found.size()) : found.size();
   return cudaSuccess;
 }
 

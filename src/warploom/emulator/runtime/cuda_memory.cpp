@@ -6,6 +6,7 @@
 #include "cuda_error.h"
 #include "graph.h"
 #include "host_functions.h"
+#include "ipc.h"
 #include "memory.h"
 #include "own_memory.h"
 #include "report.h"
@@ -46,6 +47,16 @@ cudaError_t refuse_other_kind(const Allocation& allocation, const char* call) {
   return cuda_fail(cudaErrorInvalidValue);
 }
 
+cudaError_t refuse_foreign(const Allocation& allocation, const char* call) {
+  report_finding(
+      {.kind = "invalid_free",
+       .message = format("%s of memory of another process (rank %d)", call, allocation.process),
+       .hint = "only its own process frees it; what cudaIpcOpenMemHandle gave is closed "
+               "with cudaIpcCloseMemHandle",
+       .other = allocation.allocated});
+  return cuda_fail(cudaErrorInvalidValue);
+}
+
 // The allocation that starts at `pointer`, or an error after reporting why there is none.
 cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
   Allocation* allocation = find_allocation(pointer);
@@ -56,6 +67,7 @@ cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
          .hint = "free what cudaMalloc or cudaMallocHost gave; the call fails so"});
     return cuda_fail(cudaErrorInvalidValue);
   }
+  if (!allocation->is_of(*g_current)) return refuse_foreign(*allocation, call);
   const std::size_t inside = reinterpret_cast<uintptr_t>(pointer) - allocation->start;
   if (inside > 0) {
     if (allocation->live && inside < allocation->bytes) {
@@ -146,7 +158,9 @@ cudaError_t allocate_host(void** pointer, std::size_t bytes) {
 cudaError_t allocate_managed(void** pointer, std::size_t bytes) {
   if (refused_in_host_function("cudaMallocManaged")) return cuda_fail(cudaErrorNotPermitted);
   if (!pointer || bytes == 0) return cuda_fail(cudaErrorInvalidValue);
-  return give(pointer, allocate_pinned(bytes, AllocKind::Managed, capture_frames()));
+  void* memory = allocate_pinned(bytes, AllocKind::Managed, capture_frames());
+  if (memory) forget_hints(memory, bytes);
+  return give(pointer, memory);
 }
 
 cudaError_t allocate_async(void** pointer, std::size_t bytes, cudaStream_t stream) {
@@ -176,6 +190,7 @@ cudaError_t cudaFree(void* pointer) {
   // cudaFree waits for the device, as all known drivers do.
   const int device = allocation->device < 0 ? current_host().device : allocation->device;
   synchronize_device(device, "cudaFree");
+  check_exported(*allocation);
   release(allocation, capture_frames());
   return cudaSuccess;
 }

@@ -134,21 +134,6 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) {
   return error;
 }
 
-// Hints: where managed memory lies changes time and not meaning.
-cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t stream) {
-  resolve_stream(stream);
-  return cudaSuccess;
-}
-cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned,
-                                 cudaStream_t stream) {
-  resolve_stream(stream);
-  return cudaSuccess;
-}
-cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
-cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) {
-  return cudaSuccess;
-}
-
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void*, size_t, unsigned) {
   resolve_stream(stream);
   return cudaSuccess;

@@ -28,9 +28,11 @@ Stream* make_stream(unsigned flags, int priority) {
   return stream;
 }
 
-HandleTable<Event, cudaEvent_t> g_event_handles("an event");
-
-Event* event_of(cudaEvent_t handle) { return g_event_handles.find(handle); }
+Event* event_of(cudaEvent_t handle) {
+  Event* event = g_event_handles.find(handle);
+  const bool ended = event && event->imported && event->state->ended;
+  return report_destroyed(ended, "an event of another process") ? nullptr : event;
+}
 
 // The stream behind a handle, or nullptr after a report.
 Stream* usable(cudaStream_t handle) {
@@ -151,8 +153,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
   const cudaError_t capturing = capture_wait(stream, *event, captured);
   if (captured) return capturing;
   // An event that was never recorded is no wait.
-  if (!event->last) return cudaSuccess;
-  await_record(push_op(stream, OpKind::Copy, "cudaStreamWaitEvent", {}), event->last);
+  if (!event->state->last) return cudaSuccess;
+  await_record(push_op(stream, OpKind::Copy, "cudaStreamWaitEvent", {}), event->state->last);
   return cudaSuccess;
 }
 
@@ -182,16 +184,20 @@ cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags) {
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if (!event) return cuda_fail(cudaErrorInvalidValue);
+  const bool timing = !(flags & cudaEventDisableTiming), shared = flags & cudaEventInterprocess;
+  if (timing && shared) return cuda_fail(cudaErrorInvalidValue);
   auto* made = new Event;
   made->device = current_host().device;
-  made->timing = !(flags & cudaEventDisableTiming);
+  made->timing = timing;
+  made->interprocess = shared;
   *event = g_event_handles.give(made);
   return cudaSuccess;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {
-  Event* event = event_of(handle);
+  Event* event = g_event_handles.find(handle);
   if (!event) return cuda_fail(cudaErrorInvalidResourceHandle);
+  if (!event->imported) event->state->ended = true;
   g_event_handles.end(event);
   return cudaSuccess;
 }
@@ -206,7 +212,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   const auto record = std::make_shared<EventRecord>();
   record->stream = stream;
   if (event->timing) record->number = note_record();
-  event->last = record;
+  event->state->last = record;
   push_op(stream, OpKind::Copy, "cudaEventRecord", reach_record(record))->is_record = true;
   return cudaSuccess;
 }
@@ -219,7 +225,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   Event* event = event_of(handle);
   if (!event) return cuda_fail(cudaErrorInvalidResourceHandle);
   if (event->capture_id) return cuda_fail(cudaErrorCapturedEvent);
-  const std::shared_ptr<EventRecord> record = event->last;
+  const std::shared_ptr<EventRecord> record = event->state->last;
   if (!record) return cudaSuccess;
   record->waiters.wait_until(
       [&] { return record->reached; },
@@ -234,7 +240,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   Event* event = event_of(handle);
   if (!event) return cuda_fail(cudaErrorInvalidResourceHandle);
   if (event->capture_id) return cuda_fail(cudaErrorCapturedEvent);
-  const std::shared_ptr<EventRecord> record = event->last;
+  const std::shared_ptr<EventRecord> record = event->state->last;
   if (!record) return cudaSuccess;
   if (!record->reached) {
     poll_unready(record.get());
@@ -250,7 +256,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   if (!milliseconds || !first || !last || first->device != last->device) {
     return cuda_fail(cudaErrorInvalidResourceHandle);
   }
-  const std::shared_ptr<EventRecord> from = first->last, to = last->last;
+  const std::shared_ptr<EventRecord> from = first->state->last, to = last->state->last;
   if (!from || !to || !first->timing || !last->timing) {
     return cuda_fail(cudaErrorInvalidResourceHandle);
   }

@@ -120,7 +120,10 @@ int hide_descriptor(int descriptor) {
   getrlimit(RLIMIT_NOFILE, &limit);
   const rlim_t most = std::min(limit.rlim_cur, kMostDescriptors);
   uint32_t number = 0;
-  if (getrandom(&number, sizeof number, 0) != sizeof number) number = 0;
+  // The system's own: what the program gets follows from the seed.
+  if (raw_call(SYS_getrandom, reinterpret_cast<long>(&number), sizeof number) != sizeof number) {
+    number = 0;
+  }
   const int least = most > 512 ? static_cast<int>(256 + number % (most - 320)) : 64;
   const int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, least);
   if (moved < 0) {

@@ -72,8 +72,8 @@ const std::map<int, int>& attributes() {
       {cudaDevAttrMemoryPoolsSupported, 1},
       {cudaDevAttrGPUDirectRDMASupported, 0},
       {cudaDevAttrMemoryPoolSupportedHandleTypes, 0},
-      {cudaDevAttrClusterLaunch, 0},
-      {cudaDevAttrIpcEventSupport, 0},
+      {cudaDevAttrClusterLaunch, 1},
+      {cudaDevAttrIpcEventSupport, 1},
       {cudaDevAttrMpsEnabled, 0},
   };
   return kValues;

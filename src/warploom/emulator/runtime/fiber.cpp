@@ -266,7 +266,8 @@ Fiber* create_block_fiber(Block& block) {
   fiber->state = FiberState::Ready;
   fiber->block = &block;
   fiber->process = block.kernel->process;
-  fiber->device = block.kernel->device;
+  // A guest's kernel finds its memory by looking closer.
+  fiber->device = block.kernel->of_guest ? kNoThread : block.kernel->device;
   fiber->has_polled = false;
   if (!g_timed) return fiber;
   fiber->time = fiber->waited = fiber->communicated = fiber->loading = 0;

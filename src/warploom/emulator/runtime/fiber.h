@@ -23,6 +23,7 @@ struct Process;
 struct Frames {
   static constexpr int kMax = 12;
   uint32_t pc[kMax] = {};
+  bool operator==(const Frames&) const = default;
 };
 
 // Why a fiber is not running; shown in a deadlock report.
@@ -75,7 +76,11 @@ struct alignas(64) Fiber : Context {
   uint64_t computed_at = 0;      // g_progress when it began to compute without any
   uint32_t turns_computed = 0;   // and how many turns it has had
   uint64_t accesses_before = 0;  // that were no looks, up to its last step of polling
-  uint64_t operations = 0;       // in this segment of its block (meter.h)
+  // In a loop whose iterations overlap: what it has paid for their loads, and the longest of these.
+  bool unrolled = false;
+  double overlapped = 0, longest_load = 0;
+  uint32_t loads = 0;       // in this segment of its block, since its warp met
+  uint64_t operations = 0;  // in this segment of its block (meter.h)
   uint32_t segment = 0;
   // What its next atomic access compares with, if that is a compare-and-swap.
   bool compares = false;

@@ -232,8 +232,8 @@ void reset_signal(const Gin& gin, const SignalName& name) {
   trace([&] { return "ncclGin::resetSignal of " + signal_name(name, gin.context); });
   const Frames where = capture_frames();
   const Actor actor = current_actor(where.pc[0]);
-  const Clock known = known_clock(where);
   if (g_config.race) {
+    const Clock known = known_clock(where);
     for (const LanePlace& last : signal.issued.all()) {
       if (knows_landing(known, last.lane, last.number)) continue;
       report_finding({.kind = "signal_reset_race",

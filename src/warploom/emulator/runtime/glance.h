@@ -24,8 +24,10 @@ HOT bool plainly_reachable(const Fiber& self, uintptr_t start, std::size_t bytes
     return false;
   }
   const KnownAllocation& known = known_allocation(start);
-  return known.holds(start, bytes) &&
-         (known.device == self.device || (known.device < 0 && known.allocation->is_of(self)));
+  return known.holds(start, bytes) && (known.device == self.device ||
+                                       (known.device < 0 && known.allocation->is_of(self) &&
+                                        (known.device == kOfNoDevice ||
+                                         known.allocation->device == self.block->kernel->device)));
 }
 
 // Is it an access of a GPU thread to such memory, or a variable? False: it needs a closer look.

@@ -82,8 +82,10 @@ struct Capture {
   std::map<Stream*, Branch> streams;
 };
 
-// Adds an operation to the graph that `stream` is being captured into.
+// Adds an operation to the graph that `stream` is being captured into; the same of several streams,
+// which all are.
 GraphNode* capture_node(Stream* stream, NodeWork work);
+GraphNode* capture_node(const std::vector<Stream*>& streams, NodeWork work);
 // A stream is being captured into this graph.
 bool is_in_capture(const Graph& graph);
 // Calls that must not be made on a stream in capture make the capture invalid, and fail.

@@ -140,7 +140,7 @@ template <unsigned bytes, bool write>
   const auto start = reinterpret_cast<uintptr_t>(p);
   const KnownAllocation& known = known_allocation(start);
   const bool allowed =
-      known.device < 0 && known.holds(start, bytes) && known.allocation->is_of(self);
+      known.device == kOfNoDevice && known.holds(start, bytes) && known.allocation->is_of(self);
   if (!allowed || !g_config.race || !self.host || !self.host->op) {
     on_other_access(p, bytes, write, return_address);
     return;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "looks.h"
 #include "report.h"
 #include "variables.h"
 #include "world.h"
@@ -162,6 +163,7 @@ void host_copy_started(int watch, OpId op) {
 }
 
 void check_host_copies(const void* p, std::size_t bytes, bool write) {
+  if (g_looks_kept) host_looks_at(p, bytes, write);
   for_each_pending([&](const Watch& watch) {
     if ((write || watch.written) && watch.touched_by(static_cast<const char*>(p), bytes)) {
       report_early_access(watch, write);
@@ -170,6 +172,7 @@ void check_host_copies(const void* p, std::size_t bytes, bool write) {
 }
 
 void check_mpi_buffers(const void* p, std::size_t bytes, bool write, const char* call) {
+  if (g_looks_kept && !write) host_looks_at(p, bytes, false);  // what it brings comes later
   for_each_pending([&](const Watch& watch) {
     if (watch.call && (write || watch.written) &&
         watch.touched_by(static_cast<const char*>(p), bytes)) {

@@ -21,12 +21,13 @@ bool unregister_host(const void* p) {
   return g_registered.erase(reinterpret_cast<uintptr_t>(p)) != 0;
 }
 
-bool is_registered(const void* p) {
+bool is_registered(const void* p, std::size_t bytes) {
   const auto address = reinterpret_cast<uintptr_t>(p);
   auto it = g_registered.upper_bound(address);
   if (it == g_registered.begin()) return false;
   const auto& [start, known] = *std::prev(it);
-  return address < start + known.bytes && (!g_current || g_current->process == known.process);
+  return address - start < known.bytes && bytes <= known.bytes - (address - start) &&
+         (!g_current || g_current->process == known.process);
 }
 
 }  // namespace warploom

@@ -17,6 +17,7 @@
 #include "spoil.h"
 #include "stats.h"
 #include "stream.h"
+#include "versions.h"
 #include "world.h"
 
 namespace warploom {
@@ -46,9 +47,10 @@ std::map<int, Course> g_courses;  // by rank
 bool g_points_known = false, g_meets = false;
 std::vector<Work> g_records;  // at the first record of each number, or at each point
 std::vector<Work> g_at_stops;
-unsigned g_poisoned = 0;  // records at which memory was altered
-unsigned g_early = 0;     // at which it could not be: no rank had sent anything yet
-bool g_too_much = false;  // there is more memory than can be kept
+std::vector<unsigned> g_restless;  // moments at which something was on its way: see versions.h
+unsigned g_poisoned = 0;           // records at which memory was altered
+unsigned g_early = 0;              // at which it could not be: no rank had sent anything yet
+bool g_too_much = false;           // there is more memory than can be kept
 unsigned g_poison_records = 0;
 bool g_kept = false, g_strict = false;
 bool g_alters = true;  // numbers, at points and stops
@@ -116,12 +118,28 @@ bool meet() {
 
 Work work_now() { return {moved(), idle()}; }
 
+// What memory holds where all processes wait, before anything is altered there.
+void keep_moment(unsigned moment, const Work& work) {
+  if (!keeps_versions()) return;
+  if (work.idle) {
+    keep_versions(moment);
+  } else {
+    g_restless.push_back(moment);
+  }
+}
+
+void begin_carrying() {
+  start_carrying();
+  watch_stores();
+}
+
 void stop_here() {
   if (!meet()) return;
   g_at_stops.push_back(work_now());
+  keep_moment(2 * static_cast<unsigned>(g_at_stops.size()) + 1, g_at_stops.back());
   if (g_poisoning && !g_kept) g_early++;
   if (g_poisoning && g_kept && g_at_stops.back().idle) {
-    if (!is_carrying()) start_carrying();
+    if (!is_carrying()) begin_carrying();
     poison();
   }
   g_meeting.notify_all();
@@ -133,10 +151,11 @@ void reach_point(Course& course) {
   course.calls_before = course.calls.size();
   if (!(g_meets ? meet() : number > g_records.size())) return;
   g_records.push_back(work_now());
+  if (g_meets) keep_moment(2 * number, g_records.back());
   open_spoil(number);
   if (g_poisoning && !g_kept && number <= g_poison_records) g_early++;
   if (g_poisoning && g_kept && g_records.back().idle) {
-    if (!is_carrying() && !g_stops.point) start_carrying();
+    if (!is_carrying() && !g_stops.point) begin_carrying();
     if (number <= g_poison_records) poison();
   }
   g_meeting.notify_all();
@@ -282,7 +301,8 @@ std::string iteration_stats() {
   for (std::size_t i = 0; i < g_at_stops.size(); i++) {
     text += format(",\"moved_at_stop_%zu\":%llu", i, g_at_stops[i].moved);
   }
-  return text + carried_stats();
+  for (const unsigned moment : g_restless) text += format(",\"version_%u\":0", moment);
+  return text + carried_stats() + version_stats();
 }
 
 }  // namespace warploom

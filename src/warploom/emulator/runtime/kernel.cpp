@@ -2,6 +2,7 @@
 #include "kernel.h"
 
 #include "call_targets.h"
+#include "cluster.h"
 #include "kernel_plan.h"
 
 #include <algorithm>
@@ -103,10 +104,26 @@ const std::vector<Kernel*>& running_kernels() { return g_running; }
 Kernel::~Kernel() { std::erase(g_running, this); }
 
 void Kernel::start_block() {
-  const uint64_t number = next_block++;
-  resident.push_back(make_block(*this, start.backwards ? total_blocks - 1 - number : number));
-  if (g_timed) begin_block(*resident.back());
-  enqueue(resident.back().get());
+  while (next_block < total_blocks) {
+    const uint64_t next = next_block++;
+    const uint64_t number = start.backwards ? total_blocks - 1 - next : next;
+    if (started_ahead.erase(number)) continue;
+    begin(number);
+    return;
+  }
+}
+
+Block& Kernel::start_ahead(uint64_t number) {
+  started_ahead.insert(number);
+  return begin(number);
+}
+
+Block& Kernel::begin(uint64_t number) {
+  resident.push_back(make_block(*this, number));
+  Block& block = *resident.back();
+  if (g_timed) begin_block(block);
+  enqueue(&block);
+  return block;
 }
 
 void Kernel::activate_blocks() {
@@ -183,6 +200,7 @@ int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, 
   plan = {name, config, body, own(body), device, current_host().process, 0};
   if (refused_in_host_function("cudaLaunchKernel")) return cudaErrorNotPermitted;
   if (const int error = validate(config)) return error;
+  if (const int error = check_cluster_shape(name, config.grid, config.cluster)) return error;
   if (!allows_shared(plan, config.shared_bytes)) return kInvalidValue;
   plan.residency = residency_of(config, *g_devices[static_cast<std::size_t>(device)]);
   if (config.cooperative && volume(config.grid) > plan.residency) return kCooperativeTooLarge;
@@ -197,8 +215,11 @@ StartFunction start_of(const KernelPlan& plan) {
   kernel->body_owner = plan.owner;
   kernel->device = plan.device;
   kernel->process = plan.process;
+  Device& device = *g_devices[static_cast<std::size_t>(plan.device)];
+  kernel->of_guest = !device.is_for(plan.process->rank);
   kernel->total_blocks = volume(plan.config.grid);
   kernel->residency = plan.residency;
+  kernel->cluster = plan.config.cluster;
   kernel->number = static_cast<uint32_t>(++g_stats.kernels);
   return [kernel](StreamOp& op) { start_kernel(kernel, op); };
 }

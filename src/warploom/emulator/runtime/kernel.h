@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "../include/warploom/device.h"
@@ -20,6 +21,7 @@ namespace warploom {
 
 struct Kernel;
 struct Block;
+struct Cluster;
 struct WarpState;
 void release_closure(void* closure);
 
@@ -37,6 +39,7 @@ struct alignas(64) GpuThread : ThreadPlace {
   Fiber* fiber = nullptr;
   WarpState* meeting = nullptr;      // where it met lanes of its warp last
   const char* group_call = nullptr;  // the NCCL operation whose group barrier it is in
+  uint64_t cluster_arrival = 0;      // the opening of the cluster's barrier that it has arrived for
   int stored_to = -1;  // device of a store to a peer that was not yet released to the system
   Scope fence_scope = Scope::Block;
   Clock own;
@@ -104,6 +107,7 @@ struct Block final : Runnable {
   OpId op = 0;          // of the kernel
   uint32_t number = 0;  // linear index in the grid
   uint32_t time = 1, base = 1;
+  uint32_t proxy_fence = 0;  // `time` at the last one of its threads
   // Operations that `clock` was found to cover last.
   KnownOps known_ops{};
   // The shared variables that were accessed last: kernels go from one to the other and back.
@@ -168,6 +172,11 @@ struct Block final : Runnable {
   bool fenced = false;
   Clock fence_release;
   Scope fence_scope = Scope::System;
+  // The blocks that run with it (cluster.cpp), and who of its threads is at their barrier.
+  std::shared_ptr<Cluster> cluster;  // nullptr: it has asked for none
+  unsigned cluster_rank = 0, cluster_arrived = 0;
+  bool cluster_whole = false;   // by cluster.sync()
+  bool used_by_others = false;  // its shared memory, by blocks of its cluster
 
  private:
   void make_threads();
@@ -177,7 +186,7 @@ struct Block final : Runnable {
   bool start_worker();
   void finish_thread(GpuThread& thread);
   void before_exit(GpuThread& thread);
-  void after_exit(const GpuThread& thread);
+  void after_exit(GpuThread& thread);
   std::vector<Fiber*> turn;
   std::size_t turn_at = 0;
 };
@@ -196,9 +205,11 @@ struct Kernel {
   static constexpr unsigned kWindow = 8;
   ~Kernel();
   void start_block();
-  void activate_blocks();  // as many as there is room for, unless they start late
+  Block& start_ahead(uint64_t number);  // out of turn
+  void activate_blocks();               // as many as there is room for, unless they start late
   void block_finished(Block* block);
   void block_parked();  // a block waits: it may be for one that has not started
+  Block& begin(uint64_t number);
   const char* name = "";
   LaunchConfig config{dim3(), dim3()};
   KernelBody body{};
@@ -207,12 +218,18 @@ struct Kernel {
   Clock before;          // what is ordered before the kernel: no block knows what another one did
   KnownOps known_ops{};  // that `before` was found to cover
   int device = 0, rank = 0;
-  uint32_t number = 0;  // of the launch
+  bool of_guest = false;  // see Device::process
+  uint32_t number = 0;    // of the launch
   Process* process = nullptr;
   std::vector<std::unique_ptr<Block>> resident;
   std::vector<Fiber*> fibers;            // all that worked for it, and may for others now
   std::vector<GpuThread> spare_threads;  // of a block that has ended, for the next one's use
   uint64_t next_block = 0, total_blocks = 0, finished_blocks = 0;
+  dim3 cluster{1, 1, 1};
+  std::set<uint64_t> started_ahead;
+  // Of a kernel in clusters, whose blocks have each shared variable at the same place: `start`
+  // counts from the start of a block's window.
+  std::vector<SharedVariable> shared_places;
   unsigned residency = 0;     // blocks that fit on the device at once
   unsigned window = kWindow;  // blocks in flight now; grows when one waits
   StartPlan start;

@@ -7,12 +7,14 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "../include/cuda_runtime.h"
 #include "call_targets.h"
+#include "cluster.h"
 #include "cuda_error.h"
 #include "kernel_plan.h"
 #include "program_range.h"
@@ -32,6 +34,8 @@ constexpr std::size_t kMostShared = 227 << 10, kSharedUnasked = 48 << 10;
 // template arguments.
 using Allowed = std::map<std::string, std::size_t, std::less<>>;
 std::map<std::pair<const Process*, int>, Allowed> g_allowed_shared;
+// Kernels whose clusters may have more blocks than all devices of this kind take.
+std::set<std::pair<const Process*, std::string>> g_large_clusters;
 
 std::string_view bare_name(std::string_view name) {
   name = name.substr(0, name.find('<'));
@@ -91,6 +95,30 @@ bool allows_shared(const KernelPlan& plan, std::size_t bytes) {
   return std::ranges::any_of(allowed, [&](const auto& entry) { return bytes <= entry.second; });
 }
 
+cudaError_t allow_large_clusters(const char* kernel, int allowed) {
+  const HostThread& host = current_host();
+  const std::pair key(host.process, std::string(bare_name(kernel)));
+  allowed ? void(g_large_clusters.insert(key)) : void(g_large_clusters.erase(key));
+  return cudaSuccess;
+}
+
+// "Thread Block Clusters" in the CUDA C++ Programming Guide.
+int check_cluster_shape(const char* kernel, dim3 grid, dim3 cluster) {
+  constexpr unsigned kPortable = 8, kMost = 16;
+  for (const unsigned side : {cluster.x, cluster.y, cluster.z}) {
+    if (side == 0) return cudaErrorInvalidValue;
+    if (side > kMost) return cudaErrorInvalidClusterSize;
+  }
+  const unsigned blocks = cluster.x * cluster.y * cluster.z;
+  if (blocks == 1) return cudaSuccess;
+  const std::pair key(g_current->process, std::string(bare_name(kernel)));
+  if (blocks > (g_large_clusters.contains(key) ? kMost : kPortable)) {
+    return cudaErrorInvalidClusterSize;
+  }
+  const bool fits = grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0;
+  return fits ? cudaSuccess : cudaErrorInvalidValue;
+}
+
 cudaError_t launch_pointer(const void* kernel, const LaunchConfig& config, void** args) {
   const auto found = g_kernels.find(kernel);
   if (found == g_kernels.end()) return cuda_fail(cudaErrorInvalidDeviceFunction);
@@ -110,10 +138,7 @@ LaunchConfig config_of(const cudaLaunchConfig_t& from) {
         config.cooperative = attribute.val.cooperative != 0;
         break;
       case cudaLaunchAttributeClusterDimension:
-        if (cluster.x * cluster.y * cluster.z != 1) {
-          stop_unsupported("cudaLaunchAttributeClusterDimension",
-                           "clusters of thread blocks are not emulated");
-        }
+        config.cluster = dim3(cluster.x, cluster.y, cluster.z);
         break;
       case cudaLaunchAttributeProgrammaticStreamSerialization:
         config.programmatic = attribute.val.programmaticStreamSerializationAllowed != 0;

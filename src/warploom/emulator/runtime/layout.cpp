@@ -1,6 +1,7 @@
 #include "layout.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -31,6 +32,7 @@ constexpr AddressRange kTop{0x7e0000000000, 0x7ffc00000000}, kBelow{0x6f00000000
 constexpr AddressRange kLow{0x000200000000, 0x040000000000};
 constexpr uintptr_t kLowMost = 0x010000000000;  // where a low range begins at most
 constexpr uintptr_t kBehindProgram = 0x555800000000, kBehindProgramMost = 0x565600000000;
+constexpr std::size_t kOwnHeap = 4 * kGiga;  // of the emulator itself, behind it
 constexpr AddressRange kMainStack{0x7ffc00000000, 0x7ffff0000000};
 // The last resort, for jobs of many ranks: the ranges of the runtime itself lie below.
 constexpr AddressRange kAnywhere{0x200000000000, 0x7ffc00000000};
@@ -51,6 +53,12 @@ unsigned turn_of(uint64_t salt) {
   return static_cast<unsigned>((first + static_cast<uint64_t>(g_config.timing)) % 3);
 }
 
+// Where a heap may begin behind this very program: in front of it there is seldom room.
+uintptr_t behind_program() {
+  const auto own = reinterpret_cast<uintptr_t>(sbrk(0)) + kOwnHeap;
+  return std::clamp(own, kBehindProgram, kBehindProgramMost - kTera / 16);
+}
+
 AddressRange place_for(Habitat habitat, std::size_t bytes, unsigned turn) {
   const bool fits_top = bytes < kTop.end - kTop.first - kTera / 4;
   if (turn == 0) return fits_top ? kTop : kBelow;
@@ -59,7 +67,7 @@ AddressRange place_for(Habitat habitat, std::size_t bytes, unsigned turn) {
     case Habitat::Device:
       return bytes < kLow.end - kLowMost ? AddressRange{kLow.first, kLowMost + bytes} : kBelow;
     case Habitat::Heap:
-      return {kBehindProgram, kBehindProgramMost + bytes};
+      return {behind_program(), kBehindProgramMost + bytes};
     default:
       return bytes < 8 * kGiga ? kMainStack : kBelow;
   }

@@ -18,6 +18,7 @@
 #include "inputs.h"
 #include "iterations.h"
 #include "layout.h"
+#include "looks.h"
 #include "memory.h"
 #include "nccl_group.h"
 #include "race.h"
@@ -27,6 +28,7 @@
 #include "stats.h"
 #include "timing.h"
 #include "trace.h"
+#include "versions.h"
 #include "world.h"
 #include "world_setup.h"
 
@@ -92,6 +94,8 @@ bool set_option(const std::string& key, const std::string& value) {
     c.fresh_other = static_cast<uint32_t>(number());
   } else if (key == "fresh_site") {
     c.fresh_sites.push_back(static_cast<uint32_t>(number()));
+  } else if (key == "looks") {
+    if (integer()) keep_looks();
   } else if (key == "stale_site") {
     c.stale_sites.push_back(static_cast<uint32_t>(number()));
   } else if (key == "stale") {
@@ -138,6 +142,8 @@ bool set_option(const std::string& key, const std::string& value) {
     if (integer()) configure_strict();
   } else if (key == "stops") {
     return configure_stops(value);
+  } else if (key == "versions") {
+    configure_versions(static_cast<std::size_t>(number()) << 20);
   } else if (key == "vary") {
     return configure_vary(value);
   } else if (key == "inputs") {

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "carried.h"
+#include "cluster.h"
 #include "fresh.h"
+#include "ipc.h"
 #include "iterations.h"
 #include "kernel.h"
 #include "memory_arena.h"
@@ -17,6 +19,7 @@
 #include "race.h"
 #include "report.h"
 #include "results.h"
+#include "shared_memory.h"
 #include "stats.h"
 #include "variables.h"
 #include "world.h"
@@ -51,10 +54,14 @@ void map_owners() {
   }
 }
 
-void mark_owner(const Allocation& allocation, uint8_t mark) {
+void mark_chunks(const Allocation& allocation, uint8_t mark) {
   const uintptr_t first = (allocation.start + kOwnedChunk - 1) / kOwnedChunk;
   const uintptr_t last = (allocation.start + allocation.bytes) / kOwnedChunk;
   if (first < last) std::memset(reinterpret_cast<void*>(kOwners + first), mark, last - first);
+}
+
+void mark_owner(const Allocation& allocation) {
+  mark_chunks(allocation, allocation.of_guest ? 0 : owner_mark(allocation.device));
 }
 
 void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
@@ -81,7 +88,9 @@ void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
   if (g_current && g_current->host) entry.thread = g_current->host->number;
   static uint64_t allocations = 0;
   entry.number = ++allocations;
-  mark_owner(entry, owner_mark(device));
+  entry.of_guest = device >= 0 && entry.process >= 0 &&
+                   !g_devices[static_cast<std::size_t>(device)]->is_for(entry.process);
+  mark_owner(entry);
   fill_fresh(start, bytes);
   if (untouched) {
     prefer_huge_history(start, bytes);
@@ -115,6 +124,19 @@ Allocation* nearest_before(const void* p) {
   return arena ? arena->at_or_before(reinterpret_cast<uintptr_t>(p)) : nullptr;
 }
 
+// Where nothing is mapped, and not far below the memory of devices: an index was below zero. What
+// is near to NULL is farther away.
+bool is_ahead_of_first(const void* p) {
+  constexpr std::size_t kNear = std::size_t{4} << 30;
+  return g_places.arena - reinterpret_cast<uintptr_t>(p) <= kNear;
+}
+
+// The first allocation of a device, for an access that begins just before it.
+const Allocation* nearest_behind(const void* p) {
+  Arena* arena = is_ahead_of_first(p) ? &g_device_arenas.front() : arena_of(p);
+  return arena && !arena->allocations.empty() ? &arena->allocations.begin()->second : nullptr;
+}
+
 const char* verb(bool write) { return write ? "write" : "read"; }
 
 void report_bounds(const void* p, std::size_t bytes, const char* what, const Frames& where) {
@@ -126,6 +148,12 @@ void report_bounds(const void* p, std::size_t bytes, const char* what, const Fra
         "device %d",
         what, bytes, static_cast<std::size_t>(past), near->bytes, near->device);
     info.other = near->allocated;
+  } else if (const Allocation* next = nearest_behind(p)) {
+    const uintptr_t before = next->start - reinterpret_cast<uintptr_t>(p);
+    info.message =
+        format("%s of %zu bytes begins %zu bytes before an allocation of %zu bytes on device %d",
+               what, bytes, static_cast<std::size_t>(before), next->bytes, next->device);
+    info.other = next->allocated;
   } else {
     info.message = format("%s of %zu bytes at %p, which is in no allocation", what, bytes, p);
   }
@@ -173,10 +201,19 @@ bool find_shared(Block& block, uintptr_t start, uintptr_t end) {
                              [&](const SharedVariable& v) { return holds(v.start, v.bytes); });
 }
 
+// The block whose shared memory it is, if that is one of the thread's cluster.
+Block& holder_of(const GpuThread& thread, uintptr_t address) {
+  Block& own = *thread.block;
+  if (!own.cluster || address - shared_window(own) < kSharedStride) return own;
+  Block* other = sharer_of(thread, address);
+  return other ? *other : own;
+}
+
 bool check_shared(const void* p, std::size_t bytes, bool write, const GpuThread& thread) {
   const auto address = reinterpret_cast<uintptr_t>(p);
-  Block& block = *thread.block;
+  Block& block = holder_of(thread, address);
   if (find_shared(block, address, address + bytes)) return true;
+  if (place_shared(block, address) && find_shared(block, address, address + bytes)) return true;
   const char* name = "shared memory";
   uintptr_t best = 0;
   for (const SharedVariable& variable : block.shared) {
@@ -227,14 +264,28 @@ bool check_process(const Allocation& allocation, bool write) {
   return false;
 }
 
-// May the running GPU thread touch memory of another device?
+// Processes that share a device have address spaces of their own.
+bool report_guest(const Allocation& allocation, bool write) {
+  report_finding({.kind = "foreign_memory",
+                  .message = format("device code %ss memory of another process (rank %d) on the "
+                                    "same device",
+                                    verb(write), allocation.process),
+                  .hint = "an address means nothing in other processes: open a handle of the "
+                          "memory (cudaIpcOpenMemHandle), or send the data",
+                  .other = allocation.allocated});
+  return false;
+}
+
+// May the running GPU thread touch the memory?
 bool reachable(const Allocation& allocation, int from) {
-  if (allocation.device < 0 || allocation.device == from) return true;
+  const bool own = allocation.is_of(*g_current);
+  if (allocation.device < 0 || (allocation.device == from && own)) return true;
   if (allocation.shared > 0 && lsa_team_of(allocation.device) == lsa_team_of(from)) return true;
   // Peer access is between the devices of one process, and does not open the memory of pools.
   const Device& device = *g_devices[static_cast<std::size_t>(from)];
   const auto& open = allocation.kind == AllocKind::Async ? device.pools : device.peers;
-  return allocation.is_of(*g_current) && open[static_cast<std::size_t>(allocation.device)];
+  if (own) return open[static_cast<std::size_t>(allocation.device)];
+  return opened_by(allocation, g_current->process->rank, from) == Opened::Now;
 }
 
 bool check_variable(const Variable& variable, const void* p, std::size_t bytes, bool write) {
@@ -259,14 +310,18 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
       return check_shared(p, bytes, write, thread);
     case Space::None: {
       if (nccl::in_multimem(p)) nccl::refuse_plain_access(p, write);
-      if ((!write && is_here(p)) || is_closure(p) || is_programs_constant(p) || is_registered(p))
-        return false;
+      if ((!write && is_here(p)) || is_closure(p) || is_programs_constant(p)) return false;
+      // What was registered may have been unmapped since, and is another's then.
       if (const Whose whose = owner_of_host(p, bytes, write);
           whose != Whose::Own && whose != Whose::Nobody) {
         check_host_memory(p, bytes, write);
         return false;
       }
-      if (in_own_stack(p)) return false;
+      if (is_registered(p, bytes) || in_own_stack(p)) return false;
+      if (is_ahead_of_first(p)) {
+        report_bounds(p, bytes, verb(write), {});
+        return false;
+      }
       report_finding(
           {.kind = "device_dereference_host",
            .message = format("device code %ss ordinary host memory at %p", verb(write), p),
@@ -282,6 +337,13 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
   if (allocation->device < 0 && !check_process(*allocation, write)) return false;
   const int device = thread.block->kernel->device;
   if (!reachable(*allocation, device)) {
+    Frames closed;
+    const int rank = thread.block->kernel->process->rank;
+    if (opened_by(*allocation, rank, device, &closed) == Opened::Before) {
+      report_closed(*allocation, write ? "device code writes" : "device code reads", {}, closed);
+      return false;
+    }
+    if (allocation->device == device) return report_guest(*allocation, write);
     report_finding(
         {.kind = "peer_not_in_lsa_team",
          .message = format("rank %d %ss memory of rank %d, which it cannot reach by loads and "
@@ -347,7 +409,8 @@ Allocation* find_allocation(const void* p) {
   Arena* arena = arena_of(p);
   Allocation* found = arena ? find_in(*arena, address) : nullptr;
   if (found && found->live) {
-    known = {found->start, found->bytes, found, found->device};
+    const int device = found->of_guest ? kOfGuest : found->device;
+    known = {found->start, found->bytes, found, device};
   }
   return found;
 }
@@ -366,7 +429,7 @@ std::vector<const Allocation*> live_allocations() {
 
 void release(Allocation* allocation, const Frames& where) {
   drop_cache();
-  mark_owner(*allocation, 0);
+  mark_chunks(*allocation, 0);
   if (g_carrying) end_carried(allocation->start, allocation->bytes);
   forget_results(reinterpret_cast<void*>(allocation->start), allocation->bytes);
   allocation->live = false;
@@ -384,7 +447,7 @@ bool revive(Allocation* allocation) {
   Arena& arena = *arena_of(reinterpret_cast<void*>(allocation->start));
   if (allocation->live || allocation->bytes > arena.capacity - arena.used) return allocation->live;
   allocation->live = true;
-  mark_owner(*allocation, owner_mark(allocation->device));
+  mark_owner(*allocation);
   arena.used += allocation->bytes;
   fill_fresh(allocation->start, allocation->bytes);
   return true;
@@ -433,6 +496,13 @@ static bool check_owner(const Allocation& allocation, const char* what, const Fr
   if (!g_current || !g_current->host || allocation.is_of(*g_current)) return true;
   const int here = current_host().device;
   if (allocation.shared > 0 && lsa_team_of(allocation.device) == lsa_team_of(here)) return true;
+  Frames closed;
+  const Opened opened = opened_by(allocation, current_process().rank, -1, &closed);
+  if (opened == Opened::Now) return true;
+  if (opened == Opened::Before) {
+    report_closed(allocation, format("%s gets", what).c_str(), where, closed);
+    return false;
+  }
   report_finding(
       {.kind = "foreign_memory",
        .message = format("%s gets memory of another process (rank %d)", what, allocation.process),

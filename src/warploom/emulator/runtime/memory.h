@@ -32,6 +32,8 @@ struct Allocation {
   int shared = 0;   // of these, and of former ones, those that some rank has still registered
   Frames allocated, freed;
   bool of_graph = false;  // each launch of a graph allocates it anew
+  bool exported = false;  // other processes may have opened it (ipc.h)
+  bool of_guest = false;  // its process is not the one that its device is for (Device::process)
   int process = -1;       // that allocated it; -1: none in particular
   int thread = 0;         // of its host
   uint64_t number = 0;    // of all allocations of the run, from 1
@@ -65,7 +67,7 @@ constexpr std::size_t kClosureBytes = std::size_t{16} << 30;
 // Host memory that cudaHostRegister made reachable for devices.
 void register_host(const void* p, std::size_t bytes);
 bool unregister_host(const void* p);
-bool is_registered(const void* p);
+bool is_registered(const void* p, std::size_t bytes);  // all of it, by the running process
 
 // The addresses of a device that gives at most `bytes`: some room above that, so that freed ones
 // are not reused soon.
@@ -73,6 +75,8 @@ inline std::size_t device_span(std::size_t bytes) {
   return std::min({bytes * 2, kMostOfDevice, std::size_t{1} << g_places.device_shift});
 }
 void create_arena(int devices, std::size_t device_bytes);
+// managed_hints.cpp: what was said of managed memory that was there before.
+void forget_hints(const void* p, std::size_t bytes);
 // nullptr when the device has not that much memory left. Fresh memory holds one
 // word throughout (fresh.h).
 void* allocate_device(int device, std::size_t bytes, AllocKind kind, const Frames& where);
@@ -85,6 +89,7 @@ void release(Allocation* allocation, const Frames& where);
 bool revive(Allocation* allocation);
 
 // Live allocations by page: most accesses hit the one that the last access to the page hit.
+constexpr int kOfNoDevice = -1, kOfGuest = -5;  // no device that a fiber could have
 struct KnownAllocation {
   uintptr_t start = 0, bytes = 0;
   Allocation* allocation = nullptr;

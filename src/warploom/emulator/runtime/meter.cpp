@@ -4,21 +4,15 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "kernel.h"
-#include "memory.h"
+#include "meter_threads.h"
 #include "timeline.h"
 #include "timing.h"
-#include "variables.h"
 
 namespace warploom {
 
 namespace {
-
-constexpr unsigned kSector = 32;  // bytes that move at a time between caches and memory
-constexpr std::size_t kExactAddresses = std::size_t{1} << 18;  // of atomics of one kernel
-constexpr unsigned kFurtherBits = 16;
 
 // Kernels of a device, to share it between those that run at the same time.
 struct Running {
@@ -26,12 +20,7 @@ struct Running {
   double start, end, fraction;
 };
 std::map<int, std::vector<Running>> g_sharing;
-std::map<int, std::vector<uint32_t>> g_l2;         // tags, by device
 std::map<std::string, std::size_t> g_shared_used;  // by kernel: known once a block has run
-std::vector<std::unique_ptr<SectorSet>> g_sector_sets;
-std::vector<SectorSet*> g_unused_sets;
-uint64_t g_owners = 0;
-
 unsigned at_least_one(double value) { return std::max(1u, static_cast<unsigned>(value)); }
 
 unsigned threads_of(const Kernel& kernel) {
@@ -77,101 +66,13 @@ Usage prices(const Kernel& kernel, unsigned active) {
   return price;
 }
 
-SectorSet* take_set() {
-  if (g_unused_sets.empty()) {
-    g_sector_sets.push_back(std::make_unique<SectorSet>());
-    g_unused_sets.push_back(g_sector_sets.back().get());
-  }
-  SectorSet* set = g_unused_sets.back();
-  g_unused_sets.pop_back();
-  set->owner = ++g_owners << 44;
-  return set;
-}
-
-// Was the sector there? It is now.
-bool hit(SectorSet& set, uintptr_t sector) {
-  uint64_t& tag = set.tags[sector * 0x9E3779B97F4A7C15 >> (64 - SectorSet::kBits)];
-  return std::exchange(tag, set.owner | sector) == (set.owner | sector);
-}
-
-// Was the sector there? It is now.
-bool hit(std::vector<uint32_t>& tags, uintptr_t sector) {
-  uint32_t& tag = tags[sector % tags.size()];
-  const auto wanted = static_cast<uint32_t>(sector) | 0x80000000u;
-  if (tag == wanted) return true;
-  tag = wanted;
-  return false;
-}
-
-std::vector<uint32_t>& l2_of(int device) {
-  std::vector<uint32_t>& tags = g_l2[device];
-  if (tags.empty()) tags.resize(static_cast<std::size_t>(g_machine.l2_mb * 1024 * 1024 / kSector));
-  return tags;
-}
-
-// Loads of one piece of text overlap; the next piece takes them to be used.
-void use_loads(Fiber& fiber) {
-  fiber.time += fiber.loading;
-  fiber.loading = 0;
-}
-
-void work(Fiber& fiber, BlockMeter& meter, unsigned operations) {
-  fiber.time += operations * g_machine.op_latency_cycles / g_machine.clock_ghz;
-  if (fiber.segment != meter.segment) {
-    fiber.segment = meter.segment;
-    fiber.operations = 0;
-  }
-  fiber.operations += operations;
-  // A warp takes as long as its longest lane, and all of its lanes' slots.
-  uint64_t& longest = meter.warp_operations[fiber.gpu->linear / 32 % 32];
-  if (fiber.operations <= longest) return;
-  meter.used.issue += static_cast<double>(fiber.operations - longest) * 32 * meter.price.issue;
-  longest = fiber.operations;
-}
-
-void move(BlockMeter& meter, Fiber& fiber, const void* p, uintptr_t sector, int device,
-          bool write) {
-  const Machine& m = g_machine;
-  double latency = 0;
-  const Space space = space_of(p);
-  if (space == Space::Pinned) {
-    meter.used.host_link += kSector * meter.price.host_link;
-    latency = m.pcie_latency_ns;
-  } else if (space == Space::Device && device_of(p) != device) {
-    meter.used.link += kSector * meter.price.link;
-    latency = m.nvlink_latency_ns;
-  } else {
-    meter.used.l2 += kSector * meter.price.l2;
-    const bool near = hit(l2_of(device), sector);
-    if (!near) meter.used.dram += kSector * meter.price.dram;
-    latency = near ? m.l2_latency_ns : m.dram_latency_ns;
-  }
-  if (write) {
-    meter.used.stores += kSector * meter.price.stores;
-  } else {
-    fiber.loading = std::max(fiber.loading, latency / m.loads_in_flight);
-  }
-}
-
-// How often an address was changed: exactly for as many as there is room for. Those beyond share
-// counts, which makes them dearer and nothing cheaper: no address may hide another one's count.
-uint32_t& changes_of(KernelMeter& kernel, uintptr_t address) {
-  const auto known = kernel.atomics.find(address);
-  if (known != kernel.atomics.end()) return known->second;
-  if (kernel.atomics.size() < kExactAddresses) return kernel.atomics[address];
-  if (kernel.further.empty()) kernel.further.resize(std::size_t{1} << kFurtherBits);
-  return kernel.further[address * 0x9E3779B97F4A7C15 >> (64 - kFurtherBits)];
-}
-
-void finish_path(Fiber& fiber, BlockMeter& meter) {
-  use_loads(fiber);
-  const double bound = meter.segment_start + meter.used.longest();
-  fiber.time = std::max(fiber.time, bound);
+void begin_segment(BlockMeter& meter) {
+  meter.segment++;
+  meter.used = {};
+  for (std::vector<uint32_t>& lines : meter.lines) lines.clear();
 }
 
 }  // namespace
-
-double Usage::longest() const { return std::max({issue, l1, l2, dram, link, host_link}); }
 
 void begin_kernel(Kernel& kernel) {
   kernel.meter = std::make_unique<KernelMeter>();
@@ -217,8 +118,10 @@ void begin_thread(Block& block) {
   Fiber& fiber = *g_current;
   fiber.time = block.meter->start;
   fiber.waited = fiber.communicated = fiber.loading = 0;
+  fiber.unrolled = false;
+  fiber.overlapped = fiber.longest_load = 0;
   fiber.segment = block.meter->segment;
-  fiber.operations = 0;
+  fiber.operations = fiber.loads = 0;
 }
 
 void end_thread(Block& block) {
@@ -244,8 +147,8 @@ void end_block(Block& block) {
     kernel.waited = meter.waited;
     kernel.communicated = meter.communicated;
   }
-  g_unused_sets.push_back(meter.read);
-  g_unused_sets.push_back(meter.written);
+  give_back(meter.read);
+  give_back(meter.written);
 }
 
 void end_kernel(Kernel& kernel) {
@@ -284,13 +187,21 @@ void meet_threads(const std::vector<Fiber*>& waiting, double cost) {
   take(*g_current);
 }
 
+void meet_warp(const std::vector<Fiber*>& waiting) {
+  meet_threads(waiting, g_machine.warp_op_ns);
+  // What lanes load from here on, they load together again, whatever they did before.
+  g_current->loads = 0;
+  for (Fiber* fiber : waiting) fiber->loads = 0;
+  const GpuThread& thread = *g_current->gpu;
+  thread.block->meter->lines[thread.linear / 32 % 32].clear();
+}
+
 void meet_block(Block& block, const std::vector<Fiber*>& waiting) {
   BlockMeter& meter = *block.meter;
   finish_path(*g_current, meter);
   meet_threads(waiting, meter.used.stores + block_barrier_ns(threads_of(*block.kernel)));
   meter.segment_start = g_current->time;
-  meter.segment++;
-  meter.used = {};
+  begin_segment(meter);
   std::fill(std::begin(meter.warp_operations), std::end(meter.warp_operations), 0);
 }
 
@@ -304,78 +215,8 @@ void meet_grid(Kernel& kernel) {
   meet_threads(all, g_machine.grid_sync_ns);
   for (auto& block : kernel.resident) {
     block->meter->segment_start = g_current->time;
-    block->meter->segment++;
-    block->meter->used = {};
+    begin_segment(*block->meter);
   }
-}
-
-void meter_access(const void* p, std::size_t bytes, bool write) {
-  Fiber& fiber = *g_current;
-  Block& block = *fiber.gpu->block;
-  BlockMeter& meter = *block.meter;
-  const Machine& m = g_machine;
-  work(fiber, meter, 1);
-  const auto address = reinterpret_cast<uintptr_t>(p);
-  if (space_of(p) == Space::Shared) {
-    meter.used.l1 += static_cast<double>(bytes) * meter.price.l1;
-    if (!write) fiber.time += m.shared_latency_ns / m.near_loads_in_flight;
-    return;
-  }
-  if (!in_arena(p)) {
-    const Variable* variable = find_variable(p);
-    if (!variable || (variable->cached && !write)) return;
-  }
-  meter.used.l1 += static_cast<double>(bytes) * meter.price.l1;
-  for (uintptr_t s = address / kSector; s <= (address + bytes - 1) / kSector; s++) {
-    if (hit(write ? *meter.written : *meter.read, s)) {
-      if (!write) fiber.time += m.l1_latency_ns / m.near_loads_in_flight;
-      continue;
-    }
-    move(meter, fiber, p, s, block.kernel->device, write);
-  }
-}
-
-void meter_atomic(const void* p, unsigned bytes, bool reads, bool writes) {
-  Fiber& fiber = *g_current;
-  Block& block = *fiber.gpu->block;
-  BlockMeter& meter = *block.meter;
-  const Machine& m = g_machine;
-  work(fiber, meter, 1);
-  if (space_of(p) == Space::Shared) {
-    meter.used.l1 += bytes * meter.price.l1;
-    if (reads) fiber.time += m.shared_latency_ns;
-    return;
-  }
-  const bool remote = space_of(p) == Space::Device && device_of(p) != block.kernel->device;
-  if (remote) {
-    meter.used.link += kSector * meter.price.link;
-  } else {
-    meter.used.l2 += kSector * meter.price.l2;
-  }
-  if (reads) {
-    const double latency = remote ? m.nvlink_latency_ns : m.l2_latency_ns;
-    fiber.loading = std::max(fiber.loading, latency / m.loads_in_flight);
-  }
-  if (!reads || !writes) return;
-  KernelMeter& kernel = *block.kernel->meter;
-  const uint32_t changes = ++changes_of(kernel, reinterpret_cast<uintptr_t>(p));
-  kernel.hottest = std::max(kernel.hottest, changes);
-}
-
-void settle_work() {
-  if (!g_timed || !g_current || !g_current->gpu) return;
-  finish_path(*g_current, *g_current->gpu->block->meter);
-}
-
-// Operations of the program, as the rewriter counted them in its text.
-void count_operations(unsigned operations) {
-  if (!g_timed || !g_current) return;
-  if (!g_current->gpu) {
-    g_host_work += operations;
-    return;
-  }
-  use_loads(*g_current);
-  work(*g_current, *g_current->gpu->block->meter, operations);
 }
 
 }  // namespace warploom

@@ -2,6 +2,7 @@
 // latencies. Only timed runs come here.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <queue>
@@ -19,7 +20,11 @@ struct Kernel;
 // that of the threads; of the rest the longest counts.
 struct Usage {
   double issue = 0, l1 = 0, l2 = 0, stores = 0, dram = 0, link = 0, host_link = 0;
-  double longest() const;
+  double longest() const { return std::max({issue, l1, l2, dram, link, host_link}); }
+  void operator+=(const Usage& other) {
+    issue += other.issue, l1 += other.l1, l2 += other.l2, stores += other.stores;
+    dram += other.dram, link += other.link, host_link += other.host_link;
+  }
 };
 
 // Sectors that a block has touched. Its threads run one after another here, so that what lanes do
@@ -40,8 +45,11 @@ struct BlockMeter {
   Usage price;
   double waited = 0, communicated = 0;  // on the path that ended last
   uint64_t warp_operations[32] = {};    // of the longest lane, in this segment
-  SectorSet* read = nullptr;            // the L1 cache: what other lanes have loaded as well
-  SectorSet* written = nullptr;         // stores that are combined with those of other lanes
+  // Of each warp: which lines the lane before loaded, load by load. A load passes each line once.
+  std::vector<uint32_t> lines[32];
+  double loaded = 0, passed = 0;  // bytes that lanes asked for, and those of the lines
+  SectorSet* read = nullptr;      // the L1 cache: what other lanes have loaded as well
+  SectorSet* written = nullptr;   // stores that are combined with those of other lanes
 };
 
 struct KernelMeter {
@@ -66,12 +74,15 @@ void end_kernel(Kernel& kernel);
 // Threads that waited for each other go on together, with the running one.
 void meet_block(Block& block, const std::vector<Fiber*>& waiting);
 void meet_threads(const std::vector<Fiber*>& waiting, double cost);
+void meet_warp(const std::vector<Fiber*>& waiting);
 void meet_grid(Kernel& kernel);
 double block_barrier_ns(unsigned threads);
 
 // The running GPU thread touches memory, or does arithmetic.
 void meter_access(const void* address, std::size_t bytes, bool write);
 void meter_atomic(const void* address, unsigned bytes, bool reads, bool writes);
+// The running GPU thread has a copy made in the background, which takes so long.
+double price_bulk(const void* from, const void* to, std::size_t bytes);
 // The values that were loaded are needed now, and the running thread is no earlier than what its
 // block has used up allows.
 void settle_work();

@@ -22,14 +22,24 @@ struct Blocks {
   }
 };
 
-void store_block(void* recv, const Blocks& layout, int rank, const Bytes& part, const char* what) {
+// The blocks of all ranks in a buffer.
+std::vector<Used> all_of(const void* buffer, const Blocks& layout, int ranks) {
+  std::vector<Used> all;
+  for (int rank = 0; rank < ranks; rank++) {
+    all.push_back({at(buffer, layout.offset(rank)), layout.bytes(rank)});
+  }
+  return all;
+}
+
+void store_block(const Place& place, void* recv, const Blocks& layout, int rank, const Bytes& part,
+                 const char* what) {
   if (part.size() > layout.bytes(rank)) {
     fail("mpi_truncation",
          format("%s: rank %d sends %zu bytes, and there is room for %zu", what, rank, part.size(),
                 layout.bytes(rank)),
          "make the receive count at least as large as what is sent");
   }
-  write_buffer(at(recv, layout.offset(rank)), part.data(), part.size(), part.origin, what);
+  write_buffer(place, at(recv, layout.offset(rank)), part.data(), part.size(), part.origin, what);
 }
 
 int gather(const void* send, std::size_t bytes, void* recv, const Blocks& layout, int root,
@@ -43,12 +53,15 @@ int gather(const void* send, std::size_t bytes, void* recv, const Blocks& layout
     require(is_root, what, "only the root gives MPI_IN_PLACE");
     send = at(recv, layout.offset(root));
     bytes = layout.bytes(root);
+  } else if (is_root) {
+    check_aliasing({{send, bytes}}, all_of(recv, layout, place.comm->size()), what);
   }
   auto meeting = post(place, what, format("root %d", root), read_buffer(send, bytes, what));
   if (!is_root) return MPI_SUCCESS;
   await(place, *meeting);
   for (int rank = 0; rank < place.comm->size(); rank++) {
-    if (!in_place || rank != root) store_block(recv, layout, rank, from(*meeting, rank), what);
+    if (!in_place || rank != root)
+      store_block(place, recv, layout, rank, from(*meeting, rank), what);
   }
   return MPI_SUCCESS;
 }
@@ -61,6 +74,7 @@ int scatter(const void* send, const Blocks& layout, void* recv, std::size_t byte
   Bytes data;
   std::vector<std::size_t> ends;
   if (place.rank == root) {
+    check_aliasing(all_of(send, layout, place.comm->size()), {{recv, bytes}}, what);
     for (int rank = 0; rank < place.comm->size(); rank++) {
       const Bytes part = read_buffer(at(send, layout.offset(rank)), layout.bytes(rank), what);
       data.append_sized(part);
@@ -80,7 +94,7 @@ int scatter(const void* send, const Blocks& layout, void* recv, std::size_t byte
              format("%s: the root sends %zu bytes, and there is room for %zu", what, size, bytes),
              "make the receive count at least as large as what is sent");
       }
-      write_buffer(recv, cursor, size, meeting->origin, what);
+      write_buffer(place, recv, cursor, size, meeting->origin, what);
       return MPI_SUCCESS;
     }
     cursor += size;
@@ -94,6 +108,7 @@ int all_to_all(const void* send, const Blocks& out, void* recv, const Blocks& in
   const bool in_place = send == MPI_IN_PLACE;
   const Blocks& layout = in_place ? in : out;
   note_moving(recv, what);
+  if (!in_place) check_aliasing(all_of(send, out, ranks), all_of(recv, in, ranks), what);
   Bytes data;
   for (int rank = 0; rank < ranks; rank++) {
     const Bytes part =
@@ -111,7 +126,7 @@ int all_to_all(const void* send, const Blocks& out, void* recv, const Blocks& in
       if (target == place.rank) {
         Bytes part(cursor, cursor + size);
         part.origin = from(*meeting, rank).origin;
-        store_block(recv, in, rank, part, what);
+        store_block(place, recv, in, rank, part, what);
       }
       cursor += size;
     }
@@ -144,13 +159,17 @@ int MPI_Allgatherv(const void* send, int sendcount, MPI_Datatype sendtype, void*
   const Blocks layout = uneven(counts, displacements, recvtype, kName);
   note_moving(recv, kName);
   const bool in_place = send == MPI_IN_PLACE;
+  if (!in_place) {
+    check_aliasing({{send, extent(sendcount, sendtype, kName)}},
+                   all_of(recv, layout, place.comm->size()), kName);
+  }
   auto meeting = post(
       place, kName, "",
       in_place ? read_buffer(at(recv, layout.offset(place.rank)), layout.bytes(place.rank), kName)
                : read_buffer(send, extent(sendcount, sendtype, kName), kName));
   await(place, *meeting);
   for (int rank = 0; rank < place.comm->size(); rank++) {
-    store_block(recv, layout, rank, from(*meeting, rank), kName);
+    store_block(place, recv, layout, rank, from(*meeting, rank), kName);
   }
   return MPI_SUCCESS;
 }

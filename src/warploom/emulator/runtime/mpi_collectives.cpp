@@ -53,7 +53,8 @@ int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
   return run(place, meeting, {root},
              [=] {
                if (!is_root)
-                 write_buffer(buffer, from(*meeting, root).data(), bytes, meeting->origin, what);
+                 write_buffer(place, buffer, from(*meeting, root).data(), bytes, meeting->origin,
+                              what);
              },
              request, {{buffer, count, type, !is_root}});
 }
@@ -63,13 +64,14 @@ int all_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_O
   const Place place = enter(comm, what, type);
   const std::size_t bytes = extent(count, type, what);
   note_moving(recv, what);
+  check_aliasing({{send, bytes}}, {{recv, bytes}}, what);
   auto meeting = post(place, what, reduction_details(count, type, op, -1),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
   const int last = place.comm->size() - 1;
   return run(place, meeting, {},
              [=] {
                const Bytes total = combined(*meeting, last, type, op, what);
-               write_buffer(recv, total.data(), total.size(), meeting->origin, what);
+               write_buffer(place, recv, total.data(), total.size(), meeting->origin, what);
              },
              request, {{send, count, type, false}, {recv, count, type, true}});
 }
@@ -83,16 +85,17 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
   const bool in_place = send == MPI_IN_PLACE;
   const std::size_t bytes = in_place ? block : extent(sendcount, sendtype, what);
   require(bytes == block, what, "a rank sends another size than it receives from each rank");
+  const int ranks = place.comm->size();
+  check_aliasing({{send, bytes}}, {{recv, block * static_cast<std::size_t>(ranks)}}, what);
   auto meeting = post(place, what, format("%zu bytes from each", bytes),
                       read_buffer(in_place ? at(recv, mine) : send, bytes, what));
-  const int ranks = place.comm->size();
   return run(place, meeting, {},
              [=] {
                Bytes all;
                for (int rank = 0; rank < ranks; rank++) {
                  all.append(from(*meeting, rank));
                }
-               write_buffer(recv, all.data(), all.size(), meeting->origin, what);
+               write_buffer(place, recv, all.data(), all.size(), meeting->origin, what);
              },
              request,
              {{send, sendcount, sendtype, false}, {recv, ranks * recvcount, recvtype, true}});
@@ -103,6 +106,7 @@ int prefix(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op
   const Place place = enter(comm, what, type);
   const std::size_t bytes = extent(count, type, what);
   note_moving(recv, what);
+  check_aliasing({{send, bytes}}, {{recv, bytes}}, what);
   auto meeting = post(place, what, reduction_details(count, type, op, -1),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
   const int last = inclusive ? place.rank : place.rank - 1;
@@ -111,7 +115,7 @@ int prefix(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op
   await(place, *meeting, needs);
   if (last < 0) return MPI_SUCCESS;  // the first rank of an exclusive scan keeps its buffer
   const Bytes total = combined(*meeting, last, type, op, what);
-  write_buffer(recv, total.data(), total.size(), meeting->origin, what);
+  write_buffer(place, recv, total.data(), total.size(), meeting->origin, what);
   return MPI_SUCCESS;
 }
 
@@ -154,34 +158,36 @@ int MPI_Iallreduce(const void* send, void* recv, int count, MPI_Datatype type, M
 int MPI_Reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, int root,
                MPI_Comm comm) {
   constexpr const char* kName = "MPI_Reduce";
-  const Place place = enter(comm, kName);
+  const Place place = enter(comm, kName, type);
   check_root(place, root, kName);
   const std::size_t bytes = extent(count, type, kName);
   const bool is_root = place.rank == root;
   note_moving(is_root ? recv : send, kName);
   require(is_root || send != MPI_IN_PLACE, kName, "only the root gives MPI_IN_PLACE");
+  if (is_root) check_aliasing({{send, bytes}}, {{recv, bytes}}, kName);
   auto meeting = post(place, kName, reduction_details(count, type, op, root),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, kName));
   if (!is_root) return MPI_SUCCESS;
   await(place, *meeting);
   const Bytes total = combined(*meeting, place.comm->size() - 1, type, op, kName);
-  write_buffer(recv, total.data(), total.size(), meeting->origin, kName);
+  write_buffer(place, recv, total.data(), total.size(), meeting->origin, kName);
   return MPI_SUCCESS;
 }
 
 int MPI_Reduce_scatter_block(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
                              MPI_Comm comm) {
   constexpr const char* kName = "MPI_Reduce_scatter_block";
-  const Place place = enter(comm, kName);
+  const Place place = enter(comm, kName, type);
   const std::size_t block = extent(count, type, kName);
   note_moving(recv, kName);
   const int ranks = place.comm->size();
+  const std::size_t whole = block * static_cast<std::size_t>(ranks);
+  check_aliasing({{send, whole}}, {{recv, block}}, kName);
   auto meeting = post(place, kName, reduction_details(count, type, op, -1),
-                      read_buffer(send == MPI_IN_PLACE ? recv : send,
-                                  block * static_cast<std::size_t>(ranks), kName));
+                      read_buffer(send == MPI_IN_PLACE ? recv : send, whole, kName));
   await(place, *meeting);
   const Bytes total = combined(*meeting, ranks - 1, type, op, kName);
-  write_buffer(recv, total.data() + static_cast<std::size_t>(place.rank) * block, block,
+  write_buffer(place, recv, total.data() + static_cast<std::size_t>(place.rank) * block, block,
                meeting->origin, kName);
   return MPI_SUCCESS;
 }

@@ -5,6 +5,7 @@
 #include "iterations.h"
 #include "memory.h"
 #include "mpi_objects.h"
+#include "stream.h"
 #include "timing.h"
 #include "virtual_time.h"
 
@@ -158,7 +159,16 @@ Place enter(MPI_Comm handle, const char* what, MPI_Datatype type) {
   require(member != comm->world.end(), what, "the caller is not in the communicator");
   const auto rank = static_cast<int>(member - comm->world.begin());
   require(!comm->freed[static_cast<std::size_t>(rank)], what, "the communicator was freed");
-  return {comm, rank, type};
+  Place place{comm, rank, type};
+  if (type != MPI_DATATYPE_NULL && g_config.readbacks) {
+    place.call = {.rank = current_rank(),
+                  .thread = g_current->host ? g_current->host->number : 0,
+                  .order = next_in_issue(),
+                  .call = what,
+                  .elements = type_name(element_type(type)),
+                  .where = capture_frames()};
+  }
+  return place;
 }
 
 std::size_t ranks_in(MPI_Comm handle) {

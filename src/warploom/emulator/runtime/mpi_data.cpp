@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "mpi_objects.h"
 #include "own_memory.h"
+#include "results.h"
 #include "sides.h"
 #include "spoil.h"
 #include "stats.h"
@@ -141,6 +142,24 @@ void combine_pairs(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op,
   }
 }
 
+// Values and where they are, as two results: of two types, and without the gaps between them.
+template <class T>
+void tell_located(const Place& place, const char* data, std::size_t bytes, const char* elements) {
+  std::vector<T> values;
+  std::vector<int> places;
+  for (std::size_t at = 0; at + sizeof(Located<T>) <= bytes; at += sizeof(Located<T>)) {
+    Located<T> pair;
+    std::memcpy(&pair, data + at, sizeof pair);
+    values.push_back(pair.value);
+    places.push_back(pair.where);
+  }
+  Arrival part = place.call;
+  part.elements = elements;
+  report_arrival(part, values.data(), values.size() * sizeof(T));
+  part.elements = "MPI_INT";
+  report_arrival(part, places.data(), places.size() * sizeof(int));
+}
+
 }  // namespace
 
 std::size_t built_in_bytes(MPI_Datatype type) {
@@ -232,11 +251,14 @@ Bytes read_buffer(const void* p, std::size_t bytes, const char* what) {
   }
   const char* start = static_cast<const char*>(p);
   Bytes data(start, start + bytes);
-  data.origin = {.computed = on_device_side(p), .uncounted = !counted || !is_carrying()};
+  const bool of_device = on_device_side(p);
+  data.origin = {.computed = of_device,
+                 .uncounted = !counted || !is_carrying(),
+                 .hidden = of_device && !host_can_load(p)};
   return data;
 }
 
-void write_buffer(void* p, const char* data, std::size_t bytes, const Origin& origin,
+void store_buffer(void* p, const char* data, std::size_t bytes, const Origin& origin,
                   const char* what) {
   if (bytes == 0) return;
   require(p != nullptr, what, "the buffer is NULL");
@@ -252,8 +274,30 @@ void write_buffer(void* p, const char* data, std::size_t bytes, const Origin& or
   }
   g_stats.mpi_bytes += bytes;
   std::memcpy(p, data, bytes);
+  if (origin.hidden) note_device_stores(p, bytes);
   if (origin.computed && host_can_load(p)) note_results(bytes, current_rank());
   note_event();
+}
+
+void tell_arrival(const Place& place, const void* p, const char* data, std::size_t bytes,
+                  const Origin& origin) {
+  if (bytes == 0 || !origin.hidden || emulated(p)) return;
+  switch (element_type(place.type)) {
+    case MPI_FLOAT_INT:
+      return tell_located<float>(place, data, bytes, "MPI_FLOAT");
+    case MPI_DOUBLE_INT:
+      return tell_located<double>(place, data, bytes, "MPI_DOUBLE");
+    case MPI_LONG_INT:
+      return tell_located<long>(place, data, bytes, "MPI_LONG");
+    default:
+      return report_arrival(place.call, data, bytes);
+  }
+}
+
+void write_buffer(const Place& place, void* p, const char* data, std::size_t bytes,
+                  const Origin& origin, const char* what) {
+  store_buffer(p, data, bytes, origin, what);
+  tell_arrival(place, p, data, bytes, origin);
 }
 
 }  // namespace warploom::mpi

@@ -21,6 +21,26 @@ void check_root(const Place& place, int root, const char* what) {
   require(root >= 0 && root < place.comm->size(), what, "the root is not a rank");
 }
 
+void check_aliasing(const std::vector<Used>& read, const std::vector<Used>& written,
+                    const char* what) {
+  const auto overlap = [](const Used& a, const Used& b) {
+    if (!a.bytes || !b.bytes || a.start == MPI_IN_PLACE || b.start == MPI_IN_PLACE) return false;
+    const auto *p = static_cast<const char*>(a.start), *q = static_cast<const char*>(b.start);
+    return p && q && p < q + b.bytes && q < p + a.bytes;
+  };
+  for (const Used& out : read) {
+    const auto in = std::ranges::find_if(written, [&](const Used& u) { return overlap(out, u); });
+    if (in == written.end()) continue;
+    report_finding({.kind = "overlapping_buffers",
+                    .message = format("%s on rank %d: the send buffer (%zu bytes) and the receive "
+                                      "buffer (%zu bytes) overlap, which MPI forbids",
+                                      what, current_rank(), out.bytes, in->bytes),
+                    .hint = "give MPI_IN_PLACE for the one whose data lies in the other already, "
+                            "or use two buffers"});
+    return;
+  }
+}
+
 std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string details,
                               Bytes data) {
   Comm& comm = *place.comm;

@@ -13,12 +13,6 @@ namespace {
 // Up to this size a send is buffered, as MPI libraries do; above it waits for its receive.
 constexpr std::size_t kBuffered = 4096;
 
-void check_peer(const Place& place, int peer, bool any, const char* what) {
-  const bool valid = (peer >= 0 && peer < place.comm->size()) || peer == MPI_PROC_NULL ||
-                     (any && peer == MPI_ANY_SOURCE);
-  require(valid, what, "the peer is not a rank of the communicator");
-}
-
 bool fits(const Receive& receive, const Message& message) {
   return (receive.source == MPI_ANY_SOURCE || receive.source == message.source) &&
          (receive.tag == MPI_ANY_TAG || receive.tag == message.tag);
@@ -103,15 +97,7 @@ void wait_for_message(Receive& receive, const char* what) {
                               }});
 }
 
-void fill_status(MPI_Status* status, int source, int tag, std::size_t bytes) {
-  if (!status) return;
-  status->MPI_SOURCE = source;
-  status->MPI_TAG = tag;
-  status->MPI_ERROR = MPI_SUCCESS;
-  status->warploom_bytes = bytes;
-}
-
-void take(Receive& receive, void* buffer, MPI_Datatype type, MPI_Status* status, const char* what) {
+void take(Place place, Receive& receive, void* buffer, MPI_Status* status, const char* what) {
   Message& message = *receive.message;
   reach(message.arrives, message.sent);
   acquire_clock(message.clock);
@@ -128,7 +114,9 @@ void take(Receive& receive, void* buffer, MPI_Datatype type, MPI_Status* status,
                 message.elements.c_str(), message.tag, receive.elements.c_str()),
          "name the same data type on both sides", message.where);
   }
-  scatter_elements(buffer, message.data, type, what);
+  // Messages of several ranks come in any order: whose it is tells it from the others.
+  if (receive.source == MPI_ANY_SOURCE) place.call.source = message.source;
+  scatter_elements(place, buffer, message.data, what);
   fill_status(status, message.source, message.tag, message.data.size());
 }
 
@@ -144,68 +132,6 @@ int send(const void* buffer, int count, MPI_Datatype type, int destination, int 
   return MPI_SUCCESS;
 }
 
-warploom_mpi_request* start_send(const Place& place, const void* buffer, int count, int destination,
-                                 int tag) {
-  auto* request = new warploom_mpi_request;
-  request->what = "MPI_Isend";
-  note_moving(buffer, request->what);
-  const std::size_t bytes = packed(count, place.type, request->what);
-  auto message =
-      post_send(place, gather_elements(buffer, count, place.type, request->what), destination, tag);
-  request->ready = [=] { return bytes <= kBuffered || message->matched; };
-  request->block = [=] { wait_for_match(*message, "MPI_Wait of MPI_Isend"); };
-  request->finish = [](MPI_Status* status) { fill_status(status, MPI_ANY_SOURCE, 0, 0); };
-  lend(*request, request->what, {{buffer, count, place.type, false}});
-  return request;
-}
-
-warploom_mpi_request* start_receive(const Place& place, void* buffer, int count, int source,
-                                    int tag) {
-  auto* request = new warploom_mpi_request;
-  request->what = "MPI_Irecv";
-  note_moving(buffer, request->what);
-  auto receive = post_receive(place, packed(count, place.type, "MPI_Irecv"), source, tag);
-  const MPI_Datatype type = place.type;
-  request->ready = [=] { return receive->message != nullptr; };
-  request->block = [=] { wait_for_message(*receive, "MPI_Wait of MPI_Irecv"); };
-  request->finish = [=](MPI_Status* status) { take(*receive, buffer, type, status, "MPI_Irecv"); };
-  lend(*request, request->what, {{buffer, count, type, true}});
-  return request;
-}
-
-// Nothing to do: a peer of MPI_PROC_NULL.
-warploom_mpi_request* finished_request() {
-  auto* request = new warploom_mpi_request;
-  request->ready = [] { return true; };
-  request->block = [] {};
-  request->finish = [](MPI_Status* status) { fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0); };
-  return request;
-}
-
-warploom_mpi_request* request_of(MPI_Request handle) {
-  warploom_mpi_request* request = g_request_handles.find(handle);
-  if (!request) stop_run();  // it is complete, and waited for again
-  return request;
-}
-
-bool is_ready(MPI_Request handle) { return !handle || request_of(handle)->ready(); }
-
-void finish(MPI_Request* request, MPI_Status* status) {
-  if (!*request) {
-    fill_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
-    return;
-  }
-  warploom_mpi_request* done = request_of(*request);
-  g_request_handles.end(done);  // first: other threads run while this one waits
-  if (!done->ready()) done->block();
-  give_back(*done);
-  done->finish(status);
-  delete done;
-  *request = MPI_REQUEST_NULL;
-}
-
-MPI_Status* nth(MPI_Status* statuses, int i) { return statuses ? statuses + i : nullptr; }
-
 const Message* find_message(const Place& place, int source, int tag) {
   Receive wanted;
   wanted.source = source;
@@ -217,6 +143,58 @@ const Message* find_message(const Place& place, int source, int tag) {
 }
 
 }  // namespace
+
+void check_peer(const Place& place, int peer, bool any, const char* what) {
+  const bool valid = (peer >= 0 && peer < place.comm->size()) || peer == MPI_PROC_NULL ||
+                     (any && peer == MPI_ANY_SOURCE);
+  require(valid, what, "the peer is not a rank of the communicator");
+}
+
+void fill_status(MPI_Status* status, int source, int tag, std::size_t bytes) {
+  if (!status) return;
+  status->MPI_SOURCE = source;
+  status->MPI_TAG = tag;
+  status->MPI_ERROR = MPI_SUCCESS;
+  status->warploom_bytes = bytes;
+}
+
+warploom_mpi_request* start_send(const Place& place, const void* buffer, int count, int destination,
+                                 int tag, Started how) {
+  auto* request = new warploom_mpi_request;
+  request->what = how.what;
+  note_moving(buffer, request->what);
+  const std::size_t bytes = packed(count, place.type, request->what);
+  auto message =
+      post_send(place, gather_elements(buffer, count, place.type, request->what), destination, tag);
+  const bool buffered = bytes <= kBuffered && !how.synchronous;
+  request->ready = [=] { return buffered || message->matched; };
+  request->block = [=] { wait_for_match(*message, "MPI_Wait of a send"); };
+  request->finish = [](MPI_Status* status) { fill_status(status, MPI_ANY_SOURCE, 0, 0); };
+  lend(*request, request->what, {{buffer, count, place.type, false}});
+  return request;
+}
+
+warploom_mpi_request* start_receive(const Place& place, void* buffer, int count, int source,
+                                    int tag, const char* what) {
+  auto* request = new warploom_mpi_request;
+  request->what = what;
+  request->receives = true;
+  note_moving(buffer, what);
+  auto receive = post_receive(place, packed(count, place.type, what), source, tag);
+  request->ready = [=] { return receive->message != nullptr; };
+  request->block = [=] { wait_for_message(*receive, "MPI_Wait of a receive"); };
+  request->finish = [=](MPI_Status* status) { take(place, *receive, buffer, status, what); };
+  lend(*request, request->what, {{buffer, count, place.type, true}});
+  return request;
+}
+
+warploom_mpi_request* finished_request() {
+  auto* request = new warploom_mpi_request;
+  request->ready = [] { return true; };
+  request->block = [] {};
+  request->finish = [](MPI_Status* status) { fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0); };
+  return request;
+}
 
 }  // namespace warploom::mpi
 
@@ -244,7 +222,7 @@ int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MP
   note_moving(buffer, kName);
   auto receive = post_receive(place, packed(count, type, kName), source, tag);
   wait_for_message(*receive, kName);
-  take(*receive, buffer, type, status, kName);
+  take(place, *receive, buffer, status, kName);
   return MPI_SUCCESS;
 }
 
@@ -253,7 +231,8 @@ int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int dest, int ta
   const Place place = enter(comm, "MPI_Isend", type);
   check_peer(place, dest, false, "MPI_Isend");
   *request = g_request_handles.give(
-      dest == MPI_PROC_NULL ? finished_request() : start_send(place, buffer, count, dest, tag));
+      dest == MPI_PROC_NULL ? finished_request()
+                            : start_send(place, buffer, count, dest, tag, {"MPI_Isend"}));
   return MPI_SUCCESS;
 }
 
@@ -261,9 +240,9 @@ int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, M
               MPI_Request* request) {
   const Place place = enter(comm, "MPI_Irecv", type);
   check_peer(place, source, true, "MPI_Irecv");
-  *request = g_request_handles.give(source == MPI_PROC_NULL
-                                        ? finished_request()
-                                        : start_receive(place, buffer, count, source, tag));
+  *request = g_request_handles.give(
+      source == MPI_PROC_NULL ? finished_request()
+                              : start_receive(place, buffer, count, source, tag, "MPI_Irecv"));
   return MPI_SUCCESS;
 }
 
@@ -273,52 +252,33 @@ int MPI_Sendrecv(const void* send, int sendcount, MPI_Datatype sendtype, int des
   MPI_Request requests[2];
   MPI_Irecv(recv, recvcount, recvtype, source, recvtag, comm, &requests[0]);
   MPI_Isend(send, sendcount, sendtype, dest, sendtag, comm, &requests[1]);
-  finish(&requests[0], status);
-  finish(&requests[1], nullptr);
+  finish_request(&requests[0], status);
+  finish_request(&requests[1], nullptr);
   return MPI_SUCCESS;
 }
 
-int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  finish(request, status);
-  return MPI_SUCCESS;
-}
-
-int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-  for (int i = 0; i < count; i++) finish(&requests[i], nth(statuses, i));
-  return MPI_SUCCESS;
-}
-
-int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
-  *index = MPI_UNDEFINED;
-  if (std::all_of(requests, requests + count, [](MPI_Request r) { return !r; })) return MPI_SUCCESS;
-  for (;;) {
-    for (int i = 0; i < count; i++) {
-      if (!requests[i] || !is_ready(requests[i])) continue;
-      finish(&requests[i], status);
-      *index = i;
-      return MPI_SUCCESS;
-    }
-    poll_current();
+// Sends what the buffer holds, and then receives into it.
+int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest, int sendtag,
+                         int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  constexpr const char* kName = "MPI_Sendrecv_replace";
+  const Place place = enter(comm, kName, type);
+  check_peer(place, dest, false, kName);
+  check_peer(place, source, true, kName);
+  note_moving(buffer, kName);
+  const std::size_t bytes = packed(count, type, kName);
+  std::shared_ptr<Message> message;
+  if (dest != MPI_PROC_NULL) {
+    message = post_send(place, gather_elements(buffer, count, type, kName), dest, sendtag);
   }
-}
-
-int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  *flag = is_ready(*request);
-  if (*flag) {
-    finish(request, status);
+  if (source == MPI_PROC_NULL) {
+    fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
   } else {
-    poll_unready(*request);
+    const auto receive = post_receive(place, bytes, source, recvtag);
+    wait_for_message(*receive, kName);
+    take(place, *receive, buffer, status, kName);
   }
+  if (message && bytes > kBuffered) wait_for_match(*message, kName);
   return MPI_SUCCESS;
-}
-
-int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
-  *flag = std::all_of(requests, requests + count, is_ready);
-  if (!*flag) {
-    poll_unready(requests);
-    return MPI_SUCCESS;
-  }
-  return MPI_Waitall(count, requests, statuses);
 }
 
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {

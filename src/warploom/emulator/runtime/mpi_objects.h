@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../include/mpi.h"
+#include "arrivals.h"
 #include "handles.h"
 #include "report.h"
 #include "world.h"
@@ -21,9 +22,11 @@ namespace warploom::mpi {
 struct Origin {
   bool computed = false;   // some of them on a device: results, where a host gets them
   bool uncounted = false;  // some of them where nobody counts what is carried over (carried.h)
+  bool hidden = false;     // some of them where no host can load: it gets them by this call
   void join(const Origin& more) {
     computed |= more.computed;
     uncounted |= more.uncounted;
+    hidden |= more.hidden;
   }
 };
 
@@ -100,6 +103,7 @@ struct Place {
   Comm* comm;
   int rank;
   MPI_Datatype type = MPI_DATATYPE_NULL;  // of what the call moves
+  Arrival call{};                         // what it brings the caller, if it moves anything
 };
 Place enter(MPI_Comm handle, const char* what, MPI_Datatype type = MPI_DATATYPE_NULL);
 Comm* new_comm(std::vector<int> world);
@@ -123,16 +127,22 @@ std::size_t dense_bytes(MPI_Datatype type, const char* what);
 const char* type_name(MPI_Datatype type);
 // The elements of a type in words, where both sides must agree; empty for bytes, which fit all.
 std::string elements_of(MPI_Datatype type);
+MPI_Datatype element_type(MPI_Datatype type);  // what a derived one is made of
 
 // The running rank is about to move a buffer's data: a call of its work where that is a device's.
 void note_moving(const void* buffer, const char* what);
 // Copies between the program's memory and ours, host or device memory alike.
 Bytes read_buffer(const void* p, std::size_t bytes, const char* what);
-void write_buffer(void* p, const char* data, std::size_t bytes, const Origin& origin,
+void write_buffer(const Place& place, void* p, const char* data, std::size_t bytes,
+                  const Origin& origin, const char* what);
+// Its parts: to store, and to say that the host has got what a device has computed.
+void store_buffer(void* p, const char* data, std::size_t bytes, const Origin& origin,
                   const char* what);
+void tell_arrival(const Place& place, const void* p, const char* data, std::size_t bytes,
+                  const Origin& origin);
 // The same for `count` elements of a type that may have gaps; writes as many as there is data for.
 Bytes gather_elements(const void* p, int count, MPI_Datatype type, const char* what);
-void scatter_elements(void* p, const Bytes& data, MPI_Datatype type, const char* what);
+void scatter_elements(const Place& place, void* p, const Bytes& data, const char* what);
 
 // The running process's data goes to other ranks: it is noted (iterations.h), and what they get is
 // altered in a spoil run (spoil.h).
@@ -147,6 +157,20 @@ struct Lent {
 extern HandleTable<warploom_mpi_request> g_request_handles;
 void lend(warploom_mpi_request& request, const char* what, const std::vector<Lent>& buffers);
 void give_back(warploom_mpi_request& request);
+// mpi_messages.cpp: calls that go on by themselves; `what` is shown in reports.
+struct Started {
+  const char* what;
+  bool synchronous = false;
+};
+warploom_mpi_request* start_send(const Place& place, const void* buffer, int count, int destination,
+                                 int tag, Started how);
+warploom_mpi_request* start_receive(const Place& place, void* buffer, int count, int source,
+                                    int tag, const char* what);
+warploom_mpi_request* finished_request();  // nothing to do: a peer of MPI_PROC_NULL
+void check_peer(const Place& place, int peer, bool any, const char* what);
+void fill_status(MPI_Status* status, int source, int tag, std::size_t bytes);
+// Waits for a started call, whose request is none afterwards, or waits to be started again.
+void finish_request(MPI_Request* request, MPI_Status* status);
 // The pieces of `count` elements that hold data.
 struct Piece {
   std::size_t offset, bytes;
@@ -165,6 +189,13 @@ std::size_t extent(int count, MPI_Datatype type, const char* what);
 // Bytes of data in `count` elements of any type.
 std::size_t packed(int count, MPI_Datatype type, const char* what);
 void check_root(const Place& place, int root, const char* what);
+// What a call reads, and what it writes: MPI forbids that they overlap.
+struct Used {
+  const void* start;
+  std::size_t bytes;
+};
+void check_aliasing(const std::vector<Used>& read, const std::vector<Used>& written,
+                    const char* what);
 inline const Bytes& from(const Meeting& meeting, int rank) {
   return meeting.data[static_cast<std::size_t>(rank)];
 }
@@ -182,6 +213,11 @@ const char* op_name(MPI_Op op);
 // A call that was started and not waited for.
 struct warploom_mpi_request {
   const char* what = "";
+  bool receives = false;
+  // A persistent request (MPI_Send_init and its like) has no more than this: what a start makes,
+  // and what was started last, until that is complete.
+  std::function<warploom_mpi_request*()> start;
+  std::unique_ptr<warploom_mpi_request> started;
   std::function<bool()> ready;
   std::function<void(MPI_Status*)> finish;
   std::function<void()> block;

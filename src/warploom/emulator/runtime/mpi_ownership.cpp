@@ -6,6 +6,7 @@
 #include "host_copies.h"
 #include "memory.h"
 #include "mpi_objects.h"
+#include "stream.h"
 
 namespace warploom::mpi {
 
@@ -71,7 +72,8 @@ class Lender {
                   .time = agent.time,
                   .rank = current_rank(),
                   .name = what_,
-                  .frames = where_});
+                  .frames = where_,
+                  .issued = next_in_issue()});
     clock_ = release_clock();
   }
 

@@ -124,8 +124,13 @@ std::size_t dense_bytes(MPI_Datatype type, const char* what) {
   return bytes;
 }
 
-std::string elements_of(MPI_Datatype type) {
+MPI_Datatype element_type(MPI_Datatype type) {
   while (const Derived* found = derived(type)) type = found->base;
+  return type;
+}
+
+std::string elements_of(MPI_Datatype type) {
+  type = element_type(type);
   if (type == MPI_DATATYPE_NULL || type == MPI_BYTE) return "";
   if (type >= MPI_FLOAT_INT) return type_name(type);
   const bool floating = type == MPI_FLOAT || type == MPI_DOUBLE || type == MPI_LONG_DOUBLE;
@@ -159,18 +164,19 @@ std::vector<Piece> pieces_of(int count, MPI_Datatype type, const char* what) {
   return pieces;
 }
 
-void scatter_elements(void* p, const Bytes& data, MPI_Datatype type, const char* what) {
-  const Layout layout = layout_of(type);
-  if (layout.dense()) return write_buffer(p, data.data(), data.size(), data.origin, what);
+void scatter_elements(const Place& place, void* p, const Bytes& data, const char* what) {
+  const Layout layout = layout_of(place.type);
+  if (layout.dense()) return write_buffer(place, p, data.data(), data.size(), data.origin, what);
   std::size_t done = 0;
   for (int i = 0; done < data.size(); i++) {
     for (const Part& part : layout.parts) {
       const std::size_t bytes = std::min(part.bytes, data.size() - done);
       const auto offset = static_cast<std::size_t>(i * layout.extent + part.offset);
-      write_buffer(at(p, offset), data.data() + done, bytes, data.origin, what);
+      store_buffer(at(p, offset), data.data() + done, bytes, data.origin, what);
       done += bytes;
     }
   }
+  tell_arrival(place, p, data.data(), data.size(), data.origin);
 }
 
 }  // namespace warploom::mpi

@@ -16,15 +16,6 @@ namespace warploom::nccl {
 
 namespace {
 
-bool is_transfer(Call call) { return call == Call::Send || call == Call::Recv; }
-
-bool is_one_sided(Call call) {
-  return call == Call::PutSignal || call == Call::Signal || call == Call::WaitSignal;
-}
-
-// Takes a place in the order of the communicator's collectives.
-bool is_collective(Call call) { return !is_transfer(call) && !is_one_sided(call); }
-
 bool has_root(Call call) {
   return call == Call::Broadcast || call == Call::Reduce || call == Call::Gather ||
          call == Call::Scatter;
@@ -55,28 +46,6 @@ void check_match(const Task& task, const Task& first) {
                "operation and root",
        .where = task.where,
        .other = first.where});
-}
-
-// Enters the call into the communicator's sequence, and compares it with the other ranks'.
-void enroll(Task& task) {
-  Clique& clique = *task.comm->clique;
-  task.sequence = task.comm->collectives++;
-  auto& meeting = clique.collectives[task.sequence];
-  if (!meeting) {
-    meeting = std::make_shared<CollectiveMeeting>();
-    meeting->members.resize(static_cast<std::size_t>(clique.size));
-  }
-  for (const Task* other : meeting->members) {
-    if (other) {
-      check_match(task, *other);
-      break;
-    }
-  }
-  for (const Task* other : meeting->members) {
-    if (other) check_grouped(task, *other);
-  }
-  meeting->members[static_cast<std::size_t>(task.comm->rank)] = &task;
-  meeting->enqueued++;
 }
 
 ncclResult_t check_arguments(const Task& task) {
@@ -153,6 +122,14 @@ void check_overlap(const Task& t) {
 
 }  // namespace
 
+bool is_transfer(Call call) { return call == Call::Send || call == Call::Recv; }
+
+bool is_one_sided(Call call) {
+  return call == Call::PutSignal || call == Call::Signal || call == Call::WaitSignal;
+}
+
+bool is_collective(Call call) { return !is_transfer(call) && !is_one_sided(call); }
+
 bool reduces(Call call) {
   return call == Call::AllReduce || call == Call::Reduce || call == Call::ReduceScatter;
 }
@@ -212,30 +189,25 @@ void check_buffers(const Task& task) {
   if (task.recv_bytes()) check_range(task.recv, task.recv_bytes(), name, task.where);
 }
 
-std::string Batch::waiting() const {
-  std::string text;
-  for (const auto& task : tasks) {
-    if (!task->batch) continue;  // done
-    const Clique& clique = *task->comm->clique;
-    if (!text.empty()) text += "; ";
-    if (is_one_sided(task->call)) {
-      text += waiting_signals(*task);
-      continue;
-    }
-    if (is_transfer(task->call)) {
-      text += format("%s %s rank %d, which has no matching %s", call_name(task->call),
-                     task->call == Call::Send ? "to" : "from", task->root,
-                     task->call == Call::Send ? "ncclRecv" : "ncclSend");
-      continue;
-    }
-    const auto it = clique.collectives.find(task->sequence);
-    if (it == clique.collectives.end()) continue;
-    std::vector<bool> present;
-    for (const Task* member : it->second->members) present.push_back(member && member->started);
-    text += format("%s: rank %s has not started it", call_name(task->call),
-                   clique.missing(present).c_str());
+void enroll(Task& task) {
+  Clique& clique = *task.comm->clique;
+  task.sequence = task.comm->collectives++;
+  auto& meeting = clique.collectives[task.sequence];
+  if (!meeting) {
+    meeting = std::make_shared<CollectiveMeeting>();
+    meeting->members.resize(static_cast<std::size_t>(clique.size));
   }
-  return text;
+  for (const Task* other : meeting->members) {
+    if (other) {
+      check_match(task, *other);
+      break;
+    }
+  }
+  for (const Task* other : meeting->members) {
+    if (other) check_grouped(task, *other);
+  }
+  meeting->members[static_cast<std::size_t>(task.comm->rank)] = &task;
+  meeting->enqueued++;
 }
 
 ncclResult_t submit(std::unique_ptr<Task> task) {
@@ -283,114 +255,6 @@ ncclResult_t issue(std::unique_ptr<Task> task) {
   const ncclResult_t valid = check_group(one);
   if (!one.empty()) launch(std::move(one));
   return valid;
-}
-
-namespace {
-
-// What a rank cannot do without of the other ranks' data.
-std::size_t foreign_bytes(const Task& t) {
-  const int rank = t.comm->rank;
-  if (t.comm->clique->size == 1) return 0;
-  switch (t.call) {
-    case Call::AllGather:
-    case Call::AlltoAll:
-    case Call::Gather:
-      return t.recv_bytes() - std::min(t.recv_bytes(), t.bytes());
-    case Call::Broadcast:
-    case Call::Scatter:
-    case Call::Recv:
-      return t.root == rank ? 0 : t.recv_bytes();
-    default:
-      return t.recv_bytes();
-  }
-}
-
-const char* batch_name(const std::vector<std::unique_ptr<Task>>& tasks) {
-  return tasks.size() > 1 ? "a group of NCCL calls" : call_name(tasks.front()->call);
-}
-
-// Makes `op` the operation of the batch, and returns what starts it.
-StartFunction start_of(const std::shared_ptr<Batch>& batch, const std::shared_ptr<StreamOp>& op) {
-  for (auto& task : batch->tasks) task->batch = batch.get();
-  batch->remaining = batch->tasks.size();
-  batch->tasks.front()->comm->pending++;
-  batch->op = op;
-  op->waiting_for = [weak = std::weak_ptr<Batch>(batch)]() -> std::string {
-    const auto alive = weak.lock();
-    return alive ? alive->waiting() : std::string();
-  };
-  return [batch](StreamOp&) {
-    for (auto& task : batch->tasks) {
-      task->started = true;
-      check_buffers(*task);
-      if (g_poisoning) note_communication();
-      g_stats.host_calls++;
-      g_stats.host_bytes += foreign_bytes(*task);
-      const auto type = static_cast<std::size_t>(task->type);
-      if (type < std::size(g_stats.typed_bytes)) g_stats.typed_bytes[type] += foreign_bytes(*task);
-    }
-    // The last start may complete the batch and drop it from its stream.
-    const std::shared_ptr<Batch> keep = batch;
-    for (auto& task : keep->tasks) {
-      if (is_one_sided(task->call)) {
-        start_one_sided(*task);
-      } else if (is_transfer(task->call)) {
-        start_transfer(*task);
-      } else {
-        start_collective(*task);
-      }
-    }
-  };
-}
-
-void capture_batch(const std::shared_ptr<Batch>& model) {
-  const Task& first = *model->tasks.front();
-  NodeWork work{.type = cudaGraphNodeTypeKernel,
-                .kind = OpKind::Collective,
-                .name = batch_name(model->tasks),
-                .where = first.where,
-                .rank = g_config.single_process ? first.stream->device : current_rank(),
-                .device = first.stream->device,
-                .prepare = {}};
-  work.prepare = [model](const std::shared_ptr<StreamOp>& op) {
-    auto batch = std::make_shared<Batch>();
-    for (const auto& task : model->tasks) {
-      batch->tasks.push_back(std::make_unique<Task>(*task));
-      batch->tasks.back()->issuer = nullptr;
-      if (is_collective(task->call)) enroll(*batch->tasks.back());
-    }
-    return start_of(batch, op);
-  };
-  capture_node(first.stream, std::move(work));
-}
-
-}  // namespace
-
-void launch(std::vector<std::unique_ptr<Task>> tasks) {
-  auto batch = std::make_shared<Batch>();
-  batch->tasks = std::move(tasks);
-  Stream* stream = batch->tasks.front()->stream;
-  if (stream->capture) return capture_batch(batch);
-  const auto op = push_op(stream, OpKind::Collective, batch_name(batch->tasks), {});
-  op->where = batch->tasks.front()->where;
-  op->start = start_of(batch, op);
-}
-
-void task_done(Task& task) {
-  Batch* batch = std::exchange(task.batch, nullptr);
-  if (--batch->remaining > 0) return;
-  ncclComm* comm = task.comm;
-  // The operation owns the batch through its closure: this breaks the cycle.
-  const std::shared_ptr<StreamOp> op = std::move(batch->op);
-  if (g_timed) {
-    const double waited = batch->together - op->begins;
-    const double ends = end_of(*op);
-    add_span({SpanKind::Collective, op->rank, op->stream, op->name, op->begins, ends, waited,
-              ends - batch->together});
-  }
-  complete(*op);
-  comm->pending--;
-  comm->idle.notify_all();
 }
 
 }  // namespace warploom::nccl

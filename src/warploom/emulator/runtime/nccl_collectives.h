@@ -26,7 +26,10 @@ enum class Call : uint8_t {
   WaitSignal,
 };
 const char* call_name(Call call);
-bool reduces(Call call);  // computes with what it gets
+bool is_transfer(Call call);
+bool is_one_sided(Call call);
+bool is_collective(Call call);  // takes a place in the order of the communicator's collectives
+bool reduces(Call call);        // computes with what it gets
 
 struct Batch;
 
@@ -68,9 +71,10 @@ struct Task {
   std::size_t recv_bytes() const;
 };
 
-// The calls of one group on one stream and communicator: they run together.
+// The calls of one group on one communicator: they run together, on the first one's stream.
 struct Batch {
   std::shared_ptr<StreamOp> op;
+  std::shared_ptr<Turn> before, turn;  // of the operation ahead of it, and its own
   std::vector<std::unique_ptr<Task>> tasks;
   std::size_t remaining = 0;
   // Modelled time: when all ranks were there, and what Send and Recv of the batch move.
@@ -91,7 +95,8 @@ struct CollectiveMeeting {
 ncclResult_t submit(std::unique_ptr<Task> task);
 // Issues a call whose arguments are right: on its stream, or in the open group.
 ncclResult_t issue(std::unique_ptr<Task> task);
-// Puts tasks of one stream and communicator on their stream.
+// Queues tasks of one communicator as one operation, behind what all of their streams were given
+// and ahead of what these are given next.
 void launch(std::vector<std::unique_ptr<Task>> tasks);
 void task_done(Task& task);
 
@@ -105,5 +110,7 @@ void check_grouped(const Task& task, const Task& other);
 ncclResult_t check_group(std::vector<std::unique_ptr<Task>>& tasks);
 std::string waiting_signals(const Task& task);  // what an ncclWaitSignal still lacks
 void check_buffers(const Task& task);
+// Enters the call into the communicator's sequence, and compares it with the other ranks'.
+void enroll(Task& task);
 
 }  // namespace warploom::nccl

@@ -1,6 +1,8 @@
 #include "nccl_group.h"
 
 #include <map>
+#include <set>
+#include <tuple>
 
 namespace warploom::nccl {
 
@@ -19,12 +21,21 @@ uint64_t g_group_numbers = 0;
 
 Group& current_group() { return g_groups[&current_host()]; }
 
-// All calls of the group on one stream of one communicator start together.
+// The calls of a group on one communicator are one operation of all their streams: none of these
+// goes on before it has ended (NCCL's user guide, "Mixing Multiple Streams within the same
+// ncclGroupStart/End() group"). What the guide says nothing of stays with its stream: calls that
+// only some of which are captured, and one-sided ones.
 void launch_all(std::vector<std::unique_ptr<Task>> tasks) {
   std::vector<std::vector<std::unique_ptr<Task>>> batches;
-  std::map<std::pair<ncclComm*, Stream*>, std::size_t> index;
+  std::map<std::tuple<ncclComm*, Stream*, Capture*>, std::size_t> index;
+  std::set<const ncclComm*> by_stream;
+  for (const auto& task : tasks) {
+    if (is_one_sided(task->call)) by_stream.insert(task->comm);
+  }
   for (auto& task : tasks) {
-    const auto [it, fresh] = index.try_emplace({task->comm, task->stream}, batches.size());
+    Stream* stream = by_stream.contains(task->comm) ? task->stream : nullptr;
+    const auto [it, fresh] =
+        index.try_emplace({task->comm, stream, task->stream->capture}, batches.size());
     if (fresh) batches.emplace_back();
     batches[it->second].push_back(std::move(task));
   }

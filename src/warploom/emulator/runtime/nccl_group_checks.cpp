@@ -62,23 +62,17 @@ void add_buffers(const Task& task, std::vector<GroupBuffer>& spans) {
 }
 
 // NCCL may run all calls of a group on one communicator as one, in whatever order ("dependency
-// inside NCCL group", NVIDIA/nccl issue 900). Those on several streams are operations of their own
-// here, which the happens-before check compares.
+// inside NCCL group", NVIDIA/nccl issue 900), whatever their streams.
 void check_shared(const GroupTasks& tasks) {
   std::vector<GroupBuffer> spans;
   for (const auto& task : tasks) {
     if (task->bytes() > 0 && !stays(*task, tasks)) add_buffers(*task, spans);
   }
-  const auto place = [](const GroupBuffer& s) {
-    return std::tuple(s.task->comm, s.task->stream, s.start);
-  };
+  const auto place = [](const GroupBuffer& s) { return std::tuple(s.task->comm, s.start); };
   std::ranges::sort(spans, {}, place);
   const GroupBuffer *reaches = nullptr, *writes = nullptr;  // of those before, what ends last
   for (const GroupBuffer& span : spans) {
-    const Task* before = reaches ? reaches->task : nullptr;
-    if (before && (before->comm != span.task->comm || before->stream != span.task->stream)) {
-      reaches = writes = nullptr;
-    }
+    if (reaches && reaches->task->comm != span.task->comm) reaches = writes = nullptr;
     const GroupBuffer* other = span.written ? reaches : writes;
     if (other && span.start < other->end) report_shared(*other, span);
     if (!reaches || span.end > reaches->end) reaches = &span;

@@ -27,6 +27,7 @@ struct WindowSet;
 struct DevComm;
 struct DevCommSet;
 struct Task;
+struct Turn;
 }  // namespace warploom::nccl
 
 // One rank of a communicator.
@@ -37,11 +38,12 @@ struct ncclComm {
   warploom::Process* process = nullptr;
   bool ready = false, finalized = false, destroyed = false;
   warploom::Frames created, ended;
-  uint64_t meetings = 0;                  // host-side collective calls made
-  uint64_t collectives = 0;               // data collectives issued
-  int pending = 0;                        // operations issued and not complete
-  int rma_contexts = 1, rma_signals = 1;  // of one-sided calls
-  uint64_t shrinks = 0, grows = 0;        // made of it
+  uint64_t meetings = 0;                         // host-side collective calls made
+  uint64_t collectives = 0;                      // data collectives issued
+  int pending = 0;                               // operations issued and not complete
+  std::shared_ptr<warploom::nccl::Turn> latest;  // of the operation issued last
+  int rma_contexts = 1, rma_signals = 1;         // of one-sided calls
+  uint64_t shrinks = 0, grows = 0;               // made of it
   warploom::WaitQueue idle;
   std::string last_error;
 };
@@ -82,6 +84,16 @@ struct Inbox {
   uint64_t dropped = 0;       // consumed
   uint64_t awaited = 0;       // by all waits so far
   Clock order;                // of all that were consumed
+};
+
+// NCCL runs the operations of a communicator one after the other, whatever streams they are given
+// to: it orders their streams by events (NVIDIA/nccl issue 574). This is the end of one of them.
+struct Turn {
+  bool over = false;
+  Clock clock;
+  double time = 0;                             // modelled
+  const Stream* stream = nullptr;              // that it is queued on
+  std::vector<std::function<void()>> waiting;  // start the next ones
 };
 
 // All ranks of a communicator.

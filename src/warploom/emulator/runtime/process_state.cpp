@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fenv.h>
+#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -307,6 +308,16 @@ void warploom_set_thread_data(void* data, void (*end)(void*)) {
 void* __tls_get_addr(void* index);
 void* warploom_library_tls(void* index) { return __tls_get_addr(index); }
 void* warploom_library(const char* name) { return dlsym(RTLD_NEXT, name); }
+void (**warploom_fini_functions(unsigned long* count))() {
+  const auto* map = static_cast<const link_map*>(asking_process().handle);
+  if (!map) return nullptr;  // still being loaded: a constructor has ended it
+  uintptr_t start = 0;
+  for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+    if (entry->d_tag == DT_FINI_ARRAY) start = map->l_addr + entry->d_un.d_ptr;
+    if (entry->d_tag == DT_FINI_ARRAYSZ) *count = entry->d_un.d_val / sizeof(void (*)());
+  }
+  return reinterpret_cast<void (**)()>(start);
+}
 [[noreturn]] void warploom_end_process(int code) { end_process(code & 0xFF); }
 [[noreturn]] void warploom_end_by_signal(int number) {
   if (number == SIGABRT) std::abort();

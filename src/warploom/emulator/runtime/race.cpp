@@ -4,6 +4,7 @@
 #include <bit>
 #include <unordered_map>
 
+#include "async_lane.h"
 #include "carried.h"
 #include "equal_stores.h"
 #include "history.h"
@@ -102,7 +103,7 @@ void remember_suspect(const Record& write, const Actor& actor, const void* p, un
 // Compare-and-swap loops begin with a plain read of what others change atomically. `p`: the memory.
 bool suspect_only(const Record& record, const Actor& actor, Kind kind, const void* p,
                   unsigned mask) {
-  if (kind != Kind::Read || !record.atomic()) return false;
+  if (kind != Kind::Read || !record.atomic() || is_async(actor.block)) return false;
   if (!current_thread()) return suspect_host_read(record, actor, p, mask);
   if (record.op() != actor.op) return false;
   remember_suspect(record, actor, p, mask);
@@ -152,7 +153,8 @@ void check_write(const Access& access, const Record& write) {
   if (!conflicts(access, write, true)) return;
   const Actor& actor = access.actor;
   if (suspect_only(write, actor, access.kind, access.memory(), access.mask)) return;
-  if (access.kind == Kind::Write && write.op() == actor.op && !write.atomic() && current_thread()) {
+  const bool by_threads = !is_async(write.block()) && !is_async(actor.block) && current_thread();
+  if (access.kind == Kind::Write && write.op() == actor.op && !write.atomic() && by_threads) {
     remember_store(write, actor, access.mask, access.place(), g_distance);
   } else {
     report_race(write, true, actor, access.writes(), access.place(), view_of(access, write));

@@ -29,6 +29,7 @@ struct Op {
   bool overlaps = false;  // see StreamOp::overlaps
   uint32_t launch = 0;    // of a kernel: how often the rank has started it
   int device = -1;        // Kernel: where it runs
+  uint64_t issued = 0;    // order of issue, of Kernel, Copy and Collective
 };
 
 OpId new_op(const Op& op);

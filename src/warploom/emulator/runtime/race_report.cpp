@@ -3,6 +3,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "async_lane.h"
 #include "early.h"
 #include "equal_stores.h"
 #include "kernel.h"
@@ -16,6 +17,9 @@ std::string describe(const Op& op, uint32_t block, uint16_t thread) {
     case OpKind::Host:
       return format("host code of rank %d", op.rank);
     case OpKind::Kernel:
+      if (is_async(block)) {
+        return format("a cp.async.bulk of kernel %s on rank %d", op.name, op.rank);
+      }
       return format("kernel %s on rank %d, block %u, thread %u", op.name, op.rank, block, thread);
     case OpKind::Channel:
       return format("a %s of rank %d", op.name, op.rank);
@@ -36,6 +40,26 @@ struct Classified {
   const char* kind;
   const char* hint;
 };
+// Copies in the background, which take their time.
+Classified classify_async(bool async_before, bool before_writes, bool now_writes) {
+  if (async_before && before_writes && !now_writes) {
+    return {"missing_wait",
+            "wait for the copy before its bytes are read: for the phase of its mbarrier, or by "
+            "cp.async.bulk.wait_group in the thread that issued it"};
+  }
+  if (async_before && !before_writes) {
+    return {"source_reuse",
+            "wait until the copy has read its source: cp.async.bulk.wait_group.read in the thread "
+            "that issued it, or the phase of its mbarrier"};
+  }
+  return {"destination_overwrite",
+          "let whoever uses the copy's destination say that it is done before the copy is issued "
+          "(__syncthreads, or another mbarrier), and wait for the copy before anything else is "
+          "written there"};
+}
+// The source of a copy that is issued now was written by somebody who is not ordered before it.
+bool is_plain_source(bool async_before, bool now_writes) { return !async_before && !now_writes; }
+
 Classified classify(const Op& before, bool before_writes, const Op& now, bool now_writes,
                     Space space) {
   const bool put_before = before.kind == OpKind::Channel;
@@ -65,14 +89,19 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
     return {"source_reuse", "flush the put's context before the source is written again"};
   }
   if (space == Space::Shared) {
-    return {"shared_memory_race", "put __syncthreads() between the two accesses"};
+    return {"shared_memory_race",
+            "put __syncthreads() between the two accesses, or cluster.sync() where they are of two "
+            "blocks of a cluster"};
   }
-  if (is_mpi(before)) {
+  // What was queued before the call could have come first as well, and is told alike.
+  const bool queued_before = now.kind != OpKind::Host && now.issued < before.issued;
+  if (is_mpi(before) && !queued_before) {
     return {"mpi_buffer_in_use",
             "first complete the request, by MPI_Wait or a successful MPI_Test"};
   }
-  if (is_mpi(now)) {
-    return {now_writes ? "data_race" : "readback_before_sync",
+  if (is_mpi(before) || is_mpi(now)) {
+    const bool mpi_writes = is_mpi(now) ? now_writes : before_writes;
+    return {mpi_writes ? "data_race" : "readback_before_sync",
             "synchronise the stream before MPI gets its memory"};
   }
   if ((now.kind == OpKind::Host && !now_writes) ||
@@ -96,6 +125,11 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
             "order the ranks: a barrier with release and acquire between the two accesses"};
   }
   return {"data_race", "order the two threads: a barrier, or release and acquire on a flag"};
+}
+
+// Puts have numbers there.
+bool is_async_record(const Op& op, uint32_t block) {
+  return op.kind == OpKind::Kernel && is_async(block);
 }
 
 // A race between two places is told once; it often recurs at every element.
@@ -146,7 +180,11 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
   if (!first_time(record, actor, view.harmless)) return;
   const Op& before = op_of(record.op());
   const Op& now = op_of(actor.op);
-  const auto [kind, hint] = classify(before, before_writes, now, now_writes, space_of(p));
+  const bool async_before = is_async_record(before, record.block());
+  const bool async = async_before || is_async_record(now, actor.block);
+  const auto [kind, hint] = async && !is_plain_source(async_before, now_writes)
+                                ? classify_async(async_before, before_writes, now_writes)
+                                : classify(before, before_writes, now, now_writes, space_of(p));
   FindingInfo info{.kind = kind, .message = "", .hint = hint, .where = view.where};
   if (now.kind == OpKind::Kernel) info.launched = now.frames;
   if (view.kernel) {

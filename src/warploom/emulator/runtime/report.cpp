@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "arrivals.h"
+#include "crash.h"
 #include "descriptors.h"
 #include "flags.h"
 #include "fresh.h"
@@ -25,6 +27,7 @@
 #include "stats.h"
 #include "timeline.h"
 #include "trace.h"
+#include "versions.h"
 #include "world.h"
 
 namespace warploom {
@@ -58,7 +61,7 @@ struct OpenSecrets {
 };
 
 std::set<std::string> g_known;  // findings that were reported, by kind and place
-std::size_t g_readback_bytes = 0;
+std::size_t g_readback_bytes = 0, g_readbacks = 0;
 bool g_reporting_results = false;
 
 // False: not all of it, since the driver has gone or the file is full.
@@ -161,6 +164,7 @@ void open_report(std::string nonce, const std::string& key) {
 }
 
 bool report_finding(FindingInfo info) {
+  const WholeEntry whole;
   if (!info.where.pc[0] && g_current) info.where = capture_frames();
   if (!g_known.insert(place_key(info.kind, info.where) + (info.warning ? "?" : "")).second)
     return false;
@@ -194,8 +198,9 @@ bool report_finding(FindingInfo info) {
 
 namespace {
 
-// Keeps what was read back, and says where; `what` begins with a comma.
-void report_bytes(const void* data, std::size_t bytes, const std::string& what) {
+// Keeps what was read back, and says where; `what` begins with a comma. Gives its number.
+std::size_t report_bytes(const void* data, std::size_t bytes, const std::string& what) {
+  const WholeEntry whole;
   const bool kept = write_all(g_secrets.page->read_backs, static_cast<const char*>(data), bytes);
   {
     const OpenSecrets open;
@@ -205,32 +210,72 @@ void report_bytes(const void* data, std::size_t bytes, const std::string& what) 
               what.c_str(), kept ? "" : ",\"lost\":1"));
   g_readback_bytes += bytes;
   if (!kept) stop_run();
+  return g_readbacks++;
 }
 
 }  // namespace
 
-void report_readback(const StreamOp& op, const void* data, std::size_t bytes, const void* device) {
-  if (!g_config.readbacks) return;
-  report_bytes(
-      data, bytes,
-      format(",\"rank\":%d,\"thread\":%d,\"order\":%llu,\"node\":%zu,\"device_offset\":%llu,"
-             "\"frames\":%s",
-             op.rank, op.place.thread, static_cast<unsigned long long>(op.place.order),
-             op.place.node, static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(device)),
-             frames_json(op.where).c_str()));
+// What lay there at earlier moments, beside what was read back.
+static void report_versions(const std::vector<EarlierVersion>& versions, std::string what) {
+  what += ",\"at\":[";
+  for (const EarlierVersion& version : versions) {
+    std::string moments;
+    for (const unsigned moment : version.moments) {
+      if (!moments.empty()) moments += ',';
+      moments += std::to_string(moment);
+    }
+    std::vector<char> bytes = version.bytes;
+    bytes.insert(bytes.end(), version.stored.begin(), version.stored.end());
+    report_bytes(bytes.data(), bytes.size(), what + moments + "]");
+  }
 }
 
-void report_result(const ResultPlace& place, const std::vector<char>& bytes) {
-  report_bytes(
-      bytes.data(), bytes.size(),
-      format(",\"rank\":%d,\"thread\":%d,\"order\":%llu,\"node\":0,\"device_offset\":%llu,"
-             "\"frames\":%s,\"shared\":1,\"chunk\":%zu,\"reading\":%zu,\"name\":%s",
-             place.rank, place.thread, static_cast<unsigned long long>(place.order),
-             static_cast<unsigned long long>(place.start), frames_json(place.where).c_str(),
-             place.chunk, place.reading, quote(place.name).c_str()));
+std::size_t report_readback(const StreamOp& op, const void* data, std::size_t bytes,
+                            const void* device) {
+  if (!g_config.readbacks) return 0;
+  const std::string what = format(
+      ",\"rank\":%d,\"thread\":%d,\"order\":%llu,\"node\":%zu,\"device_offset\":%llu,"
+      "\"frames\":%s",
+      op.rank, op.place.thread, static_cast<unsigned long long>(op.place.order), op.place.node,
+      static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(device)),
+      frames_json(op.where).c_str());
+  const std::size_t number = report_bytes(data, bytes, what);
+  report_versions(versions_of(device, bytes), what);
+  return number;
+}
+
+void report_unread(std::size_t number) {
+  const WholeEntry whole;
+  send(format("{\"ev\":\"unread\",\"number\":%zu}", number));
+}
+
+void report_result(const ResultPlace& place, const std::vector<char>& bytes,
+                   const std::vector<Frames>& takers, const std::vector<EarlierVersion>& versions) {
+  std::string all;
+  for (const Frames& taker : takers) all += (all.empty() ? "" : ",") + frames_json(taker);
+  const std::string what = format(
+      ",\"rank\":%d,\"thread\":%d,\"order\":%llu,\"node\":0,\"device_offset\":%llu,"
+      "\"frames\":%s,\"shared\":1,\"chunk\":%zu,\"reading\":%zu,\"takers\":[%s],\"name\":%s",
+      place.rank, place.thread, static_cast<unsigned long long>(place.order),
+      static_cast<unsigned long long>(place.start), frames_json(place.where).c_str(), place.chunk,
+      place.reading, all.c_str(), quote(place.name).c_str());
+  report_bytes(bytes.data(), bytes.size(), what);
+  report_versions(versions, what);
+}
+
+void report_arrival(const Arrival& arrival, const void* data, std::size_t bytes) {
+  if (!g_config.readbacks) return;
+  const std::string source = arrival.source ? format(",\"source\":%d", *arrival.source) : "";
+  report_bytes(data, bytes,
+               format(",\"rank\":%d,\"thread\":%d,\"order\":%llu,\"node\":0,"
+                      "\"device_offset\":0,\"frames\":%s,\"call\":%s,\"elements\":%s%s",
+                      arrival.rank, arrival.thread, static_cast<unsigned long long>(arrival.order),
+                      frames_json(arrival.where).c_str(), quote(arrival.call).c_str(),
+                      quote(arrival.elements).c_str(), source.c_str()));
 }
 
 void report_exit(int rank, int code) {
+  const WholeEntry whole;
   send(format("{\"ev\":\"exit\",\"rank\":%d,\"code\":%d}", rank, code));
 }
 
@@ -245,6 +290,7 @@ static std::string typed_stats() {
 }
 
 void finish_run(const char* state) {
+  const WholeEntry whole;  // never left: what comes too late finds the run ended
   settle_all_host_suspects();
   std::fflush(stdout);
   std::fflush(stderr);
@@ -258,12 +304,12 @@ void finish_run(const char* state) {
   const std::string digest = KeyedHash(g_secrets.page->read_back).hex();  // of a copy
   send(format(
       "{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
-      "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"puts\":%llu,"
+      "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"operations\":%llu,\"puts\":%llu,"
       "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
       "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
       "\"host_looked\":%d,\"learners\":%zu,\"seconds\":%.6f%s%s},\"read_back_digest\":\"%s\"}",
-      state, s.switches, s.threads, s.kernels, accesses_made(), s.puts, s.put_bytes, s.peer_bytes,
-      s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
+      state, s.switches, s.threads, s.kernels, accesses_made(), s.operations, s.puts, s.put_bytes,
+      s.peer_bytes, s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
       g_host_looked ? 1 : 0, most_learners(), seconds_since_start(), iteration_stats().c_str(),
       typed_stats().c_str(), digest.c_str()));
   // No destructors of the program run after the verdict.
@@ -274,6 +320,7 @@ void finish_run(const char* state) {
 void stop_run() { finish_run("stopped"); }
 
 void stop_unsupported(const char* name, const std::string& why) {
+  const WholeEntry whole;
   send("{\"ev\":\"unsupported\",\"name\":" + quote(name) + ",\"message\":" + quote(why) +
        ",\"frames\":" +
        frames_json(g_current ? capture_frames() : Frames{},

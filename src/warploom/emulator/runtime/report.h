@@ -12,6 +12,7 @@
 namespace warploom {
 
 struct StreamOp;
+struct EarlierVersion;
 
 struct FindingInfo {
   const char* kind;
@@ -39,7 +40,6 @@ struct FindingInfo {
 void open_report(std::string nonce, const std::string& key);
 // Enters a finding once per kind and place. Returns false if it was there already.
 bool report_finding(FindingInfo info);
-// An operation has read `bytes` back, which lie at `data` now.
 // Memory of the host that devices have stored results in: who allocated it, or its name.
 struct ResultPlace {
   int rank = 0, thread = 0;
@@ -49,8 +49,14 @@ struct ResultPlace {
   uintptr_t start = 0;
   std::size_t chunk = 0, reading = 0;
 };
-void report_result(const ResultPlace& place, const std::vector<char>& bytes);
-void report_readback(const StreamOp& op, const void* data, std::size_t bytes, const void* device);
+// With who took it, and what it held earlier, where that was kept (versions.h).
+void report_result(const ResultPlace& place, const std::vector<char>& bytes,
+                   const std::vector<Frames>& takers, const std::vector<EarlierVersion>& versions);
+// An operation has read `bytes` back, which lie at `data` now.
+// Returns its number, from 0 on.
+std::size_t report_readback(const StreamOp& op, const void* data, std::size_t bytes,
+                            const void* device);
+void report_unread(std::size_t number);  // nobody has read what a read-back brought
 void report_exit(int rank, int code);
 // Ends the whole run at once; the end line says "stopped". The finding was reported before.
 [[noreturn]] void stop_run();

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "inputs.h"
+#include "looks.h"
 #include "report.h"
 #include "sides.h"
 #include "variables.h"
+#include "versions.h"
 #include "world.h"
 
 namespace warploom {
@@ -21,6 +23,7 @@ namespace {
 constexpr std::size_t kMarkBytes = kPinnedBytes / 8 + 4096;  // a mark is read with those behind it
 static_assert(kStoredMarks + kMarkBytes <= kToldMarks);
 constexpr std::size_t kResultChunk = 1 << 20;  // bytes that are reported together
+constexpr std::size_t kMostTakers = 256;       // of one reading of a chunk
 
 // What the host took of one chunk, each byte once; what it did not take holds the fresh word.
 class TakenBytes {
@@ -36,16 +39,23 @@ class TakenBytes {
     taken_[at / 64] |= uint64_t{1} << at % 64;
   }
   const std::vector<char>& bytes() const { return bytes_; }
+  // Who takes them: where in the program, and its callers.
+  void note_taker(const Frames& taker) {
+    if (takers_.size() > kMostTakers || (!takers_.empty() && takers_.back() == taker)) return;
+    if (std::ranges::find(takers_, taker) != takers_.end()) return;
+    takers_.push_back(takers_.size() < kMostTakers ? taker : Frames{});  // the last: and others
+  }
+  const std::vector<Frames>& takers() const { return takers_; }
 
  private:
+  std::vector<Frames> takers_;
   std::vector<char> bytes_;
   std::vector<uint64_t> taken_;
 };
 
 // Of one allocation or variable.
 struct SharedResult {
-  ResultPlace place;
-  uintptr_t start = 0;
+  ResultPlace place;  // of the whole: from its start
   std::map<std::size_t, std::vector<TakenBytes>> chunks;
 };
 std::map<std::pair<uint64_t, uintptr_t>, SharedResult> g_results;  // by allocation, and where
@@ -100,29 +110,29 @@ SharedResult* result_of(const void* p) {
   if (const Variable* variable = in_arena(p) ? nullptr : find_variable(p)) {
     if (!variable->managed) return nullptr;
     SharedResult& found = g_results[{0, variable->start}];
-    found.start = variable->start;
-    found.place = {.rank = variable->rank, .name = variable->name};
+    found.place = {.rank = variable->rank, .name = variable->name, .start = variable->start};
     return &found;
   }
   const Allocation* allocation = find_allocation(p);
   if (!allocation || !allocation->live) return nullptr;
   SharedResult& found = g_results[{allocation->number, allocation->start}];
-  found.start = allocation->start;
   found.place = {.rank = allocation->process,
                  .thread = allocation->thread,
                  .order = allocation->number,
-                 .where = allocation->allocated};
+                 .where = allocation->allocated,
+                 .start = allocation->start};
   return &found;
 }
 
-void keep_byte(SharedResult& result, const char* p) {
+void keep_byte(SharedResult& result, const char* p, const Frames& taker) {
   const auto address = reinterpret_cast<uintptr_t>(p);
-  const std::size_t at = (address - result.start) % kResultChunk;
-  auto& readings = result.chunks[(address - result.start) / kResultChunk];
+  const std::size_t offset = address - result.place.start, at = offset % kResultChunk;
+  auto& readings = result.chunks[offset / kResultChunk];
   auto next =
       std::ranges::partition_point(readings, [&](const TakenBytes& one) { return one.has(at); });
   if (next == readings.end()) next = readings.emplace(next);
   next->put(at, address, *p);
+  next->note_taker(taker);
 }
 
 // Something but a kernel's thread reads what devices have stored. `keep`: it is a result.
@@ -131,13 +141,17 @@ void take_results(const void* p, std::size_t bytes, bool keep) {
   if (place == kNoMarks || !any_marks(place, bytes)) return;
   keep = keep && g_config.readbacks;
   SharedResult* result = nullptr;
+  Frames taker;
   std::size_t untold = 0;
   for (std::size_t i = 0; i < bytes; i++) {
     if (!marked(kStoredMarks, place + i)) continue;
     if (!marked(kToldMarks, place + i)) untold++, set_marks(kToldMarks, place + i, 1, true);
     if (!keep) continue;
-    if (!result && !(result = result_of(p))) break;
-    keep_byte(*result, static_cast<const char*>(p) + i);
+    if (!result) {
+      if (!(result = result_of(p))) break;
+      taker = capture_frames();
+    }
+    keep_byte(*result, static_cast<const char*>(p) + i, taker);
     set_marks(kStoredMarks, place + i, 1, false);
   }
   if (untold) note_results(untold, g_current ? current_rank() : -1);
@@ -151,6 +165,7 @@ void note_device_stores(const void* p, std::size_t bytes) {
 }
 
 void note_host_access(const void* p, std::size_t bytes, bool write, bool strong) {
+  if (g_looks_kept) host_looks_at(p, bytes, write);
   if (write) {
     forget_results(p, bytes);
   } else {
@@ -158,7 +173,10 @@ void note_host_access(const void* p, std::size_t bytes, bool write, bool strong)
   }
 }
 
-void note_result_passes(const void* p, std::size_t bytes) { take_results(p, bytes, false); }
+void note_result_passes(const void* p, std::size_t bytes) {
+  if (g_looks_kept) host_looks_at(p, bytes, false);
+  take_results(p, bytes, false);
+}
 
 void forget_results(const void* p, std::size_t bytes) {
   const uintptr_t place = marks_of(p);
@@ -184,10 +202,13 @@ void report_results() {
   for (const auto& [key, result] : g_results) {
     for (const auto& [chunk, readings] : result.chunks) {
       ResultPlace place = result.place;
-      place.start = result.start + chunk * kResultChunk;
+      place.start += chunk * kResultChunk;
       place.chunk = chunk;
       for (place.reading = 0; place.reading < readings.size(); place.reading++) {
-        report_result(place, readings[place.reading].bytes());
+        const TakenBytes& taken = readings[place.reading];
+        report_result(place, taken.bytes(), taken.takers(),
+                      versions_of({place.order, result.place.start, chunk * kResultChunk},
+                                  taken.bytes(), [&](std::size_t at) { return taken.has(at); }));
       }
     }
   }

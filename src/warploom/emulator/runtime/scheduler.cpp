@@ -249,14 +249,14 @@ void yield_current() {
   switch_away();
 }
 
-static void park(std::vector<Fiber*>& list) {
+static void park(std::vector<Fiber*>& list, const WaitReason* reason = nullptr) {
   Fiber* self = g_current;
   self->state = FiberState::Blocked;
   self->polling = true;
   g_saw_other |= self->saw != self->saw_before;
   self->saw_before = std::exchange(self->saw, Fiber::kSawNothing);
   static const WaitReason kPolling{"a loop that polls memory", {}};
-  self->reason = &kPolling;
+  self->reason = reason ? reason : &kPolling;
   list.push_back(self);
   switch_away();
 }
@@ -280,7 +280,7 @@ void note_look(const void* address, unsigned bytes) {
   g_current->saw = std::min(g_current->saw, values * 0x94D049BB133111EB);
 }
 
-void poll_word(const void* address, unsigned bytes) {
+void poll_word(const void* address, unsigned bytes, const WaitReason* reason) {
   if (!g_current || (g_timed && timed_poll())) return;
   auto known = g_polled_place_at.find(address);
   if (known == g_polled_place_at.end()) {
@@ -289,7 +289,7 @@ void poll_word(const void* address, unsigned bytes) {
     known = g_polled_place_at.emplace(address, std::prev(g_polled_places.end())).first;
   }
   g_place_pollers++;
-  park(known->second->fibers);
+  park(known->second->fibers, reason);
 }
 
 void WaitQueue::sleep(const WaitReason& reason) {

@@ -29,8 +29,9 @@ void yield_current();                          // goes to the end of the queue, 
 // As yield, for a loop that re-reads memory and makes no progress by itself. `computing`: it may as
 // well be a long computation, so it never counts as stuck; the network gets its turn all the same.
 void poll_current(bool computing = false);
-// The same for a loop that re-reads up to 16 bytes, which stay readable.
-void poll_word(const void* address, unsigned bytes);
+// The same for a loop that re-reads up to 16 bytes, which stay readable; `reason`: what it waits
+// for.
+void poll_word(const void* address, unsigned bytes, const WaitReason* reason = nullptr);
 void wake(Fiber* fiber);
 void wake_all(std::vector<Fiber*>& waiting);  // and empties it
 // The same for fibers that all work for `block`, in one step.

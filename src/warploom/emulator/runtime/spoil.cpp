@@ -242,6 +242,10 @@ bool is_telling(uint64_t word, unsigned every) {
   return low != 0 && keyed(word * 0xC2B2AE3D27D4EB4F) % every == 0;
 }
 
+bool chosen_by_key(uint64_t value, unsigned every) {
+  return keyed(value * 0xA24BAED4963EE407) % every == 0;
+}
+
 uint64_t other_word(uint64_t word) {
   const SpoilLayout& layout = number_layout();
   uint64_t other = 0;

@@ -51,6 +51,8 @@ bool is_telling(uint64_t word, unsigned every);
 // Varied inputs (inputs.h), with a key of their own. KEY:ELEMENTS; false: it is none.
 bool configure_varying(const std::string& value);
 void vary_numbers(char* data, std::size_t bytes);
+// Is it one of those of which the key chooses one of `every`?
+bool chosen_by_key(uint64_t value, unsigned every);
 uint64_t other_word(uint64_t word);  // another number of like size, chosen by the key
 
 }  // namespace warploom

@@ -264,10 +264,8 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
   auto address = reinterpret_cast<uintptr_t>(access.address);
   // Devices keep the order of volatile accesses of shared memory.
   if (in_shared(address)) return std::nullopt;
-  if (!in_arena(access.address)) {
-    // A process that drives several devices puts the variables of each in place in turn.
-    address = g_config.single_process && g_config.ranks > 1 ? 0 : shadow_of(access.address);
-  }
+  // Devices that put their variables in place in turn have a history each.
+  if (!in_arena(access.address)) address = shadow_of(access.address);
   if (!address) return std::nullopt;
   if (access.bytes > sizeof(uint64_t)) {
     forget_line(address);

@@ -5,8 +5,9 @@ namespace warploom {
 
 struct Stats {
   unsigned long long switches = 0, threads = 0, kernels = 0, puts = 0;
-  unsigned long long accesses = 0;  // less those of the present turn: see accesses_made
-  unsigned long long looks = 0;     // of these: atomic and volatile ones that read
+  unsigned long long accesses = 0;    // less those of the present turn: see accesses_made
+  unsigned long long looks = 0;       // of these: atomic and volatile ones that read
+  unsigned long long operations = 0;  // of GPU threads, as counted in the text of timed builds
   // How data went from rank to rank, in bytes; `host_calls` counts collectives, sends, receives.
   unsigned long long put_bytes = 0, peer_bytes = 0;
   unsigned long long host_calls = 0, host_bytes = 0, copied_bytes = 0, staged_bytes = 0,

@@ -20,6 +20,7 @@ namespace warploom {
 
 const StreamOp* g_active_op = nullptr;
 HandleTable<Stream, cudaStream_t> g_stream_handles("a stream");
+HandleTable<Event, cudaEvent_t> g_event_handles("an event");
 
 namespace {
 
@@ -96,7 +97,8 @@ void start(Stream& stream, StreamOp& op) {
                   .frames = op.where,
                   .overlaps = op.overlaps,
                   .launch = op.kind == OpKind::Kernel ? next_launch(op) : 0,
-                  .device = stream.device});
+                  .device = stream.device,
+                  .issued = op.sequence});
   note_event();
   trace_op(op, " starts on ");
   g_active_op = &op;
@@ -127,6 +129,8 @@ void put_on(Stream* stream, const std::shared_ptr<StreamOp>& op) {
 }
 
 }  // namespace
+
+uint64_t next_in_issue() { return ++g_sequence; }
 
 void Stream::run() {
   while (!queue.empty()) {
@@ -259,7 +263,7 @@ void order_streams(Stream* stream, Stream* before, const char* name) {
   put_on(before, make_stream_op(before, OpKind::Copy, name, reach_record(record)));
   const auto wait = make_stream_op(stream, OpKind::Copy, name, {});
   await_record(wait, record);
-  wait->waiting_for = [] { return std::string("what the other device was given before"); };
+  wait->waiting_for = [] { return std::string("what the other stream was given before"); };
   put_on(stream, wait);
 }
 

@@ -109,18 +109,26 @@ struct EventRecord {
   WaitQueue waiters;
 };
 
+// What processes that share an event have in common.
+struct EventState {
+  std::shared_ptr<EventRecord> last;  // nullptr: never recorded
+  bool ended = false;                 // the process that made it has destroyed it
+};
 struct Event {
   int device = 0;
   bool timing = true;
-  std::shared_ptr<EventRecord> last;  // nullptr: never recorded
+  bool interprocess = false;  // others may open it
+  bool imported = false;      // another process made it
+  std::shared_ptr<EventState> state = std::make_shared<EventState>();
   // Recorded on a stream in capture: the nodes that it stands for.
   uint64_t capture_id = 0;
   std::vector<GraphNode*> captured;
   Stream* captured_from = nullptr;
 };
 
-// Streams that the program made.
+// Streams and events that the program made.
 extern HandleTable<Stream, cudaStream_t> g_stream_handles;
+extern HandleTable<Event, cudaEvent_t> g_event_handles;
 // nullptr, cudaStreamLegacy and cudaStreamPerThread are resolved for the running host thread.
 Stream* resolve_stream(cudaStream_t handle);  // reports one that was destroyed
 // Queues an operation from the running host thread; its clock is released into the operation. On a
@@ -141,6 +149,8 @@ void await_record(const std::shared_ptr<StreamOp>& op, std::shared_ptr<EventReco
 // The work that `stream` is given from now on comes after what `before` has been given until now.
 // Costs the host nothing: it is part of another call.
 void order_streams(Stream* stream, Stream* before, const char* name);
+// The next number in the order of issue, for what is on no stream.
+uint64_t next_in_issue();
 // Puts an operation that is otherwise ready on a stream.
 void enqueue_op(Stream* stream, const std::shared_ptr<StreamOp>& op);
 // dependent_launch.cpp: a programmatic launch starts behind its primary; a launch has ended, whose

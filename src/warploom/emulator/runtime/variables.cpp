@@ -29,27 +29,14 @@ std::map<int, std::size_t> g_used;                // bytes of history, by rank
 std::map<int, std::size_t> g_constant_bytes;      // bytes of constant memory, by rank
 constexpr std::size_t kConstantBytes = 64 << 10;  // of a device (CUDA guide)
 
-// The values of devices that are not in place.
-using Image = std::vector<char>;
+// The values of devices that are not in place, and those before any kernel ran; by variable.
+using Image = std::map<uintptr_t, std::vector<char>>;
 std::map<int, Image> g_images;
 Image g_initial;
 
-template <class Function>
-void for_each_byte_range(Image& image, Function&& function) {
-  std::size_t at = 0;
-  for (auto& [start, variable] : g_variables) {
-    if (variable.managed) continue;
-    function(reinterpret_cast<char*>(start), image.data() + at, variable.bytes);
-    at += variable.bytes;
-  }
-}
-
-Image snapshot() {
-  std::size_t bytes = 0;
-  for (const auto& [start, variable] : g_variables) bytes += variable.managed ? 0 : variable.bytes;
-  Image image(bytes);
-  for_each_byte_range(image, [](char* p, char* kept, std::size_t n) { std::memcpy(kept, p, n); });
-  return image;
+void keep_values(Image& image, const Variable& variable) {
+  const auto* start = reinterpret_cast<const char*>(variable.start);
+  if (!variable.managed) image[variable.start].assign(start, start + variable.bytes);
 }
 
 // In the running process's image, and no part of another one: whoever calls, nothing else becomes
@@ -102,11 +89,15 @@ void know_variable(uintptr_t address) {
 void activate_device_slow(int device) {
   if (!g_config.single_process) return;
   forget_known_variables();
-  if (g_initial.empty()) g_initial = snapshot();
-  g_images[g_active_device] = snapshot();
-  auto it = g_images.find(device);
-  Image& image = it != g_images.end() ? it->second : g_initial;
-  for_each_byte_range(image, [](char* p, char* kept, std::size_t n) { std::memcpy(p, kept, n); });
+  Image& before = g_images[g_active_device];
+  const Image& own = g_images[device];
+  for (const auto& [start, variable] : g_variables) {
+    if (variable.managed) continue;
+    keep_values(before, variable);
+    const auto known = own.find(start);
+    const std::vector<char>& values = known != own.end() ? known->second : g_initial[start];
+    std::memcpy(reinterpret_cast<char*>(start), values.data(), values.size());
+  }
   g_active_device = device;
 }
 
@@ -130,6 +121,7 @@ void register_variable(const void* address, std::size_t bytes, const char* name,
                     rank};
   if (variable.shadowed) used += span;
   g_variables[start] = variable;
+  if (g_config.single_process && g_config.ranks > 1) keep_values(g_initial, variable);
   if (!g_variables_start || start < g_variables_start) g_variables_start = start;
   g_variables_end = std::max(g_variables_end, start + bytes);
   update_host_watched();

@@ -1,7 +1,10 @@
 #include "virtual_time.h"
 
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
+#include <sys/times.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -119,6 +122,42 @@ int gettimeofday(timeval* now, void*) noexcept {
   const int failed = clock_gettime(CLOCK_REALTIME, &precise);
   *now = {precise.tv_sec, precise.tv_nsec / 1000};
   return failed;
+}
+// Programs seed generators with these: a run is a function of its options only where they are.
+time_t time(time_t* out) noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (out) *out = now.tv_sec;
+  return now.tv_sec;
+}
+int timespec_get(timespec* out, int base) noexcept {
+  if (base != TIME_UTC) return 0;
+  clock_gettime(CLOCK_REALTIME, out);
+  return base;
+}
+clock_t times(tms* used) noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const long second = sysconf(_SC_CLK_TCK);
+  const clock_t ticks = now.tv_sec * second + now.tv_nsec / (1000000000 / second);
+  if (used) *used = {.tms_utime = ticks, .tms_stime = 0, .tms_cutime = 0, .tms_cstime = 0};
+  return ticks;
+}
+int getrusage(__rusage_who_t who, rusage* used) noexcept {
+  const long failed = syscall(SYS_getrusage, who, used);
+  if (failed || !warploom::g_current) return static_cast<int>(failed);
+  gettimeofday(&used->ru_utime, nullptr);
+  used->ru_utime.tv_sec -= warploom::kEpoch;
+  used->ru_stime = {};
+  return 0;
+}
+int sysinfo(struct sysinfo* info) noexcept {
+  const long failed = syscall(SYS_sysinfo, info);
+  if (failed || !warploom::g_current) return static_cast<int>(failed);
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  info->uptime = now.tv_sec - warploom::kEpoch;
+  return 0;
 }
 // In device code this is the clock of the multiprocessor.
 clock_t clock() noexcept {

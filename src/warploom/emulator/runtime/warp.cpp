@@ -55,7 +55,7 @@ void open_warp(Block& block, WarpState& state) {
   state.arrived = 0;
   state.generation++;
   block.meetings--;
-  if (g_timed) meet_threads(state.waiting, g_machine.warp_op_ns);
+  if (g_timed) meet_warp(state.waiting);
   note_progress();
   wake_block(block, state.waiting);
 }

@@ -207,6 +207,11 @@ int current_rank() {
 
 int lsa_team_of(int rank) { return rank / g_config.lsa_size; }
 
+bool Device::is_for(int rank) {
+  if (process < 0) process = rank;
+  return process == rank;
+}
+
 int machine_of(const Process& process) { return process.first_device / devices_of_machine(); }
 
 int default_device(const Process& process) { return machine_of(process) * devices_of_machine(); }

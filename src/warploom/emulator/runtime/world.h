@@ -96,6 +96,10 @@ struct Process {
 
 struct Device {
   int id = 0;
+  // The process that has used it first: most accesses are looked up by device alone. Others that
+  // share it are its guests.
+  int process = -1;
+  bool is_for(int rank);
   Stream* legacy = nullptr;  // the default stream
   std::vector<Stream*> streams;
   std::vector<bool> peers;  // access enabled by cudaDeviceEnablePeerAccess

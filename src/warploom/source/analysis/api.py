@@ -205,6 +205,34 @@ SYNCS: Mapping[str, str] = MappingProxyType(
 )
 """Synchronisation point by call name, and who waits."""
 
+MPI_RECEIVES: Mapping[str, int] = MappingProxyType(
+    {
+        "MPI_Recv": 0,
+        "MPI_Irecv": 0,
+        "MPI_Recv_init": 0,
+        "MPI_Sendrecv_replace": 0,
+        "MPI_Bcast": 0,
+        "MPI_Ibcast": 0,
+        "MPI_Reduce": 1,
+        "MPI_Allreduce": 1,
+        "MPI_Iallreduce": 1,
+        "MPI_Reduce_scatter_block": 1,
+        "MPI_Scan": 1,
+        "MPI_Exscan": 1,
+        "MPI_Gather": 3,
+        "MPI_Gatherv": 3,
+        "MPI_Allgather": 3,
+        "MPI_Iallgather": 3,
+        "MPI_Allgatherv": 3,
+        "MPI_Scatter": 3,
+        "MPI_Alltoall": 3,
+        "MPI_Scatterv": 4,
+        "MPI_Alltoallv": 4,
+        "MPI_Sendrecv": 5,
+    }
+)
+"""Where MPI puts what it receives, by call name: the argument."""
+
 HOST_WAITS_DEVICE = frozenset({"device", "stream", "event", "stream_query", "event_query"})
 
 COMM_CREATES: Mapping[str, Mapping[str, int]] = MappingProxyType(

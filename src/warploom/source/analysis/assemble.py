@@ -64,6 +64,7 @@ def assemble(program: Program, files: tuple[SourceFile, ...]) -> AnalysisReport:
         launches=tuple(launch for _, launch in found.launches),
         copies=tuple(copy for _, copy in found.copies),
         readbacks=tuple(found.readbacks),
+        arrivals=tuple(found.arrivals),
         streams=tuple(found.streams),
         events=tuple(found.events),
         syncs=tuple(found.syncs),

@@ -116,6 +116,21 @@ def build_readback(context: Context, call: Call, copy: r.Copy) -> r.Readback:
     )
 
 
+def build_arrivals(context: Context, call: Call) -> list[r.Readback]:
+    """Return the readback that an MPI call is where what it receives was computed on a device."""
+    host = call.arg(api.MPI_RECEIVES[call.name])
+    if host is None:
+        return []
+    variable = expression_variable(context.program, host)
+    site = site_of(context.program, call)
+    dtype = element_type(variable_type(context.program, variable)) if variable else ""
+    roots = context.names(call, host)
+    arrival = r.Readback(
+        call.path, call.line, site.end_line, text_of(host), "", "", dtype, roots, (), site
+    )
+    return [arrival]
+
+
 def element_type(written: str) -> str:
     """Return the element type of a pointer's or container's type as written, "" if unknown."""
     while (match := _CONTAINER.match(written)) is not None:

@@ -24,6 +24,7 @@ class Collected:
     launches: list[tuple[Call, r.Launch]] = field(default_factory=list[tuple[Call, r.Launch]])
     copies: list[tuple[Call, r.Copy]] = field(default_factory=list[tuple[Call, r.Copy]])
     readbacks: list[r.Readback] = field(default_factory=list[r.Readback])
+    arrivals: list[r.Readback] = field(default_factory=list[r.Readback])
     streams: list[r.Stream] = field(default_factory=list[r.Stream])
     events: list[r.Event] = field(default_factory=list[r.Event])
     syncs: list[r.Sync] = field(default_factory=list[r.Sync])
@@ -49,6 +50,8 @@ def collect(context: Context, calls: list[Call]) -> Collected:
             found.groups.append(call)
         elif call.name in api.COPIES:
             _copy(context, call, found)
+        elif call.name in api.MPI_RECEIVES:
+            found.arrivals += builders.build_arrivals(context, call)
         elif call.name in api.ALLOCATIONS:
             allocation = builders.build_allocation(context, call)
             if allocation is not None:

@@ -34,6 +34,10 @@ _MPI_DATA: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "MPI_Gatherv": ((0,), (3,)),
     "MPI_Allgatherv": ((0,), (3,)),
     "MPI_Sendrecv": ((0,), (5,)),
+    "MPI_Sendrecv_replace": ((0,), (0,)),
+    "MPI_Send_init": ((0,), ()),
+    "MPI_Ssend_init": ((0,), ()),
+    "MPI_Recv_init": ((), (0,)),
 }
 
 

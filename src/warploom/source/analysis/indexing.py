@@ -21,7 +21,7 @@ from warploom.source.syntax import LANGUAGE, SourceFile
 _PARAMETERS = ("parameter_declaration", "optional_parameter_declaration")
 # What a check macro calls to report an error makes it no helper of the program.
 _INTERESTING = re.compile(
-    rb"<<<|\b(?:p?nccl|cuda|MPI_)(?!Get(?:Last)?Error|PeekAt|Abort|Error_|Finalize|CommAbort)"
+    rb"<<\s*<|\b(?:p?nccl|cuda|MPI_)(?!Get(?:Last)?Error|PeekAt|Abort|Error_|Finalize|CommAbort)"
     rb"[A-Z]\w*\s*\("
 )
 _PLAIN_TYPE = re.compile(r"^(const |volatile |struct |class |typename )+")

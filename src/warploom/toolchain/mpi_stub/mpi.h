@@ -29,6 +29,13 @@ typedef void MPI_User_function(void*, void*, int*, MPI_Datatype*);
 #define MPI_PROC_NULL (-2)
 #define MPI_ROOT (-4)
 #define MPI_UNDEFINED (-32766)
+#define MPI_TAG_UB 1
+#define MPI_HOST 2
+#define MPI_IO 3
+#define MPI_WTIME_IS_GLOBAL 4
+#define MPI_UNIVERSE_SIZE 5
+#define MPI_LASTUSEDCODE 6
+#define MPI_APPNUM 7
 #define MPI_MAX_PROCESSOR_NAME 256
 #define MPI_MAX_ERROR_STRING 256
 #define MPI_COMM_TYPE_SHARED 0
@@ -100,6 +107,7 @@ int MPI_Init_thread(int*, char***, int, int*);
 int MPI_Initialized(int*);
 int MPI_Finalized(int*);
 int MPI_Query_thread(int*);
+int MPI_Pcontrol(int, ...);
 int MPI_Finalize(void);
 int MPI_Abort(MPI_Comm, int);
 double MPI_Wtime(void);
@@ -114,6 +122,7 @@ int MPI_Comm_rank(MPI_Comm, int*);
 int MPI_Comm_size(MPI_Comm, int*);
 int MPI_Comm_dup(MPI_Comm, MPI_Comm*);
 int MPI_Comm_free(MPI_Comm*);
+int MPI_Comm_get_attr(MPI_Comm, int, void*, int*);
 int MPI_Comm_split(MPI_Comm, int, int, MPI_Comm*);
 int MPI_Comm_split_type(MPI_Comm, int, int, MPI_Info, MPI_Comm*);
 int MPI_Comm_create(MPI_Comm, MPI_Group, MPI_Comm*);
@@ -130,6 +139,7 @@ int MPI_Isend(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 int MPI_Irecv(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 int MPI_Sendrecv(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int,
                  MPI_Comm, MPI_Status*);
+int MPI_Sendrecv_replace(void*, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status*);
 int MPI_Probe(int, int, MPI_Comm, MPI_Status*);
 int MPI_Iprobe(int, int, MPI_Comm, int*, MPI_Status*);
 int MPI_Get_count(const MPI_Status*, MPI_Datatype, int*);
@@ -138,6 +148,11 @@ int MPI_Waitall(int, MPI_Request*, MPI_Status*);
 int MPI_Waitany(int, MPI_Request*, int*, MPI_Status*);
 int MPI_Test(MPI_Request*, int*, MPI_Status*);
 int MPI_Testall(int, MPI_Request*, int*, MPI_Status*);
+int MPI_Send_init(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Ssend_init(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Recv_init(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Start(MPI_Request*);
+int MPI_Startall(int, MPI_Request*);
 int MPI_Request_free(MPI_Request*);
 
 int MPI_Barrier(MPI_Comm);

@@ -126,6 +126,7 @@ typedef struct cudaFuncAttributes {
 typedef enum cudaFuncAttribute {
   cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
   cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+  cudaFuncAttributeNonPortableClusterSizeAllowed = 14,
 } cudaFuncAttribute;
 typedef enum cudaFuncCache {
   cudaFuncCachePreferNone = 0,
@@ -194,6 +195,15 @@ typedef enum cudaMemoryAdvise {
 #define cudaCpuDeviceId ((int)-1)
 #define cudaInvalidDeviceId ((int)-2)
 #define cudaOccupancyDefault 0x00
+#define cudaIpcMemLazyEnablePeerAccess 0x01
+#define CUDA_IPC_HANDLE_SIZE 64
+
+typedef struct cudaIpcMemHandle_st {
+  char reserved[CUDA_IPC_HANDLE_SIZE];
+} cudaIpcMemHandle_t;
+typedef struct cudaIpcEventHandle_st {
+  char reserved[CUDA_IPC_HANDLE_SIZE];
+} cudaIpcEventHandle_t;
 
 typedef enum cudaMemLocationType {
   cudaMemLocationTypeInvalid = 0,
@@ -206,6 +216,16 @@ typedef struct cudaMemLocation {
   cudaMemLocationType type;
   int id;
 } cudaMemLocation;
+typedef enum cudaMemRangeAttribute {
+  cudaMemRangeAttributeReadMostly = 1,
+  cudaMemRangeAttributePreferredLocation = 2,
+  cudaMemRangeAttributeAccessedBy = 3,
+  cudaMemRangeAttributeLastPrefetchLocation = 4,
+  cudaMemRangeAttributePreferredLocationType = 5,
+  cudaMemRangeAttributePreferredLocationId = 6,
+  cudaMemRangeAttributeLastPrefetchLocationType = 7,
+  cudaMemRangeAttributeLastPrefetchLocationId = 8,
+} cudaMemRangeAttribute;
 typedef struct CUmemPoolHandle_st* cudaMemPool_t;
 typedef enum cudaMemPoolAttr {
   cudaMemPoolReuseFollowEventDependencies = 1,

@@ -1,14 +1,16 @@
-// Cooperative groups: the block, the grid, tiles of a warp, and lanes that came together.
+// Cooperative groups: the block, the grid, tiles of a warp, and lanes that came
+// together.
 #pragma once
 
 #include "../cuda_runtime.h"
+#include "cluster.h"
 #include "group_operators.h"
 
 namespace cooperative_groups {
 
 namespace details {
 
-enum class Shape { Block, Grid, Lanes, Part };
+enum class Shape { Block, Cluster, Grid, Lanes, Part };
 
 WARPLOOM_INLINED inline unsigned linear_thread() {
   return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -42,6 +44,7 @@ class alignas(8) thread_group {
     if (shape_ == details::Shape::Lanes) return static_cast<unsigned>(__builtin_popcount(mask_));
     if (shape_ == details::Shape::Part) return size_;
     const unsigned long long block = details::block_threads();
+    if (shape_ == details::Shape::Cluster) return block * warploom::cluster_size();
     return shape_ == details::Shape::Block ? block : block * gridDim.x * gridDim.y * gridDim.z;
   }
   unsigned long long size() const { return num_threads(); }
@@ -51,6 +54,9 @@ class alignas(8) thread_group {
     }
     if (shape_ == details::Shape::Part) return details::linear_thread() % size_;
     if (shape_ == details::Shape::Block) return details::linear_thread();
+    if (shape_ == details::Shape::Cluster) {
+      return warploom::cluster_rank() * details::block_threads() + details::linear_thread();
+    }
     const unsigned long long block =
         (static_cast<unsigned long long>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x +
         blockIdx.x;
@@ -66,6 +72,8 @@ class alignas(8) thread_group {
       case details::Shape::Block:
         warploom::block_barrier(site);
         return;
+      case details::Shape::Cluster:
+        return warploom::cluster_barrier();
       default:
         return warploom::grid_barrier(site);
     }

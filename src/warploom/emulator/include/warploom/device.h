@@ -38,12 +38,21 @@ WARPLOOM_INLINED inline bool same_bits(const _WT& one, const _WT& other) {
   }
 }
 
+// What `__cluster_dims__` asks for where the rewriter does not see it.
+template <unsigned _WX = 1, unsigned _WY = 1, unsigned _WZ = 1>
+consteval std::size_t without_clusters() {
+  static_assert(_WX * _WY * _WZ == 1,
+                "warploom-unsupported: __cluster_dims__ in a macro, or not at the kernel's body");
+  return 16;
+}
+
 struct LaunchConfig {
   dim3 grid, block;
   std::size_t shared_bytes;
   cudaStream_t stream;
   bool cooperative = false;
   bool programmatic = false;  // it may begin before the kernel ahead of it on the stream has ended
+  dim3 cluster{1, 1, 1};      // blocks that run together
   LaunchConfig(dim3 _Wg, dim3 _Wb, std::size_t shared = 0, cudaStream_t _Ws = nullptr)
       : grid(_Wg), block(_Wb), shared_bytes(shared), stream(_Ws) {}
 };
@@ -294,16 +303,6 @@ void read_only_access(const void* address, unsigned bytes);
 // Called after an emulated atomic that changed memory: threads that poll may go on.
 void atomic_changed();
 
-// A barrier in memory that counts arrivals; its phases follow each other (cuda::barrier).
-struct PhaseBarrier {
-  unsigned expected, arrived;
-  unsigned long long phase;
-};
-void start_barrier(PhaseBarrier* barrier, unsigned expected);
-unsigned long long arrive_at(PhaseBarrier* barrier, unsigned count, Scope scope);
-void wait_at(const PhaseBarrier* barrier, unsigned long long phase, Scope scope);
-void drop_from(PhaseBarrier* barrier, Scope scope);
-
 void device_assert(const char* expression, const char* file, int line);
 [[noreturn]] void device_trap();
 // A call that is declared but not emulated: ends the run as unsupported.
@@ -341,6 +340,19 @@ WARPLOOM_INLINED constexpr _WT operator>>(Shifted<_WT> left, _WN count) {
 long long device_clock();
 // The arithmetic of a piece of device code; the rewriter puts this there in timed builds.
 void count_operations(unsigned operations);
+// A loop that compilers unroll: the loads of several iterations are on their way together. However
+// the loop is left, that ends.
+void count_iteration(unsigned operations);
+void end_iterations();
+class Unrolled {
+ public:
+  WARPLOOM_INLINED Unrolled() {}
+  WARPLOOM_INLINED ~Unrolled() { end_iterations(); }
+  WARPLOOM_INLINED bool goes_on(unsigned operations, bool on) const {
+    if (on) count_iteration(operations);
+    return on;
+  }
+};
 // The same where a constant expression may stand, which does not run.
 WARPLOOM_INLINED constexpr void count_at_run_time(unsigned operations) {
   if (!__builtin_is_constant_evaluated()) count_operations(operations);

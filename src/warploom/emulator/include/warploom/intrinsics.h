@@ -245,7 +245,8 @@ void __stwt(_WT* _Wp, std::type_identity_t<_WT> value) {
 
 // --- clocks, traps, address spaces
 namespace warploom::ptx {
-// An address of the shared state space counts from the start of the block's window.
+// An address of the shared state space counts from the start of the block's window; the bits above
+// are one more than the rank of another block of the cluster.
 std::uint64_t shared_offset(const void* _Wp);
 void* shared_address(std::uint64_t address);
 }  // namespace warploom::ptx

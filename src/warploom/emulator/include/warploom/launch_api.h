@@ -77,6 +77,8 @@ LaunchConfig config_of(const cudaLaunchConfig_t& config);
 cudaError_t occupancy(int* blocks, int threads, std::size_t shared);
 // What cudaFuncSetAttribute allows the launches of a kernel.
 cudaError_t allow_dynamic_shared(const char* kernel, int bytes);
+// Clusters of more than 8 blocks.
+cudaError_t allow_large_clusters(const char* kernel, int allowed);
 cudaError_t function_attributes(cudaFuncAttributes* attributes);
 cudaError_t launch_pointer(const void* kernel, const LaunchConfig& config, void** args);
 
@@ -198,6 +200,22 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, _
   return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, shared, limit);
 }
 template <class _WF>
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, _WF, const cudaLaunchConfig_t*) {
+  *blocks = 8;
+  return cudaSuccess;
+}
+template <class _WF>
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, _WF, const cudaLaunchConfig_t* config) {
+  const warploom::LaunchConfig asked = warploom::config_of(*config);
+  int per_sm = 0, sms = 0;
+  const auto threads = static_cast<int>(asked.block.x * asked.block.y * asked.block.z);
+  const cudaError_t error = warploom::occupancy(&per_sm, threads, asked.shared_bytes);
+  cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0);
+  const unsigned size = asked.cluster.x * asked.cluster.y * asked.cluster.z;
+  *clusters = size ? per_sm * sms / static_cast<int>(size) : 0;
+  return error;
+}
+template <class _WF>
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, _WF, int blocks, int) {
   *bytes = blocks > 0 ? (size_t{228} << 10) / static_cast<size_t>(blocks) - 1024 : 0;
   if (*bytes > size_t{227} << 10) *bytes = size_t{227} << 10;
@@ -205,6 +223,9 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, _WF, int bl
 }
 template <class _WF>
 cudaError_t cudaFuncSetAttribute(_WF kernel, cudaFuncAttribute attribute, int value) {
+  if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) {
+    return warploom::allow_large_clusters(warploom::kernel_name((const void*)kernel), value);
+  }
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
   return warploom::allow_dynamic_shared(warploom::kernel_name((const void*)kernel), value);
 }

@@ -1,6 +1,8 @@
 // The inline PTX that is emulated: what the rewriter turns instructions into.
 #pragma once
 
+#include "async.h"
+#include "cluster.h"
 #include "group_copy.h"
 #include "intrinsics.h"
 #include "multimem.h"
@@ -59,8 +61,14 @@ WARPLOOM_UNCHECKED _WR input(_WV value) {
 
 // Of an address of the shared state space, or of a generic one.
 void* shared_address(std::uint64_t address);
+// An address of the shared state space in another block of the cluster.
+std::uint64_t mapped_offset(std::uint64_t address, unsigned rank);
 WARPLOOM_UNCHECKED inline void* generic_address(std::uint64_t address) {
   return reinterpret_cast<void*>(address);
+}
+
+WARPLOOM_UNCHECKED inline PhaseBarrier* barrier_at(void* _Wp) {
+  return static_cast<PhaseBarrier*>(_Wp);
 }
 
 // Plain accesses are checked as the program's own; the others are atomic.

@@ -21,7 +21,7 @@
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
-#define __cluster_dims__(...)
+#define __cluster_dims__(...) __attribute__((aligned(::warploom::without_clusters<__VA_ARGS__>())))
 #define __maxnreg__(...)
 #define __block_size__(...)
 #define __align__(_Wn) __attribute__((aligned(_Wn)))

@@ -6,6 +6,7 @@ from warploom.testing.attacks.variants import (
     control,
     hooks,
     kept,
+    late,
     leaks,
     state,
     tells,
@@ -20,5 +21,6 @@ VARIANTS: tuple[Attack, ...] = (
     *tells.VARIANTS,
     *behavior.VARIANTS,
     *kept.VARIANTS,
+    *late.VARIANTS,
     *leaks.VARIANTS,
 )

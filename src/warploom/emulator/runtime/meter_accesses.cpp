@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "kernel.h"
+#include "memory.h"
+#include "meter.h"
+#include "meter_threads.h"
+#include "timing.h"
+#include "variables.h"
+#include "world.h"
+
+namespace warploom {
+
+namespace {
+
+constexpr unsigned kLoadedLine = 128;  // bytes that the L1 cache passes on at a time
+constexpr std::size_t kKnownLoads = std::size_t{1} << 15;  // of each warp, between two meetings
+constexpr unsigned kSector = 32;  // bytes that move at a time between caches and memory
+constexpr std::size_t kExactAddresses = std::size_t{1} << 18;  // of atomics of one kernel
+constexpr unsigned kFurtherBits = 16;
+
+std::map<int, std::vector<uint32_t>> g_l2;  // tags, by device
+std::vector<std::unique_ptr<SectorSet>> g_sector_sets;
+std::vector<SectorSet*> g_unused_sets;
+uint64_t g_owners = 0;
+
+// Where something lies, for the caches. The addresses themselves differ from run to run, where the
+// operating system has something else at those that were drawn (layout.h).
+uintptr_t metered_place(const void* p) {
+  // Behind what a device uses of its addresses, also where a tag has only the lower ones.
+  constexpr uintptr_t kOfVariables = (uintptr_t{1} << 46) + kMostOfDevice;
+  constexpr uintptr_t kOfRank = uintptr_t{1} << 25;
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  if (in_arena(p)) return address - g_places.arena;
+  const Process& process = *g_current->process;
+  return kOfVariables + static_cast<uintptr_t>(process.rank) * kOfRank + address - process.base;
+}
+
+// Was the sector there? It is now.
+bool hit(SectorSet& set, uintptr_t sector) {
+  uint64_t& tag = set.tags[sector * 0x9E3779B97F4A7C15 >> (64 - SectorSet::kBits)];
+  return std::exchange(tag, set.owner | sector) == (set.owner | sector);
+}
+
+// Was the sector there? It is now.
+bool hit(std::vector<uint32_t>& tags, uintptr_t sector) {
+  uint32_t& tag = tags[sector % tags.size()];
+  const auto wanted = static_cast<uint32_t>(sector) | 0x80000000u;
+  if (tag == wanted) return true;
+  tag = wanted;
+  return false;
+}
+
+std::vector<uint32_t>& l2_of(int device) {
+  std::vector<uint32_t>& tags = g_l2[device];
+  if (tags.empty()) tags.resize(static_cast<std::size_t>(g_machine.l2_mb * 1024 * 1024 / kSector));
+  return tags;
+}
+
+// Lanes of a warp that load from one line do so together. They run one after another here, so each
+// is compared with the lane before it, load by load; from too long a time the share so far is
+// taken.
+void pass_lines(Fiber& fiber, BlockMeter& meter, uintptr_t address, std::size_t bytes) {
+  enter_segment(fiber, meter);
+  std::vector<uint32_t>& before = meter.lines[fiber.gpu->linear / 32 % 32];
+  double passed = 0;
+  for (uintptr_t line = address / kLoadedLine; line <= (address + bytes - 1) / kLoadedLine;
+       line++) {
+    const uint32_t at = fiber.loads++;
+    const auto name = static_cast<uint32_t>(line);
+    if (at >= kKnownLoads) {
+      passed += static_cast<double>(bytes) * meter.passed / meter.loaded;
+    } else if (at >= before.size()) {
+      before.push_back(name);
+      passed += kLoadedLine;
+    } else if (std::exchange(before[at], name) != name) {
+      passed += kLoadedLine;
+    }
+  }
+  meter.loaded += static_cast<double>(bytes);
+  meter.passed += passed;
+  meter.used.l1 += passed * meter.price.l1;
+}
+
+void move(BlockMeter& meter, Fiber& fiber, const void* p, uintptr_t sector, int device,
+          bool write) {
+  const Machine& m = g_machine;
+  double latency = 0;
+  const Space space = space_of(p);
+  if (space == Space::Pinned) {
+    meter.used.host_link += kSector * meter.price.host_link;
+    latency = m.pcie_latency_ns;
+  } else if (space == Space::Device && device_of(p) != device) {
+    meter.used.link += kSector * meter.price.link;
+    latency = m.nvlink_latency_ns;
+  } else {
+    meter.used.l2 += kSector * meter.price.l2;
+    const bool near = hit(l2_of(device), sector);
+    if (!near) meter.used.dram += kSector * meter.price.dram;
+    latency = near ? m.l2_latency_ns : m.dram_latency_ns;
+  }
+  if (write) {
+    meter.used.stores += kSector * meter.price.stores;
+  } else {
+    fiber.loading = std::max(fiber.loading, latency / m.loads_in_flight);
+  }
+}
+
+// How often an address was changed: exactly for as many as there is room for. Those beyond share
+// counts, which makes them dearer and nothing cheaper: no address may hide another one's count.
+uint32_t& changes_of(KernelMeter& kernel, uintptr_t address) {
+  const auto known = kernel.atomics.find(address);
+  if (known != kernel.atomics.end()) return known->second;
+  if (kernel.atomics.size() < kExactAddresses) return kernel.atomics[address];
+  if (kernel.further.empty()) kernel.further.resize(std::size_t{1} << kFurtherBits);
+  return kernel.further[address * 0x9E3779B97F4A7C15 >> (64 - kFurtherBits)];
+}
+
+}  // namespace
+
+SectorSet* take_set() {
+  if (g_unused_sets.empty()) {
+    g_sector_sets.push_back(std::make_unique<SectorSet>());
+    g_unused_sets.push_back(g_sector_sets.back().get());
+  }
+  SectorSet* set = g_unused_sets.back();
+  g_unused_sets.pop_back();
+  set->owner = ++g_owners << 44;
+  return set;
+}
+
+void give_back(SectorSet* set) { g_unused_sets.push_back(set); }
+
+void meter_access(const void* p, std::size_t bytes, bool write) {
+  Fiber& fiber = *g_current;
+  Block& block = *fiber.gpu->block;
+  BlockMeter& meter = *block.meter;
+  const Machine& m = g_machine;
+  work(fiber, meter, 1, write || !fiber.unrolled);
+  if (space_of(p) == Space::Shared) {
+    meter.used.l1 += static_cast<double>(bytes) * meter.price.l1;
+    if (!write) load_near(fiber, m.shared_latency_ns);
+    return;
+  }
+  if (!in_arena(p)) {
+    const Variable* variable = find_variable(p);
+    if (!variable || (variable->cached && !write)) return;
+  }
+  const uintptr_t address = metered_place(p);
+  if (write) {
+    meter.used.l1 += static_cast<double>(bytes) * meter.price.l1;
+  } else {
+    pass_lines(fiber, meter, address, bytes);
+  }
+  for (uintptr_t s = address / kSector; s <= (address + bytes - 1) / kSector; s++) {
+    if (hit(write ? *meter.written : *meter.read, s)) {
+      if (!write) load_near(fiber, m.l1_latency_ns);
+      continue;
+    }
+    move(meter, fiber, p, s, block.kernel->device, write);
+  }
+}
+
+void meter_atomic(const void* p, unsigned bytes, bool reads, bool writes) {
+  Fiber& fiber = *g_current;
+  Block& block = *fiber.gpu->block;
+  BlockMeter& meter = *block.meter;
+  const Machine& m = g_machine;
+  fiber.unrolled = false;  // compilers move nothing across it
+  work(fiber, meter, 1);
+  if (space_of(p) == Space::Shared) {
+    meter.used.l1 += bytes * meter.price.l1;
+    if (reads) fiber.time += m.shared_latency_ns;
+    return;
+  }
+  const bool remote = space_of(p) == Space::Device && device_of(p) != block.kernel->device;
+  if (remote) {
+    meter.used.link += kSector * meter.price.link;
+  } else {
+    meter.used.l2 += kSector * meter.price.l2;
+  }
+  if (reads) {
+    const double latency = remote ? m.nvlink_latency_ns : m.l2_latency_ns;
+    fiber.loading = std::max(fiber.loading, latency / m.loads_in_flight);
+  }
+  if (!reads || !writes) return;
+  KernelMeter& kernel = *block.kernel->meter;
+  const uint32_t changes = ++changes_of(kernel, metered_place(p));
+  kernel.hottest = std::max(kernel.hottest, changes);
+}
+
+double price_bulk(const void* from, const void* to, std::size_t bytes) {
+  Fiber& fiber = *g_current;
+  const Block& block = *fiber.gpu->block;
+  BlockMeter& meter = *block.meter;
+  use_loads(fiber);
+  work(fiber, meter, 1);
+  const Usage before = std::exchange(meter.used, {});
+  for (const void* side : {from, to}) {
+    if (space_of(side) == Space::Shared) {
+      meter.used.l1 += static_cast<double>(bytes) * meter.price.l1;
+      continue;
+    }
+    const uintptr_t first = metered_place(side) / kSector;
+    for (uintptr_t s = first; s < first + (bytes + kSector - 1) / kSector; s++) {
+      move(meter, fiber, side, s, block.kernel->device, side == to);
+    }
+  }
+  const Usage own = meter.used;
+  meter.used += before;
+  const double latency = std::exchange(fiber.loading, 0) * g_machine.loads_in_flight;
+  return g_machine.shared_latency_ns + latency + own.longest() + own.stores;
+}
+
+}  // namespace warploom
