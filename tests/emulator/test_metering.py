@@ -12,6 +12,7 @@ from warploom.source.edits import apply_edits
 from warploom.source.syntax import parse_source
 
 CALL = "warploom::count_operations"
+INSIDE = "warploom::count_in_argument"
 AT_RUN_TIME = "warploom::count_at_run_time"
 
 
@@ -273,6 +274,48 @@ def test_loops_in_macros_count_in_their_definition():
     )
     assert f"++q, {CALL}(4u)) s += a[q] * b[q];" in text
     assert text.count("\n") == 2
+
+
+def test_macros_in_macros_count_however_deep_they_lie():
+    text = "#define M0(s, a) ((s) += (a) * (a))\n"
+    text += "".join(f"#define M{n}(s, a) M{n - 1}(s, a)\n" for n in range(1, 12))
+    assert f"{{ {CALL}(1u); M11(f, f); }}" in metered(
+        text + "__global__ void k(float f) { M11(f, f); }"
+    )
+
+
+@pytest.mark.parametrize(
+    ("macro", "use", "counted"),
+    [
+        # What changes something is done each time, and what is the same each time is done once.
+        ("TWICE(a) a; a", "TWICE(f = f * 2)", f"{CALL}(0u)TWICE(({INSIDE}(1u), f = f * 2))"),
+        ("MAX(a, b) ((a) > (b) ? (a) : (b))", "f = MAX(f * 2, f)", f"{CALL}(2u)f = MAX(f * 2, f)"),
+        # In loops nothing is known to be the same.
+        (
+            "ALL(a) for (int q = 0; q < 9; q++) { f += a; }",
+            "ALL(q * q)",
+            f"{CALL}(0u)ALL(({INSIDE}(1u), q * q))",
+        ),
+        ("ANY(...) f = __VA_ARGS__", "ANY(f * f)", f"{CALL}(0u)ANY(({INSIDE}(1u), f * f))"),
+        # What may be a type stays as it is.
+        ("NEW(a) a = 0; (void)p; (void)p", "NEW(T * p)", f"{CALL}(1u)NEW(T * p)"),
+    ],
+)
+def test_arguments_count_as_often_as_a_macro_repeats_them(macro: str, use: str, counted: str):
+    text = metered(f"#define {macro}\nstruct T;\n__global__ void k(float f, int q) {{ {use}; }}")
+    kernel = text.partition("__global__")[2].replace(f"{CALL}(", "", 0)
+    start = kernel.index("{ ") + 2
+    call, shown = counted.split(")", 1)
+    assert kernel[start:].startswith(shown if call.endswith("(0u") else f"{call}); {shown}")
+
+
+def test_values_of_members_count_for_each_object_of_a_local_class():
+    text = metered(
+        "__global__ void k(float f) {\n"
+        "  struct S { S(float a) : v(a * a + 1 - a) {} float v; };\n"
+        "  for (int i = 0; i < 9; i++) { S s(f); f = s.v; }\n}"
+    )
+    assert f"v(a * a + 1 - a) {{ {CALL}(2u);}}" in text
 
 
 def test_functions_that_macros_define_are_counted():

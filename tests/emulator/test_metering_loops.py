@@ -28,6 +28,10 @@ FORMS = (
     ("for (int i = 0; i < n; ++i) if (x[i] > 1) f += x[i];", 3),
     ("for (int i = 0; i < n; ++i) { if (x[i] > 1) continue; f += x[i]; }", 3),
     ("for (int i = 0; i < n; ++i) {}", 1),
+    ("for (int i = 0; n > i; ++i) f += x[i];", 2),
+    # What is worked out of the counter in the condition is work of each iteration.
+    ("for (int i = 0; i * n + 3 * i < n; ++i) f += x[i];", 4),
+    ("for (int i = 0; i < n + i * n; ++i) f += x[i];", 3),
 )
 LEFT = (
     # Other ways out.

@@ -54,6 +54,11 @@ def test_an_honest_program_is_legal_beside_another(path: Path) -> None:
         ("static double now() { return MPI_Wtime(); }", "forbidden-call"),
         ("static void* where() { return (void*)&cudaFree; }", "forbidden-call"),
         ('#line 3 "other.cu"', "forbidden-directive"),
+        ("#define OVER(n) for (int i = 0; i < (n); ++i)", "unread-text"),
+        (
+            "__device__ float f(float g) { return (g = g * g, g = g * g, g) > 2 ? g : 1; }",
+            "unread-text",
+        ),
         ("#include <fstream>", "forbidden-include"),
         (
             "static int which() { int v; cublasGetVersion(nullptr, &v); return v; }",

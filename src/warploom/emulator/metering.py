@@ -17,7 +17,7 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from warploom.emulator.metering_blocks import CALL, CALL_IN_CONSTANTS, Meter
-from warploom.emulator.metering_macros import Macro, macros_of, without_macros
+from warploom.emulator.metering_macros import Macro, macros_of, repeating, without_macros
 from warploom.emulator.metering_names import Known, names_of
 from warploom.emulator.metering_prices import slots_of_call, without_comments
 from warploom.source.edits import TextEdit
@@ -26,6 +26,7 @@ from warploom.source.syntax import SourceFile
 MARKS = frozenset(("__global__", "__device__"))
 """Words of a function that runs on devices; macros that stand for one are further ones."""
 _WORD = re.compile(r"\w+")
+_MOST = 1 << 30  # operations of a macro, which count in 32 bits
 _IN_CONSTANTS = frozenset(("constexpr", "consteval"))
 
 
@@ -52,7 +53,7 @@ def metering_edits(tree: SourceFile, marks: frozenset[str] = MARKS) -> list[Text
     tree = without_macros(tree, marks - MARKS)
     macros = tuple(macros_of(tree))
     known = names_of(tree)
-    known = replace(known, weights=_weights(macros, known))
+    known = replace(known, weights=_weights(macros, known), repeating=repeating(macros))
     edits: list[TextEdit] = []
     for macro in macros:
         inside: list[TextEdit] = []
@@ -137,16 +138,23 @@ def _is_evaluated(tree: SourceFile, node: Node, marks: frozenset[str]) -> bool:
 
 def _weights(macros: tuple[Macro, ...], known: Known) -> dict[str, int]:
     """Return what each macro does outside of its loops and blocks, those that it uses included."""
+    own = {macro.name: known.within(macro.code) for macro in macros}
+    names = set(own)
+    using = {macro.name: names & set(_WORD.findall(macro.replacement)) for macro in macros}
     weights: dict[str, int] = {}
-    for _ in range(4):  # macros that use macros, as deep as anybody nests them
-        weights = {
-            macro.name: sum(
-                Meter(macro.code, [], replace(known.within(macro.code), weights=weights)).weigh(n)
-                for n in macro.statements
-            )
-            + (slots_of_call(macro.replacement) if macro.replacement.isidentifier() else 0)
-            for macro in macros
-        }
+    before: dict[str, int] | None = None
+    for _ in range(len(macros) + 1):  # macros that use macros, as deep as these go
+        if weights == before:
+            break
+        before, weights = weights, dict(weights)
+        for macro in macros:
+            if before and not using[macro.name]:
+                continue
+            within = replace(own[macro.name], weights=before)
+            count = sum(Meter(macro.code, [], within).weigh(node) for node in macro.statements)
+            if macro.replacement.isidentifier():
+                count += slots_of_call(macro.replacement)
+            weights[macro.name] = min(count, _MOST)
     return weights
 
 

@@ -5,9 +5,17 @@ import re
 
 from tree_sitter import Node
 
-from warploom.emulator.metering_loops import opening_of
+from warploom.emulator.metering_loops import is_bound_alone, opening_of
+from warploom.emulator.metering_macros import Repeats
 from warploom.emulator.metering_names import Known
-from warploom.emulator.metering_nodes import behind, bounds, changes, parts, stands_alone
+from warploom.emulator.metering_nodes import (
+    behind,
+    bounds,
+    changes,
+    has_effects,
+    parts,
+    stands_alone,
+)
 from warploom.emulator.metering_packs import misread_patterns
 from warploom.emulator.metering_prices import (
     DIVISION,
@@ -22,6 +30,8 @@ CALL = "warploom::count_operations"
 """What is called with a number of operations."""
 CALL_IN_CONSTANTS = "warploom::count_at_run_time"
 """The same, where the compiler may want a constant."""
+CALL_IN_ARGUMENTS = "warploom::count_in_argument"
+"""The same in an argument of a macro, which is a part of a statement."""
 _LOOP = "warploom_loop"
 """Counts the iterations of a loop that nvcc unrolls, and hands on its condition."""
 _OF_UNROLLED = 1
@@ -95,6 +105,10 @@ class Meter:
                 return self._list(node)
             case "lambda_expression":
                 return self._lambda(node)
+            case "call_expression" if self._repeats(node):
+                return self._repeated(node)
+            case "function_definition":
+                return self._function(node)
             case "labeled_statement":
                 return self._label(node)
             case "fold_expression" | "parameter_pack_expansion":
@@ -108,11 +122,48 @@ class Meter:
             case _:
                 return self._own(node) + sum(self.weigh(child) for child in parts(node))
 
+    def _repeats(self, node: Node) -> bool:
+        name = node.child_by_field_name("function")
+        return name is not None and self.tree.node_text(name) in self.known.repeating
+
+    def _repeated(self, node: Node) -> int:
+        """Count the arguments of a macro where they are evaluated, as often as they are.
+
+        Compilers work out once what is the same each time.
+        """
+        count, arguments = self._own(node), node.child_by_field_name("arguments")
+        name = node.child_by_field_name("function")
+        text = self.tree.node_text(name) if name is not None else ""
+        inside = Meter(self.tree, self.edits, self.known, CALL_IN_ARGUMENTS)
+        for part in parts(arguments) if arguments is not None else ():
+            left = part.child_by_field_name("left")
+            # `T * p` may declare, or name a type.
+            if left is not None and left.type == "identifier" and not self._is_variable(left):
+                count += self.weigh(part)
+            elif self.known.repeating[text] is Repeats.IN_LOOPS or has_effects(part):
+                inside.expression(part)
+            else:
+                count += self.weigh(part)
+        return count + self.known.weights.get(text, 0)
+
+    def _is_variable(self, node: Node) -> bool:
+        return self.tree.node_text(node) in self.known.variables
+
     def _bound(self, node: Node) -> int:
         """Count the bound of an array where the compiler may have to evaluate it."""
         words = _WORD.findall(self.tree.node_text(node))
         folded = all(word in self._constants or word[0].isdigit() for word in words)
         return 0 if folded else self.weigh(node)
+
+    def _function(self, node: Node) -> int:
+        """Count a function of a local class, with the values of its members, at each call."""
+        body = node.child_by_field_name("body")
+        if body is None or body.type != "compound_statement":
+            return sum(self.weigh(child) for child in parts(node))
+        members = [n for n in node.named_children if n.type == "field_initializer_list"]
+        self.block(body, sum(self.weigh(member) for member in members))
+        rest = (n for n in node.named_children if n not in (body, *members))
+        return sum(self.weigh(part) for part in rest)
 
     def _lambda(self, node: Node) -> int:
         """A lambda may run in a constant, and what it captures is evaluated around it."""
@@ -135,9 +186,8 @@ class Meter:
         inner = Meter(self.tree, self.edits, self.known, self.call)
         inner.places = 0
         whole = body.named_children if body.type == "compound_statement" else [body]
-        update = node.child_by_field_name("update")
-        head = sum(inner.weigh(part) for part in (condition, update) if part is not None)
-        count = max(_OF_UNROLLED, head - _FOLDED) + sum(inner.weigh(part) for part in whole)
+        head = _OF_UNROLLED if is_bound_alone(node) else inner.weigh(condition)
+        count = head + sum(inner.weigh(part) for part in whole)
         self._insert(opens, f"{{ warploom::Unrolled {_LOOP}; ")
         self._insert(condition.start_byte, f"{_LOOP}.goes_on({count}u, ")
         self._insert(condition.end_byte, " ? true : false)")

@@ -63,12 +63,10 @@ def opening_of(loop: Node) -> int | None:
     As far as its text says: `k += N` counts by a constant where N is written as constants are, in
     capitals or as kName.
     """
-    update, condition = loop.child_by_field_name("update"), loop.child_by_field_name("condition")
-    body = loop.child_by_field_name("body")
-    found = _STEP.fullmatch(_text(update).strip())
-    if not found or body is None or condition is None or _is_elsewhere(body):
+    body, condition = (loop.child_by_field_name(name) for name in ("body", "condition"))
+    counter = _counter_of(loop)
+    if not counter or body is None or condition is None or _is_elsewhere(body):
         return None
-    counter = next(name for name in found.groups() if name)
     sign = _text(condition.child_by_field_name("operator"))
     if condition.type != "binary_expression" or sign not in ("<", "<=", ">", ">=", "!="):
         return None
@@ -85,6 +83,25 @@ def opening_of(loop: Node) -> int | None:
     if carried is None or carried & {counter, *bound}:
         return None
     return None if carried & set(_addressing(nodes, known)) else _opening(loop)
+
+
+def is_bound_alone(loop: Node) -> bool:
+    """Whether a loop with an opening compares its counter itself, so that the bound is worked once.
+
+    Otherwise (`i * i < n`) the comparison is work of each iteration.
+    """
+    condition = loop.child_by_field_name("condition")
+    counter = _counter_of(loop)
+    if condition is None or counter is None:
+        return False
+    sides = [_text(condition.child_by_field_name(name)) for name in ("left", "right")]
+    return counter in sides and sum(counter in _WORD.findall(side) for side in sides) == 1
+
+
+def _counter_of(loop: Node) -> str | None:
+    """Return the variable that a loop's step adds a constant to, None where it has no such step."""
+    found = _STEP.fullmatch(_text(loop.child_by_field_name("update")).strip())
+    return next(name for name in found.groups() if name) if found else None
 
 
 def _opening(loop: Node) -> int | None:

@@ -5,8 +5,9 @@ does is counted where it is used.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 
 from tree_sitter import Node
 
@@ -14,6 +15,9 @@ from warploom.source.syntax import SourceFile, parse_source
 
 _PREFIX, _SUFFIX = b"void warploom_macro() {", b"\n;}"
 _OF_LAMBDA = r"(?<=\])\s*(?:__(?:host|device)__\s*)+"
+_LOOPS = frozenset(("for", "while", "do", "goto"))
+_PASTED = re.compile(rb"\s*##\s*")
+_QUOTED = re.compile(rb"#[ \t]*[A-Za-z_]\w*")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -30,6 +34,7 @@ class Macro:
     code: SourceFile
     shift: int
     functions: bool
+    parameters: tuple[str, ...] = ()
 
     @property
     def statements(self) -> tuple[Node, ...]:
@@ -47,14 +52,49 @@ def macros_of(tree: SourceFile) -> Iterator[Macro]:
     Which of them device code uses is not asked: a use can look like anything to a parser, and in
     host code the counts are those of the host's work.
     """
+    return (macro for macro in all_macros(tree) if not macro.code.root.has_error)
+
+
+class Repeats(Enum):
+    """How often a macro may evaluate an argument: some times, where it stands, or in a loop."""
+
+    IN_PLACE = auto()
+    IN_LOOPS = auto()
+
+
+def repeating(macros: Iterable[Macro]) -> Mapping[str, Repeats]:
+    """Return the macros that may evaluate an argument more than once.
+
+    What a macro hands to further macros may come to be in a loop.
+    """
+    all_of_them = tuple(macros)
+    around = {macro.name for macro in all_of_them} | _LOOPS
+    found: dict[str, Repeats] = {}
+    for macro in all_of_them:
+        words = _WORD.findall(macro.replacement)
+        if macro.parameters and ("__VA_ARGS__" in words or around & set(words)):
+            found[macro.name] = Repeats.IN_LOOPS
+        elif any(words.count(name) > 1 for name in macro.parameters):
+            found[macro.name] = Repeats.IN_PLACE
+    return found
+
+
+def all_macros(tree: SourceFile) -> Iterator[Macro]:
+    """Yield the macros of `tree`, those too whose text the parser cannot read by itself."""
     for node in tree.nodes("preproc_def", "preproc_function_def"):
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        parameters = node.child_by_field_name("parameters")
         if name is None or value is None or _is_list(tree.node_text(value)):
             continue
         makes = _defines_device_code(tree.node_text(value))
-        macro = _macro(tree, tree.node_text(name), value, makes)
-        if not macro.code.root.has_error:
-            yield macro
+        yield replace(
+            _macro(tree, tree.node_text(name), value, makes),
+            parameters=_parameters(tree.node_text(parameters)) if parameters else (),
+        )
+
+
+def _parameters(text: str) -> tuple[str, ...]:
+    return (*_WORD.findall(text), *(["__VA_ARGS__"] if "..." in text else []))
 
 
 def _defines_device_code(text: str) -> bool:
@@ -68,6 +108,8 @@ def _is_list(text: str) -> bool:
 
 def _macro(tree: SourceFile, name: str, value: Node, functions: bool) -> Macro:
     text = tree.text[value.start_byte : value.end_byte]
+    text = _PASTED.sub(lambda found: b"_" * len(found[0]), text)
+    text = _QUOTED.sub(lambda found: b'"' + b"_" * (len(found[0]) - 2) + b'"', text)
     prefix, suffix = (b"", b"\n") if functions else (_PREFIX, _SUFFIX)
     code = parse_source(prefix + text + suffix, tree.path, {})
     words = tree.node_text(value).strip()

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from warploom.emulator.metering_macros import Repeats
 from warploom.source.syntax import SourceFile
 
 _BUILT_IN = frozenset(("x", "y", "z", "w", "warpSize"))
@@ -17,13 +18,15 @@ _OWN_SIGN = re.compile(rb"\boperator\s*[<>]")
 class Known:
     """Names of a file. `own_signs`: it says what `<` or `>` is to do.
 
-    `weights`: what each macro does outside of its loops and blocks.
+    `weights`: what each macro does outside of its loops and blocks. `repeating`: macros that may
+    evaluate an argument more than once.
     """
 
     variables: frozenset[str]
     templates: frozenset[str]
     own_signs: bool
     weights: Mapping[str, int] = field(default_factory=dict[str, int])
+    repeating: Mapping[str, Repeats] = field(default_factory=dict[str, Repeats])
 
     def within(self, code: SourceFile) -> "Known":
         """Return the names within the text of a macro: all but templates may be variables there."""

@@ -58,3 +58,9 @@ def changes(node: Node) -> bool:
     """Whether something is assigned inside of `node`: then it is no list of template arguments."""
     kinds = ("assignment_expression", "update_expression")
     return node.type in kinds or any(changes(child) for child in node.named_children)
+
+
+def has_effects(node: Node) -> bool:
+    """Whether something is changed or called inside of `node`, so that it runs each time anew."""
+    kinds = ("assignment_expression", "update_expression", "call_expression", "lambda_expression")
+    return node.type in kinds or any(has_effects(child) for child in node.named_children)

@@ -26,6 +26,7 @@ from warploom.evaluate.region_rules import (
 )
 from warploom.evaluate.scopes import Declared, UnbalancedError, declarations
 from warploom.evaluate.tokens import Token, scan
+from warploom.evaluate.unread_text import unread_refusals
 from warploom.source.regions import Program, frame_differences, splice
 
 ENDINGS = frozenset({"exit", "abort"})
@@ -127,7 +128,8 @@ def _refusals(program: Program, frame: Frame, trusted: Program, given: Given) ->
     marked = marked_tokens(program, regions)
     told = {(_family(item), item.line) for item in found}
     expanded = expanded_refusals(marked, frame, own, given, [r.lines for r in regions])
-    return found + [item for item in expanded if (_family(item), item.line) not in told]
+    found += [item for item in expanded if (_family(item), item.line) not in told]
+    return [*found, *unread_refusals(program, regions)]
 
 
 def _family(item: Refused) -> str:

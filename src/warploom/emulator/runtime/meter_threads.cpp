@@ -50,28 +50,27 @@ void settle_work() {
 
 // Operations of the program, as the rewriter counted them in its text.
 void count_operations(unsigned operations) {
+  if (g_timed && g_current && g_current->gpu) use_loads(*g_current);
+  count_within(operations);
+}
+
+void count_within(unsigned operations) {
   if (!g_current) return;
   if (g_current->gpu) g_stats.operations += operations;
   if (!g_timed) return;
-  if (!g_current->gpu) {
+  if (g_current->gpu) {
+    work(*g_current, *g_current->gpu->block->meter, operations);
+  } else {
     g_host_work += operations;
-    return;
   }
-  use_loads(*g_current);
-  work(*g_current, *g_current->gpu->block->meter, operations);
 }
 
 void count_iteration(unsigned operations) {
-  if (!g_current) return;
-  if (g_current->gpu) g_stats.operations += operations;
-  if (!g_timed) return;
-  if (!g_current->gpu) {
-    g_host_work += operations;
-    return;
+  if (g_timed && g_current && g_current->gpu) {
+    use_loads(*g_current);
+    g_current->unrolled = true;
   }
-  use_loads(*g_current);
-  g_current->unrolled = true;
-  work(*g_current, *g_current->gpu->block->meter, operations);
+  count_within(operations);
 }
 
 void end_iterations() {

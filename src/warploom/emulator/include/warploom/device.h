@@ -340,6 +340,8 @@ WARPLOOM_INLINED constexpr _WT operator>>(Shifted<_WT> left, _WN count) {
 long long device_clock();
 // The arithmetic of a piece of device code; the rewriter puts this there in timed builds.
 void count_operations(unsigned operations);
+// The same inside of a statement: loads before and behind it may be on their way together.
+void count_within(unsigned operations);
 // A loop that compilers unroll: the loads of several iterations are on their way together. However
 // the loop is left, that ends.
 void count_iteration(unsigned operations);
@@ -356,6 +358,9 @@ class Unrolled {
 // The same where a constant expression may stand, which does not run.
 WARPLOOM_INLINED constexpr void count_at_run_time(unsigned operations) {
   if (!__builtin_is_constant_evaluated()) count_operations(operations);
+}
+WARPLOOM_INLINED constexpr void count_in_argument(unsigned operations) {
+  if (!__builtin_is_constant_evaluated()) count_within(operations);
 }
 unsigned long long global_timer();
 bool on_device();

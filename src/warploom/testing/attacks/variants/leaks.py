@@ -100,6 +100,26 @@ _WAYS: dict[str, tuple[str, str]] = {
                        " for (int q = 0; q < {n}; q = step(q, w[q] * {v}[q]) + 1) {{}} }}"),
     "expression_macro": ("#define EACH(n, body) for (int q = 0; q < (n); ++q) body",
                          "EACH({n}, sum += w[q] * {v}[q];)"),
+    "loop_macro": ("#define OVER(n) for (int q = 0; q < (n); ++q)",
+                   "OVER({n}) sum += w[q] * {v}[q];"),
+    "half_macros": ("#define BEGIN(n) for (int q = 0; q < (n); ++q) {\n#define END }",
+                    "BEGIN({n}) sum += w[q] * {v}[q]; END"),
+    "operator_macro": ("#define TERM(q, v) + w[q] * v[q]\n#define FOUR(q, v) TERM(q, v)"
+                       " TERM(q + 1, v) TERM(q + 2, v) TERM(q + 3, v)",
+                       "for (int q = 0; q < {n}; q += 4) sum = sum FOUR(q, {v});"),
+    "nested_macros": ("#define M0(q, v) (sum += w[q] * v[q])\n#define M1(q, v) M0(q, v)\n"
+                      "#define M2(q, v) M1(q, v)\n#define M3(q, v) M2(q, v)\n"
+                      "#define M4(q, v) M3(q, v)\n#define M5(q, v) M4(q, v)\n"
+                      "#define M6(q, v) M5(q, v)", "for (int q = 0; q < {n}; ++q) M6(q, {v});"),
+    "repeated_argument": ("#define TWICE(a) a; a\n#define TIMES8(a) TWICE(TWICE(TWICE(a)))",
+                          "for (int q = 0; q < {n};) TIMES8((sum += w[q] * {v}[q], ++q));"),
+    "argument_in_loop": ("#define ALL(n, a) for (int q = 0; q < (n); ++q) { a; }",
+                         "ALL({n}, sum += w[q] * {v}[q])"),
+    "misread": ("", "for (int q = 0; q < {n}; ++q) sum = (sum += w[q] * {v}[q], sum) > 1e30f ? 0"
+                " : sum;"),
+    "digraph": ("", "for (int q = 0; q < {n}; ++q) <% sum += w[q] * {v}[q]; %>"),
+    "constructor": ("", "{{ struct S {{ S(float& s, float a, float b, int) : v(s += a * b) {{}}"
+                    " float v; }}; for (int q = 0; q < {n}; ++q) S(sum, w[q], {v}[q], 0); }}"),
 }  # fmt: skip
 
 

@@ -1,0 +1,61 @@
+"""What the meter cannot count: text that the parser does not read, and macros that are no whole.
+
+The compiler sees such text as it is (a digraph, `f = (g = 1, g) > 2 ? g : 1`), and a macro that is
+the head of a loop, or the half of an expression, changes what the text around its uses means.
+"""
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from warploom.emulator.metering import MARKS, device_marks
+from warploom.emulator.metering_macros import Macro, all_macros, without_macros
+from warploom.source.syntax import SourceFile
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_MERE_WORDS = re.compile(r'[\w\s:"#.]*(?:\([\w\s,]*\)[\w\s]*)?')
+_OPENING = ("for_statement", "while_statement", "for_range_loop", "if_statement")
+
+
+def uncounted_lines(tree: SourceFile) -> frozenset[int]:
+    """Return the lines of `tree` with operations that may not be counted in a timed build."""
+    seen = without_macros(tree, device_marks(tree) - MARKS)
+    found = {line for lines in seen.skipped for line in range(lines.first, lines.last + 1)}
+    macros = tuple(all_macros(seen))
+    names = frozenset(macro.name for macro in macros)
+    partial = {macro.name for macro in macros if is_partial(macro, names)}
+    return frozenset(found | set(_uses(tree, partial)))
+
+
+def is_partial(macro: Macro, names: frozenset[str]) -> bool:
+    """Whether a macro is neither whole statements or expressions nor words without operations."""
+    if not macro.code.root.has_error:
+        return not macro.functions and any(_is_open(node) for node in macro.statements[-1:])
+    words = set(_WORD.findall(macro.replacement))
+    return not _MERE_WORDS.fullmatch(macro.replacement) or bool(words & names)
+
+
+def _is_open(node: Node) -> bool:
+    """Whether a statement ends with the `;` that stands behind a macro's text when it is read."""
+    while node.type in _OPENING:
+        body = node.child_by_field_name("alternative") or node.child_by_field_name("body")
+        body = body or node.child_by_field_name("consequence")
+        if body is None:
+            return True
+        if body.type == "else_clause":
+            body = body.named_children[-1]
+        node = body
+        if node.text == b";":
+            return True
+    return False
+
+
+def _uses(tree: SourceFile, names: set[str]) -> Iterator[int]:
+    """Yield the lines on which one of `names` stands."""
+    if not names:
+        return
+    used = re.compile(rb"\b(?:" + b"|".join(re.escape(n.encode()) for n in sorted(names)) + rb")\b")
+    for number, line in enumerate(tree.text.split(b"\n"), start=1):
+        if used.search(line):
+            yield number

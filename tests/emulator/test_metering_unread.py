@@ -1,0 +1,63 @@
+"""Which lines the meter cannot count: a candidate may not have them."""
+
+from pathlib import Path
+
+import pytest
+
+from warploom.emulator.metering_unread import uncounted_lines
+from warploom.source.syntax import parse_source
+
+KERNEL = "__global__ void k(float* x, int n, float f) {\n%s\n}\n"
+COUNTED = (
+    "#define CHECK(call) do { if ((call) != 0) die(#call, __LINE__); } while (0)\n",
+    "#define DOT(s, a, b, n) for (int q = 0; q < (n); ++q) s += (a)[q] * (b)[q]\n",
+    "#define FOREVER(x) if (x) { f += 1; } else f -= 1\n",
+    "#define DEVICE __host__ __device__ __forceinline__\n",
+    "#define BOUNDS(n) __launch_bounds__(n) __global__\n",
+    '#define LINKED extern "C"\n',
+    "#define NAMED(a) a##_of\n",
+    "#define SIZE 4\n",
+    "#define NOTHING\n",
+    "#define PAIR {1, 2}\n",
+)
+PARTIAL = (
+    "OVER(n) for (int i = 0; i < (n); ++i)",
+    "UNTIL(c) while (!(c))",
+    "WHEN(c) if (c) for (;;)",
+    "OTHERWISE if (n) f = 1; else for (;;)",
+    "BEGIN for (;;) {",
+    "END }",
+    "TIMES * f *",
+    "CLOSE f) * (f",
+    "SET = f +",
+    "NEXT , f = f * f",
+)
+UNREAD = (
+    "for (int i = 0; i < n; ++i) <% f *= f; %>",
+    "f = (f = f * f + x[1], f = f * f + x[1], f) > 3.5f ? f : -f;",
+    "int i = 0; while (int go = (f = f * f + x[1], f = f * f + x[1], i++ < n)) { f += go; }",
+)
+
+
+def uncounted(text: str) -> list[int]:
+    return sorted(uncounted_lines(parse_source(text, Path("k.cu"), {})))
+
+
+@pytest.mark.parametrize("text", COUNTED)
+def test_whole_macros_are_counted(text: str) -> None:
+    assert uncounted(text + KERNEL % "f += 1;") == []
+
+
+@pytest.mark.parametrize("macro", PARTIAL)
+def test_macros_that_are_parts_of_statements_are_not(macro: str) -> None:
+    text = f"#define {macro}\n{KERNEL}" % f"f += 1;\n{macro.split(' ')[0]}"
+    assert {1, 4} <= set(uncounted(text))
+
+
+def test_operators_of_macros_are_not() -> None:
+    assert uncounted("#define PLUS + f\n" + KERNEL % "f = f PLUS PLUS;") == [3]
+
+
+@pytest.mark.parametrize("line", UNREAD)
+def test_what_the_parser_cannot_read_is_not(line: str) -> None:
+    assert 2 in uncounted(KERNEL % line)
