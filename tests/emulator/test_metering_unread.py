@@ -54,6 +54,21 @@ def test_macros_that_are_parts_of_statements_are_not(macro: str) -> None:
     assert {1, 4} <= set(uncounted(text))
 
 
+@pytest.mark.parametrize(
+    ("use", "lines"),
+    [
+        ("OVER(i, n) { f *= f; }", []),
+        ("OVER(i, (n + 1)) /* each */ { OVER(k, i) { f *= f; } }", []),
+        ("OVER(i, n) f *= f;", [1, 3]),
+        ("OVER(i, n) { f *= f; } OVER(i, n) f *= f;", [1, 3]),
+        ("OVER(i, n) if (f > 1) { f *= f; }", [1, 3]),
+    ],
+)
+def test_heads_of_loops_are_counted_where_blocks_follow(use: str, lines: list[int]) -> None:
+    loop = "#define OVER(i, n) for (int i = 0; i < (n); ++i)\n"
+    assert uncounted(loop + KERNEL % use) == lines
+
+
 def test_operators_of_macros_are_not() -> None:
     assert uncounted("#define PLUS + f\n" + KERNEL % "f = f PLUS PLUS;") == [3]
 

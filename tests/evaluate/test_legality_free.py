@@ -54,7 +54,11 @@ def test_an_honest_program_is_legal_beside_another(path: Path) -> None:
         ("static double now() { return MPI_Wtime(); }", "forbidden-call"),
         ("static void* where() { return (void*)&cudaFree; }", "forbidden-call"),
         ('#line 3 "other.cu"', "forbidden-directive"),
-        ("#define OVER(n) for (int i = 0; i < (n); ++i)", "unread-text"),
+        (
+            "#define OVER(n) for (int i = 0; i < (n); ++i)\n"
+            "__device__ void f(float g) { OVER(9) g *= g; }",
+            "unread-text",
+        ),
         (
             "__device__ float f(float g) { return (g = g * g, g = g * g, g) > 2 ? g : 1; }",
             "unread-text",

@@ -11,6 +11,7 @@ from tree_sitter import Node
 
 from warploom.emulator.metering import MARKS, device_marks
 from warploom.emulator.metering_macros import Macro, all_macros, without_macros
+from warploom.emulator.metering_prices import without_comments
 from warploom.source.syntax import SourceFile
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -24,7 +25,11 @@ def uncounted_lines(tree: SourceFile) -> frozenset[int]:
     found = {line for lines in seen.skipped for line in range(lines.first, lines.last + 1)}
     macros = tuple(all_macros(seen))
     names = frozenset(macro.name for macro in macros)
-    partial = {macro.name for macro in macros if is_partial(macro, names)}
+    partial = {
+        macro.name
+        for macro in macros
+        if is_partial(macro, names) and not _heads_blocks(macro, tree)
+    }
     return frozenset(found | set(_uses(tree, partial)))
 
 
@@ -34,6 +39,25 @@ def is_partial(macro: Macro, names: frozenset[str]) -> bool:
         return not macro.functions and any(_is_open(node) for node in macro.statements[-1:])
     words = set(_WORD.findall(macro.replacement))
     return not _MERE_WORDS.fullmatch(macro.replacement) or bool(words & names)
+
+
+def _heads_blocks(macro: Macro, tree: SourceFile) -> bool:
+    """Whether a macro is the head of a loop, and each use of it stands before a block."""
+    if macro.code.root.has_error or len(macro.statements) != 1 or not macro.parameters:
+        return False
+    text = without_comments(tree.text.decode("latin-1"))
+    found = re.finditer(rf"(#[ \t]*define[ \t]+)?\b{macro.name}\b", text)
+    return all(use[1] or _stands_before_block(text, use.end()) for use in found)
+
+
+def _stands_before_block(text: str, at: int) -> bool:
+    """Whether brackets begin at `at`, and braces behind them."""
+    depth = 0
+    for place in range(at, len(text)):
+        depth += (text[place] == "(") - (text[place] == ")")
+        if depth == 0 and not text[place].isspace():
+            return text[place] == ")" and text[place + 1 :].lstrip().startswith("{")
+    return False
 
 
 def _is_open(node: Node) -> bool:
