@@ -25,11 +25,17 @@ Includes = Annotated[
 ]
 LsaSize = Annotated[
     int | None,
-    typer.Option("--lsa-size", metavar="N", help="Ranks that share memory. [default: all]"),
+    typer.Option(
+        "--lsa-size",
+        metavar="N",
+        help="Consecutive ranks that can access each other's memory. [default: all]",
+    ),
 ]
 Seeds = Annotated[
     int | None,
-    typer.Option("--seeds", metavar="K", help="Seeds. [default: the workload's, or 3]"),
+    typer.Option(
+        "--seeds", metavar="K", help="Number of input seeds. [default: the workload's, or 3]"
+    ),
 ]
 SeedsFrom = Annotated[
     str | None,
@@ -42,20 +48,23 @@ SeedsFrom = Annotated[
 Nccl = Annotated[
     str | None,
     typer.Option(
-        "--nccl", metavar="VERSION", help="NCCL version whose rules hold. [default: the newest]"
+        "--nccl", metavar="VERSION", help="NCCL version whose rules apply. [default: the newest]"
     ),
 ]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", metavar="N", help="Runs at once. [default: one per core]")
+    int | None,
+    typer.Option("--jobs", metavar="N", help="Runs at the same time. [default: one per core]"),
 ]
 Seconds = Annotated[
     float | None,
-    typer.Option("--timeout", metavar="S", help="Seconds for each run. [default: 60]"),
+    typer.Option("--timeout", metavar="S", help="Time limit per run, in seconds. [default: 60]"),
 ]
 Memory = Annotated[
     float | None,
     typer.Option(
-        "--memory", metavar="GIB", help="GiB for each run; a device says it has half. [default: 8]"
+        "--memory",
+        metavar="GIB",
+        help="Memory limit per run, in GiB. Emulated devices report half of it. [default: 8]",
     ),
 ]
 Processes = Annotated[
@@ -63,7 +72,7 @@ Processes = Annotated[
     typer.Option(
         "--processes",
         metavar="N",
-        help="Processes that share the ranks' devices out. [default: one per rank, or one]",
+        help="Number of processes. They share the devices equally. [default: one per rank, or one]",
     ),
 ]
 NodeSize = Annotated[
@@ -71,7 +80,7 @@ NodeSize = Annotated[
     typer.Option(
         "--node-size",
         metavar="N",
-        help="Devices of one machine; a process sees its own machine's. [default: all]",
+        help="Devices per machine. A process sees those of its own machine. [default: all]",
     ),
 ]
 LeaveOut = Annotated[
@@ -79,7 +88,7 @@ LeaveOut = Annotated[
     typer.Option(
         "--leave-out",
         metavar="NAME",
-        help="An output that varies by nature, such as a timer: it is not compared.",
+        help="Name of an output that varies by nature, such as a timer. It is not compared.",
     ),
 ]
 Env = Annotated[
@@ -87,7 +96,7 @@ Env = Annotated[
     typer.Option(
         "--env",
         metavar="NAME=VALUE",
-        help="An environment variable of the program, which sees none of ours.",
+        help="Environment variable for the program. It sees no others.",
     ),
 ]
 Backend = Annotated[
@@ -103,16 +112,16 @@ JudgedBy = Annotated[
     typer.Option(
         "--backend",
         metavar="BACKEND",
-        help="Who judges the outcome: emulator; cuda: this machine's GPUs as well; auto: they too, "
-        "where there are any.",
+        help="Who judges the outcome: emulator; cuda: this machine's GPUs as well; auto: the GPUs "
+        "too, if there are any.",
     ),
 ]
 Unsafe = Annotated[
     bool,
     typer.Option(
         "--unsafe",
-        help="Run programs of a model or an agent where no sandbox holds them, your files and "
-        "network in their reach.",
+        help="Run programs of a model or an agent without a sandbox: they can reach your files and "
+        "your network.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

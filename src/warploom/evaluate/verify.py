@@ -1,7 +1,7 @@
 """Level 2: runs a candidate under many schedules and compares what it read back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import FAILURE_KINDS, EmulatorBuild, EmulatorRun, Topology
@@ -51,26 +51,58 @@ def verify(
     Where the first run is not good, no other is made. With a `machine` the runs model time on it.
     Who keeps the frame (`frames`) must read the results where the reference does.
     """
+    standard = Standard(reference, frames)
+    outcomes = _judged_runs(
+        program, facts, plan, standard, jobs=jobs, on_progress=on_progress, machine=machine
+    )
+    told = _Told()
+    for spec, outcome in zip(plan, outcomes, strict=False):
+        told.add(spec, outcome, standard, facts)
+    # What the trusted program does wrong itself is no fault of the candidate's.
+    if told.failed is not None:
+        told.findings.insert(0, tuple(standard.doubts(told.failed)))
+    told.findings.append(tuple(standard.varying()))
+    weak = weak_outputs(list(reference.samples.values()), reference.workload.outputs)
+    told.findings.append(tuple(_evidence(reference, weak)))
+    outputs = _outputs(reference, standard)
+    for item in told.differences:
+        outputs.setdefault(item.key.buffer, Output(item.key.buffer, item.dtype, 0.0))
+    good = all(outcome.verdict == Verdict.OK for outcome in outcomes)
+    serious = any(f.severity == Severity.ERROR for group in told.findings for f in group)
+    return Verification(
+        outcomes=tuple(outcomes),
+        findings=tuple(told.findings),
+        comparisons=summarize(told.differences, outputs, weak),
+        passed=good and not serious and len(outcomes) == len(plan),
+        wider=standard.wider(),
+    )
+
+
+def _judged_runs(
+    program: EmulatorBuild,
+    facts: Survey,
+    plan: Sequence[RunSpec],
+    standard: Standard,
+    *,
+    jobs: int | None,
+    on_progress: ProgressCallback,
+    machine: Topology | None,
+) -> list[EmulatorRun]:
+    """Return the runs of a plan, with what reads of unwritten and of old values mean for them."""
+    task = standard.reference.workload
     options = [
-        replace(
-            run_options(reference.workload, spec, facts.processes, machine=machine),
-            fresh=_fresh(spec),
-        )
+        replace(run_options(task, spec, facts.processes, machine=machine), fresh=_fresh(spec))
         for spec in plan
     ]
-    stage = "verify" if machine is None else "benchmark"
-    standard = Standard(reference, frames)
-
-    def good_so_far(first: EmulatorRun) -> bool:
-        found = standard.compare(first, facts, plan[0].seed)
-        return first.verdict == Verdict.OK and not any(item.problem for item in found)
-
-    seed_of = {option.args: spec.seed for option, spec in zip(options, plan, strict=True)}
 
     def is_wrong(outcome: EmulatorRun) -> bool:
-        found = standard.compare(outcome, facts, seed_of[outcome.options.args])
+        found = standard.compare(outcome, facts, outcome.options.run.seed)
         return any(item.problem for item in found)
 
+    def good_so_far(first: EmulatorRun) -> bool:
+        return first.verdict == Verdict.OK and not is_wrong(first)
+
+    stage = "verify" if machine is None else "benchmark"
     outcomes = run_plan(
         program, options, good_so_far, stage=stage, jobs=jobs, on_progress=on_progress
     )
@@ -78,43 +110,31 @@ def verify(
         outcome if outcome.options.fresh is None else replace(outcome, fresh_reads=())
         for outcome in outcomes
     ]
-    outcomes = judge_fresh_reads(program, outcomes, is_wrong)
-    outcomes = judge_stale_reads(program, outcomes, is_wrong)
-    differences: list[Difference] = []
-    findings: list[tuple[Finding, ...]] = []
+    return judge_stale_reads(program, judge_fresh_reads(program, outcomes, is_wrong), is_wrong)
+
+
+@dataclass(slots=True)
+class _Told:
+    """What there is to say of the runs so far. `failed`: the first run with an error."""
+
+    differences: list[Difference] = field(default_factory=list[Difference])
+    findings: list[tuple[Finding, ...]] = field(default_factory=list[tuple[Finding, ...]])
     failed: RunSpec | None = None
-    for spec, outcome in zip(plan, outcomes, strict=False):
+
+    def add(self, spec: RunSpec, outcome: EmulatorRun, standard: Standard, facts: Survey) -> None:
+        """Say what one run showed, causes first: a race, then wrong values, then the failure."""
         told = findings_of(outcome)
         if ended(outcome):
             found = standard.compare(outcome, facts, spec.seed)
-            differences += found
+            self.differences += found
             problems = [item for item in found if item.problem]
             if problems and outcome.verdict in (Verdict.OK, Verdict.FAILED):
                 told += outcome.suspicions
             told += _differs(problems, spec)
-        # Causes first: a race, then the wrong values, then that the program failed.
         told.sort(key=_rank_of_cause)
         if any(item.severity == Severity.ERROR for item in told):
-            failed = failed or spec
-        findings.append(tuple(told))
-    # What the trusted program does wrong itself is no fault of the candidate's.
-    if failed is not None:
-        findings.insert(0, tuple(standard.doubts(failed)))
-    findings.append(tuple(standard.varying()))
-    weak = weak_outputs(list(reference.samples.values()), reference.workload.outputs)
-    findings.append(tuple(_evidence(reference, weak)))
-    outputs = _outputs(reference, standard)
-    for item in differences:
-        outputs.setdefault(item.key.buffer, Output(item.key.buffer, item.dtype, 0.0))
-    good = all(outcome.verdict == Verdict.OK for outcome in outcomes)
-    serious = any(f.severity == Severity.ERROR for group in findings for f in group)
-    return Verification(
-        outcomes=tuple(outcomes),
-        findings=tuple(findings),
-        comparisons=summarize(differences, outputs, weak),
-        passed=good and not serious and len(outcomes) == len(plan),
-        wider=standard.wider(),
-    )
+            self.failed = self.failed or spec
+        self.findings.append(tuple(told))
 
 
 def _fresh(spec: RunSpec) -> int | None:
