@@ -15,13 +15,13 @@ from tree_sitter import Node
 
 from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
-from warploom.emulator.cluster_dims import cluster_edits
 from warploom.emulator.device_variables import (
     find_variables,
     names_shared_by_files,
     variable_edits,
 )
 from warploom.emulator.kernel_pointers import kernel_names, pointer_edits
+from warploom.emulator.launch_attributes import attribute_edits
 from warploom.emulator.launches import find_launches, launch_edits
 from warploom.emulator.linkage_words import linkage_edits, linkage_macros
 from warploom.emulator.metering import MARKS, device_marks, metering_edits
@@ -202,7 +202,7 @@ class _Rewriter:
                 self.marks = device_marks(tree, self.marks)
         self.kernels |= kernel_names(stream)
         self.linkages |= linkage_macros(stream)
-        edits = cluster_edits(stream)  # its statement comes before others that begin the body
+        edits = attribute_edits(stream)  # its statement comes before others that begin the body
         edits += asm_edits(stream, tag)
         edits += linkage_edits(stream, self.linkages)
         edits += pointer_edits(stream, self.kernels)

@@ -168,4 +168,20 @@ cudaError_t kernel_work(const cudaKernelNodeParams& params, NodeWork& work) {
   return cudaSuccess;
 }
 
+void launch_bounds(unsigned most, unsigned, unsigned) {
+  const GpuThread* thread = current_thread();
+  if (!thread) return;
+  const Kernel& kernel = *thread->block->kernel;
+  const dim3& block = kernel.config.block;
+  const unsigned threads = block.x * block.y * block.z;
+  if (threads <= most) return;
+  report_finding({.kind = "launch_error",
+                  .message = format("kernel %s is launched with %u threads in a block, and its "
+                                    "__launch_bounds__ allow %u",
+                                    kernel.name, threads, most),
+                  .hint = "launch smaller blocks, or allow larger ones: this launch fails on a GPU",
+                  .where = kernel.op->where});
+  stop_run();
+}
+
 }  // namespace warploom

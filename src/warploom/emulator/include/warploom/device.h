@@ -38,6 +38,8 @@ WARPLOOM_INLINED inline bool same_bits(const _WT& one, const _WT& other) {
   }
 }
 
+// What `__launch_bounds__` allows: the first statement of the kernel.
+void launch_bounds(unsigned most, unsigned blocks = 0, unsigned cluster = 0);
 // What `__cluster_dims__` asks for where the rewriter does not see it.
 template <unsigned _WX = 1, unsigned _WY = 1, unsigned _WZ = 1>
 consteval std::size_t without_clusters() {

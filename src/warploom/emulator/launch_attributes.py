@@ -1,17 +1,24 @@
-"""`__cluster_dims__(...)` becomes the first statement of the kernel, which knows its arguments."""
+"""What a kernel says of its launches becomes its first statement, which knows its arguments.
+
+`__cluster_dims__(...)` shapes clusters; `__launch_bounds__(...)` limits the threads of a block.
+"""
 
 from warploom.emulator.tokens import Kind, TokenStream, newlines
 from warploom.source.edits import TextEdit, decode
 
+_ATTRIBUTES = {b"__cluster_dims__": "cluster_dims", b"__launch_bounds__": "launch_bounds"}
 
-def cluster_edits(stream: TokenStream) -> list[TextEdit]:
-    """Return edits that move what `__cluster_dims__` says into the kernel's body.
 
-    Where it stands in a macro or at a declaration without a body, the header's macro refuses it.
+def attribute_edits(stream: TokenStream) -> list[TextEdit]:
+    """Return edits that move what these attributes say into the kernel's body.
+
+    Where one stands in a macro or at a declaration without a body, the header's macro refuses
+    `__cluster_dims__` and ignores `__launch_bounds__`.
     """
     edits: list[TextEdit] = []
     for at, token in enumerate(stream.tokens):
-        if token.kind is not Kind.NAME or token.text != b"__cluster_dims__" or token.directive >= 0:
+        call = _ATTRIBUTES.get(token.text) if token.kind is Kind.NAME else None
+        if call is None or token.directive >= 0:
             continue
         closer = stream.closing(at + 1) if stream.is_at(at + 1, b"(") else None
         body = _body(stream, closer + 1) if closer is not None else None
@@ -23,7 +30,7 @@ def cluster_edits(stream: TokenStream) -> list[TextEdit]:
         edits.append(TextEdit(token.start, end, kept))
         inside = stream.tokens[body].end
         shape = " ".join(shape.split())
-        edits.append(TextEdit(inside, inside, f" ::warploom::cluster_dims({shape});"))
+        edits.append(TextEdit(inside, inside, f" ::warploom::{call}({shape});"))
     return edits
 
 
