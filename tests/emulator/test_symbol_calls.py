@@ -14,6 +14,7 @@ _HEAD = """
 #include <cstdlib>
 #include <cstring>
 __device__ int known[4];
+__device__ volatile int flags[4];
 __device__ int unused[4];
 __constant__ float weights[8];
 static const __device__ int fixed[2] = {5, 6};
@@ -58,6 +59,9 @@ _HONEST = """
   TRY(cudaMemcpyFromSymbolAsync(h, known, 16, 0, cudaMemcpyDeviceToHost, s));
   TRY(cudaStreamSynchronize(s));
   if (h[3] != 2 + 7 + 6 + 3 + 1) return 3;
+  TRY(cudaMemcpyToSymbol(flags, some, sizeof some));
+  TRY(cudaMemcpyFromSymbol(h, flags, 4, 12));
+  if (h[0] != 4 || cudaGetSymbolAddress(&where, flags) || cudaGetSymbolSize(&size, flags)) return 4;
   TRY(cudaMemcpyFromSymbol(some, unused, 8, 8));
   return some[0] != 1 || some[1] != 2;
 """

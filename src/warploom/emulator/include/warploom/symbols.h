@@ -6,13 +6,17 @@
 
 namespace warploom {
 
+template <class _WT>
+void* place_of(_WT& variable) {
+  return const_cast<void*>(static_cast<const volatile void*>(__builtin_addressof(variable)));
+}
+
 // Tells the runtime of a variable of the program that lies in device memory.
 void register_variable(const void* address, std::size_t bytes, const char* name, bool managed,
                        bool constant);
 template <class _WT>
 void register_variable(const _WT& variable, const char* name, bool managed, bool constant) {
-  register_variable(const_cast<const void*>(static_cast<const volatile void*>(&variable)),
-                    sizeof variable, name, managed, constant);
+  register_variable(place_of(variable), sizeof variable, name, managed, constant);
 }
 
 // Names a variable of the device to the guard. It is written nowhere, but it might be, as far as
@@ -31,30 +35,32 @@ cudaError_t symbol_address(void** address, const void* symbol, std::size_t size)
 template <class _WT>
 cudaError_t cudaMemcpyToSymbol(_WT& symbol, const void* src, size_t bytes, size_t offset = 0,
                                cudaMemcpyKind = cudaMemcpyHostToDevice) {
-  return warploom::copy_to_symbol(const_cast<std::remove_const_t<_WT>*>(&symbol), sizeof(_WT), src,
-                                  bytes, offset, nullptr, true);
+  return warploom::copy_to_symbol(warploom::place_of(symbol), sizeof(_WT), src, bytes, offset,
+                                  nullptr, true);
 }
 template <class _WT>
 cudaError_t cudaMemcpyToSymbolAsync(_WT& symbol, const void* src, size_t bytes, size_t offset = 0,
                                     cudaMemcpyKind = cudaMemcpyHostToDevice,
                                     cudaStream_t stream = nullptr) {
-  return warploom::copy_to_symbol(const_cast<std::remove_const_t<_WT>*>(&symbol), sizeof(_WT), src,
-                                  bytes, offset, stream, false);
+  return warploom::copy_to_symbol(warploom::place_of(symbol), sizeof(_WT), src, bytes, offset,
+                                  stream, false);
 }
 template <class _WT>
 cudaError_t cudaMemcpyFromSymbol(void* dst, const _WT& symbol, size_t bytes, size_t offset = 0,
                                  cudaMemcpyKind = cudaMemcpyDeviceToHost) {
-  return warploom::copy_from_symbol(dst, &symbol, sizeof(_WT), bytes, offset, nullptr, true);
+  return warploom::copy_from_symbol(dst, warploom::place_of(symbol), sizeof(_WT), bytes, offset,
+                                    nullptr, true);
 }
 template <class _WT>
 cudaError_t cudaMemcpyFromSymbolAsync(void* dst, const _WT& symbol, size_t bytes, size_t offset = 0,
                                       cudaMemcpyKind = cudaMemcpyDeviceToHost,
                                       cudaStream_t stream = nullptr) {
-  return warploom::copy_from_symbol(dst, &symbol, sizeof(_WT), bytes, offset, stream, false);
+  return warploom::copy_from_symbol(dst, warploom::place_of(symbol), sizeof(_WT), bytes, offset,
+                                    stream, false);
 }
 template <class _WT>
 cudaError_t cudaGetSymbolAddress(void** address, const _WT& symbol) {
-  return warploom::symbol_address(address, &symbol, sizeof(_WT));
+  return warploom::symbol_address(address, warploom::place_of(symbol), sizeof(_WT));
 }
 template <class _WT>
 cudaError_t cudaGetSymbolSize(size_t* bytes, const _WT&) {
