@@ -78,6 +78,11 @@ _FOUND = {
         "ptx::mbarrier_expect_tx(ptx::sem_relaxed, ptx::scope_cta, ptx::space_shared, &bar,"
         " 0xFFFFFFFF);",
     ),
+    "old_token": (
+        "async_misuse",
+        "state = ptx::mbarrier_arrive(&bar); ptx::mbarrier_arrive(&bar);"
+        " while (!ptx::mbarrier_try_wait(&bar, state)) continue;",
+    ),
     "more_arrivals_than_missing": ("async_misuse", "ptx::mbarrier_arrive(&bar, 2);"),
 }
 

@@ -281,6 +281,17 @@ Phases& sleep_at_barrier(const PhaseBarrier* barrier, const char* what, Over&& o
   return phases;
 }
 
+// A device tells phases apart by their parity.
+void check_token(const PhaseBarrier* barrier, unsigned long long phase) {
+  check_barrier(barrier);
+  const Phases& phases = phases_of(barrier, "wait");
+  if (phase > phases.phase || phases.phase - phase < 2) return;
+  report_misuse(format("a wait for phase %llu of a barrier in its phase %llu", phase, phases.phase),
+                "wait with the token of the newest arrival: older ones have its parity again",
+                phases.started);
+  stop_run();
+}
+
 }  // namespace
 
 void start_barrier(PhaseBarrier* barrier, unsigned expected) {
@@ -338,6 +349,7 @@ void complete_bytes(PhaseBarrier* barrier, unsigned bytes, Scope scope) {
 }
 
 void wait_at(const PhaseBarrier* barrier, unsigned long long phase, Scope scope) {
+  check_token(barrier, phase);
   const Phases& phases = sleep_at_barrier(
       barrier, "cuda::barrier::wait", [phase](const Phases& now) { return now.phase != phase; });
   // The wait is for the parity of a phase: of one that lies further back it says nothing.
@@ -352,6 +364,7 @@ void wait_parity(const PhaseBarrier* barrier, unsigned parity, Scope scope) {
 }
 
 bool phase_is_over(const PhaseBarrier* barrier, unsigned long long phase, Scope scope) {
+  check_token(barrier, phase);
   return ask_phase(barrier, scope, "phase", phase,
                    [phase](const Phases& now) { return now.phase != phase; });
 }
