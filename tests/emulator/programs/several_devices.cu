@@ -3,6 +3,8 @@
 #include <mpi.h>
 #include <nccl.h>
 
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "expect.h"
@@ -17,6 +19,11 @@ int main(int argc, char** argv) {
   CUDA(cudaGetDeviceCount(&devices));
   const int own = devices / ranks, first = rank * own;
   EXPECT(own == 2 && MPIX_Query_cuda_support() == 1);
+  char library[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(library, &length);
+  EXPECT(OPEN_MPI && std::string(library).starts_with("Open MPI v4.1") &&
+         std::strlen(library) == static_cast<size_t>(length));
   ncclUniqueId id;
   if (rank == 0) ncclGetUniqueId(&id);
   MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);

@@ -10,6 +10,11 @@
 
 #define MPI_VERSION 3
 #define MPI_SUBVERSION 1
+// Programs ask whose extensions (mpi-ext.h) and environment they find: those of Open MPI 4.1.
+#define OPEN_MPI 1
+#define OMPI_MAJOR_VERSION 4
+#define OMPI_MINOR_VERSION 1
+#define OMPI_RELEASE_VERSION 4
 
 typedef int MPI_Comm;
 typedef int MPI_Datatype;
@@ -73,6 +78,7 @@ typedef struct MPI_Status {
 #define MPI_APPNUM 7
 #define MPI_MAX_ERROR_STRING 256
 #define MPI_MAX_PROCESSOR_NAME 256
+#define MPI_MAX_LIBRARY_VERSION_STRING 256
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0)
 #define MPI_ERRORS_RETURN ((MPI_Errhandler)1)
 #define MPI_THREAD_SINGLE 0
@@ -143,6 +149,7 @@ int MPI_Error_string(int code, char* text, int* length);
 int MPI_Error_class(int code, int* error_class);
 int MPI_Get_processor_name(char* name, int* length);
 int MPI_Get_version(int* version, int* subversion);
+int MPI_Get_library_version(char* version, int* length);
 // Profilers listen to it: there is none.
 static inline int MPI_Pcontrol(const int level, ...) {
   (void)level;

@@ -94,6 +94,12 @@ struct Arrays<&MPI_Get_processor_name> {
   }
 };
 template <>
+struct Arrays<&MPI_Get_library_version> {
+  static void check(Elements all, char* version, int*) {
+    all.check(version, static_cast<long>(warploom::mpi::kLibrary.size()) + 1);
+  }
+};
+template <>
 struct Arrays<&MPI_Error_string> {
   static void check(Elements all, int code, char* text, int*) {
     constexpr long kLeast = sizeof "no error (0)";  // other texts have as many characters or more

@@ -249,6 +249,12 @@ int MPI_Get_version(int* version, int* subversion) {
   return MPI_SUCCESS;
 }
 
+int MPI_Get_library_version(char* version, int* length) {
+  *length =
+      std::snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "%s", warploom::mpi::kLibrary.data());
+  return MPI_SUCCESS;
+}
+
 double MPI_Wtime() {
   note_clock();
   return host_clock_ns() * 1e-9;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../include/mpi.h"
@@ -17,6 +18,9 @@
 #include "world.h"
 
 namespace warploom::mpi {
+
+// What MPI_Get_library_version says, as mpi.h does.
+inline constexpr std::string_view kLibrary = "Open MPI v4.1.4, emulated by warploom";
 
 // Where bytes lay that a rank sends.
 struct Origin {

@@ -281,17 +281,6 @@ Phases& sleep_at_barrier(const PhaseBarrier* barrier, const char* what, Over&& o
   return phases;
 }
 
-// A device tells phases apart by their parity.
-void check_token(const PhaseBarrier* barrier, unsigned long long phase) {
-  check_barrier(barrier);
-  const Phases& phases = phases_of(barrier, "wait");
-  if (phase > phases.phase || phases.phase - phase < 2) return;
-  report_misuse(format("a wait for phase %llu of a barrier in its phase %llu", phase, phases.phase),
-                "wait with the token of the newest arrival: older ones have its parity again",
-                phases.started);
-  stop_run();
-}
-
 }  // namespace
 
 void start_barrier(PhaseBarrier* barrier, unsigned expected) {
@@ -348,8 +337,17 @@ void complete_bytes(PhaseBarrier* barrier, unsigned bytes, Scope scope) {
   change_bytes(barrier, phases, -static_cast<long long>(bytes), {});
 }
 
+void check_token(const PhaseBarrier* barrier, unsigned long long phase) {
+  check_barrier(barrier);
+  const Phases& phases = phases_of(barrier, "wait");
+  if (phase > phases.phase || phases.phase - phase < 2) return;
+  report_misuse(format("a wait for phase %llu of a barrier in its phase %llu", phase, phases.phase),
+                "wait with the token of the newest arrival: older ones have its parity again",
+                phases.started);
+  stop_run();
+}
+
 void wait_at(const PhaseBarrier* barrier, unsigned long long phase, Scope scope) {
-  check_token(barrier, phase);
   const Phases& phases = sleep_at_barrier(
       barrier, "cuda::barrier::wait", [phase](const Phases& now) { return now.phase != phase; });
   // The wait is for the parity of a phase: of one that lies further back it says nothing.

@@ -20,6 +20,8 @@ unsigned long long drop_from(PhaseBarrier* barrier, unsigned count, Scope scope)
 // The phase ends no earlier than so many further bytes have come.
 void expect_bytes(PhaseBarrier* barrier, unsigned bytes, Scope scope);
 void complete_bytes(PhaseBarrier* barrier, unsigned bytes, Scope scope);
+// A device tells phases apart by their parity: a token may be of the last phase, and no older.
+void check_token(const PhaseBarrier* barrier, unsigned long long phase);
 // Is the phase over? If so, the thread acquires what its arrivals released.
 void wait_at(const PhaseBarrier* barrier, unsigned long long phase, Scope scope);
 bool phase_is_over(const PhaseBarrier* barrier, unsigned long long phase, Scope scope);
