@@ -54,3 +54,41 @@ def test_what_is_not_the_calls_to_free(tmp_path: Path, statement: str) -> None:
 def test_each_by_its_own(tmp_path: Path, statement: str) -> None:
     report = check_program(tmp_path, _TEXT.replace("STATEMENT", statement))
     assert kinds_of(report) == set()
+
+
+_MPI = """
+#include <cuda_runtime.h>
+#include <mpi.h>
+#include <cstdlib>
+#include <vector>
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, ranks;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  std::vector<int> send(100, rank), receive(100 * ranks);
+  int* freed = new int[1000];
+  cudaFree(nullptr);
+  if (rank == FREES) delete[] freed;
+  CALL;
+  if (rank != FREES) delete[] freed;
+  MPI_Finalize();
+}
+"""
+_GATHER = "MPI_Gather({}, 100, MPI_INT, {}, 100, MPI_INT, 0, MPI_COMM_WORLD)"
+
+
+@pytest.mark.parametrize(
+    ("call", "kinds"),
+    [
+        (_GATHER.format("send.data()", "freed"), {"use_after_free"}),
+        (_GATHER.format("freed", "receive.data()"), {"use_after_free"}),
+        ("MPI_Bcast(freed + 900, 100, MPI_INT, 0, MPI_COMM_WORLD)", {"use_after_free"}),
+        ("MPI_Bcast(send.data(), 10000000, MPI_INT, 0, MPI_COMM_WORLD)", {"out_of_bounds"}),
+        (_GATHER.format("send.data()", "receive.data()"), set()),
+        ("MPI_Bcast(receive.data() + 50, 50, MPI_INT, 0, MPI_COMM_WORLD)", set()),
+    ],
+)
+def test_host_memory_that_mpi_gets_must_live(tmp_path: Path, call: str, kinds: set[str]) -> None:
+    text = _MPI.replace("FREES", "0").replace("CALL", call)
+    assert kinds_of(check_program(tmp_path, text)) == kinds

@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "mpi_objects.h"
 #include "own_memory.h"
+#include "process_heap.h"
 #include "results.h"
 #include "sides.h"
 #include "spoil.h"
@@ -235,6 +236,23 @@ void note_moving(const void* buffer, const char* what) {
   if (emulated(buffer)) note_call(what);
 }
 
+namespace {
+
+// The heap's blocks are looked up at both ends; what lies between is of one block.
+void check_block_lives(const void* p, std::size_t bytes, const char* what) {
+  const char* last = static_cast<const char*>(p) + bytes - 1;
+  if (!in_heaps(p) || (heap_holds(p) && heap_holds(last))) return;
+  const bool begins = heap_holds(p);
+  report_finding({.kind = begins ? "out_of_bounds" : "use_after_free",
+                  .message = format("%s is given %zu bytes of host memory that %s", what, bytes,
+                                    begins ? "end behind what was allocated" : "has been freed"),
+                  .hint = begins ? "allocate what the count and the type say"
+                                 : "free the buffer after the last call that uses it",
+                  .host = true});
+}
+
+}  // namespace
+
 Bytes read_buffer(const void* p, std::size_t bytes, const char* what) {
   if (bytes == 0) return {};
   require(p != nullptr, what, "the buffer is NULL");
@@ -246,8 +264,9 @@ Bytes read_buffer(const void* p, std::size_t bytes, const char* what) {
     access_read(current_actor(where.pc[0]), p, bytes);
   } else if (!check_host_memory(p, bytes, false, what)) {
     return Bytes(bytes);
-  } else if (host_copies_pending()) {
-    check_host_copies(p, bytes, false);
+  } else {
+    check_block_lives(p, bytes, what);
+    if (host_copies_pending()) check_host_copies(p, bytes, false);
   }
   const char* start = static_cast<const char*>(p);
   Bytes data(start, start + bytes);
@@ -269,8 +288,9 @@ void store_buffer(void* p, const char* data, std::size_t bytes, const Origin& or
     access_write(current_actor(where.pc[0]), p, bytes);
   } else if (!check_host_memory(p, bytes, true, what)) {
     return;
-  } else if (host_copies_pending()) {
-    check_host_copies(p, bytes, true);
+  } else {
+    check_block_lives(p, bytes, what);
+    if (host_copies_pending()) check_host_copies(p, bytes, true);
   }
   g_stats.mpi_bytes += bytes;
   std::memcpy(p, data, bytes);
