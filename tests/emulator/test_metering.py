@@ -12,6 +12,7 @@ from warploom.source.edits import apply_edits
 from warploom.source.syntax import parse_source
 
 CALL = "warploom::count_operations"
+ON_DEVICE = "warploom::count_on_device"
 INSIDE = "warploom::count_in_argument"
 AT_RUN_TIME = "warploom::count_at_run_time"
 
@@ -97,7 +98,7 @@ def test_branches_with_braces_count_for_themselves():
 def test_a_switch_counts_the_case_that_runs():
     text = kernel("switch (n) { case 0: f = f + 1; break; case 1: f = f * f * f * f; break; }")
     assert f"case 0: {CALL}(1u); f = f + 1;" in text
-    assert f"case 1: {CALL}(3u); f = f * f * f * f;" in text and text.count(CALL) == 2
+    assert f"case 1: {CALL}(3u); f = f * f * f * f;" in text and text.count(CALL) == 3
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_a_switch_counts_the_case_that_runs():
         ("while (n++ < 9) f = f * f;", "while (({}(3u), n++ < 9)) f"),
         ("while (int q = n--) f = f * q;", "while (int q = ({}(2u), n--)) f"),
         ("do f = f * f; while (f < 9);", "do {{ {}(2u); f = f * f; }} while"),
-        ("for (; n++ < 9;) f = f * f;", "for (; n++ < 9; {}(2u)) f"),
+        ("for (; n++ < 9;) f = f * f;", "for (; n++ < 9; {}(3u)) f"),
         ("for (;;) if (f *= f, f > 9) break;", "for (;; {}(2u)) if"),
         ("for (;; n++) if (f *= f, f > 9) break;", "for (;; n++, {}(3u)) if"),
         ("for (; n < 9;) if (f *= f, f > 9) break;", "for (; ({}(3u), n < 9);) if"),
@@ -156,6 +157,41 @@ def test_words_in_a_head_hide_no_arithmetic(head: str):
 def test_comments_make_no_constants_of_variables():
     text = metered("// constexpr float G\n__device__ float f(float a = G * G) { return a; }")
     assert "(1u)" in text
+
+
+def test_labels_in_a_row_are_counted_in_time():
+    text = kernel(" ".join(f"L{n}: f = f * f;" for n in range(400)) + " if (n--) goto L7;")
+    assert f"L0: {CALL}(401u);" in text and f"L399: {CALL}(2u);" in text
+    text = kernel("switch (n) { " + " ".join(f"case {n}:" for n in range(40)) + " f = f * f; }")
+    assert f"{CALL}(12u); switch" in text
+
+
+def test_long_names_are_read_in_time():
+    name = "a" * 60000
+    assert f"{CALL}(1u)" in kernel(f"f = {name}(f * f);")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__device__ float of(float f);\nfloat of(float f) {BODY}\nUSE(of(f))",
+        "struct S { __device__ float of(float f); };\nfloat S::of(float f) {BODY}\nUSE(S().of(f))",
+        "struct S { __device__ S(float f); float v; };\nS::S(float f) : v(f) {BODY}\nUSE(S(f).v)",
+        "template <class T> __device__ T of(T f) { return f; }\n"
+        "template <> float of(float f) {BODY}\nUSE(of(f))",
+        "float deep(float f) {BODY}\nfloat of(float f) { return deep(f); }\nUSE(of(f))",
+        "#define MARK(x) x\nMARK(__device__) MARK(float of)(float f) {BODY}\nUSE(of(f))",
+        "struct V { float v; __device__ V operator*(V o); };\n"
+        "V V::operator*(V o) { float f = v; BODY }\nUSE((V{f} * V{f}).v)",
+        "#define CALLED of\nfloat of(float f) {BODY}\nUSE(CALLED(f))",
+    ],
+)
+def test_what_device_code_names_counts_there_whatever_marks_it_has(text: str):
+    body = " return f * f * f * f; "
+    text = text.replace("BODY", body).replace("USE(", "__global__ void k(float f) { f = ") + "; }"
+    text = text.removesuffix("); }") + "; }"
+    counted = metered(text)
+    assert re.search(rf"(?:{CALL}|{ON_DEVICE})\((?:3|4)u\);", counted), counted
 
 
 def test_host_code_is_left_alone():
@@ -289,7 +325,7 @@ def test_macros_in_macros_count_however_deep_they_lie():
     [
         # What changes something is done each time, and what is the same each time is done once.
         ("TWICE(a) a; a", "TWICE(f = f * 2)", f"{CALL}(0u)TWICE(({INSIDE}(1u), f = f * 2))"),
-        ("MAX(a, b) ((a) > (b) ? (a) : (b))", "f = MAX(f * 2, f)", f"{CALL}(2u)f = MAX(f * 2, f)"),
+        ("MAX(a, b) ((a) > (b) ? (a) : (b))", "f = MAX(f * 2, f)", f"{CALL}(3u)f = MAX(f * 2, f)"),
         # In loops nothing is known to be the same.
         (
             "ALL(a) for (int q = 0; q < 9; q++) { f += a; }",

@@ -69,6 +69,40 @@ def test_heads_of_loops_are_counted_where_blocks_follow(use: str, lines: list[in
     assert uncounted(loop + KERNEL % use) == lines
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#define JOIN(x, y) x y\nUSE(f = JOIN(f, *f))",
+        "#define SCALED(x) f x\nUSE(f = SCALED(*f))",
+        "#define CAST(x) (f) x\nUSE(f = CAST(*f))",
+        "#define BLOCK {if (f = f * f) {}}\nUSE(BLOCK)",
+        "#define SUM {f * f + 1}\nUSE(float g SUM)",
+        "#define STEP f = f * f\n#undef STEP\n#define STEP f\nUSE(STEP)",
+        "#define WORK { struct Q { __device__ void g() {} }; f = f * f; }\nUSE(WORK)",
+    ],
+)
+def test_macros_that_are_read_another_way_are_not(text: str) -> None:
+    head, _, use = text.rpartition("USE(")
+    assert uncounted(head + "__global__ void k(float f) { " + use[:-1] + "; }")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#define CHECK(call) do { int e = (call); if (e) return; } while (0)\nUSE(CHECK(0))",
+        "#define IDX(i, j) ((i) * 4 + (j))\nUSE(f = IDX(1, 2))",
+        "#define MAX(a, b) ((a) > (b) ? (a) : (b))\nUSE(f = MAX(f, 1))",
+        "#define SIZES {1, -2, {3.5f, N}}\nUSE(float g[] = SIZES)",
+        "#define NAMED(n) float n##_value = 0\nUSE(NAMED(g))",
+        '#define LOG(f, ...) printf(f, __VA_ARGS__)\nUSE(LOG("%f", f))',
+        "#define KERNEL(name) __global__ void name(float* x) { x[0] = 1; }\nKERNEL(k0)\nUSE(f = 1)",
+    ],
+)
+def test_usual_macros_are_counted(text: str) -> None:
+    head, _, use = text.rpartition("USE(")
+    assert not uncounted(head + "__global__ void k(float f) { " + use[:-1] + "; }\n")
+
+
 def test_operators_of_macros_are_not() -> None:
     assert uncounted("#define PLUS + f\n" + KERNEL % "f = f PLUS PLUS;") == [3]
 

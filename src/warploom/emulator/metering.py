@@ -12,11 +12,12 @@ namespace scope have constants, and cost nothing on a GPU either.
 """
 
 import re
+from collections.abc import Container
 from dataclasses import replace
 
 from tree_sitter import Node
 
-from warploom.emulator.metering_blocks import CALL, CALL_IN_CONSTANTS, Meter
+from warploom.emulator.metering_blocks import CALL, CALL_IN_CONSTANTS, CALL_ON_DEVICE, Meter
 from warploom.emulator.metering_macros import Macro, macros_of, repeating, without_macros
 from warploom.emulator.metering_names import Known, names_of
 from warploom.emulator.metering_prices import slots_of_call, without_comments
@@ -74,22 +75,19 @@ def _count_functions(
     tree: SourceFile, edits: list[TextEdit], known: Known, marks: frozenset[str]
 ) -> None:
     """Count what functions, lambdas outside of them, and declarations evaluate."""
+    calls = _calls_of(tree, marks)
     for function in tree.nodes("function_definition"):
-        body = function.child_by_field_name("body")
-        words = _words_of(tree, function)
-        constant = bool(words & _IN_CONSTANTS)
-        # A body may be `try { } catch (...) { }`, with what initializes members behind its `try`.
-        holder = function
-        if body is None or body.type != "compound_statement":
-            holder = next(
-                (n for n in function.named_children if n.type == "try_statement"), function
-            )
-            body = holder.child_by_field_name("body")
-        # Compilers let device code call what may be in a constant (--expt-relaxed-constexpr).
-        if body is None or body.type != "compound_statement" or not (constant or words & marks):
+        if function.id not in calls or _lies_in(function, calls):
             continue
-        call = CALL_IN_CONSTANTS if constant else CALL
-        meter = Meter(tree, edits, known, call)
+        # A body may be `try { } catch (...) { }`, with what initializes members behind its `try`.
+        body, holder = function.child_by_field_name("body"), function
+        if body is None or body.type != "compound_statement":
+            tries = (n for n in function.named_children if n.type == "try_statement")
+            holder = next(tries, function)
+            body = holder.child_by_field_name("body")
+        if body is None or body.type != "compound_statement":
+            continue
+        meter = Meter(tree, edits, known, calls[function.id])
         members = (n for n in holder.named_children if n.type == "field_initializer_list")
         meter.block(body, sum(meter.weigh(node) for node in members))
         meter.misread(body)
@@ -99,12 +97,68 @@ def _count_functions(
                 meter.misread(handler)
     meter = Meter(tree, edits, known, CALL_IN_CONSTANTS)
     for node in tree.nodes("lambda_expression"):
-        if not _is_counted(tree, node, marks):
+        if not _lies_in(node, calls) and not _is_counted(tree, node, marks):
             meter.weigh(node)
     for node in tree.nodes("optional_parameter_declaration", "field_declaration"):
         value = node.child_by_field_name("default_value")
         if value is not None and _is_evaluated(tree, node, marks):
             meter.expression(value)
+
+
+def _lies_in(node: Node, functions: Container[int]) -> bool:
+    """Whether a node lies in one of some functions, which counts it too."""
+    around = node.parent
+    while around is not None and around.id not in functions:
+        around = around.parent
+    return around is not None
+
+
+def _calls_of(tree: SourceFile, marks: frozenset[str]) -> dict[int, str]:
+    """Return what counts in each function that may run on a device, by its node.
+
+    Compilers let device code call what may be in a constant (--expt-relaxed-constexpr). Another
+    declaration may have the mark of a function, or its class, or a macro that made it: what device
+    code names counts where a GPU runs it.
+    """
+    calls: dict[int, str] = {}
+    others: dict[str, list[Node]] = {}
+    named: set[str] = set()
+    for function in tree.nodes("function_definition"):
+        words = _words_of(tree, function)
+        if words & (_IN_CONSTANTS | marks):
+            calls[function.id] = CALL_IN_CONSTANTS if words & _IN_CONSTANTS else CALL
+            named |= _words_in(tree, function)
+        else:
+            for name in _names_of(tree, function):
+                others.setdefault(name, []).append(function)
+    macros = {macro.name: set(_WORD.findall(macro.replacement)) for macro in macros_of(tree)}
+    fresh = named
+    while fresh:
+        found = {word for name in fresh for word in macros.get(name, ())}
+        for function in (function for name in fresh for function in others.get(name, ())):
+            if function.id not in calls:
+                calls[function.id] = CALL_ON_DEVICE
+                found |= _words_in(tree, function)
+        fresh, named = found - named, named | found
+    return calls
+
+
+def _names_of(tree: SourceFile, function: Node) -> set[str]:
+    """Return what may call a function: its name, or its class where it is a constructor."""
+    declarator = function.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator") or next(
+            (n for n in declarator.named_children if n.type.endswith("declarator")), None
+        )
+    name = declarator.child_by_field_name("declarator") if declarator is not None else None
+    head = tree.node_text(name) if name is not None else ""
+    words = _WORD.findall(head) or _WORD.findall(tree.node_text(function).partition("{")[0])
+    return set(words)
+
+
+def _words_in(tree: SourceFile, function: Node) -> set[str]:
+    words = set(_WORD.findall(without_comments(tree.node_text(function))))
+    return words | {"operator"}  # which no use spells
 
 
 def _is_counted(tree: SourceFile, node: Node, marks: frozenset[str]) -> bool:

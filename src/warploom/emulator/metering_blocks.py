@@ -2,10 +2,11 @@
 
 import functools
 import re
+from collections.abc import Sequence
 
 from tree_sitter import Node
 
-from warploom.emulator.metering_loops import is_bound_alone, opening_of
+from warploom.emulator.metering_loops import is_bound_alone, opening_of, steps_by_constant
 from warploom.emulator.metering_macros import Repeats
 from warploom.emulator.metering_names import Known
 from warploom.emulator.metering_nodes import (
@@ -30,6 +31,8 @@ CALL = "warploom::count_operations"
 """What is called with a number of operations."""
 CALL_IN_CONSTANTS = "warploom::count_at_run_time"
 """The same, where the compiler may want a constant."""
+CALL_ON_DEVICE = "warploom::count_on_device"
+"""The same in a function that is not marked as one of devices, where a kernel calls it."""
 CALL_IN_ARGUMENTS = "warploom::count_in_argument"
 """The same in an argument of a macro, which is a part of a statement."""
 _LOOP = "warploom_loop"
@@ -41,6 +44,7 @@ _CONSTANT = re.compile(
     r"(?:\bconstexpr(?:\s+(?:static|const|inline))*\s+[\w:]+|#[ \t]*define|\bconst\s+int)\s+(\w+)"
 )
 _FREE = frozenset(("=", "&&", "||", ","))
+_COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!=", "&&", "||"))
 _FOLDED = 2  # operations in the head of a loop: a step and a comparison
 
 
@@ -59,6 +63,18 @@ class Meter:
         self.known = known
         self.call = call
         self.places = 1  # operations to find an element's place
+        self._behind: dict[int, int] = {}
+
+    def _nested(self, call: str, edits: list[TextEdit] | None = None) -> "Meter":
+        """Return a meter of a part of the same text."""
+        meter = Meter(self.tree, self.edits if edits is None else edits, self.known, call)
+        meter._behind = self._behind
+        return meter
+
+    @property
+    def _within(self) -> str:
+        """What is called inside of an expression, which may be a constant."""
+        return CALL_ON_DEVICE if self.call == CALL_ON_DEVICE else CALL_IN_CONSTANTS
 
     def block(self, node: Node, extra: int = 0) -> None:
         """Count a compound statement that may run any number of times."""
@@ -82,7 +98,8 @@ class Meter:
 
     @functools.cached_property
     def _constants(self) -> frozenset[str]:
-        return frozenset(_CONSTANT.findall(without_comments(self.tree.text.decode("latin-1"))))
+        found = _CONSTANT.findall(without_comments(self.tree.text.decode("latin-1")))
+        return frozenset(name for name in found if self.known.declared.get(name, 0) < 2)
 
     def _insert(self, offset: int, text: str) -> None:
         self.edits.append(TextEdit(offset, offset, text))
@@ -134,7 +151,8 @@ class Meter:
         count, arguments = self._own(node), node.child_by_field_name("arguments")
         name = node.child_by_field_name("function")
         text = self.tree.node_text(name) if name is not None else ""
-        inside = Meter(self.tree, self.edits, self.known, CALL_IN_ARGUMENTS)
+        within = CALL_ON_DEVICE if self.call == CALL_ON_DEVICE else CALL_IN_ARGUMENTS
+        inside = self._nested(within)
         for part in parts(arguments) if arguments is not None else ():
             left = part.child_by_field_name("left")
             # `T * p` may declare, or name a type.
@@ -170,8 +188,7 @@ class Meter:
         rest = [child for child in node.named_children if child.type != "compound_statement"]
         body = node.child_by_field_name("body")
         if body is not None and body.type == "compound_statement":
-            inner = Meter(self.tree, self.edits, self.known, CALL_IN_CONSTANTS)
-            inner.block(body)
+            self._nested(self._within).block(body)
         return sum(self.weigh(part) for part in rest)
 
     def _unrolled(self, node: Node) -> bool:
@@ -183,7 +200,7 @@ class Meter:
         opens = opening_of(node) if self.call == CALL else None
         if opens is None or body is None or condition is None:
             return False
-        inner = Meter(self.tree, self.edits, self.known, self.call)
+        inner = self._nested(self.call)
         inner.places = 0
         whole = body.named_children if body.type == "compound_statement" else [body]
         head = _OF_UNROLLED if is_bound_alone(node) else inner.weigh(condition)
@@ -196,15 +213,17 @@ class Meter:
 
     def _for(self, node: Node) -> int:
         if self._unrolled(node):
-            first = node.child_by_field_name("initializer")
-            return self.weigh(first) if first is not None else 0
+            first, bound = (node.child_by_field_name(n) for n in ("initializer", "condition"))
+            once = self.weigh(first) if first is not None else 0
+            return once + max(0, self.weigh(bound) - 1 if bound is not None else 0)
         body, update = node.child_by_field_name("body"), node.child_by_field_name("update")
         each = sum(
             self.weigh(part)
             for part in (node.child_by_field_name("condition"), update)
             if part is not None
         )
-        each -= min(each // 2, _FOLDED)  # compilers unroll, and fold half of what only counts
+        if steps_by_constant(node) and is_bound_alone(node):
+            each -= min(each // 2, _FOLDED)  # compilers unroll, and fold half of what only counts
         first = node.child_by_field_name("initializer")
         once = self.weigh(first) if first is not None else 0
         if body is None:
@@ -263,14 +282,14 @@ class Meter:
         for part in node.named_children:
             count = self.weigh(part) + folds
             if count and part.type not in ("type_descriptor", "comment"):
-                self._insert(part.start_byte, f"({CALL_IN_CONSTANTS}({count}u), ")
+                self._insert(part.start_byte, f"({self._within}({count}u), ")
                 self._insert(part.end_byte, ")")
         return 0
 
     def misread(self, body: Node) -> None:
         """Count the packs that the parser took for something else."""
         for pattern in misread_patterns(body):
-            self._insert(pattern.start, f"({CALL_IN_CONSTANTS}({pattern.count}u), ")
+            self._insert(pattern.start, f"({self._within}({pattern.count}u), ")
             self._insert(pattern.end, ")")
 
     def _switch(self, node: Node) -> int:
@@ -280,7 +299,9 @@ class Meter:
             return count
         # Nothing at the start of the body runs: one case of it does, and those that it falls into.
         parts = body.named_children if body.type == "compound_statement" else [body]
-        return count + sum(self.weigh(part) for part in parts)
+        cases = sum(part.type == "case_statement" for part in parts)
+        branches = 2 * max(1, cases).bit_length()  # a comparison and a branch for each half
+        return count + branches + sum(self.weigh(part) for part in parts)
 
     def _case(self, node: Node) -> int:
         """Count at a label what follows it, for control jumps past the starts of blocks.
@@ -292,8 +313,7 @@ class Meter:
             return sum(self.weigh(child) for child in node.named_children)
         parts = [part for part in node.named_children if part.start_byte >= colon.end_byte]
         own = sum(self.weigh(part) for part in parts)
-        silent = Meter(self.tree, [], self.known, self.call)
-        each = own + sum(silent.weigh(part) for part in behind(node))
+        each = own + self._weigh_behind(node, list(behind(node)))
         alone = stands_alone(node)
         statement = next((part for part in parts if part.type != "comment"), None)
         if each and alone and statement is not None:
@@ -322,6 +342,15 @@ class Meter:
             self.known.own_signs and text not in self.known.templates
         )
 
+    def _weigh_behind(self, label: Node, parts: Sequence[Node]) -> int:
+        """Return the operations of what follows a label: once, however many labels lie in it."""
+        if label.id not in self._behind:
+            silent = self._nested(self.call, [])
+            self._behind[label.id] = 0
+            # The last label first: none then waits for those behind it.
+            self._behind[label.id] = sum(silent.weigh(part) for part in reversed(parts))
+        return self._behind[label.id]
+
     def _label(self, node: Node) -> int:
         """Count what follows a label each time that control comes there, as a loop may do."""
         parts = [child for child in node.named_children if child.type != "statement_identifier"]
@@ -335,8 +364,7 @@ class Meter:
             place = place.parent
             if place is not None and place.end_byte > last:
                 break  # nobody comes back from behind it
-        silent = Meter(self.tree, [], self.known, self.call)
-        each = sum(silent.weigh(part) for part in parts)
+        each = self._weigh_behind(node, parts)
         colon = next(child for child in node.children if child.type == ":")
         self._insert(colon.end_byte, f" {self.call}({max(each, 1)}u);")
         return sum(self.weigh(part) for part in parts if part.parent == node)
@@ -360,8 +388,10 @@ class Meter:
         match node.type:
             case "binary_expression" | "assignment_expression":
                 return self._operator(node)
-            case "update_expression":
+            case "update_expression" | "conditional_expression":
                 return 1
+            case "function_declarator":
+                return self._misread_product(node)
             case "subscript_expression":
                 return self.places
             case "identifier":
@@ -375,9 +405,20 @@ class Meter:
             case _:
                 return 0
 
+    def _misread_product(self, node: Node) -> int:
+        """Count `T x(a * b);` in a function, which is read as the declaration of another one."""
+        around = node.parent
+        while around is not None and around.type in ("declaration", "init_declarator"):
+            around = around.parent
+        if around is None or around.type not in ("compound_statement", "case_statement"):
+            return 0
+        return self.tree.node_text(node).count("*") + self.tree.node_text(node).count("&")
+
     def _operator(self, node: Node) -> int:
         sign = node.child_by_field_name("operator")
         text = self.tree.node_text(sign) if sign is not None else "="
+        if text in ("&&", "||"):  # a comparison takes the other side along
+            return 0 if any(map(self._compares_values, node.named_children)) else 1
         if text in _FREE:
             return 0
         if text in ("/", "%", "/=", "%="):
@@ -386,6 +427,12 @@ class Meter:
             self._is_product(part) for part in node.named_children
         )
         return 0 if fused else 1
+
+    def _compares_values(self, node: Node) -> bool:
+        while node.type == "parenthesized_expression" and node.named_child_count == 1:
+            node = node.named_children[0]
+        sign = node.child_by_field_name("operator") if node.type == "binary_expression" else None
+        return sign is not None and self.tree.node_text(sign) in _COMPARISONS
 
     def _is_product(self, node: Node) -> bool:
         while node.type == "parenthesized_expression" and node.named_child_count == 1:

@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, auto
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -44,6 +45,7 @@ _LOADED = re.compile(r"\*|__ld(?:g|ca|cg|cs|lu)\b")
 _LOAD = re.compile(r"__ld(?:g|ca|cg|cs|lu)\b")
 _STEP = re.compile(r"(?:\+\+|--)\s*(\w+)|(\w+)\s*(?:\+\+|--)|(\w+)\s*[+-]=\s*(?:\d+|k?[A-Z]\w*)")
 _WORD = re.compile(r"\w+")
+_OPERATOR = re.compile(r"\boperator\s*(?:[-+*/%^&|~!=<>,]|\w)")
 _OUTSIDE = re.compile(r"__shared__|\b(?:static|extern|volatile)\b")
 _PRAGMA = re.compile(r"#\s*pragma\b")
 _KEPT = re.compile(r"#\s*pragma\s+(?:nounroll\b|unroll[ \t(]*1\b)")
@@ -73,9 +75,12 @@ def opening_of(loop: Node) -> int | None:
     bound = _WORD.findall(_text(condition))
     if counter not in bound or not all(node.type in _IN_BOUNDS for node in _all(condition)):
         return None
+    own = _own_functions(_root_of(loop))
+    if own.operators:
+        return None
     nodes: list[Node] = []
     for node in _all(body):
-        if not _is_plain(node):
+        if not _is_plain(node, own.names):
             return None
         nodes.append(node)
     known = _declared_in(_function_of(body))
@@ -83,6 +88,11 @@ def opening_of(loop: Node) -> int | None:
     if carried is None or carried & {counter, *bound}:
         return None
     return None if carried & set(_addressing(nodes, known)) else _opening(loop)
+
+
+def steps_by_constant(loop: Node) -> bool:
+    """Whether the step of a `for` statement is nothing but its counter's."""
+    return _counter_of(loop) is not None
 
 
 def is_bound_alone(loop: Node) -> bool:
@@ -152,12 +162,33 @@ def _is_elsewhere(body: Node) -> bool:
     return _text(body).endswith("\n;") or _text(body) == ";" or body.end_byte == body.start_byte
 
 
-def _is_plain(node: Node) -> bool:
+class _OwnFunctions(NamedTuple):
+    """Functions of a file by their names, and whether it gives operators a meaning."""
+
+    names: frozenset[str]
+    operators: bool
+
+
+def _root_of(node: Node) -> Node:
+    while node.parent is not None:
+        node = node.parent
+    return node
+
+
+@functools.lru_cache(maxsize=8)
+def _own_functions(root: Node) -> _OwnFunctions:
+    declared = (node for node in _all(root) if node.type == "function_declarator")
+    names = {_text(node.child_by_field_name("declarator")).rpartition("::")[2] for node in declared}
+    return _OwnFunctions(frozenset(names), bool(_OPERATOR.search(_text(root))))
+
+
+def _is_plain(node: Node, own: frozenset[str]) -> bool:
     """Whether a part of a body is none of what loads of the next iteration wait for."""
     if node.type in _NOT_PLAIN:
         return False
     if node.type == "call_expression":
-        return _is_arithmetic(node)
+        name = _text(node.child_by_field_name("function")).partition("<")[0]
+        return name.rpartition("::")[2].strip() not in own and _is_arithmetic(node)
     # A name alone is a macro, which says nothing of what it does.
     return node.type != "expression_statement" or [n.type for n in node.named_children] != [
         "identifier"

@@ -52,7 +52,11 @@ def macros_of(tree: SourceFile) -> Iterator[Macro]:
     Which of them device code uses is not asked: a use can look like anything to a parser, and in
     host code the counts are those of the host's work.
     """
-    return (macro for macro in all_macros(tree) if not macro.code.root.has_error)
+    return (
+        macro
+        for macro in all_macros(tree)
+        if not (macro.code.root.has_error or is_list(macro.replacement))
+    )
 
 
 class Repeats(Enum):
@@ -84,7 +88,7 @@ def all_macros(tree: SourceFile) -> Iterator[Macro]:
     for node in tree.nodes("preproc_def", "preproc_function_def"):
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         parameters = node.child_by_field_name("parameters")
-        if name is None or value is None or _is_list(tree.node_text(value)):
+        if name is None or value is None:
             continue
         makes = _defines_device_code(tree.node_text(value))
         yield replace(
@@ -101,7 +105,7 @@ def _defines_device_code(text: str) -> bool:
     return bool({"__global__", "__device__"} & set(_WORD.findall(text))) and "{" in text
 
 
-def _is_list(text: str) -> bool:
+def is_list(text: str) -> bool:
     """Whether a replacement in braces is a list of values and no block."""
     return text.lstrip().startswith("{") and ";" not in text
 

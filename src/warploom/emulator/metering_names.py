@@ -1,6 +1,7 @@
 """What the names of a file are: `a < b > (c)` is a comparison or a template, as `a` is."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -18,13 +19,14 @@ _OWN_SIGN = re.compile(rb"\boperator\s*[<>]")
 class Known:
     """Names of a file. `own_signs`: it says what `<` or `>` is to do.
 
-    `weights`: what each macro does outside of its loops and blocks. `repeating`: macros that may
-    evaluate an argument more than once.
+    `declared`: how often each name is declared. `weights`: what each macro does outside of its
+    loops and blocks. `repeating`: macros that may evaluate an argument more than once.
     """
 
     variables: frozenset[str]
     templates: frozenset[str]
     own_signs: bool
+    declared: Mapping[str, int]
     weights: Mapping[str, int] = field(default_factory=dict[str, int])
     repeating: Mapping[str, Repeats] = field(default_factory=dict[str, Repeats])
 
@@ -43,11 +45,11 @@ def _declares(kind: str) -> bool:
 
 def names_of(tree: SourceFile) -> Known:
     """Return which names of a file are variables, fields or macros, and which are templates."""
-    variables = {
+    times = Counter(
         tree.node_text(node)
         for node in tree.nodes("identifier", "field_identifier")
         if node.parent is not None and _declares(node.parent.type)
-    }
+    )
     templates: set[str] = set()
     for node in tree.nodes("template_declaration"):
         for declared in node.named_children:
@@ -56,7 +58,8 @@ def names_of(tree: SourceFile) -> Known:
                 name = inner
             templates.add(tree.node_text(name).rpartition("::")[2])
     return Known(
-        frozenset(variables | _BUILT_IN),
+        frozenset(times.keys() | _BUILT_IN),
         frozenset(templates),
         bool(_OWN_SIGN.search(tree.text)),
+        times,
     )

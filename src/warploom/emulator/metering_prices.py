@@ -53,8 +53,9 @@ _NOT_COUNTED = re.compile(
     r"|nanosleep|trap|brkpt|prof_|assert|pipeline|cluster|nv_|func__|attribute|declspec|pragma"
     r"|grid_|cuda_|popc_sync|launch_bounds|align|asm|typeof|alignof|has_)|\w+_as_\w+"
 )
+_LONGEST = 4096  # characters in front of a call's brackets: longer ones are not looked into
 _ROUNDED = re.compile(r"_r[nzdu]$")
-_CALLED = re.compile(r"(\w+)(?:<.*>)?(?:\{\}|\(\))?$", re.DOTALL)
+_CALLED = re.compile(r"(?<!\w)(\w+)(?:<.*>)?(?:\{\}|\(\))?$", re.DOTALL)
 _COMMENT = re.compile(r"//(?:\\\r?\n|[^\n])*|/\*.*?\*/", re.DOTALL)
 _COMMENT_OR_TEXT = re.compile(
     r'//(?:\\\r?\n|[^\n])*|/\*.*?\*/|R"([^\s()\\]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"', re.DOTALL
@@ -81,6 +82,8 @@ def slots_of_call(function: str) -> int:
     text = re.sub(r"\s", "", _COMMENT.sub("", function))
     while text.startswith("(") and text.endswith(")"):
         text = text[1:-1]
+    if len(text) > _LONGEST and not text.isidentifier():
+        return DIVISION
     found = _CALLED.search(text)
     return slots_of(found[1]) if found else 0
 

@@ -5,17 +5,26 @@ the head of a loop, or the half of an expression, changes what the text around i
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
 from warploom.emulator.metering import MARKS, device_marks
-from warploom.emulator.metering_macros import Macro, all_macros, without_macros
+from warploom.emulator.metering_macros import Macro, all_macros, is_list, without_macros
 from warploom.emulator.metering_prices import without_comments
 from warploom.source.syntax import SourceFile
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MERE_WORDS = re.compile(r'[\w\s:"#.]*(?:\([\w\s,]*\)[\w\s]*)?')
+_VALUES = re.compile(r"\{[\s,{}]*(?:[-+]?\s*[\w.]+\s*(?:[,{}][\s,{}]*)?)*\}")
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\w+|\S')
+_BEFORE_VALUES = frozenset(
+    (
+        "return", "case", "else", "sizeof", "throw", "do", "float", "double", "int", "unsigned",
+        "char", "short", "long", "signed", "bool", "auto", "void", "const", "static", "struct",
+        "class", "typename", "using", "namespace", "goto", "operator", "__global__", "__device__",
+    )
+)  # fmt: skip
 _OPENING = ("for_statement", "while_statement", "for_range_loop", "if_statement")
 
 
@@ -30,15 +39,59 @@ def uncounted_lines(tree: SourceFile) -> frozenset[int]:
         for macro in macros
         if is_partial(macro, names) and not _heads_blocks(macro, tree)
     }
+    partial |= _defined_anew(macros) | set(_functions_in_bodies(tree, macros))
     return frozenset(found | set(_uses(tree, partial)))
 
 
 def is_partial(macro: Macro, names: frozenset[str]) -> bool:
     """Whether a macro is neither whole statements or expressions nor words without operations."""
+    if is_list(macro.replacement):
+        return not _VALUES.fullmatch(macro.replacement)
+    if _joins_arguments(macro):
+        return True
     if not macro.code.root.has_error:
         return not macro.functions and any(_is_open(node) for node in macro.statements[-1:])
     words = set(_WORD.findall(macro.replacement))
     return not _MERE_WORDS.fullmatch(macro.replacement) or bool(words & names)
+
+
+def _joins_arguments(macro: Macro) -> bool:
+    """Whether an argument stands beside a word: `a` and `*b` make a product of `x y`."""
+    before = ""
+    for token in _TOKEN.findall(macro.replacement):
+        if token in macro.parameters:
+            if before in (")", "]") or (_WORD.fullmatch(before) and before not in _BEFORE_VALUES):
+                return True
+            if before[:1].isdigit():
+                return True
+        before = token
+    return False
+
+
+def _defined_anew(macros: Iterable[Macro]) -> set[str]:
+    """Return the names that stand for several texts: which one is meant is not looked at."""
+    texts: dict[str, set[str]] = {}
+    for macro in macros:
+        texts.setdefault(macro.name, set()).add(" ".join(macro.replacement.split()))
+    return {name for name, known in texts.items() if len(known) > 1}
+
+
+def _functions_in_bodies(tree: SourceFile, macros: Iterable[Macro]) -> Iterator[str]:
+    """Yield the macros that define device functions, or seem to, and are used inside of others."""
+    names = {macro.name for macro in macros if macro.functions}
+    if not names:
+        return
+    for node in tree.nodes("identifier", "type_identifier"):
+        if tree.node_text(node) in names and _lies_in_body(node):
+            yield tree.node_text(node)
+
+
+def _lies_in_body(node: Node) -> bool:
+    while node.parent is not None:
+        node = node.parent
+        if node.type == "compound_statement":
+            return True
+    return False
 
 
 def _heads_blocks(macro: Macro, tree: SourceFile) -> bool:

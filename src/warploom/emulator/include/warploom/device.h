@@ -340,6 +340,7 @@ WARPLOOM_INLINED constexpr _WT operator>>(Shifted<_WT> left, _WN count) {
          static_cast<_WT>(places < most || left.value < 0 ? ~_WT{0} : _WT{0});
 }
 long long device_clock();
+bool on_device();
 // The arithmetic of a piece of device code; the rewriter puts this there in timed builds.
 void count_operations(unsigned operations);
 // The same inside of a statement: loads before and behind it may be on their way together.
@@ -361,10 +362,12 @@ class Unrolled {
 WARPLOOM_INLINED constexpr void count_at_run_time(unsigned operations) {
   if (!__builtin_is_constant_evaluated()) count_operations(operations);
 }
+WARPLOOM_INLINED constexpr void count_on_device(unsigned operations) {
+  if (!__builtin_is_constant_evaluated() && on_device()) count_operations(operations);
+}
 WARPLOOM_INLINED constexpr void count_in_argument(unsigned operations) {
   if (!__builtin_is_constant_evaluated()) count_within(operations);
 }
 unsigned long long global_timer();
-bool on_device();
 
 }  // namespace warploom
