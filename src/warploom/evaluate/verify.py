@@ -90,8 +90,11 @@ def _judged_runs(
 ) -> list[EmulatorRun]:
     """Return the runs of a plan, with what reads of unwritten and of old values mean for them."""
     task = standard.reference.workload
+    looking = Timing.LAZY if any(s.timing is Timing.LAZY for s in plan) else plan[0].timing
     options = [
-        replace(run_options(task, spec, facts.processes, machine=machine), fresh=_fresh(spec))
+        replace(
+            run_options(task, spec, facts.processes, machine=machine), fresh=_fresh(spec, looking)
+        )
         for spec in plan
     ]
 
@@ -137,13 +140,13 @@ class _Told:
         self.findings.append(tuple(told))
 
 
-def _fresh(spec: RunSpec) -> int | None:
-    """Return what memory that nobody has written holds, where no read of it is looked for.
+def _fresh(spec: RunSpec, looking: Timing) -> int | None:
+    """Return what memory that nobody has written holds; None where reads of it are looked for.
 
-    It is zero, as often on a GPU, with both clocks. Who goes by it returns something else in one of
-    these runs.
+    That is in runs of one timing. In the others it is zero, as often on a GPU, with both clocks, or
+    plausible. Who goes by it returns something else in one of these runs.
     """
-    if spec.timing is Timing.LAZY:
+    if spec.timing is looking and looking is not Timing.MODELLED:
         return None
     return _OTHERS[spec.seed % 2] if spec.timing is Timing.RANDOM else 0
 

@@ -317,7 +317,9 @@ struct Shifted {
   _WT value;
 };
 template <class _WT>
-concept Shiftable = std::is_integral_v<_WT> || (std::is_enum_v<_WT> && requires(_WT _Wv) { +_Wv; });
+concept Shiftable =
+    std::is_integral_v<_WT> || std::is_same_v<_WT, __int128> ||
+    std::is_same_v<_WT, unsigned __int128> || (std::is_enum_v<_WT> && requires(_WT _Wv) { +_Wv; });
 template <Shiftable _WT>
 WARPLOOM_INLINED constexpr auto operator<<(_WT value, By) {
   return Shifted<decltype(+value)>{value};
