@@ -5,7 +5,7 @@ the head of a loop, or the half of an expression, changes what the text around i
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tree_sitter import Node
 
@@ -17,6 +17,7 @@ from warploom.source.syntax import SourceFile
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MERE_WORDS = re.compile(r'[\w\s:"#.]*(?:\([\w\s,]*\)[\w\s]*)?')
 _VALUES = re.compile(r"\{[\s,{}]*(?:[-+]?\s*[\w.]+\s*(?:[,{}][\s,{}]*)?)*\}")
+_PLAIN = re.compile(r"[\w.\s]*")
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\w+|\S')
 _BEFORE_VALUES = frozenset(
     (
@@ -68,12 +69,17 @@ def _joins_arguments(macro: Macro) -> bool:
     return False
 
 
-def _defined_anew(macros: Iterable[Macro]) -> set[str]:
-    """Return the names that stand for several texts: which one is meant is not looked at."""
+def _defined_anew(macros: Sequence[Macro]) -> set[str]:
+    """Return the names that stand for several texts with operations: which is meant is open."""
     texts: dict[str, set[str]] = {}
     for macro in macros:
         texts.setdefault(macro.name, set()).add(" ".join(macro.replacement.split()))
-    return {name for name, known in texts.items() if len(known) > 1}
+    plain = {
+        name
+        for name, known in texts.items()
+        if all(_PLAIN.fullmatch(text) and not texts.keys() & text.split() for text in known)
+    }
+    return {name for name, known in texts.items() if len(known) > 1} - plain
 
 
 def _functions_in_bodies(tree: SourceFile, macros: Iterable[Macro]) -> Iterator[str]:

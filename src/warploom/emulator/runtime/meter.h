@@ -47,9 +47,10 @@ struct BlockMeter {
   uint64_t warp_operations[32] = {};    // of the longest lane, in this segment
   // Of each warp: which lines the lane before loaded, load by load. A load passes each line once.
   std::vector<uint32_t> lines[32];
-  double loaded = 0, passed = 0;  // bytes that lanes asked for, and those of the lines
-  SectorSet* read = nullptr;      // the L1 cache: what other lanes have loaded as well
-  SectorSet* written = nullptr;   // stores that are combined with those of other lanes
+  double loaded = 0, passed = 0;             // bytes that lanes asked for, and those of the lines
+  double constants = 0, constant_turns = 0;  // loads of constants, and turns that these took
+  SectorSet* read = nullptr;                 // the L1 cache: what other lanes have loaded as well
+  SectorSet* written = nullptr;              // stores that are combined with those of other lanes
 };
 
 struct KernelMeter {

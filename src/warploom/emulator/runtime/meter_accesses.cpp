@@ -84,6 +84,28 @@ void pass_lines(Fiber& fiber, BlockMeter& meter, uintptr_t address, std::size_t 
   meter.used.l1 += passed * meter.price.l1;
 }
 
+// The constant cache gives all lanes of a warp one word at a time: what the first lane of them
+// loads is free, as an operand is, and each other word takes a turn of its own.
+void pass_constants(Fiber& fiber, BlockMeter& meter, uintptr_t address, std::size_t bytes) {
+  constexpr uint32_t kConstant = uint32_t{1} << 31;
+  enter_segment(fiber, meter);
+  std::vector<uint32_t>& before = meter.lines[fiber.gpu->linear / 32 % 32];
+  const uint32_t at = fiber.loads++;
+  const uint32_t name = static_cast<uint32_t>(address / 4) | kConstant;
+  double turns = 0;
+  if (at >= kKnownLoads) {
+    turns = meter.constants > 0 ? meter.constant_turns / meter.constants : 1;
+  } else if (at >= before.size()) {
+    before.push_back(name);
+  } else if (std::exchange(before[at], name) != name) {
+    turns = static_cast<double>((bytes + 3) / 4);
+  }
+  if (turns > 0) load_near(fiber, g_machine.l1_latency_ns);
+  meter.constants++;
+  meter.constant_turns += turns;
+  meter.used.l1 += turns * kLoadedLine * meter.price.l1;
+}
+
 void move(BlockMeter& meter, Fiber& fiber, const void* p, uintptr_t sector, int device,
           bool write) {
   const Machine& m = g_machine;
@@ -146,7 +168,8 @@ void meter_access(const void* p, std::size_t bytes, bool write) {
   }
   if (!in_arena(p)) {
     const Variable* variable = find_variable(p);
-    if (!variable || (variable->cached && !write)) return;
+    if (!variable) return;
+    if (variable->cached && !write) return pass_constants(fiber, meter, metered_place(p), bytes);
   }
   const uintptr_t address = metered_place(p);
   if (write) {

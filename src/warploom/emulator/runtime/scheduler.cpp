@@ -49,6 +49,7 @@ bool g_saw_other = false;  // a fiber that polls several places has read other v
 int g_rounds_alone = 0;    // of polling loops, in which nothing happened but what they did
 int g_computing = 0;       // of g_polling, how many may be in a long computation
 uint64_t g_rounds = 0;
+uint64_t g_looks = 0;  // of polling loops
 
 bool lazy() { return g_config.timing == NetTiming::Lazy; }
 
@@ -149,14 +150,12 @@ bool release_for_progress() {
 }
 
 // What looks like a wait may be a loop that computes, and looks each time whether it is to stop. It
-// ends by itself, after so many looks as are left for all such loops of a run.
+// ends by itself, after as many looks as all such loops of a run have left.
 bool look_once_more() {
-  static std::size_t left = 1'000'000;
-  std::size_t waiting = g_polling.size();
-  for (const PolledPlace& place : g_polled_places) waiting += place.fibers.size();
-  if (waiting > left || !release_pollers()) return false;
-  left -= waiting;
-  return true;
+  constexpr uint64_t kLooks = 4'000'000, kRounds = 10'000;
+  static const uint64_t first = g_looks;
+  static uint64_t rounds = 0;
+  return g_looks - first < kLooks && ++rounds <= kRounds && release_pollers();
 }
 
 bool all_hosts_done() {
@@ -264,6 +263,7 @@ static void park(std::vector<Fiber*>& list, const WaitReason* reason = nullptr) 
   Fiber* self = g_current;
   self->state = FiberState::Blocked;
   self->polling = true;
+  g_looks++;
   g_saw_other |= self->saw != self->saw_before;
   self->saw_before = std::exchange(self->saw, Fiber::kSawNothing);
   static const WaitReason kPolling{"a loop that polls memory", {}};
