@@ -1,4 +1,4 @@
-"""What nvcc and makefiles take and g++ alone does not: C++ in `.c`, storage behind a linkage."""
+"""What nvcc and makefiles take: C++ in `.c`, storage behind a linkage, late line splices."""
 
 from pathlib import Path
 
@@ -99,3 +99,29 @@ def test_storage_classes_behind_a_linkage_specification(tmp_path: Path) -> None:
     program.write_text(STORAGE)
     outcome = run(build(BuildSpec(program)), RunOptions(ranks=1))
     assert outcome.verdict is Verdict.OK, outcome.findings
+
+
+def test_blanks_may_follow_the_backslash_of_a_continued_line(tmp_path: Path) -> None:
+    path = tmp_path / "spliced.cu"
+    text = LATE_SPLICES.replace("SPLICE", "\\ \t ")
+    path.write_text(text)
+    outcome = run(build(BuildSpec(path)), RunOptions(ranks=1))
+    assert outcome.verdict is Verdict.OK, outcome.findings
+
+
+LATE_SPLICES = """
+#include <cuda_runtime.h>
+#define CHECK(call) do { SPLICE
+    if ((call) != cudaSuccess) { SPLICE
+      return 3; SPLICE
+    } SPLICE
+  } while (0)
+__global__ void one(int* p) { *p = 1; }
+int main() {
+  int *p, got = 0;
+  CHECK(cudaMalloc(&p, sizeof *p));
+  one<<<1, 1>>>(p);
+  CHECK(cudaMemcpy(&got, p, sizeof got, cudaMemcpyDeviceToHost));
+  return got != 1;
+}
+"""

@@ -32,7 +32,7 @@ from warploom.emulator.tokens import Directive, Kind, TokenStream, tokenize
 from warploom.emulator.unsupported import asm_edits, refusal
 from warploom.source.chevrons import joined_chevrons
 from warploom.source.edits import TextEdit, apply_edits
-from warploom.source.syntax import SourceFile, parse_source
+from warploom.source.syntax import SourceFile, parse_source, spliced
 from warploom.toolchain.folders import is_of_system
 from warploom.toolchain.nvcc import user_contents
 
@@ -118,7 +118,7 @@ class _Rewriter:
             path.absolute(), name, f"u{len(self.files)}_{_UNQUOTABLE.sub('_', path.name)}"
         )
         self.files[key] = file
-        text = _read(path, is_program=path in (self.spec.program, *self.spec.sources))
+        text = spliced(_read(path, is_program=path in (self.spec.program, *self.spec.sources)))
         stream = tokenize(text)
         if renames := name_edits(stream):
             text = apply_edits(text, renames).encode("utf-8", "surrogateescape")

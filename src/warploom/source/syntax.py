@@ -17,6 +17,7 @@ from warploom.source.edits import decode
 LANGUAGE = Language(tree_sitter_cuda.language())
 
 # Attributes that the grammar does not know; they carry nothing that the analysis needs.
+_LATE_SPLICE = re.compile(rb"(\\)([ \t\f\v]+)(\r?\n)")
 _ATTRIBUTES = re.compile(
     rb"\b(?:__cluster_dims__|__align__|__block_size__|__maxnreg__|alignas|__attribute__|"
     rb"__declspec)\s*(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))"
@@ -283,6 +284,14 @@ def merge_ranges(ranges: list[LineRange]) -> tuple[LineRange, ...]:
     return tuple(merged)
 
 
+def spliced(text: bytes) -> bytes:
+    """Return `text` with backslashes that blanks part from the end of their line at that end.
+
+    Compilers take both for a continued line (and warn); parsers do not. Nothing else moves.
+    """
+    return _LATE_SPLICE.sub(rb"\2\1\3", text)
+
+
 def parse_source(
     text: bytes | str, path: Path | str = "program.cu", defines: Mapping[str, str] | None = None
 ) -> SourceFile:
@@ -298,6 +307,7 @@ def parse_source(
         SourceError: the text is empty or binary.
     """
     data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    data = spliced(data)
     name = str(path)
     if not data.strip():
         raise SourceError("a CUDA program must have text, but the file is empty", file=name)

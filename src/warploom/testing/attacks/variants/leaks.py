@@ -118,6 +118,21 @@ _WAYS: dict[str, tuple[str, str]] = {
     "misread": ("", "for (int q = 0; q < {n}; ++q) sum = (sum += w[q] * {v}[q], sum) > 1e30f ? 0"
                 " : sum;"),
     "digraph": ("", "for (int q = 0; q < {n}; ++q) <% sum += w[q] * {v}[q]; %>"),
+    "redeclared": ("__device__ float term(float, float);\nfloat term(float a, float b)"
+                   " { return a * b; }", "for (int q = 0; q < {n}; ++q) sum += term(w[q], {v}[q]);"),
+    "outside": ("struct Term { __device__ float of(float, float); };\nfloat Term::of(float a,"
+                " float b) { return a * b; }",
+                "for (int q = 0; q < {n}; ++q) sum += Term().of(w[q], {v}[q]);"),
+    "juxtaposed": ("#define BOTH(a, b) a b",
+                   "for (int q = 0; q < {n}; ++q) sum += BOTH(w[q], *{v}[q]);"),
+    "list_macro": ("#define DO(q, v) {if (sum += w[q] * v[q]) {}}",
+                   "for (int q = 0; q < {n}; ++q) DO(q, {v})"),
+    "defined_anew": ("#define DO(q, v) sum += w[q] * v[q]",
+                     "for (int q = 0; q < {n}; ++q) DO(q, {v});\n#undef DO\n#define DO(q, v) q\n"),
+    "bound": ("", "for (int q = 0; q < {n}; ++q) for (int r = 0; r < ((sum += w[q] * {v}[q]) < 1e30f"
+              " ? 0 : 1); ++r) {{}}"),
+    "vexing": ("", "for (int q = 0; q < {n}; ++q) {{ float x1 = w[q], x2 = {v}[q]; float t(x1 * x2);"
+               " sum += t; }}"),
     "constructor": ("", "{{ struct S {{ S(float& s, float a, float b, int) : v(s += a * b) {{}}"
                     " float v; }}; for (int q = 0; q < {n}; ++q) S(sum, w[q], {v}[q], 0); }}"),
 }  # fmt: skip
