@@ -1,7 +1,8 @@
-"""What all tests need, and which of them a plain `pytest` leaves to CI: those marked slow."""
+"""What all tests need, and which of them a plain `pytest` leaves to CI: the slow ones."""
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,16 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     os.environ.setdefault("PYTHONPYCACHEPREFIX", f"{cache_root()}-bytecode")
 
 _QUICK, _SLOW, _ALL = "quick", "slow", "all"
+# Folders whose tests build and run programs, and what of them is quick, or shows most in a minute.
+_BUILDING = frozenset(("attacks", "corpus", "emulator", "evaluate", "fuzz", "mcp", "transform"))
+_QUICK_AMONG = frozenset(
+    (
+        "test_cascade", "test_frees", "test_imports", "test_kept_check", "test_kept_forms",
+        "test_legality", "test_legality_classes", "test_legality_examples", "test_legality_free",
+        "test_metering", "test_metering_loops", "test_metering_unread", "test_nccl_host",
+        "test_rewrite", "test_tokens_and_scopes", "test_transform_rule", "test_workload",
+    )
+)  # fmt: skip
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,11 +44,15 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.layer = _ALL if asked else _QUICK
 
 
+def _is_slow(item: pytest.Item) -> bool:
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    return folder in _BUILDING and item.path.stem not in _QUICK_AMONG
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.option.layer == _ALL:
         return
-    wanted = config.option.layer == _SLOW
-    left = [item for item in items if (item.get_closest_marker("slow") is not None) != wanted]
+    left = [item for item in items if _is_slow(item) != (config.option.layer == _SLOW)]
     config.hook.pytest_deselected(items=left)
     dropped = set(left)
     items[:] = [item for item in items if item not in dropped]
