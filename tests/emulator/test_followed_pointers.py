@@ -194,7 +194,7 @@ _DESCRIPTOR = re.compile(r"\bint (?:__)?(?:fd|fildes|filedes|epfd|sockfd|ufd)$")
 _STATED = {
     "looked at by the call": (
         "arrive_at arrive_early bulk_copy complete_bytes drop_from end_barrier expect_bytes "
-        "parity_is_over phase_is_over start_barrier wait_at wait_parity config_of "
+        "parity_is_over check_token phase_is_over start_barrier wait_at wait_parity config_of "
         "copy_from_symbol copy_to_symbol "
         "symbol_address register_variable nccl::create_devcomm nccl::describe_comm "
         "nccl::query_properties nccl::flush_async nccl::wait_request nccl::host_pointer "
