@@ -162,7 +162,7 @@ def _words_in(tree: SourceFile, function: Node) -> set[str]:
 
 
 def _is_counted(tree: SourceFile, node: Node, marks: frozenset[str]) -> bool:
-    """Whether a lambda is counted with what is around it, or is the host's alone."""
+    """Whether a lambda outside of counted functions is counted with another, or is the host's."""
     around = node.parent
     while around is not None and around.type not in ("function_definition", "lambda_expression"):
         around = around.parent
@@ -172,8 +172,7 @@ def _is_counted(tree: SourceFile, node: Node, marks: frozenset[str]) -> bool:
         return True
     body = node.child_by_field_name("body")
     head = tree.slice(node.start_byte, _end(body, node))
-    words = set(_WORD.findall(without_comments(head)))
-    return not words & marks or bool(_words_of(tree, around) & (marks | _IN_CONSTANTS))
+    return not marks & set(_WORD.findall(without_comments(head)))
 
 
 def _is_evaluated(tree: SourceFile, node: Node, marks: frozenset[str]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tree_sitter import Node
 
-from warploom.emulator.metering_loops import is_bound_alone, opening_of, steps_by_constant
+from warploom.emulator.metering_loops import is_bound_alone, opening_of
 from warploom.emulator.metering_macros import Repeats
 from warploom.emulator.metering_names import Known
 from warploom.emulator.metering_nodes import (
@@ -222,7 +222,7 @@ class Meter:
             for part in (node.child_by_field_name("condition"), update)
             if part is not None
         )
-        if steps_by_constant(node) and is_bound_alone(node):
+        if is_bound_alone(node):
             each -= min(each // 2, _FOLDED)  # compilers unroll, and fold half of what only counts
         first = node.child_by_field_name("initializer")
         once = self.weigh(first) if first is not None else 0

@@ -90,13 +90,8 @@ def opening_of(loop: Node) -> int | None:
     return None if carried & set(_addressing(nodes, known)) else _opening(loop)
 
 
-def steps_by_constant(loop: Node) -> bool:
-    """Whether the step of a `for` statement is nothing but its counter's."""
-    return _counter_of(loop) is not None
-
-
 def is_bound_alone(loop: Node) -> bool:
-    """Whether a loop with an opening compares its counter itself, so that the bound is worked once.
+    """Whether a loop steps by a constant and compares its counter: the bound is worked once.
 
     Otherwise (`i * i < n`) the comparison is work of each iteration.
     """

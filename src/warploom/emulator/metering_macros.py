@@ -34,7 +34,7 @@ class Macro:
     code: SourceFile
     shift: int
     functions: bool
-    parameters: tuple[str, ...] = ()
+    parameters: tuple[str, ...]
 
     @property
     def statements(self) -> tuple[Node, ...]:
@@ -87,17 +87,13 @@ def all_macros(tree: SourceFile) -> Iterator[Macro]:
     """Yield the macros of `tree`, those too whose text the parser cannot read by itself."""
     for node in tree.nodes("preproc_def", "preproc_function_def"):
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        parameters = node.child_by_field_name("parameters")
-        if name is None or value is None:
-            continue
-        makes = _defines_device_code(tree.node_text(value))
-        yield replace(
-            _macro(tree, tree.node_text(name), value, makes),
-            parameters=_parameters(tree.node_text(parameters)) if parameters else (),
-        )
+        if name is not None and value is not None:
+            yield _macro(tree, node, tree.node_text(name), value)
 
 
-def _parameters(text: str) -> tuple[str, ...]:
+def _parameters(tree: SourceFile, definition: Node) -> tuple[str, ...]:
+    list_of_them = definition.child_by_field_name("parameters")
+    text = tree.node_text(list_of_them) if list_of_them is not None else ""
     return (*_WORD.findall(text), *(["__VA_ARGS__"] if "..." in text else []))
 
 
@@ -110,14 +106,16 @@ def is_list(text: str) -> bool:
     return text.lstrip().startswith("{") and ";" not in text
 
 
-def _macro(tree: SourceFile, name: str, value: Node, functions: bool) -> Macro:
+def _macro(tree: SourceFile, definition: Node, name: str, value: Node) -> Macro:
+    words = tree.node_text(value).strip()
+    functions = _defines_device_code(words)
     text = tree.text[value.start_byte : value.end_byte]
     text = _PASTED.sub(lambda found: b"_" * len(found[0]), text)
     text = _QUOTED.sub(lambda found: b'"' + b"_" * (len(found[0]) - 2) + b'"', text)
     prefix, suffix = (b"", b"\n") if functions else (_PREFIX, _SUFFIX)
     code = parse_source(prefix + text + suffix, tree.path, {})
-    words = tree.node_text(value).strip()
-    return Macro(name, words, code, value.start_byte - len(prefix), functions)
+    shift = value.start_byte - len(prefix)
+    return Macro(name, words, code, shift, functions, _parameters(tree, definition))
 
 
 def without_macros(tree: SourceFile, names: frozenset[str]) -> SourceFile:
