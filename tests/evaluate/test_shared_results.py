@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from reduced_program import INCLUDES, KERNEL, MAIN
 
 from warploom.core.records import Severity, Timing
 from warploom.evaluate.cascade import evaluate
@@ -13,58 +14,12 @@ from warploom.evaluate.check import check
 from warploom.evaluate.evaluation import Evaluation
 from warploom.evaluate.workload import Output, Workload
 
-HEAD = """\
-#include <cuda_runtime.h>
-#include <nccl.h>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <vector>
-constexpr int kCount = 64;
+KEPT = """\
 __managed__ float kept[2 * kCount];
 static float* take(int n) {
   float* both;
   cudaMallocManaged(&both, n * sizeof(float));
   return both;
-}
-// EVOLVE-BLOCK-START kernel
-__global__ void finish(const float* sum, float* out) {
-  out[threadIdx.x] = 3 * sum[threadIdx.x] + threadIdx.x;
-}
-// EVOLVE-BLOCK-END
-"""
-MAIN = """\
-int main(int argc, char** argv) {
-  const int seed = argc > 1 ? std::atoi(argv[1]) : 7;
-  ncclComm_t comms[2];
-  ncclCommInitAll(comms, 2, nullptr);
-  float *in[2], *sum[2], *out[2];
-  cudaStream_t streams[2];
-  float total = 0;
-  for (int d = 0; d < 2; d++) {
-    cudaSetDevice(d);
-    cudaStreamCreate(&streams[d]);
-    std::vector<float> host(kCount);
-    for (int i = 0; i < kCount; i++) host[i] = float((i * 37 + d * 11 + seed % 1000) % 101) / 7;
-    cudaMalloc(&in[d], kCount * sizeof(float));
-    cudaMalloc(&sum[d], kCount * sizeof(float));
-    ALLOCATE
-    cudaMemcpy(in[d], host.data(), kCount * sizeof(float), cudaMemcpyHostToDevice);
-  }
-  ncclGroupStart();
-  for (int d = 0; d < 2; d++)
-    ncclAllReduce(in[d], sum[d], kCount, ncclFloat, ncclSum, comms[d], streams[d]);
-  ncclGroupEnd();
-  for (int d = 0; d < 2; d++) {
-    cudaSetDevice(d);
-    // EVOLVE-BLOCK-START launch
-    finish<<<1, kCount, 0, streams[d]>>>(sum[d], out[d]);
-    // EVOLVE-BLOCK-END
-    cudaStreamSynchronize(streams[d]);
-    READ
-  }
-  std::printf("%f\\n", total);
-  return 0;
 }
 """
 ALLOCATIONS = {
@@ -92,7 +47,7 @@ Judge = Callable[..., Evaluation]
 def program(allocate: str = "managed", read: str = "loop") -> str:
     """Return the text of a program that keeps and reads its results in these ways."""
     main = MAIN.replace("ALLOCATE", ALLOCATIONS[allocate]).replace("READ", READS[read])
-    return HEAD + main
+    return INCLUDES + KEPT + KERNEL + main
 
 
 def unmarked(text: str) -> str:

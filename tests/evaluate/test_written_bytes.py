@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reduced_program import INCLUDES
 
 from warploom.cli.eval_command import print_evaluation
 from warploom.core.errors import BadInputError
@@ -18,15 +19,6 @@ from warploom.evaluate.standard import all_same, variation
 from warploom.evaluate.unwritten import OTHER_FRESH, unwritten_bytes
 from warploom.evaluate.workload import Workload
 
-HEAD = """\
-#include <cuda_runtime.h>
-#include <nccl.h>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <vector>
-constexpr int kCount = 64;
-"""
 MAIN = """\
 int main(int argc, char** argv) {
   const int seed = argc > 1 ? std::atoi(argv[1]) : 7;
@@ -113,7 +105,7 @@ def told(result: Evaluation) -> list[str]:
 
 
 def program(kernel: str) -> str:
-    return HEAD + kernel + MAIN
+    return INCLUDES + kernel + MAIN
 
 
 def with_lines(kernel: str, lines: str) -> str:
