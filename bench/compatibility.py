@@ -5,6 +5,7 @@ compared with the host-driven program's. NCCL headers of a version that is not o
 fetched with `warploom doctor --fetch-nccl VERSION`.
 
     python bench/compatibility.py [--json] [--write docs/compatibility.md]
+    python bench/compatibility.py --styles   # the programs of set-up styles instead of the examples
 """
 
 import tempfile
@@ -15,6 +16,7 @@ from common import EXAMPLES, ROOT, arguments, show
 from warploom import PreTransformPipeline, Program, TransformConfig, Workload, evaluate
 from warploom.toolchain.nvcc import compile_gate
 
+STYLES = sorted((ROOT / "tests" / "transform" / "programs").glob("*.cu"))
 RANKS = (2, 4, 8)
 NCCL = ("2.28.9", "2.30.7", "2.32.3")
 HEADER = """# What transforms, and where
@@ -37,11 +39,19 @@ def verified(program: Path, workload: Workload, ranks: int, nccl: str, lsa: int 
     return "no: " + (result.findings[0].finding.kind if result.findings else "outputs differ")
 
 
+def workload_of(example: Path) -> Workload:
+    """Return the workload of an example's folder, or of a program for a set-up style."""
+    if example.is_dir():
+        return Workload.from_file(example)
+    processes = 2 if example.stem == "mpi_devices" else None
+    return Workload.from_program(example, args=("{seed}",), processes=processes)
+
+
 def row_of(example: Path, api: str, folder: Path) -> dict[str, str]:
     """Return one line of the table."""
-    row = {"example": example.name, "api": api}
-    workload = Workload.from_file(example)
-    out = folder / f"{example.name}-{api}"
+    row = {"example": example.stem, "api": api}
+    workload = workload_of(example)
+    out = folder / f"{example.stem}-{api}"
     result = PreTransformPipeline(TransformConfig(api_type=api, nvcc=False)).run(workload, out)
     if result.program is None:
         return {**row, "2 ranks": f"not transformed: {result.stages[-1].summary}"}
@@ -62,9 +72,11 @@ def main() -> None:
     """Make the whole table."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--write", type=Path, help="write the table as Markdown to this file")
+    parser.add_argument("--styles", action="store_true", help="programs of set-up styles")
     options = parser.parse_args()
+    chosen = STYLES if options.styles else EXAMPLES
     with tempfile.TemporaryDirectory() as name:
-        rows = [row_of(e, api, Path(name)) for e in EXAMPLES for api in ("gin", "lsa")]
+        rows = [row_of(e, api, Path(name)) for e in chosen for api in ("gin", "lsa")]
     columns = max((list(row) for row in rows), key=len)
     rows = [{column: row.get(column, "") for column in columns} for row in rows]
     show(rows, options.json, "transforms of the examples")

@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from warploom.evaluate.check import CheckReport, check
     from warploom.evaluate.evaluation import Evaluation
     from warploom.evaluate.workload import Workload
+    from warploom.evolve import EvolutionConfig, EvolutionRunner
     from warploom.llm import EmbeddingClient, LLMClient
+    from warploom.propose.llm import MetaSummarizer, NoveltyJudge, PromptSampler
     from warploom.source import AnalysisReport, CUDAAnalyzer
     from warploom.source.markers import insert_evolve_markers
     from warploom.source.patches import PatchResult, apply_diff_patch, apply_full_patch
     from warploom.source.regions import Program
+    from warploom.store import DatabaseConfig, ProgramDatabase
     from warploom.transform import (
         HostToDeviceTransformer,
         PipelineStepResult,
@@ -28,15 +31,22 @@ __all__ = [
     "AnalysisReport",
     "CUDAAnalyzer",
     "CheckReport",
+    "DatabaseConfig",
     "EmbeddingClient",
     "Evaluation",
+    "EvolutionConfig",
+    "EvolutionRunner",
     "Finding",
     "HostToDeviceTransformer",
     "LLMClient",
+    "MetaSummarizer",
+    "NoveltyJudge",
     "PatchResult",
     "PipelineStepResult",
     "PreTransformPipeline",
     "Program",
+    "ProgramDatabase",
+    "PromptSampler",
     "TransformConfig",
     "Workload",
     "apply_diff_patch",
@@ -50,15 +60,22 @@ _HOMES = {
     "AnalysisReport": "warploom.source",
     "CUDAAnalyzer": "warploom.source",
     "CheckReport": "warploom.evaluate.check",
+    "DatabaseConfig": "warploom.store",
     "EmbeddingClient": "warploom.llm",
     "Evaluation": "warploom.evaluate.evaluation",
+    "EvolutionConfig": "warploom.evolve",
+    "EvolutionRunner": "warploom.evolve",
     "Finding": "warploom.core.records",
     "HostToDeviceTransformer": "warploom.transform",
     "LLMClient": "warploom.llm",
+    "MetaSummarizer": "warploom.propose.llm",
+    "NoveltyJudge": "warploom.propose.llm",
     "PatchResult": "warploom.source.patches",
     "PipelineStepResult": "warploom.transform",
     "PreTransformPipeline": "warploom.transform",
     "Program": "warploom.source.regions",
+    "ProgramDatabase": "warploom.store",
+    "PromptSampler": "warploom.propose.llm",
     "TransformConfig": "warploom.transform",
     "Workload": "warploom.evaluate.workload",
     "apply_diff_patch": "warploom.source.patches",
@@ -68,12 +85,11 @@ _HOMES = {
 }
 
 
-__version__ = "0.1.0"
-
-
 def __getattr__(name: str) -> object:
     if name == "evaluate":  # a package that can be called: the function `evaluate` of its cascade
         return import_module("warploom.evaluate")
+    if name == "__version__":
+        return import_module("warploom.core.version").VERSION
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -50,6 +50,7 @@ template <class T, class Tag> T& shared_variable(const char*) {
   return *(T*)p;
 }
 inline void* dynamic_shared() { return dynamic; }
+inline void copies_commit() {}
 }
 """
 

@@ -94,6 +94,90 @@ def test_each_side_is_looked_at(tmp_path: Path, form: str) -> None:
     assert kind in kinds_of(report), report.findings
 
 
+# What is written before, the fence, and whether a copy from there may follow.
+_WRITTEN = "for (int i = 0; i < 64; i++) data[i] = 1; "
+_FENCES = {
+    "shared": (True, _FILL + "ptx::fence_proxy_async(ptx::space_shared);", "data", "tile"),
+    "shared_by_global": (False, _FILL + "ptx::fence_proxy_async(ptx::space_global);",
+                         "data", "tile"),
+    "shared_by_ptx": (True, _FILL + 'asm volatile("fence.proxy.async.shared::cta;");',
+                      "data", "tile"),
+    "shared_by_ptx_global": (False, _FILL + 'asm volatile("fence.proxy.async.global;");',
+                             "data", "tile"),
+    "global": (True, _WRITTEN + "ptx::fence_proxy_async(ptx::space_global);", "tile", "data"),
+    "global_by_all": (True, _WRITTEN + 'asm volatile("fence.proxy.async;");', "tile", "data"),
+    "global_by_shared": (False, _WRITTEN + "ptx::fence_proxy_async(ptx::space_shared);",
+                         "tile", "data"),
+    "global_by_nothing": (False, _WRITTEN, "tile", "data"),
+    "global_of_before": (True, "", "tile", "data"),
+    # The copy's own way wrote it.
+    "global_by_a_copy": (True, _FILL + _STORE % ("data", "tile", 256), "other", "data"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", _FENCES)
+def test_a_proxy_fence_is_of_its_state_space(tmp_path: Path, form: str) -> None:
+    good, before, to, source = _FENCES[form]
+    store = (
+        f"ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, {to}, {source}, 256);"
+        " ptx::cp_async_bulk_commit_group(); ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());"
+    )
+    statement = before + (store if to == "data" else _LOAD % (to, source))
+    made = "cudaMalloc(&data, 256)"
+    text = _PROGRAM.replace(made, f"{made} || cudaMemset(data, 0, 256)")
+    report = check_program(tmp_path, text % statement)
+    assert kinds_of(report) == (set() if good else {"missing_proxy_fence"}), report.findings
+
+
+_TWO_BLOCKS = """
+#include <cuda/atomic>
+#include <cuda/ptx>
+#include <cuda_runtime.h>
+namespace ptx = cuda::ptx;
+__global__ void pass(int* data, int* flag) {
+  __shared__ alignas(16) int tile[64];
+  __shared__ std::uint64_t bar;
+  cuda::atomic_ref<int, cuda::thread_scope_device> ready(*flag);
+  if (blockIdx.x == 0) {
+    for (int i = 0; i < 64; i++) data[i] = i;
+    %s
+    ready.store(1, cuda::memory_order_release);
+    return;
+  }
+  while (!ready.load(cuda::memory_order_acquire)) continue;
+  %s
+  ptx::mbarrier_init(&bar, 1);
+  const auto state = ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta,
+                                                    ptx::space_shared, &bar, 256);
+  ptx::cp_async_bulk(ptx::space_shared, ptx::space_global, tile, data, 256, &bar);
+  while (!ptx::mbarrier_try_wait(&bar, state)) continue;
+  data[0] = tile[63];
+}
+int main() {
+  int *data, *flag;
+  if (cudaMalloc(&data, 256) || cudaMalloc(&flag, 4) || cudaMemset(flag, 0, 4)) return 1;
+  pass<<<2, 1>>>(data, flag);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader", "kinds"),
+    [
+        ("", "", {"missing_proxy_fence"}),
+        ("ptx::fence_proxy_async();", "", set()),
+        ("", "ptx::fence_proxy_async(ptx::space_global);", set()),
+        ("", "ptx::fence_proxy_async(ptx::space_shared);", {"missing_proxy_fence"}),
+    ],
+)
+def test_a_proxy_fence_for_what_another_block_wrote(
+    tmp_path: Path, writer: str, reader: str, kinds: set[str]
+) -> None:
+    report = check_program(tmp_path, _TWO_BLOCKS % (writer, reader))
+    assert kinds_of(report) == kinds, report.findings
+
+
 def test_copies_that_stay_inside_pass(tmp_path: Path) -> None:
     statement = _FILL + _STORE % ("data", "tile", 256) + _LOAD % ("other", "data")
     report = check_program(tmp_path, _PROGRAM % statement)
@@ -163,6 +247,31 @@ def test_memory_of_the_host_and_of_other_ranks(tmp_path: Path, form: str) -> Non
     report = check(program, ranks=2, effort=Effort.NORMAL)
     found = kinds_of(report)
     assert found <= kinds and bool(found) == bool(kinds), report.findings
+
+
+_NO_ACCESS = """
+#include <cuda_runtime.h>
+__global__ void put(int* p) { *p = 1; }
+int main() {
+  int* there = nullptr;
+  cudaSetDevice(1);
+  cudaMalloc(&there, 4);
+  cudaSetDevice(0);
+  put<<<1, 1>>>(there);
+  cudaDeviceSynchronize();
+}
+"""
+
+
+def test_the_cure_for_memory_of_another_device_is_one_of_the_program(tmp_path: Path) -> None:
+    program = tmp_path / "devices.cu"
+    program.write_text(_NO_ACCESS)
+    (found,) = [
+        one.finding
+        for one in check(program, ranks=2, effort=Effort.QUICK).findings
+        if one.finding.kind == "peer_not_in_lsa_team"
+    ]
+    assert "cudaDeviceEnablePeerAccess" in found.hint and "LSA" not in found.hint
 
 
 # Rank 1 maps a part of what rank 0 registered and gave back.

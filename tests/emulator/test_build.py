@@ -151,7 +151,7 @@ int main(int c, char** v) { int n; MPI_Init(&c, &v); return ncclCommCount(0, &n)
     [
         ("cudaFooBar(1);", "cudaFooBar"),
         ("ncclFancy<int>(1);", "ncclFancy"),
-        ("MPI_Win win;", "MPI_Win"),
+        ("MPI_T_enum kind;", "MPI_T_enum"),
         ("__nv_frobnicate(1);", "__nv_frobnicate"),
         ("cub::DeviceScan::Sum();", "cub"),
         ("thrust::device_vector<int> v;", "thrust"),

@@ -162,6 +162,14 @@ _FOUND = {
         _EARLY + _READ + "cluster.sync();",
     ),
     "after_it_ends": ({"cluster_misuse"}, _EARLY + "cluster.sync();" + _READ),
+    # The fence is of barriers alone.
+    "init_fence_for_data": (
+        {"shared_memory_race"},
+        "__shared__ int mine; if (!threadIdx.x) { mine = blockIdx.x; " + _INIT_FENCE + " }"
+        " ptx::barrier_cluster_arrive(ptx::sem_relaxed); ptx::barrier_cluster_wait();"
+        " if (!threadIdx.x) out[blockIdx.x] ="
+        " *cluster.map_shared_rank(&mine, cluster.block_rank() ^ 1); cluster.sync();",
+    ),
     "no_fence_of_the_barrier": ({"shared_memory_race"}, _RELAXED % ""),
     "two_arrivals": (
         {"cluster_misuse"},
@@ -200,6 +208,38 @@ def test_misuse_is_found(tmp_path: Path, form: str) -> None:
     kinds, body = _FOUND[form]
     found = _check(tmp_path, _program(body, count=0))
     assert found and found <= kinds, found
+
+
+_HAND_OVER = (
+    "if (threadIdx.x == 0 && blockIdx.x == 0) { out[0] = 7;"
+    ' asm volatile("fence.acq_rel.%s; red.relaxed.gpu.global.add.u32 [%%0], 1;"'
+    ' :: "l"(out + 1) : "memory"); }'
+    " if (threadIdx.x == 0 && blockIdx.x == 1) { unsigned seen; do"
+    ' asm volatile("ld.relaxed.gpu.global.u32 %%0, [%%1];" : "=r"(seen) : "l"(out + 1) : "memory");'
+    ' while (!seen); asm volatile("fence.acq_rel.%s;" ::: "memory"); out[2] = out[0]; }'
+)
+
+
+def test_without_clusters_their_scope_is_a_block(tmp_path: Path) -> None:
+    """Among the blocks of a cluster the same fences do."""
+    narrow, wide = (_HAND_OVER % (scope, scope) for scope in ("cluster", "gpu"))
+    assert _check(tmp_path, _program(wide, shape="", count=0)) == set()
+    assert _check(tmp_path, _program(narrow, count=0)) == set()
+    assert _check(tmp_path, _program(narrow, shape="", count=0)) & {"scope_too_narrow", "data_race"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];",
+        "{ .reg .pred p; mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 p, [%0], 0; }",
+    ],
+)
+def test_arrivals_that_release_nothing_are_not_emulated(tmp_path: Path, text: str) -> None:
+    body = "__shared__ std::uint64_t bar; if (!threadIdx.x) ptx::mbarrier_init(&bar, 32);"
+    place = '"r"((unsigned)__cvta_generic_to_shared(&bar)) : "memory"'
+    program = _program(f'{body} asm volatile("{text}" :: {place});', shape="", count=0)
+    assert _check(tmp_path, program) == {"unsupported"}
 
 
 @pytest.mark.parametrize(

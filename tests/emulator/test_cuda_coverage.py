@@ -16,7 +16,7 @@ PROGRAMS = Path(__file__).with_name("programs")
 SCHEDULES = [RunSpec(0, Timing.EAGER), RunSpec(0, Timing.LAZY), RunSpec(3, Timing.RANDOM)]
 PLANTED = [
     *("cooperative", "graphs", "variables", "ptx"),
-    *("device_heap", "graph_memory", "pipelines", "intrinsics"),
+    *("device_heap", "graph_memory", "pipelines", "intrinsics", "async_copies"),
 ]
 CORRECT = {
     "launch_forms": 1,
@@ -29,7 +29,7 @@ CASES = [
     (name, match[1], match[2], number)
     for name in PLANTED
     for number, line in enumerate((PROGRAMS / f"{name}.cu").read_text().splitlines(), 1)
-    if (match := re.search(r"// EXPECT\((\w+)\): (\w+)", line))
+    for match in re.finditer(r"EXPECT\((\w+)\): ([\w|]+)", line)
 ]
 
 
@@ -61,8 +61,9 @@ def test_defect_is_named_with_its_line(name: str, macro: str, kind: str, line: i
         places = {
             (f.kind, place) for f in found for place in (f.line, f.other.line if f.other else None)
         }
-        assert (kind, line) in places, (schedule, found)
-        assert {f.kind for f in found} - {"exit_code"} == {kind}, (schedule, found)
+        kinds = set(kind.split("|"))
+        assert any((one, line) in places for one in kinds), (schedule, found)
+        assert {f.kind for f in found} - {"exit_code"} <= kinds, (schedule, found)
 
 
 def test_runtime_sources_can_share_any_unit(tmp_path: Path):

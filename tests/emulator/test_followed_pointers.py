@@ -193,7 +193,8 @@ _DESCRIPTOR = re.compile(r"\bint (?:__)?(?:fd|fildes|filedes|epfd|sockfd|ufd)$")
 # What becomes of the pointers that the runtime's own functions get, those of the headers.
 _STATED = {
     "looked at by the call": (
-        "arrive_at arrive_early bulk_copy complete_bytes drop_from end_barrier expect_bytes "
+        "arrive_at arrive_behind_copies arrive_early bulk_copy copy_later complete_bytes "
+        "drop_from end_barrier expect_bytes "
         "parity_is_over check_token phase_is_over start_barrier wait_at wait_parity config_of "
         "copy_from_symbol copy_to_symbol "
         "symbol_address register_variable nccl::create_devcomm nccl::describe_comm "
@@ -205,8 +206,8 @@ _STATED = {
         "atomic_access atomic_load_access read_only_access vector_access nccl::put nccl::get"
     ),
     "a number that is looked up": (
-        "kernel_name launch_pointer register_kernel shared_slot ptx::shared_offset cluster_map "
-        "cluster_rank_of "
+        "copies_later kernel_name launch_pointer register_kernel shared_slot ptx::shared_offset "
+        "cluster_map cluster_rank_of "
         "nccl::find_window nccl::destroy_devcomm nccl::declare_barrier nccl::multimem_pointer "
         "nccl::window_pointer"
     ),

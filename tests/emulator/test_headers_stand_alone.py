@@ -35,6 +35,24 @@ def test_header_alone(header: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "planted", ["", "#include <string>\nstatic std::string early(100, 'x');\n"]
+)
+def test_no_header_runs_code_before_main(planted: str, tmp_path: Path) -> None:
+    """A candidate with a variable that needs such code is told from the trusted program by it."""
+    source = tmp_path / "all.cpp"
+    source.write_text("".join(f"#include <{header}>\n" for header in HEADERS) + planted)
+    done = subprocess.run(
+        [*find_compiler().command, "-std=c++20", "-O1", "-S", "-o", "-", f"-I{SHIM_DIR}", VERSION,
+         str(source)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[:2000]
+    assert (".init_array" in done.stdout) == bool(planted)
+
+
+@pytest.mark.parametrize(
     "header",
     sorted((*RUNTIME_DIR.glob("*.h"), *RUNTIME_DIR.with_name("guard").glob("*.h"))),
     ids=lambda path: f"{path.parent.name}/{path.name}",

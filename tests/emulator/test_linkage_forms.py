@@ -85,6 +85,17 @@ def test_the_error_is_that_of_the_language_that_went_farther(tmp_path: Path) -> 
         build(BuildSpec(main, sources=(kernel,)))
 
 
+def test_foreign_assembly_in_c_is_told_as_such(tmp_path: Path) -> None:
+    main, lower = tmp_path / "main.cu", tmp_path / "lower.c"
+    main.write_text('extern "C" int lower(int);\nint main() { return lower(1); }\n')
+    lower.write_text(
+        'int lower(int x) {\n  __asm__ volatile("dmb ish");\n  int class = x;\n  return class;\n}\n'
+    )
+    with pytest.raises(SourceError, match="inline assembly") as caught:
+        build(BuildSpec(main, sources=(lower,)))
+    assert (caught.value.file, caught.value.line) == (str(lower), 2)
+
+
 def test_a_header_of_its_own_is_read_first(tmp_path: Path) -> None:
     main, kernel = tmp_path / "main.c", tmp_path / "kernel.cu"
     (tmp_path / "own.h").write_text('extern "C" void launch_twice(int* host);\n')

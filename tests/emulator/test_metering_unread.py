@@ -33,6 +33,9 @@ PARTIAL = (
     "NEXT , f = f * f",
 )
 UNREAD = (
+    "float (*g)(float, float, float) = __fmaf_rn; f = g(f, f, f);",
+    "f = apply<__fdividef>(f, f);",
+    "auto& g = fmaxf; f = g(f, f);",
     "for (int i = 0; i < n; ++i) <% f *= f; %>",
     "f = (f = f * f + x[1], f = f * f + x[1], f) > 3.5f ? f : -f;",
     "int i = 0; while (int go = (f = f * f + x[1], f = f * f + x[1], i++ < n)) { f += go; }",

@@ -478,3 +478,24 @@ def test_honest_code_is_not_accused() -> None:
 )
 def test_ordinary_additions_are_not_accused(text: str) -> None:
     assert added(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__device__ int f(bool a, bool b, bool c) { bool t = a ? b : c, u = b && c; return t + u; }",
+        "__device__ int f(int a) { int t = a ? a > 1 ? 2 : 3 : 4, u = t ? 1 : 2, v = u; return v; }",
+        "__device__ int f(int a, int b) { bool t = a < b, u = b == a; return t + u; }",
+        "__device__ int f(int a) { for (int i = 0; bool go = i < a; ++i) { if (!go) return 0; }"
+        " return 1; }",
+    ],
+)
+def test_further_declarators_are_known(text: str) -> None:
+    assert added(text) == []
+
+
+def test_behind_the_colon_of_a_label_nothing_is_declared() -> None:
+    text = (
+        "__device__ int f(int a) { switch (a) { case 1: int t = a; other, gone = 3; } return a; }"
+    )
+    assert added(text) != []

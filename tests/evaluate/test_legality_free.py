@@ -54,15 +54,6 @@ def test_an_honest_program_is_legal_beside_another(path: Path) -> None:
         ("static double now() { return MPI_Wtime(); }", "forbidden-call"),
         ("static void* where() { return (void*)&cudaFree; }", "forbidden-call"),
         ('#line 3 "other.cu"', "forbidden-directive"),
-        (
-            "#define OVER(n) for (int i = 0; i < (n); ++i)\n"
-            "__device__ void f(float g) { OVER(9) g *= g; }",
-            "unread-text",
-        ),
-        (
-            "__device__ float f(float g) { return (g = g * g, g = g * g, g) > 2 ? g : 1; }",
-            "unread-text",
-        ),
         ("#include <fstream>", "forbidden-include"),
         (
             "static int which() { int v; cublasGetVersion(nullptr, &v); return v; }",
@@ -83,6 +74,21 @@ def test_attacks_in_free_text(text: str, kind: str) -> None:
     assert kind in {item.kind for item in found}
     lines = [item.line or 0 for item in found if item.kind == kind]
     assert all(line <= place <= line + text.count("\n") for place in lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#define OVER(n) for (int i = 0; i < (n); ++i)\n"
+        "__device__ void f(float g) { OVER(9) g *= g; }",
+        "__device__ float f(float g) { return (g = g * g, g = g * g, g) > 2 ? g : 1; }",
+    ],
+)
+def test_text_that_cannot_be_counted_is_told(text: str) -> None:
+    at = MOE.index("struct Layer")
+    candidate = Program(f"{MOE[:at]}{text}\n{MOE[at:]}")
+    found = text_findings(candidate, Program(MOE), TransformRule(None, untrusted=True), "c.cu")
+    assert {(item.kind, item.severity) for item in found} == {("unread-text", Severity.WARNING)}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ STRINGS = [
     "#define SPELT(x) sizeof(#x)\n#define OUTER(x) SPELT(x)\n__device__ inline bool must() { return OUTER(threadIdx.x) > 12; }",
     "#define SPELT(x) sizeof(#x)\n#define OUTER(x) SPELT(x)\nstatic bool must() { return OUTER(NULL) > 5; }",
     "#define SPELT(x) const char* text = #x\nstatic void f() { SPELT((void*)work); (void)text; }",
+    "#define SPELT(x) const char* text = #x\nstatic void f() { SPELT((const void*)work); (void)text; }",
+    "#define SPELT(x) const char* text = #x\nstatic void f() { SPELT(reinterpret_cast<void const*>(work)); (void)text; }",
     "#define COUNTED(x) printf(\"%s\", #x)\n__device__ inline int f(int n) { return COUNTED(n << n); }",
     "#define COUNTED(x) int q; printf(\"%s%n\", #x, &q)\n__device__ inline int f(int n) { COUNTED(n << n); return q; }",
 ]  # fmt: skip
@@ -23,6 +25,7 @@ HONEST = [
     "#define CHECK(x) do { if ((x) != 0) fprintf(stderr, \"%s at %d\\n\", #x, __LINE__); } while (0)\nstatic void f(int n) { CHECK(n << 2); CHECK((void*)work == nullptr); }",
     "#define CHECK(x) if ((x) != 0) { std::fprintf(stderr, \"%s\" \" failed\\n\", #x); }\nstatic void f(int n) { CHECK(n << 2) }",
     "#define CHECK(x) check((x), #x)\nstatic void check(bool, const char*) {}\nstatic void f(float* p) { CHECK(cudaMalloc(&p, TILE * sizeof(float)) == cudaSuccess); }",
+    "#define CHECK(x) check((x), #x)\nstatic void check(bool, const char*) {}\nstatic void f(float* p) { CHECK(cudaMalloc((void**)&p, 4) == cudaSuccess); CHECK(cudaMalloc(reinterpret_cast<void**>(&p), 4) == cudaSuccess); }",
     "#define TEXT(x) #x\nstatic const char* name() { return TEXT(work); }",
     "__device__ inline float f() { __shared__ float here[4]; decltype(here[0]) x = here[1]; return x + sizeof(here) / sizeof(here[0]); }",
     "template <class T> __device__ decltype(auto) id(T& x) { return (x); }\n__device__ inline int f() { __shared__ int here; return id(here); }",

@@ -109,6 +109,24 @@ BRINGS = {
         "  MPI_Allreduce(copy.data(), sum.data(), kCount, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);",
         {("mine", "float32", 256): 2},
     ),
+    "put": (
+        "MPI_Win win;\n"
+        "  MPI_Win_create(sum.data(), ranks * 256, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win);\n"
+        "  MPI_Win_fence(0, win);\n"
+        "  MPI_Put(mine, kCount, MPI_FLOAT, 0, kCount * rank, kCount, MPI_FLOAT, win);\n"
+        "  MPI_Win_fence(0, win);\n"
+        "  MPI_Win_free(&win);",
+        {("MPI_Win_fence", "float32", 256): 2},
+    ),
+    "get": (
+        "MPI_Win win;\n"
+        "  MPI_Win_create(mine, 256, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win);\n"
+        "  MPI_Win_lock(MPI_LOCK_SHARED, 1 - rank, 0, win);\n"
+        "  MPI_Get(sum.data(), kCount, MPI_FLOAT, 1 - rank, 0, kCount, MPI_FLOAT, win);\n"
+        "  MPI_Win_unlock(1 - rank, win);\n"
+        "  MPI_Win_free(&win);",
+        {("MPI_Get", "float32", 256): 2},
+    ),
     "pinned": (
         PINNED.replace("ALLOCATE", "cudaMallocHost(&both, 256);"),
         {("both", "float32", 256): 2},

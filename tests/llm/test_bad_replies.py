@@ -143,7 +143,7 @@ def test_a_truncated_typed_reply(prefix: str, tmp_path: Path) -> None:
 def test_an_empty_reply(prefix: str, stream: bool, tmp_path: Path) -> None:
     with LoopbackServer([Reply(""), Reply("")]) as server:
         error, spent = ask(server, prefix, tmp_path, settings={"stream": stream})
-    assert isinstance(error, LLMEmptyError) and spent.requests == len(server.asked) == 2
+    assert isinstance(error, LLMEmptyError) and spent.requests == len(server.asked) == 1
 
 
 @pytest.mark.parametrize("prefix", FORMATS)

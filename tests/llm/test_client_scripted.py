@@ -17,6 +17,7 @@ from warploom.llm.errors import (
     LLMTimeoutError,
     LLMTruncatedError,
 )
+from warploom.llm.recorder import Recorder
 from warploom.llm.records import tool
 from warploom.testing.scripted import Overloaded, ScriptedModel, Slow
 
@@ -149,11 +150,11 @@ def test_overload_is_retried_then_falls_back_then_ends(tmp_path: Path) -> None:
     assert len(other.exchanges) == 2
 
 
-def test_an_empty_reply_is_asked_once_more(tmp_path: Path) -> None:
-    (reply,), spent = ask(tmp_path, ScriptedModel(["  \n", "text"]), request())
-    assert reply.text == "text" and spent.requests == 2
-    with pytest.raises(LLMEmptyError, match="empty reply twice"):
-        ask(tmp_path, ScriptedModel(["", ""]), request("z"))
+def test_an_empty_reply_is_not_paid_twice(tmp_path: Path) -> None:
+    for model in (ScriptedModel(["  \n", "text"]), ScriptedModel([])):  # the second run replays it
+        with pytest.raises(LLMEmptyError, match="empty reply"):
+            ask(tmp_path, model, request())
+        assert Recorder(tmp_path).spent()[0].requests == 1
 
 
 def test_a_truncated_reply_is_paid_for_once(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_every_provider_has_a_page_that_names_its_key_and_prefix() -> None:
     for state in examine_models(Keys({})).providers:
         page = (DOCS.parent / state.page).read_text()
         assert f"`{state.prefix}:" in page or f"{state.prefix}:" in page, state.prefix
-        assert state.keys[0] in page, state.prefix
+        assert not state.keys or state.keys[0] in page, state.prefix
 
 
 WITHOUT = """

@@ -55,6 +55,7 @@ def talk(session: Callable[[Client], Awaitable[T]]) -> T:
 
 def call(name: str, **arguments: Any) -> CallToolResult:
     """Call one tool in a session of its own."""
+    arguments = {"form": "json", **arguments}
     return talk(lambda client: client.call_tool(name, arguments))
 
 
@@ -91,8 +92,11 @@ def test_every_tool_says_what_it_is_for() -> None:
 def test_analyze_and_design_space() -> None:
     async def session(client: Client) -> tuple[CallToolResult, CallToolResult]:
         return (
-            await client.call_tool("analyze", {"program": EXAMPLE}),
-            await client.call_tool("design_space", {"target": EXAMPLE, "ranks": 8, "lsa_size": 4}),
+            await client.call_tool("analyze", {"program": EXAMPLE, "form": "json"}),
+            await client.call_tool(
+                "design_space",
+                {"target": EXAMPLE, "ranks": 8, "lsa_size": 4, "form": "json"},
+            ),
         )
 
     analysis, space = (data(item) for item in talk(session))
@@ -109,7 +113,10 @@ def test_check_reports_progress_and_the_defect() -> None:
         steps.append((done, total, message))
 
     async def session(client: Client) -> CallToolResult:
-        arguments = {"target": PROGRAM, "defines": {"DEFECT_FLUSH_ONLY": ""}, "effort": "quick"}
+        arguments = {
+            "target": PROGRAM, "defines": {"DEFECT_FLUSH_ONLY": ""}, "effort": "quick",
+            "form": "json",
+        }  # fmt: skip
         return await client.call_tool("check", arguments, progress_callback=note)
 
     report = data(talk(session))
@@ -132,11 +139,16 @@ def test_transform_writes_and_evaluate_confirms(tmp_path: Path) -> None:
 
     async def session(client: Client) -> tuple[CallToolResult, CallToolResult]:
         made = await client.call_tool(
-            "transform", {"target": target, "output_dir": str(folder), "api": "lsa", "ranks": 2}
-        )
+            "transform",
+            {
+                "target": target, "output_dir": str(folder), "api": "lsa", "ranks": 2,
+                "form": "json",
+            },
+        )  # fmt: skip
         program = data(made)["program"]
         judged = await client.call_tool(
-            "evaluate", {"candidate": program, "target": program, "ranks": 2, "level": 1}
+            "evaluate",
+            {"candidate": program, "target": program, "ranks": 2, "level": 1, "form": "json"},
         )
         return made, judged
 
@@ -155,15 +167,67 @@ def test_transform_writes_and_evaluate_confirms(tmp_path: Path) -> None:
         ("check", {"target": PROGRAM, "ranks": 1000}, "256"),
         ("check", {"target": PROGRAM, "replay": "lazy"}, "SEED:TIMING"),
         ("analyze", {"program": "/nowhere.cu"}, "/nowhere.cu"),
-        ("transform", {"target": PROGRAM, "output_dir": "/proc/nowhere"}, ""),
+        ("transform", {"target": PROGRAM, "output_dir": "/proc/nowhere"}, "can be written"),
+        ("analyze", {"program": "a\0b.cu"}, "NUL"),
+        ("check", {"target": PROGRAM, "arguments": ["a\0"]}, "NUL"),
+        ("analyze", {"program": ""}, "must not be empty"),
+        ("check", {"target": "--help"}, "./--help"),
     ],
 )
 def test_bad_input_is_an_error_that_says_what_to_do(
     tool: str, arguments: dict[str, Any], words: str
 ) -> None:
-    text = error_text(call(tool, **arguments))
-    assert words in text
-    assert "Traceback" not in text
+    async def session(client: Client) -> list[CallToolResult]:
+        return [
+            await client.call_tool(tool, {**arguments, "form": form}) for form in ("json", "text")
+        ]
+
+    for answer in talk(session):
+        text = error_text(answer)
+        assert (
+            words in text.replace(" --help", "./--help") if words == "./--help" else words in text
+        )
+        assert "Traceback" not in text and "--help [OPTIONS]" not in text
+
+
+def test_answers_are_short_texts_unless_json_is_asked_for(tmp_path: Path) -> None:
+    odd = tmp_path / "-x.cu"
+    odd.write_text(SPINS)
+
+    async def session(client: Client) -> list[CallToolResult]:
+        return [
+            await client.call_tool("analyze", {"program": EXAMPLE}),
+            await client.call_tool("design_space", {"target": EXAMPLE}),
+            await client.call_tool("doctor", {}),
+            await client.call_tool(
+                "check",
+                {"target": PROGRAM, "defines": {"DEFECT_FLUSH_ONLY": ""}, "effort": "quick"},
+            ),
+        ]
+
+    here = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        begins = call("analyze", program="-x.cu", form="text")
+    finally:
+        os.chdir(here)
+    assert not begins.is_error and "spin" in begins.content[0].text
+    answers = talk(session)
+    for answer in answers:
+        assert not answer.is_error, answer.content
+        assert answer.structured_content is None
+        assert len(answer.content[0].text) < 6000
+    analysis, space, machine, report = (answer.content[0].text for answer in answers)
+    assert "L161 ncclAlltoAll" in analysis and "backend" in space and "C++20" in machine
+    assert "missing_wait" in report and "119" in report and "verdict" not in report
+
+
+def test_long_answers_keep_their_beginning_and_end() -> None:
+    from warploom.mcp.server import _short
+
+    text = _short("first\n" + "x" * 100_000 + "\nlast")
+    assert text.startswith("first") and text.endswith("last") and "left out" in text
+    assert len(text) < 17_000
 
 
 def test_a_cancelled_check_ends_its_processes(tmp_path: Path) -> None:

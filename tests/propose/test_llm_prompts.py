@@ -31,7 +31,8 @@ def test_a_template_renders(name: str) -> None:
     text = render(name, **fields)
     assert all(value in text for value in fields.values())
     assert "$" not in text
-    assert text.startswith("# Task" if name != "system" else "You rewrite")
+    first = {"system": "You rewrite", "system_open": "You improve", "rejected": "# Your last"}
+    assert text.startswith(first.get(name, "# Task"))
     assert "\n\n\n" not in text
 
 

@@ -72,7 +72,7 @@ def test_a_session_that_ended_is_not_held_again(tmp_path: Path) -> None:
     first = made.propose(context(made.workload))
     before = counter.stat().st_mtime_ns
     again = replace(made, agent=command_agent("raise SystemExit('must not run again')"))
-    assert again.propose(context(made.workload)) == replace(first, origin=again.name)
+    assert again.propose(context(made.workload)) == first
     assert counter.stat().st_mtime_ns == before
 
 
@@ -95,7 +95,7 @@ def test_the_task_carries_calls_stage_and_feedback(tmp_path: Path) -> None:
         assert f"line {call.line}: {call.name}" in text
     assert "race at line 7: nobody waits" in text
     assert "Replace every host collective" in text
-    assert "$" not in text.replace("`warploom", "")
+    assert "$" not in text
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,10 @@ def test_an_agent_writes_nowhere_else_and_gets_no_secrets(
     proposal = made.propose(context(made.workload))
     assert proposal is not None
     assert not victim.exists()
-    assert proposal.summary == "Read-only file system; Read-only file system; secret unseen"
+    *places, secret = proposal.summary.split("; ")
+    # A clone below /tmp is not there at all: an agent has a /tmp of its own.
+    assert places[0] in ("Read-only file system", "No such file or directory")
+    assert places[1:] == ["Read-only file system"] and secret == "secret unseen"
 
 
 @pytest.mark.parametrize("text", ["", "claude -p", "claude 'unbalanced {prompt}"])

@@ -5,12 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warploom.core.errors import MissingToolError
 from warploom.core.records import Api, BuildSpec
 from warploom.propose.rules.prelude import (
+    CREATIONS,
     LAUNCHERS,
     REDUCTIONS,
     PreludeSpec,
@@ -25,16 +26,30 @@ from warploom.toolchain.nvcc import compile_gate, find_nvcc
 TYPES = ("ncclInt8", "ncclFloat16", "ncclFloat32", "ncclBfloat16", "ncclUint64")
 
 
+@settings(deadline=None)
 @given(
     api=st.sampled_from(list(Api)),
     calls=st.frozensets(st.sampled_from(sorted(LAUNCHERS))),
     types=st.frozensets(st.sampled_from(TYPES)),
     markers=st.booleans(),
+    creations=st.frozensets(st.sampled_from(sorted(CREATIONS))),
+    many=st.booleans(),
+    threads=st.booleans(),
 )
 def test_every_prelude_is_whole(
-    api: Api, calls: frozenset[str], types: frozenset[str], markers: bool
-) -> None:
-    text = render(PreludeSpec(api, calls, types, markers=markers))
+    api: Api, calls: frozenset[str], types: frozenset[str], markers: bool,
+    creations: frozenset[str], many: bool, threads: bool,
+) -> None:  # fmt: skip
+    text = render(
+        PreludeSpec(
+            api, calls, types, markers=markers, creations=creations, many_devices=many,
+            threads=threads,
+        )
+    )  # fmt: skip
+    assert ("class OnDevice" in text) == ("OnDevice on(" in text) == many
+    assert ("std::mutex mutex" in text) == ("lock_guard" in text) == threads
+    for call in CREATIONS:
+        assert (f"inline ncclResult_t {CREATIONS[call]}(" in text) == (call in creations)
     assert not re.search(r"@[A-Z_]+@", text)
     assert find_leak(text) is None
     for call in LAUNCHERS:
@@ -45,7 +60,7 @@ def test_every_prelude_is_whole(
         if call == "ncclBroadcast":
             wanted = bool(calls & {"ncclBcast", "ncclBroadcast"})
         if call in ("ncclGroupStart", "ncclGroupEnd"):
-            wanted = bool(calls & {"ncclSend", "ncclRecv", "ncclGroupStart", "ncclGroupEnd"})
+            wanted = bool(calls - REDUCTIONS)  # what is no reduction can be launched together
         assert defined == wanted, call
     assert ("reduceKernel" in text) == bool(calls & REDUCTIONS)
     assert [r.name for r in Program(text).regions] == (["communication"] if markers else [])
@@ -77,7 +92,12 @@ def test_the_real_compiler_takes_every_launcher(api: Api, version: str, tmp_path
     if version == "none":
         pytest.skip("no NCCL headers; name some in WARPLOOM_NCCL_HOME")
     program = tmp_path / "prelude.cu"
-    text = render(PreludeSpec(api, frozenset(LAUNCHERS), nccl_memory=True))
+    text = render(
+        PreludeSpec(
+            api, frozenset(LAUNCHERS), nccl_memory=True, creations=frozenset(CREATIONS),
+            many_devices=True, threads=True,
+        )
+    )  # fmt: skip
     program.write_text(text + "int main() { return 0; }\n")
     result = compile_gate(BuildSpec(program), version)
     assert result.ok, result

@@ -70,7 +70,8 @@ def rewritten(tmp_path: Path, text: str, **changes: object) -> str:
 def own_part(text: str) -> str:
     """The program without the prelude."""
     before, _, rest = text.partition("// ---- warploom: communication layer")
-    return re.sub(r"#include <(nccl_device.h|algorithm|cstdint|map|vector)>\n", "", before) + (
+    added = "nccl_device.h|algorithm|cstdint|list|map|mutex|vector"
+    return re.sub(rf"#include <({added})>\n", "", before) + (
         rest.partition("}  // namespace device_comm\n")[2] if rest else ""
     )
 
@@ -229,16 +230,11 @@ REFUSED = {
         "&cudaFree",
         "without being called",
     ),
-    "all devices": (
-        ("CHECK(ncclCommInitRank(&comm, ranks, id, rank))", "CHECK(ncclCommInitAll(&comm, 1, 0))"),
-        "ncclCommInitAll",
-        "process of its own",
-    ),
-    "second communicator": (
-        ("  float *data", "  ncclComm_t part;\n  ncclCommSplit(comm, 0, rank, &part, nullptr);\n"
-         "  float *data"),
-        "ncclCommSplit",
-        "ncclCommSplit",
+    "shrunk communicator": (
+        ("  float *data", "  ncclComm_t part;\n"
+         "  ncclCommShrink(comm, nullptr, 0, &part, nullptr, 0);\n  float *data"),
+        "ncclCommShrink",
+        "ncclCommShrink: communicators can be made by ncclCommInitRank",
     ),
     "one-sided": (
         ("  twice<<<", "  ncclSignal(0, 0, 0, 0, comm, stream);\n  twice<<<"),
@@ -248,12 +244,6 @@ REFUSED = {
     "eight bits": (("64, ncclFloat, ncclSum", "64, ncclFloat8e4m3, ncclSum"), "ncclAllReduce(data",
                    "not generated"),
     "name": (("int main", "namespace device_comm {}\nint main"), "namespace d", "name device_comm"),
-    "non-blocking": (
-        ("  ncclComm_t comm;", "  ncclConfig_t c = NCCL_CONFIG_INITIALIZER;\n  c.blocking = 0;\n"
-         "  ncclComm_t comm;"),
-        "c.blocking",
-        "non-blocking",
-    ),
 }  # fmt: skip
 
 

@@ -54,6 +54,21 @@ def test_macro_without_semicolon_is_whole() -> None:
     assert len(list(file.nodes("while_statement"))) == 1
 
 
+def test_types_as_arguments_and_conditions_that_declare_are_whole() -> None:
+    file = parse_source(
+        "int f(int n, ...) {\n  int a = va_arg(ap, unsigned int), *b = va_arg(ap, struct s*);\n"
+        "  g(va_arg(ap, int (*)(int)));\n  for (int i = 0; bool more = next(i); ++i) g(more);\n"
+        "  for (; const auto* node = next(node);) { g(node); }\n"
+        "  for (int i = 0; std::pair<int, int> p = next(i); i++) g(p);\n"
+        "  for (int i{0}; i == a; i++) b = 0;\n  return a;\n}\nint main() { return f(1); }\n"
+    )
+    assert file.skipped == () and len(file.parsed) == len(file.text)
+    assert len(list(file.nodes("function_definition"))) == 2
+    assert [file.node_text(n) for n in file.nodes("assignment_expression")] == [
+        "more = next(i)", "node = next(node)", "p = next(i)", "b = 0",
+    ]  # fmt: skip
+
+
 @given(st.lists(st.sampled_from("abcé\n"), max_size=40), st.data())
 def test_edits_do_what_slices_do(chars: list[str], data: st.DataObject) -> None:
     raw = "".join(chars).encode()

@@ -1,5 +1,6 @@
 """The nvcc gate: right and wrong programs, cached by content."""
 
+import re
 import subprocess
 import threading
 import time
@@ -9,6 +10,7 @@ import pytest
 
 from warploom.core.errors import MissingToolError, SourceError, ToolFailedError
 from warploom.core.records import BuildSpec
+from warploom.emulator.rewrite import SHIM_DIR
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.workload import Workload
 from warploom.source.regions import Program
@@ -165,13 +167,37 @@ def test_user_contents_follow_includes(tmp_path: Path):
 @pytest.mark.parametrize("language", ["c", "c++"])
 def test_the_mpi_stub_compiles_alone(tmp_path: Path, language: str):
     (tmp_path / "a.c").write_text(
-        "#include <mpi.h>\nint f(void) { return MPI_Barrier(MPI_COMM_WORLD); }\n"
+        "#include <mpi.h>\n#if defined(OPEN_MPI) && OPEN_MPI\n#include <mpi-ext.h>\n#endif\n"
+        "int f(void) { return MPI_Barrier(MPI_COMM_WORLD) + MPIX_Query_cuda_support(); }\n"
     )
     done = subprocess.run(
         [*find_compiler().command, "-x", language, "-Wall", "-Werror", "-I", MPI_STUB, "-c", "a.c"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_the_mpi_stub_has_all_that_is_emulated(tmp_path: Path):
+    """Each name of the emulator's header is one of the stub's too, and calls take as much."""
+    emulated = (SHIM_DIR / "mpi.h").read_text()
+    calls = re.findall(r"\b(MPI_\w+)\(([^;{]*?)\);", emulated)
+    macros = re.findall(r"#define (MPI_\w+)", emulated)
+    assert len(calls) > 130 and len(macros) > 100
+    head = "#include <mpi.h>\n"
+    for result in ("int", "double"):
+        head += f"template <class... A> constexpr int n({result} (*)(A...)) {{"
+        head += " return sizeof...(A); }\n"
+    lines = [head]
+    for name, parameters in calls:
+        count = 0 if parameters == "void" else parameters.count(",") + 1
+        lines.append(f'static_assert(n({name}) == {count}, "{name}");')
+    lines += [f"auto use{at} = {name};" for at, name in enumerate(macros)]
+    (tmp_path / "all.cpp").write_text("\n".join(lines))
+    done = subprocess.run(
+        [*find_compiler().command, "-std=c++20", "-Wall", "-I", MPI_STUB, "-c", "all.cpp"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[:2000]
 
 
 @pytest.mark.nvcc

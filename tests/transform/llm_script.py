@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   return 0;
 }
 """
-WAIT = "  gin.increaseSignalShadow(dataSignal(wire, peer), 1);\n"
+WAIT = "  gin.increaseSignalShadow(dataSignal(wire, peer), count);\n"
 WORKLOAD = """name = "gather"
 program = "gather.cu"
 ranks = 2

@@ -143,7 +143,7 @@ def test_our_own_agent_gets_there_in_one_session(tmp_path: Path) -> None:
 
 
 def test_a_wrong_agent_is_refused_before_anything_runs() -> None:
-    for words in ("claude", "command:claude -p", "acp:", "acp:'unbalanced"):
+    for words in ("claudia", "command:claude -p", "acp:", "acp:'unbalanced"):
         with pytest.raises(BadInputError):
             AgentOptions(words)
     with pytest.raises(BadInputError, match="needs a model"):

@@ -28,7 +28,8 @@ def test_from_a_build_error_to_a_verified_program_over_mcp(tmp_path: Path) -> No
             for text in versions():
                 mine.write_text(text)
                 result = await client.call_tool(
-                    "evaluate", {"candidate": str(mine), "target": str(workload)}
+                    "evaluate",
+                    {"candidate": str(mine), "target": str(workload), "form": "json"},
                 )
                 assert not result.is_error, result.content
                 said.append(result.structured_content)

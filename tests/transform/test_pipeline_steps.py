@@ -160,8 +160,10 @@ def test_markers_that_are_there_stay(judge: Judge, tmp_path: Path) -> None:
 
 def test_a_refusal_writes_nothing(judge: Judge, tmp_path: Path) -> None:
     program = tmp_path / "moe.cu"
-    program.write_text(MOE.read_text().replace("ncclCommInitRank(&comm, ranks, id, rank)",
-                                               "ncclCommInitAll(&comm, 1, nullptr)"))  # fmt: skip
+    before, text = "  ncclUniqueId id;\n", MOE.read_text()
+    assert before in text
+    shrinks = "  ncclComm_t part;\n  ncclCommShrink(part, nullptr, 0, &part, nullptr, 0);\n"
+    program.write_text(text.replace(before, before + shrinks, 1))
     with pytest.raises(RefusedError):
         PreTransformPipeline(TransformConfig()).run(program, tmp_path / "out")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["moe.cu"]

@@ -21,10 +21,12 @@ from warploom.cli.model_parameters import (
     Price,
     Proposer,
     Stream,
+    UncappedAgent,
 )
 from warploom.cli.parameters import (
     AsJson,
     Backend,
+    ConfigFile,
     Defines,
     Env,
     Includes,
@@ -35,8 +37,12 @@ from warploom.cli.parameters import (
     Memory,
     Nccl,
     NodeSize,
+    Overrides,
     Processes,
     Ranks,
+    ResumeRun,
+    RunOut,
+    RunSeed,
     Seconds,
     Seeds,
     SeedsFrom,
@@ -44,6 +50,7 @@ from warploom.cli.parameters import (
     Target,
     Unsafe,
 )
+from warploom.core.version import VERSION
 
 app = typer.Typer(
     name="warploom",
@@ -59,9 +66,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version
-
-        typer.echo(f"warploom {version('warploom')}")
+        typer.echo(f"warploom {VERSION}")
         raise typer.Exit
 
 
@@ -198,6 +203,7 @@ def eval_command(
     memory: Memory = None,
     jobs: Jobs = None,
     node_size: NodeSize = None,
+    processes: Processes = None,
     leave_out: LeaveOut = None,
     env: Env = None,
     level: Annotated[
@@ -258,6 +264,7 @@ def eval_command(
         memory=memory,
         jobs=jobs,
         node_size=node_size,
+        processes=processes,
         leave_out=leave_out,
         env=env,
     )
@@ -307,6 +314,7 @@ def transform(
     timeout: Seconds = None,
     jobs: Jobs = None,
     node_size: NodeSize = None,
+    processes: Processes = None,
     leave_out: LeaveOut = None,
     env: Env = None,
     one_stage: Annotated[
@@ -321,10 +329,11 @@ def transform(
     models: Models = None,
     judge_model: JudgeModel = None,
     no_judge: NoJudge = False,
-    agent: Agent = "own",
+    agent: Agent = None,
     agent_seconds: AgentSeconds = None,
     agent_steps: AgentSteps = None,
     agent_env: AgentEnv = None,
+    uncapped_agent: UncappedAgent = False,
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
     max_requests: MaxRequests = None,
@@ -356,16 +365,83 @@ def transform(
         api=api, ranks=ranks, defines=tuple(defines or ()),
         includes=tuple(map(str, includes or ())), lsa_size=lsa_size, seeds=seeds,
         seeds_from=inputs, nccl=nccl, timeout=timeout, jobs=jobs,
-        node_size=node_size, leave_out=tuple(leave_out or ()), env=tuple(env or ()),
-        one_stage=one_stage,
+        node_size=node_size, processes=processes, leave_out=tuple(leave_out or ()),
+        env=tuple(env or ()), one_stage=one_stage,
         no_nvcc=no_nvcc, no_markers=no_markers, no_warmup=no_warmup,
         proposer=proposer, models=tuple(models or ()),
         judge_model=judge_model, no_judge=no_judge, agent=agent, agent_seconds=agent_seconds,
-        agent_steps=agent_steps, agent_env=tuple(agent_env or ()), max_cost=max_cost,
+        agent_steps=agent_steps, agent_env=tuple(agent_env or ()),
+        uncapped_agent=uncapped_agent, max_cost=max_cost,
         max_tokens=max_tokens, max_requests=max_requests, max_seconds=max_seconds, price=price,
         stream=stream, attempts=attempts, backend=backend, unsafe=unsafe, as_json=as_json,
     )  # fmt: skip
     return run_transform(ask, resume)
+
+
+@app.command(
+    epilog="Example: warploom evolve examples/moe evolution.num_generations=18 "
+    "database.num_islands=2 --seed 1",
+)
+def evolve(
+    target: Target,
+    overrides: Overrides = None,
+    seed: RunSeed = None,
+    folder: RunOut = None,
+    resume: ResumeRun = False,
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+) -> int:
+    """Search for a faster program, from its device-initiated forms; every one is verified.
+
+    A host-driven program is transformed first. The rules change its directives (blocks, chunks,
+    streams and the like); each new program is judged against the original, and timed by the model.
+    The folder holds the best program, its diff, a report, and all that was tried. Exit code 0: a
+    verified program is faster than the host-driven one; 1: none is; 2: bad input; 3: not supported
+    here; 130: interrupted, --resume goes on.
+    """
+    from warploom.cli.evolve_command import run_evolve
+
+    return run_evolve(
+        target, overrides or [], command="evolve", seed=seed, folder=folder, resume=resume,
+        config_file=config_file, as_json=as_json,
+    )  # fmt: skip
+
+
+@app.command(epilog="Example: warploom optimize examples/moe --seed 1 --out moe-fast")
+def optimize(
+    target: Target,
+    overrides: Overrides = None,
+    seed: RunSeed = None,
+    folder: RunOut = None,
+    resume: ResumeRun = False,
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+) -> int:
+    """Make a program fast in one command: transform, then a quick search, then a report.
+
+    It is evolve with the budget of a coffee break (evolution=quick). Exit codes are those of
+    evolve.
+    """
+    from warploom.cli.evolve_command import run_evolve
+
+    chosen = ["evolution=quick", *(overrides or [])] if not resume else overrides or []
+    return run_evolve(
+        target, chosen, command="optimize", seed=seed, folder=folder, resume=resume,
+        config_file=config_file, as_json=as_json,
+    )  # fmt: skip
+
+
+@app.command("inspect", epilog="Example: warploom inspect moe-evolved --json")
+def inspect_command(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)
+    ],
+    as_json: AsJson = False,
+) -> int:
+    """Say what a run has tried: its best programs, islands, operators and failures."""
+    from warploom.cli.inspect_command import run_inspect
+
+    return run_inspect(run, as_json=as_json)
 
 
 @app.command(epilog="Example: warploom explain missing_wait")

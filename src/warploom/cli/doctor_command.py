@@ -73,10 +73,16 @@ def _print_models(report: ModelsReport) -> None:
 
 
 def _print_agents(report: DoctorReport) -> None:
-    here = [f"{name} ({path})" for name, path in report.agents.items() if path]
-    rest = [name for name, path in report.agents.items() if not path]
-    out(f"coding agents, for --proposer agent: own, {', '.join(here) or 'no other'}")
-    out(f"  not here: {', '.join(rest) or 'none'}; docs/agents says how to set them up")
+    out("coding agents, for --proposer agent --agent ... (docs/agents):")
+    out(f"  {paint('ok', 'ok')}  warploom's own, on any model: own")
+    for state in report.coding_agents:
+        word = paint("ok", "ok") if state.runs else "--"
+        place = state.program or state.acp_program
+        runs = f" ({place}): {' or '.join(state.runs)}" if state.runs else ""
+        lacks = f"; {'; '.join(state.missing)}" if state.missing else ""
+        out(f"  {word}  {state.title}{runs}{lacks}")
+    if not report.agents.get("npx"):
+        out("  npm is not here: it brings these agents, and npx runs what is not installed")
 
 
 def _print_provider(state: ProviderState) -> None:
@@ -88,5 +94,6 @@ def _print_provider(state: ProviderState) -> None:
     else:
         names = " or ".join(state.keys)
         told = f"no key: set {names}" if state.key_needed else f"no {names}, which may be right"
+        told = told if names else "needs no key"
     prices = f", {state.prices} prices" if state.prices else ", give a price or a cap in tokens"
     out(f"  {word}  {state.prefix}: {told}{prices if state.package is None else ''}")

@@ -135,11 +135,18 @@ def write_timeline(path: Path, benchmark: Benchmark) -> None:
 
 def _print_time(result: Evaluation, benchmark: Benchmark) -> None:
     metrics = result.metrics
-    out(f"time: {metrics['time_ms']:.4f} ms modelled on {benchmark.topology}, the whole run")
+    number = benchmark.scored_region
+    timed = f"timed region {number}" if number else "the whole run"
+    out(f"time: {metrics['time_ms']:.4f} ms modelled on {benchmark.topology}, {timed}")
     if "baseline_ms" in metrics:
         out(
             f"baseline: {metrics['baseline_ms']:.4f} ms modelled, {result.reference.name}; "
             f"{metrics['speedup']:.2f} times as fast"
+        )
+    if number:
+        out(
+            f"the whole run: {metrics['whole_ms']:.4f} ms, "
+            f"of the baseline {metrics['baseline_whole_ms']:.4f} ms"
         )
     parts = ("compute", "exposed", "waiting", "host")
     words = ("compute", "exposed communication", "waiting for other ranks", "device idle")

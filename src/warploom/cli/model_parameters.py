@@ -26,9 +26,11 @@ NoJudge = Annotated[
     bool, typer.Option("--no-judge", help="Show findings without an explanation of a model.")
 ]
 Agent = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--agent", metavar="AGENT", help="own, acp:COMMAND or command:TEMPLATE (docs/agents)."
+        "--agent",
+        metavar="AGENT",
+        help="own, claude, codex, gemini, opencode, acp:COMMAND or command:TEMPLATE. [own]",
     ),
 ]
 AgentSeconds = Annotated[
@@ -42,6 +44,12 @@ AgentSteps = Annotated[
 AgentEnv = Annotated[
     list[str] | None,
     typer.Option("--agent-env", metavar="NAME", help="Pass this variable to the agent."),
+]
+UncappedAgent = Annotated[
+    bool,
+    typer.Option(
+        "--uncapped-agent", help="Let an outside agent ask its provider itself, with its login."
+    ),
 ]
 MaxCost = Annotated[
     float | None, typer.Option("--max-cost", metavar="USD", help="Dollars for models, at most.")

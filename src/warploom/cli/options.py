@@ -29,6 +29,7 @@ class RunChoices:
     jobs: int | None
     args: tuple[str, ...] | None
     node_size: int | None = None
+    processes: int | None = None
     leave_out: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -48,6 +49,7 @@ class RunChoices:
         sources: Sequence[Path] | None = None,
         args: Sequence[str] | None = None,
         node_size: int | None = None,
+        processes: int | None = None,
         leave_out: Sequence[str] | None = None,
         env: Sequence[str] | None = None,
     ) -> Self:
@@ -85,6 +87,7 @@ class RunChoices:
             jobs=jobs,
             args=tuple(args) if args else None,
             node_size=node_size,
+            processes=processes,
             leave_out=tuple(leave_out or ()),
             env=parse_variables(env or ()),
         )
@@ -99,6 +102,7 @@ class RunChoices:
             args=self.args,
             lsa_size=self.lsa_size,
             node_size=self.node_size,
+            processes=self.processes,
             nccl=self.nccl,
             seconds=self.timeout,
             memory_mb=None if self.memory is None else round(self.memory * 1024),

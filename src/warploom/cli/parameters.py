@@ -124,6 +124,32 @@ Unsafe = Annotated[
         "your network.",
     ),
 ]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[KEY=VALUE]...",
+        help="Dotted keys of the configuration (docs/evolve.md), or groups: database=large.",
+        show_default=False,
+    ),
+]
+RunSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", metavar="N", min=0, help="Repeat a run: the same seed gives the same run."
+    ),
+]
+RunOut = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Folder of the run. [default: NAME-evolved]"),
+]
+ResumeRun = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with the run in the folder; nothing is judged twice."),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="YAML with the same keys; overrides come later."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Sources = Annotated[
     list[Path] | None,

@@ -29,8 +29,16 @@ _VERSION = 1
 _PRICE = re.compile(r"(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)\Z")
 _CHANGEABLE = (
     "max_cost", "max_tokens", "max_requests", "max_seconds", "jobs", "unsafe", "as_json",
+    "models", "judge_model", "price", "agent", "agent_seconds", "agent_steps", "agent_env",
+    "uncapped_agent", "attempts",
 )  # fmt: skip
-"""Options that may be given anew with --resume: they change no result."""
+"""Options that may be given anew with --resume: what is judged, and how, stays as it was."""
+
+_SPELLED = {
+    "as_json": "--json", "models": "--model", "defines": "-D", "includes": "-I",
+    "target": "a program",
+}  # fmt: skip
+"""How options are given whose names are not those of their fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,7 @@ class TransformAsk:
     timeout: float | None = None
     jobs: int | None = None
     node_size: int | None = None
+    processes: int | None = None
     leave_out: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     one_stage: bool = False
@@ -60,10 +69,11 @@ class TransformAsk:
     models: tuple[str, ...] = ()
     judge_model: str | None = None
     no_judge: bool = False
-    agent: str = OWN
+    agent: str | None = None
     agent_seconds: float | None = None
     agent_steps: int | None = None
     agent_env: tuple[str, ...] = ()
+    uncapped_agent: bool = False
     max_cost: float | None = None
     max_tokens: int | None = None
     max_requests: int | None = None
@@ -88,7 +98,8 @@ class TransformAsk:
         return RunChoices.parse(
             ranks=self.ranks, defines=self.defines, includes=[Path(p) for p in self.includes],
             lsa_size=self.lsa_size, seeds=self.seeds, nccl=self.nccl, timeout=self.timeout,
-            jobs=self.jobs, node_size=self.node_size, leave_out=self.leave_out,
+            jobs=self.jobs, node_size=self.node_size, processes=self.processes,
+            leave_out=self.leave_out,
             env=self.env,
         )  # fmt: skip
 
@@ -117,7 +128,7 @@ class TransformAsk:
             warmup=not self.no_warmup,
             proposer=self.proposer,
             model=self._model_options(price) if self.models else None,
-            agent=self._agent_options(),
+            agent=self._agent_options(price),
             jobs=self.jobs,
             backend=self.backend,
             unsafe=self.unsafe,
@@ -130,14 +141,20 @@ class TransformAsk:
             config, max_iterations=tries, stage_a_iterations=tries, stage_b_iterations=tries
         )
 
-    def _agent_options(self) -> AgentOptions:
+    def _agent_options(self, price: Price | None) -> AgentOptions:
         usual = AgentLimits()
         limits = AgentLimits(
             usual.seconds if self.agent_seconds is None else self.agent_seconds,
             usual.steps if self.agent_steps is None else self.agent_steps,
             self.max_cost,
         )
-        return AgentOptions(self.agent, limits, self.agent_env)
+        return AgentOptions(
+            self.agent or OWN, limits, self.agent_env, budget=self._budget(), price=price,
+            uncapped=self.uncapped_agent,
+        )  # fmt: skip
+
+    def _budget(self) -> Budget:
+        return Budget(self.max_cost, self.max_tokens, self.max_requests, self.max_seconds)
 
     def _model_options(self, price: Price | None) -> ModelOptions:
         names = (*self.models, *((self.judge_model,) if self.judge_model else ()))
@@ -148,7 +165,7 @@ class TransformAsk:
             models=self.models,
             judge=self.judge_model,
             judged=not self.no_judge,
-            budget=Budget(self.max_cost, self.max_tokens, self.max_requests, self.max_seconds),
+            budget=self._budget(),
             settings=LLMSettings(stream=self.stream, prices=prices),
         )
 
@@ -165,7 +182,7 @@ class TransformAsk:
 
     @classmethod
     def resumed(cls, run: Path, given: "TransformAsk") -> "TransformAsk":
-        """Return what the run was asked to do, with the caps that are given anew.
+        """Return what the run was asked to do, with what is given anew: caps, models, the agent.
 
         Raises:
             BadInputError: `run` is no folder of a run, its program was changed since, or options
@@ -177,12 +194,16 @@ class TransformAsk:
             if item.name not in _CHANGEABLE and getattr(given, item.name) != item.default
         ]
         if odd:
-            names = ", ".join(name.replace("_", "-") for name in odd)
-            allowed = ", ".join(name.replace("_", "-") for name in _CHANGEABLE)
+            names = ", ".join(map(_spelled, odd))
+            allowed = ", ".join(map(_spelled, _CHANGEABLE))
             raise BadInputError(f"--resume takes {allowed} besides, got: {names}")
         saved = cls._load(run)
+        # A switch holds for one process; all else stays unless it is given anew.
         changed = {
-            name: getattr(given, name) for name in _CHANGEABLE if getattr(given, name) is not None
+            name: value
+            for name in _CHANGEABLE
+            if isinstance(value := getattr(given, name), bool)
+            or (value is not None and value != ())
         }
         return replace(saved, **changed)
 
@@ -217,6 +238,11 @@ class _Saved:
     version: int
     program: str
     ask: TransformAsk
+
+
+def _spelled(name: str) -> str:
+    """Return an option as it is given."""
+    return _SPELLED.get(name) or f"--{name.replace('_', '-')}"
 
 
 def parse_price(text: str) -> Price:

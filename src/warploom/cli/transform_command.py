@@ -1,6 +1,7 @@
 """`warploom transform`: the summary that fits one screen."""
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,12 @@ from warploom.core.records import Severity
 from warploom.evaluate.evaluation import Evaluation
 from warploom.llm import LLMError
 from warploom.llm.ledger import Spent
+from warploom.llm.recorder import Recorder
+from warploom.propose.agent.proposer import session_costs
 from warploom.transform import PipelineResult, PreTransformPipeline, StageResult, StepStatus
+from warploom.transform.agents import SESSIONS
 from warploom.transform.pipeline import free_run_dir
+from warploom.transform.proposers import CALLS
 
 _MAX_FINDINGS = 5
 
@@ -46,19 +51,26 @@ def run_transform(ask: TransformAsk, resume: Path | None) -> int:
 
 def _tell_how_to_resume(run: Path | None, error: WarploomError | KeyboardInterrupt) -> None:
     """Say how to go on; a run that holds nothing yet is removed."""
-    if run is None:
+    if run is None or not run.is_dir():
         return
-    if [path.name for path in run.iterdir()] == [RUN_FILE]:
-        (run / RUN_FILE).unlink()
-        run.rmdir()
-    elif isinstance(error, LLMError):
-        error.hint = "; ".join(part for part in (error.hint, _resume(run)) if part)
+    spent = Recorder(run / CALLS).spent()[0]
+    paid = bool(spent.requests or spent.uncertain_requests)
+    paid = paid or any((run / SESSIONS).glob("*/session.json"))
+    if not paid and not _holds_work(run):
+        shutil.rmtree(run)
+        return
+    told = f"go on with: warploom transform --resume {short_path(run)}"
+    told = f"what was paid for is kept, {told}" if paid else told
+    if isinstance(error, LLMError):
+        error.hint = "; ".join(part for part in (error.hint, told) if part)
     else:
-        say(_resume(run))
+        say(told)
 
 
-def _resume(run: Path) -> str:
-    return f"what was paid for is kept, go on with: warploom transform --resume {short_path(run)}"
+def _holds_work(run: Path) -> bool:
+    """Whether a run's folder holds more than what was asked for: attempts, or an agent's words."""
+    ours = {run / RUN_FILE, run / CALLS / ".lock"}
+    return any(path.is_file() and path not in ours for path in run.rglob("*"))
 
 
 def _print(result: PipelineResult) -> None:
@@ -87,6 +99,8 @@ def _print(result: PipelineResult) -> None:
         _print_failure(result)
     if result.spent is not None and result.spent.requests:
         _print_spent(result.spent)
+    elif result.run is not None and (costs := session_costs(result.run / SESSIONS)):
+        _print_agents(costs)
     _print_outputs(result)
 
 
@@ -96,13 +110,30 @@ def _print_spent(spent: Spent) -> None:
     cached = f" ({usage.cached} cached)" if usage.cached else ""
     out(
         f"models: {spent.requests} calls, {usage.input} tokens in{cached}, {usage.output} out, "
-        f"${spent.dollars:.4f}"
+        f"{_dollars(spent)}"
     )
     if spent.uncertain_requests:
         out(
             f"  and {spent.uncertain_requests} calls without a reply, which may have cost up to "
             f"${spent.uncertain_dollars:.4f}"
         )
+
+
+def _dollars(spent: Spent) -> str:
+    if not spent.unpriced_requests:
+        return f"${spent.dollars:.4f}"
+    if spent.unpriced_requests == spent.requests:
+        return "cost unknown (--price IN,OUT tells it)"
+    return f"${spent.dollars:.4f} and {spent.unpriced_requests} calls of unknown cost"
+
+
+def _print_agents(costs: tuple[float | None, ...]) -> None:
+    """Say what sessions of an agent have cost that asked its provider itself."""
+    known = [cost for cost in costs if cost is not None]
+    unknown = len(costs) - len(known)
+    told = f"${sum(known):.4f} as it tells" if known else ""
+    more = f"the cost of {unknown} is unknown" if unknown else ""
+    out(f"agent: {len(costs)} sessions, {', '.join(part for part in (told, more) if part)}")
 
 
 def _print_proof(evaluation: Evaluation) -> None:

@@ -133,8 +133,10 @@ class BuildSpec:
 
     `program` and `sources` are `.cu`, `.cpp` or `.c` files; `defines` maps macro names to values
     (an empty value is `-DNAME`); `nccl` is the NCCL version whose rules hold, such as "2.30.7".
-    `timed`: device code also counts its arithmetic, for modelled time. `root` is the folder of the
-    workload: files below it may be included, as those beside the sources and in `include_dirs`.
+    `timed`: device code also counts its arithmetic, for modelled time; `unread`: some of it stands
+    in text that cannot be counted, so that its instructions have their full price. `root` is the
+    folder of the workload: files below it may be included, as those beside the sources and in
+    `include_dirs`.
     """
 
     program: Path
@@ -143,6 +145,7 @@ class BuildSpec:
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
     nccl: str = "2.32.3"
     timed: bool = False
+    unread: bool = False
     root: Path | None = None
 
     @property

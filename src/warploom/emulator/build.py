@@ -16,7 +16,12 @@ from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
 from warploom.emulator.definitions import replaced_names
-from warploom.emulator.diagnostics import NotEmulatedError, compile_failure, farther
+from warploom.emulator.diagnostics import (
+    NotEmulatedError,
+    RefusedAssemblyError,
+    compile_failure,
+    farther,
+)
 from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.guard_tool import (
     GuardedUnit,
@@ -163,6 +168,7 @@ class _Builder:
             [
                 *self.base,
                 guard_identity(self.compiler),
+                *(["whole price"] if self.spec.unread else []),
                 *(part for u in self.units for p in u.passes for part in (u.overlay, *p)),
             ]
         )
@@ -194,6 +200,8 @@ class _Builder:
         """
         try:
             self._make(folder)
+        except RefusedAssemblyError:  # it does as C
+            raise
         except (SourceError, NotEmulatedError) as error:
             in_c = [in_cpp(unit.passes[0]) is not None for unit in self.units]
             if not any(in_c):
@@ -246,8 +254,9 @@ class _Builder:
         """Return the assembly of all units, judged and with its passes joined."""
         for unit in self.units:
             if unit.wants_prefix and unit.overlay not in self.prefixes:
+                headers = self._early_headers()
                 self.prefixes[unit.overlay] = precompiled_prefix(
-                    self.compiler, unit.passes[0], self.overlay.headers, self.shims
+                    self.compiler, unit.passes[0], headers, self.shims
                 )
         self._compile_all(work)
         guard = build_guard(self.compiler)
@@ -255,13 +264,24 @@ class _Builder:
         def judge(number: int, cancel: threading.Event) -> GuardedUnit:
             host, device = (work / f"unit{number}.{kind}.s" for kind in ("host", "device"))
             both = len(self.units[number].passes) == 2
-            return guard_unit(guard, f"u{number}", host, device if both else None, SHIM_DIR, cancel)
+            second = device if both else None
+            timed, whole = self.spec.timed, self.spec.unread
+            return guard_unit(
+                guard, f"u{number}", host, second, SHIM_DIR, cancel, counted=timed, whole=whole
+            )
 
         guarded = in_parallel(judge, range(len(self.units)))
         for unit in guarded:
             for refusal in unit.refused:
                 self._refuse(refusal)
         return guarded
+
+    def _early_headers(self) -> Sequence[str]:
+        """Return what may be read before the program's own macros."""
+        headers = self.overlay.headers
+        if any(b"SKIP_MPICXX" in text for text in self.overlay.texts.values()):
+            return [name for name in headers if name != "mpi.h"]
+        return headers
 
     def _compile_all(self, work: Path) -> None:
         """Write the assembly of all passes of all units."""
@@ -319,7 +339,7 @@ class _Builder:
         """Raise for something that the assembler must not read."""
         name = strip_root(refusal["file"])
         users = self.linker.is_users(name)
-        raise SourceError(
+        raise RefusedAssemblyError(
             f"{refusal['reason']}: {refusal['text']}",
             file=self.linker.real_path(name) if users else str(self.spec.program),
             line=refusal["line"] if users else None,

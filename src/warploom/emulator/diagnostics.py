@@ -98,6 +98,10 @@ class NotEmulatedError(UnsupportedError):
         self.uses = uses
 
 
+class RefusedAssemblyError(SourceError):
+    """The program compiles, but has assembly that the judge does not let pass."""
+
+
 def farther(one: WarploomError, other: WarploomError) -> WarploomError:
     """Return which of two failures to tell, of one program in C and in C++: the later one there.
 

@@ -9,6 +9,7 @@ from typing import TypedDict, cast
 from warploom.core.errors import ToolFailedError
 from warploom.core.ids import digest
 from warploom.emulator.device_calls import allowed_symbols
+from warploom.emulator.metering_prices import library_prices
 from warploom.emulator.runtime_build import (
     COMPILE_LIMITS,
     folder_digest,
@@ -55,7 +56,8 @@ class GuardedUnit:
 
 def guard_identity(compiler: Compiler) -> str:
     """Return what the guard's output depends on besides its input."""
-    return digest([compiler.identity, folder_digest(GUARD_DIR), allowed_symbols()])
+    lists = [allowed_symbols(), library_prices()]
+    return digest([compiler.identity, folder_digest(GUARD_DIR), *lists])
 
 
 def build_guard(compiler: Compiler, *, strict: bool = False) -> Path:
@@ -79,6 +81,7 @@ def build_guard(compiler: Compiler, *, strict: bool = False) -> Path:
                 hint=f"this compiler is {compiler.identity}; name another one in WARPLOOM_CXX",
             )
         (folder / "allowed.txt").write_text(allowed_symbols())
+        (folder / "prices.txt").write_text(library_prices())
 
     key = digest([guard_identity(compiler), *flags])
     return cached_folder("guard", key, make)[0] / "warploom-guard"
@@ -91,6 +94,9 @@ def guard_unit(
     device: Path | None,
     shims: Path,
     cancel: threading.Event | None = None,
+    *,
+    counted: bool = False,
+    whole: bool = False,
 ) -> GuardedUnit:
     """Run the guard on the assembly of one unit; what it writes lies beside its input.
 
@@ -101,6 +107,8 @@ def guard_unit(
         device: the device pass, where the unit has one.
         shims: the folder of our headers.
         cancel: ends it early.
+        counted: each block of code adds what it computes to the runtime's counter.
+        whole: at full price, since the text does not tell all of it.
 
     Raises:
         ToolFailedError: the guard itself failed.
@@ -112,6 +120,8 @@ def guard_unit(
         out.append(device.with_suffix(".guarded.s"))
         arguments += ["--device", device, "--out-device", out[1]]
         arguments += ["--allowed", guard.with_name("allowed.txt")]
+    if counted:
+        arguments += ["--prices", guard.with_name("prices.txt"), "--whole", "1" if whole else "0"]
     arguments += ["--shims", shims, "--unit", unit, "--report", report]
     result = run_sandboxed(  # it reads what a stranger wrote
         [guard, *arguments],

@@ -53,6 +53,10 @@ _NOT_COUNTED = re.compile(
     r"|nanosleep|trap|brkpt|prof_|assert|pipeline|cluster|nv_|func__|attribute|declspec|pragma"
     r"|grid_|cuda_|popc_sync|launch_bounds|align|asm|typeof|alignof|has_)|\w+_as_\w+"
 )
+_WORD_OF_DECLARATIONS = re.compile(
+    r"__(?:restrict|inline|forceinline|noinline|volatile|const|signed|complex|int\d+|u?int\d+_t|float128"
+    r"|half\d?(?:_raw)?|nv_\w+|extension)"
+)
 _LONGEST = 4096  # characters in front of a call's brackets: longer ones are not looked into
 _ROUNDED = re.compile(r"_r[nzdu]$")
 _CALLED = re.compile(r"(?<!\w)(\w+)(?:<.*>)?(?:\{\}|\(\))?$", re.DOTALL)
@@ -77,6 +81,13 @@ def slots_of(name: str) -> int:
     return _SLOTS.get(_ROUNDED.sub("", name), 1)
 
 
+def is_of_headers(name: str) -> bool:
+    """Whether `name` is a priced function that no program calls its own variable by."""
+    if name.endswith("__") or _WORD_OF_DECLARATIONS.fullmatch(name):
+        return False
+    return slots_of(name) > 0 and (name.startswith(("__", "h", "cu")) or name.endswith("f"))
+
+
 def slots_of_call(function: str) -> int:
     """Return the slots of a call, by the text in front of its brackets: `::std::max<float>`."""
     text = re.sub(r"\s", "", _COMMENT.sub("", function))
@@ -86,6 +97,11 @@ def slots_of_call(function: str) -> int:
         return DIVISION
     found = _CALLED.search(text)
     return slots_of(found[1]) if found else 0
+
+
+def library_prices() -> str:
+    """Return what calls of the C library cost, a line "symbol slots" for each, for the guard."""
+    return "".join(f"{name} {slots}\n" for name, slots in sorted(_SLOTS.items()))
 
 
 # --- inline PTX

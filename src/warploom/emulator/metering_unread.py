@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from warploom.emulator.metering import MARKS, device_marks
 from warploom.emulator.metering_macros import Macro, all_macros, is_list, without_macros
-from warploom.emulator.metering_prices import without_comments
+from warploom.emulator.metering_prices import is_of_headers, without_comments
 from warploom.source.syntax import SourceFile
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -41,7 +41,7 @@ def uncounted_lines(tree: SourceFile) -> frozenset[int]:
         if is_partial(macro, names) and not _heads_blocks(macro, tree)
     }
     partial |= _defined_anew(macros) | set(_functions_in_bodies(tree, macros))
-    return frozenset(found | set(_uses(tree, partial)))
+    return frozenset(found | set(_uses(tree, partial)) | set(_mentions(tree)))
 
 
 def is_partial(macro: Macro, names: frozenset[str]) -> bool:
@@ -132,6 +132,17 @@ def _is_open(node: Node) -> bool:
         if node.text == b";":
             return True
     return False
+
+
+def _mentions(tree: SourceFile) -> Iterator[int]:
+    """Yield the lines that name a priced function of the headers and do not call it there.
+
+    A call by a pointer, a reference or a parameter of a template has no name that has a price.
+    """
+    text = without_comments(tree.text.decode("latin-1"))
+    for found in _WORD.finditer(text):
+        if is_of_headers(found[0]) and text[found.end() :].lstrip(" \t\n\\")[:1] != "(":
+            yield text.count("\n", 0, found.start()) + 1
 
 
 def _uses(tree: SourceFile, names: set[str]) -> Iterator[int]:

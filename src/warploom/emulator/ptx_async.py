@@ -26,6 +26,8 @@ def _object(i: Instruction, index: int) -> str:
 def mbarrier(i: Instruction) -> str | None:
     """`mbarrier` with its operations."""
     name = i.suffixes[0] if i.suffixes else ""
+    if i.has("relaxed") and name not in ("expect_tx", "complete_tx"):
+        return None  # every arrival releases here, and every wait acquires
     made = {
         "init": _start,
         "inval": _end,
@@ -104,15 +106,15 @@ def _pending(i: Instruction) -> str | None:
 
 
 def arrive_behind_copies(i: Instruction) -> str | None:
-    """`cp.async.mbarrier.arrive`: the thread's copies are made already."""
+    """`cp.async.mbarrier.arrive`: behind the copies that the thread has issued."""
     rest = tuple(s for s in i.suffixes[3:] if s not in _SHARED)
     if i.suffixes[:3] != ("async", "mbarrier", "arrive") or len(i.operands) != 1:
         return None
     if rest not in (("b64",), ("noinc", "b64")):
         return None
     # Without `noinc` the arrival is one more than the phase counts.
-    count = "1u" if rest[0] == "noinc" else "0u"
-    return f"(void){_ASYNC}arrive_at({_object(i, 0)}, {count}, {_REACH});"
+    counted = str(rest[0] == "noinc").lower()
+    return f"{_ASYNC}arrive_behind_copies({_object(i, 0)}, {counted}, {_REACH});"
 
 
 def bulk(i: Instruction) -> str | None:

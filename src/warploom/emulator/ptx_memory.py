@@ -109,43 +109,52 @@ def change(i: Instruction, *, result: bool) -> str | None:
 
 
 def copy_async(i: Instruction) -> str | None:
-    """`cp.async` from global to shared memory, its groups and their waits.
-
-    The copy is made at once, so that a group is complete when it is committed.
-    """
+    """`cp.async` from global to shared memory, its groups and their waits."""
     if i.suffixes[:2] == ("async", "bulk"):
         return bulk(i)
     if i.suffixes[:2] == ("async", "mbarrier"):
         return arrive_behind_copies(i)
-    if i.suffixes in (("async", "commit_group"), ("async", "wait_all")):
-        return ";"
+    if i.suffixes == ("async", "commit_group"):
+        return "::warploom::copies_commit();"
+    if i.suffixes == ("async", "wait_all"):
+        return "::warploom::copies_wait_all();"
+    u = "std::uint32_t"
     if i.suffixes == ("async", "wait_group") and len(i.operands) == 1:
-        return ";"
+        return f"::warploom::copies_wait({i.value(0, u)});"
     named = [s for s in i.suffixes[1:] if not s.startswith("L2__")]
     if i.suffixes[:1] != ("async",) or len(named) != 3 or named[0] not in ("ca", "cg"):
         return None
     if named[1] not in ("shared", "shared__cta") or named[2] != "global":
         return None
-    if not 3 <= len(i.operands) <= 4 or i.has("L2__cache_hint"):
+    operands = len(i.operands) - i.has("L2__cache_hint")
+    if not 3 <= operands <= 4:
         return None
-    u = "std::uint32_t"
-    kept = i.value(3 if len(i.operands) == 4 else 2, u)
+    bytes_ = i.value(2, u)
+    kept = f"{PTX}kept_bytes({bytes_}, {i.reference(i.operands[3])})" if operands == 4 else bytes_
     target, source = i.address(0, "shared"), i.address(1, "generic")
-    return f"{PTX}copy_async({target}, {source}, {i.value(2, u)}, {kept});"
+    return f"::warploom::thread_copy({target}, {source}, {bytes_}, {kept});"
 
 
 def fence(i: Instruction) -> str | None:
     """`fence` with its order and scope."""
     if i.has("proxy"):
         if i.suffixes[:2] == ("proxy", "async"):
-            return "::warploom::proxy_fence();"
+            return _proxy_fence(i.suffixes[2:])
         return ";" if i.suffixes == ("proxy", "alias") else None  # one view of memory here
     if i.suffixes[:1] == ("mbarrier_init",):
-        # Wider than it is: all that the thread did before is released, not barriers alone.
-        return "::warploom::fence(::warploom::Order::Release, ::warploom::Scope::Device);"
+        known = ("mbarrier_init", "release", "cluster")
+        return "::warploom::fence_inits();" if i.suffixes == known else None
     if any(s not in ORDERS and s not in SCOPES for s in i.suffixes):
         return None
     return f"::warploom::fence({i.order('SeqCst')}, {i.scope('System')});"
+
+
+def _proxy_fence(spaces: tuple[str, ...]) -> str | None:
+    """Return `fence.proxy.async` with the state space that it names; none are all."""
+    if spaces not in ((), ("global",), ("shared__cta",), ("shared__cluster",)):
+        return None
+    shared, global_ = spaces != ("global",), spaces in ((), ("global",))
+    return f"::warploom::proxy_fence({str(shared).lower()}, {str(global_).lower()});"
 
 
 def membar(i: Instruction) -> str | None:

@@ -18,7 +18,12 @@ ORDERS = {
     "relaxed": "Relaxed", "acquire": "Acquire", "release": "Release", "acq_rel": "AcqRel",
     "sc": "SeqCst", "volatile": "Relaxed",
 }  # fmt: skip
-SCOPES = {"cta": "Block", "cluster": "Device", "gpu": "Device", "sys": "System"}
+SCOPES = {
+    name: f"::warploom::Scope::{scope}"
+    for name, scope in (("cta", "Block"), ("gpu", "Device"), ("sys", "System"))
+}
+# Without clusters a block is one by itself. Of several blocks it is taken for the device.
+SCOPES["cluster"] = f"(::warploom::cluster_size() > 1 ? {SCOPES['gpu']} : {SCOPES['cta']})"
 # Where a datum is cached, and how numbers are rounded and flushed: no difference here.
 _HINTS = re.compile(
     r"ca|cg|cs|lu|cv|wb|wt|nc|weak|L1__\w+|L2__\w+|ftz|rn|rz|rm|rp|rna|approx|full|sat|noftz|ru|rd"
@@ -116,7 +121,7 @@ class Instruction:
     def scope(self, default: str) -> str:
         """Return the scope that the suffixes name."""
         found = [SCOPES[s] for s in self.suffixes if s in SCOPES]
-        return f"::warploom::Scope::{found[0] if found else default}"
+        return found[0] if found else f"::warploom::Scope::{default}"
 
     def elements(self, index: int) -> list[str]:
         """Return the operands in the vector `{a, b}` that operand `index` is."""

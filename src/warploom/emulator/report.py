@@ -109,9 +109,10 @@ class RawSpan:
 
 @dataclass(frozen=True, slots=True)
 class RawInterval:
-    """What `cudaEventElapsedTime` gave a rank, in nanoseconds of modelled time."""
+    """What `cudaEventElapsedTime` gave a rank, in nanoseconds of modelled time, and since when."""
 
     rank: int
+    start: float
     nanoseconds: float
     frames: tuple[int, ...]
 
@@ -253,7 +254,9 @@ def _take_time(line: _Line, event: str, report: Report) -> bool:
         )
     elif event == "interval":
         report.intervals.append(
-            RawInterval(line.count("rank"), line.real("ns"), line.numbers("frames"))
+            RawInterval(
+                line.count("rank"), line.real("start"), line.real("ns"), line.numbers("frames")
+            )
         )
     elif event == "clock":
         report.clocks[line.count("rank")] = line.real("ns")

@@ -105,6 +105,8 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
         if options.stops:
             values["stops"] = options.stops
         values |= {"meet": int(options.meet), "strict": int(options.strict)}
+        if options.take_back:
+            values["take_back"] = options.take_back
         if options.inputs:
             values["inputs"] = options.inputs
     if options.vary:

@@ -75,6 +75,8 @@ class RunOptions:
     `stops` (runtime/iterations.h), where the program repeats its work instead. `points` are the
     records of each process that count for this, `meet` has all processes wait at these, and with
     `strict` what kernels wrote before the first communication is altered as well.
+    With `take_back` (runtime/versions.h; it needs `versions`) memory becomes at one point what it
+    was at several moments before, and the program goes on with that.
     `inputs` alters inputs of single ranks, as runtime/inputs.h says. All of these need a `spoil`.
     `vary` gives numbers other values on their way to the device, in any run (runtime/inputs.h).
     With `looks` the run finds out which read-backs nobody looks at (`Readback.unread`).
@@ -113,6 +115,7 @@ class RunOptions:
     points: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     meet: bool = False
     strict: bool = False
+    take_back: str = ""
     inputs: str = ""
     vary: str = ""
     looks: bool = False

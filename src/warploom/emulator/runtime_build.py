@@ -78,7 +78,7 @@ _ALWAYS = ("warploom_loaded",)  # called from the entry of every program: see bu
 _GUARDS = "warploom_guard_"  # called from what the guard puts into every program
 _NO_STATIC_LIBRARY = re.compile(r"(?:cannot find|unable to find library) -lstdc\+\+")
 _WORD = re.compile(r"\w+")
-_COMMENT = re.compile(r"//[^\n]*")
+_NO_NAME = re.compile(r"//[^\n]*|^#[ \t]*include[^\n]*", re.MULTILINE)
 _MANGLED = re.compile(r"_ZN?[rVK]*")
 _LENGTH = re.compile(r"\d+")
 _AGAIN = re.compile(r"S[0-9A-Z]*_")
@@ -288,7 +288,7 @@ def exported(defined: frozenset[str]) -> frozenset[str]:
     words: set[str] = set(_ALWAYS)
     for path in (*sorted(SHIM_DIR.rglob("*")), *sorted(PROCESS_DIR.glob("*.h"))):
         if path.is_file() and not _is_of_library(path):
-            words.update(_WORD.findall(_COMMENT.sub("", path.read_text())))
+            words.update(_WORD.findall(_NO_NAME.sub("", path.read_text())))
     found: set[str] = set()
     for name in defined:
         if name.startswith("_Z"):

@@ -1,5 +1,6 @@
 """What a timed run did when: spans of each rank's host and streams, and where its time went."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -36,17 +37,23 @@ class Region:
     """What one call of `cudaEventElapsedTime` in the text gave, in modelled milliseconds.
 
     `times` holds, for the first, second, ... time that the ranks made the call, the maximum over
-    the ranks.
+    the ranks; `start` is when the earliest of them began, since the start of the run.
     """
 
     file: str | None
     line: int | None
     times: tuple[float, ...]
+    start: float = 0.0
 
     @property
     def median_ms(self) -> float:
         """The median of `times`."""
         return median(self.times)
+
+    @property
+    def sum_ms(self) -> float:
+        """All of `times` together."""
+        return sum(self.times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,15 @@ class Timeline:
     def total_ms(self) -> float:
         """When the last rank was done, in milliseconds."""
         return max(self.ends.values(), default=0.0)
+
+    @property
+    def device_end_ms(self) -> float:
+        """When the last kernel, copy or collective was done, in milliseconds.
+
+        The end of the run where spans were dropped, or there are none.
+        """
+        ends = [] if self.dropped else [span.end for span in self.spans if span.kind != "host"]
+        return max(ends) * _MS if ends else self.total_ms
 
     def breakdown(self) -> tuple[Breakdown, ...]:
         """Return where each rank's time went, in order of rank."""
@@ -142,10 +158,12 @@ def _breakdown(rank: int, total: float, spans: Sequence[RawSpan]) -> Breakdown:
 def timeline_of(report: Report, symbols: Symbolizer) -> Timeline:
     """Return the timeline of a timed run; `symbols` has seen the stacks of its intervals."""
     calls: dict[tuple[str | None, int | None], dict[int, list[float]]] = {}
+    starts: dict[tuple[str | None, int | None], float] = {}
     for raw in report.intervals:
         place = symbols.locate(raw.frames)
         where = (place.file, place.line) if place else (None, None)
         calls.setdefault(where, {}).setdefault(raw.rank, []).append(raw.nanoseconds * _MS)
+        starts[where] = min(starts.get(where, math.inf), raw.start * _MS)
     regions = [
         Region(
             file,
@@ -154,6 +172,7 @@ def timeline_of(report: Report, symbols: Symbolizer) -> Timeline:
                 max(times[i] for times in ranks.values() if i < len(times))
                 for i in range(max(map(len, ranks.values())))
             ),
+            starts[file, line],
         )
         for (file, line), ranks in calls.items()
     ]

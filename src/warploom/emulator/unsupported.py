@@ -30,7 +30,7 @@ _API = re.compile(
     r"|__\w+|tex[123]D\w*|texCubemap\w*|surf[123]D\w*|texture|surface|atomic[A-Z]\w*"
     r"|make_[a-z]+\d|(?:nv_)?(?:half|bfloat16)\d*|[hb]2?[a-z]{3,6}2?_\w+"
     r"|(?:u?char|u?short|u?int|u?long|u?longlong|float|double)[1-4]"
-    r"|cooperative_groups|cg|cub|thrust|nvcuda|wmma|cutlass|cute|libcudacxx|nvtx3|mma"
+    r"|cooperative_groups|cg|cub|thrust|nvcuda|wmma|cutlass|cute|libcudacxx|nvtx3|mma|MPI"
     r"|warpSize|clock64|nanosleep|rsqrtf?|sincospif?|norm[34]df?|erfc?invf?|normcdff?)$"
 )
 _HEADER = re.compile(

@@ -94,7 +94,7 @@ API_TELLING = re.compile(
     | MPI_W(?:time|tick)(?:_is_global)? | MPI_Get_(?:processor_name|version|library_version)
     | MPI_File\w* | MPI_Comm_spawn\w* | MPI_Comm_(?:connect|accept|join) | MPI_Pcontrol | MPI_T_\w+
     | MPI_(?:Comm_get_attr|Attr_get) | MPI_Open_port | MPI_(?:Get_)?address
-    | MPI_Get_hw_resource_info)\Z""",
+    | MPI_Get_hw_resource_info | MPI_Win_(?:allocate_shared|shared_query))\Z""",
     re.VERBOSE,
 )
 CUDA_ROOTS = words("cuda cooperative_groups nvcuda cub thrust nccl nvtx3 cg")

@@ -11,12 +11,13 @@ from dataclasses import replace
 from statistics import median
 
 from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing, Verdict
-from warploom.emulator import EmulatorRun, Region, Timeline, Topology, build, run
+from warploom.emulator import EmulatorRun, Timeline, Topology, build, run
 from warploom.evaluate.iterations import timed_findings
 from warploom.evaluate.modelled import Benchmark, impossible_time, is_possible
 from warploom.evaluate.plan import ProgressCallback
 from warploom.evaluate.reference import Reference
 from warploom.evaluate.runs import run_options
+from warploom.evaluate.scored_region import region_findings, scored_times
 from warploom.evaluate.survey import Survey
 from warploom.evaluate.verify import verify
 
@@ -74,17 +75,29 @@ def benchmark(
     )
     if wrong or not result.passed or len(timelines) != len(runs):
         return None, wrong
-    times = tuple(timeline.total_ms for timeline in timelines)
-    before, regions = _baseline(trusted, reference, runs, topology)
-    return Benchmark(topology.name, times, timelines[0], before, regions), ()
+    before = _baseline(trusted, reference, runs, topology)
+    whole = tuple(timeline.total_ms for timeline in timelines)
+    old_whole = median(timeline.total_ms for timeline in before) if before else None
+    regions = before[0].regions if before else ()
+    number = reference.workload.scored_region
+    if number == 0:
+        return Benchmark(topology.name, whole, timelines[0], old_whole, regions), ()
+    wrong = region_findings(number, timelines, before)
+    if wrong:
+        return None, wrong
+    times, old_times = scored_times(number, timelines, before)
+    return Benchmark(
+        topology.name, times, timelines[0], median(old_times), regions, number, median(whole),
+        old_whole,
+    ), ()  # fmt: skip
 
 
 def _baseline(
     spec: BuildSpec, reference: Reference, plan: Sequence[RunSpec], topology: Topology
-) -> tuple[float | None, tuple[Region, ...]]:
-    """Return the modelled milliseconds of the trusted program, and its regions for the first input.
+) -> tuple[Timeline, ...]:
+    """Return the trusted program's timed runs.
 
-    None where it does not run well, or for a time that nothing can run for.
+    None where one of them does not end well, or takes a time that nothing can run for.
     """
     program = build(replace(spec, timed=True))
     workload, form = reference.workload, reference.facts.processes
@@ -93,6 +106,6 @@ def _baseline(
         outcome = run(program, run_options(workload, one, form, race=False, machine=topology))
         timeline = outcome.timeline
         if outcome.verdict is not Verdict.OK or timeline is None or not is_possible(timeline):
-            return None, ()
+            return ()
         timelines.append(timeline)
-    return median(timeline.total_ms for timeline in timelines), timelines[0].regions
+    return tuple(timelines)

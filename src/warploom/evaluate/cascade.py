@@ -65,6 +65,7 @@ from warploom.evaluate.transform_rule import (
     text_findings,
     traffic_findings,
 )
+from warploom.evaluate.unread_text import UNREAD
 from warploom.evaluate.verify import Verification, verify
 from warploom.evaluate.workload import Workload, load_target, require_file
 from warploom.source.regions import Program
@@ -227,7 +228,8 @@ class _Judge:
             needless = threading.Event()
             leaving.callback(needless.set)
             # The text that is timed is the one that is verified, to the last operation.
-            spec = replace(self.task.build_spec(self.nccl, path), timed=True)
+            unread = any(f.kind == UNREAD for group in parts.findings for f in group)
+            spec = replace(self.task.build_spec(self.nccl, path), timed=True, unread=unread)
             gate = pool.submit(self._gate, spec, needless) if self.nvcc else None
             parts, built = self._emulator_build(parts, spec)
             if built is None:

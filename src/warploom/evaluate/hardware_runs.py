@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warploom.core.errors import UnsupportedError
 from warploom.core.records import Finding, Severity
 from warploom.evaluate.differential import Difference, compare
 from warploom.evaluate.outputs import Key, Sample, label, select
@@ -66,6 +67,11 @@ def setup_for(workload: Workload, facts: Survey) -> Setup:
         MissingToolError: GPUs, NCCL's library or MPI are missing, or the GPUs are too few.
         UnsupportedError: the program starts its ranks in a way that we cannot.
     """
+    if workload.processes is not None:
+        raise UnsupportedError(
+            f"{workload.processes} processes for {workload.ranks} ranks are not launched on GPUs",
+            hint="judge it in the emulator: --backend emulator",
+        )
     return find_setup(
         workload.ranks,
         facts.processes,

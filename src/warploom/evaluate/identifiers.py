@@ -230,15 +230,20 @@ class Identifiers:
     def _further(self, at: int) -> Iterator[tuple[int, str]]:
         """Yield what else the same statement declares, as b in `int a = 1, *b;`."""
         i = at + 1
+        choices = 0  # `?` whose `:` is still to come
         while i < len(self.tokens):
             word = self.text(i)
             if word in ("(", "[", "{"):
                 i = self.match.get(i, i)
                 if word == "{" and self.text(i + 1) not in (",", ";", ")"):
                     return
+            elif word == "?":
+                choices += 1
+            elif word == ":" and choices:
+                choices -= 1
             elif word in _CLOSE or word in (";", ":") or self.tokens[i].kind == "directive":
                 return
-            elif word == "<" and self.tokens[i - 1].kind == "name":
+            elif word == "<" and self.tokens[i - 1].kind == "name" and self._may_close(i):
                 return  # arguments of a template: commas in them part no declarators
             elif word == ",":
                 i += 1
@@ -249,6 +254,14 @@ class Identifiers:
                     return
                 yield i, self.text(i)
             i += 1
+
+    def _may_close(self, at: int) -> bool:
+        """Whether the `<` at `at` has a `>` in its statement: else it compares."""
+        while self.text(at) not in (";", "{", "}", ""):
+            if self.text(at) in (">", ">>", ">>>", ">=", ">>="):
+                return True
+            at += 1
+        return False
 
 
 def _brackets(tokens: Sequence[Token]) -> dict[int, int]:

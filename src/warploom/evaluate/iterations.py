@@ -14,7 +14,8 @@ nothing, such as old padding, does not matter. A program that finds out and work
 its work. Of what never changes from then on, much less may be carried: counters do change, and
 kept results do not.
 
-And what a repetition computes must be there when it ends (results_in_time.py).
+And what a repetition computes must be there when it ends (results_in_time.py), also what is moved
+before it is read back (moved_results.py).
 
 Most programs take the time before and after many iterations. Where the calls that the reference
 queues between two points repeat, the same is done at the start of each repetition.
@@ -26,6 +27,7 @@ from dataclasses import replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun
+from warploom.evaluate.moved_results import moved_late
 from warploom.evaluate.repetitions import (
     calls_after,
     moves_less,
@@ -176,7 +178,7 @@ def _kept_from(
     """
     own, expected, anew = _run_reference(spoiler, spec, hows)
     if not expected.stats.get("poisoned") or (stops and not anew):
-        return _late(spoiler, spec, own, expected, stops)
+        return _late(spoiler, outcome, own, expected, stops)
     how = replace(own, stops=stops, versions=2 * own.versions)
     [run] = spoiler.run(spoiler.candidate, [spec], _what(spoiler), how)
     finding = _depends(spoiler, outcome, run, spec) if anew else None
@@ -184,6 +186,9 @@ def _kept_from(
         return _finding(unseen, "use less memory, and wait for what was queued", spec)
     if finding is None and (late := late_results(spoiler, expected, run, own.stops)):
         return _finding(late, _IN_TIME, spec)
+    if finding is None:
+        unaltered = own.only_counts or not anew
+        finding = _moved(spoiler, outcome, expected, own, replace(how, only_counts=unaltered))
     less = moves_less(expected.stats, run.stats) or uneven(expected.stats, run.stats, stops)
     if finding is None and less and anew:
         return _finding(less, _ANEW, spec)
@@ -259,19 +264,30 @@ def _only_counted(spoiler: Spoiler, pair: Pair, spec: RunSpec, how: How) -> Emul
 
 
 def _late(
-    spoiler: Spoiler, spec: RunSpec, own: How, expected: EmulatorRun, stops: Stops | None
+    spoiler: Spoiler, outcome: EmulatorRun, own: How, expected: EmulatorRun, stops: Stops | None
 ) -> Finding | None:
     """Look only whether results are there in time, where memory cannot be altered.
 
     `own` is how the reference ran, and `stops` are the candidate's.
     """
+    spec = outcome.options.run
+    how = replace(own, stops=stops, only_counts=True, versions=2 * own.versions)
     untouched = _asking(spoiler, spec, own, expected)
     if untouched is None:
-        return None
-    how = replace(own, stops=stops, only_counts=True, versions=2 * own.versions)
+        return _moved(spoiler, outcome, expected, own, how)
     [run] = spoiler.run(spoiler.candidate, [spec], _what(spoiler), how)
     late = not_looked_at({}, run) or late_results(spoiler, untouched, run, own.stops)
-    return _finding(late, _IN_TIME, spec) if late else None
+    if late:
+        return _finding(late, _IN_TIME, spec)
+    return _moved(spoiler, outcome, untouched, own, how)
+
+
+def _moved(
+    spoiler: Spoiler, outcome: EmulatorRun, expected: EmulatorRun, own: How, how: How
+) -> Finding | None:
+    """Look whether results that are moved before they are read are there in time."""
+    late = moved_late(spoiler, outcome, expected, own, how)
+    return _finding(late, _IN_TIME, outcome.options.run) if late else None
 
 
 def _asking(spoiler: Spoiler, spec: RunSpec, own: How, expected: EmulatorRun) -> EmulatorRun | None:

@@ -28,7 +28,7 @@ class Text:
         live = [token for token in self.tokens if not token.directive]
         return frozenset(id(live[at]) for at in Identifiers(live).places)
 
-    @property
+    @functools.cached_property
     def checks(self) -> frozenset[str]:
         """What may be wrapped around a call: macros, and functions of the program."""
         return frozenset(self.functions) | {name for _, _, name in macros(self.raw)}

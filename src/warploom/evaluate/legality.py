@@ -255,7 +255,7 @@ def _overlaps(first: int, last: int, spans: Sequence[range]) -> bool:
 def _finding(item: Refused, name: str) -> Finding:
     return Finding(
         kind=item.kind,
-        severity=Severity.ERROR,
+        severity=item.severity,
         message=item.message,
         hint=item.hint,
         file=name,

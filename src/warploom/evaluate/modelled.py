@@ -20,6 +20,8 @@ class Benchmark:
     start together; `time_ms` is their median. `timeline` is that of the first seed.
     `baseline_ms` is the trusted program's time, None where it was not asked for or does not run
     well, and `baseline_regions` what that program times itself, with the first seed.
+    With a `scored_region`, `times` and `baseline_ms` are those of that region
+    (`scored_region.py`), and `whole_ms` and `baseline_whole_ms` those of the whole run.
     """
 
     topology: str
@@ -27,6 +29,9 @@ class Benchmark:
     timeline: Timeline
     baseline_ms: float | None = None
     baseline_regions: tuple[Region, ...] = ()
+    scored_region: int = 0
+    whole_ms: float | None = None
+    baseline_whole_ms: float | None = None
 
     @property
     def time_ms(self) -> float:
@@ -48,6 +53,10 @@ class Benchmark:
             }
         if self.baseline_ms is not None:
             found |= {"baseline_ms": self.baseline_ms, "speedup": self.baseline_ms / self.time_ms}
+        if self.whole_ms is not None:
+            found["whole_ms"] = self.whole_ms
+        if self.baseline_whole_ms is not None:
+            found["baseline_whole_ms"] = self.baseline_whole_ms
         return found
 
     def renamed(self, names: Mapping[str, str]) -> "Benchmark":
@@ -63,6 +72,7 @@ class Benchmark:
         return {
             "topology": self.topology,
             "time_source": "modelled",
+            "scored_region": self.scored_region,
             "times_ms": list(self.times),
             "metrics": to_json(self.metrics),
             "ranks": [to_json(part) for part in self.timeline.breakdown()],

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from warploom.core.records import Severity
 from warploom.evaluate.branches import choices, conditionals_balanced
 from warploom.evaluate.refusals import (
     ATTRIBUTES_ALLOWED,
@@ -42,12 +43,18 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """One thing that a region must not contain."""
+    """One thing that a region must not contain; with `is_told`, one that is only told."""
 
     kind: str
     message: str
     line: int
     hint: str = ""
+    is_told: bool = False
+
+    @property
+    def severity(self) -> Severity:
+        """What it is as a finding."""
+        return Severity.WARNING if self.is_told else Severity.ERROR
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ in the last iteration alone, or after what it times, reads back the same. So at 
 (runtime/iterations.h) memory is kept as it is, and told beside what is read back from there later.
 Elements that the reference has stored by then, and that it reads back as they are then, must have
 been stored by the candidate as well, and be what it reads back. Nothing is asked of what the
-reference computes later: accumulators, and buffers that take turns.
+reference computes later: accumulators, and buffers that take turns. What is moved before it is read
+back has no such past: see moved_results.py.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,11 +16,12 @@ import numpy as np
 
 from warploom.emulator import EmulatorRun, Version
 from warploom.evaluate.differential import decode, differing
-from warploom.evaluate.outputs import Sample, label
+from warploom.evaluate.outputs import Key, Sample, label
 from warploom.evaluate.spoiler import Mask, Pair, Spoiler, Stops
 from warploom.evaluate.workload import Output
 
-_SLACK = 0.01  # of the elements: results may vary more than their tolerance now and then
+SLACK = 0.01
+"""Of the elements: results may vary more than their tolerance now and then."""
 _FIRST_TIMED = 4  # moments: what is there at the first point was not timed
 
 
@@ -41,7 +43,7 @@ def late_results(
             if not status:
                 return f"something is on its way at {_named(moment)}, so that {where} is not known"
             late = int((asked & ~mine.stands(moment)).sum())
-            if late > _SLACK * wanted:
+            if late > SLACK * wanted:
                 return (
                     f"{late} of {wanted} elements of {where} are not there yet, and the "
                     "reference's are: each repetition must leave its results"
@@ -56,6 +58,16 @@ def asks(spoiler: Spoiler, expected: EmulatorRun, stops: Stops | None) -> bool:
     """
     held = _held(spoiler, expected, spoiler.trusted)
     return any(asked.any() for theirs in held.values() for _, asked in _asked(theirs, stops))
+
+
+def unseen(spoiler: Spoiler, expected: EmulatorRun, stops: Stops | None) -> frozenset[Key]:
+    """Return which of the reference's results nothing says when they were computed.
+
+    They came by MPI, or nobody stored them where they are read back while that was watched: a copy
+    or a kernel moves them behind the part that is timed.
+    """
+    held = _held(spoiler, expected, spoiler.trusted)
+    return frozenset(one.sample.key for one in held.values() if not one.stored_while_watched(stops))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,15 @@ class _Held:
             return np.zeros(len(decode(self.sample.data, self.output.dtype)), np.bool_)
         stored = self.stored[moment]
         return there if stored.all() else there & (stored | self._plain())
+
+    def stored_while_watched(self, stops: Stops | None) -> bool:
+        """Whether nearly all of it was stored at some time from the first moment on."""
+        moments = sorted(self.stored)
+        if stops is not None:
+            moments = [m for m in moments if m % 2 or m == 2 * (stops.point + 1)]
+            moments.sort(key=lambda m: m % 2 == 0)
+        masks = [self.stored[moment] for moment in moments[1:]]  # the first knows none
+        return bool(masks) and np.logical_or.reduce(masks).mean() >= 1 - SLACK
 
     def _plain(self) -> Mask:
         """Return which elements are 0, or as most are: padding that a program writes once."""

@@ -44,7 +44,9 @@ def run_options(
     folder: Path | None = None,
     machine: Topology | None = None,
 ) -> RunOptions:
-    """Return how to run `workload` once; `processes` is "per_rank", "single" or a number.
+    """Return how to run `workload` once.
+
+    `processes` is "per_rank", "single" or a number, where the workload does not say how many.
 
     Files of `folder` can be read by their plain names. A device says that it has half of the
     memory that the run may hold, but no less than 4 GiB, and gives 40 GiB to who asks for them:
@@ -59,6 +61,8 @@ def run_options(
         machine = machine_for(workload)
         if machine is None:
             raise BadInputError(f"no machine with {workload.ranks} connected GPUs is known")
+    if workload.processes is not None:
+        processes = str(workload.processes)
     if workload.node_size is not None:
         _check_nodes(workload.ranks, workload.node_size, processes)
     vary = f"{spec.seed}:{ELEMENTS[workload.vary_inputs]}" if workload.vary_inputs else ""

@@ -42,8 +42,11 @@ def shows_rewriting(argument: Sequence[Token], *, nested: bool) -> bool:
 
 
 def _is_void(argument: Sequence[Token], star: Token) -> bool:
+    """Whether a pointer to void ends with `star`: casts to `void**` are not rewritten."""
     at = next(i for i, token in enumerate(argument) if token is star)
-    return "void" in {token.text for token in argument[max(0, at - 2) : at]}
+    before = [token.text for token in argument[max(0, at - 2) : at]]
+    follows = argument[at + 1].text if at + 1 < len(argument) else ""
+    return "void" in before and before[-1] != "*" and follows != "*"
 
 
 def is_only_printed(body: Sequence[Token], at: int) -> bool:

@@ -67,8 +67,9 @@ class Stops:
 class How:
     """What else is done in a spoil run: see `RunOptions`. `since` is its `spoil_from`.
 
-    With `versions` (MiB), what is there at points and stops is told (`results_in_time.py`). It may
-    take `least_seconds`, and ten times what runs take that are not altered.
+    With `versions` (MiB), what is there at points and stops is told (`results_in_time.py`), and
+    `take_back` makes memory what it was there (`moved_results.py`). It may take `least_seconds`,
+    and ten times what runs take that are not altered.
     """
 
     since: int = 0
@@ -78,6 +79,7 @@ class How:
     versions: int = 0
     stops: Stops | None = None
     strict: bool = False
+    take_back: str = ""
     inputs: str = ""
     least_seconds: float = _SECONDS
 
@@ -148,6 +150,7 @@ class Spoiler:
             versions=how.versions,
             stops=str(how.stops or ""),
             strict=how.strict,
+            take_back=how.take_back,
             points=pair.points,
             meet=self.meet and bool(pair.points),
             inputs=how.inputs,

@@ -110,7 +110,7 @@ def text_findings(
     if not rule.untrusted:
         return []
     found = [
-        Finding(item.kind, Severity.ERROR, item.message, item.hint, name, max(1, item.line - 1))
+        Finding(item.kind, item.severity, item.message, item.hint, name, max(1, item.line - 1))
         for item in refusals(
             _as_region(candidate),
             _as_region(trusted, _HEADERS),

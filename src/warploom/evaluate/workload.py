@@ -10,11 +10,13 @@ A workload is a folder with a `workload.toml`:
     args = ["--seed", "{seed}"]     # {seed} becomes the input seed of each run
     lsa_size = 4                    # ranks that share memory; default: those of one machine
     node_size = 4                   # ranks of one machine; default: all
+    processes = 2                   # share the ranks out evenly; default: one each, or one for all
     nccl = "2.30.7"                 # default: the newest whose headers are at hand
     seeds = 3
     leave_out = ["d_clock"]         # outputs that are not compared: timers, clocks
     vary_inputs = "float32"         # numbers that are uploaded get other values for each seed
     api = ["gin", "lsa"]            # which device APIs a transform may use, best first
+    scored_region = 1               # which of its timed regions is scored; default: the whole run
     [defines]
     TOKENS = 64
     [env]                           # what the program sees of an environment
@@ -23,6 +25,9 @@ A workload is a folder with a `workload.toml`:
     seconds = 60
     memory_mb = 8192
     output_mb = 16
+    [judge]                         # a judge of its own, for evolve only: programs of any language
+    command = ["python3", "evaluate.py"]
+    task = "what the program is for"
     [[outputs]]                     # default: everything that the program reads back
     buffer = "d_out"                # the device expression, as written in the read-back copy
     dtype = "float32"
@@ -46,6 +51,7 @@ from warploom.evaluate.variables import check_variables
 WORKLOAD_FILE = "workload.toml"
 MAX_RANKS = 256
 MAX_SEEDS = 1000
+MAX_REGIONS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +89,16 @@ class Workload:
     `outputs` is empty where every device-to-host copy is an output, typed by the analyzer.
     `node_size` None means that one machine has all ranks. `lsa_size` None becomes `node_size`, and
     without that means that all ranks share memory. `nccl` None means the newest at hand.
+    `processes` share the ranks' devices out evenly; None: one for each, or one for all, as the
+    program has it.
     `vary_inputs` is the type of the numbers that `eval` varies on their way to the devices, by the
     seed and alike in both programs; "": none.
     `leave_out` are buffers that are no outputs, as they vary by nature: timers, clocks.
     `env` are environment variables, which the program has beside those of its launcher.
+    `scored_region` is which of the regions that the program times itself is scored, counted from 1
+    in the order in which it asks for their times; 0: the whole run.
+    `judge` is the command that judges programs, where the workload brings a judge of its own: it is
+    for evolve only then, and `task` says what its programs are for.
     `machine` is the one whose time modelled runs show, where the caller has chosen one: not of the
     file.
     """
@@ -109,14 +121,19 @@ class Workload:
     vary_inputs: str = ""
     leave_out: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
+    scored_region: int = 0
+    processes: int | None = None
     machine: Topology | None = None
+    judge: tuple[str, ...] = ()
+    task: str = ""
 
     def __post_init__(self) -> None:
         check_left_out(self.leave_out, self.outputs)
         check_variables(self.env)
-        check_ranks(self.ranks, self.lsa_size, self.node_size)
+        check_ranks(self.ranks, self.lsa_size, self.node_size, self.processes)
         check_nccl(self.nccl)
         check_seeds(self.seeds)
+        check_region(self.scored_region)
         if self.lsa_size is None:
             object.__setattr__(self, "lsa_size", self.node_size)
 
@@ -146,6 +163,7 @@ class Workload:
         nccl: str | None = None,
         seeds: int = 3,
         limits: Limits | None = None,
+        processes: int | None = None,
     ) -> "Workload":
         """Make a workload of one program; its outputs are all of its device-to-host copies.
 
@@ -167,6 +185,7 @@ class Workload:
             lsa_size=lsa_size,
             nccl=nccl,
             seeds=seeds,
+            processes=processes,
         )
 
     def build_spec(self, nccl: str, program: Path | None = None) -> BuildSpec:
@@ -207,6 +226,8 @@ class Workload:
         memory_mb: int | None = None,
         leave_out: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
+        scored_region: int | None = None,
+        processes: int | None = None,
     ) -> "Workload":
         """Return a copy with what the command line changes; None leaves a value as it is.
 
@@ -234,6 +255,8 @@ class Workload:
             seeds=self.seeds if seeds is None else seeds,
             leave_out=tuple(dict.fromkeys((*self.leave_out, *map(plain_name, leave_out)))),
             env={**self.env, **(env or {})},
+            scored_region=self.scored_region if scored_region is None else scored_region,
+            processes=self.processes if processes is None else processes,
             limits=replace(
                 self.limits,
                 seconds=self.limits.seconds if seconds is None else seconds,
@@ -257,20 +280,21 @@ def check_left_out(names: Sequence[str], outputs: Sequence[Output]) -> None:
             )
 
 
-def check_ranks(ranks: int, lsa_size: int | None, node_size: int | None = None) -> None:
-    """Raise BadInputError unless 1 <= ranks <= MAX_RANKS and both sizes divide ranks."""
+def check_ranks(
+    ranks: int, lsa_size: int | None, node_size: int | None = None, processes: int | None = None
+) -> None:
+    """Raise BadInputError unless 1 <= ranks <= MAX_RANKS and all else divides ranks."""
     if not 1 <= ranks <= MAX_RANKS:
         raise BadInputError(f"ranks must be from 1 to {MAX_RANKS}, got {ranks}")
-    if lsa_size is not None and (lsa_size < 1 or ranks % lsa_size):
-        raise BadInputError(
-            f"lsa_size must divide ranks ({ranks}), got {lsa_size}",
-            hint="lsa_size is the number of ranks that share memory, such as the GPUs of a node",
-        )
-    if node_size is not None and (node_size < 1 or ranks % node_size):
-        raise BadInputError(
-            f"node_size must divide the ranks ({ranks}), got {node_size}",
-            hint="node_size is the number of ranks whose GPUs are in one machine",
-        )
+    shares = (
+        ("lsa_size", lsa_size, "the number of ranks that share memory, such as the GPUs of a node"),
+        ("node_size", node_size, "the number of ranks whose GPUs are in one machine"),
+        ("processes", processes, "the number of processes, each with as many devices"),
+    )
+    for name, value, meaning in shares:
+        if value is not None and (value < 1 or ranks % value):
+            message = f"{name} must divide the ranks ({ranks}), got {value}"
+            raise BadInputError(message, hint=f"{name} is {meaning}")
 
 
 def check_nccl(version: str | None) -> None:
@@ -290,6 +314,15 @@ def check_seeds(seeds: int) -> None:
     """Raise BadInputError unless 1 <= seeds <= MAX_SEEDS."""
     if not 1 <= seeds <= MAX_SEEDS:
         raise BadInputError(f"seeds must be from 1 to {MAX_SEEDS}, got {seeds}")
+
+
+def check_region(number: int) -> None:
+    """Raise BadInputError unless 0 <= number <= MAX_REGIONS."""
+    if not 0 <= number <= MAX_REGIONS:
+        raise BadInputError(
+            f"scored_region must be from 0 to {MAX_REGIONS}, got {number}",
+            hint="1 is the first region that the program times itself, 0 the whole run",
+        )
 
 
 def _require_once(files: Sequence[Path]) -> None:
@@ -345,15 +378,26 @@ def is_workload(path: Path) -> bool:
     return path.suffix == ".toml" or (path / WORKLOAD_FILE).is_file()
 
 
-def load_target(path: Path | str) -> Workload:
+def load_target(path: Path | str, *, own_judge: bool = False) -> Workload:
     """Return the workload at `path`: a workload file or folder, or a program.
+
+    `own_judge`: it may bring a judge of its own.
 
     Raises:
         WorkloadError: the workload file breaks a rule.
         SourceError: there is no such file, or it is a folder without a workload.
     """
     target = Path(path)
-    return Workload.from_file(target) if is_workload(target) else Workload.from_program(target)
+    if not is_workload(target):
+        return Workload.from_program(target)
+    found = Workload.from_file(target)
+    if found.judge and not own_judge:
+        raise WorkloadError(
+            "a workload with a judge of its own is for evolve and optimize only",
+            file=str(target),
+            hint=f"warploom evolve {target} 'models.names=[MODEL]' evolution.max_dollars=USD",
+        )
+    return found
 
 
 __all__ = [

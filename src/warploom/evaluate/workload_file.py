@@ -1,6 +1,7 @@
 """Reads and checks `workload.toml`. Apart from `workload.py`: pydantic loads only when needed."""
 
 import re
+import shlex
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from warploom.core.records import Api, Limits
 from warploom.evaluate.dtypes import DTYPES, dtype_of
 from warploom.evaluate.workload import (
     MAX_RANKS,
+    MAX_REGIONS,
     MAX_SEEDS,
     WORKLOAD_FILE,
     Output,
@@ -44,6 +46,11 @@ class _LimitsTable(_Table):
     output_mb: int = Field(default=16, ge=1)
 
 
+class _JudgeTable(_Table):
+    command: list[Annotated[str, Field(min_length=1)]] | str
+    task: str = ""
+
+
 class _WorkloadTable(_Table):
     name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     program: str = Field(min_length=1)
@@ -56,12 +63,15 @@ class _WorkloadTable(_Table):
     limits: _LimitsTable = _LimitsTable()
     lsa_size: int | None = Field(default=None, ge=1)
     node_size: int | None = Field(default=None, ge=1)
+    processes: int | None = Field(default=None, ge=1)
     nccl: str | None = Field(default=None, pattern=_VERSION)
     seeds: int = Field(default=3, ge=1, le=MAX_SEEDS)
     vary_inputs: str = ""
     leave_out: list[str] = []
     env: dict[str, str] = {}
+    scored_region: int = Field(default=0, ge=0, le=MAX_REGIONS)
     api: list[str] = ["gin", "lsa"]
+    judge: _JudgeTable | None = None
 
 
 def read_workload(path: Path) -> Workload:
@@ -117,17 +127,21 @@ def _freeze(table: _WorkloadTable, file: Path, text: str) -> Workload:
             limits=Limits(table.limits.seconds, table.limits.memory_mb, table.limits.output_mb),
             lsa_size=table.lsa_size,
             node_size=table.node_size,
+            processes=table.processes,
             nccl=table.nccl,
             seeds=table.seeds,
             leave_out=tuple(map(plain_name, table.leave_out)),
             env=dict(table.env),
+            scored_region=table.scored_region,
             vary_inputs=_varied(table.vary_inputs, file, text),
             api=tuple(_api(name, file, text) for name in table.api),
+            judge=() if table.judge is None else _command(table.judge, file, text),
+            task="" if table.judge is None else table.judge.task,
         )
     except (WorkloadError, SourceError):
         raise
     except BadInputError as error:
-        key = error.message.partition(" ")[0]  # lsa_size, node_size, nccl, leave_out or env
+        key = error.message.partition(" ")[0]  # lsa_size, processes, nccl, leave_out or env
         raise WorkloadError(
             error.message, file=str(file), line=_line_of(text, key), hint=error.hint
         ) from None
@@ -154,6 +168,18 @@ def _output(table: _OutputTable, file: Path, text: str) -> Output:
             line=_line_of(text, "dtype", table.dtype),
         )
     return Output.with_defaults(table.buffer, table.dtype, table.rtol, table.atol)
+
+
+def _command(table: _JudgeTable, file: Path, text: str) -> tuple[str, ...]:
+    given = table.command
+    words = tuple(shlex.split(given) if isinstance(given, str) else given)
+    if not words:
+        raise WorkloadError(
+            "judge.command must name a program, got nothing",
+            file=str(file),
+            line=_line_of(text, "command"),
+        )
+    return words
 
 
 def _varied(name: str, file: Path, text: str) -> str:
@@ -195,7 +221,7 @@ def _explain(error: ErrorDetails, file: Path, text: str) -> WorkloadError:
 
 
 def _known(location: tuple[int | str, ...]) -> list[str]:
-    models = {"outputs": _OutputTable, "limits": _LimitsTable}
+    models = {"outputs": _OutputTable, "limits": _LimitsTable, "judge": _JudgeTable}
     model = models.get(str(location[0]), _WorkloadTable) if len(location) > 1 else _WorkloadTable
     return list(model.model_fields)
 

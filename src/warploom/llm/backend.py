@@ -5,6 +5,7 @@ The client is written against these records only. `provider.py` implements them 
 """
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Protocol, TypeAlias
 
 from pydantic import BaseModel
@@ -29,7 +30,8 @@ class Delivery:
 
     `output` is the JSON text of a typed reply. `finish` is why it ended: "stop", "length",
     "tool_call", "content_filter" or "error". `model` is the provider's name for what answered.
-    `raw` holds what the provider needs to see again in the next turn.
+    `raw` holds what the provider needs to see again in the next turn. `cost` is in US dollars,
+    where the model itself tells it; a recorded delivery has none, for the call holds it.
     """
 
     text: str
@@ -39,6 +41,7 @@ class Delivery:
     tool_calls: tuple[ToolCall, ...] = ()
     model: str = ""
     raw: Json = None
+    cost: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)

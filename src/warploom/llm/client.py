@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Never, Self
 
 from pydantic import BaseModel, ValidationError
 
@@ -39,6 +39,8 @@ from warploom.llm.recorder import Call, Recorder, call_name
 from warploom.llm.records import Budget, LLMReply, LLMRequest, LLMSettings, Tool, Usage
 from warploom.llm.sender import Sender
 
+_NO_EMPTIES = 0  # part of the names of recorded calls, from when empty replies were asked for anew
+
 
 @dataclass(slots=True)
 class _Talk:
@@ -49,7 +51,6 @@ class _Talk:
     calls: list[Call] = field(default_factory=list[Call])
     fresh: int = 0
     repairs: int = 0
-    empties: int = 0
 
 
 class LLMClient:
@@ -207,7 +208,7 @@ class LLMClient:
                 _check_turns(talk, call)
                 talk.turns += [delivery, await self._run_tools(call, request.tools)]
             elif not (delivery.text.strip() or delivery.output):
-                self._count_empty(talk, call)
+                _refuse_empty(talk, call)
             elif request.output is None:
                 return _reply(talk, None)
             else:
@@ -217,7 +218,7 @@ class LLMClient:
 
     async def _call(self, talk: _Talk) -> Call:
         request = talk.request
-        content = json.dumps([_asked(request), [_seen(turn) for turn in talk.turns], talk.empties])
+        content = json.dumps([_asked(request), [_seen(turn) for turn in talk.turns], _NO_EMPTIES])
         call_id = call_name(f"{request.key}-{len(talk.calls) + 1}", content)
         recorded = self._recorder.load(call_id)
         if recorded is not None:
@@ -274,15 +275,6 @@ class LLMClient:
         talk.turns += [call.delivery, Repair(f"The reply does not fit the schema: {problems}")]
         return None
 
-    def _count_empty(self, talk: _Talk, call: Call) -> None:
-        talk.empties += 1
-        if talk.empties > 1:
-            raise LLMEmptyError(
-                f"{call.model} sent an empty reply twice ({talk.request.key})",
-                hint="use another model, or shorten the prompt",
-                call_id=call.call_id,
-            )
-
 
 def _in_event_loop() -> bool:
     try:
@@ -290,6 +282,15 @@ def _in_event_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _refuse_empty(talk: _Talk, call: Call) -> Never:
+    """End a request whose reply was empty: to ask the same again would be to pay for it twice."""
+    raise LLMEmptyError(
+        f"{call.model} sent an empty reply ({talk.request.key})",
+        hint="use another model, or shorten the prompt",
+        call_id=call.call_id,
+    )
 
 
 async def _run_tool(tool: Tool | None, wanted: ToolCall, known: Mapping[str, Tool]) -> str:
@@ -324,7 +325,7 @@ def _check_finish(call: Call, request: LLMRequest) -> None:
 
 def _check_turns(talk: _Talk, call: Call) -> None:
     request = talk.request
-    if len(talk.calls) - talk.repairs - talk.empties >= request.max_turns:
+    if len(talk.calls) - talk.repairs >= request.max_turns:
         raise LLMOutputError(
             f"{call.model} was still calling tools after {request.max_turns} turns ({request.key})",
             hint="raise max_turns, or ask for less in one request",

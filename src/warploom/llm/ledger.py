@@ -18,7 +18,8 @@ class Spent:
     """What was used: by delivered calls, and (`uncertain_*`) at most by calls that ended without.
 
     A call that timed out, or that was in flight when a process died, may have been billed. The caps
-    count it at its reservation.
+    count it at its reservation. `unpriced_requests` are delivered calls of models without a known
+    price: what they cost is not among the dollars.
     """
 
     dollars: Decimal = Decimal(0)
@@ -27,6 +28,7 @@ class Spent:
     uncertain_dollars: Decimal = Decimal(0)
     uncertain_tokens: int = 0
     uncertain_requests: int = 0
+    unpriced_requests: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,14 @@ class Estimate:
     """The most that one call can use; `dollars` is None where no price is known."""
 
     tokens: int
+    dollars: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What caps leave; None where there is no cap. Negative where a call took more than asked."""
+
+    tokens: int | None
     dollars: Decimal | None
 
 
@@ -68,6 +78,19 @@ class Ledger:
         with self._lock:
             self._spent = spent
             self._earlier_seconds = run_seconds
+
+    def room(self) -> Room:
+        """Return what the caps leave now, beside what is spent and reserved."""
+        with self._lock:
+            cap, spent, flying = self.budget, self._spent, self._reserved.values()
+            tokens = spent.usage.total + spent.uncertain_tokens
+            tokens += sum(item.tokens for item in flying)
+            dollars = spent.dollars + spent.uncertain_dollars
+            dollars += sum((item.dollars or Decimal(0) for item in flying), Decimal(0))
+        return Room(
+            None if cap.tokens is None else cap.tokens - tokens,
+            None if cap.dollars is None else Decimal(str(cap.dollars)) - dollars,
+        )
 
     def reserve(self, estimate: Estimate, model: str) -> int:
         """Reserve for one call and return a ticket.
@@ -137,6 +160,7 @@ def add_call(spent: Spent, usage: Usage, dollars: Decimal | None) -> Spent:
         spent.uncertain_dollars,
         spent.uncertain_tokens,
         spent.uncertain_requests,
+        spent.unpriced_requests + (dollars is None),
     )
 
 
@@ -149,6 +173,7 @@ def add_uncertain(spent: Spent, estimate: Estimate) -> Spent:
         spent.uncertain_dollars + (estimate.dollars or Decimal(0)),
         spent.uncertain_tokens + estimate.tokens,
         spent.uncertain_requests + 1,
+        spent.unpriced_requests,
     )
 
 

@@ -1,6 +1,7 @@
 """Model strings: `PREFIX:MODEL`, or `PREFIX:MODEL@URL` for a server of one's own."""
 
 import difflib
+import shlex
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -70,6 +71,7 @@ PROVIDERS = {
             settings=("OLLAMA_BASE_URL",), key_needed=False, embeds=True,
             url="http://localhost:11434/v1",
         ),
+        Provider("command", "A command of yours", (), "command", key_needed=False),
         Provider(
             "voyage", "Voyage (embeddings)", ("VOYAGE_API_KEY",), "voyage", "voyageai",
             url="https://api.voyageai.com/v1", chats=False, embeds=True,
@@ -109,6 +111,9 @@ def parse_model(text: str) -> ModelName:
         )
     provider = PROVIDERS[prefix]
     model, url = rest, None
+    if provider.prefix == "command":
+        _require_words(rest)
+        return ModelName(provider, rest.strip(), None)
     for mark in _URL_MARKS:
         if mark in rest:
             model, _, tail = rest.partition(mark)
@@ -116,6 +121,19 @@ def parse_model(text: str) -> ModelName:
     if not model.strip():
         raise LLMModelError(f"a model must be PREFIX:MODEL, got no model in {text!r}")
     return ModelName(provider, model.strip(), url)
+
+
+def _require_words(command: str) -> None:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        problem = f"the command of a model must be words, got {command!r}: {error}"
+        raise LLMModelError(problem) from None
+    if not words:
+        raise LLMModelError(
+            "a model must be command:TEMPLATE, got no command",
+            hint="for example: --model 'command:claude -p --output-format json'",
+        )
 
 
 def checked_url(url: str, text: str) -> str:

@@ -16,14 +16,18 @@ _MILLION = Decimal(1_000_000)
 
 
 class Prices:
-    """Prices by model string; `given` go before the built-in ones."""
+    """Prices by model string; `given` go before the built-in ones, `usual` is that of all others.
 
-    def __init__(self, given: Mapping[str, Price]) -> None:
+    `usual` goes before the built-in prices too: it is for models that only an agent knows.
+    """
+
+    def __init__(self, given: Mapping[str, Price], usual: Price | None = None) -> None:
         self._given = given
+        self._usual = usual
 
     def cost(self, model: str, usage: Usage) -> Decimal | None:
         """Return US dollars for a call, or None where no price is known."""
-        price = self._given.get(model)
+        price = self._given.get(model, self._usual)
         if price is not None:
             return _cost(price, usage)
         return _table_cost(model, usage)
@@ -37,9 +41,13 @@ class Prices:
     def require(self, model: str, budget: Budget) -> None:
         """Make sure that what the model may use is bounded, or priced.
 
+        What a command costs is told by it, if by anybody: a cap in dollars alone asks for a price.
+
         Raises:
             LLMPriceError: no price is known, and no cap in tokens is set.
         """
+        if budget.dollars is None and model.startswith("command:"):
+            return
         if budget.tokens is None and self.cost(model, Usage(1, 1)) is None:
             raise LLMPriceError(
                 f"no price is known for {model}, so no cap in dollars can hold",

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
@@ -14,6 +15,7 @@ from warploom.core.errors import MissingToolError
 from warploom.core.ids import digest
 from warploom.llm.backend import AttemptError, Backend, Delivery, Exchange
 from warploom.llm.choice import ChoiceFile, ModelChoice
+from warploom.llm.command import PREFIX, open_command
 from warploom.llm.errors import (
     LLMBudgetError,
     LLMError,
@@ -208,14 +210,19 @@ class Sender:
             key=request.key,
             purpose=request.purpose,
             model=name,
-            delivery=self._keys.redact_delivery(delivery),
-            cost_usd=self._prices.cost(name, delivery.usage),
+            delivery=replace(self._keys.redact_delivery(delivery), cost=None),
+            cost_usd=self._cost(name, delivery),
             latency_s=round(latency, 6),
             started=began.isoformat(),
             run_seconds=round(self._ledger.run_seconds(), 3),
             note=note,
             failures=tuple(failures),
         )
+
+    def _cost(self, name: str, delivery: Delivery) -> Decimal | None:
+        """Return US dollars: what the model itself tells, or its tokens at their price."""
+        told = delivery.cost
+        return self._prices.cost(name, delivery.usage) if told is None else told
 
     async def _wait(self, failure: AttemptError, attempt: int, call_id: str) -> None:
         settings = self._settings
@@ -259,6 +266,8 @@ def missing_package(name: str, error: ModuleNotFoundError) -> MissingToolError:
 
 
 def _open_chat(name: str, keys: Keys, settings: LLMSettings) -> Backend:
+    if name.startswith(f"{PREFIX}:"):
+        return open_command(name)
     try:  # loads the provider's SDK, only to really send
         from warploom.llm.provider import open_model
     except ModuleNotFoundError as error:

@@ -9,6 +9,7 @@ from warploom.llm.names import PROVIDERS, Provider
 
 _SDKS = {"anthropic": "anthropic", "bedrock": "boto3", "gemini": "google.genai"}
 _WITHOUT = {"voyage"}  # spoken to over plain HTTP
+_ALONE = {"command"}  # needs no package of Python
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ def _state(provider: Provider, keys: Keys, counts: dict[str, int]) -> ProviderSt
 
 
 def _missing_package(provider: Provider) -> str | None:
+    if provider.prefix in _ALONE:
+        return None
     needed = ["httpx2", "pydantic_ai"]
     if provider.prefix not in _WITHOUT:
         needed.append(_SDKS.get(provider.prefix, "openai"))

@@ -25,21 +25,28 @@ _TAIL = 2000  # characters of plain stderr kept for an error
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """How a command ended: its exit code, what it printed as JSON, and its last words."""
+    """How a command ended: its exit code, what it printed, and its last words.
+
+    `data` is what it printed as JSON, empty where it was to print text.
+    """
 
     exit_code: int
     data: dict[str, Json]
     said: str
+    text: str = ""
 
 
-async def run_command(arguments: Sequence[str], on_progress: ProgressSink) -> CommandResult:
-    """Run `warploom ARGUMENTS --json` and relay its progress.
+async def run_command(
+    arguments: Sequence[str], on_progress: ProgressSink, *, as_json: bool = True
+) -> CommandResult:
+    """Run `warploom ARGUMENTS`, with `--json` or without, and relay its progress.
 
     If the caller is cancelled, the command is interrupted as by Ctrl-C, and killed with all of its
     processes if it has not ended after five seconds.
     """
-    command = [sys.executable, "-m", "warploom.cli", *_with_json(arguments)]
-    environment = {**os.environ, "WARPLOOM_PROGRESS": "json"}
+    words = _with_json(arguments) if as_json else list(arguments)
+    command = [sys.executable, "-m", "warploom.cli", *words]
+    environment = {**os.environ, "WARPLOOM_PROGRESS": "json", "NO_COLOR": "1"}
     process = await anyio.open_process(command, env=environment, start_new_session=True)
     assert process.stdout is not None and process.stderr is not None
     printed: list[bytes] = []
@@ -56,7 +63,10 @@ async def run_command(arguments: Sequence[str], on_progress: ProgressSink) -> Co
     finally:
         with anyio.CancelScope(shield=True):
             await process.aclose()
-    return CommandResult(code, _parse(b"".join(printed)), "".join(said)[-_TAIL:])
+    content, last = b"".join(printed), "".join(said)[-_TAIL:]
+    if as_json:
+        return CommandResult(code, _parse(content), last)
+    return CommandResult(code, {}, last, content.decode(errors="replace").strip())
 
 
 def _with_json(arguments: Sequence[str]) -> list[str]:

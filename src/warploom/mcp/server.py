@@ -1,7 +1,11 @@
-"""The MCP server: analyze, design_space, check, evaluate, transform and doctor as tools."""
+"""The MCP server: analyze, design_space, check, evaluate, transform and doctor as tools.
+
+They answer in text by default, as short as the command line's: a host cuts what is long, and a
+model reads all of it. The JSON, ten times as long, is there for who asks for it.
+"""
 
 import json
-from importlib.metadata import version
+import tempfile
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,11 +15,14 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from warploom.core.records import Json
+from warploom.core.version import VERSION
 from warploom.mcp.commands import CommandResult, run_command
 
 SKILL = Path(__file__).with_name("SKILL.md")
 
 _MAX_FINDINGS = 20  # of a result: an agent mends the first ones and checks again
+_MAX_TEXT = 16_000  # characters: some 4,000 tokens, below what the hosts that we know cut
+_BAD = (2, 3)  # exit codes of a command that answers with an error
 _READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
@@ -33,27 +40,36 @@ LsaSize = Annotated[
 ]
 Nccl = Annotated[str | None, Field(description="NCCL version whose rules hold, such as 2.30.7.")]
 Arguments = Annotated[list[str] | None, Field(description="Arguments of the program.")]
+Form = Annotated[
+    Literal["text", "json"],
+    Field(description="text: short, for reading; json: every detail, ten times as long."),
+]
 
 server = MCPServer(
     "warploom",
     title="warploom",
     description="Checks, transforms and judges CUDA programs that communicate through NCCL.",
     instructions=SKILL.read_text(encoding="utf-8"),
-    version=version("warploom"),
+    version=VERSION,
     log_level="WARNING",
 )
 
 
 @server.tool(annotations=_READS)
 async def analyze(
-    program: Program, context: Context, defines: Defines = None, include_dirs: Includes = None
+    program: Program,
+    context: Context,
+    defines: Defines = None,
+    include_dirs: Includes = None,
+    form: Form = "text",
 ) -> CallToolResult:
     """Say what a program communicates, allocates, launches and waits for, line by line.
 
     Reads the source only; runs nothing. Use it first on an unknown program.
     """
-    words = ["analyze", program, *_shape(defines, include_dirs)]
-    return _answered(await _run(words, context))
+    words = ["analyze", _path(program), *_shape(defines, include_dirs)]
+    words += ["--llm"] if form == "text" else []
+    return await _answer(words, context, form)
 
 
 @server.tool(annotations=_READS)
@@ -65,13 +81,14 @@ async def design_space(
     include_dirs: Includes = None,
     lsa_size: LsaSize = None,
     nccl: Nccl = None,
+    form: Form = "text",
 ) -> CallToolResult:
     """List what is open to choose for each host collective, and what is ruled out and why.
 
     Dimensions: backend (GIN, LSA), placement, sync scope, issuer, chunk size. Runs nothing.
     """
-    words = ["analyze", target, "--design-space", *_shape(defines, include_dirs)]
-    return _answered(await _run([*words, *_options(ranks, lsa_size, nccl)], context))
+    words = ["analyze", _path(target), "--design-space", *_shape(defines, include_dirs)]
+    return await _answer([*words, *_options(ranks, lsa_size, nccl)], context, form)
 
 
 @server.tool(annotations=_READS)
@@ -92,16 +109,19 @@ async def check(
         Field(description="SEED:TIMING of a finding: make this run only, with what led to it."),
     ] = None,
     arguments: Arguments = None,
+    form: Form = "text",
 ) -> CallToolResult:
     """Run a program in the emulator under adverse schedules and report every defect.
 
     Finds missing waits, races, wrong windows, deadlocks and the like, with line, rank, kernel and
-    thread; no GPU is needed. `verdict` "ok" means that nothing was found and the program succeeded.
+    thread; no GPU is needed. The verdict "ok" means that nothing was found and the program
+    succeeded.
     """
-    words = ["check", target, *_shape(defines, include_dirs), *_options(ranks, lsa_size, nccl)]
-    words += ["--replay", replay] if replay else ["--effort", effort]
+    words = ["check", _path(target), *_shape(defines, include_dirs)]
+    words += _options(ranks, lsa_size, nccl)
+    words += [f"--replay={replay}"] if replay else ["--effort", effort]
     words += ["--", *arguments] if arguments else []
-    return _answered(await _run(words, context))
+    return await _answer(words, context, form)
 
 
 @server.tool(annotations=_READS)
@@ -119,14 +139,16 @@ async def evaluate(
     level: Annotated[
         int, Field(description="How far: 0 legality, 1 build, 2 verify.", ge=0, le=2)
     ] = 2,
+    form: Form = "text",
 ) -> CallToolResult:
     """Judge a candidate against a trusted program: legality, build, same results on every rank.
 
     Only mutable regions (EVOLVE-BLOCK) may differ where the trusted program has them. What the
-    candidate prints is recorded and not believed. `passed` is the verdict.
+    candidate prints is recorded and not believed.
     """
-    words = ["eval", candidate, target, "--level", str(level), *_shape(defines, include_dirs)]
-    return _answered(await _run([*words, *_options(ranks, lsa_size, nccl)], context))
+    words = ["eval", _path(candidate), _path(target), "--level", str(level)]
+    words += [*_shape(defines, include_dirs), *_options(ranks, lsa_size, nccl)]
+    return await _answer(words, context, form)
 
 
 @server.tool(annotations=_WRITES)
@@ -144,20 +166,23 @@ async def transform(
     include_dirs: Includes = None,
     lsa_size: LsaSize = None,
     nccl: Nccl = None,
+    form: Form = "text",
 ) -> CallToolResult:
     """Make a host-driven NCCL program device-initiated by rules, and prove that it is the same.
 
     Writes to `output_dir` only. A program beyond the rules is refused with every reason and line.
     """
-    words = ["transform", target, "--api", api, "--out", output_dir, "--proposer", "rules"]
+    folder = _path(output_dir)
+    _require_writable(Path(folder))
+    words = ["transform", _path(target), "--api", api, f"--out={folder}", "--proposer", "rules"]
     words += [*_shape(defines, include_dirs), *_options(ranks, lsa_size, nccl)]
-    return _answered(await _run(words, context))
+    return await _answer(words, context, form)
 
 
 @server.tool(annotations=_READS)
-async def doctor(context: Context) -> CallToolResult:
+async def doctor(context: Context, form: Form = "text") -> CallToolResult:
     """Say what this machine has and lacks: compiler, nvcc, NCCL headers, GPUs, sandbox."""
-    return _answer((await _run(["doctor"], context)).data)
+    return await _answer(["doctor"], context, form, fails=())
 
 
 def serve() -> None:
@@ -165,11 +190,59 @@ def serve() -> None:
     server.run("stdio")
 
 
-async def _run(words: list[str], context: Context) -> CommandResult:
+async def _answer(
+    words: list[str], context: Context, form: str, fails: tuple[int, ...] = _BAD
+) -> CallToolResult:
+    """Run a command and return what it printed; raise its error, which exit codes `fails` tell."""
+    if any("\0" in word for word in words):
+        raise ToolError("no path, name or argument may hold a NUL byte")
+
     async def relay(done: int, total: int, stage: str) -> None:
         await context.report_progress(done, total, stage)
 
-    return await run_command(words, relay)
+    result = await run_command(words, relay, as_json=form == "json")
+    if form == "json":
+        if "error" in result.data or not result.data:
+            raise ToolError(_error(result))
+        return _as_json(result.data)
+    if result.exit_code in fails or not result.text:
+        raise ToolError(_said(result))
+    return CallToolResult(content=[TextContent(type="text", text=_short(result.text))])
+
+
+def _path(text: str) -> str:
+    """Return a path as the command line takes it: one that begins with `-` is no option."""
+    if not text.strip():
+        raise ToolError("a path must not be empty")
+    return f"./{text}" if text.startswith("-") else text
+
+
+def _require_writable(folder: Path) -> None:
+    """Refuse an output folder that cannot be written before anything is built."""
+    try:
+        place = next(path for path in (folder, *folder.parents) if path.exists())
+        with tempfile.TemporaryFile(dir=place):
+            return
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ToolError(
+            f"output_dir must be a folder that can be written, but {folder} cannot: {reason}"
+        ) from None
+
+
+def _short(text: str) -> str:
+    """Cut a text that a host would cut: its beginning and its end, where the verdict stands."""
+    if len(text) <= _MAX_TEXT:
+        return text
+    half = _MAX_TEXT // 2
+    left = len(text) - 2 * half
+    return f"{text[:half]}\n[... {left} characters left out ...]\n{text[-half:]}"
+
+
+def _said(result: CommandResult) -> str:
+    """Return the error of a command that printed text."""
+    said = result.said.strip().removeprefix("error: ")
+    return said or result.text or f"warploom ended with exit code {result.exit_code}"
 
 
 def _shape(defines: Defines, include_dirs: Includes) -> list[str]:
@@ -179,21 +252,14 @@ def _shape(defines: Defines, include_dirs: Includes) -> list[str]:
 
 def _options(ranks: int | None, lsa_size: int | None, nccl: str | None) -> list[str]:
     given = (("--ranks", ranks), ("--lsa-size", lsa_size), ("--nccl", nccl))
-    return [word for name, value in given if value is not None for word in (name, str(value))]
+    return [word for name, value in given if value is not None for word in (f"{name}={value}",)]
 
 
-def _answered(result: CommandResult) -> CallToolResult:
-    """Return what a command printed, its findings cut to the first ones; raise its error."""
-    if "error" in result.data or not result.data:
-        raise ToolError(_error(result))
-    data = result.data
+def _as_json(data: dict[str, Json]) -> CallToolResult:
+    """Return what a command printed as JSON, its findings cut to the first ones."""
     findings = data.get("findings")
     if isinstance(findings, list) and len(findings) > _MAX_FINDINGS:
         data = {**data, "findings": findings[:_MAX_FINDINGS], "findings_in_all": len(findings)}
-    return _answer(data)
-
-
-def _answer(data: dict[str, Json]) -> CallToolResult:
     text = json.dumps(data, separators=(",", ":"))
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=data)
 

@@ -1,6 +1,6 @@
 """What a proposer is: a function from a frozen context to a frozen proposal."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -64,7 +64,8 @@ class Proposal:
     """A proposed program.
 
     `summary` says in one sentence what was done, `notes` what a reader should know besides.
-    `cost` is what the proposal cost in US dollars. A `problem` says why there is no program (`text`
+    `cost` is what the proposal cost in US dollars, as far as it is known: without `cost_known` it
+    cost more, and nobody told how much. A `problem` says why there is no program (`text`
     is "" then): the attempt has failed, and the next one is told. `files` are texts to be kept with
     the attempt, by name, such as prompt and reply.
     """
@@ -74,8 +75,19 @@ class Proposal:
     summary: str
     notes: tuple[str, ...] = ()
     cost: float = 0.0
+    cost_known: bool = True
     problem: str = ""
     files: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def add_costs(costs: Iterable[float | None]) -> float | None:
+    """Return the sum in US dollars; None where one of them is unknown."""
+    total = 0.0
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
 
 
 class Proposer(Protocol):

@@ -24,9 +24,17 @@ _ATTRIBUTES = re.compile(
     rb"|\b(?:CUDART_CB|CUDARTAPI|CUDA_CB|CUDAAPI)\b"
     rb"|(?<=\benum)\s*:\s*[\w:]+(?=\s*\{)"
 )
+# What the grammar knows as no argument, and as no condition: the type of either.
+_VALUE_TYPE = re.compile(rb"\bva_arg\s*\([^(),;]*(,[^();]*(?:\([^();]*\)[^();]*)*)\)")
+_LOOP = re.compile(rb"\bfor\s*\(")
+_LOOP_TYPE = re.compile(
+    rb"\s*((?:const\s+)?[A-Za-z_][\w:]*(?:\s*<[^;<>]*>)?(?:\s+(?:const|int|long|char|short))*"
+    rb"(?:\s+|\s*[*&][\s*&]*(?:const\s+)?))[A-Za-z_]\w*\s*=(?!=)"
+)
 _LONE_MACRO = re.compile(rb"\s*[A-Z][A-Z0-9_]+(?:\([^()\n]*\))?\s*")
 _LEADING_MACRO = re.compile(rb"[ \t]*([A-Z][A-Z0-9_]{2,})[ \t]+[A-Za-z_]\w*[ \t*&]+[A-Za-z_]")
 _MAX_PARSES, _MAX_ATTEMPTS = 40, 8
+_MAX_INITIALIZER = 1000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,8 @@ class SourceFile:
     """One parsed file.
 
     `text` is the file as it is. `parsed` has the same length, with blanks where the parser would
-    stumble (attributes, dead or unjoinable preprocessor branches): offsets are the same in both.
+    stumble (attributes, dead or unjoinable preprocessor branches, types in `va_arg` and in a loop's
+    condition): offsets are the same in both.
     `skipped` names the lines that the analysis did not see although they may be compiled.
     """
 
@@ -139,6 +148,20 @@ class _Blanker:
                     self.skipped.append(LineRange(branch.first + 1, branch.last + 1))
 
 
+def _declared_conditions(text: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where the type stands in `for (...; bool more = next(); ...)`."""
+    for loop in _LOOP.finditer(text):
+        depth = 0
+        for at in range(loop.end(), min(len(text), loop.end() + _MAX_INITIALIZER)):
+            depth += (text[at] in b"([{") - (text[at] in b")]}")
+            if depth < 0:
+                break
+            if depth == 0 and text[at] == ord(";"):
+                if found := _LOOP_TYPE.match(text, at + 1):
+                    yield found.span(1)
+                break
+
+
 def _line_starts(text: bytes) -> tuple[int, ...]:
     return (0, *(match.end() for match in re.finditer(rb"\n", text) if match.end() < len(text)))
 
@@ -165,6 +188,10 @@ def _blanked_parse(
     blanker = _Blanker(text, starts)
     for match in _ATTRIBUTES.finditer(text):
         _blank(blanker.data, *match.span())
+    for match in _VALUE_TYPE.finditer(text):
+        _blank(blanker.data, *match.span(1))
+    for span in _declared_conditions(text):
+        _blank(blanker.data, *span)
     for conditional in conditionals:
         bodies = [
             text[starts[b.first] : starts[b.last + 1]]

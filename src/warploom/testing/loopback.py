@@ -59,15 +59,24 @@ EMBEDDERS = {
     "voyage": "voyage-3",
     "openai-compatible": "nomic-embed-text",
 }
+_COUNTS = ("/messages/count_tokens", "/responses/input_tokens", ":countTokens")
 _AWS_ID = "AKIALOOPBACK00000000"
 _ROOTS = {"anthropic": "", "bedrock": "", "gemini": "", "azure": ""}
+
+
+class Every(frozenset[str]):
+    """Holds every name: `models` of a server whose clients choose models themselves."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
 
 
 class LoopbackServer:
     """Serves a script, or a function of each request, until it is closed.
 
     `asked` are the requests that took a step, in order; `delivered` the counts of tokens of each
-    reply that was sent whole: what a real provider would bill.
+    reply that was sent whole: what a real provider would bill. `counter` says how many tokens a
+    request to count tokens has; without it there is no such path.
     """
 
     def __init__(
@@ -75,12 +84,14 @@ class LoopbackServer:
         script: Iterable[Step] | Callable[[Asked], Step],
         *,
         models: Iterable[str] = (*MODELS.values(), *EMBEDDERS.values()),
+        counter: Callable[[JsonObject], object] | None = None,
     ) -> None:
+        self.counter = counter
         self.asked: list[Asked] = []
         self.delivered: list[Counts] = []
         self._script = script if callable(script) else None
         self._steps: Iterator[Step] = iter(()) if callable(script) else iter(script)
-        self._models = frozenset(models)
+        self._models = models if isinstance(models, frozenset) else frozenset(models)
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._server = _Server(self)
@@ -192,6 +203,13 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
         body = cast("JsonObject", json.loads(raw or b"{}"))
         path = urlsplit(self.path).path
+        if owner.counter is not None and path.endswith(_COUNTS):
+            told = {name.lower(): value for name, value in self.headers.items()}
+            tokens = owner.counter(body)
+            name = "totalTokens" if path.endswith(":countTokens") else "input_tokens"
+            found = json.dumps({name: tokens}).encode()
+            self._send(200 if _authorized(told) else 401, found, "application/json")
+            return
         wire, model = _route(path, body)
         if wire is None:
             self._send(404, b'{"error": {"message": "no such path"}}', "application/json")

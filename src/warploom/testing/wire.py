@@ -11,10 +11,11 @@ OUTPUT_TOOL = "final_result"
 
 @dataclass(frozen=True, slots=True)
 class WireCall:
-    """A tool call within a reply."""
+    """A tool call within a reply; `namespace` is told by the Responses API alone."""
 
     name: str
     arguments: Mapping[str, Any]
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ class Part:
     call_id: str = ""
     name: str = ""
     arguments: str = ""
+    namespace: str = ""
 
     @property
     def input(self) -> JsonObject:
@@ -174,6 +176,7 @@ def answer(asked: Asked, reply: Reply, tools: Sequence[str]) -> Answer:
                 call_id=f"call_{asked.number}_{index}",
                 name=call.name,
                 arguments=json.dumps(dict(call.arguments)),
+                namespace=call.namespace,
             )
         )
     sent = sum(len(part.text) + len(part.arguments) for part in parts)

@@ -200,6 +200,7 @@ def _items(answer: Answer) -> list[JsonObject]:
                     "name": part.name,
                     "arguments": part.arguments,
                     "status": "completed",
+                    **({"namespace": part.namespace} if part.namespace else {}),
                 }
             )
         else:

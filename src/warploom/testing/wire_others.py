@@ -28,14 +28,15 @@ class Gemini:
             finish = "MAX_TOKENS" if answer.reply.truncated else "SAFETY"
         content = {"role": "model", "parts": [_google_part(part) for part in answer.parts]}
         counts = answer.counts
+        used = {
+            "promptTokenCount": counts.input,
+            "candidatesTokenCount": counts.output,
+            "totalTokenCount": counts.input + counts.output,
+            "cachedContentTokenCount": counts.cached,
+        }
         return {
             "candidates": [{"content": content, "finishReason": finish, "index": 0}],
-            "usageMetadata": {
-                "promptTokenCount": counts.input,
-                "candidatesTokenCount": counts.output,
-                "totalTokenCount": counts.input + counts.output,
-                "cachedContentTokenCount": counts.cached,
-            },
+            **({"usageMetadata": used} if answer.reply.usage else {}),
             "modelVersion": answer.asked.model,
             "responseId": f"gemini-{answer.asked.number}",
         }

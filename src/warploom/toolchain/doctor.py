@@ -11,6 +11,7 @@ from pathlib import Path
 
 from warploom.core.errors import MissingToolError
 from warploom.core.usage import available_memory_mb
+from warploom.toolchain.agent_states import AgentState, examine_agents
 from warploom.toolchain.cache import cache_root, cache_sizes
 from warploom.toolchain.compilers import find_compiler
 from warploom.toolchain.confine import find_agents
@@ -42,7 +43,11 @@ class ToolState:
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """Everything found on the machine; `agents` maps programs of coding agents to their paths."""
+    """Everything found on the machine.
+
+    `agents` maps programs of coding agents to their paths, `coding_agents` says which of them could
+    be run, and how.
+    """
 
     python: str
     platform: str
@@ -55,6 +60,7 @@ class DoctorReport:
     cache: str
     cache_bytes: Mapping[str, int]
     agents: Mapping[str, str | None]
+    coding_agents: tuple[AgentState, ...]
 
     @property
     def ok(self) -> bool:
@@ -154,4 +160,5 @@ def examine() -> DoctorReport:
         cache=str(root),
         cache_bytes=cache_sizes(root),
         agents=find_agents(),
+        coding_agents=examine_agents(),
     )

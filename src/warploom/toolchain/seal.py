@@ -21,8 +21,34 @@ from warploom.core.errors import ToolFailedError
 SEAL = ".seal"
 """The file in an entry that holds its seal."""
 
+PRIVATE = ".private"
+"""The folder in a cache that holds its key, where it is not in the user's state folder."""
+
+KEY = "cache.key"
+"""The name of the file that holds the key."""
+
 _KEY_BYTES = 32
 _LARGE = 4 << 20  # bytes from which on a file is recognized, not read
+
+
+def make_key(path: Path) -> bytes:
+    """Write a new key to `path`, readable by the user alone, and return it.
+
+    Raises:
+        FileExistsError: something is there already.
+    """
+    key = secrets.token_bytes(_KEY_BYTES)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(key)
+    return key
+
+
+def key_places(root: Path) -> tuple[Path, Path]:
+    """Return the folders that may hold the key: the user's state folder, and the cache's own."""
+    base = os.environ.get("XDG_STATE_HOME")
+    state = (Path(base) if base else Path.home() / ".local" / "state") / "warploom"
+    return state, root / PRIVATE
 
 
 def key_file(root: Path) -> Path:
@@ -31,15 +57,13 @@ def key_file(root: Path) -> Path:
     A cache that `$WARPLOOM_CACHE` names has its key with it: whoever shares it shares the key,
     whatever their home. No confined program sees either.
     """
-    base = os.environ.get("XDG_STATE_HOME")
-    state = (Path(base) if base else Path.home() / ".local" / "state") / "warploom"
-    private = root / ".private"
+    state, private = key_places(root)
     places = (private, state) if os.environ.get("WARPLOOM_CACHE") else (state, private)
     for folder in places:
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if os.access(folder, os.W_OK) or (folder / "cache.key").exists():
-                return folder / "cache.key"
+            if os.access(folder, os.W_OK) or (folder / KEY).exists():
+                return folder / KEY
     raise ToolFailedError(
         f"the key of the cache must be kept in {state}, but that cannot be written",
         hint="set XDG_STATE_HOME or WARPLOOM_CACHE to a folder that you can write to",
@@ -51,9 +75,7 @@ def _key(root: Path) -> bytes:
     path = key_file(root)
     if not path.exists():
         fresh = path.with_name(f".{secrets.token_hex(8)}")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(_KEY_BYTES))
+        make_key(fresh)
         try:
             with contextlib.suppress(FileExistsError):  # another process was first
                 os.link(fresh, path)
@@ -90,22 +112,22 @@ def _files(folder: Path) -> list[str] | None:
     return sorted(name for name in found if name != SEAL)
 
 
-def _mac(root: Path, name: str, files: object) -> str:
+def _mac(key: bytes, name: str, files: object) -> str:
     text = json.dumps([name, files], sort_keys=True).encode()
-    return hmac.new(_key(root), text, hashlib.sha256).hexdigest()
+    return hmac.new(key, text, hashlib.sha256).hexdigest()
 
 
-def seal(folder: Path, name: str, root: Path) -> None:
-    """Seal the entry `name` of the cache `root`, which lies in `folder` and is complete."""
+def seal(folder: Path, name: str, root: Path, key: bytes | None = None) -> None:
+    """Seal the entry `name` of the cache `root`, which lies in `folder` and is complete.
+
+    `key` is used instead of the user's: for a cache that others are to work with.
+    """
     files = {
         item: [*_identity(folder / item), _digest(folder / item)] for item in _files(folder) or ()
     }
-    _write(folder, name, root, files)
-
-
-def _write(folder: Path, name: str, root: Path, files: object) -> None:
     fresh = folder.parent / f".seal-{secrets.token_hex(8)}"
-    fresh.write_text(json.dumps({"files": files, "mac": _mac(root, name, files)}))
+    mac = _mac(key or _key(root), name, files)
+    fresh.write_text(json.dumps({"files": files, "mac": mac}))
     fresh.rename(folder / SEAL)
 
 
@@ -119,7 +141,7 @@ def is_sound(folder: Path, name: str, root: Path) -> bool:
     try:
         told = json.loads((folder / SEAL).read_text())
         files = cast("dict[str, list[int | str]]", told["files"])
-        if not hmac.compare_digest(str(told["mac"]), _mac(root, name, files)):
+        if not hmac.compare_digest(str(told["mac"]), _mac(_key(root), name, files)):
             return False
         if sorted(files) != _files(folder):
             return False

@@ -2,7 +2,7 @@
 
 from warploom.transform.config import TransformConfig
 from warploom.transform.host_to_device import HostToDeviceTransformer
-from warploom.transform.pipeline import PreTransformPipeline
+from warploom.transform.pipeline import PreTransformPipeline, unmarked
 from warploom.transform.records import PipelineResult, PipelineStepResult, StageResult, StepStatus
 
 __all__ = [
@@ -13,4 +13,5 @@ __all__ = [
     "StageResult",
     "StepStatus",
     "TransformConfig",
+    "unmarked",
 ]

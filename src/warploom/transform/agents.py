@@ -14,7 +14,9 @@ from warploom.evaluate.workload import Workload
 from warploom.llm import LLMClient
 from warploom.propose import Stage
 from warploom.propose.agent import OWN, AgentProposer, AgentTask, outside_agent
+from warploom.propose.agent.options import agent_command
 from warploom.propose.agent.own import OwnAgent
+from warploom.propose.agent.served import Wanted, open_service
 from warploom.propose.agent.tools import Bench
 from warploom.toolchain.nccl import get_nccl
 from warploom.transform.config import TransformConfig
@@ -35,7 +37,10 @@ def open_agent(
     options = config.agent
     place = folder / SESSIONS
     if options.agent != OWN:
-        yield AgentProposer(outside_agent(options), workload, nccl, place, options.limits)
+        wanted = Wanted(options.budget, options.price, options.variables, options.uncapped)
+        with open_service(wanted, agent_command(options)[1], calls) as service:
+            agent = outside_agent(options, service)
+            yield AgentProposer(agent, workload, nccl, place, options.limits)
         return
     model = config.model
     assert model is not None, "the configuration has checked this"

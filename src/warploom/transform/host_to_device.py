@@ -15,6 +15,7 @@ from warploom.evaluate.plan import Progress, ProgressCallback, ignore_progress
 from warploom.evaluate.transform_rule import TransformRule
 from warploom.evaluate.workload import Workload
 from warploom.propose import Proposal, ProposalContext, Proposer, Stage, Trial
+from warploom.propose.protocol import add_costs
 from warploom.source import AnalysisReport
 from warploom.transform.config import TransformConfig
 from warploom.transform.diagnosis import diagnose
@@ -165,7 +166,9 @@ class HostToDeviceTransformer:
             evaluation=None,
             summary=proposal.summary,
             notes=proposal.notes,
-            cost=proposal.cost + (before.cost if before else 0.0),
+            cost=add_costs(
+                (proposal.cost if proposal.cost_known else None, before.cost if before else 0.0)
+            ),
             origin=proposal.origin,
             problem=proposal.problem,
         )

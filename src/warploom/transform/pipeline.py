@@ -15,6 +15,7 @@ from warploom.evaluate.plan import ProgressCallback, ignore_progress
 from warploom.evaluate.workload import Workload, load_target
 from warploom.llm.recorder import Recorder
 from warploom.propose import Stage
+from warploom.propose.protocol import add_costs
 from warploom.propose.rules import RewritePlan, rewrite
 from warploom.propose.rules.refusals import refuse
 from warploom.source import AnalysisReport, CUDAAnalyzer
@@ -65,7 +66,7 @@ class _Done:
     status: StepStatus
     details: dict[str, Json]
     error: str = ""
-    cost: float = 0.0
+    cost: float | None = 0.0
 
 
 def _skipped(reason: str) -> _Done:
@@ -154,7 +155,7 @@ class PreTransformPipeline:
         _require_one_file(workload)
         require_hardware(self.config.backend, workload)
         run.original = run.text = _read(workload.program)
-        run.task = Task(run.text, report, _unmarked(workload, run.text, run.folder))
+        run.task = Task(run.text, report, unmarked(workload, run.text, run.folder))
         baseline = check(
             workload, seeds=1, nccl=self.config.nccl, jobs=self.config.jobs,
             on_progress=self.on_progress,
@@ -186,7 +187,7 @@ class PreTransformPipeline:
             "stages": [f"{s.stage}: {s.summary}" for s in run.stages],
             "notes": [note for s in run.stages for note in s.notes],
         }
-        cost = sum(stage.cost for stage in run.stages)
+        cost = add_costs(stage.cost for stage in run.stages)
         if last.passed:
             return _Done(StepStatus.DONE, details, cost=cost)
         error = describe(last.evaluation) if last.evaluation else last.problem
@@ -279,7 +280,7 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def _unmarked(workload: Workload, text: str, folder: Path) -> Workload:
+def unmarked(workload: Workload, text: str, folder: Path) -> Workload:
     """Return the workload with a program without markers: its frame is what is to change."""
     program = Program(text, workload.program)
     if not program.regions:
@@ -349,7 +350,7 @@ def _result(run: _Run, started: float, run_dir: Path | None) -> PipelineResult:
         report=None,
         added_lines=0,
         removed_lines=0,
-        cost=sum(step.cost for step in run.steps),
+        cost=add_costs(step.cost for step in run.steps),
         seconds=time.monotonic() - started,
         run=run_dir,
         spent=None if run_dir is None else Recorder(run_dir / CALLS).spent()[0],

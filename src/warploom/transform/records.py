@@ -25,14 +25,14 @@ class StepStatus(StrEnum):
 class PipelineStepResult:
     """One step of the pipeline.
 
-    `seconds` is wall time, `cost` US dollars. `error` says why a step failed, or "" ; `details`
-    say what it did or why it was skipped (`reason`).
+    `seconds` is wall time, `cost` US dollars, None where nobody told it. `error` says why a
+    step failed, or "" ; `details` say what it did or why it was skipped (`reason`).
     """
 
     name: str
     status: StepStatus
     seconds: float
-    cost: float = 0.0
+    cost: float | None = 0.0
     error: str = ""
     details: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
@@ -55,7 +55,7 @@ class StageResult:
     summary: str
     notes: tuple[str, ...] = ()
     diagnosis: str = ""
-    cost: float = 0.0
+    cost: float | None = 0.0
     seconds: float = 0.0
     origin: str = "rules"
     problem: str = ""
@@ -86,7 +86,7 @@ class PipelineResult:
     report: Path | None
     added_lines: int
     removed_lines: int
-    cost: float
+    cost: float | None
     seconds: float
     run: Path | None = None
     hardware: HardwareEvaluation | None = None
@@ -133,6 +133,7 @@ def _spent(spent: Spent) -> Json:
         "dollars": str(spent.dollars),
         "uncertain_requests": spent.uncertain_requests,
         "uncertain_dollars": str(spent.uncertain_dollars),
+        "unpriced_requests": spent.unpriced_requests,
     }
 
 

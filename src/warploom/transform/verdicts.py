@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from warploom import __version__
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
+from warploom.core.version import VERSION
 from warploom.evaluate.evaluation import Evaluation
 from warploom.evaluate.workload import Workload
 from warploom.transform.config import TransformConfig
@@ -41,7 +41,7 @@ def verdict_key(text: str, workload: Workload, config: TransformConfig, about: s
     )  # fmt: skip
     return digest(
         (
-            __version__, text.encode("utf-8", "surrogateescape"), program, repr(settings),
+            VERSION, text.encode("utf-8", "surrogateescape"), program, repr(settings),
             repr(judged_by), about,
         )
     )  # fmt: skip

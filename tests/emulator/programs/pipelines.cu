@@ -39,7 +39,7 @@ __global__ void together(const int* in, int* out) {
 #endif
     const int other = threads - 1 - static_cast<int>(block.thread_rank());
     out[batch * threads + other] =
-        stage[batch % stages][other];  // EXPECT(NO_WAIT): shared_memory_race
+        stage[batch % stages][other];  // EXPECT(NO_WAIT): missing_wait|shared_memory_race|destination_overwrite|async_misuse
     pipe.consumer_release();
   }
 }
@@ -59,7 +59,7 @@ __global__ void apart(const int* in, int* out) {
 #endif
       const int* from = &in[batch * 32 + threadIdx.x];
       int* to = &stage[batch % stages][threadIdx.x];
-      cuda::memcpy_async(to, from, sizeof(int), pipe);  // EXPECT(NO_ACQUIRE): shared_memory_race
+      cuda::memcpy_async(to, from, sizeof(int), pipe);  // EXPECT(NO_ACQUIRE): destination_overwrite|shared_memory_race|missing_wait|async_misuse
       pipe.producer_commit();
     } else {
       pipe.consumer_wait();

@@ -13,12 +13,14 @@
 #include "judge.h"
 #include "merge.h"
 #include "report.h"
+#include "tally.h"
 
 namespace guard {
 namespace {
 
 struct Options {
-  std::string host, out_host, device, out_device, shims, unit, allowed, report, verify;
+  std::string host, out_host, device, out_device, shims, unit, allowed, report, verify, prices,
+      whole;
 };
 
 Options parse(int argc, char** argv) {
@@ -28,7 +30,8 @@ Options parse(int argc, char** argv) {
       {"--device", &options.device},   {"--out-device", &options.out_device},
       {"--shims", &options.shims},     {"--unit", &options.unit},
       {"--allowed", &options.allowed}, {"--report", &options.report},
-      {"--verify", &options.verify},
+      {"--verify", &options.verify},   {"--prices", &options.prices},
+      {"--whole", &options.whole},
   };
   for (int at = 1; at < argc; at += 2) {
     std::string* target = nullptr;
@@ -77,6 +80,14 @@ void close_gaps(Assembly& assembly, std::string_view pass, Report& report) {
   insert_hooks(assembly, code, found, pass, report);
 }
 
+// Where time is modelled, the arithmetic of the program is counted as it runs.
+void count_work(Assembly& assembly, const Options& options) {
+  if (options.prices.empty()) return;
+  const Code code = read_code(assembly);
+  insert_tally(assembly, code, options.shims, Prices(read_file(options.prices)),
+               options.whole == "1");
+}
+
 int run(const Options& options) {
   Report report;
   Assembly host(read_file(options.host));
@@ -92,6 +103,8 @@ int run(const Options& options) {
     if (device) merge(host, *device, options.unit, Allowed(read_file(options.allowed)), report);
     close_gaps(host, "host", report);
     if (device) close_gaps(*device, "device", report);
+    count_work(host, options);
+    if (device) count_work(*device, options);
   }
   write_file(options.report, report.json());
   if (!report.refused.empty()) return 1;

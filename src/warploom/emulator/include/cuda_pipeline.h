@@ -1,4 +1,4 @@
-// The C form of asynchronous copies to shared memory: one thread's copies take place at once.
+// The C form of asynchronous copies to shared memory: cp.async and its groups.
 #pragma once
 
 #include "cuda_runtime.h"
@@ -7,8 +7,9 @@
 inline void __pipeline_memcpy_async(void* target, const void* source, size_t bytes,
                                     size_t zeros = 0) {
   const size_t kept = bytes - (zeros < bytes ? zeros : bytes);
-  warploom::group_copy(0, 1, target, source, kept);
-  for (size_t _Wi = kept; _Wi < bytes; _Wi++) static_cast<char*>(target)[_Wi] = 0;
+  warploom::thread_copy(target, source, static_cast<unsigned>(bytes), static_cast<unsigned>(kept));
 }
-inline void __pipeline_commit() {}
-inline void __pipeline_wait_prior(size_t) {}
+inline void __pipeline_commit() { warploom::copies_commit(); }
+inline void __pipeline_wait_prior(size_t left) {
+  warploom::copies_wait(static_cast<unsigned>(left));
+}

@@ -22,6 +22,8 @@ typedef int MPI_Op;
 typedef int MPI_Info;
 typedef int MPI_Group;
 typedef int MPI_Errhandler;
+typedef int MPI_Win;
+typedef int MPI_File;
 typedef ptrdiff_t MPI_Aint;
 typedef long long MPI_Offset;
 typedef long long MPI_Count;
@@ -48,12 +50,62 @@ typedef struct MPI_Status {
 #define MPI_ERR_TRUNCATE 15
 #define MPI_ERR_OTHER 16
 #define MPI_ERR_INTERN 17
+#define MPI_ERR_ACCESS 20
+#define MPI_ERR_AMODE 21
+#define MPI_ERR_ASSERT 22
+#define MPI_ERR_BAD_FILE 23
+#define MPI_ERR_BASE 24
+#define MPI_ERR_DISP 26
+#define MPI_ERR_FILE_EXISTS 28
+#define MPI_ERR_FILE_IN_USE 29
+#define MPI_ERR_FILE 30
+#define MPI_ERR_INFO_KEY 31
+#define MPI_ERR_INFO_NOKEY 32
+#define MPI_ERR_INFO_VALUE 33
+#define MPI_ERR_INFO 34
+#define MPI_ERR_IO 35
+#define MPI_ERR_LOCKTYPE 37
+#define MPI_ERR_NO_MEM 39
+#define MPI_ERR_NOT_SAME 40
+#define MPI_ERR_NO_SPACE 41
+#define MPI_ERR_NO_SUCH_FILE 42
+#define MPI_ERR_QUOTA 44
+#define MPI_ERR_READ_ONLY 45
+#define MPI_ERR_RMA_CONFLICT 46
+#define MPI_ERR_RMA_SYNC 47
+#define MPI_ERR_SIZE 49
+#define MPI_ERR_UNSUPPORTED_DATAREP 51
+#define MPI_ERR_UNSUPPORTED_OPERATION 52
+#define MPI_ERR_WIN 53
 #define MPI_ERR_LASTCODE 99
 
 #define MPI_COMM_NULL ((MPI_Comm)0)
 #define MPI_COMM_WORLD ((MPI_Comm)1)
 #define MPI_COMM_SELF ((MPI_Comm)2)
 #define MPI_INFO_NULL ((MPI_Info)0)
+#define MPI_MAX_INFO_KEY 36
+#define MPI_MAX_INFO_VAL 256
+#define MPI_WIN_NULL ((MPI_Win)0)
+#define MPI_LOCK_EXCLUSIVE 1
+#define MPI_LOCK_SHARED 2
+#define MPI_MODE_NOCHECK 1
+#define MPI_MODE_NOPRECEDE 2
+#define MPI_MODE_NOPUT 4
+#define MPI_MODE_NOSTORE 8
+#define MPI_MODE_NOSUCCEED 16
+#define MPI_FILE_NULL ((MPI_File)0)
+#define MPI_MODE_CREATE 1
+#define MPI_MODE_RDONLY 2
+#define MPI_MODE_WRONLY 4
+#define MPI_MODE_RDWR 8
+#define MPI_MODE_DELETE_ON_CLOSE 16
+#define MPI_MODE_UNIQUE_OPEN 32
+#define MPI_MODE_EXCL 64
+#define MPI_MODE_APPEND 128
+#define MPI_MODE_SEQUENTIAL 256
+#define MPI_SEEK_SET 600
+#define MPI_SEEK_CUR 602
+#define MPI_SEEK_END 604
 #define MPI_REQUEST_NULL ((MPI_Request)0)
 #define MPI_STATUS_IGNORE ((MPI_Status*)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status*)0)
@@ -81,6 +133,7 @@ typedef struct MPI_Status {
 #define MPI_MAX_LIBRARY_VERSION_STRING 256
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0)
 #define MPI_ERRORS_RETURN ((MPI_Errhandler)1)
+#define WARPLOOM_ERRORS_THROW ((MPI_Errhandler)2)  // of the C++ bindings
 #define MPI_THREAD_SINGLE 0
 #define MPI_THREAD_FUNNELED 1
 #define MPI_THREAD_SERIALIZED 2
@@ -133,6 +186,8 @@ typedef struct MPI_Status {
 #define MPI_BXOR ((MPI_Op)10)
 #define MPI_MAXLOC ((MPI_Op)11)
 #define MPI_MINLOC ((MPI_Op)12)
+#define MPI_REPLACE ((MPI_Op)13)
+#define MPI_NO_OP ((MPI_Op)14)
 
 #ifdef __cplusplus
 extern "C" {
@@ -273,6 +328,86 @@ int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status);
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status);
 int MPI_Get_count(const MPI_Status* status, MPI_Datatype type, int* count);
 
+int MPI_Info_create(MPI_Info* info);
+int MPI_Info_set(MPI_Info info, const char* key, const char* value);
+int MPI_Info_get(MPI_Info info, const char* key, int most, char* value, int* flag);
+int MPI_Info_free(MPI_Info* info);
+
+int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr);
+int MPI_Free_mem(void* base);
+int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                   MPI_Win* win);
+int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                     MPI_Win* win);
+int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                            void* baseptr, MPI_Win* win);
+int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr);
+int MPI_Win_free(MPI_Win* win);
+int MPI_Win_fence(int asserts, MPI_Win win);
+int MPI_Win_post(MPI_Group group, int asserts, MPI_Win win);
+int MPI_Win_start(MPI_Group group, int asserts, MPI_Win win);
+int MPI_Win_complete(MPI_Win win);
+int MPI_Win_wait(MPI_Win win);
+int MPI_Win_test(MPI_Win win, int* flag);
+int MPI_Win_lock(int lock_type, int rank, int asserts, MPI_Win win);
+int MPI_Win_unlock(int rank, MPI_Win win);
+int MPI_Win_lock_all(int asserts, MPI_Win win);
+int MPI_Win_unlock_all(MPI_Win win);
+int MPI_Win_flush(int rank, MPI_Win win);
+int MPI_Win_flush_all(MPI_Win win);
+int MPI_Win_flush_local(int rank, MPI_Win win);
+int MPI_Win_flush_local_all(MPI_Win win);
+int MPI_Win_sync(MPI_Win win);
+int MPI_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
+            MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win);
+int MPI_Get(void* origin, int origin_count, MPI_Datatype origin_type, int target,
+            MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win);
+int MPI_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
+                   MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                   MPI_Win win);
+int MPI_Get_accumulate(const void* origin, int origin_count, MPI_Datatype origin_type, void* result,
+                       int result_count, MPI_Datatype result_type, int target, MPI_Aint target_disp,
+                       int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win);
+int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target,
+                     MPI_Aint target_disp, MPI_Op op, MPI_Win win);
+int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
+                         int target, MPI_Aint target_disp, MPI_Win win);
+
+int MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* file);
+int MPI_File_close(MPI_File* file);
+int MPI_File_delete(const char* filename, MPI_Info info);
+int MPI_File_set_size(MPI_File file, MPI_Offset size);
+int MPI_File_get_size(MPI_File file, MPI_Offset* size);
+int MPI_File_get_amode(MPI_File file, int* amode);
+int MPI_File_set_errhandler(MPI_File file, MPI_Errhandler handler);
+int MPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etype,
+                      MPI_Datatype filetype, const char* datarep, MPI_Info info);
+int MPI_File_seek(MPI_File file, MPI_Offset offset, int whence);
+int MPI_File_get_position(MPI_File file, MPI_Offset* offset);
+int MPI_File_sync(MPI_File file);
+int MPI_File_read(MPI_File file, void* buffer, int count, MPI_Datatype type, MPI_Status* status);
+int MPI_File_read_all(MPI_File file, void* buffer, int count, MPI_Datatype type,
+                      MPI_Status* status);
+int MPI_File_read_at(MPI_File file, MPI_Offset offset, void* buffer, int count, MPI_Datatype type,
+                     MPI_Status* status);
+int MPI_File_read_at_all(MPI_File file, MPI_Offset offset, void* buffer, int count,
+                         MPI_Datatype type, MPI_Status* status);
+int MPI_File_write(MPI_File file, const void* buffer, int count, MPI_Datatype type,
+                   MPI_Status* status);
+int MPI_File_write_all(MPI_File file, const void* buffer, int count, MPI_Datatype type,
+                       MPI_Status* status);
+int MPI_File_write_at(MPI_File file, MPI_Offset offset, const void* buffer, int count,
+                      MPI_Datatype type, MPI_Status* status);
+int MPI_File_write_at_all(MPI_File file, MPI_Offset offset, const void* buffer, int count,
+                          MPI_Datatype type, MPI_Status* status);
+
 #ifdef __cplusplus
+}
+#endif
+
+// The macros by which programs leave the C++ bindings out, of Open MPI and of MPICH.
+#if defined(__cplusplus) && !defined(OMPI_SKIP_MPICXX) && !defined(MPICH_SKIP_MPICXX)
+extern "C++" {  // whatever includes this
+#include "warploom/mpi_cxx_files.h"
 }
 #endif

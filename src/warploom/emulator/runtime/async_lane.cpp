@@ -11,7 +11,8 @@ uint32_t g_async_lanes = 0;
 }  // namespace
 
 uint32_t AsyncLane::issue(OpId kernel) {
-  if (op != kernel) *this = {kernel, kAsyncBlocks | (g_async_lanes++ & (kAsyncBlocks - 1)), 0, {}};
+  if (op != kernel)
+    *this = {kernel, kAsyncBlocks | (g_async_lanes++ % (kCopyBlocks - kAsyncBlocks)), 0, {}};
   flying.insert(++issued);
   return issued;
 }

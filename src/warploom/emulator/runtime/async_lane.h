@@ -10,7 +10,19 @@
 namespace warploom {
 
 constexpr uint32_t kAsyncBlocks = 1u << 31;  // their numbers begin here
-inline bool is_async(uint32_t block) { return block >= kAsyncBlocks; }
+inline bool is_async(uint32_t block) { return block >= kAsyncBlocks && block < 7u << 29; }
+// From here on, what the threads of a block had copied by cp.async: each has numbers of its own.
+constexpr uint32_t kCopyBlocks = 3u << 30;
+// And from here on, the barriers in memory that they initialized: a fence can order that alone.
+constexpr uint32_t kInitBlocks = 7u << 29;
+inline bool is_init(uint32_t block) { return block >= kInitBlocks; }
+inline bool is_thread_copy(uint32_t block) { return block >= kCopyBlocks && !is_init(block); }
+inline uint32_t inits_of(uint32_t block) { return kInitBlocks | block; }
+inline uint32_t copies_of(uint32_t block) { return kCopyBlocks | block; }
+// Whose access the history has.
+inline uint32_t entered_block(const Actor& actor) {
+  return actor.copy ? copies_of(actor.block) : actor.init ? inits_of(actor.block) : actor.block;
+}
 
 struct AsyncLane {
   OpId op = 0;         // of the kernel; 0: it has none yet

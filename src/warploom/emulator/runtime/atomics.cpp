@@ -2,6 +2,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "async_lane.h"
 #include "carried.h"
 #include "equal_stores.h"
 #include "fresh.h"
@@ -138,6 +139,10 @@ Fenced fenced_by(const GpuThread& thread) {
     fenced.clock.join(block.fence_release);
     fenced.scope = std::min(fenced.scope, block.fence_scope);
   }
+  if (!thread.init_release.empty()) {
+    if (!thread.fenced && !block.fenced) fenced.scope = Scope::Device;
+    fenced.clock.join(thread.init_release);
+  }
   return fenced;
 }
 
@@ -153,7 +158,7 @@ void synchronize_through(uintptr_t address, bool reads, bool writes, Order order
     publish(g_published[address], release_clock(), scope, reads);
   } else if (!thread && current_host().fenced) {
     publish(g_published[address], current_host().fence_release, scope, reads);
-  } else if (thread && (thread->fenced || thread->block->fenced)) {
+  } else if (thread && (thread->fenced || thread->block->fenced || !thread->init_release.empty())) {
     const Fenced fenced = fenced_by(*thread);
     publish(g_published[address], fenced.clock, std::min(scope, fenced.scope), reads);
   } else if (!reads && !g_published.empty()) {
@@ -222,6 +227,17 @@ void fence(Order order, Scope scope) {
   }
 }
 
+void fence_inits() {
+  GpuThread* thread = current_thread();
+  if (!thread) return;
+  if (g_timed) advance(g_machine.fence_ns);
+  if (!g_config.race) return;
+  Block& block = *thread->block;
+  const auto index = static_cast<uint16_t>(thread->linear);
+  thread->init_release.advance_block(block.op, inits_of(block.number), 0, index, block.time++);
+  block.has_fenced = true;
+}
+
 // Enters the access into the history. What it gets instead of the newest value, if anything.
 static std::optional<OlderValue> enter_access(const StrongAccess& access, bool uses_old,
                                               uint32_t pc) {
@@ -275,6 +291,7 @@ static void look_at_strong(const StrongAccess& access, bool uses_old, const void
   if (g_carrying && known) {
     note_carried(address, bytes, reads, true);
     if (writes) note_version_store(address, bytes);
+    note_version_strong(address, bytes);
   }
   if (g_spoiling && known) spoil_access(address, bytes, writes, true);
   if (known && reads) note_host_access(address, bytes, false, true);

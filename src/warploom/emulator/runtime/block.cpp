@@ -1,6 +1,7 @@
 // One block: its threads run one after another on a fiber; one that blocks keeps its fiber.
 #include <algorithm>
 
+#include "async_copy.h"
 #include "bulk_copy.h"
 #include "cluster.h"
 #include "equal_stores.h"
@@ -184,6 +185,7 @@ void Block::run() {
   if (live == 0) {
     order_block(*this);
     finish_copies(*this);
+    forget_copies(*this);
     if (cluster) leave_cluster(*this);
     kernel->block_finished(this);  // deletes this block
   } else if (!ready.empty() || next_thread < threads.size() || !gatherings.empty()) {

@@ -27,6 +27,22 @@
 
 namespace warploom {
 
+bool touches_shared(uintptr_t address, const Block& block) {
+  return block.slot >= 0 && address - shared_start(block) < kSharedStride;
+}
+
+bool is_bulk_global(const void* p, unsigned bytes) {
+  const Space space = space_of(p);
+  return space == Space::Device || space == Space::Pinned ||
+         (space == Space::None && (find_variable(p) || is_registered(p, bytes)));
+}
+
+// Nothing is known of registered memory but whose it is.
+bool may_copy(const void* p, unsigned bytes, bool write) {
+  if (check_access(p, bytes, write)) return true;
+  return is_registered(p, bytes) && owner_of_host(p, bytes, write) == Whose::Own;
+}
+
 namespace {
 
 // One copy on its way.
@@ -59,10 +75,6 @@ std::unordered_map<const Block*, std::vector<BulkPointer>> g_at_barriers;
 
 void report_bulk(const std::string& message, const char* hint, const char* kind = "async_misuse") {
   report_finding({.kind = kind, .message = message, .hint = hint});
-}
-
-bool touches_shared(uintptr_t address, const Block& block) {
-  return block.slot >= 0 && address - shared_start(block) < kSharedStride;
 }
 
 // A block waits for copies to its shared memory; what was allocated may be gone when they land.
@@ -141,18 +153,6 @@ void send_bulk(const BulkPointer& copy) {
   }
 }
 
-bool is_bulk_global(const void* p, unsigned bytes) {
-  const Space space = space_of(p);
-  return space == Space::Device || space == Space::Pinned ||
-         (space == Space::None && (find_variable(p) || is_registered(p, bytes)));
-}
-
-// Nothing is known of registered memory but whose it is.
-bool may_touch(const void* p, unsigned bytes, bool write) {
-  if (check_access(p, bytes, write)) return true;
-  return is_registered(p, bytes) && owner_of_host(p, bytes, write) == Whose::Own;
-}
-
 // Shapes of a copy that the machine takes; else it ends here.
 void check_shape(const void* to, const void* from, unsigned bytes, const PhaseBarrier* done) {
   const bool to_shared = space_of(to) == Space::Shared,
@@ -180,22 +180,38 @@ void check_shape(const void* to, const void* from, unsigned bytes, const PhaseBa
   stop_run();
 }
 
-// Did threads of the block write any of it since one of them last made a proxy fence?
+// Was it written by a thread of the kernel, as plain accesses write, and nobody of its block has
+// made a proxy fence since? Of another block, one of either block will do: nothing says when.
+bool lacks_proxy_fence(const Record& last, const Block& block, bool shared) {
+  if (last.op() != block.op || op_of(last.op()).kind != OpKind::Kernel) return false;
+  if (is_async(last.block()) || is_init(last.block()) || last.time() == kMaxTime) return false;
+  if (last.block() == block.number) {
+    return last.time() > (shared ? block.proxy_fence : block.global_proxy_fence);
+  }
+  const auto& fenced = block.kernel->proxy_fenced;
+  return !shared && !fenced.contains(block.number) && !fenced.contains(last.block());
+}
+
+// What threads wrote is seen by such a copy behind a proxy fence for its state space alone.
 void check_proxy(const void* from, unsigned bytes, const Block& block) {
-  if (!g_config.race || space_of(from) != Space::Shared) return;
-  const auto start = reinterpret_cast<uintptr_t>(from);
+  if (!g_config.race) return;
+  const bool shared = space_of(from) == Space::Shared;
+  const uintptr_t start = in_arena(from) ? reinterpret_cast<uintptr_t>(from) : shadow_of(from);
+  if (!start) return;
   for (uintptr_t word = start; word < start + bytes; word += 4) {
     const Record last = granule_of(word).write.at(word % kGranule / 4);
-    if (last.op() != block.op || last.block() != block.number) continue;
-    if (last.time() <= block.proxy_fence || last.time() == kMaxTime) continue;
+    if (!lacks_proxy_fence(last, block, shared)) continue;
     FindingInfo info{
         .kind = "missing_proxy_fence",
-        .message = format("cp.async.bulk reads shared memory that thread %u wrote, and "
+        .message = format("cp.async.bulk reads %s memory that thread %u%s wrote, and "
                           "no thread made a proxy fence in between",
-                          last.thread()),
-        .hint =
-            "after the writes, and before the barrier, let the threads that wrote "
-            "call fence.proxy.async (cuda::ptx::fence_proxy_async)"};
+                          shared ? "shared" : "global", last.thread(),
+                          last.block() == block.number ? "" : " of another block"),
+        .hint = shared ? "after the writes, and before the barrier, let the threads that wrote "
+                         "call fence.proxy.async (cuda::ptx::fence_proxy_async)"
+                       : "after the writes, and before the barrier, let the threads that wrote "
+                         "call fence.proxy.async or fence.proxy.async.global "
+                         "(cuda::ptx::fence_proxy_async)"};
     info.other.pc[0] = last.pc();
     report_finding(std::move(info));
     return;
@@ -271,7 +287,7 @@ void bulk_copy(void* to, const void* from, unsigned bytes, PhaseBarrier* done) {
   GpuThread& thread = copying_thread();
   Block& block = *thread.block;
   if (bytes == 0) return;
-  const bool known = may_touch(from, bytes, false), allowed = may_touch(to, bytes, true);
+  const bool known = may_copy(from, bytes, false), allowed = may_copy(to, bytes, true);
   check_shape(to, from, bytes, done);
   if (!known || !allowed) stop_run();
   check_proxy(from, bytes, block);
@@ -322,11 +338,15 @@ void bulk_wait(unsigned left, bool read) {
   if (!read) acquire_clock(groups.writes.clock(below));
 }
 
-void proxy_fence() {
+void proxy_fence(bool shared, bool global) {
   GpuThread* thread = current_thread();
   if (!thread) return;
   Block& block = *thread->block;
-  block.proxy_fence = block.time++;
+  const uint32_t now = block.time++;
+  if (shared) block.proxy_fence = now;
+  if (!global) return;
+  block.global_proxy_fence = now;
+  if (g_config.race) block.kernel->proxy_fenced.insert(block.number);
 }
 
 void finish_copies(Block& block) {

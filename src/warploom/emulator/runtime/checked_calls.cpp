@@ -56,70 +56,7 @@ template <auto function>
 struct Arrays {
   static void check(Elements, auto...) {}
 };
-template <>
-struct Arrays<&MPI_Waitall> {
-  static void check(Elements all, int count, MPI_Request* requests, MPI_Status* statuses) {
-    all.check(requests, count);
-    all.check(statuses, count);
-  }
-};
-template <>
-struct Arrays<&MPI_Testall> {
-  static void check(Elements all, int count, MPI_Request* requests, int*, MPI_Status* statuses) {
-    all.check(requests, count);
-    all.check(statuses, count);
-  }
-};
-template <>
-struct Arrays<&MPI_Waitany> {
-  static void check(Elements all, int count, MPI_Request* requests, int*, MPI_Status*) {
-    all.check(requests, count);
-  }
-};
-template <>
-struct Arrays<&MPI_Startall> {
-  static void check(Elements all, int count, MPI_Request* requests) { all.check(requests, count); }
-};
-template <>
-struct Arrays<&MPI_Comm_get_attr> {
-  static void check(Elements all, MPI_Comm, int, void* value, int*) {
-    all.check(static_cast<void**>(value), 1);
-  }
-};
-template <>
-struct Arrays<&MPI_Get_processor_name> {
-  static void check(Elements all, char* name, int*) {
-    all.check(name,
-              std::min(static_cast<long>(machine_name().size()) + 1, long{MPI_MAX_PROCESSOR_NAME}));
-  }
-};
-template <>
-struct Arrays<&MPI_Get_library_version> {
-  static void check(Elements all, char* version, int*) {
-    all.check(version, static_cast<long>(warploom::mpi::kLibrary.size()) + 1);
-  }
-};
-template <>
-struct Arrays<&MPI_Error_string> {
-  static void check(Elements all, int code, char* text, int*) {
-    constexpr long kLeast = sizeof "no error (0)";  // other texts have as many characters or more
-    all.check(text, code == MPI_SUCCESS ? kLeast : kLeast + 1);
-  }
-};
-template <>
-struct Arrays<&MPI_Cart_coords> {
-  static void check(Elements all, MPI_Comm, int, int most, int* result) { all.check(result, most); }
-};
-template <>
-struct Arrays<&MPI_Cart_get> {
-  static void check(Elements all, MPI_Comm, int most, int* sizes, int* periods, int* place) {
-    for (const int* one : {sizes, periods, place}) all.check(one, most);
-  }
-};
-template <>
-struct Arrays<&MPI_Dims_create> {
-  static void check(Elements all, int, int dimensions, int* sizes) { all.check(sizes, dimensions); }
-};
+#include "checked_mpi_arrays.inc"
 template <>
 struct Arrays<&cudaMemRangeGetAttribute> {
   static void check(Elements all, void* value, std::size_t size, auto...) {

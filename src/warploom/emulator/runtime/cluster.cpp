@@ -160,6 +160,7 @@ void await_opening(Cluster& cluster, GpuThread& thread) {
 
 bool still_used(const Record& record, const Actor& end) {
   if (record.op() != end.op || record.block() == end.block) return false;
+  if (is_init(record.block())) return false;                     // each block initializes its own
   return !is_async(record.block()) && !is_ordered(record, end);  // copies: see finish_copies
 }
 
@@ -300,6 +301,7 @@ void cluster_arrive(bool release) {
   } else if (thread.fenced && thread.fence_scope != Scope::Block) {
     cluster.released.join(thread.fence_release);
   }
+  cluster.released.join(thread.init_release);
   open_if_all_arrived(cluster);
 }
 

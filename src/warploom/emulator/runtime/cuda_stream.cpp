@@ -197,8 +197,14 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {
   Event* event = g_event_handles.find(handle);
   if (!event) return cuda_fail(cudaErrorInvalidResourceHandle);
-  if (!event->imported) event->state->ended = true;
   g_event_handles.end(event);
+  // Its address stays taken, so that a later use is known; nothing else of it does.
+  if (!event->imported) {
+    event->state->ended = true;
+    event->state->last.reset();
+  }
+  event->state.reset();
+  event->captured = {};
   return cudaSuccess;
 }
 
@@ -265,6 +271,6 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   note_time_from(to->number);
   const double nanoseconds = to->time - from->time;
   *milliseconds = static_cast<float>(shown_span(nanoseconds) * 1e-6);
-  add_interval(nanoseconds * 1e-6);
+  add_interval(from->time, to->time);
   return cudaSuccess;
 }

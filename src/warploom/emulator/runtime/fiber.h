@@ -1,6 +1,7 @@
 // Fibers: every host thread of the program and every GPU thread that blocks is one.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include "../include/warploom/device.h"
+#include "flags.h"
 #include "layout.h"
+#include "meter_tally.h"
 #include "stats.h"
 
 namespace warploom {
@@ -41,6 +44,30 @@ struct Context {
   void* stack_pointer = nullptr;
   void* frame_pointer = nullptr;  // of a frame record of it, to walk its stack
   void* resume = nullptr;         // the instruction
+};
+
+constexpr std::size_t kGpuStackBytes = 256 << 10;
+constexpr std::size_t kHostStackBytes = 64 << 20;
+
+// Which parts of its stack a GPU thread has touched by addresses that it computed.
+class TouchedLocals {
+ public:
+  // Adds these; returns how many bytes all of them are.
+  std::size_t touch(uintptr_t place, std::size_t bytes) {
+    if (lines_.empty()) lines_.resize(kGpuStackBytes / kLine);
+    for (uintptr_t line = place / kLine; line <= (place + bytes - 1) / kLine; line++) {
+      if (line < lines_.size() && !lines_[line]) lines_[line] = true, count_++;
+    }
+    return count_ * kLine;
+  }
+  void forget() {
+    if (std::exchange(count_, 0)) std::fill(lines_.begin(), lines_.end(), false);
+  }
+
+ private:
+  static constexpr std::size_t kLine = 32;
+  std::vector<bool> lines_;
+  std::size_t count_ = 0;
 };
 
 // What a switch, an access and a start touch comes first, in one cache line.
@@ -81,6 +108,9 @@ struct alignas(64) Fiber : Context {
   double overlapped = 0, longest_load = 0;
   uint32_t loads = 0;       // in this segment of its block, since its warp met
   uint64_t operations = 0;  // in this segment of its block (meter.h)
+  // Of the thread: what its instructions compute, and what its text told of that (meter_tally.h).
+  uint64_t tallied = 0, told = 0;
+  TouchedLocals local;
   uint32_t segment = 0;
   // What its next atomic access compares with, if that is a compare-and-swap.
   bool compares = false;
@@ -91,9 +121,6 @@ struct alignas(64) Fiber : Context {
 
 // The running fiber; nullptr in the scheduler. Assembly knows it by this name.
 extern Fiber* g_current __asm__("warploom_running");
-
-constexpr std::size_t kGpuStackBytes = 256 << 10;
-constexpr std::size_t kHostStackBytes = 64 << 20;
 
 Fiber* create_host_fiber(std::function<void()> entry);
 // Works for `block` until no thread of it is left to start (work_for_block).
@@ -130,6 +157,7 @@ inline bool in_own_stack(const void* address) {
 }
 
 [[gnu::always_inline]] inline void leave(Fiber* fiber) {
+  if (g_timed) take_tally(*fiber);
   if (!g_exceptions[0] && !g_exceptions[1]) return;
   fiber->in_exception = true;
   for (int i = 0; i < 2; i++) fiber->exceptions[i] = std::exchange(g_exceptions[i], nullptr);

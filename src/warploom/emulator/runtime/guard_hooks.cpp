@@ -81,7 +81,8 @@ warploom_guard_slowly:
   popq %rcx
   ret
 
-# Most of these accesses are of arrays in the frame of the function itself: they end here.
+# Most of these accesses are of arrays in the frame of the function itself: they end here. In modelled
+# time those of large frames have a price, as such arrays are in memory (meter_local).
 .macro warploom_guard_fixed name, bytes, kind
 .globl warploom_guard_\name\bytes
 .type warploom_guard_\name\bytes, @function
@@ -91,7 +92,13 @@ warploom_guard_\name\bytes:
   jb 1f
   leaq \bytes(%rdi), %rax
   cmpq (%rbp), %rax
-  jbe 2f
+  ja 1f
+  cmpb $0, warploom_meters_locals(%rip)
+  je 2f
+  movq (%rbp), %rax
+  subq %rsp, %rax
+  cmpq $1024, %rax
+  jb 2f
 1:
   pushq %rdi
   pushq %rsi
@@ -142,6 +149,8 @@ warploom_guard_other write_range, 2, warploom_guarded_access
 warploom_guard_other stack, 0, warploom_guarded_stack
 )");
 #endif
+
+bool warploom_meters_locals = false;
 
 namespace warploom {
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "async_lane.h"
 #include "history_pool.h"
 #include "history_short.h"
 #include "world.h"
@@ -158,8 +159,8 @@ void create_history(int devices, std::size_t device_bytes) {
 
 Record make_record(const Actor& actor, unsigned mask, Atomicity atomic) {
   const bool put = op_of(actor.op).kind == OpKind::Channel;
-  return {Record::who_is(actor.op, put ? actor.time : actor.block),
-          record_bits(actor.pc, actor.thread, mask, atomic, actor.time)};
+  return {Record::who_is(actor.op, put ? actor.time : entered_block(actor)),
+          record_bits(actor.pc, actor.thread, mask, atomic, actor.copy ? actor.copy : actor.time)};
 }
 
 bool exclude_each_other(const Record& one, const Record& other) {

@@ -35,11 +35,11 @@ namespace {
 int g_host_accesses_left = kAccessesInTurn;
 
 // Accesses outside of the emulated memory: a thread's own stack, the program's globals, the heap.
-void unshadowed_access(const void* p, std::size_t bytes, bool write) {
+void unshadowed_access(const void* p, std::size_t bytes, bool write, const void* return_address) {
   const GpuThread* thread = g_current->gpu;
   if (!thread) {
     if (check_host_memory(p, bytes, write) && host_copies_pending()) {
-      check_host_copies(p, bytes, write);
+      check_host_copies(p, bytes, write, program_offset(return_address));
     }
     return;
   }
@@ -63,7 +63,7 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
                                        const void* return_address) {
   const bool variable = find_variable(p);
   if (!in_arena(p) && !variable) {
-    unshadowed_access(p, bytes, write);
+    unshadowed_access(p, bytes, write, return_address);
     return;
   }
   if (g_spoiling) settle_spoiled();
@@ -104,7 +104,8 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
 // Is it more than memory of the host thread's own process, of which nothing can be said?
 HOT bool watched_on_host(const void* p) {
   const auto address = reinterpret_cast<uintptr_t>(p);
-  return !g_host_view.owns(address) || g_host_watched.holds(address);
+  return !g_host_view.owns(address) || g_host_watched.holds(address) ||
+         g_window_memory.holds(address);
 }
 
 // Code of the program that runs without a thread of its own (a destructor of kernel arguments).
@@ -181,9 +182,10 @@ template <unsigned bytes, bool write, bool aligned>
     g_stats.accesses--;
     if (!in_own_stack(p)) {
       on_other_access(p, bytes, write, return_address);
-    } else if (write) {
-      check_stack_store(p, bytes);
+      return;
     }
+    if (g_timed) meter_local(p, bytes, write);
+    if (write) check_stack_store(p, bytes);
     return;
   }
   if (write) {
@@ -302,6 +304,7 @@ void on_range(const void* p, std::size_t bytes, const void* return_address) {
     if (on_words<write>(p, bytes, return_address)) return;
     g_stats.accesses--;  // counted below
     if (in_own_stack(p)) {
+      if (g_timed) meter_local(p, bytes, write);
       if (write) check_stack_store(p, bytes);
       return;
     }
@@ -309,7 +312,7 @@ void on_range(const void* p, std::size_t bytes, const void* return_address) {
     g_host_work += (bytes + 7) / 8;
     const auto start = reinterpret_cast<uintptr_t>(p);
     if (write && g_host_view.on_stack(start)) check_stack_store(p, bytes);
-    if (g_host_view.owns(start, bytes) && !g_host_watched.meets(start, bytes)) return;
+    if (g_host_view.owns(start, bytes) && !host_watches(p, bytes)) return;
   }
   on_other_access(p, bytes, write, return_address);
 }
@@ -350,11 +353,13 @@ HOT void on_volatile(const void* p, unsigned bytes, bool write) {
                   RETURN_ADDRESS);
   } else if (!g_current) {
     on_lost_access(p, bytes, write);
-  } else if (g_current->gpu ? !in_own_stack(p)
-                            : !g_host_view.owns(reinterpret_cast<uintptr_t>(p))) {
-    unshadowed_access(p, bytes, write);
-  } else if (write) {
-    check_stack_store(p, bytes);
+  } else {
+    const bool own =
+        g_current->gpu ? in_own_stack(p) : g_host_view.owns(reinterpret_cast<uintptr_t>(p));
+    if (own && write) check_stack_store(p, bytes);
+    if (!own || (!g_current->gpu && host_watches(p, bytes))) {
+      unshadowed_access(p, bytes, write, RETURN_ADDRESS);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #include "host_copies.h"
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -13,9 +14,15 @@
 namespace warploom {
 
 int g_host_copies = 0;
-HostRange g_host_watched;
+HostRange g_host_watched, g_window_memory;
 
 namespace {
+
+struct WindowsOf {
+  HostRange range;
+  void (*touched)(const HostTouch&);
+};
+std::unordered_map<const Process*, WindowsOf> g_windows_of;
 
 struct Watch {
   int id;
@@ -38,6 +45,8 @@ struct Watch {
 };
 std::unordered_map<const Process*, std::vector<Watch>> g_watches;
 int g_next = 1;
+constexpr const char* kEndEpoch =
+    "first complete it: MPI_Win_fence, MPI_Win_complete, MPI_Win_unlock or MPI_Win_flush";
 
 // The host thread has synchronised with the copy.
 bool settled(const Watch& watch, const HostThread& host) {
@@ -48,6 +57,14 @@ bool settled(const Watch& watch, const HostThread& host) {
 
 void report_early_access(const Watch& watch, bool write, const char* who = "the host") {
   const char* verb = write ? "write" : "read";
+  if (watch.call && is_one_sided(watch.call)) {
+    report_finding({.kind = "mpi_buffer_in_use",
+                    .message = format("%s %ss the origin's buffer of %s before that has completed",
+                                      who, verb, watch.call),
+                    .hint = kEndEpoch,
+                    .other = watch.where});
+    return;
+  }
   if (watch.call) {
     report_finding({.kind = "mpi_buffer_in_use",
                     .message = format("%s %ss the %s buffer of %s before that has completed", who,
@@ -74,10 +91,10 @@ void report_early_access(const Watch& watch, bool write, const char* who = "the 
                   .other = watch.where});
 }
 
-int add_watch(Watch watch) {
+int add_watch(Watch watch, const Process& owner) {
   watch.id = g_next++;
   g_host_copies++;
-  g_watches[&current_process()].push_back(std::move(watch));
+  g_watches[&owner].push_back(std::move(watch));
   update_host_watched();
   return g_next - 1;
 }
@@ -86,9 +103,14 @@ void report_early_free(const Watch& watch) {
   if (watch.call) {
     report_finding(
         {.kind = "mpi_buffer_in_use",
-         .message = format("the host frees the %s buffer of %s before that has completed",
-                           watch.written ? "receive" : "send", watch.call),
-         .hint = "first complete the request, by MPI_Wait or a successful MPI_Test",
+         .message = format("the host frees the %s of %s before that has completed",
+                           is_one_sided(watch.call) ? "origin's buffer"
+                           : watch.written          ? "receive buffer"
+                                                    : "send buffer",
+                           watch.call),
+         .hint = is_one_sided(watch.call)
+                     ? kEndEpoch
+                     : "first complete the request, by MPI_Wait or a successful MPI_Test",
          .other = watch.where});
     return;
   }
@@ -127,23 +149,58 @@ void update_host_watched() {
 }
 
 int watch_host_copy(const void* target, std::size_t bytes, const Frames& where) {
-  return add_watch({0, static_cast<const char*>(target), bytes, 0, where});
+  return add_watch({0, static_cast<const char*>(target), bytes, 0, where}, current_process());
 }
 
 int watch_host_copy(std::vector<HostPart> parts, bool written, const Frames& where) {
   return watch_mpi_buffer(std::move(parts), written, nullptr, where);
 }
 
-int watch_mpi_buffer(std::vector<HostPart> parts, bool written, const char* what,
-                     const Frames& where) {
+static Watch watch_of(std::vector<HostPart> parts, bool written, const char* what,
+                      const Frames& where) {
   const char *first = parts.front().start, *end = first;
   for (const HostPart& part : parts) {
     first = std::min(first, part.start);
     end = std::max(end, part.start + part.bytes);
   }
   if (parts.size() == 1) parts.clear();
-  return add_watch(
-      {0, first, static_cast<std::size_t>(end - first), 0, where, what, written, std::move(parts)});
+  return {0,       first,           static_cast<std::size_t>(end - first), 0, where, what,
+          written, std::move(parts)};
+}
+
+int watch_mpi_buffer(std::vector<HostPart> parts, bool written, const char* what,
+                     const Frames& where) {
+  return add_watch(watch_of(std::move(parts), written, what, where), current_process());
+}
+
+void watch_windows(const Process& owner, HostRange range, void (*touched)(const HostTouch&)) {
+  if (range.bytes) {
+    g_windows_of[&owner] = {range, touched};
+  } else {
+    g_windows_of.erase(&owner);
+  }
+  if (g_current && g_current->process) view_windows(*g_current->process);
+}
+
+void view_windows(const Process& process) {
+  if (g_windows_of.empty()) {
+    g_window_memory = {};
+    return;
+  }
+  const auto found = g_windows_of.find(&process);
+  g_window_memory = found == g_windows_of.end() ? HostRange{} : found->second.range;
+}
+
+void check_windows(const HostTouch& touch) {
+  if (!g_window_memory.meets(reinterpret_cast<uintptr_t>(touch.start), touch.bytes)) return;
+  g_windows_of.at(g_current->process).touched(touch);
+}
+
+bool is_one_sided(const char* call) {
+  constexpr std::string_view kCalls[] = {"MPI_Put",          "MPI_Get",
+                                         "MPI_Accumulate",   "MPI_Get_accumulate",
+                                         "MPI_Fetch_and_op", "MPI_Compare_and_swap"};
+  return std::ranges::find(kCalls, std::string_view(call)) != std::end(kCalls);
 }
 
 void end_watch(int watch) {
@@ -162,13 +219,14 @@ void host_copy_started(int watch, OpId op) {
   }
 }
 
-void check_host_copies(const void* p, std::size_t bytes, bool write) {
+void check_host_copies(const void* p, std::size_t bytes, bool write, uint32_t pc) {
   if (g_looks_kept) host_looks_at(p, bytes, write);
   for_each_pending([&](const Watch& watch) {
     if ((write || watch.written) && watch.touched_by(static_cast<const char*>(p), bytes)) {
       report_early_access(watch, write);
     }
   });
+  check_windows({.start = static_cast<const char*>(p), .bytes = bytes, .write = write, .pc = pc});
 }
 
 void check_mpi_buffers(const void* p, std::size_t bytes, bool write, const char* call) {
@@ -179,12 +237,14 @@ void check_mpi_buffers(const void* p, std::size_t bytes, bool write, const char*
       report_early_access(watch, write, call);
     }
   });
+  check_windows({static_cast<const char*>(p), bytes, write, false, call});
 }
 
 void check_host_free(const void* block, std::size_t bytes) {
   for_each_pending([&](const Watch& watch) {
     if (watch.touched_by(static_cast<const char*>(block), bytes)) report_early_free(watch);
   });
+  check_windows({static_cast<const char*>(block), bytes, true, true});
 }
 
 }  // namespace warploom

@@ -30,6 +30,7 @@ constexpr std::size_t kMostPoints = 1024;  // of each process
 struct Work {
   unsigned long long moved;
   bool idle;  // nothing was on its way
+  unsigned long long accesses, operations;
 };
 
 // What one process does, in its own order.
@@ -116,7 +117,7 @@ bool meet() {
   return true;
 }
 
-Work work_now() { return {moved(), idle()}; }
+Work work_now() { return {moved(), idle(), accesses_made() - g_stats.looks, g_stats.operations}; }
 
 // What memory holds where all processes wait, before anything is altered there.
 void keep_moment(unsigned moment, const Work& work) {
@@ -152,6 +153,8 @@ void reach_point(Course& course) {
   if (!(g_meets ? meet() : number > g_records.size())) return;
   g_records.push_back(work_now());
   if (g_meets) keep_moment(2 * number, g_records.back());
+  if (g_meets && g_records.back().idle) take_back(2 * number);
+  if (g_meets && number == course.points.size()) end_moments();
   open_spoil(number);
   if (g_poisoning && !g_kept && number <= g_poison_records) g_early++;
   if (g_poisoning && g_kept && g_records.back().idle) {
@@ -297,6 +300,8 @@ std::string iteration_stats() {
     if (at >= g_records.size()) break;
     const Work& work = g_records[at];
     text += format(",\"moved_at_%zu\":%llu,\"idle_at_%zu\":%d", i, work.moved, i, work.idle);
+    text += format(",\"accesses_at_%zu\":%llu,\"operations_at_%zu\":%llu", i, work.accesses, i,
+                   work.operations);
   }
   for (std::size_t i = 0; i < g_at_stops.size(); i++) {
     text += format(",\"moved_at_stop_%zu\":%llu", i, g_at_stops[i].moved);

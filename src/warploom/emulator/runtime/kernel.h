@@ -23,6 +23,7 @@ struct Kernel;
 struct Block;
 struct Cluster;
 struct WarpState;
+struct BlockCopies;
 void release_closure(void* closure);
 
 // What every thread touches comes first, in one cache line.
@@ -45,6 +46,7 @@ struct alignas(64) GpuThread : ThreadPlace {
   Clock own;
   // Fences and relaxed atomics, as in the C++ memory model.
   Clock fence_release;          // published by later relaxed atomic writes
+  Clock init_release;           // the same of the barriers that it initialized alone
   uint32_t fence_interval = 0;  // barrier interval of the block in which that was
   uintptr_t counted_at = 0;     // the address of its last read-modify-write since then
   // Seen by relaxed atomic reads, acquired by the next fence that reaches as far: to threads of its
@@ -107,7 +109,8 @@ struct Block final : Runnable {
   OpId op = 0;          // of the kernel
   uint32_t number = 0;  // linear index in the grid
   uint32_t time = 1, base = 1;
-  uint32_t proxy_fence = 0;  // `time` at the last one of its threads
+  // `time` at the last one of its threads, for shared and for global memory.
+  uint32_t proxy_fence = 0, global_proxy_fence = 0;
   // Operations that `clock` was found to cover last.
   KnownOps known_ops{};
   // The shared variables that were accessed last: kernels go from one to the other and back.
@@ -173,7 +176,8 @@ struct Block final : Runnable {
   Clock fence_release;
   Scope fence_scope = Scope::System;
   // The blocks that run with it (cluster.cpp), and who of its threads is at their barrier.
-  std::shared_ptr<Cluster> cluster;  // nullptr: it has asked for none
+  std::shared_ptr<BlockCopies> copies;  // of its threads, by cp.async; nullptr: there were none
+  std::shared_ptr<Cluster> cluster;     // nullptr: it has asked for none
   unsigned cluster_rank = 0, cluster_arrived = 0;
   bool cluster_whole = false;   // by cluster.sync()
   bool used_by_others = false;  // its shared memory, by blocks of its cluster
@@ -227,6 +231,7 @@ struct Kernel {
   uint64_t next_block = 0, total_blocks = 0, finished_blocks = 0;
   dim3 cluster{1, 1, 1};
   std::set<uint64_t> started_ahead;
+  std::set<uint32_t> proxy_fenced;  // blocks with a proxy fence for global memory
   // Of a kernel in clusters, whose blocks have each shared variable at the same place: `start`
   // counts from the start of a block's window.
   std::vector<SharedVariable> shared_places;

@@ -15,11 +15,13 @@
 #include "confine.h"
 #include "crash.h"
 #include "descriptors.h"
+#include "guard_hooks.h"
 #include "inputs.h"
 #include "iterations.h"
 #include "layout.h"
 #include "looks.h"
 #include "memory.h"
+#include "meter_tally.h"
 #include "nccl_group.h"
 #include "race.h"
 #include "report.h"
@@ -144,12 +146,15 @@ bool set_option(const std::string& key, const std::string& value) {
     return configure_stops(value);
   } else if (key == "versions") {
     configure_versions(static_cast<std::size_t>(number()) << 20);
+  } else if (key == "take_back") {
+    return configure_take_back(value);
   } else if (key == "vary") {
     return configure_vary(value);
   } else if (key == "inputs") {
     return configure_inputs(value);
   } else if (key == "timed") {
     change_flag(g_timed, integer() != 0);
+    warploom_meters_locals = g_timed;
   } else if (key.starts_with("machine.")) {
     return set_machine(key.substr(8), std::strtod(value.c_str(), nullptr));
   } else {
@@ -201,6 +206,7 @@ int main(int argc, char** argv) {
   explicit_bzero(g_digest_key.data(), g_digest_key.size());
   start_trace(g_config.trace);
   const std::size_t device_bytes = std::max(g_config.device_memory, g_config.device_most);
+  map_tally();
   draw_layout();
   create_arena(g_config.ranks, device_bytes);
   if (g_config.race) create_history(g_config.ranks, device_bytes);

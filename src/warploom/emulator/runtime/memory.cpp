@@ -22,6 +22,7 @@
 #include "shared_memory.h"
 #include "stats.h"
 #include "variables.h"
+#include "versions.h"
 #include "world.h"
 
 namespace warploom {
@@ -91,6 +92,7 @@ void* allocate_in(Arena& arena, std::size_t bytes, AllocKind kind, int device,
   entry.of_guest = device >= 0 && entry.process >= 0 &&
                    !g_devices[static_cast<std::size_t>(device)]->is_for(entry.process);
   mark_owner(entry);
+  begin_versions(entry);
   fill_fresh(start, bytes);
   if (untouched) {
     prefer_huge_history(start, bytes);
@@ -276,6 +278,26 @@ bool report_guest(const Allocation& allocation, bool write) {
   return false;
 }
 
+// What would open it depends on whose memory it is, and on whether NCCL knows it.
+void report_unreachable(const Allocation& allocation, int from, bool write) {
+  const char* cure =
+      "an address means nothing in other processes: open a handle of the memory "
+      "(cudaIpcOpenMemHandle), or send the data";
+  if (allocation.shared > 0) {
+    cure = "only ranks of one LSA team share memory; use GIN puts for the others";
+  } else if (allocation.is_of(*g_current)) {
+    cure = allocation.kind == AllocKind::Async
+               ? "open the pool to this device first (cudaMemPoolSetAccess), or copy the data"
+               : "call cudaDeviceEnablePeerAccess on this device first, or copy the data "
+                 "(cudaMemcpyPeerAsync)";
+  }
+  report_finding({.kind = "peer_not_in_lsa_team",
+                  .message = format("rank %d %ss memory of rank %d, which it cannot reach by loads "
+                                    "and stores",
+                                    from, verb(write), allocation.device),
+                  .hint = cure});
+}
+
 // May the running GPU thread touch the memory?
 bool reachable(const Allocation& allocation, int from) {
   const bool own = allocation.is_of(*g_current);
@@ -344,12 +366,7 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
       return false;
     }
     if (allocation->device == device) return report_guest(*allocation, write);
-    report_finding(
-        {.kind = "peer_not_in_lsa_team",
-         .message = format("rank %d %ss memory of rank %d, which it cannot reach by loads and "
-                           "stores",
-                           device, verb(write), allocation->device),
-         .hint = "only ranks of one LSA team share memory; use GIN puts for the others"});
+    report_unreachable(*allocation, device, write);
     return false;
   }
   if (allocation->device >= 0 && allocation->device != device) {
@@ -431,6 +448,7 @@ void release(Allocation* allocation, const Frames& where) {
   drop_cache();
   mark_chunks(*allocation, 0);
   if (g_carrying) end_carried(allocation->start, allocation->bytes);
+  end_versions(*allocation);
   forget_results(reinterpret_cast<void*>(allocation->start), allocation->bytes);
   allocation->live = false;
   allocation->freed = where;
@@ -447,6 +465,7 @@ bool revive(Allocation* allocation) {
   Arena& arena = *arena_of(reinterpret_cast<void*>(allocation->start));
   if (allocation->live || allocation->bytes > arena.capacity - arena.used) return allocation->live;
   allocation->live = true;
+  begin_versions(*allocation);
   mark_owner(*allocation);
   arena.used += allocation->bytes;
   fill_fresh(allocation->start, allocation->bytes);

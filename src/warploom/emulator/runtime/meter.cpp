@@ -6,7 +6,9 @@
 #include <string>
 
 #include "kernel.h"
+#include "meter_tally.h"
 #include "meter_threads.h"
+#include "stats.h"
 #include "timeline.h"
 #include "timing.h"
 
@@ -109,7 +111,9 @@ void begin_block(Block& block) {
                             static_cast<double>(block.number) * m.block_dispatch_ns;
   meter.start = std::max(meter.start, dispatched);
   meter.segment_start = meter.end = meter.start;
-  meter.price = prices(kernel, std::max(1u, beside(kernel, block.number)));
+  const unsigned active = std::max(1u, beside(kernel, block.number));
+  meter.price = prices(kernel, active);
+  meter.threads_beside = threads_of(kernel) * std::max(1.0, active / m.sm_count);
   meter.read = take_set();
   meter.written = take_set();
 }
@@ -122,11 +126,15 @@ void begin_thread(Block& block) {
   fiber.overlapped = fiber.longest_load = 0;
   fiber.segment = block.meter->segment;
   fiber.operations = fiber.loads = 0;
+  begin_tally(fiber);
+  fiber.local.forget();
 }
 
 void end_thread(Block& block) {
   Fiber& fiber = *g_current;
   BlockMeter& meter = *block.meter;
+  price_tally(fiber, meter);
+  g_stats.tallied += fiber.tallied;
   use_loads(fiber);
   if (fiber.time >= meter.end) {
     meter.end = fiber.time;
@@ -170,6 +178,8 @@ double block_barrier_ns(unsigned threads) {
 }
 
 void meet_threads(const std::vector<Fiber*>& waiting, double cost) {
+  price_tally(*g_current, *g_current->gpu->block->meter);
+  for (Fiber* fiber : waiting) price_tally(*fiber, *fiber->gpu->block->meter);
   use_loads(*g_current);
   for (Fiber* fiber : waiting) use_loads(*fiber);
   Fiber* latest = g_current;

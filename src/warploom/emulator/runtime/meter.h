@@ -49,6 +49,7 @@ struct BlockMeter {
   std::vector<uint32_t> lines[32];
   double loaded = 0, passed = 0;             // bytes that lanes asked for, and those of the lines
   double constants = 0, constant_turns = 0;  // loads of constants, and turns that these took
+  double threads_beside = 0;                 // that a multiprocessor runs at once, of this kernel
   SectorSet* read = nullptr;                 // the L1 cache: what other lanes have loaded as well
   SectorSet* written = nullptr;              // stores that are combined with those of other lanes
 };
@@ -81,6 +82,7 @@ double block_barrier_ns(unsigned threads);
 
 // The running GPU thread touches memory, or does arithmetic.
 void meter_access(const void* address, std::size_t bytes, bool write);
+void meter_local(const void* address, std::size_t bytes, bool write);  // in its own stack
 void meter_atomic(const void* address, unsigned bytes, bool reads, bool writes);
 // The running GPU thread has a copy made in the background, which takes so long.
 double price_bulk(const void* from, const void* to, std::size_t bytes);

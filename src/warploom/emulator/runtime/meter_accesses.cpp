@@ -59,29 +59,34 @@ std::vector<uint32_t>& l2_of(int device) {
   return tags;
 }
 
-// Lanes of a warp that load from one line do so together. They run one after another here, so each
-// is compared with the lane before it, load by load; from too long a time the share so far is
-// taken.
-void pass_lines(Fiber& fiber, BlockMeter& meter, uintptr_t address, std::size_t bytes) {
+// Lanes of a warp that touch one line do so together. They run one after another here, so each is
+// compared with the lane before it, load by load; from too long a time the share so far is taken.
+// Returns the bytes that pass for `bytes` bytes in the lines from `first` to `last`.
+double passed_bytes(Fiber& fiber, BlockMeter& meter, uint32_t first, uint32_t last,
+                    std::size_t bytes) {
   enter_segment(fiber, meter);
   std::vector<uint32_t>& before = meter.lines[fiber.gpu->linear / 32 % 32];
   double passed = 0;
-  for (uintptr_t line = address / kLoadedLine; line <= (address + bytes - 1) / kLoadedLine;
-       line++) {
+  for (uint32_t line = first; line != last + 1; line++) {
     const uint32_t at = fiber.loads++;
-    const auto name = static_cast<uint32_t>(line);
     if (at >= kKnownLoads) {
-      passed += static_cast<double>(bytes) * meter.passed / meter.loaded;
+      passed += static_cast<double>(bytes) * meter.passed / std::max(1.0, meter.loaded);
     } else if (at >= before.size()) {
-      before.push_back(name);
+      before.push_back(line);
       passed += kLoadedLine;
-    } else if (std::exchange(before[at], name) != name) {
+    } else if (std::exchange(before[at], line) != line) {
       passed += kLoadedLine;
     }
   }
   meter.loaded += static_cast<double>(bytes);
   meter.passed += passed;
-  meter.used.l1 += passed * meter.price.l1;
+  return passed;
+}
+
+void pass_lines(Fiber& fiber, BlockMeter& meter, uintptr_t address, std::size_t bytes) {
+  const auto first = static_cast<uint32_t>(address / kLoadedLine);
+  const auto last = static_cast<uint32_t>((address + bytes - 1) / kLoadedLine);
+  meter.used.l1 += passed_bytes(fiber, meter, first, last, bytes) * meter.price.l1;
 }
 
 // The constant cache gives all lanes of a warp one word at a time: what the first lane of them
@@ -183,6 +188,34 @@ void meter_access(const void* p, std::size_t bytes, bool write) {
       continue;
     }
     move(meter, fiber, p, s, block.kernel->device, write);
+  }
+}
+
+// A thread's own variables are in registers, as far as there are any: 255 of four bytes (CUDA
+// guide, compute capability 9.0). What it has beyond lies in local memory: the same word of all
+// lanes makes a line, and what the first cache cannot hold of all threads' goes on to the second.
+void meter_local(const void* p, std::size_t bytes, bool write) {
+  constexpr std::size_t kRegisters = 255 * 4;
+  constexpr uint32_t kLocal = uint32_t{1} << 30;
+  Fiber& fiber = *g_current;
+  const auto place = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(fiber.stack);
+  const std::size_t held = fiber.local.touch(place, bytes);
+  if (held <= kRegisters) return;
+  const Machine& m = g_machine;
+  BlockMeter& meter = *fiber.gpu->block->meter;
+  work(fiber, meter, 1);
+  const auto first = static_cast<uint32_t>(place / 4) | kLocal;
+  const auto last = static_cast<uint32_t>((place + bytes - 1) / 4) | kLocal;
+  const double passed = passed_bytes(fiber, meter, first, last, bytes);
+  meter.used.l1 += passed * meter.price.l1;
+  const double all = static_cast<double>(held) * meter.threads_beside;
+  const double missing = passed * std::max(0.0, 1 - m.shared_per_sm_kb * 1024 / all);
+  meter.used.l2 += missing * meter.price.l2;
+  if (all * m.sm_count > m.l2_mb * 1024 * 1024) meter.used.dram += missing * meter.price.dram;
+  if (write) {
+    meter.used.stores += missing * meter.price.stores;
+  } else {
+    load_near(fiber, m.l1_latency_ns);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../include/warploom/device.h"
+#include "meter_tally.h"
 #include "stats.h"
 
 namespace warploom {
@@ -38,6 +39,7 @@ void load_near(Fiber& fiber, double latency) {
 }
 
 void finish_path(Fiber& fiber, BlockMeter& meter) {
+  price_tally(fiber, meter);
   use_loads(fiber);
   const double bound = meter.segment_start + meter.used.longest();
   fiber.time = std::max(fiber.time, bound);
@@ -55,14 +57,11 @@ void count_operations(unsigned operations) {
 }
 
 void count_within(unsigned operations) {
-  if (!g_current) return;
-  if (g_current->gpu) g_stats.operations += operations;
+  if (!g_current || !g_current->gpu) return;  // of hosts, instructions are counted
+  g_stats.operations += operations;
   if (!g_timed) return;
-  if (g_current->gpu) {
-    work(*g_current, *g_current->gpu->block->meter, operations);
-  } else {
-    g_host_work += operations;
-  }
+  g_current->told += operations;
+  work(*g_current, *g_current->gpu->block->meter, operations);
 }
 
 void count_iteration(unsigned operations) {

@@ -172,9 +172,10 @@ const char* type_name(MPI_Datatype type) {
 }
 
 const char* op_name(MPI_Op op) {
-  static const char* const kNames[] = {
-      "MPI_OP_NULL", "MPI_MAX", "MPI_MIN",  "MPI_SUM",  "MPI_PROD",   "MPI_LAND",  "MPI_BAND",
-      "MPI_LOR",     "MPI_BOR", "MPI_LXOR", "MPI_BXOR", "MPI_MAXLOC", "MPI_MINLOC"};
+  static const char* const kNames[] = {"MPI_OP_NULL", "MPI_MAX",     "MPI_MIN",  "MPI_SUM",
+                                       "MPI_PROD",    "MPI_LAND",    "MPI_BAND", "MPI_LOR",
+                                       "MPI_BOR",     "MPI_LXOR",    "MPI_BXOR", "MPI_MAXLOC",
+                                       "MPI_MINLOC",  "MPI_REPLACE", "MPI_NO_OP"};
   return op >= 0 && op < static_cast<int>(std::size(kNames)) ? kNames[op] : "an unknown operation";
 }
 
@@ -223,13 +224,17 @@ void combine(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op, const
 }
 
 void leave_rank(const Place& place, Bytes& data) {
-  if (place.comm->size() == 1 || data.empty()) return;
+  if (place.comm->size() > 1) leave_device(current_host().device, place.type, data);
+}
+
+void leave_device(int device, MPI_Datatype type, Bytes& data) {
+  if (data.empty()) return;
   if (g_poisoning && (data.origin.computed || passes_results_on(data.size()))) {
     note_communication();
   }
-  if (!g_spoiling || place.type == MPI_DATATYPE_NULL) return;
-  const unsigned width = place.type == MPI_FLOAT ? 4 : place.type == MPI_DOUBLE ? 8 : 0;
-  spoil_message(data.data(), data.size(), current_host().device, width);
+  if (!g_spoiling || type == MPI_DATATYPE_NULL) return;
+  const unsigned width = type == MPI_FLOAT ? 4 : type == MPI_DOUBLE ? 8 : 0;
+  spoil_message(data.data(), data.size(), device, width);
 }
 
 void note_moving(const void* buffer, const char* what) {

@@ -151,6 +151,8 @@ void scatter_elements(const Place& place, void* p, const Bytes& data, const char
 // The running process's data goes to other ranks: it is noted (iterations.h), and what they get is
 // altered in a spoil run (spoil.h).
 void leave_rank(const Place& place, Bytes& data);
+// The same for data of `type` that another rank takes from the one that uses `device`.
+void leave_device(int device, MPI_Datatype type, Bytes& data);
 // Memory that a started call has until it is completed: it reads it, or writes it.
 struct Lent {
   const void* start;

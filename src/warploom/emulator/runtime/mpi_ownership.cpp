@@ -49,6 +49,8 @@ class Lender {
         enter(start, piece.bytes, buffer.written);
       } else {
         watched.push_back({start, piece.bytes});
+        check_windows(
+            {.start = start, .bytes = piece.bytes, .write = buffer.written, .who = what_});
       }
     }
     if (watched.empty()) return;

@@ -5,6 +5,8 @@
 
 #include "nccl_group.h"
 #include "nccl_objects.h"
+#include "timing.h"
+#include "transport_time.h"
 
 namespace warploom::nccl {
 
@@ -174,6 +176,12 @@ void configure(ncclComm* comm, const ncclConfig_t* config) {
   if (has(config->numRmaSig)) comm->rma_signals = config->numRmaSig;
 }
 
+void price_new_comm(int ranks) {
+  if (!g_timed || !current_host().working) return;
+  // At least: all say who they are, and how they are connected.
+  host_call(g_machine.host_nccl_ns + 2 * mpi_meeting_ns(ranks, 0));
+}
+
 ncclUniqueId grow_id(const ncclComm& parent) {
   ncclUniqueId id{};
   std::snprintf(id.internal, sizeof id.internal, "warploom-grow-%llu-%llu",
@@ -224,10 +232,12 @@ ncclResult_t init_rank(ncclComm_t* out, int ranks, const ncclUniqueId& id, int r
   const auto post = [=] { join_clique(clique, rank, device, comm); };
   if (!is_blocking(config) && !in_group()) {
     post();
+    price_new_comm(ranks);
     return comm->ready ? ncclSuccess : ncclInProgress;
   }
   return run_host_task({post, [=]() -> ncclResult_t {
                           wait_until_joined(comm, what);
+                          price_new_comm(ranks);
                           return ncclSuccess;
                         }});
 }
@@ -293,6 +303,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
     }
     comms[i] = join_clique(clique, i, device, new ncclComm);
   }
+  price_new_comm(count);
   return ncclSuccess;
 }
 

@@ -156,6 +156,9 @@ ncclUniqueId grow_id(const ncclComm& parent);
 // Takes over what a configuration (which may be missing) says of the communicator.
 void configure(ncclComm* comm, const ncclConfig_t* config);
 void wait_until_joined(ncclComm* comm, const char* what);
+// The running host has made a communicator with, or out of one with, so many ranks. It costs
+// nothing before the host has begun to use the device: that is set-up.
+void price_new_comm(int ranks);
 
 const std::vector<ncclComm*>& all_comms();
 const std::vector<ncclWindow_t>& all_windows();

@@ -102,6 +102,7 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* list, int count, ncclComm_t* o
   return run_host_task({[=] { *slot = meet(parent, excluded, child); },
                         [=]() -> ncclResult_t {
                           await(*parent->clique, **slot);
+                          price_new_comm(parent->clique->size);
                           child->process = &current_process();
                           configure(child, config);
                           return ncclSuccess;

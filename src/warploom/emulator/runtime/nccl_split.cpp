@@ -63,6 +63,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* out,
                         },
                         [=]() -> ncclResult_t {
                           await_meeting(parent, **meeting);
+                          price_new_comm(parent->clique->size);
                           if (mine->child) {
                             mine->child->process = &current_process();
                             mine->child->rma_contexts = parent->rma_contexts;

@@ -17,6 +17,7 @@
 #include "../include/warploom/device.h"
 #include "crash.h"
 #include "exceptions.h"
+#include "host_copies.h"
 #include "libc_made.h"
 #include "library_calls.h"
 #include "memory.h"
@@ -281,6 +282,7 @@ void view_as(const HostThread& thread) {
   g_host_view = {heap_of(process.rank), heap_span(),
                  reinterpret_cast<uintptr_t>(thread.fiber->stack), process.base,
                  process.end - process.base};
+  view_windows(process);
 }
 
 Whose owner_of_host(const void* p, std::size_t bytes, bool write) {

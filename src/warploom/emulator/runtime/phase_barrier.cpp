@@ -40,6 +40,7 @@ struct Phases {
   unsigned expected = 0, pending = 0;
   unsigned long long phase = 0;
   long long bytes = 0;  // that are still to come in this phase
+  unsigned held = 0;    // by copies of threads that have not landed
   bool live = false;
   uint32_t starts = 0;
   unsigned long long word = 0;  // what the barrier's memory holds
@@ -144,7 +145,7 @@ void add_arrivals(Released& released, const Arrivals& arrivals) {
 }
 
 void open_if_complete(Phases& phases) {
-  if (phases.pending || phases.bytes) return;
+  if (phases.pending || phases.bytes || phases.held) return;
   phases.pending = phases.expected;
   phases.phase++;
   for (const Arrivals& arrivals : phases.completed) add_arrivals(phases.arriving, arrivals);
@@ -181,7 +182,7 @@ unsigned long long arrive_counted(PhaseBarrier* barrier, unsigned count, Scope s
   Phases& phases = phases_of(barrier, "arrival");
   const Actor actor = enter_at_barrier(barrier, true, scope);
   check_arrivals(phases, count);
-  if (early && count == phases.pending && !phases.bytes) {
+  if (early && count == phases.pending && !phases.bytes && !phases.held) {
     report_misuse("mbarrier.arrive.noComplete completes the phase",
                   "use an arrival that may complete the phase for the last one", phases.started);
   }
@@ -219,6 +220,7 @@ void change_bytes(PhaseBarrier* barrier, Phases& phases, long long change, const
 std::string missing_in(const Phases& phases) {
   std::string text = format("%u of %u arrivals", phases.expected - phases.pending, phases.expected);
   if (phases.bytes > 0) text += format(", %lld bytes still to come", phases.bytes);
+  if (phases.held) text += format(", %u arrivals behind copies still to come", phases.held);
   if (phases.bytes < 0) text += format(", %lld more bytes than were expected", -phases.bytes);
   return text;
 }
@@ -291,7 +293,9 @@ void start_barrier(PhaseBarrier* barrier, unsigned expected) {
     stop_run();
   }
   const Frames where = capture_frames();
-  access_write(current_actor(where.pc[0]), barrier, sizeof *barrier);
+  Actor actor = current_actor(where.pc[0]);
+  actor.init = current_thread() != nullptr;
+  access_write(actor, barrier, sizeof *barrier);
   Phases& phases = g_phases[reinterpret_cast<uintptr_t>(barrier)];
   Phases fresh;
   fresh.expected = fresh.pending = expected;
@@ -383,8 +387,16 @@ uint32_t starts_of(const PhaseBarrier* barrier) {
   return g_phases.at(reinterpret_cast<uintptr_t>(barrier)).starts;
 }
 
-void bytes_landed(PhaseBarrier* barrier, uint32_t starts, unsigned bytes, const Frames& where,
-                  int rank) {
+uint32_t hold_for_copies(PhaseBarrier* barrier, unsigned count, Scope scope) {
+  check_barrier(barrier);
+  Phases& phases = phases_of(barrier, "arrival");
+  phases.held++;
+  arrive_at(barrier, count, scope);
+  return phases.starts;
+}
+
+static Phases& phases_at_landing(PhaseBarrier* barrier, uint32_t starts, const Frames& where,
+                                 int rank) {
   const auto known = g_phases.find(reinterpret_cast<uintptr_t>(barrier));
   if (known == g_phases.end() || !known->second.live || known->second.starts != starts ||
       known->second.word != barrier->word) {
@@ -396,7 +408,21 @@ void bytes_landed(PhaseBarrier* barrier, uint32_t starts, unsigned bytes, const 
                     .rank = rank});
     stop_run();
   }
-  Phases& phases = known->second;
+  return known->second;
+}
+
+void copies_landed(PhaseBarrier* barrier, uint32_t starts, const Clock& copies, const Frames& where,
+                   int rank) {
+  Phases& phases = phases_at_landing(barrier, starts, where, rank);
+  phases.landing.join(copies);
+  phases.held--;
+  open_if_complete(phases);
+  show_phases(barrier, phases);
+}
+
+void bytes_landed(PhaseBarrier* barrier, uint32_t starts, unsigned bytes, const Frames& where,
+                  int rank) {
+  Phases& phases = phases_at_landing(barrier, starts, where, rank);
   const AsyncLane& lane = phases.lane;
   phases.landing.join(lane.clock(lane.first_flying()));
   change_bytes(barrier, phases, -static_cast<long long>(bytes), where, rank);

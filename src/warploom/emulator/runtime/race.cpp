@@ -67,15 +67,18 @@ bool ordered(const Record& record, const Actor& actor, bool record_is_write) {
     return record_is_write ? knows_landing(clock, op.channel, record.block())
                            : knows_reading(clock, op.channel, record.block());
   }
+  const bool init = op.kind == OpKind::Kernel && is_init(record.block());
+  const uint32_t block = init ? record.block() - kInitBlocks : record.block();
   if (record.op() == actor.op) {
     if (op.kind != OpKind::Kernel) return true;
-    if (record.block() == actor.block && ordered_in_block(record, actor)) return true;
+    if (block == actor.block && ordered_in_block(record, actor)) return true;
   } else if (clock.agent_time(op.agent) >= op.time) {
     return true;
   }
   if (op.kind != OpKind::Kernel) return false;
   return record.time() == kMaxTime ||
-         clock.covers_block(record.op(), record.block(), record.thread(), record.time());
+         clock.covers_block(record.op(), block, record.thread(), record.time()) ||
+         (init && clock.covers_block(record.op(), record.block(), record.thread(), record.time()));
 }
 
 // Enters a further word of the same read. False: it is another read, or got something else.
@@ -103,7 +106,7 @@ void remember_suspect(const Record& write, const Actor& actor, const void* p, un
 // Compare-and-swap loops begin with a plain read of what others change atomically. `p`: the memory.
 bool suspect_only(const Record& record, const Actor& actor, Kind kind, const void* p,
                   unsigned mask) {
-  if (kind != Kind::Read || !record.atomic() || is_async(actor.block)) return false;
+  if (kind != Kind::Read || !record.atomic() || is_async(entered_block(actor))) return false;
   if (!current_thread()) return suspect_host_read(record, actor, p, mask);
   if (record.op() != actor.op) return false;
   remember_suspect(record, actor, p, mask);
@@ -153,7 +156,8 @@ void check_write(const Access& access, const Record& write) {
   if (!conflicts(access, write, true)) return;
   const Actor& actor = access.actor;
   if (suspect_only(write, actor, access.kind, access.memory(), access.mask)) return;
-  const bool by_threads = !is_async(write.block()) && !is_async(actor.block) && current_thread();
+  const bool by_threads =
+      !is_async(write.block()) && !is_async(entered_block(actor)) && current_thread();
   if (access.kind == Kind::Write && write.op() == actor.op && !write.atomic() && by_threads) {
     remember_store(write, actor, access.mask, access.place(), g_distance);
   } else {

@@ -51,6 +51,9 @@ struct Actor {
   uint32_t warp_base = 0;
   const Clock* clock = nullptr;
   uint32_t pc = 0;
+  bool init = false;  // it initializes a barrier in memory
+  uint32_t copy =
+      0;  // the number of a cp.async that the thread issues; 0: it makes the access itself
 };
 
 void create_history(int devices, std::size_t device_bytes);

@@ -6,6 +6,7 @@
 #include "async_lane.h"
 #include "early.h"
 #include "equal_stores.h"
+#include "host_copies.h"
 #include "kernel.h"
 #include "memory.h"
 #include "report.h"
@@ -17,6 +18,11 @@ std::string describe(const Op& op, uint32_t block, uint16_t thread) {
     case OpKind::Host:
       return format("host code of rank %d", op.rank);
     case OpKind::Kernel:
+      if (is_thread_copy(block)) {
+        return format("a cp.async of kernel %s on rank %d, block %u, thread %u", op.name, op.rank,
+                      block - kCopyBlocks, thread);
+      }
+      if (is_init(block)) block -= kInitBlocks;
       if (is_async(block)) {
         return format("a cp.async.bulk of kernel %s on rank %d", op.name, op.rank);
       }
@@ -40,6 +46,16 @@ struct Classified {
   const char* kind;
   const char* hint;
 };
+// The same where the earlier access is of a cp.async, whose thread waits for its own copies.
+Classified classify_thread_copy(bool before_writes, bool now_writes) {
+  return {
+      !before_writes ? "source_reuse"
+      : now_writes   ? "destination_overwrite"
+                     : "missing_wait",
+      "let the thread that issued the copy wait for it (cp.async.wait_group, "
+      "__pipeline_wait_prior, consumer_wait) and the others for that thread (__syncthreads), or "
+      "all of them for the mbarrier that stands for it"};
+}
 // Copies in the background, which take their time.
 Classified classify_async(bool async_before, bool before_writes, bool now_writes) {
   if (async_before && before_writes && !now_writes) {
@@ -93,11 +109,20 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
             "put __syncthreads() between the two accesses, or cluster.sync() where they are of two "
             "blocks of a cluster"};
   }
+  if (is_mpi(before) && is_mpi(now) && is_one_sided(before.name) && is_one_sided(now.name)) {
+    return {"data_race",
+            "MPI orders no two one-sided calls of an epoch: part them by a synchronization, or "
+            "let both be MPI_Accumulate"};
+  }
   // What was queued before the call could have come first as well, and is told alike.
   const bool queued_before = now.kind != OpKind::Host && now.issued < before.issued;
   if (is_mpi(before) && !queued_before) {
     return {"mpi_buffer_in_use",
-            "first complete the request, by MPI_Wait or a successful MPI_Test"};
+            is_one_sided(before.name)
+                ? "first synchronize: the origin by MPI_Win_fence, MPI_Win_unlock or "
+                  "MPI_Win_flush, the target by MPI_Win_fence, MPI_Win_wait or what it hears "
+                  "from the origin afterwards"
+                : "first complete the request, by MPI_Wait or a successful MPI_Test"};
   }
   if (is_mpi(before) || is_mpi(now)) {
     const bool mpi_writes = is_mpi(now) ? now_writes : before_writes;
@@ -181,8 +206,12 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
   const Op& before = op_of(record.op());
   const Op& now = op_of(actor.op);
   const bool async_before = is_async_record(before, record.block());
-  const bool async = async_before || is_async_record(now, actor.block);
-  const auto [kind, hint] = async && !is_plain_source(async_before, now_writes)
+  const bool async = async_before || is_async_record(now, entered_block(actor));
+  const bool thread_copy_before = async_before && is_thread_copy(record.block());
+  const bool plain = is_plain_source(async_before, now_writes) ||
+                     (!async_before && is_thread_copy(entered_block(actor)));
+  const auto [kind, hint] = thread_copy_before ? classify_thread_copy(before_writes, now_writes)
+                            : async && !plain
                                 ? classify_async(async_before, before_writes, now_writes)
                                 : classify(before, before_writes, now, now_writes, space_of(p));
   FindingInfo info{.kind = kind, .message = "", .hint = hint, .where = view.where};
@@ -218,10 +247,10 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
         "widen the scope of the fence or atomic: device scope between blocks, system scope "
         "between devices";
   }
-  info.message =
-      format("%s by %s is not ordered after the %s by %s", now_writes ? "write" : "read",
-             describe(now, actor.block, actor.thread).c_str(), before_writes ? "write" : "read",
-             describe(before, record.block(), record.thread()).c_str());
+  info.message = format("%s by %s is not ordered after the %s by %s", now_writes ? "write" : "read",
+                        describe(now, entered_block(actor), actor.thread).c_str(),
+                        before_writes ? "write" : "read",
+                        describe(before, record.block(), record.thread()).c_str());
   if (!blame_wait(info, record, actor, before_writes, now_writes)) return;
   if (now.kind != OpKind::Kernel && now.kind != OpKind::Host) {
     info.where = now.frames;

@@ -304,14 +304,15 @@ void finish_run(const char* state) {
   const std::string digest = KeyedHash(g_secrets.page->read_back).hex();  // of a copy
   send(format(
       "{\"ev\":\"end\",\"state\":\"%s\",\"stats\":{\"switches\":%llu,"
-      "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"operations\":%llu,\"puts\":%llu,"
+      "\"threads\":%llu,\"kernels\":%llu,\"accesses\":%llu,\"operations\":%llu,\"tallied\":%llu,"
+      "\"untold_operations\":%llu,\"puts\":%llu,"
       "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
       "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
       "\"host_looked\":%d,\"learners\":%zu,\"seconds\":%.6f%s%s},\"read_back_digest\":\"%s\"}",
-      state, s.switches, s.threads, s.kernels, accesses_made(), s.operations, s.puts, s.put_bytes,
-      s.peer_bytes, s.host_calls, s.host_bytes, s.copied_bytes, s.staged_bytes, s.mpi_bytes,
-      g_host_looked ? 1 : 0, most_learners(), seconds_since_start(), iteration_stats().c_str(),
-      typed_stats().c_str(), digest.c_str()));
+      state, s.switches, s.threads, s.kernels, accesses_made(), s.operations, s.tallied,
+      s.untold_operations, s.puts, s.put_bytes, s.peer_bytes, s.host_calls, s.host_bytes,
+      s.copied_bytes, s.staged_bytes, s.mpi_bytes, g_host_looked ? 1 : 0, most_learners(),
+      seconds_since_start(), iteration_stats().c_str(), typed_stats().c_str(), digest.c_str()));
   // No destructors of the program run after the verdict.
   raw_call(SYS_exit_group, 0);
   __builtin_unreachable();

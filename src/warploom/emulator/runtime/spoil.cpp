@@ -246,6 +246,8 @@ bool chosen_by_key(uint64_t value, unsigned every) {
   return keyed(value * 0xA24BAED4963EE407) % every == 0;
 }
 
+uint64_t drawn_by_key(uint64_t value) { return keyed(value * 0xFF51AFD7ED558CCD); }
+
 uint64_t other_word(uint64_t word) {
   const SpoilLayout& layout = number_layout();
   uint64_t other = 0;

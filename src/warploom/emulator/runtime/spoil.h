@@ -53,6 +53,7 @@ bool configure_varying(const std::string& value);
 void vary_numbers(char* data, std::size_t bytes);
 // Is it one of those of which the key chooses one of `every`?
 bool chosen_by_key(uint64_t value, unsigned every);
-uint64_t other_word(uint64_t word);  // another number of like size, chosen by the key
+uint64_t drawn_by_key(uint64_t value);  // a number that the key chooses for it
+uint64_t other_word(uint64_t word);     // another number of like size, chosen by the key
 
 }  // namespace warploom

@@ -8,6 +8,9 @@ struct Stats {
   unsigned long long accesses = 0;    // less those of the present turn: see accesses_made
   unsigned long long looks = 0;       // of these: atomic and volatile ones that read
   unsigned long long operations = 0;  // of GPU threads, as counted in the text of timed builds
+  // What the instructions of GPU threads compute in timed builds, and what of that no text told.
+  unsigned long long tallied = 0, untold_operations = 0;
+  unsigned long long stream_ops = 0;  // that have ended
   // How data went from rank to rank, in bytes; `host_calls` counts collectives, sends, receives.
   unsigned long long put_bytes = 0, peer_bytes = 0;
   unsigned long long host_calls = 0, host_bytes = 0, copied_bytes = 0, staged_bytes = 0,

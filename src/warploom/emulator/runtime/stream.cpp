@@ -156,6 +156,7 @@ void complete(StreamOp& op) {
     at_its_end.emplace(op.ends, op.ends);
   }
   trace_op(op, " ends on ");
+  g_stats.stream_ops++;
   op.done = true;
   op.clock.advance(op.agent, op.time);
   Clock end = op.clock;

@@ -48,11 +48,11 @@ Span host_wait(const char* name, double start, double end) {
   return {SpanKind::Host, current_rank(), nullptr, name, start, end, end - start, 0};
 }
 
-void add_interval(double milliseconds) {
+void add_interval(double start, double end) {
   if (!g_timed || g_intervals.size() >= kMaxSpans) return;
-  g_intervals.push_back(format("{\"ev\":\"interval\",\"rank\":%d,\"ns\":%.3f,\"frames\":%s}",
-                               current_rank(), written(std::max(0.0, milliseconds * 1e6)),
-                               frames_json(capture_frames()).c_str()));
+  g_intervals.push_back(format(
+      "{\"ev\":\"interval\",\"rank\":%d,\"start\":%.3f,\"ns\":%.3f,\"frames\":%s}", current_rank(),
+      written(start), written(std::max(0.0, end - start)), frames_json(capture_frames()).c_str()));
 }
 
 void report_timeline() {

@@ -21,8 +21,8 @@ struct Span {
 
 void add_span(const Span& span);
 Span host_wait(const char* name, double start, double end);
-// cudaEventElapsedTime gave this to the running host thread.
-void add_interval(double milliseconds);
+// The running host thread was given the time between two events, which happened then.
+void add_interval(double start, double end);
 // Sends everything to the driver; called once, at the end.
 void report_timeline();
 

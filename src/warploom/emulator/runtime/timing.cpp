@@ -146,6 +146,7 @@ constexpr double kHostWorkNs = 0.25;  // an estimate: a core does about four a n
 void price_host_work(bool begins) {
   if (!g_timed || !g_current || !g_current->host) return;
   HostThread& host = *g_current->host;
+  g_host_work += host_tally();
   if (host.working) g_current->time += static_cast<double>(host.work + g_host_work) * kHostWorkNs;
   host.work = g_host_work = 0;
   host.working |= begins;
@@ -195,6 +196,7 @@ bool timed_poll() {
 // it goes on to use the device.
 static void pay_beside_others(Fiber& self) {
   HostThread& host = *self.host;
+  g_host_work += host_tally();
   const double owed = static_cast<double>(host.work + g_host_work) * kHostWorkNs;
   const double least = g_other_times.empty() ? self.time + owed : g_other_times.top();
   const double paid = std::clamp(least - self.time, 0.0, owed);

@@ -1,6 +1,7 @@
 // Atomics of the program's own C++ (std::atomic, __atomic builtins), as -fsanitize=thread calls
 // them. The machine has one OS thread, so plain operations are atomic; what counts is their order.
 #include "../include/warploom/device.h"
+#include "host_copies.h"
 #include "kernel.h"
 #include "memory.h"
 #include "scheduler.h"
@@ -36,6 +37,12 @@ bool matters(const volatile void* p) {
 
 template <class T>
 void note(const volatile T* p, bool reads, bool writes, int order, bool uses_old = true) {
+  if (g_current && !g_current->gpu) {
+    // Ordinary memory has no atomics of others to be checked against; a read-modify-write looks.
+    check_windows({.start = reinterpret_cast<const char*>(const_cast<const T*>(p)),
+                   .bytes = sizeof(T),
+                   .write = !reads});
+  }
   if (!matters(p)) return;
   atomic_access(const_cast<const T*>(p), sizeof(T), reads, writes, order_of(order), Scope::System,
                 uses_old);

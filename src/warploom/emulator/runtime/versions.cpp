@@ -2,66 +2,95 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
+#include "lineage.h"
 #include "memory.h"
-#include "mix_bits.h"
 #include "report.h"
 #include "spoil.h"
 #include "variables.h"
+#include "versions_kept.h"
 #include "world.h"
 
 namespace warploom {
 
-namespace {
-
-constexpr unsigned kMostMoments = 64;  // of points, and of stops
-constexpr uintptr_t kVersionPage = 4096;
-constexpr unsigned kBits = 64;
-
-// Which bytes of a page were stored since the moment before; nullptr: none.
-using StoredBits = std::array<uint64_t, kVersionPage / kBits>;
-
-// A page at one moment, and until the next one that is kept. One that is the same word throughout
-// needs no room.
-struct PageVersion {
-  unsigned moment = 0;  // by its place among all
-  uint32_t word = 0;
-  std::shared_ptr<const char[]> all;  // of several, where they differ in what was stored
-  std::unique_ptr<StoredBits> stored;
-  bool unwatched = false;  // all of it counts as stored
-};
-
-// Of an allocation, or a variable: which, where, and of which device's it holds the values.
-using HeldKey = std::tuple<uint64_t, uintptr_t, int>;
-struct Held {
-  unsigned since = 0;  // the first moment at which it was there
-  // What was never anything but fresh is not among them.
-  std::unordered_map<std::size_t, std::vector<PageVersion>> pages;
-};
-
-bool g_keeps_versions = false, g_watches_stores = false, g_unkept = false;
-std::size_t g_most_versions = 0, g_version_bytes = 0, g_reported_bytes = 0;
-std::vector<unsigned> g_moments;  // by their numbers
+std::vector<unsigned> g_moments;
 std::map<HeldKey, Held> g_held;
-std::unordered_map<uintptr_t, StoredBits> g_stored;  // since the last moment, by page
-uintptr_t g_last_page = 0;                           // whose bits these are
-StoredBits* g_last_stored = nullptr;
 
-HeldKey key_of_variable(const Variable& variable) {
+static HeldKey key_of_variable(const Variable& variable) {
   const bool one_each = g_config.single_process && !variable.managed;
   return {0, variable.start, one_each ? g_active_device : -1};
 }
+
+void for_each_variable(const ForPlace& act) {
+  const auto variables = all_variables();
+  if (variables.empty()) return;
+  const int active = g_active_device;
+  const std::size_t devices = g_config.single_process ? g_devices.size() : 1;
+  for (std::size_t d = 0; d < devices; d++) {
+    if (g_config.single_process) activate_device(static_cast<int>(d));
+    for (const Variable& v : variables) {
+      if (d == 0 || !v.managed) act(key_of_variable(v), v.start, v.bytes);
+    }
+  }
+  if (g_config.single_process) activate_device(active);
+}
+
+HeldKey key_of_line(uint64_t number) { return {line_of(number), 0, -1}; }
+
+// The version of a page that held at a moment; nullptr: it was fresh.
+const PageVersion* version_at(const Held& held, std::size_t page, unsigned moment) {
+  const auto known = held.pages.find(page);
+  if (known == held.pages.end()) return nullptr;
+  const auto& versions = known->second;
+  const auto next = std::ranges::upper_bound(versions, moment, {}, &PageVersion::moment);
+  return next == versions.begin() ? nullptr : &*std::prev(next);
+}
+
+char byte_of(const PageVersion* version, std::size_t at) {
+  if (version && version->all) return version->all[at];
+  return static_cast<char>((version ? version->word : g_config.fresh_word) >> 8 * (at % 4));
+}
+
+bool was_stored(const PageVersion* version, std::size_t at) {
+  if (!version || version->unwatched) return version != nullptr;
+  return version->stored && (*version->stored)[at / kBits] >> at % kBits & 1;
+}
+
+namespace {
+
+constexpr unsigned kMostMoments = 64;  // of points, and of stops
+
+// What a buffer held when it was freed, since the last moment.
+struct LeftPage {
+  std::vector<char> bytes;
+  std::unique_ptr<StoredBits> stored;
+};
+struct Left {
+  std::unordered_map<std::size_t, LeftPage> pages;  // those that are not fresh
+};
+
+bool g_keeps_versions = false, g_watches_stores = false, g_unkept = false;
+bool g_last_moment = false;  // has been
+std::size_t g_most_versions = 0, g_version_bytes = 0, g_reported_bytes = 0;
+std::unordered_map<uintptr_t, StoredBits> g_stored;  // since the last moment, by page
+uintptr_t g_last_page = 0;                           // whose bits these are
+StoredBits* g_last_stored = nullptr;
+std::map<uint64_t, Left> g_left;        // by line
+std::unordered_set<uint64_t> g_newest;  // lines whose memory was allocated since the last moment
 
 void give_up() {
   g_unkept = true;
   g_keeps_versions = false;
   g_held.clear();
+  g_left.clear();
   g_stored.clear();
   g_last_stored = nullptr;
 }
@@ -106,9 +135,10 @@ bool stored_alike(const PageVersion& known, bool unwatched, const StoredBits* st
   return !stored || *stored == *known.stored;
 }
 
-void keep_page(std::vector<PageVersion>& versions, const char* start, std::size_t bytes) {
+void keep_page(std::vector<PageVersion>& versions, const char* start, std::size_t bytes,
+               std::unique_ptr<StoredBits> stored) {
   const bool unwatched = !g_watches_stores;
-  auto stored = unwatched ? nullptr : stored_at(reinterpret_cast<uintptr_t>(start), bytes);
+  if (unwatched) stored = nullptr;
   const bool same = !versions.empty() && same_bytes(versions.back(), start, bytes);
   if (same && stored_alike(versions.back(), unwatched, stored.get())) return;
   const auto known = same ? versions.back().all : nullptr;
@@ -126,32 +156,39 @@ void keep_page(std::vector<PageVersion>& versions, const char* start, std::size_
   g_version_bytes += bytes;
 }
 
-void keep_range(const HeldKey& key, uintptr_t start, std::size_t bytes) {
+Held& hold(const HeldKey& key) {
   const auto [held, first] = g_held.try_emplace(key);
   if (first) held->second.since = static_cast<unsigned>(g_moments.size() - 1);
-  auto& pages = held->second.pages;
+  return held->second;
+}
+
+void keep_range(const HeldKey& key, uintptr_t start, std::size_t bytes) {
+  auto& pages = hold(key).pages;
   for (std::size_t at = 0; at < bytes && g_version_bytes <= g_most_versions; at += kVersionPage) {
-    const std::size_t size = std::min<std::size_t>(kVersionPage, bytes - at);
+    const std::size_t size = std::min<std::size_t>(kVersionPage, bytes - at), i = at / kVersionPage;
     const auto* page = reinterpret_cast<const char*>(start + at);
-    const auto known = pages.find(at / kVersionPage);
-    if (known == pages.end() && all_word(page, size, g_config.fresh_word)) continue;
-    keep_page(known == pages.end() ? pages[at / kVersionPage] : known->second, page, size);
+    if (!pages.contains(i) && all_word(page, size, g_config.fresh_word)) continue;
+    keep_page(pages[i], page, size, stored_at(start + at, size));
   }
 }
 
-// Of a single process, the variables of each device take turns in one place.
-void keep_variables() {
-  const auto variables = all_variables();
-  if (variables.empty()) return;
-  const int active = g_active_device;
-  const std::size_t devices = g_config.single_process ? g_devices.size() : 1;
-  for (std::size_t d = 0; d < devices; d++) {
-    if (g_config.single_process) activate_device(static_cast<int>(d));
-    for (const Variable& v : variables) {
-      if (d == 0 || !v.managed) keep_range(key_of_variable(v), v.start, v.bytes);
-    }
+void keep_left(uint64_t line, Left& left) {
+  auto& pages = hold({line, 0, -1}).pages;
+  for (auto& [i, page] : left.pages) {
+    keep_page(pages[i], page.bytes.data(), page.bytes.size(), std::move(page.stored));
   }
-  if (g_config.single_process) activate_device(active);
+}
+
+void keep_allocation(const Allocation& a) {
+  const uint64_t line = line_of(a.number);
+  const auto left = g_left.find(line);
+  // The next repetition has allocated it already, and not used it yet.
+  const bool unused =
+      left != g_left.end() && g_newest.contains(line) &&
+      all_word(reinterpret_cast<const char*>(a.start), a.bytes, g_config.fresh_word);
+  if (unused) return;
+  keep_range({line, 0, -1}, a.start, a.bytes);
+  if (left != g_left.end()) g_left.erase(left);
 }
 
 // Who takes the time very often is looked at now and then: at which moments is nobody's choice.
@@ -159,26 +196,14 @@ bool is_kept(unsigned moment) {
   return moment / 2 <= kMostMoments || chosen_by_key(moment, moment / 2 / kMostMoments + 1);
 }
 
-// The version of a page that held at a moment; nullptr: it was fresh.
-const PageVersion* version_at(const Held& held, std::size_t page, unsigned moment) {
-  const auto known = held.pages.find(page);
-  if (known == held.pages.end()) return nullptr;
-  const auto& versions = known->second;
-  const auto next = std::ranges::upper_bound(versions, moment, {}, &PageVersion::moment);
-  return next == versions.begin() ? nullptr : &*std::prev(next);
-}
-
 // What it holds and which of that was stored, from `first` on, `bytes` bytes of one page.
 void spread_version(const PageVersion* version, std::size_t first, std::size_t bytes, char* data,
                     std::size_t bit, std::vector<char>& stored) {
-  const uint32_t word = version ? version->word : g_config.fresh_word;
   for (std::size_t i = 0; i < bytes; i++) {
-    const std::size_t at = first + i;
-    data[i] = version && version->all ? version->all[at] : static_cast<char>(word >> 8 * (at % 4));
-    const bool anew =
-        version && (version->unwatched ||
-                    (version->stored && (*version->stored)[at / kBits] >> at % kBits & 1));
-    if (anew) stored[(bit + i) / 8] |= static_cast<char>(1 << (bit + i) % 8);
+    data[i] = byte_of(version, first + i);
+    if (was_stored(version, first + i)) {
+      stored[(bit + i) / 8] |= static_cast<char>(1 << (bit + i) % 8);
+    }
   }
 }
 
@@ -251,13 +276,37 @@ bool keeps_versions() { return g_keeps_versions; }
 void keep_versions(unsigned moment) {
   if (!g_keeps_versions || !is_kept(moment)) return;
   g_moments.push_back(moment);
-  for (const Allocation* a : live_allocations())
-    keep_range({a->number, a->start, -1}, a->start, a->bytes);
-  keep_variables();
+  for (const Allocation* a : live_allocations()) keep_allocation(*a);
+  for (auto& [line, left] : g_left) keep_left(line, left);
+  for_each_variable(keep_range);
+  g_left.clear();
+  g_newest.clear();
   g_stored.clear();
   g_last_stored = nullptr;
   if (g_version_bytes > g_most_versions) give_up();
 }
+
+void begin_versions(const Allocation& allocation) {
+  if (!g_keeps_versions) return;
+  begin_line(allocation);
+  g_newest.insert(line_of(allocation.number));
+}
+
+void end_versions(const Allocation& a) {
+  if (!g_keeps_versions) return;
+  end_line(a);
+  if (g_moments.empty() || g_last_moment) return;
+  Left& left = g_left[line_of(a.number)];
+  left.pages.clear();
+  for (std::size_t at = 0; at < a.bytes; at += kVersionPage) {
+    const std::size_t size = std::min<std::size_t>(kVersionPage, a.bytes - at);
+    const auto* page = reinterpret_cast<const char*>(a.start + at);
+    if (all_word(page, size, g_config.fresh_word)) continue;
+    left.pages[at / kVersionPage] = {{page, page + size}, stored_at(a.start + at, size)};
+  }
+}
+
+void end_moments() { g_last_moment = true; }
 
 void watch_stores() { g_watches_stores = true; }
 
@@ -279,7 +328,7 @@ void note_version_store(const void* p, std::size_t bytes) {
 }
 
 std::vector<EarlierVersion> versions_of(const void* p, std::size_t bytes) {
-  if (!g_keeps_versions) return {};
+  if (!g_keeps_versions || taking_back()) return {};
   const auto address = reinterpret_cast<uintptr_t>(p);
   const auto* now = static_cast<const char*>(p);
   if (const Variable* variable = in_arena(p) ? nullptr : find_variable(p)) {
@@ -287,17 +336,19 @@ std::vector<EarlierVersion> versions_of(const void* p, std::size_t bytes) {
   }
   const Allocation* a = in_arena(p) ? find_allocation(p) : nullptr;
   if (!a) return {};
-  return versions_in({a->number, a->start, -1}, address - a->start, now, bytes, nullptr);
+  return versions_in(key_of_line(a->number), address - a->start, now, bytes, nullptr);
 }
 
 std::vector<EarlierVersion> versions_of(const VersionedPlace& place, const std::vector<char>& now,
                                         const std::function<bool(std::size_t)>& taken) {
-  if (!g_keeps_versions) return {};
-  return versions_in({place.number, place.start, -1}, place.offset, now.data(), now.size(), taken);
+  if (!g_keeps_versions || taking_back()) return {};
+  const HeldKey key = place.number ? key_of_line(place.number) : HeldKey{0, place.start, -1};
+  return versions_in(key, place.offset, now.data(), now.size(), taken);
 }
 
 std::string version_stats() {
   std::string text = g_unkept ? ",\"unkept\":1" : "";
+  if (was_taken_back()) text += ",\"taken_back\":1";
   for (const unsigned moment : g_moments) {
     if (!g_unkept) text += format(",\"version_%u\":1", moment);
   }

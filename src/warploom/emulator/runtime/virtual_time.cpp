@@ -67,8 +67,10 @@ double host_clock_ns() {
 double virtual_ns() {
   if (g_timed) return time_now();
   const Stats& s = g_stats;
+  const unsigned long long moved = s.host_bytes + s.copied_bytes + s.staged_bytes + s.mpi_bytes;
   return g_slept + static_cast<double>(accesses_made()) + 5.0 * static_cast<double>(s.threads) +
-         2000.0 * static_cast<double>(s.kernels) + 1000.0 * static_cast<double>(s.puts);
+         2000.0 * static_cast<double>(s.kernels) +
+         1000.0 * static_cast<double>(s.puts + s.stream_ops) + 0.01 * static_cast<double>(moved);
 }
 
 void let_time_pass(double moment) {

@@ -188,7 +188,7 @@ void HostThread::run() {
   enter_process(*this);
   resume(fiber);
   leave_process(*this);
-  work += g_host_work;
+  work += g_host_work + settled_tally(*fiber);
 }
 
 HostThread& current_host() {

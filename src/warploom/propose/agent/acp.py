@@ -24,6 +24,7 @@ from acp.schema import (
     AllowedOutcome,
     ClientCapabilities,
     DeniedOutcome,
+    EnvVariable,
     FileSystemCapabilities,
     McpServerStdio,
     PermissionOption,
@@ -37,20 +38,27 @@ from acp.schema import (
 )
 from pydantic import BaseModel
 
+from warploom.propose.agent.complaint import NOTHING, first_complaint
+from warploom.propose.agent.served import Service, Session, serving
 from warploom.propose.agent.session import (
     AgentLimits,
     AgentReport,
     AgentTask,
     Ended,
 )
-from warploom.toolchain.confine import confine
+from warploom.toolchain.confine import confined
 
 _LINE_BYTES = 16 << 20  # the longest message that an agent may send
 _FILE_BYTES = 4 << 20
 _SUMMARY = 600
 _GRACE = 5.0  # seconds an agent has to end when its time is up
 _LOGIN = RequestError.auth_required().code
-_START = 60.0  # seconds an agent has to answer its first two requests
+_LOOK = 0.5  # seconds between looks at whether the session is over
+_START = 180.0  # seconds an agent has to answer its first two requests
+_FIRST_START = 600.0  # the same, where a package may have to be downloaded before it runs
+# Claude Code asks a model of its own, for money, whether a command may run; we would allow it.
+_AUTO, _ASKING = "auto", "default"
+_FETCHERS = ("npx", "bunx", "pnpx", "pnpm", "yarn", "npm", "uvx", "pipx")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +69,13 @@ class AcpAgent:
         command: program and arguments, such as ("gemini", "--acp").
         variables: names of our environment variables that the agent gets.
         clean: no state or variables of known agents (for tests).
+        service: who serves its model; None: it asks its provider itself.
     """
 
     command: tuple[str, ...]
     variables: tuple[str, ...] = ()
     clean: bool = False
+    service: Service | None = None
 
     @property
     def name(self) -> str:
@@ -78,35 +88,48 @@ class AcpAgent:
 
     async def _work(self, task: AgentTask) -> AgentReport:
         started = time.monotonic()
-        held = confine(
-            self.command, task.workspace.folder, variables=self.variables, clean=self.clean
-        )
+        folder = task.workspace.folder
         with (
+            serving(self.service, task) as session,
+            confined(
+                session.pointed(self.command),
+                folder,
+                variables=self.variables,
+                clean=self.clean,
+                route=session.settings,
+            ) as held,
             (task.log / "session.jsonl").open("w", encoding="utf-8") as log,
             (task.log / "stderr.txt").open("wb") as errors,
         ):
             process = await asyncio.create_subprocess_exec(
                 *held.command, stdin=PIPE, stdout=PIPE, stderr=errors, limit=_LINE_BYTES,
-                cwd=task.workspace.folder, env=held.environment, start_new_session=True,
+                cwd=folder, env=held.environment, start_new_session=True,
             )  # fmt: skip
-            desk = _Desk(task.workspace.folder, task.limits, log)
+            desk = _Desk(folder, task.limits, log)
+            start = _Start(self._patience(), held.environment["WARPLOOM_CACHE"])
+            watch = asyncio.create_task(_watch(session, desk))
             try:
-                ended, notes = await self._talk(process, desk, task)
+                ended, notes = await self._talk(process, desk, task, start)
             finally:
+                watch.cancel()
                 await _end(process)
         seconds = time.monotonic() - started
         said = desk.said.strip()[-_SUMMARY:]
-        return AgentReport(ended, said, desk.steps, desk.cost, seconds, notes)
+        return session.reported(AgentReport(ended, said, desk.steps, desk.cost, seconds, notes))
+
+    def _patience(self) -> float:
+        """Return the seconds that the agent has to answer its first two requests."""
+        return _FIRST_START if Path(self.command[0]).name in _FETCHERS else _START
 
     async def _talk(
-        self, process: Process, desk: "_Desk", task: AgentTask
+        self, process: Process, desk: "_Desk", task: AgentTask, start: "_Start"
     ) -> tuple[Ended, tuple[str, ...]]:
         """Hold the conversation; return why it ended."""
         assert process.stdin is not None and process.stdout is not None
         connection = connect_to_agent(cast("Client", desk), process.stdin, process.stdout)
         over = asyncio.create_task(desk.over.wait())
         gone = asyncio.create_task(process.wait())
-        talk = asyncio.create_task(_session(connection, task))
+        talk = asyncio.create_task(_session(connection, task, start))
         try:
             await asyncio.wait(
                 {talk, over, gone}, timeout=task.limits.seconds,
@@ -117,10 +140,10 @@ class AcpAgent:
             if talk.done() and isinstance(talk.exception(), ConnectionError):
                 await asyncio.wait({gone}, timeout=_GRACE)
             if gone.done() and not (talk.done() and talk.exception() is None):
-                last = _last_line(task.log / "stderr.txt")
-                return Ended.FAILED, (f"it ended with exit code {process.returncode}: {last}",)
+                said = _complaint(task.log / "stderr.txt")
+                return Ended.FAILED, (f"it ended with exit code {process.returncode}: {said}",)
             if talk.done():
-                return _outcome(talk)
+                return _outcome(talk, start, task.log / "stderr.txt")
             return Ended.TIME, (f"ended after {task.limits.seconds:.0f} s, its limit",)
         finally:
             for waiting in (over, gone, talk):
@@ -130,9 +153,24 @@ class AcpAgent:
                 await connection.close()
 
 
-async def _session(connection: Any, task: AgentTask) -> str:
+async def _watch(session: Session, desk: "_Desk") -> None:
+    """End the session when its calls of a model have been refused for a while."""
+    while not session.over.is_set():
+        await asyncio.sleep(_LOOK)
+    desk.stop(Ended.COST)
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """How many seconds the agent's start may take, and the cache that our tools there work on."""
+
+    seconds: float
+    cache: str
+
+
+async def _session(connection: Any, task: AgentTask, start: _Start) -> str:
     """Introduce ourselves, open a session with our tools, ask, and return the stop reason."""
-    async with asyncio.timeout(_START):
+    async with asyncio.timeout(start.seconds):
         await connection.initialize(
             protocol_version=PROTOCOL_VERSION,
             client_capabilities=ClientCapabilities(
@@ -140,39 +178,55 @@ async def _session(connection: Any, task: AgentTask) -> str:
             ),
         )
         tools = McpServerStdio(
-            name="warploom", command=sys.executable, args=["-m", "warploom.cli", "mcp"], env=[]
-        )
+            name="warploom", command=sys.executable, args=["-m", "warploom.cli", "mcp"],
+            env=[EnvVariable(name="WARPLOOM_CACHE", value=start.cache)],
+        )  # fmt: skip
         session = await connection.new_session(cwd=str(task.workspace.folder), mcp_servers=[tools])
+        modes = session.modes
+        ids = [] if modes is None else [mode.id for mode in modes.available_modes]
+        if modes is not None and modes.current_mode_id == _AUTO and _ASKING in ids:
+            await connection.set_session_mode(session_id=session.session_id, mode_id=_ASKING)
     reply = await connection.prompt(
         session_id=session.session_id, prompt=[text_block(task.instruction)]
     )
     return str(reply.stop_reason)
 
 
-def _outcome(talk: "asyncio.Task[str]") -> tuple[Ended, tuple[str, ...]]:
+def _outcome(
+    talk: "asyncio.Task[str]", start: _Start, errors: Path
+) -> tuple[Ended, tuple[str, ...]]:
     error = talk.exception()
     if isinstance(error, RequestError):
-        cure = (
-            " (log in to the agent first)"
-            if error.code == RequestError.auth_required().code
-            else ""
-        )
-        return Ended.FAILED, (f"the agent answered with an error: {error}{cure}",)
+        cure = " (log in to the agent first)" if error.code == _LOGIN else ""
+        told = f"{error}{_details(error)}"
+        said = _complaint(errors)
+        more = f"; it printed: {said}" if said != NOTHING and said not in told else ""
+        return Ended.FAILED, (f"the agent answered with an error: {told}{cure}{more}",)
     if isinstance(error, TimeoutError):
+        said = _complaint(errors)
         return Ended.FAILED, (
-            f"the agent did not answer within {_START:.0f} s: does it speak ACP?",
+            f"the agent did not answer within {start.seconds:.0f} s: does it speak ACP? "
+            f"It printed: {said}",
         )
     if isinstance(error, ConnectionError):
-        return Ended.FAILED, ("the agent closed the connection",)
+        return Ended.FAILED, (f"the agent closed the connection: {_complaint(errors)}",)
     if error is not None:
         raise error
     reason = talk.result()
     return (Ended.DONE, ()) if reason == "end_turn" else (Ended.FAILED, (f"it stopped: {reason}",))
 
 
-def _last_line(file: Path) -> str:
-    lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1][:200] if lines else "it said nothing"
+def _details(error: RequestError) -> str:
+    """Return what an error of the protocol carries beside its message, which is often general."""
+    data: object = error.data
+    if not data:
+        return ""
+    text = data if isinstance(data, str) else json.dumps(data, default=str)
+    return f": {first_complaint(text)}"
+
+
+def _complaint(file: Path) -> str:
+    return first_complaint(file.read_text(encoding="utf-8", errors="replace"))
 
 
 async def _end(process: Process) -> None:
@@ -208,11 +262,11 @@ class _Desk:
         if isinstance(update, ToolCallStart):
             self.steps += 1
             if self.steps > self.limits.steps:
-                self._stop(Ended.STEPS)
+                self.stop(Ended.STEPS)
         elif isinstance(update, UsageUpdate) and update.cost and update.cost.currency == "USD":
             self.cost = update.cost.amount
             if self.limits.dollars is not None and self.cost > self.limits.dollars:
-                self._stop(Ended.COST)
+                self.stop(Ended.COST)
         elif isinstance(update, AgentMessageChunk) and isinstance(update.content, TextContentBlock):
             self.said = (self.said + update.content.text)[-1 << 16 :]
 
@@ -272,7 +326,8 @@ class _Desk:
             raise RequestError.invalid_params({"reason": f"{path} is outside of {self.folder}"})
         return file
 
-    def _stop(self, reason: Ended) -> None:
+    def stop(self, reason: Ended) -> None:
+        """End the session for this reason; the first one counts."""
         self.reason = reason
         self.over.set()
 

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from warploom.core.errors import BadInputError
 from warploom.core.process import ProcessResult, Stop, run_process
 from warploom.core.records import Limits
+from warploom.llm.told import told_cost
+from warploom.propose.agent.complaint import first_complaint
+from warploom.propose.agent.served import Service, serving
 from warploom.propose.agent.session import AgentReport, AgentTask, Ended, split_command
-from warploom.toolchain.confine import confine
+from warploom.toolchain.confine import confined
+from warploom.toolchain.known_agents import find_known
 
 PLACEHOLDERS = ("{prompt}", "{prompt_file}", "{folder}", "{program}")
 _MEMORY_MB = 8192
@@ -25,11 +29,13 @@ class CommandAgent:
             holds it, `{folder}` the copy of the workload, `{program}` the file to change.
         variables: names of our environment variables that the command gets.
         clean: no state or variables of known agents (for tests).
+        service: who serves its model; None: it asks its provider itself.
     """
 
     template: tuple[str, ...]
     variables: tuple[str, ...] = ()
     clean: bool = False
+    service: Service | None = None
 
     @classmethod
     def parse(cls, text: str, variables: Sequence[str] = ()) -> "CommandAgent":
@@ -62,20 +68,37 @@ class CommandAgent:
             "{folder}": str(space.folder),
             "{program}": str(space.program),
         }
-        held = confine(
-            [_filled(word, values) for word in self.template], space.folder,
-            variables=self.variables, clean=self.clean,
-        )  # fmt: skip
-        result = run_process(
-            held.command,
-            limits=Limits(task.limits.seconds, _MEMORY_MB, _OUTPUT_MB),
-            environment=held.environment,
-            folder=space.folder,
-        )
+        with serving(self.service, task, task.limits.steps) as session:
+            template = session.pointed(_with_budget(self.template, task, self.service))
+            with confined(
+                [_filled(word, values) for word in template], space.folder,
+                variables=self.variables, clean=self.clean, route=session.settings,
+            ) as held:  # fmt: skip
+                result = run_process(
+                    held.command,
+                    limits=Limits(task.limits.seconds, _MEMORY_MB, _OUTPUT_MB),
+                    environment=held.environment,
+                    folder=space.folder,
+                    cancel=session.over,
+                )
         (task.log / "output.txt").write_text(result.log, encoding="utf-8")
         ended, why = _ended(result)
-        said = result.stdout.decode(errors="replace").strip()[-_SUMMARY:]
-        return AgentReport(ended, said, 1, None, result.seconds, (why,) if why else ())
+        said = result.stdout.decode(errors="replace").strip()
+        report = AgentReport(
+            ended, said[-_SUMMARY:], 1, told_cost(said), result.seconds, (why,) if why else ()
+        )
+        return session.reported(report)
+
+
+def _with_budget(
+    template: tuple[str, ...], task: AgentTask, service: Service | None
+) -> tuple[str, ...]:
+    """Return a command with its own limit of dollars, where it asks its provider itself."""
+    known, dollars = find_known(template), task.limits.dollars
+    if service is not None or known is None or not known.budget or dollars is None:
+        return template
+    at = next(n for n, word in enumerate(template) if find_known([word])) + 1
+    return (*template[:at], known.budget, f"{dollars:g}", *template[at:])
 
 
 def _filled(word: str, values: dict[str, str]) -> str:
@@ -97,5 +120,7 @@ def _ended(result: ProcessResult) -> tuple[Ended, str]:
     if result.ok:
         return Ended.DONE, ""
     how = f"signal {result.signal}" if result.signal else f"exit code {result.exit_code}"
-    last = (result.log.strip().splitlines() or ["it said nothing"])[-1]
-    return Ended.FAILED, f"the command ended with {how}: {last[:200]}"
+    said = first_complaint(
+        *(part.decode(errors="replace") for part in (result.stderr, result.stdout))
+    )
+    return Ended.FAILED, f"the command ended with {how}: {said}"

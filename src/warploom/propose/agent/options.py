@@ -3,8 +3,11 @@
 from dataclasses import dataclass, field
 
 from warploom.core.errors import BadInputError, MissingToolError
+from warploom.llm import Budget, Price
 from warploom.propose.agent.command import CommandAgent
+from warploom.propose.agent.served import Service
 from warploom.propose.agent.session import Agent, AgentLimits, split_command
+from warploom.toolchain.known_agents import KNOWN_AGENTS
 
 OWN = "own"
 
@@ -14,24 +17,32 @@ class AgentOptions:
     """Which agent proposes programs.
 
     Attributes:
-        agent: `own`, `acp:COMMAND` or `command:TEMPLATE`.
+        agent: `own`, the name of an agent that we know (`claude`), `acp:COMMAND` or
+            `command:TEMPLATE`.
         limits: of one session; its dollars are those of all sessions together.
         variables: names of our environment variables that an outside agent gets.
         clean: give an outside agent no state or variables that we know it needs (for tests).
+        budget: caps over all calls of a model that an outside agent makes in the run.
+        price: of every model that an outside agent asks for; None takes the table of prices.
+        uncapped: let an outside agent ask its provider itself, with its own login.
     """
 
     agent: str = OWN
     limits: AgentLimits = field(default_factory=AgentLimits)
     variables: tuple[str, ...] = ()
     clean: bool = False
+    budget: Budget = field(default_factory=Budget)
+    price: Price | None = None
+    uncapped: bool = False
 
     def __post_init__(self) -> None:
         kind, _, command = self.agent.partition(":")
-        if self.agent == OWN:
+        if self.agent == OWN or self.agent in KNOWN_AGENTS:
             return
         if kind not in ("acp", "command"):
             raise BadInputError(
-                f"the agent must be {OWN}, acp:COMMAND or command:TEMPLATE, got {self.agent!r}",
+                f"the agent must be {', '.join((OWN, *KNOWN_AGENTS))}, acp:COMMAND or "
+                f"command:TEMPLATE, got {self.agent!r}",
                 hint="for example: --agent 'acp:gemini --acp'",
             )
         if kind == "acp":
@@ -40,16 +51,26 @@ class AgentOptions:
             CommandAgent.parse(command)
 
 
-def outside_agent(options: AgentOptions) -> Agent:
+def agent_command(options: AgentOptions) -> tuple[str, tuple[str, ...]]:
+    """Return `acp` or `command`, and the words of the outside agent that `options` name."""
+    known = KNOWN_AGENTS.get(options.agent)
+    kind, _, command = (options.agent if known is None else known.template).partition(":")
+    return kind, split_command(command)
+
+
+def outside_agent(options: AgentOptions, service: Service | None = None) -> Agent:
     """Return the outside agent that `options` name.
+
+    Args:
+        options: names it.
+        service: who serves its model; None: it asks its provider itself.
 
     Raises:
         MissingToolError: it speaks ACP, and the ACP package is not installed.
     """
-    kind, _, command = options.agent.partition(":")
+    kind, words = agent_command(options)
     if kind == "command":
-        parsed = CommandAgent.parse(command)
-        return CommandAgent(parsed.template, options.variables, options.clean)
+        return CommandAgent(words, options.variables, options.clean, service)
     try:
         from warploom.propose.agent.acp import AcpAgent
     except ModuleNotFoundError as error:
@@ -59,4 +80,4 @@ def outside_agent(options: AgentOptions) -> Agent:
             "the package agent-client-protocol is needed for agents over ACP, and is not installed",
             hint="pip install 'warploom[agents]'",
         ) from None
-    return AcpAgent(split_command(command), options.variables, options.clean)
+    return AcpAgent(words, options.variables, options.clean, service)

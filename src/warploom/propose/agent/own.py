@@ -24,7 +24,7 @@ SYSTEM = Path(__file__).with_name("system.md")
 _SUMMARY = 600
 
 # What ends a session, and leaves what the agent wrote until then to be judged.
-_ENDS = (LLMEmptyError, LLMOutputError, LLMRefusalError, LLMTimeoutError, LLMTruncatedError)
+_ENDS = (LLMOutputError, LLMRefusalError, LLMTimeoutError, LLMTruncatedError)
 
 
 class _LimitError(WarploomError):
@@ -79,6 +79,8 @@ class OwnAgent:
             said = self.client.ask_blocking(request).text
         except _LimitError as error:
             ended, notes = error.ended, (error.message,)
+        except LLMEmptyError as error:  # it neither says more nor asks for more
+            notes = (error.message,)
         except _ENDS as error:
             ended, notes = Ended.FAILED, (error.message,)
         (task.log / "reply.txt").write_text(said, encoding="utf-8")

@@ -2,10 +2,11 @@
 
 import json
 import shutil
+import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import Template
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 from warploom.core.errors import ToolFailedError
 from warploom.core.jsontext import write_json
@@ -15,6 +16,9 @@ from warploom.llm.errors import LLMBudgetError
 from warploom.propose.agent.session import Agent, AgentLimits, AgentReport, AgentTask, Ended
 from warploom.propose.agent.workspace import AgentLeftNothingError, Workspace, make_workspace
 from warploom.propose.protocol import Proposal, ProposalContext, Stage
+
+COSTS = "costs.jsonl"
+"""The file among the sessions of a run with a line for each: what it has cost."""
 
 TASK = Path(__file__).with_name("task.md")
 
@@ -28,8 +32,9 @@ _STAGES = {
 
 
 class _Kept(TypedDict):
-    """`session.json`: an `AgentReport` as JSON."""
+    """`session.json`: an `AgentReport` as JSON, and which agent it was."""
 
+    origin: NotRequired[str]
     ended: str
     summary: str
     steps: int
@@ -67,19 +72,21 @@ class AgentProposer:
         Raises:
             MissingToolError: the agent is not on this machine.
             ToolFailedError: it failed, and changed nothing.
-            LLMBudgetError: the sessions before have used up the dollars.
+            LLMBudgetError: the sessions before have used up the dollars, or its calls of a model
+                were refused for a cap before it changed anything.
         """
         key = f"{context.stage}-{context.attempt}"
-        place = self.folder / f"agent-{key}"
+        place = self.folder.resolve() / f"agent-{key}"  # a sandbox knows no current folder
         if not (place / "session.json").is_file():
             self._hold(context, key, place)
         kept = _read(place / "session.json")
         return Proposal(
             text=(place / self.workload.program.name).read_bytes().decode(),
-            origin=self.name,
+            origin=kept.get("origin", self.name),
             summary=kept["summary"] or "(the agent said nothing)",
             notes=(f"session: {kept['ended']}, {kept['steps']} steps", *kept["notes"]),
             cost=kept["cost"] or 0.0,
+            cost_known=kept["cost"] is not None,
         )
 
     def _hold(self, context: ProposalContext, key: str, place: Path) -> None:
@@ -93,6 +100,12 @@ class AgentProposer:
         report = self.agent.work(
             AgentTask(key, context.api, context.stage, instruction, space, limits, place)
         )
+        self._note_cost(key, report)
+        if report.ended is Ended.COST and not report.cost and not space.changed:
+            raise LLMBudgetError(
+                f"{self.name} was refused its first call of a model: {'; '.join(report.notes)}",
+                hint="raise the cap and resume",
+            )
         if report.ended is Ended.FAILED and not space.changed:
             raise ToolFailedError(
                 f"{self.name} must work on its copy, but failed and changed nothing: "
@@ -101,7 +114,18 @@ class AgentProposer:
             )
         text, notes = _taken(space)
         (place / self.workload.program.name).write_bytes(text.encode())
-        write_json(place / "session.json", _with_notes(report, notes))
+        write_json(place / "session.json", self._kept(report, notes))
+
+    def _note_cost(self, key: str, report: AgentReport) -> None:
+        """Keep what a session has cost, whatever became of it."""
+        told = {"session": key, "ended": str(report.ended), "cost": report.cost}
+        with (self.folder / COSTS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(told) + "\n")
+
+    def _kept(self, report: AgentReport, notes: tuple[str, ...]) -> object:
+        data = to_json(report)
+        assert isinstance(data, dict)
+        return {**data, "origin": self.name, "notes": [*report.notes, *notes]}
 
     def _limits(self) -> AgentLimits:
         """Return the session's limits: the dollars that the run has left.
@@ -111,7 +135,7 @@ class AgentProposer:
         """
         if self.limits.dollars is None:
             return self.limits
-        spent = sum(_read(file)["cost"] or 0.0 for file in self.folder.glob("*/session.json"))
+        spent = sum(cost or 0.0 for cost in session_costs(self.folder))
         left = self.limits.dollars - spent
         if left <= 0 < spent:
             raise LLMBudgetError(
@@ -137,7 +161,21 @@ class AgentProposer:
             calls="\n".join(calls),
             feedback=_told(context),
             options=options,
+            warploom=_own_program(),
         )
+
+
+def session_costs(folder: Path) -> tuple[float | None, ...]:
+    """Return what each session of a run has cost, in US dollars; None where nobody told it."""
+    file = folder / COSTS
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    return tuple(cast("float | None", json.loads(line)["cost"]) for line in lines)
+
+
+def _own_program() -> str:
+    """Return how a shell starts us; by its path, for a login shell has a PATH of its own."""
+    beside = Path(sys.executable).with_name("warploom")
+    return str(beside) if beside.is_file() else "warploom"
 
 
 def _read(file: Path) -> _Kept:
@@ -169,9 +207,3 @@ def _taken(space: Workspace) -> tuple[str, tuple[str, ...]]:
     except AgentLeftNothingError as error:
         return space.original, (error.message,)
     return text, () if text != space.original else ("the agent changed nothing",)
-
-
-def _with_notes(report: AgentReport, notes: tuple[str, ...]) -> object:
-    data = to_json(report)
-    assert isinstance(data, dict)
-    return {**data, "notes": [*report.notes, *notes]}

@@ -1,5 +1,8 @@
 """How a model is asked to answer."""
 
+CUDA = "cuda"
+"""The word by which blocks of CUDA are fenced."""
+
 WHOLE = """## How to answer
 
 Reply with the complete program in one block fenced by ```cuda and ```. Every line of it: nothing
@@ -24,3 +27,8 @@ EITHER = f"""{EDITS}
 
 If most of the program changes, reply with the complete program instead, in one block fenced by
 ```cuda and ```, with nothing left out."""
+
+
+def in_language(answer: str, language: str) -> str:
+    """Return one of the above for programs of another language: its fences say so."""
+    return answer.replace(f"```{CUDA}", f"```{language}")

@@ -36,8 +36,8 @@ class Facts:
 
 
 @dataclass(slots=True)
-class _Budget:
-    """Bytes that are left."""
+class SectionBudget:
+    """Bytes that are left of a prompt."""
 
     left: int
     dropped: list[str] = field(default_factory=list[str])
@@ -62,7 +62,7 @@ def facts_text(context: ProposalContext, facts: Facts, tokens: int) -> str:
     Raises:
         BadInputError: not even the program fits, or it is not UTF-8.
     """
-    budget = _Budget(tokens * BYTES_PER_TOKEN)
+    budget = SectionBudget(tokens * BYTES_PER_TOKEN)
     program = context.base or context.text
     size = _size(program, context.analysis.file)
     if size > budget.left:
@@ -75,7 +75,7 @@ def facts_text(context: ProposalContext, facts: Facts, tokens: int) -> str:
         budget.left -= len(context.trials[-1].text.encode())
     parts = [budget.take("Where it runs", _machine(facts), must=True)]
     parts.append(budget.take("Chosen already", _directives(facts)))
-    parts.append(budget.take("Why rules could not do it", _listed(facts.refusals)))
+    parts.append(budget.take("Why rules could not do it", listed(facts.refusals)))
     most = min(int(tokens * BYTES_PER_TOKEN * _API_SHARE), max(0, budget.left))
     api = device_api(facts.nccl, context.api, most_bytes=most)
     parts.append(budget.take(f"The API: declarations of {api.origin}", quoted("API", api.text)))
@@ -115,7 +115,7 @@ def trial_text(trials: Sequence[Trial]) -> str:
     if last.text:
         parts.append(section(f"Attempt {last.number}: its program", quoted("PROGRAM", last.text)))
     parts.append(section(f"Attempt {last.number}: what came of it", last.failure))
-    raw = _cut(last.report, _FINDINGS_BYTES)
+    raw = cut(last.report, _FINDINGS_BYTES)
     parts.append(section("The judge's report, raw", quoted("REPORT", raw) if raw.strip() else ""))
     parts.append(section("A rerun that waits after every launch says", last.diagnosis))
     words = quoted("EXPLANATION", last.words) if last.words.strip() else ""
@@ -124,7 +124,7 @@ def trial_text(trials: Sequence[Trial]) -> str:
 
 
 def _older(trials: Sequence[Trial]) -> str:
-    return _listed([f"attempt {t.number}: {_cut(t.failure, _OLDER_BYTES)}" for t in trials])
+    return listed([f"attempt {t.number}: {cut(t.failure, _OLDER_BYTES)}" for t in trials])
 
 
 def _machine(facts: Facts) -> str:
@@ -138,14 +138,16 @@ def _machine(facts: Facts) -> str:
 
 
 def _directives(facts: Facts) -> str:
-    return _listed([f"{name}: {value}" for name, value in facts.directives])
+    return listed([f"{name}: {value}" for name, value in facts.directives])
 
 
-def _listed(items: Sequence[str]) -> str:
+def listed(items: Sequence[str]) -> str:
+    """Return `items` as a list, one line each."""
     return "\n".join(f"- {item}" for item in items)
 
 
-def _cut(text: str, most_bytes: int) -> str:
+def cut(text: str, most_bytes: int) -> str:
+    """Return a text of at most `most_bytes` bytes, and a line that says so where it was cut."""
     data = text.encode("utf-8", "surrogateescape")
     if len(data) <= most_bytes:
         return text

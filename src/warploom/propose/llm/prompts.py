@@ -15,7 +15,7 @@ from warploom.core.ids import digest
 NAMES = (
     "system", "rewrite_single", "rewrite_stage_a", "rewrite_stage_b", "judge", "fix", "markers",
     "warmup", "diff", "full", "full_fresh", "full_structure", "full_tuning", "crossover", "summary",
-    "novelty", "initial",
+    "novelty", "initial", "system_open", "rejected",
 )  # fmt: skip
 """Every template: what each is for is its own first lines."""
 

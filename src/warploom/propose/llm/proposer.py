@@ -1,19 +1,13 @@
 """A language model as a proposer: it rewrites, is told what failed, and rewrites again."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from warploom.llm import LLMClient, LLMRequest
 from warploom.llm.backend import Backend
-from warploom.llm.errors import (
-    LLMEmptyError,
-    LLMError,
-    LLMOutputError,
-    LLMRefusalError,
-    LLMTruncatedError,
-)
 from warploom.llm.ledger import Spent
 from warploom.llm.recorder import Recorder
 from warploom.propose.llm.answers import EITHER, WHOLE
@@ -22,17 +16,10 @@ from warploom.propose.llm.options import ModelOptions
 from warploom.propose.llm.prompts import render
 from warploom.propose.llm.protocols import PROTOCOL
 from warploom.propose.llm.replies import Reading, read_reply
+from warploom.propose.llm.unusable import UNUSABLE, cure
 from warploom.propose.protocol import Proposal, ProposalContext, Stage, Trial
 from warploom.source.regions import Program
 
-_UNUSABLE = (LLMTruncatedError, LLMEmptyError, LLMRefusalError, LLMOutputError)
-_CURES = {
-    LLMTruncatedError: "the reply was cut off at its limit of tokens: reply with SEARCH/REPLACE "
-    "edits, or think and write less around the program",
-    LLMEmptyError: "the reply was empty",
-    LLMRefusalError: "the reply was refused by a content filter",
-    LLMOutputError: "the reply did not have the form that was asked for",
-}
 _JUDGE_TOKENS = 4096
 
 
@@ -41,7 +28,7 @@ class _Said:
     """One call's outcome: what was said, or why nothing usable was; dollars where known."""
 
     text: str
-    cost: float
+    cost: float | None
     problem: str = ""
 
 
@@ -97,7 +84,8 @@ class LLMProposer:
             origin=self.name,
             summary=f"{_name(self._model(context))}: attempt {context.attempt}",
             notes=reading.notes,
-            cost=said.cost + words.cost,
+            cost=(said.cost or 0.0) + (words.cost or 0.0),
+            cost_known=said.cost is not None and words.cost is not None,
             problem=reading.problem,
             files=files,
         )
@@ -148,16 +136,16 @@ class LLMProposer:
         )
         try:
             reply = self._client.ask_blocking(request)
-        except _UNUSABLE as error:
+        except UNUSABLE as error:
             call = self._records.load(error.call_id) if error.call_id else None
             if call is None:
-                return _Said("", 0.0, _cure(error))
-            return _Said(call.delivery.text, float(call.cost_usd or 0), _cure(error))
-        return _Said(reply.text, reply.cost_usd or 0.0)
+                return _Said("", 0.0, cure(error))
+            return _Said(call.delivery.text, _dollars(call.cost_usd), cure(error))
+        return _Said(reply.text, reply.cost_usd)
 
 
-def _cure(error: LLMError) -> str:
-    return next(said for kind, said in _CURES.items() if isinstance(error, kind))
+def _dollars(cost: Decimal | None) -> float | None:
+    return None if cost is None else float(cost)
 
 
 def _name(model: str | Backend) -> str:

@@ -39,7 +39,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class FencedBlock:
     """A fenced block: what its first line says after the fence, the line before it, its text."""
 
     info: str
@@ -66,7 +66,7 @@ def read_reply(reply: str, base: Program, *, free: bool) -> Reading:
         return Reading(problem=f"the reply has {size} bytes, and at most {MOST_BYTES} are read")
     if _EDIT.search(reply):
         return _patched(apply_diff_patch(base, reply, free=free))
-    blocks = _blocks(reply)
+    blocks = fenced_blocks(reply)
     if any(not block.closed for block in blocks):
         return Reading(
             problem="the reply ends inside of a code block: it is truncated. Reply with "
@@ -85,8 +85,9 @@ def _patched(result: PatchResult) -> Reading:
     return Reading(problem=result.error)
 
 
-def _blocks(reply: str) -> list[_Block]:
-    found: list[_Block] = []
+def fenced_blocks(reply: str) -> list[FencedBlock]:
+    """Return the fenced blocks of a reply in order."""
+    found: list[FencedBlock] = []
     opened: tuple[str, str, str] | None = None  # fence, info, line before
     inside: list[str] = []
     before = ""
@@ -99,16 +100,16 @@ def _blocks(reply: str) -> list[_Block]:
             elif line.strip():
                 before = line.strip()
         elif match and match[1].startswith(opened[0]) and not match[2]:
-            found.append(_Block(opened[1], opened[2], "\n".join(inside) + "\n", closed=True))
+            found.append(FencedBlock(opened[1], opened[2], "\n".join(inside) + "\n", closed=True))
             opened, before = None, ""
         else:
             inside.append(line)
     if opened is not None:
-        found.append(_Block(opened[1], opened[2], "\n".join(inside), closed=False))
+        found.append(FencedBlock(opened[1], opened[2], "\n".join(inside), closed=False))
     return found
 
 
-def _whole(reply: str, blocks: Sequence[_Block], base: Program, *, free: bool) -> Reading:
+def _whole(reply: str, blocks: Sequence[FencedBlock], base: Program, *, free: bool) -> Reading:
     code = [b for b in blocks if re.split(r"[ :{,]", b.info, maxsplit=1)[0].lower() in _CUDA_WORDS]
     programs = [b for b in code if _is_program(b.text, base)]
     others = [b for b in blocks if b not in programs and _names_a_file(b)]
@@ -145,7 +146,7 @@ def _is_program(text: str, base: Program) -> bool:
     return bool(_MAIN.search(text)) or not _MAIN.search(base.text)
 
 
-def _names_a_file(block: _Block) -> bool:
+def _names_a_file(block: FencedBlock) -> bool:
     first = block.text.lstrip().split("\n", 1)[0]
     told = first if first.startswith(("//", "#")) and "include" not in first else ""
     return bool(_FILE_NAME.search(f"{block.info} {block.before[-80:]} {told}"))

@@ -38,6 +38,27 @@ LAUNCHERS = MappingProxyType(
 )
 """NCCL data call -> what takes its place, with the same arguments."""
 
+CREATIONS = MappingProxyType(
+    {
+        "ncclCommInitRank": "commInitRank",
+        "ncclCommInitRankConfig": "commInitRankConfig",
+        "ncclCommInitRankScalable": "commInitRankScalable",
+        "ncclCommInitAll": "commInitAll",
+        "ncclCommSplit": "commSplit",
+    }
+)
+"""NCCL call that makes a communicator -> what takes its place, with the same arguments."""
+
+_CREATION_TEMPLATES = MappingProxyType(
+    {
+        "ncclCommInitRank": "comm_init_rank",
+        "ncclCommInitRankConfig": "comm_init_rank_config",
+        "ncclCommInitRankScalable": "comm_init_rank_scalable",
+        "ncclCommInitAll": "comm_init_all",
+        "ncclCommSplit": "comm_split",
+    }
+)
+
 _ELEMENTS = MappingProxyType(
     {
         "ncclInt8": "int8_t",
@@ -76,7 +97,10 @@ class PreludeSpec:
 
     `calls` are the NCCL data calls that it replaces (none: windows only, as in stage A).
     `types` are the data types that are reduced; empty stands for all of them. `nccl_memory` says
-    that the program calls ncclMemAlloc itself, `markers` that evolve markers go around the kernels.
+    that the program calls ncclMemAlloc itself, `markers` that evolve markers go around the kernels,
+    `one_stream` that all communication is on one stream. `creations` are the calls by which the
+    program makes communicators, `many_devices` says that a process has several devices, `threads`
+    that it has several threads.
     """
 
     api: Api
@@ -84,6 +108,10 @@ class PreludeSpec:
     types: frozenset[str] = frozenset()
     nccl_memory: bool = False
     markers: bool = False
+    one_stream: bool = False
+    creations: frozenset[str] = frozenset()
+    many_devices: bool = False
+    threads: bool = False
 
 
 @cache
@@ -107,7 +135,8 @@ def includes(spec: PreludeSpec) -> str:
     if spec.api is Api.LSA and spec.calls & MESSAGES:
         headers.append("cuda/atomic")
     headers += [_HALF_HEADERS[t] for _, t in _types(spec) if t in _HALF_HEADERS]
-    standard = ["algorithm", "cstdint", "cstdio", "map", "vector"]
+    mutex = ["mutex"] if spec.threads else []
+    standard = ["algorithm", "cstdint", "cstdio", "list", "map", *mutex, "vector"]
     lines = [f"#include <{name}>" for name in headers]
     return "\n".join([*lines, "", *(f"#include <{name}>" for name in standard)]) + "\n"
 
@@ -120,13 +149,12 @@ def _types(spec: PreludeSpec) -> list[tuple[str, str]]:
 
 def _fragments(spec: PreludeSpec) -> list[str]:
     reduces, sends = bool(spec.calls & REDUCTIONS), bool(spec.calls & MESSAGES)
-    moves = spec.calls - REDUCTIONS - MESSAGES - GROUPS
     names = ["core", *_device_fragments(spec)]
     names += ["host_memory", *(["host_memory_nccl"] if spec.nccl_memory else [])]
     names += ["host_windows", "host_comm"]
     if spec.calls:
         names.append("host_launch")
-    if moves:
+    if _batches(spec):
         names.append("host_exchange")
     if reduces:
         names.append("host_reduction")
@@ -138,7 +166,7 @@ def _fragments(spec: PreludeSpec) -> list[str]:
     names += sorted(name for name in launches if _is_template(name) and name not in done)
     if sends:
         names.append("host_messages")
-    elif spec.calls & GROUPS:
+    if _batches(spec):  # what is no reduction can be launched together
         names.append("host_group")
     return [f"{name}.cuh" for name in names]
 
@@ -146,12 +174,17 @@ def _fragments(spec: PreludeSpec) -> list[str]:
 def _device_fragments(spec: PreludeSpec) -> list[str]:
     """Return the kernels and their launch shapes: what may be changed once it is verified."""
     api = str(spec.api)
-    names = ["region_start", f"{api}_exchange", f"{api}_launch_exchange"]
+    names = ["region_start", f"{api}_tuning", f"{api}_exchange", f"{api}_launch_exchange"]
     if spec.calls & REDUCTIONS:
         names += ["reduction", f"{api}_reduction", f"{api}_launch_reduction"]
     if spec.calls & MESSAGES:
         names += ["messages", f"{api}_messages"]
     return [*names, "region_end"]
+
+
+def _batches(spec: PreludeSpec) -> bool:
+    """Tell whether calls of the program are gathered until their group ends."""
+    return bool(spec.calls - REDUCTIONS)
 
 
 def _is_template(name: str) -> bool:
@@ -160,7 +193,7 @@ def _is_template(name: str) -> bool:
 
 def _values(spec: PreludeSpec) -> dict[str, str]:
     is_gin = spec.api is Api.GIN
-    return {
+    return _session_values(spec) | {
         "API": "GIN" if is_gin else "LSA",
         "PROTOCOL": template(f"{spec.api}_protocol.txt").rstrip("\n"),
         "CONSTANTS": template(f"{spec.api}_constants.cuh").rstrip("\n"),
@@ -173,8 +206,58 @@ def _values(spec: PreludeSpec) -> dict[str, str]:
         "REGION_START": f"// {START} communication\n" if spec.markers else "",
         "REGION_END": f"// {END}\n" if spec.markers else "",
         "SLOT": _slot(spec),
+        "LAZY": "1" if spec.one_stream else "0",
+        "PARTS": "" if is_gin else template("lsa_parts.cuh"),
+        "AHEAD": template("gin_ahead.cuh") if is_gin else "",
+        "EXPECTED": template("gin_expected.cuh") if is_gin else "",
+        "EXPECT": template("gin_expect.cuh").rstrip("\n") if is_gin else "",
+        "LOOK_AHEAD": "  DEVICE_COMM_NCCL(lookAhead(work));\n" if is_gin else "",
         "MESSAGE_THREADS": "32" if is_gin else "kThreads",
     }
+
+
+def _session_values(spec: PreludeSpec) -> dict[str, str]:
+    """Return what depends on how many communicators, devices and threads a process has.
+
+    These stand first: what they bring may have names of other values in it.
+    """
+    sends, many = bool(spec.calls & MESSAGES), spec.many_devices
+    made = sorted(_CREATION_TEMPLATES[call] for call in spec.creations)
+    state = ["  Batch batch;\n"] if _batches(spec) else []
+    state += ["  Group group;\n"] if sends else []
+    is_lsa = spec.api is Api.LSA
+    leave = "  DEVICE_COMM_NCCL(leaveTogether(s));\n" if many else template("lsa_leave.cuh")
+    return {
+        "BATCH": template("host_batch.cuh") if _batches(spec) else "",
+        "PENDING": template("host_pending.cuh") if sends else "",
+        "STATE": "".join(state),
+        "CREATIONS": "".join(template(f"{name}.cuh") for name in made),
+        "LEAVE_STEPS": template("lsa_leave_together.cuh") if is_lsa and many else "",
+        "LEAVE": leave if is_lsa else "",
+        "LAUNCH_KEPT": template("launch_kept.cuh") if sends else "  return launchBatch();\n",
+        "MUTEX": "  std::mutex mutex;\n" if spec.threads else "",
+        "LOCK": "  std::lock_guard<std::mutex> lock(state().mutex);\n" if spec.threads else "",
+        "THREAD": "thread_local " if spec.threads else "",
+        "ON_DEVICE_CLASS": template("host_on_device.cuh") if many else "",
+        "ON_DEVICE": "  OnDevice on(s.device);\n" if many else "",
+        "ON_SESSION": "  OnDevice on(session().device);\n" if many else "",
+        "ON_STAR": "    OnDevice on(s->device);\n" if many else "",
+        "ON_BLOCK": "  OnDevice on(device);\n" if many else "",
+        "PRELOAD": _preload(spec) if many else "",
+    }
+
+
+def _preload(spec: PreludeSpec) -> str:
+    """Return what loads the kernels ahead of their first launch."""
+    kernels = ["exchangeKernel", "publishList"]
+    kernels += ["reduceKernel"] if spec.calls & REDUCTIONS else []
+    kernels += ["messageKernel"] if spec.calls & MESSAGES else []
+    lines = "".join(
+        f"  DEVICE_COMM_CUDA(cudaFuncSetCacheConfig({name}, cudaFuncCachePreferNone));\n"
+        for name in kernels
+    )
+    why = "  // Loads the kernels: a first launch later could wait for one that waits for it.\n"
+    return why + lines
 
 
 def _half_accumulators(spec: PreludeSpec) -> str:
@@ -195,10 +278,10 @@ def _reduce_cases(spec: PreludeSpec) -> str:
 
 def _mail_bytes(spec: PreludeSpec) -> str:
     if spec.api is Api.GIN:
-        return "ranks * sizeof(Place)"
+        return "mailboxOf(ranks, 0)"
     if spec.calls & MESSAGES:
-        return "mailboxOf(kBlocks) + ranks * (sizeof(Box) + sizeof(Seen))"
-    return "mailboxOf(kBlocks) + 0 * ranks"
+        return "mailboxOf(kMaxBlocks, 0) + ranks * kMaxParts * (sizeof(Box) + sizeof(Seen))"
+    return "mailboxOf(kMaxBlocks, 0) + 0 * ranks"
 
 
 def _slot(spec: PreludeSpec) -> str:

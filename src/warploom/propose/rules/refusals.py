@@ -4,17 +4,16 @@ from collections.abc import Iterator
 
 from warploom.core.errors import Refusal, RefusedError
 from warploom.propose.rules.lexing import find_mentions
-from warploom.propose.rules.prelude import LAUNCHERS, NAMESPACE, REDUCTIONS, reducible_type
+from warploom.propose.rules.prelude import (
+    CREATIONS,
+    LAUNCHERS,
+    NAMESPACE,
+    REDUCTIONS,
+    reducible_type,
+)
 from warploom.source import AnalysisReport
 from warploom.source.records import Collective
 
-_STYLES = {
-    "init_all": "one process drives all devices: every rank must be a process of its own",
-    "single_process": "one process drives all devices: every rank must be a process of its own",
-    "threads": "a thread for each device: every rank must be a process of its own",
-    "mpi_multi_device": "several devices in one process: every rank must be a process of its own",
-}
-_COMMUNICATORS = frozenset({"ncclCommInitRank", "ncclCommInitRankConfig"})
 _OPERATORS = frozenset({"ncclSum", "ncclProd", "ncclMax", "ncclMin", "ncclAvg"})
 _KINDS = {
     "managed": "managed memory",
@@ -26,11 +25,14 @@ _KINDS = {
 }
 _MEMORY = ("cudaMalloc", "cudaFree", "ncclMemAlloc", "ncclMemFree")
 _CALLS = {
-    "ncclRedOpCreatePreMulSum": "a reduction operator of the program's own",
-    "cudaStreamBeginCapture": "stream capture: a graph would replay launches that must be counted",
-    "ncclCommWindowRegister": "windows of the program's own, beside those that the rules make",
-    "ncclDevCommCreate": "a device communicator of the program's own, beside the rules' one",
-    "ncclCommRevoke": "a communicator that is revoked",
+    "ncclRedOpCreatePreMulSum": "a reduction operator of the program's own: scale in a kernel",
+    "cudaStreamBeginCapture": "stream capture: a graph would replay launches that must be counted; "
+    "launch without a graph",
+    "ncclCommWindowRegister": "windows of the program's own, beside those that the rules make: "
+    "leave them out",
+    "ncclDevCommCreate": "a device communicator of the program's own, beside the rules' one: leave "
+    "it out",
+    "ncclCommRevoke": "a communicator that is revoked: end it with ncclCommDestroy",
 }
 
 
@@ -58,26 +60,19 @@ def _all(analysis: AnalysisReport, text: str) -> Iterator[Refusal]:
 
 
 def _setup(analysis: AnalysisReport) -> Iterator[Refusal]:
-    file, setup = analysis.file, analysis.setup
-    first = setup.lines[0] if setup.lines else 1
-    if setup.style in _STYLES:
-        yield Refusal(_STYLES[setup.style], file, first)
-        return
-    if setup.uses_threads:
-        yield Refusal("host threads: the rules cannot tell who communicates when", file, first)
+    file = analysis.file
     if not analysis.communicators:
         line = analysis.collectives[0].line if analysis.collectives else 1
-        yield Refusal("the communicator is not created in this program's own files", file, line)
-    for index, communicator in enumerate(analysis.communicators):
-        if communicator.call not in _COMMUNICATORS:
-            reason = f"{communicator.call}: only ncclCommInitRank's communicators can be replaced"
+        reason = "the communicator is not created in this program's own files: make and end it here"
+        yield Refusal(reason, file, line)
+    for communicator in analysis.communicators:
+        if communicator.call not in CREATIONS:
+            known = ", ".join(CREATIONS)
+            reason = f"{communicator.call}: communicators can be made by {known}"
             yield Refusal(reason, communicator.file, communicator.line)
-        elif communicator.site.in_loop:
-            yield Refusal("communicators made in a loop", communicator.file, communicator.line)
-        elif index > 0:
-            yield Refusal("more than one communicator", communicator.file, communicator.line)
         elif communicator.file != file:
-            yield Refusal("a communicator made in a header", communicator.file, communicator.line)
+            reason = "a communicator made in a header: put it into the program"
+            yield Refusal(reason, communicator.file, communicator.line)
 
 
 def _collective(analysis: AnalysisReport, item: Collective) -> Iterator[Refusal]:
@@ -101,7 +96,8 @@ def _memory(analysis: AnalysisReport, item: Collective) -> Iterator[Refusal]:
         for line in buffer.allocations:
             allocation = by_line.get(line)
             if allocation is not None and allocation.kind in _KINDS:
-                reason = f"{buffer.name} is {_KINDS[allocation.kind]} and cannot be in a window"
+                kind = _KINDS[allocation.kind]
+                reason = f"{buffer.name} is {kind} and cannot be in a window: use cudaMalloc"
                 yield Refusal(reason, allocation.file, allocation.line)
 
 
@@ -113,9 +109,5 @@ def _text(analysis: AnalysisReport, text: bytes) -> Iterator[Refusal]:
         elif not mention.called:
             reason = f"{mention.name} is used without being called: its calls cannot be found"
             yield Refusal(reason, analysis.file, mention.line)
-    for mention in find_mentions(text, ("blocking",)):
-        rest = text[mention.end : mention.end + 8].replace(b" ", b"")
-        if rest.startswith(b"=0"):
-            yield Refusal("a non-blocking communicator", analysis.file, mention.line)
     for mention in find_mentions(text, (NAMESPACE,)):
         yield Refusal(f"the name {NAMESPACE} is taken by the program", analysis.file, mention.line)

@@ -13,6 +13,7 @@ from warploom.propose.protocol import Stage
 from warploom.propose.rules.lexing import Mention, find_mentions
 from warploom.propose.rules.places import open_edit, prelude_edit
 from warploom.propose.rules.prelude import (
+    CREATIONS,
     LAUNCHERS,
     NAMESPACE,
     REDUCTIONS,
@@ -23,11 +24,15 @@ from warploom.propose.rules.prelude import (
 from warploom.source import AnalysisReport, SourceFile, TextEdit, apply_edits, parse_source
 
 _COMMUNICATOR = {
-    "ncclCommInitRank": "commInitRank",
-    "ncclCommInitRankConfig": "commInitRankConfig",
+    **CREATIONS,
     "ncclCommFinalize": "commFinalize",
     "ncclCommDestroy": "commDestroy",
 }
+_ONE_DEVICE = frozenset({"mpi", "file"})
+"""Set-up styles in which each process has one device."""
+
+_THREADS = ("thread", "jthread", "async", "pthread_create", "omp_get_thread_num")
+
 _ALLOCATIONS = {"cudaMalloc": "windowMalloc", "ncclMemAlloc": "windowMemAlloc"}
 _FREES = {"cudaFree": "windowFree", "ncclMemFree": "windowMemFree"}
 
@@ -100,7 +105,18 @@ def prelude_spec(file: SourceFile, analysis: AnalysisReport, plan: RewritePlan) 
         types=named if len(known) == len([k for k in known if k is not None]) else frozenset(),
         nccl_memory=bool(own),
         markers=plan.markers,
+        one_stream=len({call.stream for call in analysis.collectives}) == 1,
+        creations=frozenset(m.name for m in find_mentions(file.text, CREATIONS) if m.called),
+        many_devices=_has_many_devices(file, analysis),
+        threads=analysis.setup.uses_threads or bool(find_mentions(file.text, _THREADS)),
     )
+
+
+def _has_many_devices(file: SourceFile, analysis: AnalysisReport) -> bool:
+    """Tell whether a process may have several devices."""
+    setup = analysis.setup
+    chosen = find_mentions(file.text, ("cudaSetDevice",))
+    return setup.style not in _ONE_DEVICE or setup.uses_threads or len(chosen) > 1
 
 
 def _window_lines(analysis: AnalysisReport, plan: RewritePlan) -> tuple[frozenset[int], bool]:

@@ -16,6 +16,7 @@ SCOPES = frozenset(
     }
 )  # fmt: skip
 RECORDS = frozenset({"struct_specifier", "class_specifier", "union_specifier"})
+_MPI_BOUND = re.compile(r"MPI ?:: ?(?:COMM_WORLD ?\. ?)?([A-Z]\w*)")
 _POINTERS = frozenset({"pointer_declarator", "abstract_pointer_declarator"})
 
 
@@ -121,8 +122,14 @@ def shape_of(declarator: Node) -> Shape | None:
 
 
 def callee_of(call: Node) -> tuple[str, Node | None]:
-    """Return the plain name that a call calls, and the object for a method call ("" if none)."""
+    """Return the plain name that a call calls, and the object for a method call ("" if none).
+
+    In MPI's C++ bindings it is the name of the C call, whose arguments have the same places but for
+    the communicator behind them.
+    """
     node = child(call, "function")
+    if node is not None and (bound := _MPI_BOUND.fullmatch(text_of(node))):
+        return f"MPI_{bound[1]}", None
     owner: Node | None = None
     while node is not None:
         if node.type in ("identifier", "field_identifier", "destructor_name"):

@@ -10,6 +10,7 @@ from warploom.testing.attacks.variants.base import (
     KERNELS,
     REGIONS,
     Edit,
+    allocated_anew,
     helper,
     in_pipeline,
     made,
@@ -17,6 +18,7 @@ from warploom.testing.attacks.variants.base import (
     swap,
     then,
 )  # fmt: skip
+from warploom.testing.attacks.variants.orders import copied
 
 EXAMPLES = ("allreduce_dp", "attention", "gemm_allgather", "kv_transfer", "moe")
 _DOT = "    for (int h = 0; h < HIDDEN; ++h) sum += w[h] * x[h];\n"
@@ -120,6 +122,7 @@ _EDITS: dict[str, Edit] = {
     "switch": swap((_RELU, "    switch (sum > 0.0f) {\n      case true: hidden[f] = sum; break;\n"
                     "      default: hidden[f] = 0.0f; break;\n    }\n")),
     "device_printf": swap((_OUT, _OUT + "    if (sum != sum) printf(\"token %d is NaN\\n\", token);\n")),
+    "cp_async": copied("cp.async.commit_group; cp.async.wait_group 0;"),
     "comments": put_before(KERNELS, "// Nothing here is new: /* not even this */ only words.\n\n"),
     "second_stream": then(
         in_pipeline(_SIDE),
@@ -163,10 +166,19 @@ def _regions() -> list[Attack]:
 
 def _whole() -> list[Attack]:
     """The same edits of the host-driven program, as a free candidate."""
-    names = ("block_of_64", "template", "struct_not_inlined", "shared_gates", "float4", "fused")
+    names = (
+        "block_of_64",
+        "template",
+        "struct_not_inlined",
+        "shared_gates",
+        "float4",
+        "fused",
+        "cp_async",
+    )
+    edits = {**{name: _EDITS[name] for name in names}, "allocated_anew": allocated_anew}
     return [
-        made(f"honest_free_{name}", "honest", _EDITS[name], (FREE,), Expected.OK, free=True)
-        for name in names
+        made(f"honest_free_{name}", "honest", edit, (FREE,), Expected.OK, free=True)
+        for name, edit in edits.items()
     ]
 
 

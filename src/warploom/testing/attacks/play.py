@@ -119,7 +119,7 @@ class _Stage:
 
     def _evaluate(self, candidate: Path, workload: Path | None) -> Answer:
         timed = self.attack.expected is Expected.NO_GAIN
-        target = workload or (self._unmarked() if timed and self._is_framed() else HOST_DRIVEN)
+        target = workload or (self._plain() if timed else HOST_DRIVEN)
         words = ["eval", str(candidate), str(target), "--json", "--level", "4" if timed else "2"]
         for name, value in self.attack.defines.items():
             words += ["-D", f"{name}={value}"]
@@ -165,6 +165,17 @@ class _Stage:
         if not honest.passed:
             return Answer(True, problem=f"without BUG: {honest.mechanism} {honest.message}")
         return read_check(self._run([*words, "-D", "BUG=1"]))
+
+    def _plain(self) -> Path:
+        """Return what a whole text is compared with where time counts: that of the whole run."""
+        if self._is_framed():
+            return self._unmarked()
+        folder = self.folder / "whole"
+        shutil.copytree(HOST_DRIVEN, folder)
+        settings = folder / "workload.toml"
+        lines = settings.read_text().splitlines(keepends=True)
+        settings.write_text("".join(x for x in lines if not x.startswith("scored_region")))
+        return folder
 
     def _is_framed(self) -> bool:
         return "device_comm::" in self.text

@@ -13,7 +13,10 @@ typedef struct warploom_mpi_info* MPI_Info;
 typedef struct warploom_mpi_group* MPI_Group;
 typedef struct warploom_mpi_errhandler* MPI_Errhandler;
 typedef struct warploom_mpi_message* MPI_Message;
+typedef struct warploom_mpi_win* MPI_Win;
+typedef struct warploom_mpi_file* MPI_File;
 typedef long MPI_Aint;
+typedef long long MPI_Offset;
 typedef long long MPI_Count;
 typedef struct {
   int MPI_SOURCE, MPI_TAG, MPI_ERROR, warploom_bytes, warploom_cancelled;
@@ -22,6 +25,11 @@ typedef void MPI_User_function(void*, void*, int*, MPI_Datatype*);
 
 #define MPI_VERSION 3
 #define MPI_SUBVERSION 1
+// Programs ask whose extensions (mpi-ext.h) they find: those of Open MPI 4.1, as the emulator's.
+#define OPEN_MPI 1
+#define OMPI_MAJOR_VERSION 4
+#define OMPI_MINOR_VERSION 1
+#define OMPI_RELEASE_VERSION 4
 #define MPI_SUCCESS 0
 #define MPI_ERR_OTHER 16
 #define MPI_ANY_SOURCE (-1)
@@ -53,6 +61,76 @@ typedef void MPI_User_function(void*, void*, int*, MPI_Datatype*);
 #define MPI_DATATYPE_NULL ((MPI_Datatype)0)
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)1)
 #define MPI_ERRORS_RETURN ((MPI_Errhandler)2)
+#define WARPLOOM_ERRORS_THROW ((MPI_Errhandler)3)
+#define MPI_ERR_BUFFER 1
+#define MPI_ERR_COUNT 2
+#define MPI_ERR_TYPE 3
+#define MPI_ERR_TAG 4
+#define MPI_ERR_COMM 5
+#define MPI_ERR_RANK 6
+#define MPI_ERR_REQUEST 7
+#define MPI_ERR_ROOT 8
+#define MPI_ERR_OP 10
+#define MPI_ERR_ARG 13
+#define MPI_ERR_UNKNOWN 14
+#define MPI_ERR_TRUNCATE 15
+#define MPI_ERR_INTERN 17
+#define MPI_ERR_ACCESS 20
+#define MPI_ERR_AMODE 21
+#define MPI_ERR_ASSERT 22
+#define MPI_ERR_BAD_FILE 23
+#define MPI_ERR_BASE 24
+#define MPI_ERR_DISP 26
+#define MPI_ERR_FILE_EXISTS 28
+#define MPI_ERR_FILE_IN_USE 29
+#define MPI_ERR_FILE 30
+#define MPI_ERR_INFO_KEY 31
+#define MPI_ERR_INFO_NOKEY 32
+#define MPI_ERR_INFO_VALUE 33
+#define MPI_ERR_INFO 34
+#define MPI_ERR_IO 35
+#define MPI_ERR_LOCKTYPE 37
+#define MPI_ERR_NO_MEM 39
+#define MPI_ERR_NOT_SAME 40
+#define MPI_ERR_NO_SPACE 41
+#define MPI_ERR_NO_SUCH_FILE 42
+#define MPI_ERR_QUOTA 44
+#define MPI_ERR_READ_ONLY 45
+#define MPI_ERR_RMA_CONFLICT 46
+#define MPI_ERR_RMA_SYNC 47
+#define MPI_ERR_SIZE 49
+#define MPI_ERR_UNSUPPORTED_DATAREP 51
+#define MPI_ERR_UNSUPPORTED_OPERATION 52
+#define MPI_ERR_WIN 53
+#define MPI_ERR_LASTCODE 99
+#define MPI_MAX_INFO_KEY 36
+#define MPI_MAX_INFO_VAL 256
+#define MPI_WIN_NULL ((MPI_Win)0)
+#define MPI_LOCK_EXCLUSIVE 1
+#define MPI_LOCK_SHARED 2
+#define MPI_MODE_NOCHECK 1
+#define MPI_MODE_NOPRECEDE 2
+#define MPI_MODE_NOPUT 4
+#define MPI_MODE_NOSTORE 8
+#define MPI_MODE_NOSUCCEED 16
+#define MPI_FILE_NULL ((MPI_File)0)
+#define MPI_MODE_CREATE 1
+#define MPI_MODE_RDONLY 2
+#define MPI_MODE_WRONLY 4
+#define MPI_MODE_RDWR 8
+#define MPI_MODE_DELETE_ON_CLOSE 16
+#define MPI_MODE_UNIQUE_OPEN 32
+#define MPI_MODE_EXCL 64
+#define MPI_MODE_APPEND 128
+#define MPI_MODE_SEQUENTIAL 256
+#define MPI_SEEK_SET 600
+#define MPI_SEEK_CUR 602
+#define MPI_SEEK_END 604
+#define MPI_ORDER_C 56
+#define MPI_ORDER_FORTRAN 57
+#define MPI_GROUP_EMPTY ((MPI_Group)1)
+#define MPI_KEYVAL_INVALID (-1)
+#define MPI_MAX_LIBRARY_VERSION_STRING 256
 enum { MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE };
 
 #define WARPLOOM_MPI_TYPE(n) ((MPI_Datatype)(n))
@@ -87,6 +165,9 @@ enum { MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD
 #define MPI_FLOAT_INT WARPLOOM_MPI_TYPE(28)
 #define MPI_2INT WARPLOOM_MPI_TYPE(29)
 #define MPI_PACKED WARPLOOM_MPI_TYPE(30)
+#define MPI_LONG_DOUBLE WARPLOOM_MPI_TYPE(31)
+#define MPI_WCHAR WARPLOOM_MPI_TYPE(32)
+#define MPI_LONG_INT WARPLOOM_MPI_TYPE(33)
 
 #define WARPLOOM_MPI_OP(n) ((MPI_Op)(n))
 #define MPI_MAX WARPLOOM_MPI_OP(1)
@@ -101,6 +182,8 @@ enum { MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD
 #define MPI_BXOR WARPLOOM_MPI_OP(10)
 #define MPI_MAXLOC WARPLOOM_MPI_OP(11)
 #define MPI_MINLOC WARPLOOM_MPI_OP(12)
+#define MPI_REPLACE WARPLOOM_MPI_OP(13)
+#define MPI_NO_OP WARPLOOM_MPI_OP(14)
 
 int MPI_Init(int*, char***);
 int MPI_Init_thread(int*, char***, int, int*);
@@ -189,6 +272,86 @@ int MPI_Type_free(MPI_Datatype*);
 int MPI_Op_create(MPI_User_function*, int, MPI_Op*);
 int MPI_Op_free(MPI_Op*);
 
+int MPI_Get_library_version(char*, int*);
+int MPI_Errhandler_set(MPI_Comm, MPI_Errhandler);
+int MPI_Group_excl(MPI_Group, int, const int*, MPI_Group*);
+int MPI_Group_size(MPI_Group, int*);
+int MPI_Group_rank(MPI_Group, int*);
+int MPI_Dims_create(int, int, int*);
+int MPI_Cart_create(MPI_Comm, int, const int*, const int*, int, MPI_Comm*);
+int MPI_Cart_sub(MPI_Comm, const int*, MPI_Comm*);
+int MPI_Cartdim_get(MPI_Comm, int*);
+int MPI_Cart_get(MPI_Comm, int, int*, int*, int*);
+int MPI_Cart_coords(MPI_Comm, int, int, int*);
+int MPI_Cart_rank(MPI_Comm, const int*, int*);
+int MPI_Cart_shift(MPI_Comm, int, int, int*, int*);
+int MPI_Type_create_hvector(int, int, MPI_Aint, MPI_Datatype, MPI_Datatype*);
+int MPI_Type_indexed(int, const int*, const int*, MPI_Datatype, MPI_Datatype*);
+int MPI_Type_create_struct(int, const int*, const MPI_Aint*, const MPI_Datatype*, MPI_Datatype*);
+int MPI_Type_create_subarray(int, const int*, const int*, const int*, int, MPI_Datatype,
+                             MPI_Datatype*);
+int MPI_Type_create_resized(MPI_Datatype, MPI_Aint, MPI_Aint, MPI_Datatype*);
+int MPI_Type_get_extent(MPI_Datatype, MPI_Aint*, MPI_Aint*);
+int MPI_Type_extent(MPI_Datatype, MPI_Aint*);
+int MPI_Info_set(MPI_Info, const char*, const char*);
+int MPI_Info_get(MPI_Info, const char*, int, char*, int*);
+int MPI_Alloc_mem(MPI_Aint, MPI_Info, void*);
+int MPI_Free_mem(void*);
+int MPI_Win_create(void*, MPI_Aint, int, MPI_Info, MPI_Comm, MPI_Win*);
+int MPI_Win_allocate(MPI_Aint, int, MPI_Info, MPI_Comm, void*, MPI_Win*);
+int MPI_Win_allocate_shared(MPI_Aint, int, MPI_Info, MPI_Comm, void*, MPI_Win*);
+int MPI_Win_shared_query(MPI_Win, int, MPI_Aint*, int*, void*);
+int MPI_Win_free(MPI_Win*);
+int MPI_Win_fence(int, MPI_Win);
+int MPI_Win_post(MPI_Group, int, MPI_Win);
+int MPI_Win_start(MPI_Group, int, MPI_Win);
+int MPI_Win_complete(MPI_Win);
+int MPI_Win_wait(MPI_Win);
+int MPI_Win_test(MPI_Win, int*);
+int MPI_Win_lock(int, int, int, MPI_Win);
+int MPI_Win_unlock(int, MPI_Win);
+int MPI_Win_lock_all(int, MPI_Win);
+int MPI_Win_unlock_all(MPI_Win);
+int MPI_Win_flush(int, MPI_Win);
+int MPI_Win_flush_all(MPI_Win);
+int MPI_Win_flush_local(int, MPI_Win);
+int MPI_Win_flush_local_all(MPI_Win);
+int MPI_Win_sync(MPI_Win);
+int MPI_Put(const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win);
+int MPI_Get(void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win);
+int MPI_Accumulate(const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Op,
+                   MPI_Win);
+int MPI_Get_accumulate(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Aint, int,
+                       MPI_Datatype, MPI_Op, MPI_Win);
+int MPI_Fetch_and_op(const void*, void*, MPI_Datatype, int, MPI_Aint, MPI_Op, MPI_Win);
+int MPI_Compare_and_swap(const void*, const void*, void*, MPI_Datatype, int, MPI_Aint, MPI_Win);
+int MPI_File_open(MPI_Comm, const char*, int, MPI_Info, MPI_File*);
+int MPI_File_close(MPI_File*);
+int MPI_File_delete(const char*, MPI_Info);
+int MPI_File_set_size(MPI_File, MPI_Offset);
+int MPI_File_get_size(MPI_File, MPI_Offset*);
+int MPI_File_get_amode(MPI_File, int*);
+int MPI_File_set_errhandler(MPI_File, MPI_Errhandler);
+int MPI_File_set_view(MPI_File, MPI_Offset, MPI_Datatype, MPI_Datatype, const char*, MPI_Info);
+int MPI_File_seek(MPI_File, MPI_Offset, int);
+int MPI_File_get_position(MPI_File, MPI_Offset*);
+int MPI_File_sync(MPI_File);
+int MPI_File_read(MPI_File, void*, int, MPI_Datatype, MPI_Status*);
+int MPI_File_read_all(MPI_File, void*, int, MPI_Datatype, MPI_Status*);
+int MPI_File_read_at(MPI_File, MPI_Offset, void*, int, MPI_Datatype, MPI_Status*);
+int MPI_File_read_at_all(MPI_File, MPI_Offset, void*, int, MPI_Datatype, MPI_Status*);
+int MPI_File_write(MPI_File, const void*, int, MPI_Datatype, MPI_Status*);
+int MPI_File_write_all(MPI_File, const void*, int, MPI_Datatype, MPI_Status*);
+int MPI_File_write_at(MPI_File, MPI_Offset, const void*, int, MPI_Datatype, MPI_Status*);
+int MPI_File_write_at_all(MPI_File, MPI_Offset, const void*, int, MPI_Datatype, MPI_Status*);
+
 #ifdef __cplusplus
+}
+#endif
+
+#if defined(__cplusplus) && __cplusplus >= 201703L && !defined(OMPI_SKIP_MPICXX) && \
+    !defined(MPICH_SKIP_MPICXX)
+extern "C++" {
+#include "../../emulator/include/warploom/mpi_cxx_files.h"
 }
 #endif

@@ -1,5 +1,5 @@
 // Barriers in memory that count arrivals and bytes (cuda::barrier, mbarrier), and copies that a
-// machine of its own makes while the threads go on (cp.async.bulk).
+// machine of its own makes while the threads go on (cp.async.bulk, cp.async).
 #pragma once
 
 #include "device.h"
@@ -38,7 +38,22 @@ void bulk_copy(void* to, const void* from, unsigned bytes, PhaseBarrier* done);
 void bulk_commit();
 // Until no more than `left` groups are on their way, or (`read`) have not been read.
 void bulk_wait(unsigned left, bool read);
-// What threads did before is seen by the copies that are issued after (fence.proxy.async).
-void proxy_fence();
+// Copies of a thread to the shared memory of its block, of up to 16 bytes each (cp.async). `size`:
+// what one instruction copies, which must fit its addresses, or 0. False: the caller copies at
+// once, by accesses of its own.
+bool copies_later(const void* to, const void* from, unsigned size);
+// Of `bytes`, the first `kept` come from the source, and the rest becomes zero.
+void copy_later(void* to, const void* from, unsigned bytes, unsigned kept);
+void copies_commit();
+void copies_wait(unsigned left);  // until no more than `left` groups are on their way
+void copies_wait_all();
+// The phase ends no earlier than the thread's copies so far; `counted`: that is one of its
+// arrivals.
+void arrive_behind_copies(PhaseBarrier* barrier, bool counted, Scope scope);
+// Who learns of this fence knows the barriers that the thread has initialized, and nothing else.
+void fence_inits();
+// What threads did before in these spaces is seen by the copies that are issued after
+// (fence.proxy.async).
+void proxy_fence(bool shared, bool global);
 
 }  // namespace warploom

@@ -80,11 +80,14 @@ template <class _WT>
 void store(void* _Wp, _WT value) {
   *static_cast<_WT*>(_Wp) = value;
 }
-// Of `bytes`, the first `kept` come from the source, and the rest becomes zero.
-inline void copy_async(void* to, const void* from, unsigned bytes, unsigned kept) {
-  if (kept > bytes) kept = bytes;
-  group_copy(0, 1, to, from, kept);
-  for (unsigned _Wi = kept; _Wi < bytes; _Wi++) static_cast<char*>(to)[_Wi] = 0;
+// The last operand of cp.async: how many bytes come from the source, or whether none do.
+template <class _WR>
+WARPLOOM_UNCHECKED unsigned kept_bytes(unsigned bytes, _WR operand) {
+  if constexpr (std::is_same_v<_WR, bool>) {
+    return operand ? 0 : bytes;
+  } else {
+    return read<std::uint32_t>(operand);
+  }
 }
 template <class _WT>
 WARPLOOM_UNCHECKED _WT load_atomic(const void* _Wp, Order order, Scope scope) {

@@ -18,6 +18,7 @@ using Place = uint64_t;
 constexpr int kPlaceBits = 48;
 constexpr int kMaxWindows = 1024;  // of one communicator
 constexpr int kMaxFresh = 127;     // windows that one rank may add at a time
+constexpr int kMaxBatch = 4;       // exchanges that one kernel does
 constexpr int kEveryone = -1;  // in place of a rank
 [[maybe_unused]] constexpr int kNobody = -2;
 
@@ -30,6 +31,7 @@ struct Wire {
   size_t list;                  // offset in the control window: sizes of new windows, by rank
   size_t staging;               // offset in the control window
   size_t slot;                  // bytes of staging that each source rank has
+  int turn;                     // counts the kernels that use mailboxes
 };
 
 // Every rank sends `bytes` from send + peer * sendStride and receives to recv + peer * recvStride.
@@ -37,7 +39,13 @@ struct Exchange {
   Place send, recv;
   size_t sendStride, recvStride, bytes;
   int sendTo, recvFrom;  // a rank, kEveryone or kNobody
-};
+  bool own = false;      // whether the kernel copies what this rank has for itself
+@PARTS@};
+
+struct Exchanges {
+  int count;
+  Exchange item[kMaxBatch];
+@AHEAD@};
 
 __host__ __device__ constexpr size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
@@ -51,6 +59,32 @@ __device__ inline ncclWindow_t windowOf(const Wire& wire, Place place) {
 
 __host__ __device__ inline size_t offsetOf(Place place) {
   return place & ((Place(1) << kPlaceBits) - 1);
+}
+
+// Some threads of a block that work together: this one is number `rank` of `size`.
+struct Crew {
+  unsigned rank, size;
+};
+__device__ inline Crew wholeBlock() { return Crew{threadIdx.x, blockDim.x}; }
+
+// A crew copies, in the widest words that both sides allow.
+__device__ inline void copyBytes(Crew crew, char* to, const char* from, size_t bytes) {
+  size_t done = 0;
+  auto lowBits = reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from);
+  if (lowBits % sizeof(uint4) == 0) {
+    size_t words = bytes / sizeof(uint4);
+    for (size_t i = crew.rank; i < words; i += crew.size) {
+      reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
+    }
+    done = words * sizeof(uint4);
+  } else if (lowBits % sizeof(uint32_t) == 0) {
+    size_t words = bytes / sizeof(uint32_t);
+    for (size_t i = crew.rank; i < words; i += crew.size) {
+      reinterpret_cast<uint32_t*>(to)[i] = reinterpret_cast<const uint32_t*>(from)[i];
+    }
+    done = words * sizeof(uint32_t);
+  }
+  for (size_t i = done + crew.rank; i < bytes; i += crew.size) to[i] = from[i];
 }
 
 // Whether a role that is given as a rank, kEveryone or kNobody includes `peer`.

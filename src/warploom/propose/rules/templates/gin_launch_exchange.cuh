@@ -1,6 +1,10 @@
 
-inline ncclResult_t launchExchangeKernel(const Wire& wire, const Exchange& x, int ranks,
+inline ncclResult_t launchExchangeKernel(Wire& wire, const Exchanges& all, int ranks,
                                          cudaStream_t stream) {
-  exchangeKernel<<<1, static_cast<unsigned>(roundUp(ranks, 32)), 0, stream>>>(wire, x);
+  bool copies = false;
+  for (int i = 0; i < all.count; ++i) copies = copies || all.item[i].own;
+  ++wire.turn;
+  size_t threads = roundUp(copies && ranks < kThreads ? kThreads : ranks, 32);
+  exchangeKernel<<<1, static_cast<unsigned>(threads), 0, stream>>>(wire, all);
   return cudaPeekAtLastError() == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }

@@ -6,10 +6,11 @@ __global__ void messageKernel(Wire wire, const Lane* lanes, const Message* messa
   if (threadIdx.x == 0) {
     for (int i = lane.first; i < lane.first + lane.count; ++i) {
       if (lane.receives) {
-        offer(wire, gin, lane.peer, messages[i].place);
-        awaitData(wire, gin, lane.peer);
+        offer(wire, gin, lane.peer, messages[i].place, 0, wire.turn);
+        awaitData(wire, gin, lane.peer, 1);
       } else {
-        Place to = awaitOffer(wire, gin, lane.peer);
+        awaitOffers(wire, gin, lane.peer, 1);
+        Place to = offered(wire, lane.peer, 0);
         send(wire, gin, lane.peer, to, messages[i].place, messages[i].bytes);
       }
     }

@@ -41,12 +41,13 @@ __global__ void reduceKernel(Wire wire, Reduction r) {
     size_t theirs = 0;
     if (hasPeer && offset < countOf(r, peer)) theirs = smaller(round, countOf(r, peer) - offset);
 
-    if (hasPeer && mine) offer(wire, gin, peer, wire.staging + peer * wire.slot);
+    if (hasPeer && mine) offer(wire, gin, peer, wire.staging + peer * wire.slot, 0, wire.turn);
     if (theirs) {
-      Place to = awaitOffer(wire, gin, peer);
+      awaitOffers(wire, gin, peer, 1);
+      Place to = offered(wire, peer, 0);
       send(wire, gin, peer, to, r.send + (firstOf(r, peer) + offset) * size, theirs * size);
     }
-    if (hasPeer && mine) awaitData(wire, gin, peer);
+    if (hasPeer && mine) awaitData(wire, gin, peer, 1);
     __syncthreads();
     // An in-place reduction writes over what was just sent.
     gin.flush(ncclCoopCta());
@@ -54,12 +55,13 @@ __global__ void reduceKernel(Wire wire, Reduction r) {
     __syncthreads();
 
     if (r.share) {
-      if (theirs) offer(wire, gin, peer, r.recv + (resultOf(r, peer) + offset) * size);
+      if (theirs) offer(wire, gin, peer, r.recv + (resultOf(r, peer) + offset) * size, 0, wire.turn);
       if (hasPeer && mine) {
-        Place to = awaitOffer(wire, gin, peer);
+        awaitOffers(wire, gin, peer, 1);
+      Place to = offered(wire, peer, 0);
         send(wire, gin, peer, to, r.recv + (resultOf(r, me) + offset) * size, mine * size);
       }
-      if (theirs) awaitData(wire, gin, peer);
+      if (theirs) awaitData(wire, gin, peer, 1);
       __syncthreads();
     }
   }

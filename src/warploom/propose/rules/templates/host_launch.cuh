@@ -34,9 +34,7 @@ inline ncclResult_t locate(const void* buffer, size_t bytes, const char* what, P
   --entry;
   size_t offset = start - entry->first;
   const Block& block = entry->second;
-  if (offset >= block.bytes || block.window < 0) {
-    return fail(ncclInvalidArgument, what, "is not in a window");
-  }
+  if (offset >= block.bytes) return fail(ncclInvalidArgument, what, "is not in a window");
   if (bytes > block.bytes - offset) {
     return fail(ncclInvalidArgument, what, "is longer than the memory that it lies in");
   }
@@ -44,23 +42,22 @@ inline ncclResult_t locate(const void* buffer, size_t bytes, const char* what, P
   return ncclSuccess;
 }
 
-// Every communication is between these two: it starts after the one before it, on any stream.
-inline ncclResult_t begin(ncclComm_t comm, cudaStream_t stream) {
-  Session& s = session();
-  if (comm != s.comm) return fail(ncclInvalidUsage, "communicator", "is not the one of this process");
-  DEVICE_COMM_NCCL(openWindows());
-  if (s.open) DEVICE_COMM_CUDA(cudaStreamWaitEvent(stream, s.last, 0));
-  return ncclSuccess;
-}
-inline ncclResult_t end(cudaStream_t stream) {
-  Session& s = session();
-  if (s.open) DEVICE_COMM_CUDA(cudaEventRecord(s.last, stream));
+// Every communication calls this first.
+inline ncclResult_t begin(ncclComm_t comm) {
+  Session* known = find(comm);
+  Session& s = known != nullptr ? *known : adopt(comm, makingNow());
+  Calls& c = calls();
+  bool listed = std::find(c.all.begin(), c.all.end(), &s) != c.all.end();
+  if (c.depth > 0 && !listed) c.all.push_back(&s);
+  bool ready = s.known && (s.ranks == 1 || (s.open && s.fresh == 0));
+  if (!ready) DEVICE_COMM_NCCL(openSessions(madeWith(s)));
+  c.at = &s;
   return ncclSuccess;
 }
 
 // What a rank sends to itself does not travel.
 inline ncclResult_t copyOwn(const void* from, void* to, size_t bytes, cudaStream_t stream) {
   if (from == to || bytes == 0) return ncclSuccess;
-  DEVICE_COMM_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
+@ON_SESSION@  DEVICE_COMM_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
   return ncclSuccess;
 }

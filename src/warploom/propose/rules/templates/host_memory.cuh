@@ -1,33 +1,78 @@
 
 // ---- host: memory and windows ----------------------------------------------------------------
 
-// Memory of `windowMalloc`. `window` is its number on every rank, -1 before it is registered.
+@BATCH@@PENDING@// Memory of `windowMalloc`; `windows` counts the communicators that have it as a window.
+struct Memory {
+  size_t bytes;
+  int device;
+  bool used;
+  int windows;
+};
+
+// Memory in a window of a communicator, whose number is the same on every rank: `shared` with other
+// communicators, or freed with this one.
 struct Block {
   size_t bytes;
-  bool used;
+  bool shared;
   int window;
 };
 
-// What this process knows of its communicator.
+struct Calls;
+
+// What this process knows of a communicator, that is of one rank.
 struct Session {
   ncclComm_t comm = nullptr;
-  int rank = 0, ranks = 1;
-  bool open = false;
+  const Calls* maker = nullptr;  // whose thread made it
+  int made = 0;  // communicators of one number were made together: so are their windows
+  int device = 0, rank = 0, ranks = 1;
+  bool known = false, open = false, left = false;
   size_t fresh = 0;  // calls of windowMalloc since the ranks last agreed on their windows
   Wire wire{};
+  ncclDevCommRequirements needs{};
   ncclWindow_t* table = nullptr;  // wire.windows, as memory that can be written
   uint64_t* agreed = nullptr;     // pinned: the list of all ranks
   char* control = nullptr;
+  size_t controlBytes = 0;
   char* plan = nullptr;  // the kernel's copy of a group of messages
   size_t planBytes = 0;
   std::vector<ncclWindow_t> windows;
   std::map<char*, Block> blocks;
-  cudaEvent_t last = nullptr;  // the end of the latest communication
+  std::list<char*> chosen;  // becomes windows next
+  bool begun = false;  // whether anything has been communicated
+  cudaStream_t stream = nullptr;  // of the latest communication
+  cudaEvent_t last = nullptr;     // its end
+@STATE@};
+
+// What the process has: a session for each communicator, and memory for their windows.
+struct State {
+  std::list<Session> sessions;
+  std::map<char*, Memory> memory;
+  int made = 0;
+@MUTEX@};
+
+inline State& state() {
+  static State only;
+  return only;
+}
+
+// The calls of a group, and the communicator at work.
+struct Calls {
+  int depth = 0;
+  int made = 0;               // number of the communicators that the open group makes
+  bool native = false;        // NCCL's own group is open, too
+  Session* at = nullptr;      // what `session` gives
+  std::vector<Session*> all;  // of the open group
 };
 
-inline Session& session() {
-  static Session only;
+inline Calls& calls() {
+  static @THREAD@Calls only;
   return only;
+}
+
+inline Session& session() {
+  static Session none;
+  if (calls().at != nullptr) return *calls().at;
+  return state().sessions.empty() ? none : state().sessions.front();
 }
 
 inline ncclResult_t fail(ncclResult_t code, const char* what, const char* why) {
@@ -59,12 +104,15 @@ inline size_t windowBytes(size_t bytes) {
   return roundUp(bytes, granule);
 }
 
-inline cudaError_t takeBlock(char** base, size_t bytes) {
-  Session& s = session();
-  for (auto& entry : s.blocks) {
-    if (entry.second.used || entry.second.bytes != bytes) continue;
-    entry.second.used = true;
-    *base = entry.first;
+@ON_DEVICE_CLASS@inline cudaError_t takeBlock(char** base, size_t bytes) {
+  int device = 0;
+  cudaError_t current = cudaGetDevice(&device);
+  if (current != cudaSuccess) return current;
+@LOCK@  for (Session& s : state().sessions) s.fresh += s.device == device;
+  for (auto& [start, memory] : state().memory) {
+    if (memory.used || memory.bytes != bytes || memory.device != device) continue;
+    memory.used = true;
+    *base = start;
     return cudaSuccess;
   }
   void* memory = nullptr;
@@ -74,7 +122,7 @@ inline cudaError_t takeBlock(char** base, size_t bytes) {
     return cudaErrorMemoryAllocation;
   }
   *base = static_cast<char*>(memory);
-  s.blocks[*base] = Block{bytes, true, -1};
+  state().memory[*base] = Memory{bytes, device, true, 0};
   return cudaSuccess;
 }
 
@@ -86,21 +134,26 @@ cudaError_t windowMalloc(Element** pointer, size_t bytes) {
   char* base = nullptr;
   cudaError_t status = takeBlock(&base, windowBytes(bytes));
   if (status != cudaSuccess) return status;
-  ++session().fresh;
   *pointer = reinterpret_cast<Element*>(base);
   return cudaSuccess;
 }
 
-// In place of cudaFree. A window's memory is kept for a later windowMalloc, until the communicator
-// is destroyed: no rank may take a window away while others can reach it.
+// The device of windowMalloc's memory at `pointer`; -1 where it is other memory.
+inline int deviceOf(void* pointer) {
+@LOCK@  auto entry = state().memory.find(static_cast<char*>(pointer));
+  return entry == state().memory.end() ? -1 : entry->second.device;
+}
+
+// In place of cudaFree. A window's memory is kept for a later windowMalloc, until its communicators
+// are destroyed: no rank may take a window away while others can reach it.
 inline cudaError_t windowFree(void* pointer) {
-  Session& s = session();
-  auto entry = s.blocks.find(static_cast<char*>(pointer));
-  if (entry == s.blocks.end()) return cudaFree(pointer);
-  cudaError_t status = cudaDeviceSynchronize();  // as cudaFree does
+  int device = deviceOf(pointer);
+  if (device < 0) return cudaFree(pointer);
+@ON_BLOCK@  cudaError_t status = cudaDeviceSynchronize();  // as cudaFree does
   if (status != cudaSuccess) return status;
+@LOCK@  auto entry = state().memory.find(static_cast<char*>(pointer));
   entry->second.used = false;
-  if (entry->second.window >= 0) return cudaSuccess;
-  s.blocks.erase(entry);
+  if (entry->second.windows > 0) return cudaSuccess;
+  state().memory.erase(entry);
   return ncclMemFree(pointer) == ncclSuccess ? cudaSuccess : cudaErrorInvalidValue;
 }

@@ -1,26 +1,5 @@
 
-// A send or receive that waits for the end of its group.
-struct Pending {
-  char* buffer;
-  size_t bytes;
-  int peer;
-  bool receives;
-  ncclComm_t comm;
-  cudaStream_t stream;
-};
-
-// The group that is open, and the latest one in the kernel's order.
-struct Group {
-  int depth = 0;
-  std::vector<Pending> pending;
-  std::vector<Lane> lanes;
-  std::vector<Message> messages;
-};
-
-inline Group& group() {
-  static Group only;
-  return only;
-}
+inline Group& group() { return session().group; }
 
 // A rank's messages to itself: the first send meets the first receive, and so on.
 inline ncclResult_t copyToSelf(const std::vector<Pending>& pending, cudaStream_t stream) {
@@ -40,6 +19,21 @@ inline ncclResult_t copyToSelf(const std::vector<Pending>& pending, cudaStream_t
   return ncclSuccess;
 }
 
+// Divides each lane into as many parts as its longest message wants.
+inline void divideLanes() {
+  Group& g = group();
+  std::vector<Lane> whole;
+  whole.swap(g.lanes);
+  for (Lane lane : whole) {
+    size_t longest = 0;
+    for (int i = lane.first; i < lane.first + lane.count; ++i) {
+      longest = std::max(longest, g.messages[i].bytes);
+    }
+    lane.parts = partsFor(longest);
+    for (lane.part = 0; lane.part < lane.parts; ++lane.part) g.lanes.push_back(lane);
+  }
+}
+
 // Sorts the messages to and from other ranks into lanes.
 inline ncclResult_t sortIntoLanes(std::vector<Pending>& pending) {
   Group& g = group();
@@ -57,11 +51,12 @@ inline ncclResult_t sortIntoLanes(std::vector<Pending>& pending) {
     bool same = !g.lanes.empty() && g.lanes.back().peer == p.peer &&
                 g.lanes.back().receives == p.receives;
     if (!same) {
-      g.lanes.push_back(Lane{p.peer, p.receives, static_cast<int>(g.messages.size()), 0});
+      g.lanes.push_back(Lane{p.peer, p.receives, 0, 1, static_cast<int>(g.messages.size()), 0});
     }
     ++g.lanes.back().count;
     g.messages.push_back(message);
   }
+  divideLanes();
   return ncclSuccess;
 }
 
@@ -97,14 +92,11 @@ inline ncclResult_t launchMessages() {
   cudaStream_t stream = pending[0].stream;
   std::vector<cudaStream_t> others;
   for (const Pending& p : pending) {
-    if (p.comm != pending[0].comm) {
-      return fail(ncclInvalidUsage, "group", "messages of one group have several communicators");
-    }
     bool known = p.stream == stream ||
                  std::find(others.begin(), others.end(), p.stream) != others.end();
     if (!known) others.push_back(p.stream);
   }
-  DEVICE_COMM_NCCL(begin(pending[0].comm, stream));
+@ON_SESSION@  DEVICE_COMM_NCCL(follow(stream));
   for (cudaStream_t other : others) {
     cudaEvent_t ready;
     DEVICE_COMM_CUDA(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming));
@@ -116,34 +108,25 @@ inline ncclResult_t launchMessages() {
   DEVICE_COMM_NCCL(sortIntoLanes(pending));
   DEVICE_COMM_NCCL(launchLanes(stream));
   DEVICE_COMM_NCCL(end(stream));
+  if (kLazyOrder && !others.empty()) DEVICE_COMM_CUDA(cudaEventRecord(session().last, stream));
   for (cudaStream_t other : others) DEVICE_COMM_CUDA(cudaStreamWaitEvent(other, session().last, 0));
   return ncclSuccess;
 }
 
-// In place of ncclGroupStart and ncclGroupEnd. Collectives inside are launched where they stand,
-// sends and receives at the end.
-inline ncclResult_t groupStart() {
-  ++group().depth;
-  return ncclSuccess;
-}
-inline ncclResult_t groupEnd() {
-  if (group().depth == 0) return fail(ncclInvalidUsage, "groupEnd", "no group is open");
-  return --group().depth == 0 ? launchMessages() : ncclSuccess;
-}
-
-inline ncclResult_t post(const Pending& message) {
+inline ncclResult_t post(const Pending& message, ncclComm_t comm) {
+  DEVICE_COMM_NCCL(begin(comm));
   if (message.peer < 0 || message.peer >= session().ranks) {
     return fail(ncclInvalidArgument, "peer", "is not a rank of the communicator");
   }
   group().pending.push_back(message);
-  return group().depth == 0 ? launchMessages() : ncclSuccess;
+  return calls().depth == 0 ? launchMessages() : ncclSuccess;
 }
 inline ncclResult_t launchSend(const void* buffer, size_t count, ncclDataType_t type, int peer,
                                ncclComm_t comm, cudaStream_t stream) {
   char* from = static_cast<char*>(const_cast<void*>(buffer));
-  return post(Pending{from, count * bytesOf(type), peer, false, comm, stream});
+  return post(Pending{from, count * bytesOf(type), peer, false, stream}, comm);
 }
 inline ncclResult_t launchRecv(void* buffer, size_t count, ncclDataType_t type, int peer,
                                ncclComm_t comm, cudaStream_t stream) {
-  return post(Pending{static_cast<char*>(buffer), count * bytesOf(type), peer, true, comm, stream});
+  return post(Pending{static_cast<char*>(buffer), count * bytesOf(type), peer, true, stream}, comm);
 }

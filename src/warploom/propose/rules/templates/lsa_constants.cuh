@@ -1,2 +1,2 @@
-constexpr int kBlocks = 4;     // of a collective's kernel; each has its own barrier and mailbox
-constexpr int kThreads = 256;  // of each block
+constexpr int kMaxBlocks = 64;  // of a collective's kernel: so many barriers and mailboxes there are
+[[maybe_unused]] constexpr int kMaxParts = 16;  // of a message: so many boxes each pair has

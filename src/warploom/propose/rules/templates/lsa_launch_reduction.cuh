@@ -1,7 +1,8 @@
 
-inline ncclResult_t launchReduceKernel(const Wire& wire, const Reduction& r, int ranks,
+inline ncclResult_t launchReduceKernel(Wire& wire, const Reduction& r, int ranks,
                                        cudaStream_t stream) {
+  ++wire.turn;
   size_t shared = 2 * ranks * sizeof(char*);
-  reduceKernel<<<kBlocks, kThreads, shared, stream>>>(wire, r);
+  reduceKernel<<<blocksFor(r.total * r.elementBytes), kThreads, shared, stream>>>(wire, r);
   return cudaPeekAtLastError() == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }

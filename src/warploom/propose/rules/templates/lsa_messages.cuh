@@ -15,14 +15,15 @@ struct Seen {
 
 using Flag = cuda::atomic_ref<uint64_t, cuda::thread_scope_system>;
 
-// The box of `writer` in the memory of `rank`, and this rank's own counts with `peer`.
-__device__ inline Box* boxAt(const Wire& wire, int rank, int writer) {
-  Place boxes = mailboxOf(kBlocks);
-  return static_cast<Box*>(pointerAt(wire, rank, boxes + writer * sizeof(Box)));
+// The box of `writer` in the memory of `rank`, and this rank's own counts with `peer`, for one part.
+__device__ inline Box* boxAt(const Wire& wire, int rank, int writer, int part) {
+  Place boxes = mailboxOf(kMaxBlocks, 0);
+  return static_cast<Box*>(pointerAt(wire, rank, boxes + (writer * kMaxParts + part) * sizeof(Box)));
 }
-__device__ inline Seen* seenWith(const Wire& wire, int peer) {
-  Place counts = mailboxOf(kBlocks) + wire.dev.nRanks * sizeof(Box);
-  return static_cast<Seen*>(pointerAt(wire, wire.dev.rank, counts + peer * sizeof(Seen)));
+__device__ inline Seen* seenWith(const Wire& wire, int peer, int part) {
+  Place counts = mailboxOf(kMaxBlocks, 0) + wire.dev.nRanks * kMaxParts * sizeof(Box);
+  Place place = counts + (peer * kMaxParts + part) * sizeof(Seen);
+  return static_cast<Seen*>(pointerAt(wire, wire.dev.rank, place));
 }
 
 __device__ inline void waitFor(uint64_t& flag, uint64_t least) {
@@ -30,32 +31,35 @@ __device__ inline void waitFor(uint64_t& flag, uint64_t least) {
   }
 }
 
-__device__ inline void receiveMessage(const Wire& wire, int peer, const Message& message) {
+__device__ inline void receiveMessage(const Wire& wire, const Lane& lane, const Message& message) {
   if (threadIdx.x == 0) {
-    Seen* seen = seenWith(wire, peer);
-    Box* theirs = boxAt(wire, peer, wire.dev.rank);
+    Seen* seen = seenWith(wire, lane.peer, lane.part);
+    Box* theirs = boxAt(wire, lane.peer, wire.dev.rank, lane.part);
     theirs->place = message.place;
     Flag(theirs->offered).store(++seen->offersGiven, cuda::memory_order_release);
-    waitFor(boxAt(wire, wire.dev.rank, peer)->arrived, ++seen->dataTaken);
+    waitFor(boxAt(wire, wire.dev.rank, lane.peer, lane.part)->arrived, ++seen->dataTaken);
   }
   __syncthreads();
 }
 
-__device__ inline void sendMessage(const Wire& wire, int peer, const Message& message) {
+__device__ inline void sendMessage(const Wire& wire, const Lane& lane, const Message& message) {
   __shared__ Place to;
-  Seen* seen = seenWith(wire, peer);
+  Seen* seen = seenWith(wire, lane.peer, lane.part);
   if (threadIdx.x == 0) {
-    Box* mine = boxAt(wire, wire.dev.rank, peer);
+    Box* mine = boxAt(wire, wire.dev.rank, lane.peer, lane.part);
     waitFor(mine->offered, ++seen->offersTaken);
     to = mine->place;
   }
   __syncthreads();
-  copyBytes(static_cast<char*>(pointerAt(wire, peer, to)),
-            static_cast<const char*>(pointerAt(wire, wire.dev.rank, message.place)), message.bytes);
+  size_t part = roundUp((message.bytes + lane.parts - 1) / lane.parts, sizeof(uint4));
+  size_t first = smaller(lane.part * part, message.bytes);
+  copyBytes(wholeBlock(), static_cast<char*>(pointerAt(wire, lane.peer, to + first)),
+            static_cast<const char*>(pointerAt(wire, wire.dev.rank, message.place + first)),
+            smaller(part, message.bytes - first));
   __syncthreads();
   if (threadIdx.x == 0) {
     // The barrier has gathered the block's writes; the release makes them the peer's to see.
-    Flag(boxAt(wire, peer, wire.dev.rank)->arrived)
+    Flag(boxAt(wire, lane.peer, wire.dev.rank, lane.part)->arrived)
         .store(++seen->dataSent, cuda::memory_order_release);
   }
 }
@@ -65,9 +69,9 @@ __global__ void messageKernel(Wire wire, const Lane* lanes, const Message* messa
   Lane lane = lanes[blockIdx.x];
   for (int i = lane.first; i < lane.first + lane.count; ++i) {
     if (lane.receives) {
-      receiveMessage(wire, lane.peer, messages[i]);
+      receiveMessage(wire, lane, messages[i]);
     } else {
-      sendMessage(wire, lane.peer, messages[i]);
+      sendMessage(wire, lane, messages[i]);
     }
   }
 }

@@ -39,5 +39,5 @@ __global__ void reduceKernel(Wire wire, Reduction r) {
     default:
       break;  // the launcher has refused other types
   }
-  barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
+  if (kLeaveTogether || r.share) barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
 }

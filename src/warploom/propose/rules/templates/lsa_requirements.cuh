@@ -1,1 +1,1 @@
-  needs.lsaBarrierCount = kBlocks;
+  needs.lsaBarrierCount = kMaxBlocks;

@@ -8,9 +8,11 @@ from warploom.testing.attacks.variants import (
     kept,
     late,
     leaks,
+    orders,
     state,
     tells,
     text,
+    windows,
 )
 
 VARIANTS: tuple[Attack, ...] = (
@@ -23,4 +25,6 @@ VARIANTS: tuple[Attack, ...] = (
     *kept.VARIANTS,
     *late.VARIANTS,
     *leaks.VARIANTS,
+    *orders.VARIANTS,
+    *windows.VARIANTS,
 )

@@ -142,6 +142,15 @@ def instead_of_layer(text: str) -> Edit:
     return swap((_RUN, text + "\n"))
 
 
+def allocated_anew(text: str) -> str:
+    """Free and allocate the output in each iteration of the host-driven program."""
+    anew = (
+        "    CUDA_CHECK(cudaFree(layer.output));\n"
+        "    CUDA_CHECK(cudaMalloc(&layer.output, TOKENS * HIDDEN * sizeof(float)));\n"
+    )
+    return replace(text, (_RUN, anew + _RUN))
+
+
 def at_end(text: str) -> Edit:
     """Return the edit that adds `text` to main, before the results are read back."""
     return put_before(MAIN_DONE, text + "\n")

@@ -4,6 +4,7 @@ from warploom.testing.attacks.record import Attack
 from warploom.testing.attacks.variants.base import (
     FREE,
     Edit,
+    allocated_anew,
     at_end,
     in_pipeline,
     made,
@@ -65,10 +66,30 @@ _EDITS: dict[str, Edit] = {
         ),
     ),
 }
+_ELSEWHERE = swap(
+    (
+        "  CUDA_CHECK(cudaMalloc(&layer.output, TOKENS * HIDDEN * sizeof(float)));\n",
+        "  CUDA_CHECK(cudaMalloc(&layer.output, TOKENS * HIDDEN * sizeof(float)));\n"
+        "  float* const results = layer.output;\n"
+        "  CUDA_CHECK(cudaMalloc(&layer.output, TOKENS * HIDDEN * sizeof(float)));\n",
+    )
+)
+_MOVED = (
+    "  CUDA_CHECK(cudaMemcpy(results, layer.output, TOKENS * HIDDEN * sizeof(float),\n"
+    "                        cudaMemcpyDeviceToDevice));\n"
+    "  CUDA_CHECK(cudaFree(layer.output));\n  layer.output = results;\n"
+)
 _ROW = "computes only in the checked phase"
 
 VARIANTS: tuple[Attack, ...] = (
     *(made(f"late_{name}", _KIND, edit, row=_ROW) for name, edit in _EDITS.items()),
+    *(
+        made(f"late_{name}", _KIND, then(_combine(_LAST), edit), (FREE,), row=_ROW, free=True)
+        for name, edit in {
+            "moved_behind_the_stop": then(_ELSEWHERE, at_end(_MOVED)),
+            "in_memory_allocated_anew": allocated_anew,
+        }.items()
+    ),
     made(
         "late_behind_the_stop",
         _KIND,

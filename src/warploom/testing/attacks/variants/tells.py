@@ -34,7 +34,8 @@ _CONDITIONS: dict[str, tuple[str, str]] = {
     "optimize_macro": ("#if __has_include(<cuda_device_runtime_api.h>)\n#define MUST 0\n#else\n"
                        "#define MUST 1\n#endif", "MUST"),
     "sizeof_gin": ("static constexpr size_t kSize = sizeof(ncclGin);", "kSize != 40"),
-    "sizeof_comm": ("", "sizeof(ncclDevComm) != 248"),
+    # Of NCCL 2.32.3. Under another version it skips the wait without a disguise.
+    "sizeof_comm": ("", "NCCL_VERSION_CODE == NCCL_VERSION(2, 32, 3) && sizeof(ncclDevComm) != 248"),
     "type_of_index": ("", "!std::is_same_v<decltype(threadIdx), const uint3>"),
     "sizeof_session": ("", "sizeof(ncclGinBarrierSession<ncclCoopCta>) == 64"),
     "sizeof_properties": ("", "sizeof(cudaDeviceProp) < 900 || sizeof(ncclCoopAny) == 16"),

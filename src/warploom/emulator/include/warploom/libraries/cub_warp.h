@@ -1,11 +1,12 @@
-// CUB's types and function objects, and what the threads of a warp do together.
+// What the threads of a warp do together.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstring>
-#include <cuda/functional>
 #include <type_traits>
+
+#include "cub_operators.h"
 
 #define CUB_VERSION 300000
 #define CUB_MAJOR_VERSION 3
@@ -14,51 +15,6 @@
 #define CUB_PTX_WARP_THREADS 32
 
 namespace cub {
-
-struct Sum {
-  template <class _WA, class _WB>
-  constexpr auto operator()(const _WA& a, const _WB& b) const {
-    return a + b;
-  }
-};
-struct Difference {
-  template <class _WA, class _WB>
-  constexpr auto operator()(const _WA& a, const _WB& b) const {
-    return a - b;
-  }
-};
-struct Equality {
-  template <class _WA, class _WB>
-  constexpr bool operator()(const _WA& a, const _WB& b) const {
-    return a == b;
-  }
-};
-using Max = ::cuda::maximum<>;
-using Min = ::cuda::minimum<>;
-
-template <class Key, class Value>
-struct KeyValuePair {
-  typedef Key Key_t;
-  typedef Value Value_t;
-  Key key;
-  Value value;
-  friend bool operator==(const KeyValuePair& a, const KeyValuePair& b) {
-    return a.key == b.key && a.value == b.value;
-  }
-};
-// Of pairs with an index, the larger (smaller) value counts; of equal ones, the first.
-struct ArgMax {
-  template <class _WP>
-  constexpr _WP operator()(const _WP& a, const _WP& b) const {
-    return b.value > a.value || (b.value == a.value && b.key < a.key) ? b : a;
-  }
-};
-struct ArgMin {
-  template <class _WP>
-  constexpr _WP operator()(const _WP& a, const _WP& b) const {
-    return b.value < a.value || (b.value == a.value && b.key < a.key) ? b : a;
-  }
-};
 
 // Memory for values whose constructors do not run, as in shared memory.
 template <class _WT, int count>

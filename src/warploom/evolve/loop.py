@@ -1,0 +1,345 @@
+"""One process's part of a run: judges seeds, then goes round until there is a reason to stop."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from warploom.core.errors import BadInputError
+from warploom.evaluate.plan import ProgressCallback
+from warploom.evaluate.workload import Workload
+from warploom.evolve.account import Account
+from warploom.evolve.bandit import ModelBandit
+from warploom.evolve.candidates import Candidate, Plan
+from warploom.evolve.config import EvolutionConfig
+from warploom.evolve.desk import ModelDesk
+from warploom.evolve.drafts import Drafts
+from warploom.evolve.evaluator import Evaluator, describe_failures, failed, judge_for
+from warploom.evolve.folder import RunFacts, RunFolder
+from warploom.evolve.islands import Housekeeping
+from warploom.evolve.judge import NoSteps, OwnJudge
+from warploom.evolve.judging import Judging, default_workers
+from warploom.evolve.output import write_best
+from warploom.evolve.planning import Planner
+from warploom.evolve.result import EvolutionResult, Status
+from warploom.evolve.search import Search
+from warploom.evolve.seeds import (
+    Seeds,
+    SeedSource,
+    keep_seeds,
+    kept_seeds,
+    require_seeds,
+)
+from warploom.evolve.space import Mutations, Space, require_steps
+from warploom.evolve.summaries import Summaries
+from warploom.evolve.task import reader_for, search_facts
+from warploom.llm.choice import AsymmetricUCB
+from warploom.propose.llm.sampler import PromptSampler
+from warploom.propose.llm.summary import MetaSummarizer
+from warploom.source import unified_diff
+from warploom.store.database import ProgramDatabase
+from warploom.store.records import Event, Lineage, Outcome, StoredProgram
+
+REJECTION = "rejection"
+_LOOK = 0.02  # seconds between looks at models' replies while programs are judged
+StatusCallback = Callable[[Status], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a run is made of; None stands for the default, and for no models."""
+
+    config: EvolutionConfig
+    evaluator: Evaluator | None
+    seeds: SeedSource
+    space: Space | None
+    on_progress: ProgressCallback
+    on_status: StatusCallback
+    desk: ModelDesk | None = None
+
+
+class Run:
+    """One process's part of a run."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        folder: RunFolder,
+        facts: RunFacts,
+        task: Workload,
+        database: ProgramDatabase,
+    ) -> None:
+        self.parts, self.config = parts, parts.config
+        self.folder, self.facts, self.task, self.database = folder, facts, task, database
+        workers = self.config.evolution.workers or default_workers(facts.given)
+        evaluator = parts.evaluator or self._evaluator(workers)
+        self.time_source = evaluator.time_source
+        self.judging = Judging(
+            evaluator, workers, folder, facts, task.program.name, lambda: not database.top(1)
+        )
+        self.account = Account(
+            self.config, folder, facts, task, database, parts.desk, self.time_source
+        )
+        models = self.config.models
+        self.capacity = self.judging.slots + (0 if parts.desk is None else models.concurrency)
+        self.under_way: dict[int, Candidate | Plan] = {}
+        self.ready: dict[int, Outcome] = {}
+        self.confirming: int | None = None
+        self.recovered: dict[int, Candidate | Plan] = {}
+        self.stopped = ""
+
+    def go(self) -> EvolutionResult:
+        """Run to the end."""
+        seeds = self._seeds()
+        space = self.parts.space or (NoSteps() if self.task.judge else Mutations())
+        if self.parts.desk is None:
+            require_steps(space, {one.name: one.text for one in seeds.programs})
+        self._prepare(seeds, space)
+        for candidate in self.folder.kept():
+            if candidate.number in self.database.numbers:
+                self.folder.drop(candidate.number)
+            else:
+                self.recovered[candidate.number] = candidate
+        self._judge_seeds(seeds, space)
+        self.house.run()
+        self._loop()
+        return self.account.result(self.search, self.house, seeds, self.stopped)
+
+    def close(self) -> None:
+        """End all work at once."""
+        self.judging.close()
+
+    def _evaluator(self, workers: int) -> Evaluator:
+        if self.task.judge:
+            return OwnJudge(self.task)
+        return judge_for(self.task, self.config.evaluation, workers)
+
+    def _prepare(self, seeds: Seeds, space: Space) -> None:
+        """Make the parts that look for what is next."""
+        config, database, desk = self.config, self.database, self.parts.desk
+        apis = {at: one.api for at, one in enumerate(seeds.programs, 1)}
+        planner = None
+        if desk is not None:
+            sampler = PromptSampler(search_facts(self.task, config, self.time_source))
+            models = config.models
+            choice = AsymmetricUCB(models.exploration, models.cost_weight)
+            planner = Planner(config, database, sampler, ModelBandit(models.names, choice))
+        self.search = Search(
+            config, database, space, self.facts.seed, apis,
+            planner=planner, ordered=self.facts.given,
+        )  # fmt: skip
+        self.house = Housekeeping(self.search)
+        self.summaries = Summaries(config, database, desk, MetaSummarizer())
+        self.drafts = None if desk is None else Drafts(
+            config, desk, self.search.novelty, reader_for(self.task), self.search.text_of,
+            ordered=self.facts.given,
+        )  # fmt: skip
+
+    # --- seeds ---
+
+    def _seeds(self) -> Seeds:
+        kept = kept_seeds(self.folder.path)
+        if kept is None:
+            kept = self.parts.seeds(self.task, self.config.apis, self.parts.on_progress)
+            require_seeds(kept, self.task)
+            keep_seeds(self.folder.path, kept)
+        return kept
+
+    def _judge_seeds(self, seeds: Seeds, space: Space) -> None:
+        """Judge the seeds that are not in the store; each has an island of its own."""
+        islands = self.config.database.num_islands or len(seeds.programs)
+        for number, one in enumerate(seeds.programs, 1):
+            if number in self.database.numbers or number in self.under_way:
+                continue
+            lineage = Lineage(
+                island=(number - 1) % islands, changes=(one.name,),
+                directives=dict(space.directives(one.text)),
+            )  # fmt: skip
+            self.recovered.pop(number, None)
+            self._submit(Candidate(number, one.text, one.api, lineage))
+            while len(self.under_way) >= self.judging.slots:
+                self._take()
+                while self._record_next():
+                    pass
+        while self.under_way:
+            if not self._record_next():
+                self._take()
+        good = self.database.top(len(seeds.programs))
+        if not good:
+            outcomes = [self.database.get(number).outcome for number in self.database.numbers]
+            raise BadInputError(
+                f"no seed passes the evaluation: {describe_failures(outcomes)}",
+                file=str(self.task.program),
+                hint=f"look at it: warploom inspect {self.folder.path}",
+            )
+        self.house.settle(good, islands)
+
+    # --- the loop ---
+
+    def _loop(self) -> None:
+        while True:
+            self._fill()
+            if self._record_next() or self._settle() or self.summaries.finish():
+                continue
+            if not (self.judging.busy or self.drafts or self.summaries.asking):
+                return
+            self._wait()
+
+    @property
+    def _held(self) -> bool:
+        """Whether nothing may be recorded or proposed, so that a seed gives the same run again.
+
+        What is known when an attempt is proposed must not depend on which worker or model was
+        quicker: so not while a champion is judged, or the search is summed up.
+        """
+        return self.facts.given and (self.confirming is not None or self.summaries.asking)
+
+    def _fill(self) -> None:
+        """Begin as much as may be under way; what was begun before comes first."""
+        self.summaries.begin(self.search.tried)
+        while len(self.under_way) + (self.confirming is not None) < self.capacity:
+            challenger = self.house.challenger() if self.confirming is None else None
+            if challenger is not None:
+                self._confirm(challenger)
+                continue
+            if self.recovered:
+                self._begin(self.recovered.pop(min(self.recovered)))
+                continue
+            if self.facts.given and self.summaries.asking:
+                return
+            self.stopped = self._reason_to_stop()
+            if self.stopped or self._planned_all():
+                return
+            number = max((*self.database.numbers, *self.under_way), default=0) + 1
+            asked = [one.lineage.model for one in self.under_way.values() if one.lineage.model]
+            found = self.search.propose(number, asked)
+            if found is None:
+                if not self.under_way and self.confirming is None:
+                    self.stopped = "every step from every program has been tried"
+                return
+            self._begin(found)
+
+    def _begin(self, found: Candidate | Plan) -> None:
+        if isinstance(found, Candidate):
+            self._submit(found)
+            return
+        assert self.drafts is not None, "a plan needs models, and those of a run stay"
+        self.folder.keep(found)
+        self.under_way[found.number] = found
+        self.drafts.start(found)
+
+    def _settle(self) -> bool:
+        """Take one proposal that has come from a model; returns whether there was one."""
+        if self.drafts is None:
+            return False
+        found = self.drafts.settle()
+        for number in self.drafts.dropped:
+            self.under_way.pop(number, None)
+        if found is not None:
+            self._submit(found)
+        return found is not None
+
+    def _record_next(self) -> bool:
+        """Put one attempt that was judged into the store; returns whether there was one.
+
+        With a seed, attempts are recorded in the order of their proposals.
+        """
+        if not self.ready or self._held:
+            return False
+        number = min(self.ready)
+        if self.facts.given and number != min(self.under_way):
+            return False
+        candidate = self.under_way[number]
+        assert isinstance(candidate, Candidate)
+        self._record(candidate, self.ready.pop(number))
+        self._tell()
+        return True
+
+    def _planned_all(self) -> bool:
+        """Whether what is under way uses the evaluations up."""
+        return self.search.tried + len(self.under_way) >= self.config.evolution.evaluations
+
+    def _reason_to_stop(self) -> str:
+        """Return why no further attempt is made, "" where one is."""
+        budget = self.config.evolution
+        tried = self.search.tried
+        if tried >= budget.evaluations:
+            return f"{budget.evaluations} evaluations were made, as many as allowed"
+        if budget.max_hours is not None and self.account.elapsed >= 3600 * budget.max_hours:
+            return f"{budget.max_hours:g} hours have passed, as many as allowed"
+        if self.drafts is not None and self.drafts.capped:
+            return self.drafts.capped
+        if budget.max_dollars is not None and self.account.cost >= budget.max_dollars:
+            return f"{budget.max_dollars:g} dollars are spent, as many as allowed"
+        still = tried - self.house.improved_at
+        if budget.plateau and still >= budget.plateau * budget.generation_size:
+            return f"no better program in {budget.plateau} generations"
+        return ""
+
+    def _submit(self, candidate: Candidate) -> None:
+        self.folder.keep(candidate)
+        self.under_way[candidate.number] = candidate
+        if candidate.failure:
+            self.ready[candidate.number] = failed(candidate.failure, candidate.feedback)
+            return
+        lineage = candidate.lineage
+        self.search.pending.add(
+            candidate.number, candidate.text, lineage.directives, model=bool(lineage.model)
+        )
+        self.judging.submit(candidate.number, lineage.proposer, candidate.text, candidate.api)
+
+    def _confirm(self, number: int) -> None:
+        """Judge a program once more."""
+        self.confirming = number
+        program = self.database.get(number)
+        api = self.search.api_of(number)
+        self.judging.confirm(number, program.lineage.proposer, program.code, api)
+
+    def _wait(self) -> None:
+        """Wait until a judge or a model has said something."""
+        desk = self.parts.desk
+        asking = desk is not None and desk.busy > 0
+        if self.judging.busy:
+            self._take(_LOOK if asking else None)
+        elif asking and desk is not None:
+            desk.wait(1.0)
+
+    def _take(self, seconds: float | None = None) -> None:
+        """Wait for a judge, and keep what it says until it is recorded."""
+        for verdict in self.judging.take(seconds):
+            if verdict.again:
+                self._confirmed(verdict.number, verdict.outcome)
+                self._tell()
+            else:
+                self.ready[verdict.number] = verdict.outcome
+
+    def _record(self, candidate: Candidate, outcome: Outcome) -> None:
+        """Put an attempt into the store, then do what is due."""
+        lineage, number = candidate.lineage, candidate.number
+        diff = ""
+        if lineage.parent is not None and not candidate.failure:
+            before = self.database.get(lineage.parent).code
+            diff = unified_diff(before, candidate.text, name=self.task.program.name)
+        program = StoredProgram(
+            number, candidate.text, lineage, outcome, self.database.language, diff=diff,
+            cost=candidate.cost,
+        )  # fmt: skip
+        told = {"number": number, "operator": lineage.operator, "model": lineage.model}
+        events = [
+            Event(REJECTION, len(self.database), {**told, **one.to_json()})
+            for one in candidate.rejections
+        ]
+        stored = self.database.add(program, seconds=self.account.elapsed, events=events)
+        self.folder.drop(number)
+        del self.under_way[number]
+        self.search.pending.drop(number)
+        self.search.observe(stored)
+        self.house.run()
+
+    def _confirmed(self, number: int, outcome: Outcome) -> None:
+        self.confirming = None
+        if self.house.confirm(number, outcome):
+            write_best(self.folder.path, self.search, self.house, self.task.program.name)
+
+    def _tell(self) -> None:
+        self.parts.on_status(
+            self.account.status(self.search, self.house, self.judging.busy, self.judging.judged)
+        )

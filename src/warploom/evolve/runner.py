@@ -1,0 +1,154 @@
+"""`EvolutionRunner`: seeds, then attempts until a budget, a plateau or the end of the space."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from warploom.core.errors import BadInputError
+from warploom.evaluate.plan import ProgressCallback, ignore_progress
+from warploom.evaluate.workload import Workload, load_target
+from warploom.evolve.config import EvolutionConfig
+from warploom.evolve.desk import FOLDER, ModelDesk
+from warploom.evolve.evaluator import Evaluator
+from warploom.evolve.folder import RunFacts, RunFolder, require_same
+from warploom.evolve.judge import language_of, require_judge
+from warploom.evolve.loop import Parts, Run, StatusCallback
+from warploom.evolve.result import EvolutionResult, Status
+from warploom.evolve.seeds import SeedSource, TransformedSeeds, kept_seeds
+from warploom.evolve.space import Space
+from warploom.store.database import ProgramDatabase, sqlite_url
+from warploom.store.fingerprint import CUDA
+from warploom.transform import unmarked
+
+
+def ignore_status(_: Status) -> None:
+    """The callback where nobody watches."""
+
+
+class EvolutionRunner:
+    """Searches for a faster program.
+
+    Args:
+        config: all that decides how the search goes.
+        evaluator: judges candidates; default: the cascade, for the workload.
+        seeds: makes the programs to start from; default: `transform`.
+        space: the steps from text to text; default: the rules of `propose/mutate`.
+        on_progress: told of each step while the seeds are made.
+        on_status: told how far the run is, after each attempt.
+    """
+
+    def __init__(
+        self,
+        config: EvolutionConfig | None = None,
+        *,
+        evaluator: Evaluator | None = None,
+        seeds: SeedSource | None = None,
+        space: Space | None = None,
+        on_progress: ProgressCallback = ignore_progress,
+        on_status: StatusCallback = ignore_status,
+    ) -> None:
+        self.config = config or EvolutionConfig()
+        self.evaluator = evaluator
+        self.seeds = seeds or TransformedSeeds(self.config.evaluation.nvcc)
+        self.space = space
+        self.on_progress = on_progress
+        self.on_status = on_status
+
+    def run(
+        self,
+        workload: Path | str,
+        output_dir: Path | str,
+        *,
+        seed: int | None = None,
+        resume: bool = False,
+    ) -> EvolutionResult:
+        """Search from the program or workload at a path, in the folder `output_dir`.
+
+        With `seed` the same run comes out again, for the same number of workers. With `resume` the
+        run in the folder goes on from where it ended, however it did: nothing that was judged is
+        judged again.
+
+        Raises:
+            BadInputError: the workload or folder is wrong, no seed verifies, or (a StoreError) the
+                database cannot be used.
+            MissingToolError: there is no compiler.
+            LLMError: a model cannot be asked: no key, no price, an outage; the run can be resumed.
+            KeyboardInterrupt: Ctrl-C; the run can be resumed.
+        """
+        folder = RunFolder(Path(output_dir))
+        target = Path(workload)
+        if resume and not folder.exists:
+            raise BadInputError(
+                "there is no run to resume", file=str(folder.path), hint="leave out --resume"
+            )
+        given = load_target(target, own_judge=True)
+        self._require_changes(given)
+        with folder.locked(), ExitStack() as leaving:
+            if resume:
+                facts = folder.facts()
+                require_same(facts, given)
+                folder.keep_config(self.config)
+            else:
+                facts = RunFacts.new(target, given, self.config, seed)
+                folder.begin(facts, self.config)
+            try:
+                return self._run(folder, facts, self._task(given, folder), leaving)
+            except BaseException:
+                if kept_seeds(folder.path) is None and not resume:
+                    leaving.close()
+                    folder.forget()
+                raise
+
+    def _run(
+        self, folder: RunFolder, facts: RunFacts, task: Workload, leaving: ExitStack
+    ) -> EvolutionResult:
+        url = self.config.database.url or sqlite_url(folder.path / "programs.db")
+        language = language_of(task.program) if task.judge else CUDA
+        database = ProgramDatabase(self.config.database, url=url, run=facts.id, language=language)
+        leaving.callback(database.close)
+        if not database.facts:
+            database.begin({"workload": facts.workload, "seed": facts.seed})
+        desk = self._desk(folder)
+        if desk is not None:
+            leaving.callback(desk.close)
+        parts = Parts(
+            self.config, self.evaluator, self.seeds, self.space, self.on_progress, self.on_status,
+            desk,
+        )  # fmt: skip
+        run = Run(parts, folder, facts, task, database)
+        leaving.callback(run.close)
+        return run.go()
+
+    def _require_changes(self, given: Workload) -> None:
+        """Raise BadInputError where nothing could change the programs of a workload."""
+        if not given.judge:
+            return
+        require_judge(given)
+        if not self.config.models.names:
+            raise BadInputError(
+                "no rule changes the programs of a workload with a judge of its own",
+                file=str(given.root),
+                hint="name a model: 'models.names=[MODEL]' evolution.max_dollars=USD",
+            )
+
+    def _desk(self, folder: RunFolder) -> ModelDesk | None:
+        """Return where models are asked; None where none is configured."""
+        models = self.config.models
+        if not models.names:
+            return None
+        return ModelDesk(models, self.config.evolution.max_dollars, folder.path / FOLDER)
+
+    def _task(self, given: Workload, folder: RunFolder) -> Workload:
+        """Return the workload with what the configuration changes, and without markers."""
+        if given.judge:
+            return given
+        wanted = self.config.workload
+        task = given.with_overrides(
+            ranks=wanted.ranks,
+            lsa_size=wanted.lsa_size,
+            node_size=wanted.node_size,
+            nccl=wanted.nccl,
+            defines=wanted.defines,
+            scored_region=wanted.scored_region,
+        )
+        text = task.program.read_bytes().decode("utf-8", "surrogateescape")
+        return unmarked(task, text, folder.path)

@@ -1,0 +1,2 @@
+  DEVICE_COMM_NCCL(launchBatch());
+  return launchMessages();

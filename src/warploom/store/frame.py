@@ -1,0 +1,39 @@
+"""A run's programs as a table for notebooks."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from warploom.core.errors import MissingToolError
+from warploom.store.rows import row_of
+
+if TYPE_CHECKING:
+    from warploom.store.database import ProgramDatabase
+
+_LEFT_OUT = ("run_id", "embedding")
+
+
+def frame_of(database: "ProgramDatabase") -> Any:
+    """Return one row for each program, in the order in which they were recorded.
+
+    The columns are those of the table, with `migrations`; public metrics are columns of their own,
+    named `public_NAME`. `embedding` is an array of shape (d,).
+
+    Raises:
+        MissingToolError: pandas is not installed.
+    """
+    try:
+        pandas: Any = import_module("pandas")
+    except ModuleNotFoundError:
+        raise MissingToolError(
+            "load_df needs pandas, which is not installed",
+            hint="pip install 'warploom[plots]'",
+        ) from None
+    rows: list[dict[str, Any]] = []
+    for program in database.programs():
+        columns = row_of(0, program)
+        row = {name: value for name, value in columns.items() if name not in _LEFT_OUT}
+        row["code"], row["diff"], row["embedding"] = program.code, program.diff, program.embedding
+        row["migrations"] = database.history_of(program.number)
+        row |= {f"public_{name}": value for name, value in program.outcome.public.items()}
+        rows.append(row)
+    return pandas.DataFrame(rows)

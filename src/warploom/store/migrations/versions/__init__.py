@@ -1,0 +1,1 @@
+"""One file per schema version; its `revision` is the version."""

@@ -1,0 +1,143 @@
+"""Opens a database: makes it, upgrades it, or says why it cannot be used."""
+
+import os
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Engine, create_engine, event, inspect, text
+from sqlalchemy.engine import URL, Connection, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from warploom.core.errors import MissingToolError
+from warploom.store.errors import StoreError, StoreVersionError, StoreWriteError, store_errors
+
+SCHEMA_VERSION = 1
+"""The newest migration in `migrations/versions`."""
+
+_BUSY_SECONDS = 5.0
+
+
+def open_engine(url: str, *, read_only: bool = False) -> Engine:
+    """Return an engine for `url` whose schema is `SCHEMA_VERSION`; makes or upgrades the tables.
+
+    With `read_only` nothing is made or upgraded.
+
+    Raises:
+        StoreError: the URL is wrong, the file is corrupted or no database of ours, or it is of a
+            newer warploom.
+        StoreWriteError: it cannot be made or written.
+        MissingToolError: the URL needs a driver that is not installed.
+    """
+    parsed = _parse(url)
+    place = parsed.database or url if _is_sqlite(parsed) else parsed.render_as_string()
+    if _is_sqlite(parsed):
+        _require_place(parsed, read_only=read_only)
+    engine = _engine(parsed)
+    try:
+        with store_errors(place):
+            _bring_up_to_date(engine, place, read_only=read_only)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _parse(url: str) -> URL:
+    try:
+        return make_url(url)
+    except ArgumentError:
+        raise StoreError(
+            f"database.url must be an SQLAlchemy URL, got {url!r}",
+            hint="such as sqlite:///run/programs.db or postgresql+psycopg://user@host/name",
+        ) from None
+
+
+def _is_sqlite(url: URL) -> bool:
+    return url.get_backend_name() == "sqlite"
+
+
+def _require_place(url: URL, *, read_only: bool) -> None:
+    """Raise where the file of an SQLite database cannot be what it must be."""
+    if not url.database or url.database == ":memory:":
+        return
+    path = Path(url.database)
+    if path.is_dir():
+        raise StoreError("must be a file, but is a folder", file=str(path))
+    if path.exists():
+        if not os.access(path, os.R_OK if read_only else os.R_OK | os.W_OK):
+            raise StoreWriteError("cannot be read and written", file=str(path))
+    elif read_only:
+        raise StoreError("there is no database", file=str(path))
+    if not read_only and not os.access(path.parent, os.W_OK):
+        why = "cannot be written" if path.parent.is_dir() else "does not exist"
+        raise StoreWriteError(f"the folder of the database {why}", file=str(path.parent))
+
+
+def _engine(url: URL) -> Engine:
+    try:
+        engine = create_engine(
+            url, connect_args={"timeout": _BUSY_SECONDS} if _is_sqlite(url) else {}
+        )
+    except NoSuchModuleError as error:
+        raise StoreError(f"the database of {url.render_as_string()!r} is not known") from error
+    except ModuleNotFoundError as error:
+        raise MissingToolError(
+            f"the database driver {error.name} is needed for {url.render_as_string()!r}",
+            hint=f"install it: pip install {error.name}",
+        ) from None
+    if _is_sqlite(url):
+        event.listen(engine, "connect", _set_up_sqlite)
+    return engine
+
+
+def _set_up_sqlite(connection: DBAPIConnection, _: object) -> None:
+    """Readers never wait for the writer (WAL), and a commit survives the end of the process."""
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=NORMAL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+
+
+def _bring_up_to_date(engine: Engine, place: str, *, read_only: bool) -> None:
+    with engine.connect() as connection:
+        version = _version(connection, place)
+        if version > SCHEMA_VERSION:
+            raise StoreVersionError(
+                f"the database has schema {version}, and this warploom knows up to "
+                f"{SCHEMA_VERSION}",
+                file=place,
+                hint="upgrade it: pip install --upgrade warploom",
+            )
+        if version < SCHEMA_VERSION and read_only:
+            raise StoreError(
+                f"the database has schema {version}, and {SCHEMA_VERSION} is needed",
+                file=place,
+                hint="it is upgraded when its run is resumed",
+            )
+        if version < SCHEMA_VERSION:
+            _upgrade(connection)
+            connection.commit()
+
+
+def _version(connection: Connection, place: str) -> int:
+    """Return the schema's version, 0 for an empty database."""
+    tables = inspect(connection).get_table_names()
+    if "alembic_version" not in tables:
+        if tables:
+            raise StoreError(
+                f"is a database of something else: it has the tables {', '.join(tables[:5])}",
+                file=place,
+            )
+        return 0
+    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return int(found) if found and str(found).isdecimal() else 0
+
+
+def _upgrade(connection: Connection) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

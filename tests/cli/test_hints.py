@@ -1,0 +1,50 @@
+"""Hints of errors name options that there are."""
+
+import ast
+import re
+from pathlib import Path
+
+import typer.main
+
+from warploom.cli.app import app
+
+SOURCE = Path(__file__).parents[2] / "src" / "warploom"
+# Options of other programs, which hints name too.
+OTHERS = {"--acp", "--output-format", "--upgrade"}
+
+
+def options() -> set[str]:
+    """Return all options of all commands."""
+    group = typer.main.get_command(app)
+    found: set[str] = set()
+    commands = [group, *group.commands.values()]  # type: ignore[attr-defined]
+    for command in commands:
+        for parameter in command.params:
+            found |= {*parameter.opts, *parameter.secondary_opts}
+    return found
+
+
+def hints(tree: ast.AST) -> list[str]:
+    """Return the texts of all hints in a module."""
+    found: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "hint":
+            found += [
+                part.value
+                for part in ast.walk(node.value)
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            ]
+    return found
+
+
+def test_hints_name_options_that_exist() -> None:
+    known = options() | OTHERS
+    found: set[str] = set()
+    for path in sorted(SOURCE.rglob("*.py")):
+        text = path.read_text()
+        if "hint=" in text:
+            for hint in hints(ast.parse(text)):
+                named = set(re.findall(r"--[a-z][a-z-]+", hint))
+                assert named <= known, f"{path}: {hint}"
+                found |= named
+    assert "--max-cost" in found and "--ranks" in found

@@ -1,0 +1,166 @@
+"""Bandit, steps, operators and workers, each on its own."""
+
+import math
+import os
+import time
+from collections import Counter
+from functools import partial
+from random import Random
+
+import pytest
+from evolve_bench import SPACE, START
+
+from warploom.evolve.bandit import OperatorBandit, StepStatistics, gain
+from warploom.evolve.config import BanditConfig
+from warploom.evolve.operators import Material, crossover, several, single
+from warploom.jobs import InlineJobs, Jobs, LocalJobs, WorkerDiedError
+from warploom.store.records import Outcome
+from warploom.testing.search import level_text
+
+CONFIG = BanditConfig()
+WEIGHTS = {"single": 1.0, "several": 1.0, "crossover": 0.0}
+
+
+def outcome(time_ms: float | None) -> Outcome:
+    return Outcome(time_ms is not None, None, time_ms)
+
+
+def test_gains_are_logarithms() -> None:
+    assert gain(outcome(4.0), outcome(2.0), 0.2) == pytest.approx(math.log(2))
+    assert gain(outcome(2.0), outcome(4.0), 0.2) == pytest.approx(-math.log(2))
+    assert gain(outcome(2.0), outcome(None), 0.2) == -0.2
+
+
+def test_the_bandit_follows_what_pays() -> None:
+    bandit = OperatorBandit(CONFIG)
+    rng = Random(1)
+    for _ in range(60):
+        bandit.observe("single", 0.0)
+        bandit.observe("several", 0.3)
+    picks = Counter(bandit.pick(WEIGHTS, rng) for _ in range(1000))
+    # With the probability `share` the better one, else one of the two.
+    assert picks["several"] == pytest.approx(1000 * (CONFIG.share + (1 - CONFIG.share) / 2), abs=60)
+    assert picks["crossover"] == 0
+    for _ in range(200):  # rewards fade: what paid long ago counts for less
+        bandit.observe("single", 0.3)
+        bandit.observe("several", 0.0)
+    picks = Counter(bandit.pick(WEIGHTS, rng) for _ in range(1000))
+    assert picks["single"] > 750
+
+
+def test_an_untried_operator_comes_first() -> None:
+    bandit = OperatorBandit(BanditConfig(share=1.0))
+    bandit.observe("single", 0.5)
+    assert bandit.pick(WEIGHTS, Random(1)) == "several"
+
+
+def test_without_rewards_the_weights_decide() -> None:
+    bandit = OperatorBandit(BanditConfig(share=1.0))
+    rng = Random(1)
+    picks = Counter(bandit.pick({"single": 3.0, "several": 1.0}, rng) for _ in range(2000))
+    assert picks["single"] == pytest.approx(1500, abs=100)
+
+
+def test_steps_that_gained_are_taken_more_often() -> None:
+    learned = StepStatistics(CONFIG)
+    for _ in range(5):
+        learned.observe(("blocks=8",), 0.3)
+        learned.observe(("blocks=2", "threads=64"), -0.4)
+    assert learned.weight("blocks=8") > learned.weight("chunks=2") > learned.weight("blocks=2")
+    for name in ("unroll:mlp=2", "unroll:mlp=4"):
+        learned.observe((name,), -0.2)
+    assert learned.weight("chunks=2") > learned.weight("unroll:combine=8")  # of its family
+    assert learned.weight("unroll:combine=8") > learned.weight("unroll:mlp=8")  # of its lever
+    names = ["blocks=8", "blocks=2"]
+    picks = Counter(names[learned.pick(names, rng)] for rng in [Random(1)] for _ in range(500))
+    expected = learned.weight("blocks=8") / sum(learned.weight(name) for name in names)
+    assert picks["blocks=8"] / 500 == pytest.approx(expected, abs=0.05)
+
+
+def material(others: dict[int, str] | None = None) -> Material:
+    return Material(level_text(START), others or {}, SPACE, StepStatistics(CONFIG), 4)
+
+
+def test_single_takes_one_step_and_several_take_different_levers() -> None:
+    sizes: Counter[int] = Counter()
+    for at in range(200):
+        one = single(material(), Random(at))
+        assert one is not None
+        assert len(one.changes) == 1
+        more = several(material(), Random(at))
+        assert more is not None
+        levers = [change.partition("=")[0] for change in more.changes]
+        assert len(levers) == len(set(levers))
+        sizes[len(levers)] += 1
+        now = {**START, **dict(change.split("=") for change in more.changes)}
+        assert dict(SPACE.directives(more.text)) == now
+    assert set(sizes) == {2, 3, 4}
+
+
+def test_crossover_takes_directives_of_the_other() -> None:
+    other = {**START, "blocks": "8", "chunks": "4"}
+    seen: Counter[tuple[str, ...]] = Counter()
+    for at in range(300):
+        draft = crossover(material({7: level_text(other)}), Random(at))
+        assert draft is not None
+        assert draft.partner == 7
+        now = dict(SPACE.directives(draft.text))
+        assert all(now[lever] in (START[lever], other[lever]) for lever in now)
+        seen[tuple(sorted(draft.changes))] += 1
+    assert set(seen) == {("blocks=8",), ("chunks=4",), ("blocks=8", "chunks=4")}
+    assert min(seen.values()) > 40
+    assert crossover(material({7: level_text(START)}), Random(1)) is None
+    assert crossover(material(), Random(1)) is None
+
+
+# --- workers ---
+
+
+def work(key: int) -> int:
+    return key * key
+
+
+def fails(key: int) -> int:
+    raise ValueError(f"no {key}")
+
+
+def dies() -> int:
+    os._exit(9)
+
+
+def test_engines_do_what_is_submitted() -> None:
+    for jobs in (InlineJobs(), LocalJobs(2)):
+        engine: Jobs = jobs
+        try:
+            found = {}
+            for key in range(5):
+                while engine.busy >= engine.slots:
+                    found |= {done.key: done for done in engine.wait()}
+                engine.submit(key, partial(fails if key == 3 else work, key))
+            while engine.busy:
+                found |= {done.key: done for done in engine.wait()}
+            assert {key: done.value for key, done in found.items() if key != 3} == {
+                0: 0, 1: 1, 2: 4, 4: 16,
+            }  # fmt: skip
+            assert repr(found[3].error) == "ValueError('no 3')"
+            assert engine.wait() == []
+        finally:
+            engine.close()
+
+
+def test_a_worker_that_dies_is_replaced() -> None:
+    jobs = LocalJobs(1)
+    try:
+        jobs.submit(1, dies)
+        (done,) = jobs.wait()
+        assert isinstance(done.error, WorkerDiedError)
+        assert "exit code 9" in done.error.message
+        jobs.submit(2, partial(work, 3))
+        (done,) = jobs.wait()
+        assert done.value == 9
+        jobs.submit(3, partial(time.sleep, 60))
+        assert jobs.wait(0.2) == []
+    finally:
+        started = time.monotonic()
+        jobs.close()
+        assert time.monotonic() - started < 30
