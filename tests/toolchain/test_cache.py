@@ -161,21 +161,34 @@ def test_a_copy_of_the_cache_is_good(tmp_path: Path):
     assert cached_folder("kind", "key", write, tmp_path / "copy")[1]
 
 
-def test_the_key_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("WARPLOOM_CACHE", raising=False)
+def test_the_key_is_the_users_own(tmp_path: Path):
     cached_folder("kind", "key", write, tmp_path / "root")
     key = seal.key_file(tmp_path / "root")
-    assert key == tmp_path / "state" / "warploom" / "cache.key"
-    assert key.stat().st_mode & 0o777 == 0o600
+    assert key == tmp_path / "root" / ".private" / "cache.key"
+    assert key.stat().st_mode & 0o777 == 0o600 and key.parent.stat().st_mode & 0o777 == 0o700
     key.chmod(0o644)
     seal._key.cache_clear()
     with pytest.raises(ToolFailedError, match="nobody else"):
         cached_folder("kind", "key", write, tmp_path / "root")
 
 
-def test_without_a_home_the_key_lies_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+def test_the_name_of_a_cache_and_the_home_of_its_user_do_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    root = tmp_path / ".cache" / "warploom"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
+    monkeypatch.delenv("WARPLOOM_CACHE", raising=False)
+    cached_folder("kind", "key", write)
+    monkeypatch.setenv("WARPLOOM_CACHE", str(root))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
+    seal._key.cache_clear()
+    assert cached_folder("kind", "key", write) == (root / "kind" / "key", True)
+
+
+def test_where_the_cache_takes_no_key_the_home_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / ".private").write_text("")
     cached_folder("kind", "key", write, tmp_path / "root")
-    private = tmp_path / "root" / ".private"
-    assert private.stat().st_mode & 0o777 == 0o700 and (private / "cache.key").exists()
+    assert (tmp_path / "state" / "warploom" / "cache.key").exists()

@@ -94,7 +94,8 @@ def test_a_line_that_starts_a_transform(text: str, line: str, tmp_path: Path) ->
     claude.parent.mkdir()
     claude.write_text(CLAUDE.format(python=sys.executable, reply=fenced(right())))
     claude.chmod(0o755)
-    with LoopbackServer(answer, models=Every()) as server:
+    keyless = "No key is needed" in text
+    with LoopbackServer(answer, models=Every(), keyless=keyless) as server:
         words = served(shlex.split(line), server)
         done = subprocess.run(
             [sys.executable, "-m", "warploom.cli", *words[1:], *MORE],

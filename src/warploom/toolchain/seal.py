@@ -22,7 +22,7 @@ SEAL = ".seal"
 """The file in an entry that holds its seal."""
 
 PRIVATE = ".private"
-"""The folder in a cache that holds its key, where it is not in the user's state folder."""
+"""The folder in a cache that holds its key."""
 
 KEY = "cache.key"
 """The name of the file that holds the key."""
@@ -45,29 +45,39 @@ def make_key(path: Path) -> bytes:
 
 
 def key_places(root: Path) -> tuple[Path, Path]:
-    """Return the folders that may hold the key: the user's state folder, and the cache's own."""
+    """Return the folders that may hold the key: the user's state folder, and one in the cache."""
     base = os.environ.get("XDG_STATE_HOME")
     state = (Path(base) if base else Path.home() / ".local" / "state") / "warploom"
     return state, root / PRIVATE
 
 
 def key_file(root: Path) -> Path:
-    """Return where the key is: in the user's state folder, or else in the cache `root`.
+    """Return where the key is: with the cache `root`, or else in the user's state folder.
 
-    A cache that `$WARPLOOM_CACHE` names has its key with it: whoever shares it shares the key,
-    whatever their home. No confined program sees either.
+    Whoever shares a cache shares its key, whatever their home and however they name it: two keys
+    for one cache would throw away each other's entries. No confined program sees either place.
     """
     state, private = key_places(root)
-    places = (private, state) if os.environ.get("WARPLOOM_CACHE") else (state, private)
-    for folder in places:
+    for folder in (private, state):
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if os.access(folder, os.W_OK) or (folder / KEY).exists():
                 return folder / KEY
     raise ToolFailedError(
-        f"the key of the cache must be kept in {state}, but that cannot be written",
-        hint="set XDG_STATE_HOME or WARPLOOM_CACHE to a folder that you can write to",
+        f"the key of the cache must be kept in {private}, but that cannot be written",
+        hint="set WARPLOOM_CACHE to a folder that you can write to",
     )
+
+
+def _read(path: Path) -> bytes:
+    info = path.stat()
+    key = path.read_bytes()
+    if info.st_uid != os.geteuid() or stat.S_IMODE(info.st_mode) & 0o077 or len(key) < _KEY_BYTES:
+        raise ToolFailedError(
+            f"the key of the cache must be yours and readable by nobody else, but {path} is not",
+            hint="remove it: a new one is made, and what is cached is built again",
+        )
+    return key
 
 
 @functools.lru_cache(maxsize=16)
@@ -81,14 +91,7 @@ def _key(root: Path) -> bytes:
                 os.link(fresh, path)
         finally:
             fresh.unlink()
-    info = path.stat()
-    key = path.read_bytes()
-    if info.st_uid != os.geteuid() or stat.S_IMODE(info.st_mode) & 0o077 or len(key) < _KEY_BYTES:
-        raise ToolFailedError(
-            f"the key of the cache must be yours and readable by nobody else, but {path} is not",
-            hint="remove it: a new one is made, and what is cached is built again",
-        )
-    return key
+    return _read(path)
 
 
 def _identity(path: Path) -> list[int]:

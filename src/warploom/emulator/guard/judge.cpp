@@ -346,6 +346,17 @@ void make_constant(Assembly& assembly, Line& line) {
   line.rest = assembly.keep(".data.rel.ro.local" + std::string(line.rest.substr(at)));
 }
 
+// Behind assembly outside of functions, as newer <iostream> has, g++ writes the strings of the next
+// function before it says that the assembly has ended.
+bool is_of_strings(const Assembly& assembly, const Line& line) {
+  if (line.kind != Kind::Directive) return false;
+  if (line.name == ".section") {
+    return line.rest.starts_with(".rodata") && line.rest.find(",\"aMS\",") != line.rest.npos;
+  }
+  const bool text = line.name == ".string" || line.name == ".ascii" || line.name == ".align";
+  return text && assembly.sections[line.section].flags == "aMS";
+}
+
 bool may_stand(const Assembly& assembly, const Line& line) {
   return !line.name.starts_with(kIndirect.substr(1)) ||
          assembly.sections[line.section].name.find(kIndirect) != std::string_view::npos;
@@ -388,6 +399,7 @@ void judge(Assembly& assembly, std::string_view pass, Report& report) {
                       (line.kind == Kind::Directive && line.name == ".globl" &&
                        line.rest == "_ZSt21ios_base_library_initv") ||
                       (line.kind == Kind::Directive && line.name == ".loc") ||
+                      is_of_strings(assembly, line) ||
                       (line.kind == Kind::Label && line.name.starts_with(".L"));
     if (line.in_app && !wait && !free) {
       report.refuse(assembly, line, pass, "inline_assembly",

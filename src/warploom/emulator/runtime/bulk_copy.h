@@ -1,6 +1,8 @@
 // Copies in the background: cp.async.bulk.
 #pragma once
 
+#include <cstdint>
+
 #include "kernel.h"
 
 namespace warploom {

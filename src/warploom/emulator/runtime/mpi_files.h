@@ -1,6 +1,7 @@
 // Emulated MPI files: each rank has a descriptor of its own, opened as its program could.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -56,22 +56,16 @@ class Settings:
 
 @contextlib.contextmanager
 def shared_cache() -> Generator[dict[str, str]]:
-    """Yield the environment that gives all plays one cache, and the key that its entries have.
+    """Yield the environment that gives all plays one cache, though each has a home of its own.
 
-    Each play has a home of its own, where a key of its own would be made: nothing that an earlier
-    play built would be believed. The cache is that of `$WARPLOOM_CACHE`, or one for these plays.
+    The cache is that of `$WARPLOOM_CACHE`, or one for these plays.
     """
     own = os.environ.get("WARPLOOM_CACHE")
     if own:
-        state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-        yield {"WARPLOOM_CACHE": own, "XDG_STATE_HOME": state}
+        yield {"WARPLOOM_CACHE": own}
         return
     with tempfile.TemporaryDirectory(prefix="warploom-plays-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        yield {
-            "WARPLOOM_CACHE": str(folder / "cache"),
-            "XDG_STATE_HOME": str(folder / "state"),
-        }
+        yield {"WARPLOOM_CACHE": str(Path(name) / "cache")}
 
 
 def play(attack: Attack, mode: Mode, settings: Settings) -> Played:
