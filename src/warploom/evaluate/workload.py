@@ -99,6 +99,8 @@ class Workload:
     in the order in which it asks for their times; 0: the whole run.
     `judge` is the command that judges programs, where the workload brings a judge of its own: it is
     for evolve only then, and `task` says what its programs are for.
+    `time_sizes` are macros that come in addition where GPUs measure its time: practical sizes, at
+    which verification would take too long.
     `machine` is the one whose time modelled runs show, where the caller has chosen one: not of the
     file.
     """
@@ -123,6 +125,7 @@ class Workload:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     scored_region: int = 0
     processes: int | None = None
+    time_sizes: Mapping[str, str] = field(default_factory=dict[str, str])
     machine: Topology | None = None
     judge: tuple[str, ...] = ()
     task: str = ""
@@ -206,6 +209,10 @@ class Workload:
             root=self.root,
         )
 
+    def at_practical_sizes(self) -> "Workload":
+        """Return the workload as GPUs are to time it: with its `time_sizes`."""
+        return replace(self, defines={**self.defines, **self.time_sizes})
+
     def args_for(self, seed: int) -> tuple[str, ...]:
         """Return the program's arguments for one input seed."""
         return tuple(arg.replace("{seed}", str(seed)) for arg in self.args)
@@ -228,11 +235,12 @@ class Workload:
         env: Mapping[str, str] | None = None,
         scored_region: int | None = None,
         processes: int | None = None,
+        time_sizes: Mapping[str, str] | None = None,
     ) -> "Workload":
         """Return a copy with what the command line changes; None leaves a value as it is.
 
-        `sources`, `defines`, `include_dirs`, `leave_out` and `env` come in addition. Where the
-        ranks of one machine shared memory, those of the new `node_size` do.
+        `sources`, `defines`, `include_dirs`, `leave_out`, `env` and `time_sizes` come in addition.
+        Where the ranks of one machine shared memory, those of the new `node_size` do.
 
         Raises:
             BadInputError: a file is there twice, or a number is out of range.
@@ -257,6 +265,7 @@ class Workload:
             env={**self.env, **(env or {})},
             scored_region=self.scored_region if scored_region is None else scored_region,
             processes=self.processes if processes is None else processes,
+            time_sizes={**self.time_sizes, **(time_sizes or {})},
             limits=replace(
                 self.limits,
                 seconds=self.limits.seconds if seconds is None else seconds,

@@ -51,13 +51,20 @@ class _JudgeTable(_Table):
     task: str = ""
 
 
+_Macros = dict[Annotated[str, Field(pattern=_MACRO)], str | int | float]
+
+
+class _SizesTable(_Table):
+    time: _Macros = {}
+
+
 class _WorkloadTable(_Table):
     name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     program: str = Field(min_length=1)
     sources: list[str] = []
     include_dirs: list[str] = []
     ranks: int = Field(default=4, ge=1, le=MAX_RANKS)
-    defines: dict[Annotated[str, Field(pattern=_MACRO)], str | int | float] = {}
+    defines: _Macros = {}
     args: list[str] = []
     outputs: list[_OutputTable] = []
     limits: _LimitsTable = _LimitsTable()
@@ -72,6 +79,7 @@ class _WorkloadTable(_Table):
     scored_region: int = Field(default=0, ge=0, le=MAX_REGIONS)
     api: list[str] = ["gin", "lsa"]
     judge: _JudgeTable | None = None
+    sizes: _SizesTable = _SizesTable()
 
 
 def read_workload(path: Path) -> Workload:
@@ -133,6 +141,7 @@ def _freeze(table: _WorkloadTable, file: Path, text: str) -> Workload:
             leave_out=tuple(map(plain_name, table.leave_out)),
             env=dict(table.env),
             scored_region=table.scored_region,
+            time_sizes={name: str(value) for name, value in table.sizes.time.items()},
             vary_inputs=_varied(table.vary_inputs, file, text),
             api=tuple(_api(name, file, text) for name in table.api),
             judge=() if table.judge is None else _command(table.judge, file, text),
@@ -221,7 +230,12 @@ def _explain(error: ErrorDetails, file: Path, text: str) -> WorkloadError:
 
 
 def _known(location: tuple[int | str, ...]) -> list[str]:
-    models = {"outputs": _OutputTable, "limits": _LimitsTable, "judge": _JudgeTable}
+    models = {
+        "outputs": _OutputTable,
+        "limits": _LimitsTable,
+        "judge": _JudgeTable,
+        "sizes": _SizesTable,
+    }
     model = models.get(str(location[0]), _WorkloadTable) if len(location) > 1 else _WorkloadTable
     return list(model.model_fields)
 

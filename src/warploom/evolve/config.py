@@ -68,8 +68,14 @@ class JudgingConfig(_Section):
     `confirm_seeds` that of the other inputs with which a champion is judged once more. An
     improvement below `noise`, as a share of the time, is none. `nvcc`: whether candidates must
     compile with nvcc, where it is found.
+
+    With `backend` cuda candidates are verified by the emulator and timed on this machine's GPUs, at
+    the workload's `time_sizes`, each in turns with the host-driven program: `repeats` pairs of runs
+    for each input.
     """
 
+    backend: Literal["emulator", "cuda"] = "emulator"
+    repeats: Annotated[int, Field(ge=1, le=100)] = 1
     topology: str = "h200-8"
     seeds: Annotated[int, Field(ge=1, le=100)] = 1
     confirm_seeds: Annotated[int, Field(ge=1, le=100)] = 2
@@ -215,6 +221,9 @@ class WorkloadConfig(_Section):
     nccl: str | None = None
     scored_region: Annotated[int, Field(ge=0)] | None = None
     defines: dict[str, Annotated[str, BeforeValidator(_plain)]] = Field(
+        default_factory=dict[str, str]
+    )
+    time_sizes: dict[str, Annotated[str, BeforeValidator(_plain)]] = Field(
         default_factory=dict[str, str]
     )
 

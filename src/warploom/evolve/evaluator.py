@@ -108,8 +108,14 @@ def judge_for(workload: Workload, judging: JudgingConfig, workers: int) -> Workl
     """
     machine = find_topology(judging.topology)
     check_fit(machine, workload.ranks, workload.lsa_size)
-    jobs = None if workers == 1 else max(1, len(os.sched_getaffinity(0)) // workers)
-    return WorkloadEvaluator(replace(workload, machine=None), machine, judging.nvcc, jobs)
+    return WorkloadEvaluator(
+        replace(workload, machine=None), machine, judging.nvcc, jobs_for(workers)
+    )
+
+
+def jobs_for(workers: int) -> int | None:
+    """Return how many runs each of `workers` has side by side: they share the machine's cores."""
+    return None if workers == 1 else max(1, len(os.sched_getaffinity(0)) // workers)
 
 
 def failed(kind: str, message: str, seconds: float = 0.0) -> Outcome:

@@ -12,11 +12,18 @@ from warploom.evolve.candidates import Candidate, Plan
 from warploom.evolve.config import EvolutionConfig
 from warploom.evolve.desk import ModelDesk
 from warploom.evolve.drafts import Drafts
-from warploom.evolve.evaluator import Evaluator, describe_failures, failed, judge_for
+from warploom.evolve.evaluator import (
+    Evaluator,
+    describe_failures,
+    failed,
+    jobs_for,
+    judge_for,
+)
 from warploom.evolve.folder import RunFacts, RunFolder
 from warploom.evolve.islands import Housekeeping
 from warploom.evolve.judge import NoSteps, OwnJudge
 from warploom.evolve.judging import Judging, default_workers
+from warploom.evolve.measured import MeasuredEvaluator
 from warploom.evolve.output import write_best
 from warploom.evolve.planning import Planner
 from warploom.evolve.result import EvolutionResult, Status
@@ -110,7 +117,10 @@ class Run:
     def _evaluator(self, workers: int) -> Evaluator:
         if self.task.judge:
             return OwnJudge(self.task)
-        return judge_for(self.task, self.config.evaluation, workers)
+        judging = self.config.evaluation
+        if judging.backend == "cuda":
+            return MeasuredEvaluator(self.task, judging.repeats, jobs_for(workers))
+        return judge_for(self.task, judging, workers)
 
     def _prepare(self, seeds: Seeds, space: Space) -> None:
         """Make the parts that look for what is next."""

@@ -149,11 +149,13 @@ def _how(result: EvolutionResult) -> list[str]:
 
 def _commands(result: EvolutionResult, task: Workload, target: str) -> list[str]:
     name = f"best/{result.best.program.name}"
+    measured = result.time_source == "measured"
+    task = task.at_practical_sizes() if measured else task
     lines = [
         "Judge it again, with fresh secret inputs:",
         "",
         "```console",
-        f"warploom eval {name} {target}" + (
+        f"warploom eval {name} {target}" + (" --backend cuda" if measured else "") + (
             f" --topology {result.topology}" if result.topology else ""
         ),
         "```",
@@ -172,6 +174,8 @@ def _commands(result: EvolutionResult, task: Workload, target: str) -> list[str]
         f"mpirun -n {task.ranks} ./program {arguments}".rstrip(),
         "```",
     ]
+    if measured:
+        return lines
     return [*lines, "", "Whether a modelled gain is a real one, only the GPUs can say."]
 
 

@@ -76,6 +76,8 @@ class EvolutionResult:
     @property
     def scored(self) -> str:
         """What the times are of, in words."""
+        if self.time_source == "measured":
+            return "what the program times itself"
         number = self.scored_region
         return f"the program's timed region {number}" if number else "the whole run"
 

@@ -149,6 +149,7 @@ class EvolutionRunner:
             nccl=wanted.nccl,
             defines=wanted.defines,
             scored_region=wanted.scored_region,
+            time_sizes=wanted.time_sizes,
         )
         text = task.program.read_bytes().decode("utf-8", "surrogateescape")
         return unmarked(task, text, folder.path)

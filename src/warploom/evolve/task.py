@@ -10,6 +10,7 @@ from warploom.propose.llm.open_replies import read_open_reply
 from warploom.propose.llm.replies import read_reply
 from warploom.propose.llm.sampler import SearchFacts
 from warploom.source.regions import Program
+from warploom.toolchain.gpu import find_gpus
 
 
 def search_facts(task: Workload, config: EvolutionConfig, time_source: str) -> SearchFacts:
@@ -46,11 +47,17 @@ def _read_cuda(reply: str, base: str) -> tuple[str, str]:
 
 def _machine(task: Workload, config: EvolutionConfig) -> str:
     together = task.lsa_size or task.ranks
+    ranks = (
+        f"{task.ranks} ranks, one GPU each; {together} of them share memory (LSA team). NCCL "
+        f"{nccl_version(task)}: only what its headers declare exists."
+    )
+    if config.evaluation.backend == "cuda":
+        gpus = ", ".join(dict.fromkeys(gpu.name for gpu in find_gpus()))
+        return f"{ranks}\nTimes are measured on {gpus or 'GPUs'}."
     machine = find_topology(config.evaluation.topology)
     numbers = [f"{name} {value:g}" for name, value in machine.values.items()]
     return "\n".join((
-        f"{task.ranks} ranks, one GPU each; {together} of them share memory (LSA team). NCCL "
-        f"{nccl_version(task)}: only what its headers declare exists.",
+        ranks,
         f"Times are modelled for {machine.name}: {machine.description}. Its numbers, with units "
         f"in their names: {', '.join(numbers)}.",
     ))  # fmt: skip
