@@ -278,6 +278,8 @@ class _Judge:
             found += text_findings(program, trusted, rule, name, given_by(self.task, self.nccl))
         if self.rule is not None:
             original = read_program(self.task.program)
+            if self.rule.check:
+                original = replace(original, text=self.rule.check)
             found += edited_check_findings(program, original, str(program.path))
             found += kept_check_findings(
                 program, original, str(program.path), given_by(self.task, self.nccl)

@@ -66,11 +66,14 @@ class TransformRule:
 
     `api` is how its ranks must exchange data; None where the host's calls may stay (stage A).
     `untrusted` says that nobody vouches for its text: all of it is then judged as a mutable
-    region is, and only what the trusted program has itself is allowed beyond.
+    region is, and only what the trusted program has itself is allowed beyond. `check` is the text
+    whose own check the candidate must have: the trusted program's with launch shapes of which the
+    caller knows that they do the same work; "": the trusted program's as it is.
     """
 
     api: Api | None
     untrusted: bool = False
+    check: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from warploom.evaluate.evaluation import SCORE, Evaluation
 from warploom.evaluate.transform_rule import TransformRule
 from warploom.evaluate.workload import Workload
 from warploom.evolve.config import JudgingConfig
+from warploom.propose.mutate import shaped_like
 from warploom.store.records import Outcome
 
 MODELLED = "modelled"
@@ -83,13 +84,12 @@ class WorkloadEvaluator:
 
     def __call__(self, candidate: Path, question: Question) -> Outcome:
         """Judge the program at a path; what the emulator has not, fails the candidate."""
-        api = Api(question.api) if question.api else None
         try:
             found = evaluate(
                 candidate,
                 self.workload,
                 level=SCORE,
-                rule=TransformRule(api, untrusted=True),
+                rule=rule_for(candidate, self.workload, question),
                 inputs=question.inputs,
                 topology=self.topology,
                 nvcc=self.nvcc,
@@ -98,6 +98,14 @@ class WorkloadEvaluator:
         except (UnsupportedError, ToolFailedError) as error:
             return failed(type(error).__name__.removesuffix("Error").lower(), error.message)
         return outcome_of(found)
+
+
+def rule_for(candidate: Path, workload: Workload, question: Question) -> TransformRule:
+    """Return what is asked of a candidate: launch shapes are the search's to choose."""
+    api = Api(question.api) if question.api else None
+    texts = [path.read_bytes().decode("utf-8", "surrogateescape")
+             for path in (workload.program, candidate)]  # fmt: skip
+    return TransformRule(api, untrusted=True, check=shaped_like(*texts))
 
 
 def judge_for(workload: Workload, judging: JudgingConfig, workers: int) -> WorkloadEvaluator:

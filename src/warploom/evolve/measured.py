@@ -6,14 +6,13 @@ from pathlib import Path
 
 from warploom.core.errors import ToolFailedError, UnsupportedError
 from warploom.core.ids import digest
-from warploom.core.records import Api, Finding
+from warploom.core.records import Finding
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import VERIFY
 from warploom.evaluate.measured import measure
 from warploom.evaluate.modelled import score_of
-from warploom.evaluate.transform_rule import TransformRule
 from warploom.evaluate.workload import Workload
-from warploom.evolve.evaluator import Question, failed, outcome_of
+from warploom.evolve.evaluator import Question, failed, outcome_of, rule_for
 from warploom.store.records import Outcome
 
 MEASURED = "measured"
@@ -43,13 +42,12 @@ class MeasuredEvaluator:
 
     def __call__(self, candidate: Path, question: Question) -> Outcome:
         """Judge the program at a path; what the emulator has not, fails the candidate."""
-        rule = TransformRule(Api(question.api) if question.api else None, untrusted=True)
         try:
             found = evaluate(
                 candidate,
                 self.workload,
                 level=VERIFY,
-                rule=rule,
+                rule=rule_for(candidate, self.workload, question),
                 inputs=question.inputs,
                 nvcc=False,
                 jobs=self.jobs,

@@ -9,5 +9,15 @@ is a set of them that is known to pay.
 from warploom.propose.mutate.levers import apply, directives, mutations
 from warploom.propose.mutate.recipes import recipes
 from warploom.propose.mutate.records import Lever, Mutation, MutationError
+from warploom.propose.mutate.shaped_like import shaped_like
 
-__all__ = ["Lever", "Mutation", "MutationError", "apply", "directives", "mutations", "recipes"]
+__all__ = [
+    "Lever",
+    "Mutation",
+    "MutationError",
+    "apply",
+    "directives",
+    "mutations",
+    "recipes",
+    "shaped_like",
+]

@@ -1,7 +1,8 @@
 """Recipes: sets of steps that are known to pay together, where one of them alone may not.
 
-Each hides or removes what a communication costs besides its bytes: kernels of its own, meetings of
-all ranks, events between streams. A recipe promises no proof; the evaluator judges what it makes.
+Most hide or remove what a communication costs besides its bytes: kernels of its own, meetings of
+all ranks, events between streams. Others give kernels more threads. A recipe promises no proof; the
+evaluator judges what it makes.
 """
 
 from collections.abc import Sequence
@@ -9,12 +10,20 @@ from collections.abc import Sequence
 from warploom.propose.mutate.levers import every_lever
 from warploom.propose.mutate.records import Mutation
 
+# Threads of a block, for kernels written with few; 16 and 32 are the sides of square ones.
+_WIDE = (("size:", "16"), ("size:", "128"), ("threads:", "128"), ("restrict:", "on"))
+_WIDER = (("size:", "32"), ("size:", "256"), ("threads:", "256"), ("restrict:", "on"))
+
 _TIDY = (("group", "together"), ("order", "streams"), ("leave", "alone"), ("close", "alone"))
 
 _RECIPES: Sequence[Sequence[tuple[str, str]]] = (
     (*_TIDY[1:], ("read:", "fused")),  # gates in place of all exchange kernels
+    _WIDE,
     (*_TIDY[1:], ("read:", "guarded")),
+    _WIDER,
     _TIDY,
+    (*_WIDE, ("unroll:", "8")),
+    (*_TIDY[1:], ("read:", "guarded"), *_WIDE),
     (*_TIDY, ("read:", "direct")),
     (*_TIDY[:2], ("read:", "fenced")),
     (*_TIDY[:2], ("offer", "around")),
