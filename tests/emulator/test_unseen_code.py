@@ -35,6 +35,8 @@ _HEAD = """
 #include <cstring>
 #include <fstream>
 #include <filesystem>
+extern "C" size_t strlcpy(char*, const char*, size_t) noexcept;  // of glibc 2.38 and later
+extern "C" size_t strlcat(char*, const char*, size_t) noexcept;
 static char* runtime() { return reinterpret_cast<char*>(&cudaGetDeviceCount); }
 static int by_value(const void* a, const void* b) { return *(const int*)a - *(const int*)b; }
 static int by_value_r(const void* a, const void* b, void*) { return by_value(a, b); }
@@ -129,6 +131,7 @@ def test_functions_by_name_are_those_that_are_looked_at(tmp_path: Path) -> None:
         "stat(argv[0], (struct stat*)device);",
         "wmemset((wchar_t*)device, 0, 4);",
         "rand_r((unsigned*)device);",
+        'strlcpy((char*)device, "text", 3);',
         "time_t t = 0; localtime_r(&t, (tm*)device);",
         "pipe((int*)device);",
     ],
@@ -257,6 +260,9 @@ def test_honest_calls_stay_as_they_are(tmp_path: Path) -> None:
   glob_t found = {};
   if (!glob("/proc/driver/nvidia/gpus/*", 0, nullptr, &found)) return 17;
   if (opendir("/proc/driver/nvidia/gpus")) return 18;
+  char part[8];
+  if (strlcpy(part, "lengthy", 5) != 7 || strcmp(part, "leng")) return 19;
+  if (strlcat(part, "then", 8) != 8 || strcmp(part, "lengthe")) return 20;
   wchar_t wide[16];
   wcscpy(wide, L"wide");
   if (wcslen(wide) != 4 || access("lines.txt", R_OK)) return 16;"""
