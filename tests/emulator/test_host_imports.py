@@ -105,3 +105,13 @@ def test_names_of_a_standards_year_are_plain_names() -> None:
     entry = classify("__isoc23_strtol")
     assert entry is not None and entry is classify("strtol")
     assert is_harmless("stdc_leading_zeros_ui") and not is_harmless("__isoc23_strtol")
+
+
+def test_hardened_names_are_taken_with_the_plain_ones() -> None:
+    """Ubuntu's C++ library opens folders by __openat_2, not by openat."""
+    offered = dynamic_symbols(build_runtime(find_compiler())).exports
+    library = ctypes.CDLL(None)
+    hardened = {f"__{name}{end}" for name in offered for end in ("_chk", "_2")}
+    real = {name for name in hardened if not name.startswith("____") and hasattr(library, name)}
+    assert {"__openat_2", "__read_chk", "__realpath_chk"} <= real
+    assert sorted(real - offered) == []

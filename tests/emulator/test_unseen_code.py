@@ -37,6 +37,9 @@ _HEAD = """
 #include <filesystem>
 extern "C" size_t strlcpy(char*, const char*, size_t) noexcept;  // of glibc 2.38 and later
 extern "C" size_t strlcat(char*, const char*, size_t) noexcept;
+extern "C" int __open_2(const char*, int), __openat64_2(int, const char*, int);
+extern "C" ssize_t __readlink_chk(const char*, char*, size_t, size_t) noexcept;
+extern "C" char* __realpath_chk(const char*, char*, size_t) noexcept;
 static char* runtime() { return reinterpret_cast<char*>(&cudaGetDeviceCount); }
 static int by_value(const void* a, const void* b) { return *(const int*)a - *(const int*)b; }
 static int by_value_r(const void* a, const void* b, void*) { return by_value(a, b); }
@@ -170,6 +173,10 @@ def test_what_no_list_knows_is_named_with_its_line(tmp_path: Path) -> None:
         'glob_t all; glob("/proc/self/map_files/*", 0, nullptr, &all);',
         'fdopendir(open("/proc/self/fd", O_RDONLY | O_DIRECTORY));',
         'char to[99]; readlink("/proc/self/fd/0", to, 99);',
+        '__open_2("/proc/self/map_files", O_RDONLY | O_DIRECTORY);',
+        '__openat64_2(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY);',
+        'char to[99]; __readlink_chk("/proc/self/fd/0", to, 99, 99);',
+        'char to[4096]; __realpath_chk("/proc/self/map_files", to, 4096);',
     ],
 )
 def test_folders_of_proc_are_closed(tmp_path: Path, call: str) -> None:
