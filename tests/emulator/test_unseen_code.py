@@ -264,9 +264,12 @@ def test_honest_calls_stay_as_they_are(tmp_path: Path) -> None:
   auto* cosine = (double (*)(double))dlsym(dlopen("libm.so.6", RTLD_NOW), "cos");
   if (!cosine || cosine(0) != 1) return 14;
   if (dlopen("libcuda.so.1", RTLD_NOW) && false) return 15;
-  glob_t found = {};
-  if (!glob("/proc/driver/nvidia/gpus/*", 0, nullptr, &found)) return 17;
-  if (opendir("/proc/driver/nvidia/gpus")) return 18;
+  glob_t found = {};  // nothing, or what a machine with a GPU has
+  const int gpus = glob("/proc/driver/nvidia/gpus/*", 0, nullptr, &found);
+  if (gpus != 0 && gpus != GLOB_NOMATCH) return 17;
+  DIR* driver = opendir("/proc/driver/nvidia/gpus");
+  if (gpus == 0 && !driver) return 18;
+  if (driver) closedir(driver);
   char part[8];
   if (strlcpy(part, "lengthy", 5) != 7 || strcmp(part, "leng")) return 19;
   if (strlcat(part, "then", 8) != 8 || strcmp(part, "lengthe")) return 20;
