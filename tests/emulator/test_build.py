@@ -12,7 +12,7 @@ import pytest
 from warploom.core.errors import BadInputError, SourceError, ToolFailedError, UnsupportedError
 from warploom.core.records import BuildSpec, Limits
 from warploom.emulator import NotEmulatedError, build, runtime_build
-from warploom.emulator.diagnostics import compile_failure, unsupported_name
+from warploom.emulator.diagnostics import compile_failure, undefined_symbols, unsupported_name
 from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.link import plain_name
 from warploom.emulator.run import run
@@ -198,6 +198,15 @@ def test_a_users_undefined_function(programs):
     with pytest.raises(SourceError, match=r"must be defined.*helper") as caught:
         programs.build("int helper();\nint main() {\n  return helper(); }\n")
     assert caught.value.line == 3
+
+
+@pytest.mark.parametrize("section", ["", "(.text+0x3e):"])
+def test_linkers_place_what_is_undefined_in_two_forms(section: str):
+    place = f"/wl-user/p.cu:3:{section} "
+    log = f"ld: /tmp/p.o: in function `main':\n{place}undefined reference to `_Z6helperv'\n"
+    assert list(undefined_symbols(log)) == [("_Z6helperv", ("/wl-user/p.cu", 3))]
+    log = log.replace(place, f"/usr/bin/ld: {place}warning: ")
+    assert list(undefined_symbols(log)) == [("_Z6helperv", ("/wl-user/p.cu", 3))]
 
 
 @pytest.mark.parametrize(

@@ -93,3 +93,25 @@ def test_strings_and_streams_are_no_harmless_objects() -> None:
     assert not is_harmless("_ZSt20__throw_length_errorPKc"), "it reads a text"
     assert not is_harmless("_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_appendEPKcm")
     assert not is_harmless("process_vm_writev")
+
+
+def test_names_of_a_standards_year_are_plain_names() -> None:
+    """Headers of glibc 2.38 and later call these functions so."""
+    offered = dynamic_symbols(build_runtime(find_compiler())).exports
+    kinds = ("l", "ul", "ll", "ull", "imax", "umax")
+    names = {f"__isoc23_{text}{kind}" for text in ("strto", "wcsto") for kind in kinds}
+    names |= {f"__isoc{year}_{how}scanf" for year in (99, 23) for how in ("", "f", "s", "v", "vs")}
+    assert unknown_imports(names, offered) == []
+    entry = classify("__isoc23_strtol")
+    assert entry is not None and entry is classify("strtol")
+    assert is_harmless("stdc_leading_zeros_ui") and not is_harmless("__isoc23_strtol")
+
+
+def test_hardened_names_are_taken_with_the_plain_ones() -> None:
+    """Ubuntu's C++ library opens folders by __openat_2, not by openat."""
+    offered = dynamic_symbols(build_runtime(find_compiler())).exports
+    library = ctypes.CDLL(None)
+    hardened = {f"__{name}{end}" for name in offered for end in ("_chk", "_2")}
+    real = {name for name in hardened if not name.startswith("____") and hasattr(library, name)}
+    assert {"__openat_2", "__read_chk", "__realpath_chk"} <= real
+    assert sorted(real - offered) == []

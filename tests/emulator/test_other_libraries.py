@@ -3,6 +3,8 @@
 import pytest
 
 from warploom.core.errors import SourceError, UnsupportedError
+from warploom.core.records import BuildSpec
+from warploom.emulator.rewrite import rewrite
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,24 @@ int main() { return 0; }
         programs.build(code)
     assert caught.value.line == 4
     assert "CUTLASS" not in str(caught.value)
+
+
+def test_whether_a_library_is_installed_does_not_matter(programs):
+    """An installed header may compile or not: what includes it cannot run here."""
+    code = """#include <cuda_runtime.h>
+#include <cudnn.h>  // it's there
+#if __has_include(<nvml.h>)
+#include <nvml.h>
+#endif
+int main() {}
+"""
+    made = rewrite(BuildSpec(programs.write(code)))
+    (text,) = made.texts.values()
+    assert made.headers == ("cuda_runtime.h",), "what is compiled ahead of the program"
+    assert b"<cudnn.h>  //" in text and b"#include <cudnn.h>" not in text and b"#if 0" in text
+    with pytest.raises(UnsupportedError, match=r"uses cuDNN.*\(<cudnn.h>\)") as caught:
+        programs.build(code)
+    assert caught.value.line == 2
 
 
 @pytest.mark.parametrize(

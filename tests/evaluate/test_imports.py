@@ -85,3 +85,10 @@ def test_code_before_main_is_found_and_device_variables_are_none(
         source.write_text(text.format(part))
         inits.append(runs_by_itself(build(BuildSpec(source)).guard))
     assert bool(init_findings(inits[1], inits[0], "candidate.cu")) is runs
+
+
+def test_names_of_newer_headers_are_plain_names(offered: frozenset[str]) -> None:
+    allowed = {"__isoc23_strtol", "__isoc23_sscanf", "__isoc99_sscanf"}
+    assert import_findings(allowed, set(), "c.cu", offered) == []
+    found = import_findings({"__isoc23_fscanf", "pidfd_spawnp"}, set(), "c.cu", offered)
+    assert [f.message.split()[4].rstrip(",") for f in found] == ["__isoc23_fscanf", "pidfd_spawnp"]

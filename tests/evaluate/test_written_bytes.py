@@ -220,7 +220,9 @@ def of_atomics() -> str:
 
 
 def test_the_references_own_variation_sets_the_tolerance(judge: Judge) -> None:
-    result = judge(of_atomics(), of_atomics(), timings=[Timing.LAZY, Timing.RANDOM])
+    # By less than what is allowed anyway it varies with one seed in thirteen: these are not drawn.
+    inputs = (511025150, 280080820)
+    result = judge(of_atomics(), of_atomics(), timings=[Timing.LAZY, Timing.RANDOM], inputs=inputs)
     assert result.passed, told(result)
     assert "reference-varies" in kinds(result, Severity.WARNING)
     wrong = judge(of_atomics(), of_atomics().replace("900 +", "900.1f +"))

@@ -50,6 +50,7 @@ from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import find_compiler
 
 _MACROS = "warploom-macros.h"  # in the folder of a build
+_COMMAND_LINE = re.compile(rb'^# \d+(?= "<command-line>")', re.MULTILINE)
 _OVERLAY = re.compile(rb'#[ \t]*include[ \t]*"(u\d+_[^"\n]+)"')
 _REGION = re.compile(
     rb"""(?:\#[ \t]*pragma|_Pragma[ \t]*\([ \t]*")[ \t]*omp\b[^\n]*\b(?:parallel|task|sections)\b"""
@@ -133,6 +134,15 @@ class _Pass:
     def preprocessed(self) -> str:
         """The file for its text without directives and macros."""
         return f"{self.target}.ii"
+
+    def text_read(self, work: Path) -> bytes:
+        """Return its text to compare: from gcc 13 on it tells how many macros were defined.
+
+        That is in the numbers of lines of the command line, before the unit begins.
+        """
+        text = (work / self.preprocessed).read_bytes()
+        before, unit, rest = text.partition(b'\n# 1 "%s"\n' % self.unit.overlay.encode())
+        return _COMMAND_LINE.sub(b"#", before) + unit + rest
 
 
 class _Builder:
@@ -314,7 +324,7 @@ class _Builder:
         )
         return (
             all(result.ok for result in results)
-            and len({(work / one.preprocessed).read_bytes() for one in passes}) == 1
+            and len({one.text_read(work) for one in passes}) == 1
         )
 
     def _compile_once(

@@ -195,7 +195,8 @@ def compile_failure(
 
 
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`'\u2018]?([^'\u2019\n]+)['\u2019]?")
-_LINK_PLACE = re.compile(r"(?P<file>[^\s:(][^:\n(]*):(?P<line>\d+): ")
+# The linker of binutils 2.42 puts the place in the section behind the line.
+_LINK_PLACE = re.compile(r"(?P<file>[^\s:(][^:\n(]*):(?P<line>\d+):(?:\([^)\n]*\):)? ")
 
 
 def undefined_symbols(log: str) -> Iterable[tuple[str, tuple[str, int] | None]]:

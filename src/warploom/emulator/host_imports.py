@@ -87,19 +87,16 @@ _HOOKED = (
 _PRINTING = (
     "printf fprintf sprintf snprintf vprintf vfprintf vsprintf vsnprintf puts fputs fputc putc "
     "fgetc getc fwrite fread fgets fflush perror sscanf fscanf vsscanf vfscanf getline getdelim "
-    "setbuf setvbuf setbuffer setlinebuf asprintf vasprintf dprintf vdprintf scanf vscanf "
-    "__isoc99_sscanf __isoc99_fscanf __isoc99_scanf __isoc99_vsscanf __isoc99_vfscanf "
-    "__isoc99_vscanf __isoc23_sscanf __isoc23_fscanf __isoc23_scanf __isoc23_vsscanf "
-    "__isoc23_vfscanf __isoc23_vscanf"
+    "setbuf setvbuf setbuffer setlinebuf asprintf vasprintf dprintf vdprintf scanf vscanf"
 )
 _MEMORY = (
     "memcpy mempcpy memmove memset memcmp bcmp bzero memchr memrchr memmem malloc calloc "
     "realloc free aligned_alloc posix_memalign strlen strnlen strcmp strncmp strcasecmp "
-    "strncasecmp strcoll strcpy strncpy stpcpy stpncpy strcat strncat strchr strchrnul strrchr "
-    "strstr strcasestr strspn strcspn strpbrk strdup strndup strtod strtof strtold strtol "
-    "strtoll strtoul strtoull atoi atol atoll atof qsort bsearch frexp frexpf frexpl modf modff "
-    "modfl remquo remquof remquol sincos sincosf sincosl lgamma_r lgammaf_r strftime time "
-    "clock_gettime gettimeofday nanosleep nan nanf nanl rand_r"
+    "strncasecmp strcoll strcpy strncpy strlcpy strlcat stpcpy stpncpy strcat strncat strchr "
+    "strchrnul strrchr strstr strcasestr strspn strcspn strpbrk strdup strndup strtod strtof "
+    "strtold strtol strtoll strtoul strtoull strtoimax strtoumax atoi atol atoll atof qsort "
+    "bsearch frexp frexpf frexpl modf modff modfl remquo remquof remquol sincos sincosf sincosl "
+    "lgamma_r lgammaf_r strftime time clock_gettime gettimeofday nanosleep nan nanf nanl rand_r"
 )
 _THREADS = (
     "pthread_create pthread_join pthread_self pthread_once pthread_mutex_lock "
@@ -107,10 +104,12 @@ _THREADS = (
     "pthread_cond_clockwait pthread_cond_signal pthread_cond_broadcast pthread_detach "
     "pthread_exit __assert_fail"
 )
+_OF_A_YEAR = re.compile(r"__isoc(?:99|23)_(?=\w)")  # __isoc23_strtol
 _NUMBERS = re.compile(
     r"__(?:popcount|ctz|clz|ffs|bswap|parity)[sdt]i2|__u?(?:div|mod|divmod)[dt]i[34]"
     r"|__(?:mul|add|sub|div|float|floatun|fix|fixuns|extend|trunc|neg|eq|ne|lt|le|gt|ge|unord|powi)"
     r"[hsdtxbTX][fci]\w*|__multi3|(?:is(?:nan|inf)|finite)[fl]?"
+    r"|stdc_[a-z_]+_u(?:c|s|i|ll?)"  # the bits of a number: <stdbit.h> of glibc 2.39
 )
 # Allocation and exceptions of the library's own making. Its lists of exceptions, and what it keeps
 # in front of each, are not the program's to write: runtime/exceptions.cpp.
@@ -201,7 +200,8 @@ OWN_CODE: dict[str, frozenset[str]] = {
     "it is refused": _names(
         "pthread_cancel pthread_timedjoin_np pthread_clockjoin_np pthread_getcpuclockid "
         "pthread_setschedprio execl execle execlp execv execve execvp execvpe fexecve popen system "
-        "posix_spawn posix_spawnp process_vm_readv process_vm_writev ptrace"
+        "posix_spawn posix_spawnp pidfd_spawn pidfd_spawnp process_vm_readv process_vm_writev "
+        "ptrace"
     ),
     "the pointer is not followed": _names("pthread_exit pthread_equal"),
 }
@@ -234,7 +234,13 @@ TABLE: tuple[Entry, ...] = (
 @cache
 def classify(name: str) -> Entry | None:
     """Return what is known of the import `name`, None if it is nothing."""
-    return next((entry for entry in TABLE if entry.has(name)), None)
+    plain = plain_name(name)
+    return next((entry for entry in TABLE if entry.has(plain)), None)
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a C function that the headers of glibc call by its standard's year."""
+    return _OF_A_YEAR.sub("", name)
 
 
 def is_harmless(name: str) -> bool:

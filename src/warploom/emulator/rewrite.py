@@ -29,7 +29,7 @@ from warploom.emulator.names import name_edits
 from warploom.emulator.shared_memory import SharedDeclaration, read_shared, shared_variable
 from warploom.emulator.shifts import shift_edits
 from warploom.emulator.tokens import Directive, Kind, TokenStream, tokenize
-from warploom.emulator.unsupported import asm_edits, refusal
+from warploom.emulator.unsupported import MARK, asm_edits, library_of, refusal
 from warploom.source.chevrons import joined_chevrons
 from warploom.source.edits import TextEdit, apply_edits
 from warploom.source.syntax import SourceFile, parse_source, spliced
@@ -168,6 +168,11 @@ class _Rewriter:
                             f'"{header.overlay}"',
                         )
                     )
+                elif library_of(f"<{name}>") and not (SHIM_DIR / name).is_file():
+                    # Whether it is installed must not matter: it is refused, and not asked for.
+                    text = f"#error {MARK} <{name}>" if pattern is _INCLUDE else "0"
+                    start, end = match.span()
+                    edits.append(TextEdit(directive.start + start, directive.start + end, text))
                 elif unconditional and pattern is _INCLUDE:
                     self.headers[name] = None
         return edits

@@ -9,7 +9,7 @@ program takes is allowed too.
 from collections.abc import Set
 
 from warploom.core.records import Finding, Severity
-from warploom.emulator.host_imports import BY_HEADERS, classify, unknown_imports
+from warploom.emulator.host_imports import BY_HEADERS, classify, plain_name, unknown_imports
 from warploom.evaluate.allowed_names import HOST_C
 from warploom.evaluate.refusals import FORBIDDEN, FORBIDDEN_CALLS
 
@@ -49,7 +49,7 @@ def import_findings(
 
 
 def _why(symbol: str) -> str:
-    base = symbol.partition("@")[0]
+    base = plain_name(symbol.partition("@")[0])
     plain = base.removeprefix("__").removesuffix("_chk").removesuffix("64").removesuffix("_2")
     known = FORBIDDEN | FORBIDDEN_CALLS
     for name in (base, plain):
@@ -57,8 +57,7 @@ def _why(symbol: str) -> str:
             return known[name]
     if any(part in symbol for part in _CXX_PARTS):
         return FORBIDDEN["fopen"]
-    short = plain.removeprefix("isoc99_").removeprefix("isoc23_")
-    if base in BY_HEADERS or short in BY_HEADERS or {short, short.removesuffix("l")} & HOST_C:
+    if base in BY_HEADERS or plain in BY_HEADERS or {plain, plain.removesuffix("l")} & HOST_C:
         return ""
     entry = classify(base)
     if entry is not None and base not in entry.names:  # plain C names are on the lists above

@@ -14,11 +14,11 @@ FORBIDDEN: dict[str, str] = {
     for what, names in {
         "starts or ends processes": (
             "system popen pclose fork vfork clone clone3 execl execlp execle execv execve execvp "
-            "execvpe fexecve posix_spawn posix_spawnp waitpid _exit _Exit exit quick_exit abort "
-            "atexit at_quick_exit on_exit terminate set_terminate daemon setsid setpgid ptrace "
-            "prctl syscall unshare setns chroot pivot_root process_vm_readv process_vm_writev "
-            "pidfd_open pidfd_getfd setrlimit prlimit nanosleep usleep sched_setaffinity "
-            "pthread_kill pthread_exit getppid"
+            "execvpe fexecve posix_spawn posix_spawnp pidfd_spawn pidfd_spawnp waitpid _exit _Exit "
+            "exit quick_exit abort atexit at_quick_exit on_exit terminate set_terminate daemon "
+            "setsid setpgid ptrace prctl syscall unshare setns chroot pivot_root "
+            "process_vm_readv process_vm_writev pidfd_open pidfd_getfd setrlimit prlimit "
+            "nanosleep usleep sched_setaffinity pthread_kill pthread_exit getppid"
         ),
         "handles signals": (
             "sigaction sigprocmask sigqueue sigwait sigsuspend siglongjmp sigsetjmp setjmp "

@@ -94,16 +94,26 @@ void create_environment(Process& process) {
 
 }  // namespace warploom
 
-// The emulated machine's name: programs count the ranks that share one by it.
-extern "C" int gethostname(char* name, std::size_t length) noexcept {
+static int tell_machine(char* name, std::size_t length, const void* caller) {
   const std::string own = warploom::machine_name();
   if (own.size() >= length) {
     errno = ENAMETOOLONG;
     return -1;
   }
-  if (warploom::of_program(__builtin_return_address(0))) {
-    warploom::program_writes(name, own.size() + 1);
-  }
+  if (warploom::of_program(caller)) warploom::program_writes(name, own.size() + 1, caller);
   std::memcpy(name, own.c_str(), own.size() + 1);
   return 0;
 }
+
+extern "C" {
+
+// The emulated machine's name: programs count the ranks that share one by it.
+int gethostname(char* name, std::size_t length) noexcept {
+  return tell_machine(name, length, __builtin_return_address(0));
+}
+// Of hardened libraries: see libc_files.cpp.
+int __gethostname_chk(char* name, std::size_t length, std::size_t) noexcept {
+  return tell_machine(name, length, __builtin_return_address(0));
+}
+
+}  // extern "C"

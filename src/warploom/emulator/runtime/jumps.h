@@ -15,6 +15,10 @@
 #define WARPLOOM_FUNCTION "%function"
 #endif
 
+// Headers of glibc 2.38 and later call the functions of C23 by names of their own.
+#define WARPLOOM_C23_NAME(name) \
+  asm(".globl __wrap___isoc23_" #name "\n.set __wrap___isoc23_" #name ", __wrap_" #name "\n");
+
 #define WARPLOOM_WRAPPER(symbol)                                                       \
   asm(".text\n.globl __wrap_" #symbol "\n.type __wrap_" #symbol ", " WARPLOOM_FUNCTION \
       "\n__wrap_" #symbol ":\n" WARPLOOM_JUMP(symbol) ".size __wrap_" #symbol          \

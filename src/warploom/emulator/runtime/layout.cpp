@@ -53,10 +53,13 @@ unsigned turn_of(uint64_t salt) {
   return static_cast<unsigned>((first + static_cast<uint64_t>(g_config.timing)) % 3);
 }
 
-// Where a heap may begin behind this very program: in front of it there is seldom room.
-uintptr_t behind_program() {
+// Where a heap may lie behind this very program: in front of it there is seldom room, and the
+// highest programs leave hardly any room behind them, so that a heap may begin farther on.
+AddressRange behind_program(std::size_t bytes) {
   const auto own = reinterpret_cast<uintptr_t>(sbrk(0)) + kOwnHeap;
-  return std::clamp(own, kBehindProgram, kBehindProgramMost - kTera / 16);
+  const bool usual = own > kBehindProgram && own < kBehindProgramMost + kOwnHeap;
+  const uintptr_t first = usual ? own : kBehindProgram;
+  return {first, std::max(kBehindProgramMost, first + kTera / 64) + bytes};
 }
 
 AddressRange place_for(Habitat habitat, std::size_t bytes, unsigned turn) {
@@ -67,7 +70,7 @@ AddressRange place_for(Habitat habitat, std::size_t bytes, unsigned turn) {
     case Habitat::Device:
       return bytes < kLow.end - kLowMost ? AddressRange{kLow.first, kLowMost + bytes} : kBelow;
     case Habitat::Heap:
-      return {behind_program(), kBehindProgramMost + bytes};
+      return behind_program(bytes);
     default:
       return bytes < 8 * kGiga ? kMainStack : kBelow;
   }

@@ -102,6 +102,24 @@ OPEN(open64)
 OPEN_AT(openat)
 OPEN_AT(openat64)
 #undef OPEN_AT
+// Libraries that were built with _FORTIFY_SOURCE, as Ubuntu's are, call functions by other names:
+// here, below and in libc_folders.cpp. Those of the program's own text are not built so.
+static int open_existing(int folder, const char* path, int flags, const void* caller) {
+  if (!of_program(caller)) {
+    return static_cast<int>(
+        answer_of(raw_call(SYS_openat, folder, reinterpret_cast<long>(path), flags)));
+  }
+  program_reads_text(path, ~std::size_t{0}, caller);
+  return open_for_program(folder, path, flags, 0);
+}
+int __open_2(const char* path, int flags) { return open_existing(AT_FDCWD, path, flags, CALLER); }
+int __open64_2(const char* path, int flags) { return open_existing(AT_FDCWD, path, flags, CALLER); }
+int __openat_2(int folder, const char* path, int flags) {
+  return open_existing(folder, path, flags, CALLER);
+}
+int __openat64_2(int folder, const char* path, int flags) {
+  return open_existing(folder, path, flags, CALLER);
+}
 int creat(const char* path, mode_t mode) {
   program_reads_text(path);
   return open_for_program(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
@@ -137,29 +155,37 @@ FILE* fdopen(int descriptor, const char* mode) noexcept {
   return note_stream(real_fdopen(descriptor, mode), CALLER);
 }
 
-ssize_t read(int descriptor, void* to, std::size_t bytes) {
-  WARPLOOM_REAL(read);
-  ASK(descriptor, "read");
-  if (of_program(CALLER)) program_writes(to, bytes);
-  return real_read(descriptor, to, bytes);
-}
+// What comes last tells a hardened call how large the memory is.
+#define READ(name, ...)                                                                  \
+  ssize_t name(int descriptor, void* to, std::size_t bytes __VA_OPT__(, ) __VA_ARGS__) { \
+    WARPLOOM_REAL(read);                                                                 \
+    ASK(descriptor, "read");                                                             \
+    if (of_program(CALLER)) program_writes(to, bytes);                                   \
+    return real_read(descriptor, to, bytes);                                             \
+  }
+READ(read)
+READ(__read_chk, std::size_t)
+#undef READ
 ssize_t write(int descriptor, const void* from, std::size_t bytes) {
   WARPLOOM_REAL(write);
   ASK(descriptor, "write");
   if (of_program(CALLER)) program_reads(from, bytes);
   return real_write(descriptor, from, bytes);
 }
-#define AT_OFFSET(name, offset_type, pointer, check)                               \
-  ssize_t name(int descriptor, pointer p, std::size_t bytes, offset_type offset) { \
-    WARPLOOM_REAL(name);                                                           \
-    ASK(descriptor, #name);                                                        \
-    if (of_program(CALLER)) check(p, bytes);                                       \
-    return real_##name(descriptor, p, bytes, offset);                              \
+#define AT_OFFSET(name, called, offset_type, pointer, check, ...) \
+  ssize_t name(int descriptor, pointer p, std::size_t bytes,      \
+               offset_type offset __VA_OPT__(, ) __VA_ARGS__) {   \
+    WARPLOOM_REAL(called);                                        \
+    ASK(descriptor, #called);                                     \
+    if (of_program(CALLER)) check(p, bytes);                      \
+    return real_##called(descriptor, p, bytes, offset);           \
   }
-AT_OFFSET(pread, off_t, void*, program_writes)
-AT_OFFSET(pread64, off64_t, void*, program_writes)
-AT_OFFSET(pwrite, off_t, const void*, program_reads)
-AT_OFFSET(pwrite64, off64_t, const void*, program_reads)
+AT_OFFSET(pread, pread, off_t, void*, program_writes)
+AT_OFFSET(pread64, pread64, off64_t, void*, program_writes)
+AT_OFFSET(__pread_chk, pread, off_t, void*, program_writes, std::size_t)
+AT_OFFSET(__pread64_chk, pread64, off64_t, void*, program_writes, std::size_t)
+AT_OFFSET(pwrite, pwrite, off_t, const void*, program_reads)
+AT_OFFSET(pwrite64, pwrite64, off64_t, const void*, program_reads)
 #undef AT_OFFSET
 #define IN_PARTS(name, into_memory)                                 \
   ssize_t name(int descriptor, const iovec* parts, int count) {     \

@@ -70,6 +70,24 @@ ssize_t answer_link(int folder, const char* path, char* to, std::size_t bytes) {
   return static_cast<ssize_t>(length);
 }
 
+char* real_path_for_program(const char* path, char* to, char* (*resolve)(const char*, char*),
+                            const void* caller) {
+  program_reads_text(path, ~std::size_t{0}, caller);
+  char real[PATH_MAX];
+  if (!path || !resolve(path, real)) return nullptr;
+  const char* found = real;
+  if (std::strcmp(path, "/proc/self/exe") == 0)
+    found = program_path();
+  else if (link_leads(AT_FDCWD, path) == Leads::Runtime)
+    check_listing(path);
+  const std::size_t size = std::strlen(found) + 1;
+  if (to)
+    program_writes(to, size, caller);
+  else
+    to = static_cast<char*>(program_memory(size));
+  return static_cast<char*>(std::memcpy(to, found, size));
+}
+
 }  // namespace
 
 extern "C" {
@@ -98,36 +116,39 @@ int __wrap_closedir(DIR* folder) {
   return closedir(folder);
 }
 
-ssize_t readlink(const char* path, char* to, std::size_t bytes) noexcept {
-  WARPLOOM_REAL(readlink);
-  if (!of_program(CALLER)) return real_readlink(path, to, bytes);
-  const ssize_t answer = answer_link(AT_FDCWD, path, to, bytes);
-  return answer >= 0 ? answer : real_readlink(path, to, bytes);
-}
-ssize_t readlinkat(int folder, const char* path, char* to, std::size_t bytes) noexcept {
-  WARPLOOM_REAL(readlinkat);
-  if (!of_program(CALLER)) return real_readlinkat(folder, path, to, bytes);
-  if (!check_descriptor(folder, "readlinkat")) return -1;
-  const ssize_t answer = answer_link(folder, path, to, bytes);
-  return answer >= 0 ? answer : real_readlinkat(folder, path, to, bytes);
-}
+// What comes last tells a hardened call how large the memory is: see libc_files.cpp.
+#define READ_LINK(name, ...)                                            \
+  ssize_t name(const char* path, char* to,                              \
+               std::size_t bytes __VA_OPT__(, ) __VA_ARGS__) noexcept { \
+    WARPLOOM_REAL(readlink);                                            \
+    if (!of_program(CALLER)) return real_readlink(path, to, bytes);     \
+    const ssize_t answer = answer_link(AT_FDCWD, path, to, bytes);      \
+    return answer >= 0 ? answer : real_readlink(path, to, bytes);       \
+  }
+READ_LINK(readlink)
+READ_LINK(__readlink_chk, std::size_t)
+#undef READ_LINK
+#define READ_LINK_AT(name, ...)                                               \
+  ssize_t name(int folder, const char* path, char* to,                        \
+               std::size_t bytes __VA_OPT__(, ) __VA_ARGS__) noexcept {       \
+    WARPLOOM_REAL(readlinkat);                                                \
+    if (!of_program(CALLER)) return real_readlinkat(folder, path, to, bytes); \
+    if (!check_descriptor(folder, "readlinkat")) return -1;                   \
+    const ssize_t answer = answer_link(folder, path, to, bytes);              \
+    return answer >= 0 ? answer : real_readlinkat(folder, path, to, bytes);   \
+  }
+READ_LINK_AT(readlinkat)
+READ_LINK_AT(__readlinkat_chk, std::size_t)
+#undef READ_LINK_AT
 char* realpath(const char* path, char* to) noexcept {
   WARPLOOM_REAL(realpath);
   if (!of_program(CALLER)) return real_realpath(path, to);
-  program_reads_text(path);
-  char real[PATH_MAX];
-  if (!path || !real_realpath(path, real)) return nullptr;
-  const char* found = real;
-  if (std::strcmp(path, "/proc/self/exe") == 0)
-    found = program_path();
-  else if (link_leads(AT_FDCWD, path) == Leads::Runtime)
-    check_listing(path);
-  const std::size_t size = std::strlen(found) + 1;
-  if (to)
-    program_writes(to, size);
-  else
-    to = static_cast<char*>(program_memory(size));
-  return static_cast<char*>(std::memcpy(to, found, size));
+  return real_path_for_program(path, to, real_realpath, CALLER);
+}
+char* __realpath_chk(const char* path, char* to, std::size_t) noexcept {
+  WARPLOOM_REAL(realpath);
+  if (!of_program(CALLER)) return real_realpath(path, to);
+  return real_path_for_program(path, to, real_realpath, CALLER);
 }
 
 int __wrap_fclose(FILE* stream) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "call_targets.h"
+#include "jumps.h"
 #include "kernel.h"
 #include "program_range.h"
 #include "report.h"
@@ -41,6 +42,18 @@ namespace {
 [[gnu::always_inline]] inline std::size_t text_bytes(const char* text, std::size_t most) {
   program_reads_text(text, most);
   return text ? strnlen(text, most) : 0;
+}
+[[gnu::always_inline]] inline std::size_t copy_within(char* to, const char* text,
+                                                      std::size_t bytes) {
+  program_reads_text(text);
+  const std::size_t length = std::strlen(text);
+  if (bytes) {
+    const std::size_t copied = std::min(length, bytes - 1);
+    program_writes(to, copied + 1);
+    std::memcpy(to, text, copied);
+    to[copied] = 0;
+  }
+  return length;
 }
 }  // namespace
 
@@ -196,6 +209,15 @@ char* __wrap_strpbrk(const char* text, const char* set) {
   program_reads_text(set);
   return const_cast<char*>(std::strpbrk(text, set));
 }
+// Of glibc 2.38 and later.
+std::size_t __wrap_strlcpy(char* to, const char* text, std::size_t bytes) {
+  return copy_within(to, text, bytes);
+}
+std::size_t __wrap_strlcat(char* to, const char* text, std::size_t bytes) {
+  program_reads_text(to, bytes);
+  const std::size_t before = strnlen(to, bytes);
+  return before + copy_within(to + before, text, bytes - before);
+}
 char* __wrap_strdup(const char* text) {
   program_reads_text(text);
   return strdup(text);
@@ -217,7 +239,8 @@ char* __wrap_strndup(const char* text, std::size_t most) {
     program_reads_text(text);                                  \
     if (end) program_writes(end, sizeof *end);                 \
     return name(text, end, base);                              \
-  }
+  }                                                            \
+  WARPLOOM_C23_NAME(name)
 NUMBER(float, strtof)
 NUMBER(double, strtod)
 NUMBER(long double, strtold)

@@ -90,4 +90,17 @@ int posix_spawnp(pid_t*, const char* file, const posix_spawn_file_actions_t*,
   return EAGAIN;
 }
 
+// Of glibc 2.39 and later.
+int pidfd_spawn(int*, const char* path, const posix_spawn_file_actions_t*, const posix_spawnattr_t*,
+                char* const*, char* const*) {
+  note_failure("pidfd_spawn", path);
+  return EAGAIN;
+}
+
+int pidfd_spawnp(int*, const char* file, const posix_spawn_file_actions_t*,
+                 const posix_spawnattr_t*, char* const*, char* const*) {
+  note_failure("pidfd_spawnp", file);
+  return EAGAIN;
+}
+
 }  // extern "C"
