@@ -16,7 +16,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     os.environ.setdefault("PYTHONPYCACHEPREFIX", f"{cache_root()}-bytecode")
 
-_QUICK, _SLOW, _ALL = "quick", "slow", "all"
+_QUICK, _SLOW, _LONG, _ALL = "quick", "slow", "long", "all"
 # Folders whose tests build and run programs, and what of them is quick, or shows most in a minute.
 _BUILDING = frozenset(
     ("attacks", "corpus", "emulator", "evaluate", "evolve", "fuzz", "mcp", "transform")
@@ -38,9 +38,10 @@ _ASKED_FOR = "agents"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--layer",
-        choices=(_QUICK, _SLOW, _ALL),
+        choices=(_QUICK, _SLOW, _LONG, _ALL),
         help="quick: what takes minutes (the default); slow: the rest, as CI runs it behind the "
-        "quick ones; all: both (the default where files or -k are given)",
+        "quick ones; long: families of which CI runs a part, for a night; all: everything (the "
+        "default where files or -k are given)",
     )
 
 
@@ -54,6 +55,8 @@ def _layer(item: pytest.Item) -> str:
     folder = item.path.relative_to(Path(__file__).parent).parts[0]
     if folder == _ASKED_FOR:
         return _ASKED_FOR
+    if item.get_closest_marker(_LONG):
+        return _LONG
     return _SLOW if folder in _BUILDING and item.path.stem not in _QUICK_AMONG else _QUICK
 
 
@@ -70,4 +73,6 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     if config.option.layer == _QUICK:
-        terminalreporter.write_line("The slow tests are left to CI: pytest --layer slow runs them.")
+        terminalreporter.write_line(
+            "The slow tests are left to CI: pytest --layer slow, and for a night --layer long."
+        )

@@ -16,7 +16,17 @@ def problems(case: Case, *, analyze_only: bool = False) -> list[str]:
     return [f"{trial.command}: {trial.problem}" for trial in trials if trial.problem]
 
 
-@pytest.mark.parametrize("case", HOSTILE, ids=[case.name for case in HOSTILE])
+SLOWEST = ("deep_nesting.cu", "template_bomb.cu")  # they end by their limits
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.long if case.name in SLOWEST else ())
+        for case in HOSTILE
+    ],
+    ids=[case.name for case in HOSTILE],
+)
 def test_a_hostile_program_does_no_harm(case: Case) -> None:
     assert not problems(case)
 

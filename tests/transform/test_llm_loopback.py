@@ -180,6 +180,7 @@ def same(report: dict[str, object]) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_twenty_kills_change_nothing_and_pay_nothing_twice(tmp_path: Path) -> None:
     random_steps = random.Random(7)
     with LoopbackServer(answer) as server:
