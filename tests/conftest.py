@@ -74,5 +74,5 @@ def pytest_terminal_summary(
 ) -> None:
     if config.option.layer == _QUICK:
         terminalreporter.write_line(
-            "The slow tests are left to CI: pytest --layer slow, and for a night --layer long."
+            "Left to CI: pytest --layer slow. Left to a night: pytest --layer long."
         )
