@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -53,6 +54,17 @@ def test_exit_code_and_both_outputs():
     assert (result.exit_code, result.signal, result.stopped) == (3, None, None)
     assert (result.stdout, result.stderr) == (b"out\n", b"err\n")
     assert not result.ok and not result.truncated
+
+
+def test_a_file_that_was_just_written_runs(tmp_path: Path):
+    """A child of another thread's may hold it open for a moment."""
+    program = tmp_path / "echo"
+    shutil.copy("/bin/echo", program)
+    held = program.open("ab")
+    closing = threading.Timer(0.2, held.close)
+    closing.start()
+    assert run_process([program, "ran"]).stdout == b"ran\n"
+    closing.join()
 
 
 def test_a_signal_is_told_apart_from_an_exit_code():

@@ -29,6 +29,7 @@ namespace {
 constexpr long kLandlockRestrictSelf = 446;    // on every architecture
 constexpr std::uint32_t kOwnPid = 0x57A2C0DE;  // in a filter: the process id of the command
 constexpr int kRefused = 125, kTold = 124, kCannotRun = 127;
+constexpr int kBusyTries = 200, kBusyPause = 5000;  // in microseconds
 
 // A descriptor of ours and the number that the command gets it under.
 struct Descriptor {
@@ -237,7 +238,14 @@ void place_descriptors(Request& request) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   confine(request);
-  execvp(request.command[0], request.command);
+  // What was just written may be open for writing still: in a child of another thread's, which has
+  // not become its own command yet.
+  for (int tries = 0; tries < kBusyTries; tries++) {
+    execvp(request.command[0], request.command);
+    if (errno != ETXTBSY) break;
+    usleep(kBusyPause);
+    errno = ETXTBSY;
+  }
   give_up(request, "");
 }
 

@@ -11,12 +11,14 @@ the death of the one that started us, ends all.
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import os
 import resource
 import signal
 import struct
 import sys
+import time
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
@@ -32,6 +34,7 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPABILITY_VERSION_3 = 0x20080522
 OWN_PID = 0x57A2C0DE
 """Stands in a filter for the process id of the command."""
+_BUSY_TRIES, _BUSY_PAUSE = 200, 0.005  # in seconds
 _SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
 
 
@@ -144,7 +147,15 @@ def _become(
         os.close(source)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     _confine(ruleset, program)
-    os.execvp(command[0], command)  # noqa: S606 - running a command is the purpose
+    # What was just written may be open for writing still: in a child of another thread's, which has
+    # not become its own command yet.
+    for left in reversed(range(_BUSY_TRIES)):
+        try:
+            os.execvp(command[0], command)  # noqa: S606 - running a command is the purpose
+        except OSError as error:
+            if not left or error.errno != errno.ETXTBSY:
+                raise
+        time.sleep(_BUSY_PAUSE)
 
 
 def _main(arguments: list[str]) -> int:
