@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from warploom.core.errors import BadInputError, MissingToolError, ToolFailedErro
 from warploom.core.records import Api
 from warploom.evaluate.workload import Workload
 from warploom.propose import ProposalContext, Stage, Trial
-from warploom.propose.agent import AgentLimits, AgentProposer
+from warploom.propose.agent import AgentLimits, AgentOptions, AgentProposer
 from warploom.propose.agent.command import CommandAgent
 from warploom.propose.agent.session import Agent
 from warploom.source import CUDAAnalyzer
@@ -207,3 +208,22 @@ def test_a_missing_program_says_so(tmp_path: Path) -> None:
     made = proposer(CommandAgent.parse("no-such-agent {prompt}"), tmp_path)
     with pytest.raises(MissingToolError, match="no-such-agent"):
         made.propose(context(made.workload))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"variables": ("A=B",)}, "must name a variable"),
+        ({"variables": ("SURELY_NOT_SET",)}, "which is not set here"),
+        ({"agent": "nobody"}, "must be own, claude, codex, gemini, opencode"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInputError, match=said):
+        AgentOptions(**options)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_session_has_an_end(seconds: float) -> None:
+    with pytest.raises(BadInputError, match="seconds"):
+        AgentLimits(seconds=seconds)

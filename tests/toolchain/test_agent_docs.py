@@ -1,8 +1,11 @@
 """docs/agents and the table of known agents say the same, and lines that start something can."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -74,6 +77,27 @@ def test_every_setting_that_names_our_server_is_right(path: Path) -> None:
     for line in text.splitlines():
         if re.match(r"\w+ mcp add ", line):
             assert line.endswith("warploom mcp")
+
+
+SKILL = re.compile(r"^.*\bwarploom mcp --skill .*$", re.MULTILINE)
+WRITERS = [
+    pytest.param(line, id=f"{path.stem}-{at}")
+    for path in sorted(DOCS.glob("*.md"))
+    for at, line in enumerate(SKILL.findall("".join(blocks(path.read_text(), "console"))))
+]
+
+
+@pytest.mark.parametrize("line", WRITERS)
+def test_a_line_that_writes_the_skill_does(line: str, tmp_path: Path) -> None:
+    place = Path(sys.executable).parent
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PATH": f"{place}{os.pathsep}{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (written,) = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert written.relative_to(tmp_path).as_posix() == line.rpartition("> ")[2].strip()
+    assert written.read_text().startswith("---\nname: warploom")
 
 
 def test_the_settings_that_we_bring_name_our_server() -> None:

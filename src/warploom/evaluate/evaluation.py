@@ -14,7 +14,7 @@ from warploom.evaluate.workload import Output
 LEVELS = ("legality", "build", "verify", "benchmark", "score")
 VERIFY = 2
 """The level up to which a candidate must pass to be verified."""
-VERIFY, BENCHMARK, SCORE = 2, 3, 4
+BENCHMARK, SCORE = 3, 4
 """The levels that model the time, and turn it into a score."""
 
 

@@ -58,6 +58,7 @@ def confined(
     variables: Sequence[str] = (),
     clean: bool = False,
     route: EndpointSettings | None = None,
+    keys: Sequence[Path] = (),
 ) -> Generator[Confinement]:
     """Yield `command` confined to `folder`, for as long as it runs.
 
@@ -71,6 +72,7 @@ def confined(
         variables: names of further variables of ours that it gets.
         clean: give it no state to write and no variables but those named: for agents in tests.
         route: what points it at an endpoint of ours: it gets no key, login or state of the user's.
+        keys: further files that may hold a key: with bubblewrap they read as empty.
 
     Raises:
         MissingToolError: the program is not on this machine.
@@ -104,7 +106,7 @@ def confined(
             *_mounts("--ro-bind", needed_below_tmp(words, environment)),
             *_over_ours(private / "cache"),
             *_mounts("--bind", writable),
-            *(() if route is None else _hidden(secret_files(home), private)),
+            *(() if route is None else _hidden([*secret_files(home), *keys], private)),
             "--chdir", str(folder), "--", *words,
         ]  # fmt: skip
         environment["TMPDIR"] = "/tmp"  # noqa: S108

@@ -97,6 +97,7 @@ class AcpAgent:
                 variables=self.variables,
                 clean=self.clean,
                 route=session.settings,
+                keys=task.workspace.keys,
             ) as held,
             (task.log / "session.jsonl").open("w", encoding="utf-8") as log,
             (task.log / "stderr.txt").open("wb") as errors,

@@ -73,6 +73,7 @@ class CommandAgent:
             with confined(
                 [_filled(word, values) for word in template], space.folder,
                 variables=self.variables, clean=self.clean, route=session.settings,
+                keys=space.keys,
             ) as held:  # fmt: skip
                 result = run_process(
                     held.command,

@@ -1,5 +1,7 @@
 """Which agent proposes, and within which limits."""
 
+import os
+import re
 from dataclasses import dataclass, field
 
 from warploom.core.errors import BadInputError, MissingToolError
@@ -10,6 +12,7 @@ from warploom.propose.agent.session import Agent, AgentLimits, split_command
 from warploom.toolchain.known_agents import KNOWN_AGENTS
 
 OWN = "own"
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,14 @@ class AgentOptions:
     uncapped: bool = False
 
     def __post_init__(self) -> None:
+        for name in self.variables:
+            if not _VARIABLE.fullmatch(name):
+                raise BadInputError(
+                    f"--agent-env must name a variable, got {name!r}",
+                    hint="its value is taken from warploom's own environment",
+                )
+            if name not in os.environ:
+                raise BadInputError(f"--agent-env names {name}, which is not set here")
         kind, _, command = self.agent.partition(":")
         if self.agent == OWN or self.agent in KNOWN_AGENTS:
             return
@@ -43,7 +54,7 @@ class AgentOptions:
             raise BadInputError(
                 f"the agent must be {', '.join((OWN, *KNOWN_AGENTS))}, acp:COMMAND or "
                 f"command:TEMPLATE, got {self.agent!r}",
-                hint="for example: --agent 'acp:gemini --acp'",
+                hint=f"for example: --agent '{KNOWN_AGENTS['gemini'].acp_template}'",
             )
         if kind == "acp":
             split_command(command)

@@ -50,7 +50,7 @@ class AgentLimits:
     dollars: float | None = None
 
     def __post_init__(self) -> None:
-        if not self.seconds > 0:
+        if not 0 < self.seconds < float("inf"):
             raise BadInputError(f"an agent's seconds must be above 0, got {self.seconds:g}")
         if self.steps < 1:
             raise BadInputError(f"an agent's steps must be at least 1, got {self.steps}")

@@ -1,5 +1,6 @@
 """The copy of a workload that an agent may change at will; only the program comes back."""
 
+import os
 import shutil
 import stat
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from warploom.evaluate.workload import Workload
 _MAX_PROGRAM_MB = 4
 _MAX_COPY_MB = 64
 _MAX_FILES = 2000
-_LEFT_OUT = shutil.ignore_patterns(".git", "__pycache__", ".venv", "node_modules")
+_LEFT_OUT = ("__pycache__", "node_modules")
+_RUN = "run.json"  # what the folder of a run holds, and that of a search
+_KEYS = ".env*"
 
 
 class AgentLeftNothingError(BadInputError):
@@ -20,11 +23,15 @@ class AgentLeftNothingError(BadInputError):
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A folder with the workload's files; `program` is the file that the agent is to change."""
+    """A folder with the workload's files; `program` is the file that the agent is to change.
+
+    `keys` are files beside the user's own ones that may hold keys: no agent needs to read them.
+    """
 
     folder: Path
     program: Path
     original: str
+    keys: tuple[Path, ...] = ()
 
     def result(self) -> str:
         """Return the program as the agent left it.
@@ -63,16 +70,19 @@ class Workspace:
 def make_workspace(workload: Workload, text: str, folder: Path) -> Workspace:
     """Copy a workload to `folder`, with `text` as its program.
 
-    The whole folder of a workload file is copied; of a bare program only its own and the headers
-    beside it.
+    The whole folder of a workload file is copied, without hidden files (which may hold keys) and
+    without the folders of runs; of a bare program only its own and the headers beside it.
 
     Raises:
         BadInputError: the workload's folder is too large to copy.
     """
     root, program = workload.root, own_file(workload)
     if program.is_relative_to(root) and (root / "workload.toml").is_file():
-        _require_small(root)
-        shutil.copytree(root, folder, ignore=_LEFT_OUT, symlinks=True, dirs_exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in _files(root, folder):
+            at = folder / path.relative_to(root)
+            at.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, at, follow_symlinks=False)
         copy = folder / program.relative_to(root)
     else:
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +91,15 @@ def make_workspace(workload: Workload, text: str, folder: Path) -> Workspace:
         copy = folder / program.name
     copy.unlink(missing_ok=True)
     copy.write_bytes(text.encode("utf-8", "surrogateescape"))
-    return Workspace(folder, copy, text)
+    return Workspace(folder, copy, text, _keys_near(program, root))
+
+
+def _keys_near(program: Path, root: Path) -> tuple[Path, ...]:
+    """Return the files that may hold keys, in the workload's folder and in those above it."""
+    near = [root, program.parent, *root.parents]
+    found = [path for folder in near for path in folder.glob(_KEYS)]
+    found += root.glob(f"*/{_KEYS}")
+    return tuple(dict.fromkeys(path.resolve() for path in found if path.is_file()))
 
 
 def own_file(workload: Workload) -> Path:
@@ -91,14 +109,33 @@ def own_file(workload: Workload) -> Path:
     return next((p for p in places if p.is_relative_to(workload.root) and p.is_file()), places[0])
 
 
-def _require_small(root: Path) -> None:
+def _files(root: Path, into: Path) -> list[Path]:
+    """Return what of a workload's folder is copied.
+
+    Raises:
+        BadInputError: it is too much to copy.
+    """
+    found: list[Path] = []
     size = 0
-    for count, path in enumerate(root.rglob("*"), 1):
-        size += path.lstat().st_size
-        if count > _MAX_FILES or size > _MAX_COPY_MB << 20:
-            raise BadInputError(
-                f"an agent works on a copy of the workload's folder, which must hold at most "
-                f"{_MAX_FILES} files and {_MAX_COPY_MB} MiB",
-                file=str(root),
-                hint="move workload.toml and its sources to a folder of their own",
-            )
+    for directory, folders, names in os.walk(root):
+        here = Path(directory)
+        folders[:] = [name for name in folders if _is_part(here / name, into)]
+        links = [name for name in folders if (here / name).is_symlink()]
+        for path in (here / name for name in (*names, *links) if not name.startswith(".")):
+            found.append(path)
+            size += path.lstat().st_size
+            if len(found) > _MAX_FILES or size > _MAX_COPY_MB << 20:
+                raise BadInputError(
+                    f"an agent works on a copy of the workload's folder, which must hold at most "
+                    f"{_MAX_FILES} files and {_MAX_COPY_MB} MiB",
+                    file=str(root),
+                    hint="move workload.toml and its sources to a folder of their own",
+                )
+    return found
+
+
+def _is_part(folder: Path, into: Path) -> bool:
+    """Whether a folder belongs to a workload: no hidden one, and no run's, ours least of all."""
+    hidden = folder.name.startswith(".") or folder.name in _LEFT_OUT
+    around = into.resolve().is_relative_to(folder.resolve())
+    return not (hidden or around or (folder / _RUN).exists())
