@@ -12,7 +12,7 @@ import pytest
 from llm_script import fenced, right, write_workload
 
 from warploom.testing.loopback import KEY, Every, LoopbackServer
-from warploom.testing.wire import Asked, Reply
+from warploom.testing.wire import Asked, Reply, WireCall
 from warploom.toolchain.cache import cache_root
 
 DOCS = Path(__file__).parents[2] / "docs" / "providers"
@@ -140,3 +140,29 @@ def test_the_python_of_the_page_on_voyage(tmp_path: Path, monkeypatch: pytest.Mo
         exec(compile(block.replace(model, f'{model[:-1]}@{root}"'), "voyage.md", "exec"), names)
     rows = names["rows"]
     assert rows.shape[0] == 1 and abs(float((rows**2).sum()) - 1) < 1e-3
+
+
+def test_the_line_of_our_own_agent(tmp_path: Path) -> None:
+    """Its model writes the program by a tool of ours, checks it, and says that it is done."""
+    text = (DOCS.parent / "agents" / "own.md").read_text()
+    (line,) = LINE.findall(text)
+    write_workload(tmp_path / "my-workload")
+    script = iter(
+        (
+            Reply(calls=(WireCall("write_program", {"code": right()}),)),
+            Reply(calls=(WireCall("check", {"effort": "quick"}),)),
+            Reply("It exchanges by GIN now."),
+        )
+    )
+    with LoopbackServer(lambda _: next(script), models=Every()) as server:
+        words = served(shlex.split(line), server)
+        done = subprocess.run(
+            [sys.executable, "-m", "warploom.cli", *words[1:], *MORE[2:]],
+            cwd=tmp_path, capture_output=True, text=True, timeout=300,
+            env={
+                "PATH": os.environ["PATH"], "HOME": str(tmp_path),
+                "WARPLOOM_CACHE": str(cache_root()), "ANTHROPIC_API_KEY": KEY,
+            },
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert '"verified": true' in done.stdout
