@@ -65,3 +65,33 @@ def test_a_kernel_that_counts_on_its_warps_keeps_its_threads() -> None:
 int main() { sum<<<1, 32>>>(nullptr); }
 """
     assert shaped_like(original, original.replace("1, 32", "1, 64")) == original
+
+
+CHECKED = """#define COUNT 64
+__global__ void fill(float* p) { p[blockIdx.x * COUNT + threadIdx.x] = 1; }
+__global__ void wrong(const float* p, int* bad) { if (p[threadIdx.x] != 1) atomicAdd(bad, 1); }
+int main() {
+  float* p; int* bad;
+  fill<<<4096 / COUNT, COUNT>>>(p);
+  HERE
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("here", "taken"),
+    [
+        ("", True),
+        ("const int blocks = 8192 / COUNT;\n  fill<<<blocks, COUNT>>>(p);", True),
+        ("wrong<<<1, COUNT>>>(p, bad);", False),  # it would look at fewer
+        ("for (int i = 0; i < COUNT; ++i) if (h[i] != 1) return 1;", False),
+        ("const int looked_at = COUNT; compare(h, looked_at);", False),
+        ("cudaMemcpy(h, p, COUNT * 4, cudaMemcpyDeviceToHost);", False),
+        ("check(h, COUNT);", False),
+        ("int n = COUNT; fill<<<n, COUNT>>>(p); check(h, n);", False),
+    ],
+)
+def test_a_constant_by_which_the_program_checks_itself_stays(here: str, taken: bool) -> None:
+    original = CHECKED.replace("HERE", here)
+    candidate = original.replace("COUNT 64", "COUNT 128")
+    assert (shaped_like(original, candidate) == candidate) is taken
