@@ -51,8 +51,7 @@ def ours(size: int) -> Row:
             def draw(at: int) -> None:
                 parent = store.sample_parent(at % ISLANDS, selection, rng)
                 archive, best = store.inspirations(parent, rng)
-                for number in (parent, *archive, *best):
-                    store.get(number)
+                store.get_all((parent, *archive, *best))
 
             def look_up(at: int) -> None:
                 store.duplicate_of(codes[size + ROUNDS + at])

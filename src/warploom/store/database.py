@@ -12,7 +12,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import RowMapping, Table, insert, select, update
+from sqlalchemy import RowMapping, Table, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from warploom.core.errors import BadInputError
@@ -30,6 +30,10 @@ from warploom.store.schema import EVENTS, PROGRAMS, RUNS
 from warploom.store.selection import draw, sample
 
 _TEXTS = ("code", "diff", "findings", "feedback")
+_OF_NUMBERS = select(PROGRAMS).where(
+    PROGRAMS.c.run_id == bindparam("run"),
+    PROGRAMS.c.number.in_(bindparam("numbers", expanding=True)),
+)
 
 
 class ProgramDatabase:
@@ -172,11 +176,21 @@ class ProgramDatabase:
         Raises:
             BadInputError: there is none of this number.
         """
-        self.brief(number)
-        query = select(PROGRAMS).where(PROGRAMS.c.run_id == self._run, PROGRAMS.c.number == number)
+        return self.get_all((number,))[0]
+
+    def get_all(self, numbers: Sequence[int]) -> list[StoredProgram]:
+        """Return programs, whole, in the order of their numbers as given: one query.
+
+        Raises:
+            BadInputError: there is none of one of the numbers.
+        """
+        for number in numbers:
+            self.brief(number)
+        asked = {"run": self._run, "numbers": list(numbers)}
         with store_errors(self._place), self._engine.connect() as connection:
-            row = connection.execute(query).mappings().one()
-            return program_of(_row(row))
+            rows = connection.execute(_OF_NUMBERS, asked).mappings().all()
+        found = {row["number"]: program_of(_row(row)) for row in rows}
+        return [found[number] for number in numbers]
 
     def programs(self) -> Iterator[StoredProgram]:
         """Yield all programs, whole, in the order in which they were recorded."""

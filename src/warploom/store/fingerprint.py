@@ -3,6 +3,7 @@
 import re
 import time
 from dataclasses import replace
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -29,6 +30,7 @@ def code_hash(code: str) -> str:
     return digest((code.encode("utf-8", "surrogateescape"),))
 
 
+@lru_cache(maxsize=256)  # a text is looked up first, and recorded after that
 def normal_hash(code: str, language: str = CUDA) -> str:
     """Return a digest of the tokens of a text: comments and blanks do not count.
 

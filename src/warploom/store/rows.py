@@ -110,8 +110,8 @@ _BACK = {there: here for here, there in _OUT.items()}
 
 
 def _storable(text: str) -> str:
-    return text.translate(_OUT)
+    return text if text.isascii() and "\0" not in text else text.translate(_OUT)
 
 
 def _loaded(text: str) -> str:
-    return text.translate(_BACK)
+    return text if text.isascii() else text.translate(_BACK)
