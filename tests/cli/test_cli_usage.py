@@ -178,6 +178,45 @@ def test_init_writes_a_workload_and_overwrites_nothing(
     assert main(["init", str(folder / "program.cu")]) == 2
 
 
+@pytest.mark.parametrize("name", ["moe", "kv_transfer"])
+def test_init_writes_a_workload_of_a_program(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / f"{name}.cu"
+    program.write_bytes((EXAMPLES / name / f"{name}.cu").read_bytes())
+    assert main(["init", str(program)]) == 0
+    assert f"warploom check {tmp_path}" in capsys.readouterr().out
+    made, ours = load_target(tmp_path), load_target(EXAMPLES / name)
+    assert [(item.buffer, item.dtype) for item in made.outputs] == [
+        (item.buffer, item.dtype) for item in ours.outputs
+    ]
+    assert made.program == program and made.args == ("{seed}",) and made.ranks == 4
+    assert "# ITERATIONS = " in (tmp_path / "workload.toml").read_text()
+    assert main(["init", str(program)]) == 2
+    assert "must not exist yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ('int main() { cudaFree(0); }', "It copies nothing back"),
+        ('int main(int c, char** argv) { cudaFree(argv[1]); }', 'args = ["{seed}"]'),
+        ('#ifndef "x"\n#ifndef N\n#define N 1.5 // size\n#endif\nint main() { cudaFree(0); }',
+         "# N = 1.5"),
+        ("int main() { void* x; float y[4];\n cudaMemcpy(y, x, 16, cudaMemcpyDeviceToHost); }",
+         'dtype = "float32"'),
+        ('int main() { cudaEvent_t a; float t; cudaEventElapsedTime(&t, a, a); }',
+         "# scored_region = 1"),
+    ],
+)  # fmt: skip
+def test_init_says_what_the_text_shows(text: str, holds: str, tmp_path: Path) -> None:
+    program = tmp_path / 'odd "name".cu'
+    program.write_text("#include <cuda_runtime.h>\n" + text + "\n")
+    assert main(["init", str(program)]) == 0
+    assert holds in (tmp_path / "workload.toml").read_text()
+    assert load_target(tmp_path).program == program
+
+
 def test_doctor_tells_what_is_here(capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["doctor", "--json"])
     data = json.loads(capsys.readouterr().out)

@@ -394,7 +394,8 @@ def evolve(
     """Search for a faster program, from its device-initiated forms; every one is verified.
 
     A host-driven program is transformed first. The rules change its directives (blocks, chunks,
-    streams and the like); each new program is judged against the original, and timed by the model.
+    streams and the like); each new program is judged against the original, and timed by the model,
+    or with evaluation.backend=cuda on this machine's GPUs.
     The folder holds the best program, its diff, a report, and all that was tried. Exit code 0: a
     verified program is faster than the host-driven one; 1: none is; 2: bad input; 3: not supported
     here; 130: interrupted, --resume goes on.
@@ -484,13 +485,22 @@ def doctor(
     return run_doctor(fetch, as_json=as_json)
 
 
-@app.command(epilog="Example: warploom init my-workload")
+@app.command(epilog="Examples: warploom init my-workload; warploom init program.cu")
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where to write it.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="DIR|FILE",
+            help="A folder for a starter workload, or your program.",
+            show_default=False,
+        ),
     ],
 ) -> int:
-    """Write a starter workload: a small CUDA and NCCL program and its workload.toml."""
+    """Write a workload.toml: for your program, or with a small CUDA and NCCL program to start from.
+
+    For a program it lies beside it, and holds what the text shows: what is read back, which macros
+    can be set, whether it takes an argument.
+    """
     from warploom.cli.init_command import run_init
 
     return run_init(folder)

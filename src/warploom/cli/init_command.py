@@ -10,7 +10,17 @@ _STARTER = Path(__file__).with_name("starter")
 
 
 def run_init(folder: Path) -> int:
-    """Write the starter workload into `folder`; nothing that exists is overwritten."""
+    """Write the starter workload into `folder`, or a workload file beside a program.
+
+    Nothing that exists is overwritten.
+    """
+    if folder.is_file() and folder.suffix in (".cu", ".cpp", ".cc", ".cxx"):
+        from warploom.evaluate.scaffold import write_scaffold
+
+        file = write_scaffold(folder)
+        out(f"wrote {file}")
+        out(f"next: read it, then: warploom check {file.parent}")
+        return 0
     if folder.exists() and not folder.is_dir():
         raise BadInputError("must be a folder, but it is a file", file=str(folder))
     sources = sorted(path for path in _STARTER.iterdir() if path.is_file())
