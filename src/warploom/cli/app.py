@@ -485,7 +485,7 @@ def doctor(
     return run_doctor(fetch, as_json=as_json)
 
 
-@app.command(epilog="Examples: warploom init my-workload; warploom init program.cu")
+@app.command(epilog="Example: warploom init my-workload; warploom init program.cu")
 def init(
     folder: Annotated[
         Path,

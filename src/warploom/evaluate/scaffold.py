@@ -70,9 +70,9 @@ def _quoted(text: str) -> str:
 
 def _arguments(text: str) -> Iterator[str]:
     if _ARGUMENT.search(text):
-        yield 'args = ["{seed}"]  # argv[1] is read: as the seed of its inputs? If not, say what it is'
+        yield 'args = ["{seed}"]  # it reads argv[1]: where that is no seed, say what it is'
     else:
-        yield "# It takes no argument, so that its inputs are always the same: let it draw them from"
+        yield "# It takes no argument, so its inputs are always the same: let it draw them from"
         yield '# a seed, and add: args = ["{seed}"]'
 
 
