@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from warploom.core.errors import WorkloadError
+from warploom.core.errors import MissingToolError, WorkloadError
 from warploom.core.records import Api, Finding, Severity
 from warploom.evaluate.measured import Measured
 from warploom.evaluate.workload import Workload
@@ -13,6 +13,7 @@ from warploom.evolve import measured as judge
 from warploom.evolve.compose import compose
 from warploom.evolve.evaluator import Question
 from warploom.evolve.measured import MeasuredEvaluator
+from warploom.evolve.runner import EvolutionRunner
 from warploom.propose import Stage
 from warploom.propose.mutate import Mutation, apply
 from warploom.propose.rules import RewritePlan, rewrite
@@ -100,3 +101,11 @@ def test_a_workload_states_its_practical_sizes(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match="unknown key") as caught:
         Workload.from_file(file)
     assert "time" in caught.value.hint
+
+
+def test_without_gpus_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # no nvidia-smi
+    runner = EvolutionRunner(compose(["evaluation.backend=cuda"]))
+    with pytest.raises(MissingToolError, match="needs a GPU"):
+        runner.run(EXAMPLE, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -17,6 +17,7 @@ from warploom.evolve.seeds import SeedSource, TransformedSeeds, kept_seeds
 from warploom.evolve.space import Space
 from warploom.store.database import ProgramDatabase, sqlite_url
 from warploom.store.fingerprint import CUDA
+from warploom.toolchain.gpu import require_gpus
 from warploom.transform import unmarked
 
 
@@ -82,6 +83,8 @@ class EvolutionRunner:
             )
         given = load_target(target, own_judge=True)
         self._require_changes(given)
+        if self.config.evaluation.backend == "cuda" and self.evaluator is None:
+            require_gpus()  # before the seeds are made, which takes a minute
         with folder.locked(), ExitStack() as leaving:
             if resume:
                 facts = folder.facts()
