@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
-from warploom.llm.endpoint.wires import JsonObject
+from warploom.llm.endpoint.fields import JsonObject
 
 _FRAMING = 1024  # tokens that a provider adds to a call of its own accord
 _PER_ITEM = 64

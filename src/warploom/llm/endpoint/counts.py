@@ -8,7 +8,8 @@ estimate that may differ by a small amount, so a margin is added.
 import json
 from typing import cast
 
-from warploom.llm.endpoint.wires import Generate, JsonObject, Messages, Responses, Wire
+from warploom.llm.endpoint.fields import JsonObject
+from warploom.llm.endpoint.wires import Generate, Messages, Responses, Wire
 
 MARGIN = 0.05
 """Share of a count that is added to it."""

@@ -13,7 +13,8 @@ from secrets import token_hex
 from warploom.core.jsontext import dumps
 from warploom.llm.backend import Delivery
 from warploom.llm.endpoint.bounds import Learned, Prompt, read_prompt
-from warploom.llm.endpoint.wires import JsonObject, Wire
+from warploom.llm.endpoint.fields import JsonObject
+from warploom.llm.endpoint.wires import Wire
 from warploom.llm.errors import LLMBudgetError, LLMError, LLMPriceError
 from warploom.llm.keys import Keys
 from warploom.llm.ledger import Estimate, Ledger

@@ -17,9 +17,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from warploom.core.errors import BadInputError, WarploomError
 from warploom.llm.endpoint.counts import count_call, counted_tokens
+from warploom.llm.endpoint.fields import JsonObject, checked_model
 from warploom.llm.endpoint.meter import Admitted, Meter, Question, Tally
 from warploom.llm.endpoint.upstream import Upstream
-from warploom.llm.endpoint.wires import JsonObject, Route, Wire, find_route, find_wire
+from warploom.llm.endpoint.wires import Route, Wire, find_route, find_wire
 from warploom.llm.errors import LLMBudgetError
 from warploom.llm.keys import Keys
 from warploom.llm.records import Usage
@@ -32,7 +33,10 @@ _TOLD = 300  # characters of a provider's error that we repeat
 _REPLY_BYTES = 64 << 20
 _PASSED_ON = ("accept", "content-type", "anthropic-version", "user-agent")
 _PASSED_BACK = ("content-type", "retry-after", "request-id", "x-request-id")
-_DEARER = ("fast-mode", "mcp-client", "code-execution", "files-api", "skills")
+_DEARER = (
+    "fast-mode", "mcp-client", "code-execution", "files-api", "skills", "compact", "web-",
+    "server-side-fallback", "advisor",
+)  # fmt: skip
 _EVENT_END = re.compile(rb"\r?\n\r?\n")
 _CONNECT_S, _READ_S, _COUNT_S = 20.0, 600.0, 30.0
 
@@ -169,9 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not route.paid:
             self._relay_free(route.wire, url, headers, body)
             return
-        model = route.model or str(body.get("model") or "")
-        if not model:
-            raise BadInputError("a call must name its model, got none")
+        model = checked_model(route.model or body.get("model"))
         question = self._door.meter.read(route.wire, model, body)
         if self._door.meter.wants_count(question):
             self._count(question, route.path, upstream, headers)

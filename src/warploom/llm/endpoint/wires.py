@@ -8,12 +8,13 @@ call and its limit of output bound what it can cost.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Protocol
 
-from warploom.core.errors import BadInputError
+from warploom.llm.endpoint.clean_anthropic import clean_messages
+from warploom.llm.endpoint.clean_gemini import clean_generate
+from warploom.llm.endpoint.clean_openai import clean_chat, clean_responses
+from warploom.llm.endpoint.fields import JsonObject, as_count, as_list, as_object, limit
 from warploom.llm.records import Usage
-
-JsonObject: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Told:
 
 
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_CHAT_LIMITS = ("max_completion_tokens", "max_tokens")
 _LEAST_THINKING = 1024  # tokens; Anthropic takes no smaller budget
 
 
@@ -69,13 +71,13 @@ class Messages:
 
     def asked_output(self, body: JsonObject) -> int | None:
         """Return `max_tokens`, which holds thinking too."""
-        return _count(body.get("max_tokens"))
+        return limit(body, "max_tokens")
 
     def limited(self, body: JsonObject, tokens: int) -> JsonObject:
         """Set `max_tokens`; a budget of thinking must stay below it, or goes."""
         made = {**body, "max_tokens": tokens}
-        thinking = _object(body.get("thinking"))
-        budget = _count(thinking.get("budget_tokens"))
+        thinking = as_object(body.get("thinking"))
+        budget = as_count(thinking.get("budget_tokens"))
         if budget is not None and budget >= tokens:
             room = tokens - _LEAST_THINKING
             if room >= _LEAST_THINKING:
@@ -85,20 +87,20 @@ class Messages:
         return made
 
     def cleaned(self, body: JsonObject) -> JsonObject:
-        """Take out the provider's own tools and a dearer speed; refuse what lies elsewhere."""
-        _refuse(body, ("mcp_servers", "container", "inference_geo"))
-        made = {name: _brief(value) for name, value in body.items() if name != "speed"}
-        return _with_tools(made, [tool for tool in _list(body, "tools") if _messages_tool(tool)])
+        """Keep what costs tokens alone: no tools of the provider, no dearer cache."""
+        return clean_messages(body)
 
     def used(self, reply: JsonObject) -> Told | None:
         """Read `usage` of a message, or of the events that begin and end one."""
-        told = _object(reply.get("usage")) or _object(_object(reply.get("message")).get("usage"))
+        told = as_object(reply.get("usage")) or as_object(
+            as_object(reply.get("message")).get("usage")
+        )
         if not told:
             return None
-        cached = _count(told.get("cache_read_input_tokens")) or 0
-        written = _count(told.get("cache_creation_input_tokens")) or 0
-        plain = _count(told.get("input_tokens")) or 0
-        output = _count(told.get("output_tokens")) or 0
+        cached = as_count(told.get("cache_read_input_tokens")) or 0
+        written = as_count(told.get("cache_creation_input_tokens")) or 0
+        plain = as_count(told.get("input_tokens")) or 0
+        output = as_count(told.get("output_tokens")) or 0
         final = reply.get("type") in ("message", "message_delta")
         return Told(Usage(plain + cached + written, output, cached, written), final)
 
@@ -115,26 +117,28 @@ class Responses:
 
     def asked_output(self, body: JsonObject) -> int | None:
         """Return `max_output_tokens`, which holds reasoning too."""
-        return _count(body.get("max_output_tokens"))
+        return limit(body, "max_output_tokens")
 
     def limited(self, body: JsonObject, tokens: int) -> JsonObject:
         """Set `max_output_tokens`."""
         return {**body, "max_output_tokens": tokens}
 
     def cleaned(self, body: JsonObject) -> JsonObject:
-        """Take out the provider's own tools and a dearer tier; refuse what lies elsewhere."""
-        _refuse(body, ("previous_response_id", "conversation", "prompt", "background"))
-        tools = [tool for tool in _list(body, "tools") if _openai_tool(tool)]
-        return _with_tools(_usual_tier(body), tools)
+        """Keep what costs tokens alone: no tools of the provider, nothing that it keeps."""
+        return clean_responses(body)
 
     def used(self, reply: JsonObject) -> Told | None:
         """Read `usage` of a response, or of the event that completes one."""
-        told = _object(reply.get("usage")) or _object(_object(reply.get("response")).get("usage"))
+        told = as_object(reply.get("usage")) or as_object(
+            as_object(reply.get("response")).get("usage")
+        )
         if not told:
             return None
-        cached = _count(_object(told.get("input_tokens_details")).get("cached_tokens")) or 0
+        cached = as_count(as_object(told.get("input_tokens_details")).get("cached_tokens")) or 0
         used = Usage(
-            _count(told.get("input_tokens")) or 0, _count(told.get("output_tokens")) or 0, cached
+            as_count(told.get("input_tokens")) or 0,
+            as_count(told.get("output_tokens")) or 0,
+            cached,
         )
         return Told(used, reply.get("object") == "response" or reply.get("type") in _ENDS)
 
@@ -150,36 +154,33 @@ class Chat:
     provider: str = "openai-chat"
 
     def asked_output(self, body: JsonObject) -> int | None:
-        """Return the limit, whichever of its two names is used."""
-        limit = _count(body.get("max_completion_tokens"))
-        return _count(body.get("max_tokens")) if limit is None else limit
+        """Return the lower of the limits that the call gives by two names."""
+        asked = [found for name in _CHAT_LIMITS if (found := limit(body, name)) is not None]
+        return min(asked, default=None)
 
     def limited(self, body: JsonObject, tokens: int) -> JsonObject:
-        """Set the limit by the name that the call uses; a stream tells its usage."""
-        name = "max_tokens" if "max_tokens" in body else "max_completion_tokens"
-        made = {**body, name: tokens}
+        """Set one limit, by the older name where the call knows no other; a stream tells usage."""
+        older = "max_tokens" in body and "max_completion_tokens" not in body
+        rest = {name: value for name, value in body.items() if name not in _CHAT_LIMITS}
+        made = {**rest, "max_tokens" if older else "max_completion_tokens": tokens}
         if body.get("stream"):
-            told = _object(body.get("stream_options"))
+            told = as_object(body.get("stream_options"))
             made["stream_options"] = {**told, "include_usage": True}
         return made
 
     def cleaned(self, body: JsonObject) -> JsonObject:
-        """Take out the provider's own tools and a dearer tier; refuse several replies at once."""
-        _refuse(body, ("web_search_options", "audio"))
-        if (_count(body.get("n")) or 1) > 1:
-            raise BadInputError("a call must ask for one reply, got n above 1")
-        tools = [tool for tool in _list(body, "tools") if _openai_tool(tool)]
-        return _with_tools(_usual_tier(body), tools)
+        """Keep what costs tokens alone: one reply in text, no tools of the provider."""
+        return clean_chat(body)
 
     def used(self, reply: JsonObject) -> Told | None:
         """Read `usage` of a completion, or of the chunk that ends one."""
-        told = _object(reply.get("usage"))
+        told = as_object(reply.get("usage"))
         if not told:
             return None
-        cached = _count(_object(told.get("prompt_tokens_details")).get("cached_tokens")) or 0
+        cached = as_count(as_object(told.get("prompt_tokens_details")).get("cached_tokens")) or 0
         used = Usage(
-            _count(told.get("prompt_tokens")) or 0,
-            _count(told.get("completion_tokens")) or 0,
+            as_count(told.get("prompt_tokens")) or 0,
+            as_count(told.get("completion_tokens")) or 0,
             cached,
         )
         return Told(used, True)
@@ -197,38 +198,30 @@ class Generate:
 
     def asked_output(self, body: JsonObject) -> int | None:
         """Return `maxOutputTokens`, which holds thoughts too."""
-        return _count(_object(body.get("generationConfig")).get("maxOutputTokens"))
+        return limit(as_object(body.get("generationConfig")), "maxOutputTokens")
 
     def limited(self, body: JsonObject, tokens: int) -> JsonObject:
         """Set `maxOutputTokens`."""
-        config = _object(body.get("generationConfig"))
+        config = as_object(body.get("generationConfig"))
         return {**body, "generationConfig": {**config, "maxOutputTokens": tokens}}
 
     def cleaned(self, body: JsonObject) -> JsonObject:
-        """Keep the agent's own functions only; refuse what lies elsewhere."""
-        _refuse(body, ("cachedContent",))
-        if (_count(_object(body.get("generationConfig")).get("candidateCount")) or 1) > 1:
-            raise BadInputError("a call must ask for one reply, got candidateCount above 1")
-        functions = ("functionDeclarations", "function_declarations")
-        kept = (
-            {name: value for name, value in tool.items() if name in functions}
-            for tool in _list(body, "tools")
-        )
-        return _with_tools(body, [tool for tool in kept if tool])
+        """Keep what costs tokens alone: one reply in text, the agent's own functions."""
+        return clean_generate(body)
 
     def used(self, reply: JsonObject) -> Told | None:
         """Read `usageMetadata`, which counts thoughts apart."""
-        told = _object(reply.get("usageMetadata"))
+        told = as_object(reply.get("usageMetadata"))
         if not told:
             return None
         read = ("promptTokenCount", "toolUsePromptTokenCount")
         written = ("candidatesTokenCount", "thoughtsTokenCount")
         used = Usage(
-            sum(_count(told.get(name)) or 0 for name in read),
-            sum(_count(told.get(name)) or 0 for name in written),
-            _count(told.get("cachedContentTokenCount")) or 0,
+            sum(as_count(told.get(name)) or 0 for name in read),
+            sum(as_count(told.get(name)) or 0 for name in written),
+            as_count(told.get("cachedContentTokenCount")) or 0,
         )
-        ended = any(item.get("finishReason") for item in _list(reply, "candidates"))
+        ended = any(item.get("finishReason") for item in as_list(reply, "candidates"))
         return Told(used, ended or "promptFeedback" in reply)
 
     def error(self, message: str, kind: str) -> JsonObject:
@@ -246,7 +239,7 @@ class Route:
     paid: bool = True
 
 
-_GEMINI_PATH = re.compile(r"/v1(?:alpha|beta)?/models/([^/:]+):(\w+)\Z")
+_GEMINI_PATH = re.compile(r"/v1(?:alpha|beta)?/models/([A-Za-z0-9][\w.-]*):(\w+)\Z", re.ASCII)
 _PAID: Mapping[str, Wire] = {
     "/messages": Messages(),
     "/responses": Responses(),
@@ -283,70 +276,3 @@ def find_wire(path: str) -> Wire:
     if path.startswith("/v1/messages"):
         return Messages()
     return Generate() if path.startswith("/v1beta") else Responses()
-
-
-def _object(value: object) -> JsonObject:
-    return cast("JsonObject", value) if isinstance(value, dict) else {}
-
-
-def _list(body: JsonObject, name: str) -> list[JsonObject]:
-    value = body.get(name)
-    found = cast("list[object]", value) if isinstance(value, list) else []
-    return [_object(item) for item in found]
-
-
-def _count(value: object) -> int | None:
-    number = isinstance(value, int) and not isinstance(value, bool)
-    return max(0, cast("int", value)) if number else None
-
-
-def _refuse(body: JsonObject, names: tuple[str, ...]) -> None:
-    found = [name for name in names if body.get(name)]
-    if found:
-        raise BadInputError(
-            f"a call must cost what its own tokens usually cost, got {', '.join(found)}: "
-            "what that adds cannot be known before it is sent"
-        )
-
-
-def _brief(value: object) -> object:
-    """Return a value whose marks for the cache ask for the usual time: a longer one costs more."""
-    if isinstance(value, list):
-        return [_brief(item) for item in cast("list[object]", value)]
-    if not isinstance(value, dict):
-        return value
-    found = {name: _brief(item) for name, item in cast("JsonObject", value).items()}
-    mark = found.get("cache_control")
-    return {**found, "cache_control": {"type": "ephemeral"}} if isinstance(mark, dict) else found
-
-
-def _with_tools(body: JsonObject, tools: list[JsonObject]) -> JsonObject:
-    """Return the call with these tools; without any, a choice of tools goes too."""
-    if "tools" not in body:
-        return body
-    if tools:
-        return {**body, "tools": tools}
-    none = ("tools", "tool_choice", "toolConfig", "parallel_tool_calls")
-    return {name: value for name, value in body.items() if name not in none}
-
-
-_MESSAGES_TOOLS = ("custom", "bash_", "text_editor_", "computer_", "memory_")
-
-
-def _messages_tool(tool: JsonObject) -> bool:
-    """Whether the agent runs the tool itself."""
-    return str(tool.get("type") or "custom").startswith(_MESSAGES_TOOLS)
-
-
-_OPENAI_TOOLS = frozenset(
-    {"function", "custom", "local_shell", "shell", "apply_patch", "namespace", "tool_search"}
-)
-
-
-def _openai_tool(tool: JsonObject) -> bool:
-    """Whether the agent runs the tool itself."""
-    return tool.get("type") in _OPENAI_TOOLS
-
-
-def _usual_tier(body: JsonObject) -> JsonObject:
-    return {name: value for name, value in body.items() if name != "service_tier"}
