@@ -6,6 +6,8 @@ estimate that may differ by a small amount, so a margin is added.
 """
 
 import json
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import cast
 
 from warploom.llm.endpoint.fields import JsonObject
@@ -21,18 +23,27 @@ _RESPONSES = (
 )  # fmt: skip
 
 
-def count_call(
-    wire: Wire, path: str, model: str, body: JsonObject
-) -> tuple[str, JsonObject] | None:
-    """Return path and body of the request that counts a call's prompt; None where none does."""
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """A request that counts a prompt; `fields` are those of the call that the count is of."""
+
+    path: str
+    body: JsonObject
+    fields: Collection[str]
+
+
+def count_call(wire: Wire, path: str, model: str, body: JsonObject) -> Counting | None:
+    """Return the request that counts a call's prompt; None where the provider has none."""
     match wire:
         case Messages():
-            return "/messages/count_tokens", _only(body, _MESSAGES)
+            return Counting("/messages/count_tokens", _only(body, _MESSAGES), _MESSAGES)
         case Responses():
-            return "/responses/input_tokens", _only(body, _RESPONSES)
+            return Counting("/responses/input_tokens", _only(body, _RESPONSES), _RESPONSES)
         case Generate():
             asked = {"generateContentRequest": {"model": f"models/{model}", **body}}
-            return f"{path.rpartition(':')[0]}:countTokens", asked
+            # Nothing says whether a schema within the configuration is counted.
+            fields = body.keys() - {"generationConfig"}
+            return Counting(f"{path.rpartition(':')[0]}:countTokens", asked, fields)
         case _:
             return None
 

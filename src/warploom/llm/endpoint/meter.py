@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -126,10 +126,10 @@ class Meter:
             prompt = self._learned.bound(question.prompt)
             return not self._fits(question, prompt, self._wanted(question))
 
-    def learn(self, question: Question, tokens: int) -> None:
-        """Take the most tokens that a prompt has by a provider's count."""
+    def learn(self, question: Question, tokens: int, fields: Collection[str]) -> None:
+        """Take the most tokens that some fields of a prompt have by a provider's count."""
         with self._turn:
-            self._learned.learn(question.prompt, tokens)
+            self._learned.learn(question.prompt.within(fields), tokens)
 
     def admit(self, question: Question, tally: Tally) -> Admitted:
         """Reserve for a call, after those in flight where it does not fit beside them.
@@ -190,7 +190,7 @@ class Meter:
             self._ledger.settle(call.ticket, used, cost)
             call.note.unlink()
             if counted:
-                self._learned.learn(question.prompt, used.input)
+                self._learned.learn_billed(question.prompt, used.input)
             else:
                 call.tally.uncounted += 1
             self._charge(call, cost)

@@ -197,13 +197,13 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             reply = self._door.client.post(
-                upstream.url(counting[0]), json=counting[1], headers=headers, timeout=_COUNT_S
+                upstream.url(counting.path), json=counting.body, headers=headers, timeout=_COUNT_S
             )
         except self._door.failures:
             return
         tokens = counted_tokens(reply.text) if reply.status_code == 200 else None
         if tokens is not None:
-            self._door.meter.learn(question, tokens)
+            self._door.meter.learn(question, tokens, counting.fields)
 
     def _redacted(self, error: Exception) -> str:
         return self._door.keys.redact(f"the provider cannot be reached: {error}")
