@@ -9,6 +9,7 @@ from test_endpoint import Agent, opened
 
 from warploom.llm import Budget, Price
 from warploom.llm.endpoint.bounds import Learned, read_prompt
+from warploom.llm.prices import Prices
 from warploom.testing.loopback import LoopbackServer
 from warploom.testing.wire import Asked, Reply
 
@@ -143,3 +144,26 @@ def test_clearing_first_does_not_open_the_cap(tmp_path: Path) -> None:
             codes.append(agent.ask(most=100, **BODY).status_code)
     billed = server.billed()
     assert len(codes) > 2 and billed.input * 3e-6 + billed.output * 15e-6 <= 0.40
+
+
+@pytest.mark.parametrize(("form", "times"), [("messages", 1.25), ("responses", 1), ("chat", 1)])
+def test_a_price_of_two_numbers_counts_what_is_written_to_a_cache(
+    form: str, times: float, tmp_path: Path
+) -> None:
+    reply = Reply("x", input_tokens=1000, cache_write=1000, output_tokens=0)
+    with (
+        LoopbackServer([reply]) as server,
+        opened(server, tmp_path, Budget(dollars=1), price=Price(100, 1)) as door,
+    ):
+        assert Agent(door, form).ask(most=10).status_code == 200
+    wrote = 1000 if form == "messages" else 0  # the others tell of no writing
+    assert door.tally.cost == pytest.approx(((1000 - wrote) + wrote * times) * 100e-6)
+
+
+def test_a_bound_holds_writing_to_a_cache() -> None:
+    prices = Prices({}, Price(4, 1))
+    assert prices.bound("anthropic:m", 1_000_000, 0) == 5
+    assert prices.bound("bedrock:m", 1_000_000, 0) == 5
+    assert prices.bound("gemini:m", 1_000_000, 0) == 4
+    assert Prices({}, Price(4, 1, cache_write=8)).bound("anthropic:m", 1_000_000, 0) == 8
+    assert Prices({"anthropic:m": Price(4, 1)}).bound("anthropic:m", 1_000_000, 0) == 5

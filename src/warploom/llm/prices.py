@@ -13,6 +13,9 @@ from warploom.llm.names import ModelName, parse_model
 from warploom.llm.records import Budget, Price, Usage
 
 _MILLION = Decimal(1_000_000)
+# What a token costs that is written to a cache, as a multiple of one that is read, where a price
+# does not say so: the models that cache for five minutes ask for more.
+_CACHE_WRITES = {"anthropic": Decimal("1.25"), "bedrock": Decimal("1.25")}
 
 
 class Prices:
@@ -29,7 +32,7 @@ class Prices:
         """Return US dollars for a call, or None where no price is known."""
         price = self._given.get(model, self._usual)
         if price is not None:
-            return _cost(price, usage)
+            return _cost(price, usage, _CACHE_WRITES.get(model.partition(":")[0], Decimal(1)))
         return _table_cost(model, usage)
 
     def bound(self, model: str, prompt_tokens: int, output_tokens: int) -> Decimal | None:
@@ -56,15 +59,19 @@ class Prices:
             )
 
 
-def _cost(price: Price, usage: Usage) -> Decimal:
+def _cost(price: Price, usage: Usage, cache_writes: Decimal) -> Decimal:
     fresh = usage.input - usage.cached - usage.cache_write
+    read = Decimal(str(price.input))
     rates = (
-        (fresh, price.input),
-        (usage.cached, price.input if price.cached is None else price.cached),
-        (usage.cache_write, price.input if price.cache_write is None else price.cache_write),
-        (usage.output, price.output),
+        (fresh, read),
+        (usage.cached, read if price.cached is None else Decimal(str(price.cached))),
+        (
+            usage.cache_write,
+            read * cache_writes if price.cache_write is None else Decimal(str(price.cache_write)),
+        ),
+        (usage.output, Decimal(str(price.output))),
     )
-    return sum((tokens * Decimal(str(rate)) for tokens, rate in rates), Decimal(0)) / _MILLION
+    return sum((tokens * rate for tokens, rate in rates), Decimal(0)) / _MILLION
 
 
 def _table_cost(model: str, usage: Usage) -> Decimal | None:

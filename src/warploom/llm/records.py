@@ -123,7 +123,11 @@ class LLMReply:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens. `cached` defaults to `input`: no discount is assumed."""
+    """US dollars for a million tokens.
+
+    `cached` defaults to `input`: no discount is assumed. `cache_write` defaults to `input`, and to
+    1.25 times that for Anthropic's models (`anthropic`, `bedrock`), which charge so.
+    """
 
     input: float
     output: float
