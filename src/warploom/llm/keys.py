@@ -16,6 +16,8 @@ from warploom.llm.names import PROVIDERS, ModelName, checked_url
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$")
 _SECRET = re.compile(r"(_KEY|TOKEN|SECRET|PASSWORD)$")
 _OURS = re.compile("|".join(name for item in PROVIDERS.values() for name in item.keys))
+# The characters of keys as JSON may escape them; none has to be.
+_ESCAPED = re.compile(r"\\u00(2[bdef]|3[0-9d]|[46][1-9a-f]|[57][0-9a]|5f)", re.IGNORECASE)
 _SHORTEST = 8  # a shorter value is no key, and would blot out ordinary words
 
 
@@ -67,7 +69,10 @@ class Keys:
         return name.url or provider.url or None
 
     def redact(self, text: str) -> str:
-        """Return `text` with every known key replaced by `[key]`."""
+        """Return `text` with every known key replaced by `[key]`, escaped as in JSON or not."""
+        if "\\u00" in text:
+            plain = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+            text = plain if any(secret in plain for secret in self._secrets) else text
         for secret in self._secrets:
             if secret in text:
                 text = text.replace(secret, "[key]")

@@ -37,7 +37,7 @@ class Tally:
     `dollars` is the sum of the calls whose price is known, and `unpriced` counts the others;
     `uncounted` counts replies that named no tokens, and `broken` calls without a whole reply: both
     are charged at the most that they could have cost. `refusal` is why a call was refused for good,
-    and `problem` the first error of a provider.
+    `problem` the first error of a provider; a session that has `ended` makes no calls.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Tally:
     refusal: str = ""
     problem: str = ""
     too_many: bool = False
+    ended: bool = False
     on_refusal: Callable[[], None] = field(default=lambda: None)
 
     @property
@@ -138,11 +139,13 @@ class Meter:
 
         Raises:
             LLMPriceError: dollars are capped, and no price is known.
-            LLMBudgetError: the call could cross a cap.
+            LLMBudgetError: the call could cross a cap, or the session has ended.
         """
         with self._turn:
             self._check_price(question, tally)
             while True:
+                if tally.ended:
+                    raise LLMBudgetError("the session has ended")
                 try:
                     admitted = self._try(question, tally)
                 except LLMBudgetError as error:
@@ -213,8 +216,10 @@ class Meter:
                 self._done(call)
 
     def abandon(self, tally: Tally) -> None:
-        """Hold all calls of a session that are under way: the agent is gone."""
+        """Hold all calls of a session that are under way, admit no more: the agent is gone."""
         with self._turn:
+            tally.ended = True
+            self._turn.notify_all()
             calls = [call for call in self._flying.values() if call.tally is tally]
         for call in calls:
             self.hold(call)

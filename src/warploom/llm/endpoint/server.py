@@ -6,19 +6,27 @@ own, made for one session. Replies are passed on as they come, event by event.
 
 import hmac
 import json
-import re
 import ssl
-from collections.abc import Iterator, Mapping
-from email.message import Message
+import threading
+from collections.abc import Mapping
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
-from warploom.core.errors import BadInputError, WarploomError
+from warploom.core.errors import WarploomError
 from warploom.llm.endpoint.counts import count_call, counted_tokens
+from warploom.llm.endpoint.events import TooLargeError, as_chunk, cut_events, data_of, limited
 from warploom.llm.endpoint.fields import JsonObject, checked_model
 from warploom.llm.endpoint.meter import Admitted, Meter, Question, Tally
+from warploom.llm.endpoint.reading import (
+    passed_on,
+    passed_query,
+    read_length,
+    read_object,
+    shown_key,
+    written,
+)
 from warploom.llm.endpoint.upstream import Upstream
 from warploom.llm.endpoint.wires import Route, Wire, find_route, find_wire
 from warploom.llm.errors import LLMBudgetError
@@ -30,14 +38,7 @@ if TYPE_CHECKING:
 
 _BODY_BYTES = 64 << 20
 _TOLD = 300  # characters of a provider's error that we repeat
-_REPLY_BYTES = 64 << 20
-_PASSED_ON = ("accept", "content-type", "anthropic-version", "user-agent")
 _PASSED_BACK = ("content-type", "retry-after", "request-id", "x-request-id")
-_DEARER = (
-    "fast-mode", "mcp-client", "code-execution", "files-api", "skills", "compact", "web-",
-    "server-side-fallback", "advisor",
-)  # fmt: skip
-_EVENT_END = re.compile(rb"\r?\n\r?\n")
 _CONNECT_S, _READ_S, _COUNT_S = 20.0, 600.0, 30.0
 
 
@@ -58,6 +59,7 @@ class Door(ThreadingHTTPServer):
         self.meter = meter
         self.tally = tally
         self.keys = keys
+        self.closed = threading.Event()
         self.client = httpx2.Client(
             timeout=httpx2.Timeout(_READ_S, connect=_CONNECT_S),
             verify=_certificates(),
@@ -68,7 +70,7 @@ class Door(ThreadingHTTPServer):
         self.failures: tuple[type[Exception], ...] = (httpx2.HTTPError,)
         self.unsent: tuple[type[Exception], ...] = (
             httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol,
-            httpx2.InvalidURL, httpx2.ProxyError,
+            httpx2.InvalidURL, httpx2.ProxyError, httpx2.LocalProtocolError,
         )  # fmt: skip
 
     @property
@@ -78,6 +80,7 @@ class Door(ThreadingHTTPServer):
 
     def close(self) -> None:
         """Stop serving; calls that are under way are ended and charged at their most."""
+        self.closed.set()  # for connections that an agent keeps open
         self.shutdown()
         self.server_close()
         self.meter.abandon(self.tally)
@@ -93,10 +96,6 @@ def _certificates() -> ssl.SSLContext:
     import httpx2
 
     return httpx2.create_ssl_context()
-
-
-class _TooLargeError(Exception):
-    """A reply is larger than we hold."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -127,15 +126,27 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve("POST")
 
     def _serve(self, method: str) -> None:
-        parts = urlsplit(self.path)
+        try:
+            parts = urlsplit(self.path)
+        except ValueError:
+            self.close_connection = True
+            self._refuse(find_wire(""), 400, "the address is none", "invalid_request_error")
+            return
         wire = find_wire(parts.path)
-        given = _shown_key(self.headers, parts.query)
         body = self._read_body(wire)
         if body is None:
             return
+        if self._door.closed.is_set():
+            self.close_connection = True
+            self._refuse(wire, 503, "the session has ended", "api_error")
+            return
+        given = shown_key(self.headers, parts.query)
         if not hmac.compare_digest(given.encode(), self._door.key.encode()):
             self._refuse(wire, 401, "this key does not open this endpoint", "authentication_error")
             return
+        self._serve_call(method, parts, wire, body)
+
+    def _serve_call(self, method: str, parts: SplitResult, wire: Wire, body: bytes) -> None:
         route = find_route(method, parts.path)
         if route is None:
             told = f"{method} {parts.path} is not served here: calls of models only"
@@ -148,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(route.wire, 404, told, "not_found_error")
             return
         try:
-            self._forward(route, upstream, _read_object(body), parts.query)
+            self._forward(route, upstream, read_object(body), parts.query)
         except LLMBudgetError as error:
             told = f"warploom: {error.message}. Stop now: further calls are refused too."
             self._refuse(route.wire, 400, told, "invalid_request_error")
@@ -157,19 +168,22 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(route.wire, 400, told, "invalid_request_error")
 
     def _read_body(self, wire: Wire) -> bytes | None:
-        length = int(self.headers.get("content-length") or 0)
-        odd = self.headers.get("transfer-encoding") or self.headers.get("content-encoding")
-        if odd or not 0 <= length <= _BODY_BYTES:
+        length = read_length(self.headers)
+        if length is None or length > _BODY_BYTES:
             told = f"a body must be plain, with its length, and at most {_BODY_BYTES >> 20} MiB"
             self.close_connection = True
-            self._refuse(wire, 413, told, "request_too_large")
+            status = 400 if length is None else 413
+            self._refuse(wire, status, told, "request_too_large")
             return None
-        return self.rfile.read(length)
+        body = self.rfile.read(length)
+        if len(body) < length:  # the agent went away
+            self.close_connection = True
+            return None
+        return body
 
     def _forward(self, route: Route, upstream: Upstream, body: JsonObject, query: str) -> None:
-        headers = {**_passed_on(self.headers), **upstream.headers}
-        kept = [(name, value) for name, value in parse_qsl(query) if name != "key"]
-        url = upstream.url(route.path) + (f"?{urlencode(kept)}" if kept else "")
+        headers = {**passed_on(self.headers), **upstream.headers}
+        url = upstream.url(route.path) + passed_query(query)
         if not route.paid:
             self._relay_free(route.wire, url, headers, body)
             return
@@ -182,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _relay_free(self, wire: Wire, url: str, headers: dict[str, str], body: JsonObject) -> None:
         try:
-            response = self._door.client.post(url, json=body, headers=headers)
+            response = self._door.client.post(url, content=written(body), headers=headers)
         except self._door.failures as error:
             self._refuse(wire, 502, self._redacted(error), "api_error")
             return
@@ -197,8 +211,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             reply = self._door.client.post(
-                upstream.url(counting.path), json=counting.body, headers=headers, timeout=_COUNT_S
-            )
+                upstream.url(counting.path), content=written(counting.body), headers=headers,
+                timeout=_COUNT_S,
+            )  # fmt: skip
         except self._door.failures:
             return
         tokens = counted_tokens(reply.text) if reply.status_code == 200 else None
@@ -242,15 +257,14 @@ class _Relay:
         """Send the call; whatever happens, it is settled, held or released."""
         started = False
         try:
-            with self._door.client.stream(
-                "POST", url, json=self._call.body, headers=headers
-            ) as response:
+            data = written(self._call.body)
+            with self._door.client.stream("POST", url, content=data, headers=headers) as response:
                 started = True
                 self._pass_on(response)
         except self._door.unsent as error:
             self._billed = False
             self._fail(502, error)
-        except (*self._door.failures, _TooLargeError) as error:
+        except (*self._door.failures, TooLargeError) as error:
             if started:  # the agent sees a reply that ends early
                 self._handler.close_connection = True
             else:
@@ -270,7 +284,7 @@ class _Relay:
         elif "text/event-stream" in response.headers.get("content-type", ""):
             self._stream(response)
         else:
-            body = b"".join(_limited(response.iter_bytes()))
+            body = b"".join(limited(response.iter_bytes()))
             self._note(body.decode(errors="replace"))
             self._settle()
             self._handler.send_whole(response.status_code, body, response.headers)
@@ -282,15 +296,13 @@ class _Relay:
         handler.send_header("cache-control", "no-cache")
         handler.send_header("transfer-encoding", "chunked")
         handler.end_headers()
-        for event in _events(_limited(response.iter_bytes())):
+        for event in cut_events(limited(response.iter_bytes())):
             text = event.decode(errors="replace")
-            for line in text.splitlines():
-                if line.startswith("data:"):
-                    self._note(line.removeprefix("data:"))
-            handler.wfile.write(_chunk(self._door.keys.redact(text).encode()))
+            self._note(data_of(text))
+            handler.wfile.write(as_chunk(self._door.keys.redact(text).encode()))
             handler.wfile.flush()
         self._settle()
-        handler.wfile.write(_chunk(b""))
+        handler.wfile.write(as_chunk(b""))
 
     def _note(self, text: str) -> None:
         """Read what a reply or an event says of its usage; a later event adds to an earlier."""
@@ -334,58 +346,3 @@ class _Relay:
         body = json.dumps(self._wire.error(told, "api_error")).encode()
         self._end()
         self._handler.send_whole(status, body, {"content-type": "application/json"})
-
-
-def _read_object(body: bytes) -> JsonObject:
-    try:
-        value = json.loads(body)
-    except ValueError:
-        raise BadInputError("the body must be JSON") from None
-    if not isinstance(value, dict):
-        raise BadInputError("the body must be a JSON object")
-    return cast("JsonObject", value)
-
-
-def _shown_key(headers: Message, query: str) -> str:
-    """Return the key that a request shows, wherever a provider's SDK puts it."""
-    bearer = (headers.get("authorization") or "").removeprefix("Bearer ").strip()
-    named = (headers.get(name) or "" for name in ("x-api-key", "x-goog-api-key", "api-key"))
-    return next((key for key in (*named, bearer, dict(parse_qsl(query)).get("key", "")) if key), "")
-
-
-def _passed_on(headers: Message) -> dict[str, str]:
-    """Return the headers that the provider gets; features that cost beside tokens stay out."""
-    kept = {name: value for name in _PASSED_ON if (value := headers.get(name))}
-    betas = [word.strip() for word in (headers.get("anthropic-beta") or "").split(",")]
-    usual = [word for word in betas if word and not word.startswith(_DEARER)]
-    return {**kept, "anthropic-beta": ",".join(usual)} if usual else kept
-
-
-def _events(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Cut a stream after each empty line."""
-    rest = b""
-    for chunk in chunks:
-        rest += chunk
-        while True:
-            ends = [
-                at + len(mark) for mark in (b"\n\n", b"\r\n\r\n") if (at := rest.find(mark)) >= 0
-            ]
-            if not ends:
-                break
-            yield rest[: min(ends)]
-            rest = rest[min(ends) :]
-    if rest:
-        yield rest
-
-
-def _limited(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    seen = 0
-    for chunk in chunks:
-        seen += len(chunk)
-        if seen > _REPLY_BYTES:
-            raise _TooLargeError(f"the reply holds more than {_REPLY_BYTES >> 20} MiB")
-        yield chunk
-
-
-def _chunk(data: bytes) -> bytes:
-    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
