@@ -11,7 +11,7 @@ from warploom.llm import Budget, Price
 from warploom.llm.endpoint.bounds import Learned, read_prompt
 from warploom.llm.prices import Prices
 from warploom.testing.loopback import LoopbackServer
-from warploom.testing.wire import Asked, Reply
+from warploom.testing.wire import Asked, Raw, Reply
 
 BIG = "x = y + z;\n" * 3000
 CALL = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "r", "input": {}}]}
@@ -167,3 +167,15 @@ def test_a_bound_holds_writing_to_a_cache() -> None:
     assert prices.bound("gemini:m", 1_000_000, 0) == 4
     assert Prices({}, Price(4, 1, cache_write=8)).bound("anthropic:m", 1_000_000, 0) == 8
     assert Prices({"anthropic:m": Price(4, 1)}).bound("anthropic:m", 1_000_000, 0) == 5
+
+
+def test_a_reply_without_a_count_of_its_prompt_counts_at_the_most(tmp_path: Path) -> None:
+    """And it teaches nothing: the prompt would be taken to be free."""
+    step = Raw('{"type":"message","usage":{"output_tokens":5}}')
+    with (
+        LoopbackServer([step, step]) as server,
+        opened(server, tmp_path, Budget(dollars=0.03), price=Price(3, 15)) as door,
+    ):
+        agent = Agent(door, "messages")
+        assert [agent.ask("x" * 5000, 10).status_code for _ in range(2)] == [200, 400]
+    assert door.tally.uncounted == 1

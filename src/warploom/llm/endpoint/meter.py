@@ -161,14 +161,15 @@ class Meter:
     def settle(self, call: Admitted, usage: Usage | None, reply: str) -> None:
         """Charge a call for what its reply says that it used, and record it.
 
-        A reply that names no tokens is charged at the most that the call could have used.
+        A reply that names no tokens of its prompt is charged at the most that the call could have
+        used.
         """
         question = call.question
-        if usage is None or not usage.total:
+        if usage is None or not usage.input:
             used, cost = Usage(call.prompt_tokens, call.output), call.estimate.dollars
         else:
             used, cost = usage, self._prices.cost(question.name, usage)
-        counted = usage is not None and bool(usage.total)
+        counted = usage is not None and bool(usage.input)
         delivery = Delivery(
             self._keys.redact(reply[:_KEPT_REPLY]), used, "stop" if counted else "uncounted",
             model=question.model,
