@@ -134,13 +134,14 @@ DEARER = [
     ("generate", {"service_tier": "priority"}),
     ("generate", {"generationConfig": {"speechConfig": {}}}),
     ("generate", {"generation_config": {"image_config": {}}}),
+    ("generate", {"tool_config": {"retrieval_config": {}, "include_server_side_tools": True}}),
     ("generate", {"tools": [{"code_execution": {}}, {"urlContext": {}}]}),
 ]  # fmt: skip
 WORDS = (
     "speed", "service_tier\": \"auto", "mcp", "1h", "web_search", "code_execution", "[\"custom",
     "compact", "container", "tool_search", "truncation", "prediction", "audio", "dearer",
     "serviceTier", "priority", "speech", "image_config", "imageConfig", "urlContext",
-    "context_management",
+    "context_management", "retrieval", "server_side", "serverSide",
 )  # fmt: skip
 
 

@@ -76,6 +76,7 @@ def test_odd_input_is_answered_and_costs_nothing(case: str, tmp_path: Path) -> N
         b"anthropic-beta: good-2025,b\xe9d,\x01\r\n",
         b"anthropic-version: 2023\r\n 06\r\n",
         b"accept: \x7f\r\n",
+        b"anthropic-beta: Fast-Mode-2026,good-2025,compact-2026,advisor-tool-2026\r\n",
     ],
 )
 def test_only_plain_headers_go_on(more: bytes, tmp_path: Path) -> None:

@@ -65,6 +65,8 @@ def clean_generate(body: JsonObject) -> JsonObject:
         raise BadInputError("a call must ask for a reply in text, got other responseModalities")
     if "generationConfig" in made:
         made["generationConfig"] = _clean_config(config)
+    if "toolConfig" in made:
+        made["toolConfig"] = only(as_object(made["toolConfig"]), {"functionCallingConfig"})
     if "systemInstruction" in made:
         made["systemInstruction"] = _clean_content(as_object(made["systemInstruction"]))
     if "contents" in made:

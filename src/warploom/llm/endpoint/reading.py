@@ -75,7 +75,8 @@ def passed_on(headers: Message) -> dict[str, str]:
         if _PLAIN.fullmatch(value):
             made[name] = value
     betas = [word.strip() for word in (headers.get("anthropic-beta") or "").split(",")]
-    usual = [word for word in betas if _WORD.fullmatch(word) and not word.startswith(_DEARER)]
+    plain = [word for word in betas if _WORD.fullmatch(word)]
+    usual = [word for word in plain if not word.lower().startswith(_DEARER)]
     return {**made, "anthropic-beta": ",".join(usual)} if usual else made
 
 
