@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from test_endpoint import Agent, limit_of, opened
 
@@ -90,6 +91,25 @@ def test_exactly_one_limit_is_sent(form: str, more: dict[str, object], tmp_path:
     assert asked.text.count("maxOutputTokens") == (form == "generate")
 
 
+def test_a_model_of_images_answers_gemini_calls_in_text(tmp_path: Path) -> None:
+    """OpenCode chooses one where nobody names another."""
+    reply = Reply("ok", input_tokens=10, output_tokens=5)
+    with (
+        LoopbackServer([reply], models=Every()) as server,
+        opened(server, tmp_path, Budget(dollars=CAP), price=Price(1, 10)) as door,
+        httpx2.Client() as client,
+    ):
+        for model, status in (("gemini-3-pro-image-preview", 200), ("gemini-2.5-flash-tts", 400)):
+            response = client.post(
+                f"{door.address}/v1beta/models/{model}:generateContent",
+                json={"contents": [{"parts": [{"text": "hi"}]}]},
+                headers={"x-goog-api-key": door.key},
+            )
+            assert response.status_code == status, response.text
+    (asked,) = server.asked
+    assert asked.body["generationConfig"]["responseModalities"] == ["TEXT"]
+
+
 def test_geminis_second_names_are_read_as_the_first(tmp_path: Path) -> None:
     schema = {"type": "OBJECT", "properties": {"file_name": {"type": "STRING"}}}
     call = {"name": "edit", "args": {"file_name": "a.cu"}}
@@ -168,6 +188,7 @@ def test_openais_usual_tier_is_asked_for(form: str, tmp_path: Path) -> None:
         ("chat", {"messages": [{"role": "assistant", "audio": {"id": "audio_1"}}]}),
         ("chat", {"model": "gpt-4o-search-preview"}),
         ("chat", {"model": "gpt-4o-audio-preview"}),
+        ("chat", {"model": "google/gemini-2.5-flash-image"}),
         ("responses", {"model": "o3-deep-research"}),
         ("responses", {"model": ["gpt-5.5"]}),
         ("responses", {"model": "../files"}),

@@ -63,8 +63,7 @@ def clean_generate(body: JsonObject) -> JsonObject:
     kinds = config.get("responseModalities")
     if kinds not in (None, []) and kinds != ["TEXT"]:
         raise BadInputError("a call must ask for a reply in text, got other responseModalities")
-    if "generationConfig" in made:
-        made["generationConfig"] = _clean_config(config)
+    made["generationConfig"] = _clean_config(config)
     if "toolConfig" in made:
         made["toolConfig"] = only(as_object(made["toolConfig"]), {"functionCallingConfig"})
     if "systemInstruction" in made:
@@ -80,7 +79,8 @@ def _clean_config(config: JsonObject) -> JsonObject:
     limit(made, "maxOutputTokens")
     if "thinkingConfig" in made:
         made["thinkingConfig"] = only(as_object(made["thinkingConfig"]), _THINKING)
-    return made
+    # Models that make images, which OpenCode chooses by itself, would make them without this word.
+    return {**made, "responseModalities": ["TEXT"]}
 
 
 def _contents(value: object) -> list[JsonObject]:

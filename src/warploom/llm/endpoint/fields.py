@@ -13,12 +13,8 @@ _TOO_SMALL_TO_MATTER: tuple[object, ...] = (None, False, [], "")
 
 # Models whose calls cost more than their tokens: searches, sound and images have prices of their
 # own, and research models search on their own accord.
-_DEARER_MODELS = re.compile(
-    r"(?:\A|[-_.:/])"
-    r"(?:search|online|deep-research|audio|tts|image|imagen|realtime|live|transcribe|sora|veo|lyria|sonar|nano-banana|imagine)"
-    r"(?:\Z|[-_.:/@])",
-    re.IGNORECASE,
-)
+_SEARCH_OR_SOUND = "search|online|deep-research|sonar|audio|tts|realtime|live|transcribe|lyria"
+_PICTURES = "image|imagen|imagine|nano-banana|sora|veo"
 _MODEL = re.compile(r"[A-Za-z0-9][\w.:/@+\[\]-]{0,199}", re.ASCII)
 
 
@@ -90,8 +86,8 @@ def with_tools(body: JsonObject, tools: list[JsonObject]) -> JsonObject:
     return {name: value for name, value in body.items() if name not in none}
 
 
-def checked_model(value: object) -> str:
-    """Return the name of a model.
+def checked_model(value: object, *, text_only: bool) -> str:
+    """Return the name of a model; with `text_only` the call keeps it from making images.
 
     Raises:
         BadInputError: it is no plain name, or one whose price is not that of its tokens alone.
@@ -99,7 +95,8 @@ def checked_model(value: object) -> str:
     if not value or not isinstance(value, str) or not _MODEL.fullmatch(value) or ".." in value:
         told = f"{str(value)[:60]!r}" if value else "none"
         raise BadInputError(f"a call must name its model, got {told}")
-    if _DEARER_MODELS.search(value):
+    words = _SEARCH_OR_SOUND if text_only else f"{_SEARCH_OR_SOUND}|{_PICTURES}"
+    if re.search(rf"(?:\A|[-_.:/])(?:{words})(?:\Z|[-_.:/@])", value, re.IGNORECASE):
         raise BadInputError(
             f"{value} is priced by more than tokens (searches, sound or images): "
             "what its calls cost cannot be known before they are sent"

@@ -28,7 +28,7 @@ from warploom.llm.endpoint.reading import (
     written,
 )
 from warploom.llm.endpoint.upstream import Upstream
-from warploom.llm.endpoint.wires import Route, Wire, find_route, find_wire
+from warploom.llm.endpoint.wires import Generate, Route, Wire, find_route, find_wire
 from warploom.llm.errors import LLMBudgetError
 from warploom.llm.keys import Keys
 from warploom.llm.records import Usage
@@ -187,7 +187,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not route.paid:
             self._relay_free(route.wire, url, headers, body)
             return
-        model = checked_model(route.model or body.get("model"))
+        named = route.model or body.get("model")
+        model = checked_model(named, text_only=isinstance(route.wire, Generate))
         question = self._door.meter.read(route.wire, model, body)
         if self._door.meter.wants_count(question):
             self._count(question, route.path, upstream, headers)
