@@ -145,6 +145,9 @@ DEARER = [
     ("responses", {"tools": [{"type": "namespace", "name": "n", "tools": [
         {"type": "web_search"}, {"type": "mcp", "server_url": "http://x"}]}]}),
     ("responses", {"tools": [{"type": "tool_search"}]}),
+    ("responses", {"input": [{"type": "additional_tools", "tools": [{"type": "web_search"}]}]}),
+    ("responses", {"input": [{"type": "tool_search_output", "tools": [
+        {"type": "namespace", "name": "n", "tools": [{"type": "mcp"}]}]}]}),
     ("responses", {"context_management": [{"type": "compaction"}]}),
     ("responses", {"truncation": "auto"}),
     ("chat", {"prediction": {"type": "content", "content": "xx"}}),
@@ -159,7 +162,7 @@ DEARER = [
 ]  # fmt: skip
 WORDS = (
     "speed", "service_tier\": \"auto", "mcp", "1h", "web_search", "code_execution", "[\"custom",
-    "compact", "container", "tool_search", "truncation", "prediction", "audio", "dearer",
+    "compact", "container", "tool_search\"", "truncation", "prediction", "audio", "dearer",
     "serviceTier", "priority", "speech", "image_config", "imageConfig", "urlContext",
     "context_management", "retrieval", "server_side", "serverSide",
 )  # fmt: skip
@@ -224,12 +227,13 @@ def test_what_agents_send_is_kept(tmp_path: Path) -> None:
     }  # fmt: skip
     space = {"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "f"}]}
     codex: dict[str, object] = {
-        "input": [{"type": "message", "role": "user", "id": "m", "content": []},
+        "input": [{"type": "additional_tools", "role": "developer", "id": "a", "tools": [space]},
+                  {"type": "message", "role": "user", "id": "m", "content": []},
                   {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"},
                   {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
                   {"type": "function_call_output", "call_id": "c", "output": "o"}],
         "tools": [space, {"type": "custom", "name": "c"}], "tool_choice": "auto",
-        "parallel_tool_calls": True, "reasoning": {"effort": "low", "summary": "auto"},
+        "parallel_tool_calls": True, "reasoning": {"effort": "low", "context": "all_turns"},
         "store": False, "include": ["reasoning.encrypted_content"], "prompt_cache_key": "k",
         "client_metadata": {"turn_id": "t"}, "text": {"verbosity": "low"},
     }  # fmt: skip
