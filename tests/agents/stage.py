@@ -57,7 +57,10 @@ class Stage:
         """Return the user's environment: keys and addresses of providers, a home never used."""
         asked = {} if self.sandbox == "bubblewrap" else {"WARPLOOM_SANDBOX": "landlock"}
         return {
-            "PATH": os.pathsep.join([*self.programs, os.environ["PATH"]]),
+            # As in an environment that this user has activated, whatever the one who tests has.
+            "PATH": os.pathsep.join(
+                [str(Path(self.python).parent), *self.programs, os.environ["PATH"]]
+            ),
             "HOME": str(self.folder / "home"),
             "LC_ALL": "C.UTF-8",
             "WARPLOOM_CACHE": str(self.cache),
