@@ -24,6 +24,7 @@ from pathlib import Path
 from common import Row, arguments, show
 
 from warploom.evolve.compose import compose
+from warploom.evolve.config import MODEL_KINDS, RULES
 from warploom.evolve.evaluator import Question
 from warploom.evolve.runner import EvolutionRunner
 from warploom.store.records import Outcome
@@ -103,7 +104,8 @@ def rate(asked: int, judged: int, options: argparse.Namespace) -> Row:
             f"evolution.max_evaluations={options.evaluations}", f"evolution.workers={judged}",
             "evolution.plateau=0", "evolution.max_dollars=1000", "summary.interval=0",
             f"models.names=[{server.model('anthropic')}]", f"models.concurrency={asked}",
-            "phases.explore.operators={full: 1}", "phases.exploit.operators={full: 1}",
+            *(f"phases.{phase}.operators.{name}={int(name == 'full')}"
+              for phase in ("explore", "exploit") for name in (*RULES, *MODEL_KINDS)),
         ])  # fmt: skip
         runner = EvolutionRunner(
             config, evaluator=evaluator, seeds=LevelSeeds({"gin": start}), space=LevelSpace(LEVERS)

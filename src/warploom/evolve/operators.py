@@ -84,7 +84,7 @@ def _recipe(material: Material, rng: Random) -> Draft | None:
     known = space.recipes(material.parent)
     if not known:
         return None
-    weights = [0.75**at for at in range(len(known))]
+    weights = [0.5**at for at in range(len(known))]
     text, taken = material.parent, list[str]()
     for step in rng.choices(known, weights)[0]:
         after = space.take(text, step)
