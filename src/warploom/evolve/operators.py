@@ -85,8 +85,13 @@ def _recipe(material: Material, rng: Random) -> Draft | None:
     if not known:
         return None
     weights = [0.5**at for at in range(len(known))]
-    text, taken = material.parent, list[str]()
-    for step in rng.choices(known, weights)[0]:
+    return follow(space, material.parent, rng.choices(known, weights)[0])
+
+
+def follow(space: Space, text: str, recipe: Sequence[Step]) -> Draft | None:
+    """Take the steps of a recipe, as far as they apply; None where none does."""
+    taken: list[str] = []
+    for step in recipe:
         after = space.take(text, step)
         if after is not None and after != text:
             text = after
