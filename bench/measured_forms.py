@@ -16,11 +16,10 @@ import json
 import statistics
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from common import EXAMPLES
-from time_examples import MEASURED, Case, told_ms
+from time_examples import Case, build_all, told_ms
 
 from warploom.core.records import Limits
 
@@ -74,20 +73,12 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
 
 def measure(options: argparse.Namespace, todo: Sequence[Case]) -> dict[str, dict[str, object]]:
     """Build all, then run them in turns; return what each took."""
-    from warploom.hardware import HardwareOptions, build_executable, run_hardware
+    from warploom.hardware import HardwareOptions, run_hardware
     from warploom.hardware.run import find_setup
 
     setup = find_setup(RANKS, "per_rank", uses_mpi=True, nccl=None)
     how = HardwareOptions(("1",), Limits(seconds=60.0))
-    with ThreadPoolExecutor() as pool:
-        builds = list(
-            pool.map(
-                lambda case: build_executable(
-                    case.spec(MEASURED, timed=False), setup.arch, setup.nccl, setup.mpi
-                ),
-                todo,
-            )
-        )
+    builds = build_all(todo, setup)
     gpus = [gpu.describe() for gpu in setup.gpus]
     found: dict[str, dict[str, object]] = {}
     times: dict[str, list[float]] = {case.key: [] for case in todo}

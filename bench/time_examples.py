@@ -20,11 +20,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from common import EXAMPLES
 
 from warploom.core.records import BuildSpec, Limits, Verdict
 from warploom.emulator import RunOptions, build, find_topology, run
+
+if TYPE_CHECKING:
+    from warploom.hardware import HardwareBuild, Setup
 
 RANKS = 2
 RUNS = 3
@@ -120,22 +124,26 @@ def model(case: Case) -> tuple[str, dict[str, object]]:
     return case.key, {"ms": times[0], "steady": steady, "seconds": runs[0].seconds}
 
 
+def build_all(todo: Sequence[Case], setup: "Setup") -> list["HardwareBuild"]:
+    """Build all for the GPUs, side by side."""
+    from warploom.hardware import build_executable
+
+    def build_one(case: Case) -> "HardwareBuild":
+        spec = case.spec(MEASURED, timed=False)
+        return build_executable(spec, setup.arch, setup.nccl, setup.mpi)
+
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(build_one, todo))
+
+
 def measure_all(todo: Sequence[Case]) -> Iterator[tuple[str, dict[str, object]]]:
     """Build all, then run one after another on the GPUs; go through the medians."""
-    from warploom.hardware import HardwareOptions, build_executable, run_hardware
+    from warploom.hardware import HardwareOptions, run_hardware
     from warploom.hardware.run import find_setup
 
     setup = find_setup(RANKS, "per_rank", uses_mpi=True, nccl=None)
     options = HardwareOptions(("1",), Limits(seconds=60.0))
-    with ThreadPoolExecutor() as pool:
-        builds = list(
-            pool.map(
-                lambda case: build_executable(
-                    case.spec(MEASURED, timed=False), setup.arch, setup.nccl, setup.mpi
-                ),
-                todo,
-            )
-        )
+    builds = build_all(todo, setup)
     gpus = [gpu.describe() for gpu in setup.gpus]
     for case, built in zip(todo, builds, strict=True):
         runs = [run_hardware(built, setup, options) for _ in range(RUNS)]

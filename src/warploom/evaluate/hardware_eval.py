@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warploom.core.errors import BadInputError, SourceError
+from warploom.core.errors import SourceError
 from warploom.core.records import Finding, Json, Severity, to_json
 from warploom.evaluate.cascade import Prepared, prepare
 from warploom.evaluate.differential import Difference, weak_outputs
@@ -17,6 +17,7 @@ from warploom.evaluate.hardware_runs import (
     HardwareRecord,
     differences,
     record_of,
+    require_good,
     samples_of,
     setup_for,
     setup_of_candidate,
@@ -198,7 +199,7 @@ class _Judge:
             for timing in timings(REPEATS):
                 self.on_progress(Progress("gpu", len(pairs), total))
                 first = run_hardware(trusted, self.setup, option)
-                _require_good(self.task, first, seed)
+                require_good(self.task, first, seed)
                 second = run_hardware(program, self.own_setup, replace(option, timing=timing))
                 pairs.append(_Pair(seed, first, second))
                 if not pairs[-1].candidate.ok:
@@ -305,15 +306,3 @@ class _Judge:
             sandbox=shown.sandbox if shown else "",
             seconds=time.monotonic() - self.started,
         )
-
-
-def _require_good(task: Workload, run: HardwareRun, seed: int) -> None:
-    if run.ok:
-        return
-    first = next(iter(run.findings), None)
-    raise BadInputError(
-        f"the trusted program must succeed on the GPUs, but with seed {seed} it did not: "
-        f"{first.message if first else run.state}",
-        file=str(task.program),
-        hint=first.hint if first else "",
-    )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import UnsupportedError
+from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import Finding, Severity
 from warploom.evaluate.differential import Difference, compare
 from warploom.evaluate.outputs import Key, Sample, label, select
@@ -88,6 +88,19 @@ def setup_of_candidate(setup: Setup, workload: Workload, facts: Survey, program:
         MissingToolError: the network must be built and there is no C++ compiler.
     """
     return connect(setup, wants_network=wants_network(workload.build_spec(facts.nccl, program)))
+
+
+def require_good(workload: Workload, run: HardwareRun, seed: int) -> None:
+    """Raise BadInputError where a run of the trusted program is not good."""
+    if run.ok:
+        return
+    first = next(iter(run.findings), None)
+    raise BadInputError(
+        f"the trusted program must succeed on the GPUs, but with seed {seed} it did not: "
+        f"{first.message if first else run.state}",
+        file=str(workload.program),
+        hint=first.hint if first else "",
+    )
 
 
 def record_of(seed: int, run: HardwareRun) -> HardwareRecord:
