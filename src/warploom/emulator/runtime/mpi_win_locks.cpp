@@ -83,6 +83,25 @@ void flush(const WindowPlace& place, int rank) {
   complete_calls(*place.window, chosen);
 }
 
+using Completion = void (*)(const WindowPlace& place, int rank);
+
+int flush_one(int rank, MPI_Win win, const char* name, Completion complete) {
+  const WindowPlace place = enter_window(win, name);
+  if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
+  check_target(place, rank, name);
+  check_locked(place, rank, name);
+  complete(place, rank);
+  return MPI_SUCCESS;
+}
+
+int flush_all(MPI_Win win, const char* name, Completion complete) {
+  const WindowPlace place = enter_window(win, name);
+  require(place.mine().all_locked || !place.mine().locks.empty(), name,
+          "the caller holds no lock of the window");
+  complete(place, -1);
+  return MPI_SUCCESS;
+}
+
 }  // namespace
 
 }  // namespace warploom::mpi
@@ -144,42 +163,16 @@ int MPI_Win_unlock_all(MPI_Win win) {
   return MPI_SUCCESS;
 }
 
-int MPI_Win_flush(int rank, MPI_Win win) {
-  constexpr const char* kName = "MPI_Win_flush";
-  const WindowPlace place = enter_window(win, kName);
-  if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
-  check_target(place, rank, kName);
-  check_locked(place, rank, kName);
-  flush(place, rank);
-  return MPI_SUCCESS;
-}
+int MPI_Win_flush(int rank, MPI_Win win) { return flush_one(rank, win, "MPI_Win_flush", flush); }
 
-int MPI_Win_flush_all(MPI_Win win) {
-  constexpr const char* kName = "MPI_Win_flush_all";
-  const WindowPlace place = enter_window(win, kName);
-  require(place.mine().all_locked || !place.mine().locks.empty(), kName,
-          "the caller holds no lock of the window");
-  flush(place, -1);
-  return MPI_SUCCESS;
-}
+int MPI_Win_flush_all(MPI_Win win) { return flush_all(win, "MPI_Win_flush_all", flush); }
 
 int MPI_Win_flush_local(int rank, MPI_Win win) {
-  constexpr const char* kName = "MPI_Win_flush_local";
-  const WindowPlace place = enter_window(win, kName);
-  if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
-  check_target(place, rank, kName);
-  check_locked(place, rank, kName);
-  complete_locally(place, rank);
-  return MPI_SUCCESS;
+  return flush_one(rank, win, "MPI_Win_flush_local", complete_locally);
 }
 
 int MPI_Win_flush_local_all(MPI_Win win) {
-  constexpr const char* kName = "MPI_Win_flush_local_all";
-  const WindowPlace place = enter_window(win, kName);
-  require(place.mine().all_locked || !place.mine().locks.empty(), kName,
-          "the caller holds no lock of the window");
-  complete_locally(place, -1);
-  return MPI_SUCCESS;
+  return flush_all(win, "MPI_Win_flush_local_all", complete_locally);
 }
 
 // The memory of a window is one here, public and private. A loop that looks whether others have
