@@ -273,7 +273,7 @@ int main(int argc, char** argv) {
   }
   MPI_CHECK(MPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
   if (rank == 0) {
-    printf("allreduce_dp: %d ranks, %d parameters, loss %.4f -> %.4f, %.3f ms per step\n", ranks,
+    printf("allreduce_dp: %d ranks, %d parameters, loss %.4f -> %.4f, %.4f ms per step\n", ranks,
            kParameters, losses.front(), losses.back(), 1e3 * slowest / (ITERATIONS * STEPS));
     printf("Verification: %s\n", all_good ? "PASS" : "FAIL");
   }

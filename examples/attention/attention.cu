@@ -315,7 +315,7 @@ int main(int argc, char** argv) {
   }
   MPI_CHECK(MPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
   if (rank == 0) {
-    printf("attention: %d ranks, %d tokens, %d heads, %.3f ms per pass\n", ranks, ranks * SHARD,
+    printf("attention: %d ranks, %d tokens, %d heads, %.4f ms per pass\n", ranks, ranks * SHARD,
            HEADS, slowest_ms / ITERATIONS);
     printf("Verification: %s\n", all_good ? "PASS" : "FAIL");
   }

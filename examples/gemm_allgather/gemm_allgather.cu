@@ -244,7 +244,7 @@ int main(int argc, char** argv) {
   }
   MPI_CHECK(MPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
   if (rank == 0) {
-    printf("gemm_allgather: %d ranks, %d x %d x %d, %.3f ms per layer\n", ranks, ROWS, INNER, width,
+    printf("gemm_allgather: %d ranks, %d x %d x %d, %.4f ms per layer\n", ranks, ROWS, INNER, width,
            slowest_ms / ITERATIONS);
     printf("Verification: %s\n", all_good ? "PASS" : "FAIL");
   }

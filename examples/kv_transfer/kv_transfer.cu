@@ -320,7 +320,7 @@ int main(int argc, char** argv) {
   }
   MPI_CHECK(MPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
   if (rank == 0) {
-    printf("kv_transfer: %d pairs, %d layers, %.1f KiB each, %.3f ms per step\n", ranks / 2, LAYERS,
+    printf("kv_transfer: %d pairs, %d layers, %.1f KiB each, %.4f ms per step\n", ranks / 2, LAYERS,
            2 * cache_bytes / 1024.0, slowest_ms / ITERATIONS);
     printf("Verification: %s\n", all_good ? "PASS" : "FAIL");
   }

@@ -348,7 +348,7 @@ int main(int argc, char** argv) {
   }
   MPI_CHECK(MPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
   if (rank == 0) {
-    printf("moe: %d ranks, %d experts, capacity %d, %.3f ms per layer\n", ranks, experts, capacity,
+    printf("moe: %d ranks, %d experts, capacity %d, %.4f ms per layer\n", ranks, experts, capacity,
            slowest_ms / ITERATIONS);
     printf("Verification: %s\n", all_good ? "PASS" : "FAIL");
   }

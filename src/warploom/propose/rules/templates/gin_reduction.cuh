@@ -5,15 +5,15 @@ __device__ void reduceStaged(const Wire& wire, const Reduction& r, size_t offset
   int me = wire.dev.rank;
   Place own = r.send + (firstOf(r, me) + offset) * sizeof(Element);
   Place out = r.recv + (resultOf(r, me) + offset) * sizeof(Element);
-  Element* result = static_cast<Element*>(ncclGetLocalPointer(windowOf(wire, out), offsetOf(out)));
-  const Element* mine = static_cast<const Element*>(ncclGetLocalPointer(windowOf(wire, own), offsetOf(own)));
-  const char* staged =
-      static_cast<const char*>(ncclGetLocalPointer(wire.windows[0], wire.staging));
-  auto load = [&](int rank) {
-    return rank == me ? mine : reinterpret_cast<const Element*>(staged + rank * wire.slot);
-  };
-  auto store = [&](size_t i, Element value) { result[i] = value; };
-  reduceAs<Element>(r.op, wire.dev.nRanks, threadIdx.x, count, blockDim.x, load, store);
+  auto result = static_cast<char*>(ncclGetLocalPointer(windowOf(wire, out), offsetOf(out)));
+  auto mine = static_cast<const char*>(ncclGetLocalPointer(windowOf(wire, own), offsetOf(own)));
+  auto staged = static_cast<const char*>(ncclGetLocalPointer(wire.windows[0], wire.staging));
+  auto load = [&](int rank) { return rank == me ? mine : staged + rank * wire.slot; };
+  auto store = [&](size_t i, auto word) { reinterpret_cast<decltype(word)*>(result)[i] = word; };
+  auto lowBits = reinterpret_cast<uintptr_t>(result) | reinterpret_cast<uintptr_t>(mine) |
+                 reinterpret_cast<uintptr_t>(staged) | wire.slot;
+  bool wide = lowBits % sizeof(uint4) == 0;
+  reduceAs<Element>(r.op, wire.dev.nRanks, threadIdx.x, count, blockDim.x, wide, load, store);
 }
 
 __device__ inline void reduceOwn(const Wire& wire, const Reduction& r, size_t offset,

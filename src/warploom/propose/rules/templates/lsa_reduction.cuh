@@ -5,16 +5,21 @@ template <typename Element>
 __device__ void reducePeers(const Wire& wire, const Reduction& r, char* const* from,
                             char* const* to) {
   const int ranks = wire.dev.nRanks, me = wire.dev.rank;
-  const size_t input = firstOf(r, me), output = resultOf(r, me);
-  auto load = [&](int rank) { return reinterpret_cast<const Element*>(from[rank]) + input; };
-  // With `share`, element i goes to every rank: nobody else reads or writes it.
-  auto store = [&](size_t i, Element value) {
+  const size_t input = firstOf(r, me) * sizeof(Element), output = resultOf(r, me) * sizeof(Element);
+  auto load = [&](int rank) { return from[rank] + input; };
+  // With `share`, word i goes to every rank: nobody else reads or writes it.
+  auto store = [&](size_t i, auto word) {
     for (int k = 0; k < (r.share ? ranks : 1); ++k) {
-      reinterpret_cast<Element*>(to[(me + k) % ranks])[output + i] = value;
+      reinterpret_cast<decltype(word)*>(to[(me + k) % ranks] + output)[i] = word;
     }
   };
-  size_t first = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  reduceAs<Element>(r.op, ranks, first, countOf(r, me), size_t(gridDim.x) * blockDim.x, load, store);
+  uintptr_t lowBits = input | output;
+  for (int rank = 0; rank < ranks; ++rank) {
+    lowBits |= reinterpret_cast<uintptr_t>(from[rank]) | reinterpret_cast<uintptr_t>(to[rank]);
+  }
+  size_t first = size_t(blockIdx.x) * blockDim.x + threadIdx.x, step = size_t(gridDim.x) * blockDim.x;
+  bool wide = lowBits % sizeof(uint4) == 0;
+  reduceAs<Element>(r.op, ranks, first, countOf(r, me), step, wide, load, store);
 }
 
 // All-reduce, reduce-scatter and reduce.

@@ -46,17 +46,44 @@ __device__ inline Total fold(ncclRedOp_t op, Total a, Total b) {
   }
 }
 
-// Calls store(i, value) for elements [0, count): value is the reduction of load(rank, i).
+// Elements that move as one word.
+template <typename Element, int kCount>
+struct alignas(kCount * sizeof(Element)) Pack {
+  Element item[kCount];
+};
+
+// Calls store(i, word) for words first, first + step, ... below count, of kCount elements each: the
+// reduction of word i of load(rank) over the ranks.
+template <typename Element, int kCount, typename Load, typename Store>
+__device__ void reduceWords(ncclRedOp_t op, int ranks, size_t first, size_t count, size_t step,
+                            Load load, Store store) {
+  using Total = typename Accumulator<Element>::type;
+  using Word = Pack<Element, kCount>;
+  for (size_t i = first; i < count; i += step) {
+    Word word = reinterpret_cast<const Word*>(load(0))[i];
+    Total value[kCount];
+    for (int k = 0; k < kCount; ++k) value[k] = static_cast<Total>(word.item[k]);
+    for (int rank = 1; rank < ranks; ++rank) {
+      word = reinterpret_cast<const Word*>(load(rank))[i];
+      for (int k = 0; k < kCount; ++k) {
+        value[k] = fold<Total>(op, value[k], static_cast<Total>(word.item[k]));
+      }
+    }
+    for (int k = 0; k < kCount; ++k) {
+      if (op == ncclAvg) value[k] = static_cast<Total>(value[k] / ranks);
+      word.item[k] = static_cast<Element>(value[k]);
+    }
+    store(i, word);
+  }
+}
+
+// Reduces `count` elements: in words of 16 bytes where all that load and store name is `wide`, that
+// is aligned so, and the rest one by one.
 template <typename Element, typename Load, typename Store>
 __device__ void reduceAs(ncclRedOp_t op, int ranks, size_t first, size_t count, size_t step,
-                         Load load, Store store) {
-  using Total = typename Accumulator<Element>::type;
-  for (size_t i = first; i < count; i += step) {
-    Total value = static_cast<Total>(load(0)[i]);
-    for (int rank = 1; rank < ranks; ++rank) {
-      value = fold<Total>(op, value, static_cast<Total>(load(rank)[i]));
-    }
-    if (op == ncclAvg) value = static_cast<Total>(value / ranks);
-    store(i, static_cast<Element>(value));
-  }
+                         bool wide, Load load, Store store) {
+  constexpr int kWide = sizeof(uint4) / sizeof(Element);
+  size_t words = wide ? count / kWide : 0;
+  reduceWords<Element, kWide>(op, ranks, first, words, step, load, store);
+  reduceWords<Element, 1>(op, ranks, words * kWide + first, count, step, load, store);
 }
