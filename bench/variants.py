@@ -8,13 +8,13 @@
 `make` writes DIR/FORM/EXAMPLE.cu: steps of the levers (docs/levers.md) from the LSA form that
 `warploom transform` makes. FORM names the steps; "lsa" is the form without any, "host" the example
 itself. So the variants differ in API, blocks, threads, chunks, tiles, and in where data is read.
-`model` takes modelled times (`--topology`), `measure` those of two GPUs, in turns, both at the sizes
-of `time_examples.py` with two ranks; what counts is the time that a program prints. `table` prints
-for each example Kendall's tau over all pairs of variants of one size, averaged over the sizes (a
-pair that the model cannot tell apart counts 0), the same over the pairs whose measured times differ
-by more than `--noise`, and how far the speed-ups over the host-driven form are off: modelled /
-measured, the median and both ends. Steps that only nvcc sees (`__restrict__`, unrolling, launch
-bounds) are not among the variants: the model prices them alike.
+`model` takes modelled times (`--topology`), `measure` those of two GPUs, in turns, both at the
+sizes of `time_examples.py` with two ranks; what counts is the time that a program prints. `table`
+prints for each example Kendall's tau over all pairs of variants of one size, averaged over the
+sizes (a pair that the model cannot tell apart counts 0), the same over the pairs whose measured
+times differ by more than `--noise`, and how far the speed-ups over the host-driven form are off:
+modelled / measured, the median and both ends. Steps that only nvcc sees (`__restrict__`,
+unrolling, launch bounds) are not among the variants: the model prices them alike.
 """
 
 import argparse
