@@ -72,6 +72,10 @@ void acquire_pending(GpuThread& thread, Scope reach) {
   }
 }
 
+double fence_ns(Scope scope) {
+  return scope == Scope::System ? g_machine.system_fence_ns : g_machine.fence_ns;
+}
+
 bool acquires(Order order) { return order != Order::Relaxed && order != Order::Release; }
 bool releases(Order order) { return order != Order::Relaxed && order != Order::Acquire; }
 
@@ -206,7 +210,7 @@ void fence_host(Order order) {
 void fence(Order order, Scope scope) {
   GpuThread* thread = current_thread();
   if (g_timed && thread && scope != Scope::Block) {
-    advance(scope == Scope::System ? g_machine.system_fence_ns : g_machine.fence_ns);
+    advance(fence_ns(scope));
   }
   if (!g_config.race) return;
   if (!thread) return fence_host(order);
@@ -262,6 +266,14 @@ static std::optional<OlderValue> enter_access(const StrongAccess& access, bool u
   return older;
 }
 
+// A release is a fence before the access, an acquire one behind it.
+static void price_atomic(const StrongAccess& access, Order order) {
+  const bool far = access.scope != Scope::Block;
+  if (far && access.writes && releases(order)) advance(fence_ns(access.scope));
+  meter_atomic(access.address, access.bytes, access.reads, access.writes);
+  if (far && access.reads && acquires(order)) meter_acquire();
+}
+
 static void look_at_strong(const StrongAccess& access, bool uses_old, const void* return_address) {
   if (!g_current) return;
   const auto& [address, bytes, reads, writes, stated, scope, is_volatile] = access;
@@ -274,7 +286,7 @@ static void look_at_strong(const StrongAccess& access, bool uses_old, const void
   g_stats.looks += reads;
   GpuThread* thread = current_thread();
   if (thread) {
-    if (g_timed) meter_atomic(address, bytes, reads, writes);
+    if (g_timed) price_atomic(access, order);
     thread->touched_memory = true;
   }
   if (std::exchange(g_current->compares, false) && reads && writes) {

@@ -106,8 +106,9 @@ struct alignas(64) Fiber : Context {
   // In a loop whose iterations overlap: what it has paid for their loads, and the longest of these.
   bool unrolled = false;
   double overlapped = 0, longest_load = 0;
-  uint32_t loads = 0;       // in this segment of its block, since its warp met
-  uint64_t operations = 0;  // in this segment of its block (meter.h)
+  uint32_t iteration_loads = 0;  // of the iteration so far
+  uint32_t loads = 0;            // in this segment of its block, since its warp met
+  uint64_t operations = 0;       // in this segment of its block (meter.h)
   // Of the thread: what its instructions compute, and what its text told of that (meter_tally.h).
   uint64_t tallied = 0, told = 0;
   TouchedLocals local;

@@ -20,9 +20,16 @@ namespace {
 struct Running {
   const Kernel* kernel;  // nullptr once it has ended
   double start, end, fraction;
+  Traffic moves;  // in a nanosecond
 };
 std::map<int, std::vector<Running>> g_sharing;
 std::map<std::string, std::size_t> g_shared_used;  // by kernel: known once a block has run
+// What is known of a kernel that has run.
+struct Past {
+  Traffic moves;     // in a nanosecond
+  double alone = 1;  // share of the sectors that its blocks loaded for themselves alone
+};
+std::map<std::string, Past> g_past;
 unsigned at_least_one(double value) { return std::max(1u, static_cast<unsigned>(value)); }
 
 unsigned threads_of(const Kernel& kernel) {
@@ -54,18 +61,44 @@ unsigned beside(const Kernel& kernel, uint64_t number) {
 
 Usage prices(const Kernel& kernel, unsigned active) {
   const Machine& m = g_machine;
+  const KernelMeter& meter = *kernel.meter;
   const double on_sm = std::max(1.0, active / m.sm_count);
-  const double ours = kernel.meter->fraction / (kernel.meter->fraction + kernel.meter->others);
-  const double share = active / ours;
+  const double ours = meter.fraction / (meter.fraction + meter.others);
+  // What others leave, and never less than a fair share.
+  const auto of = [&](double rate, double others) {
+    return active / std::max(rate * ours, rate - others);
+  };
   Usage price;
   price.issue = on_sm / (m.lanes_per_sm * m.clock_ghz);
   price.l1 = on_sm / (m.shared_bytes_per_cycle * m.clock_ghz);
-  price.l2 = std::max(share / m.l2_gbs, on_sm / m.sm_gbs);
+  price.l2 = std::max(of(m.l2_gbs, meter.others_move.l2), on_sm / m.sm_gbs);
   price.stores = on_sm / m.sm_store_gbs;
-  price.dram = std::max(share / m.dram_gbs, on_sm / m.sm_gbs);
-  price.link = std::max(share / m.nvlink_gbs, 1 / m.lsa_cta_gbs);
-  price.host_link = share / m.pcie_gbs;
+  price.dram = std::max(of(m.dram_gbs, meter.others_move.dram), on_sm / m.sm_gbs);
+  price.link = std::max(of(m.nvlink_gbs, meter.others_move.link), 1 / m.lsa_cta_gbs);
+  price.host_link = of(m.pcie_gbs, meter.others_move.host_link);
   return price;
+}
+
+// What a kernel moves in a nanosecond: as much as when it ran last, or its share of all there is.
+Traffic expected_moves(const Kernel& kernel, double fraction) {
+  const auto known = g_past.find(kernel.name);
+  if (known != g_past.end()) return known->second.moves;
+  const Machine& m = g_machine;
+  return Traffic{m.l2_gbs, m.dram_gbs, m.nvlink_gbs, m.pcie_gbs}.times(fraction);
+}
+
+// Blocks of a multiprocessor do the same at about the same time, so that they load together what
+// all of them need. Nobody knows which of an earlier wave's lines are left.
+SectorSet* loaded_beside(Kernel& kernel, uint64_t number, unsigned active) {
+  KernelMeter& meter = *kernel.meter;
+  const auto count = at_least_one(g_machine.sm_count);
+  if (active <= count) return nullptr;
+  if (const uint64_t wave = number / meter.resident; wave != meter.wave) {
+    meter.wave = wave;
+    for (SectorSet* set : meter.loaded_by_sm) forget_sectors(*set);
+  }
+  while (meter.loaded_by_sm.size() < count) meter.loaded_by_sm.push_back(take_set());
+  return meter.loaded_by_sm[number % meter.resident % count];
 }
 
 void begin_segment(BlockMeter& meter) {
@@ -87,7 +120,11 @@ void begin_kernel(Kernel& kernel) {
   for (const Running& other : running) {
     if (!other.kernel && other.end <= meter.start) continue;
     taken += other.fraction;
+    meter.others_move += other.moves;
     if (!other.kernel) freed = std::max(freed, other.end);
+  }
+  if (const auto known = g_past.find(kernel.name); known != g_past.end()) {
+    meter.alone = known->second.alone;
   }
   meter.resident = room;
   meter.fraction = static_cast<double>(wanted) / room;
@@ -96,7 +133,8 @@ void begin_kernel(Kernel& kernel) {
       std::clamp(static_cast<unsigned>(std::max(0.0, 1 - taken) * room), 1u, wanted);
   for (unsigned i = 0; i < wanted; i++) meter.slots.push(i < now_free ? meter.start : freed);
   std::erase_if(running, [&](const Running& r) { return !r.kernel && r.end <= meter.start; });
-  running.push_back({&kernel, meter.start, 0, meter.fraction});
+  running.push_back(
+      {&kernel, meter.start, 0, meter.fraction, expected_moves(kernel, meter.fraction)});
 }
 
 void begin_block(Block& block) {
@@ -114,6 +152,7 @@ void begin_block(Block& block) {
   const unsigned active = std::max(1u, beside(kernel, block.number));
   meter.price = prices(kernel, active);
   meter.threads_beside = threads_of(kernel) * std::max(1.0, active / m.sm_count);
+  meter.beside = loaded_beside(kernel, block.number, active);
   meter.read = take_set();
   meter.written = take_set();
 }
@@ -124,6 +163,7 @@ void begin_thread(Block& block) {
   fiber.waited = fiber.communicated = fiber.loading = 0;
   fiber.unrolled = false;
   fiber.overlapped = fiber.longest_load = 0;
+  fiber.iteration_loads = 0;
   fiber.segment = block.meter->segment;
   fiber.operations = fiber.loads = 0;
   begin_tally(fiber);
@@ -147,6 +187,7 @@ void end_block(Block& block) {
   KernelMeter& kernel = *block.kernel->meter;
   BlockMeter& meter = *block.meter;
   meter.end = std::max(meter.end + meter.used.stores, meter.segment_start + meter.used.longest());
+  if (meter.told_far) meter.end += g_machine.nvlink_latency_ns;
   kernel.slots.push(meter.end);
   std::size_t& shared = g_shared_used[block.kernel->name];
   shared = std::max(shared, block.shared_used - std::min(block.shared_used, kSharedReserved));
@@ -163,6 +204,9 @@ void end_kernel(Kernel& kernel) {
   KernelMeter& meter = *kernel.meter;
   meter.end = std::max(meter.end, meter.start + meter.hottest * g_machine.atomic_ns);
   kernel.op->ends = meter.end;
+  g_past[kernel.name] = {meter.moved.times(1 / std::max(1.0, meter.end - meter.start)),
+                         meter.loads > 0 ? meter.loads_alone / meter.loads : 1};
+  for (SectorSet* set : meter.loaded_by_sm) give_back(set);
   for (Running& running : g_sharing[kernel.device]) {
     if (running.kernel != &kernel) continue;
     running.kernel = nullptr;

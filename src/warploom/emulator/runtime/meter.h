@@ -36,6 +36,17 @@ struct SectorSet {
   uint64_t owner = 0;  // above the bits of a sector: one owner's tags mean nothing to the next
 };
 
+// Bytes that a kernel moves.
+struct Traffic {
+  double l2 = 0, dram = 0, link = 0, host_link = 0;
+  void operator+=(const Traffic& other) {
+    l2 += other.l2, dram += other.dram, link += other.link, host_link += other.host_link;
+  }
+  Traffic times(double factor) const {
+    return {l2 * factor, dram * factor, link * factor, host_link * factor};
+  }
+};
+
 struct BlockMeter {
   double start = 0, end = 0;
   double segment_start = 0;  // since the last barrier of all threads
@@ -50,8 +61,10 @@ struct BlockMeter {
   double loaded = 0, passed = 0;             // bytes that lanes asked for, and those of the lines
   double constants = 0, constant_turns = 0;  // loads of constants, and turns that these took
   double threads_beside = 0;                 // that a multiprocessor runs at once, of this kernel
-  SectorSet* read = nullptr;                 // the L1 cache: what other lanes have loaded as well
-  SectorSet* written = nullptr;              // stores that are combined with those of other lanes
+  bool told_far = false;  // it has stored a flag in a peer's memory: its end waits for the answer
+  SectorSet* read = nullptr;     // the L1 cache: what other lanes have loaded as well
+  SectorSet* written = nullptr;  // stores that are combined with those of other lanes
+  SectorSet* beside = nullptr;   // what blocks have loaded that run on its multiprocessor with it
 };
 
 struct KernelMeter {
@@ -60,6 +73,13 @@ struct KernelMeter {
   unsigned resident = 0;  // blocks that the device holds at once
   double fraction = 0;    // of the device that they take
   double others = 0;      // what kernels take that run at the same time
+  Traffic others_move;    // and what these move in a nanosecond
+  Traffic moved;
+  // By multiprocessor: what its blocks of this wave have loaded. They share its L1 cache.
+  std::vector<SectorSet*> loaded_by_sm;
+  uint64_t wave = 0;
+  double loads = 0, loads_alone = 0;  // sectors that blocks needed; no other block had loaded them
+  double alone = 1;                   // the share of these when the kernel ran last
   std::priority_queue<double, std::vector<double>, std::greater<>> slots;  // when each is free
   std::unordered_map<uintptr_t, uint32_t> atomics;  // how often each address was changed
   std::vector<uint32_t> further;  // the same beyond so many addresses; several share a count
@@ -84,6 +104,10 @@ double block_barrier_ns(unsigned threads);
 void meter_access(const void* address, std::size_t bytes, bool write);
 void meter_local(const void* address, std::size_t bytes, bool write);  // in its own stack
 void meter_atomic(const void* address, unsigned bytes, bool reads, bool writes);
+// The running GPU thread sees what others have written: its multiprocessor's L1 cache is of no use.
+void meter_acquire();
+// It reads NCCL's descriptor of the window over `memory`, which lies in its device's memory.
+void meter_descriptor(const void* memory);
 // The running GPU thread has a copy made in the background, which takes so long.
 double price_bulk(const void* from, const void* to, std::size_t bytes);
 // The values that were loaded are needed now, and the running thread is no earlier than what its

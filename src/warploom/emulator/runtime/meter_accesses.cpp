@@ -111,21 +111,41 @@ void pass_constants(Fiber& fiber, BlockMeter& meter, uintptr_t address, std::siz
   meter.used.l1 += turns * kLoadedLine * meter.price.l1;
 }
 
-void move(BlockMeter& meter, Fiber& fiber, const void* p, uintptr_t sector, int device,
+// Has a block loaded the sector that runs beside this one? They share the price, whoever was first:
+// of that is known what it was the last time.
+bool is_beside(KernelMeter& kernel, BlockMeter& meter, uintptr_t sector) {
+  meter.used.l2 += kSector * meter.price.l2 * kernel.alone;
+  const bool beside = meter.beside && hit(*meter.beside, sector);
+  kernel.loads++;
+  kernel.loads_alone += !beside;
+  return beside;
+}
+
+void move(const Kernel& kernel, BlockMeter& meter, Fiber& fiber, const void* p, uintptr_t sector,
           bool write) {
   const Machine& m = g_machine;
+  const int device = kernel.device;
+  Traffic& moved = kernel.meter->moved;
   double latency = 0;
   const Space space = space_of(p);
   if (space == Space::Pinned) {
     meter.used.host_link += kSector * meter.price.host_link;
+    moved.host_link += kSector;
     latency = m.pcie_latency_ns;
   } else if (space == Space::Device && device_of(p) != device) {
     meter.used.link += kSector * meter.price.link;
+    moved.link += kSector;
     latency = m.nvlink_latency_ns;
+  } else if (!write && is_beside(*kernel.meter, meter, sector)) {
+    latency = m.l2_latency_ns;  // it is on its way
   } else {
-    meter.used.l2 += kSector * meter.price.l2;
+    if (write) meter.used.l2 += kSector * meter.price.l2;
+    moved.l2 += kSector;
     const bool near = hit(l2_of(device), sector);
-    if (!near) meter.used.dram += kSector * meter.price.dram;
+    if (!near) {
+      meter.used.dram += kSector * meter.price.dram;
+      moved.dram += kSector;
+    }
     latency = near ? m.l2_latency_ns : m.dram_latency_ns;
   }
   if (write) {
@@ -154,11 +174,12 @@ SectorSet* take_set() {
   }
   SectorSet* set = g_unused_sets.back();
   g_unused_sets.pop_back();
-  set->owner = ++g_owners << 44;
+  forget_sectors(*set);
   return set;
 }
 
 void give_back(SectorSet* set) { g_unused_sets.push_back(set); }
+void forget_sectors(SectorSet& set) { set.owner = ++g_owners << 44; }
 
 void meter_access(const void* p, std::size_t bytes, bool write) {
   Fiber& fiber = *g_current;
@@ -177,6 +198,7 @@ void meter_access(const void* p, std::size_t bytes, bool write) {
     if (variable->cached && !write) return pass_constants(fiber, meter, metered_place(p), bytes);
   }
   const uintptr_t address = metered_place(p);
+  fiber.iteration_loads += !write;
   if (write) {
     meter.used.l1 += static_cast<double>(bytes) * meter.price.l1;
   } else {
@@ -187,7 +209,7 @@ void meter_access(const void* p, std::size_t bytes, bool write) {
       if (!write) load_near(fiber, m.l1_latency_ns);
       continue;
     }
-    move(meter, fiber, p, s, block.kernel->device, write);
+    move(*block.kernel, meter, fiber, p, s, write);
   }
 }
 
@@ -233,6 +255,7 @@ void meter_atomic(const void* p, unsigned bytes, bool reads, bool writes) {
   }
   const bool remote = space_of(p) == Space::Device && device_of(p) != block.kernel->device;
   if (remote) {
+    meter.told_far |= writes;
     meter.used.link += kSector * meter.price.link;
   } else {
     meter.used.l2 += kSector * meter.price.l2;
@@ -245,6 +268,27 @@ void meter_atomic(const void* p, unsigned bytes, bool reads, bool writes) {
   KernelMeter& kernel = *block.kernel->meter;
   const uint32_t changes = ++changes_of(kernel, metered_place(p));
   kernel.hottest = std::max(kernel.hottest, changes);
+}
+
+void meter_acquire() {
+  Fiber& fiber = *g_current;
+  use_loads(fiber);
+  BlockMeter& meter = *fiber.gpu->block->meter;
+  forget_sectors(*meter.read);
+}
+
+void meter_descriptor(const void* memory) {
+  constexpr unsigned kOperations = 6;  // a product of 64 bits and two sums
+  // No place of a device's memory or of variables.
+  constexpr uintptr_t kDescriptors = uintptr_t{1} << 43;
+  if (!g_timed || !g_current || !g_current->gpu) return;
+  Fiber& fiber = *g_current;
+  BlockMeter& meter = *fiber.gpu->block->meter;
+  work(fiber, meter, kOperations);
+  fiber.iteration_loads++;
+  const uintptr_t place = kDescriptors | metered_place(memory) / kSector;
+  if (hit(*meter.read, place)) return load_near(fiber, g_machine.l1_latency_ns);
+  fiber.loading = std::max(fiber.loading, g_machine.l2_latency_ns / g_machine.loads_in_flight);
 }
 
 double price_bulk(const void* from, const void* to, std::size_t bytes) {
@@ -261,7 +305,7 @@ double price_bulk(const void* from, const void* to, std::size_t bytes) {
     }
     const uintptr_t first = metered_place(side) / kSector;
     for (uintptr_t s = first; s < first + (bytes + kSector - 1) / kSector; s++) {
-      move(meter, fiber, side, s, block.kernel->device, side == to);
+      move(*block.kernel, meter, fiber, side, s, side == to);
     }
   }
   const Usage own = meter.used;

@@ -10,7 +10,8 @@ namespace warploom {
 
 namespace {
 
-constexpr unsigned kUnrolled = 4;  // iterations together, an estimate of what nvcc does
+// Loads that a thread has on their way at once where nvcc unrolls a loop.
+constexpr double kLoadsTogether = 10;
 
 // However short the loop was, one load takes its whole time.
 void end_overlap(Fiber& fiber) {
@@ -23,7 +24,8 @@ void end_overlap(Fiber& fiber) {
 void use_loads(Fiber& fiber) {
   if (fiber.unrolled) {
     fiber.longest_load = std::max(fiber.longest_load, fiber.loading);
-    fiber.loading /= kUnrolled;
+    const uint32_t loads = std::exchange(fiber.iteration_loads, 0);
+    fiber.loading /= std::max(1.0, kLoadsTogether / std::max(1u, loads));
     fiber.overlapped += fiber.loading;
   }
   fiber.time += fiber.loading;

@@ -37,5 +37,6 @@ inline void work(Fiber& fiber, BlockMeter& meter, unsigned operations, bool wait
 // The caches of a block: its own, to be given back.
 SectorSet* take_set();
 void give_back(SectorSet* set);
+void forget_sectors(SectorSet& set);
 
 }  // namespace warploom

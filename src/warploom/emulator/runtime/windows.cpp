@@ -4,6 +4,7 @@
 
 #include "handles.h"
 #include "memory.h"
+#include "meter.h"
 #include "nccl_devcomm.h"
 #include "nccl_objects.h"
 #include "network.h"
@@ -207,6 +208,7 @@ void* window_pointer(ncclWindow_t window, std::size_t offset, Reach reach, int p
                                        "ncclGetPeerPointer"};
   const char* what = kNames[static_cast<int>(reach)];
   check_window(window, what);
+  meter_descriptor(window->base);
   const int team = window->set->clique->lsa_size;
   switch (reach) {
     case Reach::Local:
@@ -223,6 +225,7 @@ void* window_pointer(ncclWindow_t window, std::size_t offset, Reach reach, int p
 
 void* window_pointer(ncclWindow_t window, std::size_t offset, Team team, int peer) {
   check_window(window, "ncclGetPeerPointer");
+  meter_descriptor(window->base);
   const int rank = window->rank + (peer - team.rank) * team.stride;
   const bool member = peer >= 0 && peer < team.ranks;
   return pointer_to(window, offset, member ? rank : -1, "ncclGetPeerPointer",

@@ -61,7 +61,9 @@ __device__ inline void leave(int role) {
   if (threadOfBlock() != 0) return;
   unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
   BlockCount arrived(gates->arrived);
-  if (arrived.fetch_add(1, cuda::memory_order_acq_rel) != blocks - 1) return;
+  if (arrived.fetch_add(1, cuda::memory_order_release) != blocks - 1) return;
+  // One fence for all flags: it acquires what the other blocks released with their counts, too.
+  cuda::atomic_thread_fence(cuda::memory_order_acq_rel, cuda::thread_scope_system);
   arrived.store(0, cuda::memory_order_relaxed);  // for the next kernel
   const Phase phase = gates->phase + 1;
   gates->phase = phase;
@@ -70,33 +72,43 @@ __device__ inline void leave(int role) {
   for (int i = 0; i < gates->ranks; ++i) {
     int peer = (gates->rank + i) % gates->ranks;
     auto* flags = static_cast<Phase*>(ncclGetLsaPointer(gates->window, 0, peer));
-    PhaseFlag(flags[gates->rank]).store(phase, cuda::memory_order_release);
+    PhaseFlag(flags[gates->rank]).store(phase, cuda::memory_order_relaxed);
   }
 }
 
-// What this rank receives, as its consumer indexes it.
+// What this rank receives, as its consumer indexes it. A thread mostly stays within one message, so
+// that each keeps where its last one lies.
 template <typename Element>
 struct Peers {
   Received at;
-  int ranks;  // 0: the buffer itself has everything
-  const Element* plain;
+  unsigned ranks;
+  mutable size_t first;  // elements from here on, `count` of them, lie at `message`
+  mutable size_t count;
+  mutable const Element* message;
 
   __device__ const Element& operator[](size_t i) const {
-    if (ranks == 0) return plain[i];
-    const unsigned each = at.bytes / sizeof(Element);
-    const size_t message = i / each;
-    const size_t group = message / ranks;
+    if (i - first >= count) find(i);
+    return message[i - first];
+  }
+
+  __device__ void find(size_t i) const {
+    count = at.bytes / sizeof(Element);
+    const unsigned each = static_cast<unsigned>(count);
+    // Divisions of 64 bits take a device more than twice as long.
+    const size_t number = i <= UINT32_MAX ? static_cast<unsigned>(i) / each : i / each;
+    const size_t group = number < ranks ? 0 : number / ranks;
     const size_t offset = at.from + group * at.stride * at.bytes;
-    auto* start = ncclGetLsaPointer(at.window, offset, static_cast<int>(message - group * ranks));
-    return static_cast<const Element*>(start)[i - message * each];
+    const int peer = static_cast<int>(number - group * ranks);
+    first = number * count;
+    message = static_cast<const Element*>(ncclGetLsaPointer(at.window, offset, peer));
   }
 };
 
 // What belongs to a receive buffer, of the fused exchange of this number.
 template <typename Element>
 __device__ inline Peers<Element> receivedBy(const Element* buffer, int number) {
-  if (gates == nullptr) return Peers<Element>{Received{}, 0, buffer};
-  return Peers<Element>{gates->received[number], gates->ranks, buffer};
+  if (gates == nullptr) return Peers<Element>{Received{}, 1, 0, SIZE_MAX, buffer};
+  return Peers<Element>{gates->received[number], gates->ranks, 0, 0, nullptr};
 }
 
 __global__ void openGates(Gates* memory, ncclWindow_t window, int rank, int ranks) {
