@@ -204,3 +204,30 @@ def test_they_compile_however_they_are_left(tmp_path: Path):
         "  k<<<1, 32>>>(x, 9, 0); return cudaDeviceSynchronize(); }\n"
     )
     build(BuildSpec(program, timed=True))
+
+
+OPERATORS = (
+    "struct V { float v; __device__ float operator[](int i) const; };\n"
+    "__device__ float operator*(V a, float b);\n"
+    "#define ROWS 64\n#define THAT all\nconstexpr int kRows = 64;\nnamespace n { V all; int far; }\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("loop", "unrolled"),
+    [
+        ("for (int i = 0; i < n; ++i) f += x[i];", True),
+        ("const float* y = x; for (int i = 0; i < ROWS; ++i) f += y[i] * x[i + threadIdx.x];", True),
+        ("for (int i = 0; i < kRows; ++i) f += x[i * far];", True),
+        ("V v; for (int i = 0; i < n; ++i) f += v[i];", False),
+        ("V v; for (int i = 0; i < n; ++i) f += v * f;", False),
+        ("auto v = x; for (int i = 0; i < n; ++i) f += v[i];", False),
+        ("for (int i = 0; i < n; ++i) f += all[i];", False),
+        ("for (int i = 0; i < n; ++i) f += THAT[i];", False),
+        ("for (int i = 0; i < n; ++i) f += unknown[i];", False),
+        ("{ V y; } float* y = x; for (int i = 0; i < n; ++i) f += y[i];", False),
+    ],
+)
+def test_a_file_with_operators_of_its_own(loop: str, unrolled: bool):
+    """They decide nothing where all variables of a loop are numbers."""
+    assert ("Unrolled" in metered(f"{OPERATORS}{HEAD} {loop} }}")) == unrolled

@@ -51,6 +51,19 @@ _PRAGMA = re.compile(r"#\s*pragma\b")
 _KEPT = re.compile(r"#\s*pragma\s+(?:nounroll\b|unroll[ \t(]*1\b)")
 
 
+_NUMBER = re.compile(
+    r"(?:unsigned|signed|long|short|int|char|bool|float|double|size_t|ptrdiff_t|u?int\d+_t|\s)+"
+)
+_NUMERIC = re.compile(r"(?:[\s()+*/%<>-]|\b\d[\w.]*)+")
+_AROUND = frozenset(
+    (
+        "preproc_ifdef", "preproc_if", "preproc_else", "preproc_elif", "namespace_definition",
+        "declaration_list",
+    )
+)  # fmt: skip
+_PLACES = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim"))
+
+
 class _Kind(Enum):
     """What a variable is: `ARRAY` may become registers, of `MEMORY` nothing is known."""
 
@@ -76,7 +89,7 @@ def opening_of(loop: Node) -> int | None:
     if counter not in bound or not all(node.type in _IN_BOUNDS for node in _all(condition)):
         return None
     own = _own_functions(_root_of(loop))
-    if own.operators:
+    if own.operators and not _is_of_numbers(body, condition):
         return None
     nodes: list[Node] = []
     for node in _all(body):
@@ -175,6 +188,54 @@ def _own_functions(root: Node) -> _OwnFunctions:
     declared = (node for node in _all(root) if node.type == "function_declarator")
     names = {_text(node.child_by_field_name("declarator")).rpartition("::")[2] for node in declared}
     return _OwnFunctions(frozenset(names), bool(_OPERATOR.search(_text(root))))
+
+
+def _is_of_numbers(body: Node, condition: Node) -> bool:
+    """Whether all variables of a loop are numbers, or pointers to or arrays of numbers.
+
+    Of anything else a file's own operators may be what its signs mean.
+    """
+    numbers = _numbers_of(_function_of(body)) | _constants_of(_root_of(body))
+    for node in (*_all(body), *_all(condition)):
+        if node.type != "identifier":
+            continue
+        around = node.parent
+        called = around is not None and around.type == "call_expression"
+        name = _text(node)
+        if not (called or name in numbers or name in _PLACES):
+            return False
+    return True
+
+
+@functools.lru_cache(maxsize=8)
+def _numbers_of(function: Node) -> frozenset[str]:
+    """Return the variables of a function, or a file, whose every declaration is of numbers."""
+    return _numbers_among(_all(function))
+
+
+@functools.lru_cache(maxsize=8)
+def _constants_of(root: Node) -> frozenset[str]:
+    """Return what a file names numbers outside of its functions: variables and macros."""
+    outside = [root]
+    for node in outside:
+        outside += [child for child in node.named_children if child.type in _AROUND]
+    found = [child for node in outside for child in node.named_children]
+    macros = {
+        _text(node.child_by_field_name("name"))
+        for node in found
+        if node.type == "preproc_def"
+        and _NUMERIC.fullmatch(_text(node.child_by_field_name("value")))
+    }
+    return _numbers_among(found) | macros
+
+
+def _numbers_among(nodes: Iterable[Node]) -> frozenset[str]:
+    numbers, others = set[str](), set[str]()
+    for node in nodes:
+        if node.type in ("declaration", "parameter_declaration"):
+            kind = _text(node.child_by_field_name("type"))
+            (numbers if _NUMBER.fullmatch(kind) else others).update(_declared([node]))
+    return frozenset(numbers - others)
 
 
 def _is_plain(node: Node, own: frozenset[str]) -> bool:
