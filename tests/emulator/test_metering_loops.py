@@ -209,7 +209,9 @@ def test_they_compile_however_they_are_left(tmp_path: Path):
 OPERATORS = (
     "struct V { float v; __device__ float operator[](int i) const; };\n"
     "__device__ float operator*(V a, float b);\n"
-    "#define ROWS 64\n#define THAT all\nconstexpr int kRows = 64;\nnamespace n { V all; int far; }\n"
+    "#ifndef ROWS\n#define ROWS (2 * 32)  // a tile's\n#endif\n#define THAT all\n#define BOTH 1\n"
+    "#define F(x) 2\nconstexpr int kRows = 64;\nnamespace n { V all; int far; }\n"
+    "#ifdef ODD\n#define BOTH all\n#endif\n"
 )
 
 
@@ -217,7 +219,9 @@ OPERATORS = (
     ("loop", "unrolled"),
     [
         ("for (int i = 0; i < n; ++i) f += x[i];", True),
-        ("const float* y = x; for (int i = 0; i < ROWS; ++i) f += y[i] * x[i + threadIdx.x];", True),
+        ("float* y = x; for (int i = 0; i < ROWS; ++i) f += y[i] * x[i + threadIdx.x];", True),
+        ("for (int i = 0; i < n; ++i) f += BOTH;", False),
+        ("for (int i = 0; i < n; ++i) f += F;", False),
         ("for (int i = 0; i < kRows; ++i) f += x[i * far];", True),
         ("V v; for (int i = 0; i < n; ++i) f += v[i];", False),
         ("V v; for (int i = 0; i < n; ++i) f += v * f;", False),

@@ -197,7 +197,7 @@ class Meter:
         The places of elements become parts of the addresses in its loads.
         """
         body, condition = (node.child_by_field_name(name) for name in ("body", "condition"))
-        opens = opening_of(node) if self.call == CALL else None
+        opens = opening_of(node, self.known.numbers) if self.call == CALL else None
         if opens is None or body is None or condition is None:
             return False
         inner = self._nested(self.call)

@@ -54,7 +54,6 @@ _KEPT = re.compile(r"#\s*pragma\s+(?:nounroll\b|unroll[ \t(]*1\b)")
 _NUMBER = re.compile(
     r"(?:unsigned|signed|long|short|int|char|bool|float|double|size_t|ptrdiff_t|u?int\d+_t|\s)+"
 )
-_NUMERIC = re.compile(r"(?:[\s()+*/%<>-]|\b\d[\w.]*)+")
 _AROUND = frozenset(
     (
         "preproc_ifdef", "preproc_if", "preproc_else", "preproc_elif", "namespace_definition",
@@ -72,11 +71,11 @@ class _Kind(Enum):
     MEMORY = auto()
 
 
-def opening_of(loop: Node) -> int | None:
+def opening_of(loop: Node, numbers: frozenset[str] = frozenset()) -> int | None:
     """Return where a block around a `for` statement may open, None where nvcc does not unroll it.
 
     As far as its text says: `k += N` counts by a constant where N is written as constants are, in
-    capitals or as kName.
+    capitals or as kName. `numbers`: macros that are numbers.
     """
     body, condition = (loop.child_by_field_name(name) for name in ("body", "condition"))
     counter = _counter_of(loop)
@@ -89,7 +88,7 @@ def opening_of(loop: Node) -> int | None:
     if counter not in bound or not all(node.type in _IN_BOUNDS for node in _all(condition)):
         return None
     own = _own_functions(_root_of(loop))
-    if own.operators and not _is_of_numbers(body, condition):
+    if own.operators and not _is_of_numbers(body, condition, numbers):
         return None
     nodes: list[Node] = []
     for node in _all(body):
@@ -190,12 +189,12 @@ def _own_functions(root: Node) -> _OwnFunctions:
     return _OwnFunctions(frozenset(names), bool(_OPERATOR.search(_text(root))))
 
 
-def _is_of_numbers(body: Node, condition: Node) -> bool:
+def _is_of_numbers(body: Node, condition: Node, macros: frozenset[str]) -> bool:
     """Whether all variables of a loop are numbers, or pointers to or arrays of numbers.
 
     Of anything else a file's own operators may be what its signs mean.
     """
-    numbers = _numbers_of(_function_of(body)) | _constants_of(_root_of(body))
+    numbers = _numbers_of(_function_of(body)) | _constants_of(_root_of(body)) | macros
     for node in (*_all(body), *_all(condition)):
         if node.type != "identifier":
             continue
@@ -209,24 +208,17 @@ def _is_of_numbers(body: Node, condition: Node) -> bool:
 
 @functools.lru_cache(maxsize=8)
 def _numbers_of(function: Node) -> frozenset[str]:
-    """Return the variables of a function, or a file, whose every declaration is of numbers."""
+    """Return the variables of a function whose every declaration is of numbers."""
     return _numbers_among(_all(function))
 
 
 @functools.lru_cache(maxsize=8)
 def _constants_of(root: Node) -> frozenset[str]:
-    """Return what a file names numbers outside of its functions: variables and macros."""
+    """Return what a file names numbers outside of its functions: its variables."""
     outside = [root]
     for node in outside:
         outside += [child for child in node.named_children if child.type in _AROUND]
-    found = [child for node in outside for child in node.named_children]
-    macros = {
-        _text(node.child_by_field_name("name"))
-        for node in found
-        if node.type == "preproc_def"
-        and _NUMERIC.fullmatch(_text(node.child_by_field_name("value")))
-    }
-    return _numbers_among(found) | macros
+    return _numbers_among(child for node in outside for child in node.named_children)
 
 
 def _numbers_among(nodes: Iterable[Node]) -> frozenset[str]:

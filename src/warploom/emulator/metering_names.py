@@ -15,12 +15,17 @@ _DECLARING = ("for_range_loop", "enumerator", "lambda_capture_initializer", "pre
 _OWN_SIGN = re.compile(rb"\boperator\s*[<>]")
 
 
+_DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(.*?)(?://.*|/\*.*)?$", re.MULTILINE)
+_NUMERIC = re.compile(rb"(?:[ \t()+*/%<>-]|\b\d[\w.]*+)++")
+
+
 @dataclass(frozen=True)
 class Known:
     """Names of a file. `own_signs`: it says what `<` or `>` is to do.
 
     `declared`: how often each name is declared. `weights`: what each macro does outside of its
-    loops and blocks. `repeating`: macros that may evaluate an argument more than once.
+    loops and blocks. `repeating`: macros that may evaluate an argument more than once. `numbers`:
+    macros that are numbers wherever the file defines them.
     """
 
     variables: frozenset[str]
@@ -29,6 +34,7 @@ class Known:
     declared: Mapping[str, int]
     weights: Mapping[str, int] = field(default_factory=dict[str, int])
     repeating: Mapping[str, Repeats] = field(default_factory=dict[str, Repeats])
+    numbers: frozenset[str] = frozenset()
 
     def within(self, code: SourceFile) -> "Known":
         """Return the names within the text of a macro: all but templates may be variables there."""
@@ -62,4 +68,11 @@ def names_of(tree: SourceFile) -> Known:
         frozenset(templates),
         bool(_OWN_SIGN.search(tree.text)),
         times,
+        numbers=_numbers_in(tree.text),
     )
+
+
+def _numbers_in(text: bytes) -> frozenset[str]:
+    found = [(name.decode(), value) for name, value in _DEFINED.findall(text)]
+    others = {name for name, value in found if not _NUMERIC.fullmatch(value)}
+    return frozenset(name for name, _ in found) - others
