@@ -22,7 +22,7 @@ from warploom.evolve.evaluator import (
 from warploom.evolve.folder import RunFacts, RunFolder
 from warploom.evolve.islands import Housekeeping
 from warploom.evolve.judge import NoSteps, OwnJudge
-from warploom.evolve.judging import Judging, default_workers
+from warploom.evolve.judging import Judging, default_workers, engine_for
 from warploom.evolve.measured import MeasuredEvaluator
 from warploom.evolve.output import write_best
 from warploom.evolve.planning import Planner
@@ -76,12 +76,14 @@ class Run:
     ) -> None:
         self.parts, self.config = parts, parts.config
         self.folder, self.facts, self.task, self.database = folder, facts, task, database
-        workers = self.config.evolution.workers or default_workers(facts.given)
+        jobs = self.config.jobs
+        workers = self.config.evolution.workers or default_workers(facts.given, jobs)
         evaluator = parts.evaluator or self._evaluator(workers)
         self.time_source = evaluator.time_source
         self.judging = Judging(
-            evaluator, workers, folder, facts, task.program.name, lambda: not database.top(1)
-        )
+            evaluator, engine_for(jobs, workers, folder), jobs, folder, facts, task.program.name,
+            lambda: not database.top(1),
+        )  # fmt: skip
         self.account = Account(
             self.config, folder, facts, task, database, parts.desk, self.time_source
         )
@@ -117,10 +119,11 @@ class Run:
     def _evaluator(self, workers: int) -> Evaluator:
         if self.task.judge:
             return OwnJudge(self.task)
-        judging = self.config.evaluation
+        judging, jobs = self.config.evaluation, self.config.jobs
+        cores = jobs.cpus if jobs.remote else jobs_for(workers)
         if judging.backend == "cuda":
-            return MeasuredEvaluator(self.task, judging.repeats, jobs_for(workers))
-        return judge_for(self.task, judging, workers)
+            return MeasuredEvaluator(self.task, judging.repeats, cores)
+        return judge_for(self.task, judging, cores)
 
     def _prepare(self, seeds: Seeds, space: Space) -> None:
         """Make the parts that look for what is next."""

@@ -83,8 +83,7 @@ class EvolutionRunner:
             )
         given = load_target(target, own_judge=True)
         self._require_changes(given)
-        if self.config.evaluation.backend == "cuda" and self.evaluator is None:
-            require_gpus()  # before the seeds are made, which takes a minute
+        self._require_gpus()  # before the seeds are made, which takes a minute
         with folder.locked(), ExitStack() as leaving:
             if resume:
                 facts = folder.facts()
@@ -120,6 +119,12 @@ class EvolutionRunner:
         run = Run(parts, folder, facts, task, database)
         leaving.callback(run.close)
         return run.go()
+
+    def _require_gpus(self) -> None:
+        """Raise MissingToolError where candidates are to be timed here, and there is no GPU."""
+        timed_here = self.config.evaluation.backend == "cuda" and not self.config.jobs.remote
+        if timed_here and self.evaluator is None:
+            require_gpus()
 
     def _require_changes(self, given: Workload) -> None:
         """Raise BadInputError where nothing could change the programs of a workload."""
