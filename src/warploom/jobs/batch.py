@@ -67,7 +67,7 @@ def parameters(config: JobConfig, folder: Path, name: str) -> dict[str, Any]:
         "cpus_per_task": config.cpus,
         "signal_delay_s": 5,
         "array_parallelism": 10_000,
-        "setup": setup_lines(slurm),
+        "setup": [_forgets(), *setup_lines(slurm)],
         # Only containers of srun's need it; without it the work itself may start steps.
         "use_srun": bool(srun),
         "srun_args": srun,
@@ -83,6 +83,12 @@ def parameters(config: JobConfig, folder: Path, name: str) -> dict[str, Any]:
     named = ("partition", "account", "qos", "constraint")
     found |= {key: value for key in named if (value := getattr(slurm, key)) is not None}
     return found
+
+
+def _forgets() -> str:
+    """Return the line that drops what sbatch hands on unasked: all variables of Slurm's."""
+    ours = {name for name in os.environ if name.startswith("SLURM")} - set(job_environment())
+    return shlex.join(["unset", *sorted({"SLURM_JWT", *ours})])
 
 
 def setup_lines(slurm: SlurmConfig) -> list[str]:

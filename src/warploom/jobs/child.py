@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from warploom.jobs.protocol import Done, Loss, Task, lost
 
 _TOLD = 600  # bytes of what a process printed before it died
 _LET_GO = 5.0  # seconds for what the work started to end
+_LAST = 45.0  # seconds in which a cluster kills what it told to end; Slurm's KillWait is 30
 
 Reply: TypeAlias = tuple[str, bytes]
 """`done` and the answer; or how the work was lost, and why."""
@@ -58,6 +60,10 @@ class ChildWork:
                     _end(child)
             if answer.is_file():
                 return "done", answer.read_bytes()
+            if child.returncode == -signal.SIGTERM:
+                # The whole job was told to end, and is about to be killed: the cluster says why.
+                time.sleep(_LAST)
+                return str(Loss.CANCELLED), b"the work was told to end"
             told = said.read_bytes()[-_TOLD:].strip()
             return str(Loss.DIED), _how(child.returncode).encode() + (b": " + told if told else b"")
 

@@ -8,6 +8,7 @@ started anew takes up those that it finds for the same work.
 
 import json
 import pickle
+import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from warploom.core.errors import BadInputError, ToolFailedError
+from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
 from warploom.jobs.batch import executor_for
@@ -31,6 +32,15 @@ _LOOK = 0.1  # seconds between looks at the folder
 _SETTLE = 10.0  # seconds that an answer may need to be seen on a shared file system
 _MARGIN = 60.0  # seconds that a job may need beside its work
 _SHOWN = 500  # characters of what a job printed
+# What sbatch says where the same job may be taken a while later.
+_AWAY = re.compile(
+    r"contact slurm controller|timed out|Zero Bytes|Connection refused|temporar|MaxSubmit"
+    r"|job limit|Unable to allocate|Communication", re.IGNORECASE
+)  # fmt: skip
+
+
+class _AwayError(Exception):
+    """Slurm takes no jobs for now."""
 
 
 @dataclass(slots=True)
@@ -70,6 +80,7 @@ class SlurmEngine:
         self._fresh: list[Task] = []
         self._ended: list[Done] = []
         self._asked = 0.0
+        self._again = 0.0  # when jobs that were not taken are tried again
         self._found = queue_of(self._name) or {}
 
     @property
@@ -93,13 +104,17 @@ class SlurmEngine:
     def wait(self, seconds: float | None = None) -> list[Done]:
         """Return what has ended, at least one piece unless `seconds` pass before."""
         end = None if seconds is None else time.monotonic() + seconds
-        self._begin()
         while True:
+            self._begin()
             found, self._ended = self._ended, []
             found += self._answers()
             if not found:
                 found = self._looked_after()
-            if found or not self._running or (end is not None and time.monotonic() >= end):
+            if (
+                found
+                or not (self._running or self._fresh)
+                or (end is not None and time.monotonic() >= end)
+            ):
                 return found
             time.sleep(_LOOK if end is None else min(_LOOK, max(0.0, end - time.monotonic())))
 
@@ -127,25 +142,35 @@ class SlurmEngine:
 
     def _begin(self) -> None:
         """Submit what was taken since: one job, or an array of them."""
-        tasks, self._fresh = self._fresh, []
+        now = time.monotonic()
+        if not self._fresh or now < self._again:
+            return
+        many = len(self._fresh) > 1 and not self._config.slurm.foreign
+        while self._fresh:  # submitit's arrays have our Python, whatever it was told
+            group = self._fresh if many else self._fresh[:1]
+            try:
+                jobs = self._submitted(group)
+            except _AwayError:
+                self._again = now + self._config.slurm.poll_s
+                return
+            self._fresh = self._fresh[len(group) :]
+            for task, job in zip(group, jobs, strict=True):
+                self._running[task.key] = _Running(task, job, now)
+                if task.name:
+                    write_json(self._note(task.name), {"job": job.job_id})
+
+    def _submitted(self, tasks: list[Task]) -> "list[Job[Reply]]":
         config = self._config
         works = [child_work(t, config.environment, own=not config.slurm.foreign) for t in tasks]
-        jobs: list[Job[Reply]] = []
         try:
-            if len(works) > 1 and not config.slurm.foreign:  # submitit's arrays have our Python
-                with self._executor.batch():
-                    jobs = [self._executor.submit(work) for work in works]
-            else:
-                jobs = [self._executor.submit(work) for work in works]
+            if len(works) == 1:
+                return [self._executor.submit(works[0])]
+            with self._executor.batch():
+                return [self._executor.submit(work) for work in works]
         except Exception as error:
             if type(error).__name__ not in ("FailedJobError", "FailedSubmissionError"):
                 raise
             raise _refused(error) from None
-        now = time.monotonic()
-        for task, job in zip(tasks, jobs, strict=True):
-            self._running[task.key] = _Running(task, job, now)
-            if task.name:
-                write_json(self._note(task.name), {"job": job.job_id})
 
     def _job_of(self, name: str) -> "Job[Reply] | None":
         """Return the job that was begun for the work of a name, if it can still be answered."""
@@ -257,9 +282,11 @@ def _loaded(path: Path) -> tuple[str, Any]:
     return cast("tuple[str, Any]", pickle.loads(path.read_bytes()))  # noqa: S301 - of our job
 
 
-def _refused(error: Exception) -> ToolFailedError | BadInputError:
+def _refused(error: Exception) -> Exception:
     said = str(error).strip().splitlines()
     told = next((line for line in said if "error:" in line), said[-1] if said else repr(error))
+    if _AWAY.search(told):
+        return _AwayError(told)
     return BadInputError(
         f"sbatch did not take a job: {told.strip()}",
         hint="look at jobs.slurm.* (docs/clusters.md); what was judged is kept",

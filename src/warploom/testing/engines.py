@@ -21,7 +21,7 @@ SECRETS = {
     "ANTHROPIC_API_KEY": "canary-one",
     "AWS_SECRET_ACCESS_KEY": "canary-two",
     "WARPLOOM_ENDPOINT_KEY": "canary-three",
-    "SLURM_JWT": "canary-four",
+    "SLURM_REST_TOKEN": "canary-four",
     "MY_DATABASE": "canary-five",
 }
 """Variables that no work may see."""
