@@ -1,4 +1,4 @@
-"""Searches whose programs are judged in jobs of Slurm: whatever becomes of jobs, nothing is lost."""
+"""Searches judged in jobs of Slurm: whatever becomes of the jobs, nothing is lost."""
 
 import os
 import signal
