@@ -85,10 +85,12 @@ def _timeless(value: object) -> object:
     return value
 
 
-def start(bench: Bench, name: str, seconds: float, *overrides: str) -> "subprocess.Popen[bytes]":
+def start(
+    bench: Bench, name: str, seconds: float, *overrides: str, script: str = "search_process.py"
+) -> "subprocess.Popen[bytes]":
     """Start a process that runs, or resumes, a search."""
     environment = {**os.environ, "PYTHONPATH": f"{HERE}:{os.environ.get('PYTHONPATH', '')}"}
-    command = [sys.executable, str(HERE / "search_process.py"), str(bench.folder), name]
+    command = [sys.executable, str(HERE / script), str(bench.folder), name]
     return subprocess.Popen(
         [*command, str(seconds), *overrides],
         env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

@@ -11,10 +11,12 @@ from warploom.evolve.desk import FOLDER, ModelDesk
 from warploom.evolve.evaluator import Evaluator
 from warploom.evolve.folder import RunFacts, RunFolder, require_same
 from warploom.evolve.judge import language_of, require_judge
-from warploom.evolve.loop import Parts, Run, StatusCallback
+from warploom.evolve.loop import Run
+from warploom.evolve.parts import Parts, StatusCallback
 from warploom.evolve.result import EvolutionResult, Status
 from warploom.evolve.seeds import SeedSource, TransformedSeeds, kept_seeds
 from warploom.evolve.space import Space
+from warploom.evolve.team import Alone, Team, Together, require_shareable
 from warploom.store.database import ProgramDatabase, sqlite_url
 from warploom.store.fingerprint import CUDA
 from warploom.toolchain.gpu import require_gpus
@@ -83,6 +85,8 @@ class EvolutionRunner:
             )
         given = load_target(target, own_judge=True)
         self._require_changes(given)
+        if self.config.database.run:
+            require_shareable(self.config, seed)
         self._require_gpus()  # before the seeds are made, which takes a minute
         with folder.locked(), ExitStack() as leaving:
             if resume:
@@ -105,16 +109,25 @@ class EvolutionRunner:
     ) -> EvolutionResult:
         url = self.config.database.url or sqlite_url(folder.path / "programs.db")
         language = language_of(task.program) if task.judge else CUDA
-        database = ProgramDatabase(self.config.database, url=url, run=facts.id, language=language)
+        shared = self.config.database.run
+        database = ProgramDatabase(
+            self.config.database, url=url, run=shared or facts.id, language=language,
+            runner=facts.id if shared else "",
+        )  # fmt: skip
         leaving.callback(database.close)
-        if not database.facts:
+        team: Team = Alone()
+        if shared:
+            team = together = Together(database)
+            leaving.callback(team.close)
+            facts = together.begin(facts, self.config)
+        elif not database.facts:
             database.begin({"workload": facts.workload, "seed": facts.seed})
         desk = self._desk(folder)
         if desk is not None:
             leaving.callback(desk.close)
         parts = Parts(
             self.config, self.evaluator, self.seeds, self.space, self.on_progress, self.on_status,
-            desk,
+            desk, team,
         )  # fmt: skip
         run = Run(parts, folder, facts, task, database)
         leaving.callback(run.close)

@@ -37,9 +37,9 @@ def _given(service: AbstractContextManager[T]) -> Generator[T]:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Postgres]:
+def postgres_server() -> Generator[Postgres]:
     """A PostgreSQL server."""
-    yield from _given(postgres(tmp_path_factory.mktemp("postgres")))
+    yield from _given(postgres())
 
 
 @pytest.fixture(scope="session")

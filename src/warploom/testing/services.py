@@ -6,11 +6,13 @@ They need the programs of Debian's `postgresql`, `slurm-wlm` and `munge`, and le
 import glob
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -27,10 +29,19 @@ class ServiceError(Exception):
 
 
 def free_port() -> int:
-    """Return a port of this machine that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port of this machine that nobody listens on.
+
+    It is below those that the system gives to clients: else one that tries to reach a server that
+    is away could be given the server's port, and reach itself.
+    """
+    while True:
+        port = random.randrange(20_000, 32_000)  # noqa: S311 - no secret
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def until(ready: Callable[[], bool], what: str, seconds: float = _PATIENCE) -> None:
@@ -70,7 +81,10 @@ class Postgres:
 
     def start(self) -> None:
         """Start the server, and wait until it answers."""
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"
+        options = (
+            f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' "
+            "-c fsync=off"  # its process may crash, not the machine
+        )
         self._run(
             "pg_ctl", "-D", str(self.folder), "-w", "-l", str(self.folder / "log"),
             "-o", options, "start",
@@ -88,8 +102,8 @@ class Postgres:
 
 
 @contextmanager
-def postgres(folder: Path) -> Generator[Postgres]:
-    """Run a PostgreSQL server whose data lie in a folder; as an ordinary user, if we are root.
+def postgres() -> Generator[Postgres]:
+    """Run a PostgreSQL server in a folder of its own; as an ordinary user, if we are root.
 
     Raises:
         ServiceError: PostgreSQL is not installed, or does not start.
@@ -98,25 +112,23 @@ def postgres(folder: Path) -> Generator[Postgres]:
     found = shutil.which("initdb") or (known[-1] if known else None)
     if found is None:
         raise ServiceError("there is no initdb: apt-get install postgresql")
-    user = pwd.getpwuid(os.getuid()).pw_name
-    if os.getuid() == 0:
-        user = "postgres"
-        shutil.chown(folder, user)
-        for above in folder.parents:  # pytest's folders are closed to others
-            if above.owner() == "root" and above.stat().st_mode & 0o001 == 0:
-                above.chmod(above.stat().st_mode | 0o011)
-    server = Postgres(folder / "data", Path(os.path.realpath(found)).parent, free_port(), user)
-    identity = user if os.getuid() == 0 else None
-    _checked([found, "-D", str(server.folder), "-A", "trust", "-U", user, "--no-sync"], identity)
-    server.start()
-    try:
-        yield server
-    finally:
-        subprocess.run(
-            _as([str(server.programs / "pg_ctl"), "-D", str(server.folder), "-m", "immediate",
-                 "-w", "stop"], identity),
-            capture_output=True, check=False,
-        )  # fmt: skip
+    root = os.getuid() == 0
+    user = "postgres" if root else pwd.getpwuid(os.getuid()).pw_name
+    with tempfile.TemporaryDirectory(prefix="warploom-postgres-") as name:
+        if root:
+            shutil.chown(name, user)
+        programs = Path(os.path.realpath(found)).parent
+        server = Postgres(Path(name) / "data", programs, free_port(), user)
+        identity = user if root else None
+        _checked(
+            [found, "-D", str(server.folder), "-A", "trust", "-U", user, "--no-sync"], identity
+        )
+        server.start()
+        try:
+            yield server
+        finally:
+            command = [str(programs / "pg_ctl"), "-D", str(server.folder), "-m", "immediate", "-w"]
+            subprocess.run(_as([*command, "stop"], identity), capture_output=True, check=False)
 
 
 def _as(command: list[str], user: str | None) -> list[str]:
