@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evolve_bench import EVALUATOR, TWO, Bench, begun, start
 
-from warploom.testing.services import Slurm, until
+from warploom.testing.services import Postgres, Slurm, until
 
 SLURM = ("jobs=slurm", "jobs.slurm.poll_s=0.3", "evolution.workers=2")
 SMALL = ("evolution.max_evaluations=4", "evolution.plateau=0")
@@ -62,12 +62,15 @@ def test_a_job_that_takes_too_long_fails_its_candidate_only(
     assert result.best.directives["unroll"] == "1"
 
 
-def test_a_killed_controller_takes_its_jobs_up_again(bench: Bench, slurm_cluster: Slurm) -> None:
+def test_a_killed_controller_takes_its_jobs_up_again(
+    bench: Bench, slurm_cluster: Slurm, postgres_server: Postgres
+) -> None:
     """Its jobs go on; a controller that is started anew has none of them done twice."""
+    url = postgres_server.url("killed_controller")
     kills = 0
     for _ in range(4):
         before = len(begun(bench, "run"))
-        process = start(bench, "run", 1.5, *SLURM, *SMALL)
+        process = start(bench, "run", 1.5, *SLURM, *SMALL, f"database.url={url}")
         if kills < 3:
             while len(begun(bench, "run")) == before and process.poll() is None:
                 time.sleep(0.02)
@@ -83,5 +86,5 @@ def test_a_killed_controller_takes_its_jobs_up_again(bench: Bench, slurm_cluster
     assert len(texts) == len(set(texts)) == 6  # two seeds, four candidates, each judged once
     whole = replace(bench, seeds=TWO)
     whole.run("whole", *SMALL, "evolution.workers=2", seed=5)
-    assert whole.history("run") == whole.history("whole")
+    assert whole.history("run", url) == whole.history("whole")
     assert jobs(slurm_cluster) == []

@@ -1,6 +1,7 @@
 """The Slurm engine on a real cluster: the tests of every engine, and what only Slurm can do."""
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -180,6 +181,21 @@ def test_setup_lines_come_before_the_work(slurm_cluster: Slurm, tmp_path: Path) 
     try:
         engine.submit(Task(1, setting))
         assert collect(engine, 1)[1].value == "yes"
+    finally:
+        engine.close()
+
+
+def nodes() -> str:
+    command = ["srun", "--ntasks-per-node=1", "--label", "printenv", "SLURMD_NODENAME"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_work_starts_steps_on_all_nodes_of_its_job(slurm_cluster: Slurm, tmp_path: Path) -> None:
+    engine = SlurmEngine(config(slurm={"nodes": 3}), 1, tmp_path)
+    try:
+        engine.submit(Task(1, nodes))
+        said = str(collect(engine, 1)[1].value)
+        assert sorted(said.split("\n")) == ["", "0: n1", "1: n2", "2: n3"]
     finally:
         engine.close()
 
