@@ -70,7 +70,7 @@ class Run:
         evaluator = parts.evaluator or evaluator_for(task, self.config, workers)
         self.time_source = evaluator.time_source
         self.judging = Judging(
-            evaluator, engine_for(jobs, workers, folder), jobs, folder, facts, task.program.name,
+            evaluator, parts.engine or engine_for(jobs, workers, folder), jobs, folder, facts, task.program.name,
             lambda: not database.top(1),
         )  # fmt: skip
         self.account = Account(
@@ -226,8 +226,7 @@ class Run:
             self.stopped = self._reason_to_stop()
             if self.stopped or self._planned_all():
                 return
-            known = (*self.database.numbers, *self.under_way, *self.team.numbers)
-            number = max(known, default=0) + 1
+            number = max((self.database.newest, *self.under_way, *self.team.numbers)) + 1
             asked = [one.lineage.model for one in self.under_way.values() if one.lineage.model]
             found = self.search.propose(number, asked)
             if found is None:

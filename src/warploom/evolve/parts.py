@@ -11,6 +11,7 @@ from warploom.evolve.result import Status
 from warploom.evolve.seeds import SeedSource
 from warploom.evolve.space import Space
 from warploom.evolve.team import Alone, Team
+from warploom.jobs import Engine
 
 StatusCallback = Callable[[Status], None]
 
@@ -27,3 +28,4 @@ class Parts:
     on_status: StatusCallback
     desk: ModelDesk | None = None
     team: Team = field(default_factory=Alone)
+    engine: Engine | None = None

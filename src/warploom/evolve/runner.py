@@ -17,6 +17,7 @@ from warploom.evolve.result import EvolutionResult, Status
 from warploom.evolve.seeds import SeedSource, TransformedSeeds, kept_seeds
 from warploom.evolve.space import Space
 from warploom.evolve.team import Alone, Team, Together, require_shareable
+from warploom.jobs import Engine
 from warploom.store.database import ProgramDatabase, sqlite_url
 from warploom.store.fingerprint import CUDA
 from warploom.toolchain.gpu import require_gpus
@@ -34,6 +35,7 @@ class EvolutionRunner:
         config: all that decides how the search goes.
         evaluator: judges candidates; default: the cascade, for the workload.
         seeds: makes the programs to start from; default: `transform`.
+        engine: where candidates are judged; default: what the configuration asks for.
         space: the steps from text to text; default: the rules of `propose/mutate`.
         on_progress: told of each step while the seeds are made.
         on_status: told how far the run is, after each attempt.
@@ -46,6 +48,7 @@ class EvolutionRunner:
         evaluator: Evaluator | None = None,
         seeds: SeedSource | None = None,
         space: Space | None = None,
+        engine: Engine | None = None,
         on_progress: ProgressCallback = ignore_progress,
         on_status: StatusCallback = ignore_status,
     ) -> None:
@@ -53,6 +56,7 @@ class EvolutionRunner:
         self.evaluator = evaluator
         self.seeds = seeds or TransformedSeeds(self.config.evaluation.nvcc)
         self.space = space
+        self.engine = engine
         self.on_progress = on_progress
         self.on_status = on_status
 
@@ -127,7 +131,7 @@ class EvolutionRunner:
             leaving.callback(desk.close)
         parts = Parts(
             self.config, self.evaluator, self.seeds, self.space, self.on_progress, self.on_status,
-            desk, team,
+            desk, team, self.engine,
         )  # fmt: skip
         run = Run(parts, folder, facts, task, database)
         leaving.callback(run.close)

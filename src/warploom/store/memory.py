@@ -38,6 +38,7 @@ class RunMemory:
         self._clock = ""  # of the times that are ranked
         self._events: list[Event] = []
         self._order: list[int] = []
+        self._newest = 0
 
     def __len__(self) -> int:
         return len(self._light)
@@ -51,6 +52,11 @@ class RunMemory:
     def numbers(self) -> Sequence[int]:
         """Numbers of all programs in the order in which they were recorded."""
         return self._order
+
+    @property
+    def newest(self) -> int:
+        """The highest number of a program, 0 without one."""
+        return self._newest
 
     def brief(self, number: int) -> StoredProgram:
         """Return a program without its texts (code, diff, feedback, findings): from memory."""
@@ -127,6 +133,7 @@ class RunMemory:
             outcome=replace(outcome, feedback="", findings=()),
         )  # fmt: skip
         self._order.append(number)
+        self._newest = max(self._newest, number)
         self._exact.setdefault(program.code_hash, number)
         self._normal.setdefault(program.normal_hash, number)
         if program.embedding is not None:

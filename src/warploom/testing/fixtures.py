@@ -1,6 +1,7 @@
 """Pytest fixtures of real services: skipped where they are not installed, with the reason shown.
 
-`WARPLOOM_REQUIRE_SERVICES=1` makes PostgreSQL or Slurm that is not there an error: CI installs both.
+With `WARPLOOM_REQUIRE_SERVICES=1` it is an error where PostgreSQL or Slurm is not there: CI
+installs both.
 """
 
 import os
