@@ -19,7 +19,7 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
 _QUICK, _SLOW, _LONG, _ALL = "quick", "slow", "long", "all"
 # Folders whose tests build and run programs, and what of them is quick, or shows most in a minute.
 _BUILDING = frozenset(
-    ("attacks", "corpus", "emulator", "evaluate", "evolve", "fuzz", "mcp", "transform")
+    ("attacks", "corpus", "emulator", "evaluate", "evolve", "fuzz", "jobs", "mcp", "transform")
 )
 _QUICK_AMONG = frozenset(
     (

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from warploom.evaluate.evaluation import Evaluation
     from warploom.evaluate.workload import Workload
     from warploom.evolve import EvolutionConfig, EvolutionRunner
+    from warploom.jobs import Engine, JobConfig, JobScheduler
     from warploom.llm import EmbeddingClient, LLMClient
     from warploom.propose.llm import MetaSummarizer, NoveltyJudge, PromptSampler
     from warploom.source import AnalysisReport, CUDAAnalyzer
@@ -33,11 +34,14 @@ __all__ = [
     "CheckReport",
     "DatabaseConfig",
     "EmbeddingClient",
+    "Engine",
     "Evaluation",
     "EvolutionConfig",
     "EvolutionRunner",
     "Finding",
     "HostToDeviceTransformer",
+    "JobConfig",
+    "JobScheduler",
     "LLMClient",
     "MetaSummarizer",
     "NoveltyJudge",
@@ -62,11 +66,14 @@ _HOMES = {
     "CheckReport": "warploom.evaluate.check",
     "DatabaseConfig": "warploom.store",
     "EmbeddingClient": "warploom.llm",
+    "Engine": "warploom.jobs",
     "Evaluation": "warploom.evaluate.evaluation",
     "EvolutionConfig": "warploom.evolve",
     "EvolutionRunner": "warploom.evolve",
     "Finding": "warploom.core.records",
     "HostToDeviceTransformer": "warploom.transform",
+    "JobConfig": "warploom.jobs",
+    "JobScheduler": "warploom.jobs",
     "LLMClient": "warploom.llm",
     "MetaSummarizer": "warploom.propose.llm",
     "NoveltyJudge": "warploom.propose.llm",

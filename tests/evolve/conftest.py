@@ -5,6 +5,10 @@ from pathlib import Path
 import pytest
 from evolve_bench import Bench
 
+from warploom.testing.fixtures import postgres_server, slurm_cluster
+
+__all__ = ["bench", "postgres_server", "slurm_cluster"]
+
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:

@@ -59,14 +59,14 @@ class Bench:
         runner = self.runner(*overrides)
         return runner.run(self.program, self.folder / name, seed=seed, resume=resume)
 
-    def store(self, name: str) -> ProgramDatabase:
+    def store(self, name: str, url: str | None = None) -> ProgramDatabase:
         run = json.loads((self.folder / name / "run.json").read_text())["id"]
-        url = sqlite_url(self.folder / name / "programs.db")
-        return ProgramDatabase(url=url, run=run, read_only=True)
+        place = url or sqlite_url(self.folder / name / "programs.db")
+        return ProgramDatabase(url=place, run=run, read_only=True)
 
-    def history(self, name: str) -> list[object]:
+    def history(self, name: str, url: str | None = None) -> list[object]:
         """Return all that must be equal in two runs with one seed."""
-        with self.store(name) as store:
+        with self.store(name, url) as store:
             programs = [
                 (p.number, p.code, p.lineage, replace(p.outcome, seconds=0.0), p.diff)
                 for p in store.programs()
@@ -85,10 +85,12 @@ def _timeless(value: object) -> object:
     return value
 
 
-def start(bench: Bench, name: str, seconds: float, *overrides: str) -> "subprocess.Popen[bytes]":
+def start(
+    bench: Bench, name: str, seconds: float, *overrides: str, script: str = "search_process.py"
+) -> "subprocess.Popen[bytes]":
     """Start a process that runs, or resumes, a search."""
     environment = {**os.environ, "PYTHONPATH": f"{HERE}:{os.environ.get('PYTHONPATH', '')}"}
-    command = [sys.executable, str(HERE / "search_process.py"), str(bench.folder), name]
+    command = [sys.executable, str(HERE / script), str(bench.folder), name]
     return subprocess.Popen(
         [*command, str(seconds), *overrides],
         env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

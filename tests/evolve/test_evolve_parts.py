@@ -1,10 +1,7 @@
-"""Bandit, steps, operators and workers, each on its own."""
+"""Bandit, steps and operators, each on its own."""
 
 import math
-import os
-import time
 from collections import Counter
-from functools import partial
 from random import Random
 
 import pytest
@@ -13,7 +10,6 @@ from evolve_bench import SPACE, START
 from warploom.evolve.bandit import OperatorBandit, StepStatistics, gain
 from warploom.evolve.config import BanditConfig
 from warploom.evolve.operators import Material, crossover, several, single
-from warploom.jobs import InlineJobs, Jobs, LocalJobs, WorkerDiedError
 from warploom.store.records import Outcome
 from warploom.testing.search import level_text
 
@@ -111,56 +107,3 @@ def test_crossover_takes_directives_of_the_other() -> None:
     assert min(seen.values()) > 40
     assert crossover(material({7: level_text(START)}), Random(1)) is None
     assert crossover(material(), Random(1)) is None
-
-
-# --- workers ---
-
-
-def work(key: int) -> int:
-    return key * key
-
-
-def fails(key: int) -> int:
-    raise ValueError(f"no {key}")
-
-
-def dies() -> int:
-    os._exit(9)
-
-
-def test_engines_do_what_is_submitted() -> None:
-    for jobs in (InlineJobs(), LocalJobs(2)):
-        engine: Jobs = jobs
-        try:
-            found = {}
-            for key in range(5):
-                while engine.busy >= engine.slots:
-                    found |= {done.key: done for done in engine.wait()}
-                engine.submit(key, partial(fails if key == 3 else work, key))
-            while engine.busy:
-                found |= {done.key: done for done in engine.wait()}
-            assert {key: done.value for key, done in found.items() if key != 3} == {
-                0: 0, 1: 1, 2: 4, 4: 16,
-            }  # fmt: skip
-            assert repr(found[3].error) == "ValueError('no 3')"
-            assert engine.wait() == []
-        finally:
-            engine.close()
-
-
-def test_a_worker_that_dies_is_replaced() -> None:
-    jobs = LocalJobs(1)
-    try:
-        jobs.submit(1, dies)
-        (done,) = jobs.wait()
-        assert isinstance(done.error, WorkerDiedError)
-        assert "exit code 9" in done.error.message
-        jobs.submit(2, partial(work, 3))
-        (done,) = jobs.wait()
-        assert done.value == 9
-        jobs.submit(3, partial(time.sleep, 60))
-        assert jobs.wait(0.2) == []
-    finally:
-        started = time.monotonic()
-        jobs.close()
-        assert time.monotonic() - started < 30

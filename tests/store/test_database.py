@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from warploom.store.database import sqlite_url
 from warploom.store.errors import StoreError, StoreVersionError, StoreWriteError
 from warploom.store.opening import SCHEMA_VERSION
 from warploom.store.records import Complexity, Lineage, Outcome
+from warploom.testing.services import Postgres
 
 FILES = Path(__file__).parent / "files"
 
@@ -40,13 +42,29 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "programs.db"
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, place: Path) -> str:
+    """An empty database, of each kind in turn."""
+    if request.param == "sqlite":
+        return sqlite_url(place)
+    server: Postgres = request.getfixturevalue("postgres_server")
+    return server.url(f"store_{uuid4().hex}")
+
+
 @pytest.fixture
-def store(place: Path) -> Iterator[ProgramDatabase]:
+def store(url: str) -> Iterator[ProgramDatabase]:
+    with ProgramDatabase(url=url) as found:
+        yield found
+
+
+@pytest.fixture
+def file(place: Path) -> Iterator[ProgramDatabase]:
+    """A store in a file."""
     with ProgramDatabase(url=sqlite_url(place)) as found:
         yield found
 
 
-def test_a_program_comes_back_as_it_was(store: ProgramDatabase, place: Path) -> None:
+def test_a_program_comes_back_as_it_was(store: ProgramDatabase, url: str) -> None:
     lineage = Lineage(
         1, 2, (1,), (2,), 3, 4, "crossover", "rules", "m", ("blocks=4",), {"blocks": "4"}, 5
     )
@@ -61,7 +79,7 @@ def test_a_program_comes_back_as_it_was(store: ProgramDatabase, place: Path) -> 
         projection=(0.5, 1.0), cluster=2,
     )  # fmt: skip
     added = store.add(program, seconds=12.5)
-    with ProgramDatabase(url=sqlite_url(place), read_only=True) as other:
+    with ProgramDatabase(url=url, read_only=True) as other:
         found = other.get(1)
         assert found == added
         assert found.code == code
@@ -83,18 +101,18 @@ def test_complexity_and_hashes_are_computed(store: ProgramDatabase) -> None:
     assert math.isclose(float(np.linalg.norm(found.embedding)), 1.0, rel_tol=1e-5)
 
 
-def test_a_number_is_recorded_once(store: ProgramDatabase, place: Path) -> None:
+def test_a_number_is_recorded_once(store: ProgramDatabase, url: str) -> None:
     store.add(made(1))
     with pytest.raises(StoreError, match="number 1 is there already"):
         store.add(made(1))
-    with ProgramDatabase(url=sqlite_url(place)) as other:
+    with ProgramDatabase(url=url) as other:
         store.add(made(2, 5.0))
         with pytest.raises(StoreError, match="number 2 was recorded by another process"):
             other.add(made(2, 6.0))
         other.add(made(3, 6.0))
 
 
-def test_an_attempt_is_written_whole_or_not_at_all(place: Path) -> None:
+def test_an_attempt_is_written_whole_or_not_at_all(url: str) -> None:
     code = (
         "import os, sys\n"
         "from sqlalchemy import event\n"
@@ -102,21 +120,21 @@ def test_an_attempt_is_written_whole_or_not_at_all(place: Path) -> None:
         "from warploom.store.records import Lineage, Outcome\n"
         "store = ProgramDatabase(url=sys.argv[1])\n"
         "store.add(StoredProgram(1, 'int a;', Lineage(), Outcome(False)), seconds=1.0)\n"
-        "@event.listens_for(store._engine, 'before_cursor_execute')\n"
+        "@event.listens_for(store.lasting.engine, 'before_cursor_execute')\n"
         "def stop(connection, cursor, statement, *_):\n"
         "    if statement.startswith('UPDATE'): os._exit(9)\n"
         "store.add(StoredProgram(2, 'int b;', Lineage(), Outcome(False)), seconds=2.0)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, sqlite_url(place)], check=False)
+    done = subprocess.run([sys.executable, "-c", code, url], check=False)
     assert done.returncode == 9
-    with ProgramDatabase(url=sqlite_url(place)) as store:
+    with ProgramDatabase(url=url) as store:
         assert list(store.numbers) == [1]
         assert store.seconds == 1.0
         store.add(made(2))
 
 
 def test_islands_archive_and_events_are_the_same_after_opening(
-    store: ProgramDatabase, place: Path
+    store: ProgramDatabase, url: str
 ) -> None:
     rng = Random(3)
     for number in range(1, 60):
@@ -133,7 +151,7 @@ def test_islands_archive_and_events_are_the_same_after_opening(
         if number == 30:
             moves = [[store.top(1)[0], 0, 2], [store.top(2)[1], 1, 2]]
             store.record(Event("migration", 30, {"moves": moves}))
-    with ProgramDatabase(url=sqlite_url(place)) as other:
+    with ProgramDatabase(url=url) as other:
         assert other.archive.cells == store.archive.cells
         assert other.top(99) == store.top(99)
         assert list(other.events) == list(store.events)
@@ -145,18 +163,18 @@ def test_islands_archive_and_events_are_the_same_after_opening(
         assert other.history_of(moves[0][0]) == ((30, 0, 2),)
 
 
-def test_runs_of_one_database_do_not_see_each_other(place: Path) -> None:
-    with ProgramDatabase(url=sqlite_url(place), run="a") as first:
+def test_runs_of_one_database_do_not_see_each_other(url: str) -> None:
+    with ProgramDatabase(url=url, run="a") as first:
         first.begin({"seed": "7"})
         first.add(made(1, 5.0))
-    with ProgramDatabase(url=sqlite_url(place), run="b") as second:
+    with ProgramDatabase(url=url, run="b") as second:
         assert len(second) == 0
         second.add(made(1, 6.0))
-    with ProgramDatabase(url=sqlite_url(place), run="a") as first:
+    with ProgramDatabase(url=url, run="a") as first:
         assert first.facts == {"seed": "7"}
         assert first.get(1).outcome.score == 5.0
     with pytest.raises(StoreError, match="there is no run 'c'"):
-        ProgramDatabase(url=sqlite_url(place), run="c", read_only=True)
+        ProgramDatabase(url=url, run="c", read_only=True)
 
 
 # --- novelty, parents ---
@@ -260,24 +278,24 @@ def test_version_1_is_opened(tmp_path: Path) -> None:
     assert int(version) == SCHEMA_VERSION
 
 
-def test_migrations_make_the_tables_that_we_use(place: Path) -> None:
+def test_migrations_make_the_tables_that_we_use(url: str) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
     from warploom.store.schema import METADATA
 
-    with ProgramDatabase(url=sqlite_url(place)) as store, store._engine.connect() as connection:
+    with ProgramDatabase(url=url) as store, store.lasting.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, METADATA) == []
 
 
-def test_a_newer_database_is_refused(store: ProgramDatabase, place: Path) -> None:
-    store.close()
+def test_a_newer_database_is_refused(file: ProgramDatabase, place: Path) -> None:
+    file.close()
     connection = sqlite3.connect(place)
     connection.execute("UPDATE alembic_version SET version_num = '0099'")
     connection.commit()
     connection.close()
-    with pytest.raises(StoreVersionError, match=r"has schema 99, and this warploom knows up to 1"):
+    with pytest.raises(StoreVersionError, match=r"has schema 99, and this warploom knows up to 2"):
         ProgramDatabase(url=sqlite_url(place))
 
 
@@ -295,10 +313,10 @@ def test_a_file_of_something_else_is_refused(place: Path) -> None:
         ProgramDatabase(url=sqlite_url(place))
 
 
-def test_a_corrupted_file_is_told(store: ProgramDatabase, place: Path) -> None:
+def test_a_corrupted_file_is_told(file: ProgramDatabase, place: Path) -> None:
     for number in range(1, 50):
-        store.add(made(number, 1.0))
-    store.close()
+        file.add(made(number, 1.0))
+    file.close()
     data = bytearray(place.read_bytes())
     data[4096:] = bytes(len(data) - 4096)
     place.write_bytes(data)
@@ -306,18 +324,18 @@ def test_a_corrupted_file_is_told(store: ProgramDatabase, place: Path) -> None:
         ProgramDatabase(url=sqlite_url(place))
 
 
-def test_a_full_disk_is_told_and_loses_nothing(store: ProgramDatabase, place: Path) -> None:
-    store.add(made(1, 5.0))
+def test_a_full_disk_is_told_and_loses_nothing(file: ProgramDatabase, place: Path) -> None:
+    file.add(made(1, 5.0))
 
-    @event.listens_for(store._engine, "connect")
+    @event.listens_for(file.lasting.engine, "connect")
     def limit(connection: sqlite3.Connection, _: object) -> None:
         connection.execute("PRAGMA max_page_count = 1")  # the pages that there are, in effect
 
-    store._engine.dispose()
+    file.lasting.engine.dispose()
     with pytest.raises(StoreWriteError, match="the disk is full"):
         for number in range(2, 50):
-            store.add(made(number, 5.0, code=f"int a{number};" * 2000))
-    count = len(store)
+            file.add(made(number, 5.0, code=f"int a{number};" * 2000))
+    count = len(file)
     with ProgramDatabase(url=sqlite_url(place)) as other:
         assert len(other) == count
         other.add(made(count + 1, 6.0))
@@ -335,10 +353,12 @@ def test_places_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ProgramDatabase(url=sqlite_url(tmp_path / "a.db"))
 
 
-def test_wrong_urls(tmp_path: Path) -> None:
+def test_wrong_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StoreError, match="must be an SQLAlchemy URL, got 'here'"):
         ProgramDatabase(DatabaseConfig(url="here"))
     with pytest.raises(StoreError, match="the database of 'nonesuch://a' is not known"):
         ProgramDatabase(url="nonesuch://a")
-    with pytest.raises(MissingToolError, match="the database driver psycopg"):
-        ProgramDatabase(url="postgresql+psycopg://user@localhost/a")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingToolError, match="the database driver psycopg") as failure:
+        ProgramDatabase(url="postgresql://user@localhost/a")
+    assert "warploom[postgres]" in failure.value.hint

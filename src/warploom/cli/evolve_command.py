@@ -13,7 +13,9 @@ from warploom.evolve.compose import compose
 from warploom.evolve.folder import RunFolder
 from warploom.evolve.judge import JUDGE
 
-_CHANGEABLE = "evolution"  # the section that a resumed run may have otherwise
+_CHANGEABLE = ("evolution.", "evolution=", "jobs.", "jobs=")
+"""What a resumed run may have otherwise: its budget, and where it is judged."""
+
 _PARTS = ("compute", "exposed", "waiting", "host")
 _WORDS = ("compute", "exposed communication", "waiting for other ranks", "device idle")
 
@@ -83,10 +85,10 @@ def _config(
         return compose(overrides, file=config_file)
     if seed is not None or config_file is not None:
         raise BadInputError("a resumed run has its seed and its configuration already")
-    odd = [item for item in overrides if not item.startswith((f"{_CHANGEABLE}.", "evolution="))]
+    odd = [item for item in overrides if not item.startswith(_CHANGEABLE)]
     if odd:
         raise BadInputError(
-            f"a resumed run takes only keys of evolution, got {odd[0]!r}",
+            f"a resumed run takes only keys of evolution and jobs, got {odd[0]!r}",
             hint="start a new run for another search",
         )
     folder.facts()  # says so where there is no run

@@ -19,3 +19,8 @@ def digest(parts: Iterable[str | bytes]) -> str:
 def new_run_id(kind: str) -> str:
     """Return an id such as `transform-20261120-104512-3f9a1c`, sortable by time."""
     return f"{kind}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+def new_token() -> str:
+    """Return 32 random hexadecimal digits."""
+    return secrets.token_hex(16)

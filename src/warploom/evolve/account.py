@@ -20,6 +20,40 @@ from warploom.store.database import ProgramDatabase
 from warploom.store.records import Outcome
 
 
+class Tally:
+    """Sums over what is recorded; each program and event is looked at once."""
+
+    def __init__(self, database: ProgramDatabase) -> None:
+        self._database = database
+        self._programs = self._events = 0
+        self._cost = 0.0
+        self._failures: Counter[str] = Counter()
+
+    @property
+    def cost(self) -> float:
+        """US dollars of attempts and summaries."""
+        self._catch_up()
+        return self._cost
+
+    @property
+    def failures(self) -> Counter[str]:
+        """How many attempts failed, by kind."""
+        self._catch_up()
+        return self._failures
+
+    def _catch_up(self) -> None:
+        database = self._database
+        for number in database.numbers[self._programs :]:
+            one = database.brief(number)
+            self._cost += one.cost
+            if not one.outcome.correct:
+                self._failures[one.outcome.failure or "run"] += 1
+        for event in database.events[self._events :]:
+            if event.kind == SUMMARY:
+                self._cost += _dollars(event.data.get("cost"))
+        self._programs, self._events = len(database.numbers), len(database.events)
+
+
 class Account:
     """Counts what a run has done, in all of its processes."""
 
@@ -42,6 +76,7 @@ class Account:
         self._time_source = time_source
         self._started = time.monotonic()
         self._before = database.seconds
+        self._tally = Tally(database)
 
     @property
     def elapsed(self) -> float:
@@ -51,13 +86,12 @@ class Account:
     @property
     def cost(self) -> float:
         """US dollars that were paid: of attempts, summaries, and questions that came to nothing."""
-        kept = cost_of(self._database)
+        kept = self._tally.cost
         return kept if self._desk is None else max(kept, float(self._desk.spent.dollars))
 
     def failures(self) -> Counter[str]:
         """Return how many attempts failed, by kind."""
-        outcomes = (self._database.brief(number).outcome for number in self._database.numbers)
-        return Counter(one.failure or "run" for one in outcomes if not one.correct)
+        return Counter(self._tally.failures)
 
     def status(self, search: Search, house: Housekeeping, busy: int, judged: int) -> Status:
         """Return how far the run is; `judged` are judgements of this process."""

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from warploom.jobs.config import JobConfig
 from warploom.store.config import DatabaseConfig, SelectionConfig
 
 
@@ -238,6 +239,7 @@ class EvolutionConfig(_Section):
     evolution: BudgetConfig = BudgetConfig()
     database: DatabaseConfig = DatabaseConfig()
     evaluation: JudgingConfig = JudgingConfig()
+    jobs: JobConfig = JobConfig()
     novelty: NoveltyConfig = NoveltyConfig()
     phases: PhasesConfig = Field(default_factory=PhasesConfig)
     bandit: BanditConfig = BanditConfig()

@@ -108,17 +108,15 @@ def rule_for(candidate: Path, workload: Workload, question: Question) -> Transfo
     return TransformRule(api, untrusted=True, check=shaped_like(*texts))
 
 
-def judge_for(workload: Workload, judging: JudgingConfig, workers: int) -> WorkloadEvaluator:
-    """Return the evaluator of a run; `workers` of it share the machine's cores.
+def judge_for(workload: Workload, judging: JudgingConfig, jobs: int | None) -> WorkloadEvaluator:
+    """Return the evaluator of a run; it has `jobs` runs side by side, None: one for each core.
 
     Raises:
         BadInputError: there is no such topology, or the ranks do not fit it.
     """
     machine = find_topology(judging.topology)
     check_fit(machine, workload.ranks, workload.lsa_size)
-    return WorkloadEvaluator(
-        replace(workload, machine=None), machine, judging.nvcc, jobs_for(workers)
-    )
+    return WorkloadEvaluator(replace(workload, machine=None), machine, judging.nvcc, jobs)
 
 
 def jobs_for(workers: int) -> int | None:

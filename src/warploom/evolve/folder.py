@@ -201,7 +201,7 @@ class RunFolder:
         """Yield what was not recorded, in order: proposals, and plans that are none yet."""
         for place in sorted(self.attempts.glob("attempt-*"), key=_number):
             if (place / _PROPOSAL).is_file():
-                yield _candidate(json.loads((place / _PROPOSAL).read_bytes()))
+                yield candidate_from(json.loads((place / _PROPOSAL).read_bytes()))
             elif (place / _PLAN).is_file():
                 yield TypeAdapter(Plan).validate_json((place / _PLAN).read_bytes())
 
@@ -220,7 +220,7 @@ def require_same(facts: RunFacts, workload: Workload) -> None:
         )
 
 
-def _candidate(data: Any) -> Candidate:
+def candidate_from(data: Any) -> Candidate:
     """Return a candidate from JSON; its text may hold bytes that are no UTF-8."""
     read = TypeAdapter(Candidate).validate_python({**data, "text": ""})
     return replace(read, text=data["text"])

@@ -9,6 +9,7 @@ from warploom.core.records import Json
 from warploom.evolve.ranking import is_better
 from warploom.evolve.search import Search
 from warploom.store.config import MigrationConfig
+from warploom.store.database import Also
 from warploom.store.records import Event, Outcome
 from warploom.store.rows import outcome_from
 
@@ -60,7 +61,7 @@ class Housekeeping:
                 return number
         return None
 
-    def confirm(self, number: int, outcome: Outcome) -> bool:
+    def confirm(self, number: int, outcome: Outcome, also: Also | None = None) -> bool:
         """Record what a second judgement said of a challenger; returns whether it is the champion.
 
         It is where it is correct and better than the champion by more than the noise, both by the
@@ -75,7 +76,7 @@ class Housekeeping:
             "accepted": accepted,
             "outcome": outcome.to_json(),
         }
-        self._database.record(Event(CHAMPION, len(self._database), data))
+        self._database.record(Event(CHAMPION, len(self._database), data), also)
         return accepted
 
     @property

@@ -1,7 +1,6 @@
 """Has candidates judged in a number of slots: what waits for one, what is under way, what broke."""
 
 import os
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,17 +9,33 @@ from warploom.core.errors import BadInputError, MissingToolError, ToolFailedErro
 from warploom.evolve.evaluator import Evaluator, Question, failed
 from warploom.evolve.folder import RunFacts, RunFolder
 from warploom.evolve.work import Judge
-from warploom.jobs import Done, InlineJobs, Jobs, LocalJobs, WorkerDiedError
+from warploom.jobs import Done, Engine, JobConfig, JobScheduler, Place, Task, open_engine
 from warploom.store.records import Outcome
+from warploom.toolchain.gpu import find_gpus
 
 _MOST_BREAKS = 3  # judges that break one after the other: then it is not the candidates' fault
 _NEEDED = ("warploom.evolve.work", "warploom.evaluate.cascade")  # by workers
 _SEEDED_WORKERS = 2  # on any machine: the same seed must give the same run
+_CLUSTER_WORKERS = 8
+_FOLDER = "jobs"  # of a run's folder: what an engine keeps
 
 
-def default_workers(given: bool) -> int:
+def default_workers(given: bool, jobs: JobConfig) -> int:
     """Return how many workers judge where nobody says; `given`: a seed asks for the same run."""
-    return _SEEDED_WORKERS if given else len(os.sched_getaffinity(0))
+    if given:
+        return _SEEDED_WORKERS
+    return _CLUSTER_WORKERS if jobs.remote else len(os.sched_getaffinity(0))
+
+
+def engine_for(jobs: JobConfig, workers: int, folder: RunFolder) -> Engine:
+    """Return what judges run in.
+
+    Raises:
+        BadInputError: this machine has fewer GPUs than the workers need.
+        MissingToolError: a package or program that the engine needs is not there.
+    """
+    gpus = [str(gpu.index) for gpu in find_gpus()] if jobs.gpus and not jobs.remote else []
+    return open_engine(jobs, workers, Place(folder.path / _FOLDER, _NEEDED, tuple(gpus)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +48,7 @@ class Verdict:
 
 
 class Judging:
-    """Judges programs; a piece of work that finds no free slot waits, and is begun in order.
+    """Judges programs in an engine; what finds no free slot waits, and is begun in order.
 
     `may_blame` says whether bad input is the workload's fault: not once a program has passed.
     """
@@ -41,7 +56,8 @@ class Judging:
     def __init__(
         self,
         evaluator: Evaluator,
-        workers: int,
+        engine: Engine,
+        jobs: JobConfig,
         folder: RunFolder,
         facts: RunFacts,
         file_name: str,
@@ -52,10 +68,8 @@ class Judging:
         self._facts = facts
         self._file_name = file_name
         self._may_blame = may_blame
-        self._jobs: Jobs = InlineJobs() if workers == 1 else LocalJobs(workers, _NEEDED)
-        self._waiting: deque[tuple[int, Judge]] = deque()
-        self._under_way: dict[int, Judge] = {}
-        self._retried: set[int] = set()
+        self._seconds = jobs.timeout_s
+        self._jobs = JobScheduler(engine, jobs.retries)
         self._breaks = 0
         self.judged = 0
 
@@ -67,19 +81,17 @@ class Judging:
     @property
     def busy(self) -> int:
         """How many programs are being judged, or wait for that."""
-        return len(self._waiting) + len(self._under_way)
+        return self._jobs.busy
 
     def submit(self, number: int, origin: str, text: str, api: str) -> None:
         """Have a candidate judged."""
         question = Question(api, self._facts.inputs)
-        self._waiting.append((number, self._work(number, origin, text, question, again=False)))
-        self._start()
+        self._jobs.submit(self._task(number, origin, text, question, again=False))
 
     def confirm(self, number: int, origin: str, text: str, api: str) -> None:
         """Have a program judged once more, with inputs that no other judgement of the run has."""
         question = Question(api, self._facts.confirm)
-        self._waiting.appendleft((-number, self._work(number, origin, text, question, again=True)))
-        self._start()
+        self._jobs.submit(self._task(number, origin, text, question, again=True), first=True)
 
     def take(self, seconds: float | None = None) -> list[Verdict]:
         """Wait for a judge; returns what those say that have ended, which may be none.
@@ -90,32 +102,24 @@ class Judging:
         found: list[Verdict] = []
         for done in self._jobs.wait(seconds):
             outcome = self._outcome(done)
-            if outcome is None:
-                continue
-            del self._under_way[done.key]
             self.judged += 1
             found.append(Verdict(abs(done.key), outcome, done.key < 0))
-        self._start()
         return found
 
     def close(self) -> None:
         """End all work at once."""
         self._jobs.close()
 
-    def _start(self) -> None:
-        while self._waiting and self._jobs.busy < self._jobs.slots:
-            key, work = self._waiting.popleft()
-            self._under_way[key] = work
-            self._jobs.submit(key, work)
-
-    def _work(
+    def _task(
         self, number: int, origin: str, text: str, question: Question, *, again: bool
-    ) -> Judge:
+    ) -> Task:
         place: Path = self._folder.confirmations if again else self._folder.attempts
-        return Judge(self._evaluator, number, origin, text, question, place, self._file_name)
+        work = Judge(self._evaluator, number, origin, text, question, place, self._file_name)
+        key = -number if again else number
+        return Task(key, work, f"{key}:{work.key}", self._seconds)
 
-    def _outcome(self, done: Done) -> Outcome | None:
-        """Return what a judge said; None where it is asked again."""
+    def _outcome(self, done: Done) -> Outcome:
+        """Return what a judge said, or that it could not: no engine's loss is a judgement."""
         error = done.error
         if error is None:
             self._breaks = 0
@@ -129,15 +133,11 @@ class Judging:
                 error.strerror or str(error),
                 file=None if error.filename is None else str(error.filename),
             ) from error
-        if isinstance(error, WorkerDiedError) and done.key not in self._retried:
-            self._retried.add(done.key)
-            self._jobs.submit(done.key, self._under_way[done.key])
-            return None
         self._breaks += 1
         if self._breaks >= _MOST_BREAKS:
             raise ToolFailedError(
                 f"{self._breaks} evaluations broke one after the other: {error!r}",
                 hint="the run can be resumed once that is mended",
             ) from error
-        kind = "worker_died" if isinstance(error, WorkerDiedError) else "evaluator_error"
+        kind = f"worker_{done.loss}" if done.loss else "evaluator_error"
         return failed(kind, str(error) or repr(error))

@@ -1,66 +1,55 @@
 """One process's part of a run: judges seeds, then goes round until there is a reason to stop."""
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from warploom.core.errors import BadInputError
-from warploom.evaluate.plan import ProgressCallback
 from warploom.evaluate.workload import Workload
 from warploom.evolve.account import Account
 from warploom.evolve.bandit import ModelBandit
 from warploom.evolve.candidates import Candidate, Plan
-from warploom.evolve.config import EvolutionConfig
-from warploom.evolve.desk import ModelDesk
 from warploom.evolve.drafts import Drafts
 from warploom.evolve.evaluator import (
-    Evaluator,
     describe_failures,
     failed,
-    jobs_for,
-    judge_for,
 )
 from warploom.evolve.folder import RunFacts, RunFolder
 from warploom.evolve.islands import Housekeeping
-from warploom.evolve.judge import NoSteps, OwnJudge
-from warploom.evolve.judging import Judging, default_workers
-from warploom.evolve.measured import MeasuredEvaluator
+from warploom.evolve.judge import NoSteps
+from warploom.evolve.judging import Judging, default_workers, engine_for
 from warploom.evolve.output import write_best
+from warploom.evolve.parts import Parts
 from warploom.evolve.planning import Planner
-from warploom.evolve.result import EvolutionResult, Status
+from warploom.evolve.result import EvolutionResult
 from warploom.evolve.search import Search
 from warploom.evolve.seeds import (
     Seeds,
-    SeedSource,
     keep_seeds,
     kept_seeds,
     require_seeds,
 )
 from warploom.evolve.space import Mutations, Space, require_steps
+from warploom.evolve.steps import (
+    Used,
+    evaluator_for,
+    judged_program,
+    reason_to_stop,
+    rejections_of,
+)
 from warploom.evolve.summaries import Summaries
 from warploom.evolve.task import reader_for, search_facts
 from warploom.llm.choice import AsymmetricUCB
 from warploom.propose.llm.sampler import PromptSampler
 from warploom.propose.llm.summary import MetaSummarizer
-from warploom.source import unified_diff
 from warploom.store.database import ProgramDatabase
-from warploom.store.records import Event, Lineage, Outcome, StoredProgram
+from warploom.store.errors import ClaimLostError, StaleError
+from warploom.store.records import Lineage, Outcome
 
-REJECTION = "rejection"
 _LOOK = 0.02  # seconds between looks at models' replies while programs are judged
-StatusCallback = Callable[[Status], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a run is made of; None stands for the default, and for no models."""
-
-    config: EvolutionConfig
-    evaluator: Evaluator | None
-    seeds: SeedSource
-    space: Space | None
-    on_progress: ProgressCallback
-    on_status: StatusCallback
-    desk: ModelDesk | None = None
+_OTHERS = 0.5  # seconds between looks at what other runners have recorded
+T = TypeVar("T")
 
 
 class Run:
@@ -74,14 +63,16 @@ class Run:
         task: Workload,
         database: ProgramDatabase,
     ) -> None:
-        self.parts, self.config = parts, parts.config
+        self.parts, self.config, self.team = parts, parts.config, parts.team
         self.folder, self.facts, self.task, self.database = folder, facts, task, database
-        workers = self.config.evolution.workers or default_workers(facts.given)
-        evaluator = parts.evaluator or self._evaluator(workers)
+        jobs = self.config.jobs
+        workers = self.config.evolution.workers or default_workers(facts.given, jobs)
+        evaluator = parts.evaluator or evaluator_for(task, self.config, workers)
         self.time_source = evaluator.time_source
         self.judging = Judging(
-            evaluator, workers, folder, facts, task.program.name, lambda: not database.top(1)
-        )
+            evaluator, parts.engine or engine_for(jobs, workers, folder), jobs, folder, facts, task.program.name,
+            lambda: not database.top(1),
+        )  # fmt: skip
         self.account = Account(
             self.config, folder, facts, task, database, parts.desk, self.time_source
         )
@@ -100,27 +91,15 @@ class Run:
         if self.parts.desk is None:
             require_steps(space, {one.name: one.text for one in seeds.programs})
         self._prepare(seeds, space)
-        for candidate in self.folder.kept():
-            if candidate.number in self.database.numbers:
-                self.folder.drop(candidate.number)
-            else:
-                self.recovered[candidate.number] = candidate
+        self._recover()
         self._judge_seeds(seeds, space)
-        self.house.run()
+        self._decide(self.house.run)
         self._loop()
         return self.account.result(self.search, self.house, seeds, self.stopped)
 
     def close(self) -> None:
         """End all work at once."""
         self.judging.close()
-
-    def _evaluator(self, workers: int) -> Evaluator:
-        if self.task.judge:
-            return OwnJudge(self.task)
-        judging = self.config.evaluation
-        if judging.backend == "cuda":
-            return MeasuredEvaluator(self.task, judging.repeats, jobs_for(workers))
-        return judge_for(self.task, judging, workers)
 
     def _prepare(self, seeds: Seeds, space: Space) -> None:
         """Make the parts that look for what is next."""
@@ -143,14 +122,39 @@ class Run:
             ordered=self.facts.given,
         )  # fmt: skip
 
+    def _recover(self) -> None:
+        """Find what an earlier process of this runner had begun, and did not record."""
+        for candidate in self.folder.kept():
+            if candidate.number in self.database.numbers:
+                self.folder.drop(candidate.number)
+            elif not self.team.shared:  # else it may be another runner's by now
+                self.recovered[candidate.number] = candidate
+        for work in self.team.mine():
+            if isinstance(work, Candidate):
+                self.recovered[work.number] = work
+            else:
+                self._confirm(work)
+
+    def _decide(self, step: Callable[[], T]) -> T:
+        """Do a step that follows from all that is recorded: anew, where others were quicker."""
+        while True:
+            try:
+                return step()
+            except StaleError:
+                self.team.catch_up(self.search)
+
     # --- seeds ---
 
     def _seeds(self) -> Seeds:
+        found = self.team.seeds(self._own_seeds)
+        keep_seeds(self.folder.path, found)
+        return found
+
+    def _own_seeds(self) -> Seeds:
         kept = kept_seeds(self.folder.path)
         if kept is None:
             kept = self.parts.seeds(self.task, self.config.apis, self.parts.on_progress)
             require_seeds(kept, self.task)
-            keep_seeds(self.folder.path, kept)
         return kept
 
     def _judge_seeds(self, seeds: Seeds, space: Space) -> None:
@@ -163,15 +167,21 @@ class Run:
                 island=(number - 1) % islands, changes=(one.name,),
                 directives=dict(space.directives(one.text)),
             )  # fmt: skip
-            self.recovered.pop(number, None)
-            self._submit(Candidate(number, one.text, one.api, lineage))
+            candidate = Candidate(number, one.text, one.api, lineage)
+            mine = self.recovered.pop(number, None) is not None and self.team.shared
+            while not mine and number not in (*self.database.numbers, *self.team.numbers):
+                mine = self.team.claim(candidate)
+            if not mine and self.team.shared:
+                continue
+            self._submit(candidate)
             while len(self.under_way) >= self.judging.slots:
                 self._take()
                 while self._record_next():
                     pass
-        while self.under_way:
-            if not self._record_next():
-                self._take()
+        while len(set(self.database.numbers)) < len(seeds.programs):
+            if self._take_over() or self._record_next():
+                continue
+            self._wait()
         good = self.database.top(len(seeds.programs))
         if not good:
             outcomes = [self.database.get(number).outcome for number in self.database.numbers]
@@ -180,7 +190,7 @@ class Run:
                 file=str(self.task.program),
                 hint=f"look at it: warploom inspect {self.folder.path}",
             )
-        self.house.settle(good, islands)
+        self._decide(partial(self.house.settle, good, islands))
 
     # --- the loop ---
 
@@ -189,7 +199,7 @@ class Run:
             self._fill()
             if self._record_next() or self._settle() or self.summaries.finish():
                 continue
-            if not (self.judging.busy or self.drafts or self.summaries.asking):
+            if not (self.judging.busy or self.drafts or self.summaries.asking or self.team.others):
                 return
             self._wait()
 
@@ -204,11 +214,9 @@ class Run:
 
     def _fill(self) -> None:
         """Begin as much as may be under way; what was begun before comes first."""
-        self.summaries.begin(self.search.tried)
+        self._decide(lambda: self.summaries.begin(self.search.tried))
         while len(self.under_way) + (self.confirming is not None) < self.capacity:
-            challenger = self.house.challenger() if self.confirming is None else None
-            if challenger is not None:
-                self._confirm(challenger)
+            if self._take_over() or self._challenge():
                 continue
             if self.recovered:
                 self._begin(self.recovered.pop(min(self.recovered)))
@@ -218,14 +226,39 @@ class Run:
             self.stopped = self._reason_to_stop()
             if self.stopped or self._planned_all():
                 return
-            number = max((*self.database.numbers, *self.under_way), default=0) + 1
+            number = max((self.database.newest, *self.under_way, *self.team.numbers)) + 1
             asked = [one.lineage.model for one in self.under_way.values() if one.lineage.model]
             found = self.search.propose(number, asked)
             if found is None:
-                if not self.under_way and self.confirming is None:
+                if not self.under_way and self.confirming is None and not self.team.others:
                     self.stopped = "every step from every program has been tried"
                 return
+            if isinstance(found, Candidate) and not self.team.claim(found):
+                self.team.catch_up(self.search)
+                continue
             self._begin(found)
+
+    def _challenge(self) -> bool:
+        """Have a better program judged once more; returns whether there was one to begin with."""
+        if self.confirming is not None or self.team.confirming:
+            return False
+        number = self.house.challenger()
+        if number is None:
+            return False
+        if self.team.claim_confirmation(number):
+            self._confirm(number)
+        else:
+            self.team.catch_up(self.search)
+        return True
+
+    def _take_over(self) -> bool:
+        """Go on with what a runner that is gone had begun; returns whether there was something."""
+        work = self.team.adopt() if len(self.under_way) < self.capacity else None
+        if isinstance(work, Candidate):
+            self._submit(work)
+        elif work is not None:
+            self._confirm(work)
+        return work is not None
 
     def _begin(self, found: Candidate | Plan) -> None:
         if isinstance(found, Candidate):
@@ -265,24 +298,17 @@ class Run:
 
     def _planned_all(self) -> bool:
         """Whether what is under way uses the evaluations up."""
-        return self.search.tried + len(self.under_way) >= self.config.evolution.evaluations
+        others = len(set(self.team.numbers) - set(self.under_way))
+        return self.search.tried + len(self.under_way) + others >= self.config.evolution.evaluations
 
     def _reason_to_stop(self) -> str:
         """Return why no further attempt is made, "" where one is."""
-        budget = self.config.evolution
-        tried = self.search.tried
-        if tried >= budget.evaluations:
-            return f"{budget.evaluations} evaluations were made, as many as allowed"
-        if budget.max_hours is not None and self.account.elapsed >= 3600 * budget.max_hours:
-            return f"{budget.max_hours:g} hours have passed, as many as allowed"
-        if self.drafts is not None and self.drafts.capped:
-            return self.drafts.capped
-        if budget.max_dollars is not None and self.account.cost >= budget.max_dollars:
-            return f"{budget.max_dollars:g} dollars are spent, as many as allowed"
-        still = tried - self.house.improved_at
-        if budget.plateau and still >= budget.plateau * budget.generation_size:
-            return f"no better program in {budget.plateau} generations"
-        return ""
+        account = self.account
+        used = Used(
+            self.search.tried, self.house.improved_at, account.elapsed, account.cost,
+            "" if self.drafts is None else self.drafts.capped,
+        )  # fmt: skip
+        return reason_to_stop(self.config.evolution, used)
 
     def _submit(self, candidate: Candidate) -> None:
         self.folder.keep(candidate)
@@ -308,9 +334,13 @@ class Run:
         desk = self.parts.desk
         asking = desk is not None and desk.busy > 0
         if self.judging.busy:
-            self._take(_LOOK if asking else None)
+            self._take(_LOOK if asking else _OTHERS if self.team.shared else None)
         elif asking and desk is not None:
             desk.wait(1.0)
+        elif self.team.shared:
+            time.sleep(_OTHERS)
+        if self.team.shared:
+            self.team.catch_up(self.search)
 
     def _take(self, seconds: float | None = None) -> None:
         """Wait for a judge, and keep what it says until it is recorded."""
@@ -323,30 +353,30 @@ class Run:
 
     def _record(self, candidate: Candidate, outcome: Outcome) -> None:
         """Put an attempt into the store, then do what is due."""
-        lineage, number = candidate.lineage, candidate.number
-        diff = ""
-        if lineage.parent is not None and not candidate.failure:
-            before = self.database.get(lineage.parent).code
-            diff = unified_diff(before, candidate.text, name=self.task.program.name)
-        program = StoredProgram(
-            number, candidate.text, lineage, outcome, self.database.language, diff=diff,
-            cost=candidate.cost,
-        )  # fmt: skip
-        told = {"number": number, "operator": lineage.operator, "model": lineage.model}
-        events = [
-            Event(REJECTION, len(self.database), {**told, **one.to_json()})
-            for one in candidate.rejections
-        ]
-        stored = self.database.add(program, seconds=self.account.elapsed, events=events)
+        number = candidate.number
+        program = judged_program(self.database, candidate, outcome, self.task.program.name)
+        events = rejections_of(candidate, len(self.database))
+        try:
+            self.database.add(
+                program, seconds=self.account.elapsed, events=events,
+                also=self.team.recorded(number),
+            )  # fmt: skip
+        except ClaimLostError:  # this runner was thought to be gone: another one records it
+            self.team.catch_up(self.search)
         self.folder.drop(number)
         del self.under_way[number]
         self.search.pending.drop(number)
-        self.search.observe(stored)
-        self.house.run()
+        self.team.catch_up(self.search)
+        self._decide(self.house.run)
 
     def _confirmed(self, number: int, outcome: Outcome) -> None:
         self.confirming = None
-        if self.house.confirm(number, outcome):
+        record = partial(self.house.confirm, number, outcome, self.team.confirmed(number))
+        try:
+            accepted = self._decide(record)
+        except ClaimLostError:
+            accepted = False
+        if accepted:
             write_best(self.folder.path, self.search, self.house, self.task.program.name)
 
     def _tell(self) -> None:

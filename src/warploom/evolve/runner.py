@@ -11,10 +11,13 @@ from warploom.evolve.desk import FOLDER, ModelDesk
 from warploom.evolve.evaluator import Evaluator
 from warploom.evolve.folder import RunFacts, RunFolder, require_same
 from warploom.evolve.judge import language_of, require_judge
-from warploom.evolve.loop import Parts, Run, StatusCallback
+from warploom.evolve.loop import Run
+from warploom.evolve.parts import Parts, StatusCallback
 from warploom.evolve.result import EvolutionResult, Status
 from warploom.evolve.seeds import SeedSource, TransformedSeeds, kept_seeds
 from warploom.evolve.space import Space
+from warploom.evolve.team import Alone, Team, Together, require_shareable
+from warploom.jobs import Engine
 from warploom.store.database import ProgramDatabase, sqlite_url
 from warploom.store.fingerprint import CUDA
 from warploom.toolchain.gpu import require_gpus
@@ -32,6 +35,7 @@ class EvolutionRunner:
         config: all that decides how the search goes.
         evaluator: judges candidates; default: the cascade, for the workload.
         seeds: makes the programs to start from; default: `transform`.
+        engine: where candidates are judged; default: what the configuration asks for.
         space: the steps from text to text; default: the rules of `propose/mutate`.
         on_progress: told of each step while the seeds are made.
         on_status: told how far the run is, after each attempt.
@@ -44,6 +48,7 @@ class EvolutionRunner:
         evaluator: Evaluator | None = None,
         seeds: SeedSource | None = None,
         space: Space | None = None,
+        engine: Engine | None = None,
         on_progress: ProgressCallback = ignore_progress,
         on_status: StatusCallback = ignore_status,
     ) -> None:
@@ -51,6 +56,7 @@ class EvolutionRunner:
         self.evaluator = evaluator
         self.seeds = seeds or TransformedSeeds(self.config.evaluation.nvcc)
         self.space = space
+        self.engine = engine
         self.on_progress = on_progress
         self.on_status = on_status
 
@@ -83,8 +89,9 @@ class EvolutionRunner:
             )
         given = load_target(target, own_judge=True)
         self._require_changes(given)
-        if self.config.evaluation.backend == "cuda" and self.evaluator is None:
-            require_gpus()  # before the seeds are made, which takes a minute
+        if self.config.database.run:
+            require_shareable(self.config, seed)
+        self._require_gpus()  # before the seeds are made, which takes a minute
         with folder.locked(), ExitStack() as leaving:
             if resume:
                 facts = folder.facts()
@@ -106,20 +113,35 @@ class EvolutionRunner:
     ) -> EvolutionResult:
         url = self.config.database.url or sqlite_url(folder.path / "programs.db")
         language = language_of(task.program) if task.judge else CUDA
-        database = ProgramDatabase(self.config.database, url=url, run=facts.id, language=language)
+        shared = self.config.database.run
+        database = ProgramDatabase(
+            self.config.database, url=url, run=shared or facts.id, language=language,
+            runner=facts.id if shared else "",
+        )  # fmt: skip
         leaving.callback(database.close)
-        if not database.facts:
+        team: Team = Alone()
+        if shared:
+            team = together = Together(database)
+            leaving.callback(team.close)
+            facts = together.begin(facts, self.config)
+        elif not database.facts:
             database.begin({"workload": facts.workload, "seed": facts.seed})
         desk = self._desk(folder)
         if desk is not None:
             leaving.callback(desk.close)
         parts = Parts(
             self.config, self.evaluator, self.seeds, self.space, self.on_progress, self.on_status,
-            desk,
+            desk, team, self.engine,
         )  # fmt: skip
         run = Run(parts, folder, facts, task, database)
         leaving.callback(run.close)
         return run.go()
+
+    def _require_gpus(self) -> None:
+        """Raise MissingToolError where candidates are to be timed here, and there is no GPU."""
+        timed_here = self.config.evaluation.backend == "cuda" and not self.config.jobs.remote
+        if timed_here and self.evaluator is None:
+            require_gpus()
 
     def _require_changes(self, given: Workload) -> None:
         """Raise BadInputError where nothing could change the programs of a workload."""

@@ -51,8 +51,8 @@ class Search:
         self._planner = planner
         self._has_rules = False
         self._text = lru_cache(maxsize=256)(self._read)
-        for number in database.numbers:
-            self.observe(database.brief(number))
+        self._observed = 0  # of the programs that are recorded, in order
+        self.catch_up()
 
     @property
     def seeds(self) -> int:
@@ -73,8 +73,14 @@ class Search:
         """Return the random numbers for one purpose of one attempt."""
         return Random(f"{self.seed}:{number}:{what}")  # noqa: S311 - no secret
 
-    def observe(self, program: StoredProgram) -> None:
-        """Learn from a recorded program."""
+    def catch_up(self) -> None:
+        """Learn from what was recorded since, whoever recorded it."""
+        fresh = self.database.numbers[self._observed :]
+        self._observed += len(fresh)
+        for number in fresh:
+            self._observe(self.database.brief(number))
+
+    def _observe(self, program: StoredProgram) -> None:
         lineage = program.lineage
         parent = sound_ancestor(self.database, program.number)
         if parent is None:

@@ -22,10 +22,15 @@ class Judge:
     folder: Path
     file_name: str
 
+    @property
+    def key(self) -> str:
+        """What the judgement depends on, as one word."""
+        question = self.question
+        return question_key(self.evaluator.key, self.text, question.api, question.inputs)
+
     def __call__(self) -> Outcome:
         """Return the outcome."""
         question = self.question
-        key = question_key(self.evaluator.key, self.text, question.api, question.inputs)
         made = attempt(
             self.number,
             self.origin,
@@ -33,6 +38,6 @@ class Judge:
             lambda path: self.evaluator(path, question),
             self.folder,
             file_name=self.file_name,
-            recall=Recall(key, outcome_from),
+            recall=Recall(self.key, outcome_from),
         )
         return made.evaluation

@@ -72,15 +72,30 @@ class DatabaseConfig(_Section):
     `url` is any SQLAlchemy URL; None: SQLite in the run's folder. `num_islands` None: one for each
     seed. With `stagnation` generations without a better program a new island starts from a program
     of the archive, up to `max_islands`; 0 means never.
+
+    With `run`, the name of a search, every runner that is given the same database and name takes
+    part in it. What a runner works on is another's when nothing was seen of it for `lease_s`
+    seconds. A lost connection is tried again for `patience_s` seconds.
     """
 
     url: str | None = None
+    run: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    lease_s: Annotated[float, Field(ge=1)] = 60.0
+    patience_s: Annotated[float, Field(ge=0)] = 300.0
     num_islands: Annotated[int, Field(ge=1, le=1000)] | None = None
     max_islands: Annotated[int, Field(ge=1, le=1000)] = 6
     stagnation: Annotated[int, Field(ge=0)] = 4
     migration: MigrationConfig = MigrationConfig()
     archive: ArchiveConfig = ArchiveConfig()
     inspirations: InspirationConfig = InspirationConfig()
+
+    @model_validator(mode="after")
+    def _shared_by_a_server(self) -> "DatabaseConfig":
+        if self.run is not None and not (self.url or "").startswith("postgres"):
+            raise ValueError(
+                f"a run that several runners share needs a url of PostgreSQL, got {self.url!r}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _islands_fit(self) -> "DatabaseConfig":

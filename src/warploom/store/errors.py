@@ -2,13 +2,17 @@
 
 StoreError (a BadInputError, exit code 2)
 ├── StoreVersionError    the database was written by a newer warploom
-└── StoreWriteError      the disk is full, or the place cannot be written (exit code 3)
+├── TakenError           there is such a row already: somebody else was quicker
+├── StaleError           another runner recorded something that the decision did not know
+├── ClaimLostError       another runner has taken an attempt over
+├── StoreWriteError      the disk is full, or the place cannot be written (exit code 3)
+└── StoreAwayError       the database's server does not answer (exit code 3)
 """
 
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
 from warploom.core.errors import BadInputError
 
@@ -27,6 +31,24 @@ class StoreWriteError(StoreError):
     exit_code = 3
 
 
+class StoreAwayError(StoreError):
+    """A database's server does not answer; what was recorded before is whole."""
+
+    exit_code = 3
+
+
+class TakenError(StoreError):
+    """There is such a row already: somebody else was quicker."""
+
+
+class StaleError(StoreError):
+    """Another runner of a shared run recorded something: decide again."""
+
+
+class ClaimLostError(StoreError):
+    """An attempt is another runner's now: this one was thought to be gone."""
+
+
 _CAUSES = (
     ("disk is full", StoreWriteError, "the disk is full", "free some space, then go on"),
     ("disk i/o error", StoreWriteError, "the disk cannot be read or written", "look at the disk"),
@@ -38,6 +60,14 @@ _CAUSES = (
      "wait for that process, or end it"),
     ("not a database", StoreError, "is no warploom database: the file holds something else",
      "name another file; a backup may help"),
+    ("password authentication failed", StoreError, "the database's server wants another password",
+     "name it in ~/.pgpass or PGPASSWORD"),
+    ("no password supplied", StoreError, "the database's server wants a password",
+     "name it in ~/.pgpass or PGPASSWORD"),
+    ("permission denied", StoreError, "the database's user may not do that",
+     "give it CREATE on the schema: GRANT CREATE ON SCHEMA public TO user"),
+    ("\" does not exist", StoreError, "the server has no such database or user",
+     "make it: createdb NAME"),
     ("malformed", StoreError, "the database is corrupted", "restore a backup of the file"),
 )  # fmt: skip
 
@@ -52,9 +82,27 @@ def store_errors(place: str) -> Generator[None]:
 
 
 def _explained(error: SQLAlchemyError, place: str) -> StoreError:
+    if isinstance(error, IntegrityError):
+        return TakenError("it is recorded already", file=place)
     cause = error.orig if isinstance(error, DBAPIError) else error
     told = str(cause).strip()
     for words, kind, message, hint in _CAUSES:
         if words in told.lower():
             return kind(message, file=place, hint=hint)
+    if isinstance(error, DBAPIError) and is_lost(error):
+        return StoreAwayError(
+            f"the database's server does not answer: {told.splitlines()[0]}", file=place,
+            hint="what was recorded is kept: go on when it is back",
+        )  # fmt: skip
     return StoreError(f"the database refused: {told.splitlines()[0]}", file=place)
+
+
+def is_lost(error: DBAPIError) -> bool:
+    """Whether the connection was lost, or two transactions were in each other's way."""
+    if error.connection_invalidated:
+        return True
+    state = str(getattr(error.orig, "sqlstate", None) or "")
+    # Of classes 08 (connection), 40 (rolled back for others' sake), 57P (the server ends).
+    return state.startswith(("08", "40", "57P")) or (
+        isinstance(error, OperationalError) and not state
+    )

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from alembic import command
 from alembic.config import Config
@@ -13,11 +14,13 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from warploom.core.errors import MissingToolError
 from warploom.store.errors import StoreError, StoreVersionError, StoreWriteError, store_errors
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """The newest migration in `migrations/versions`."""
 
 _BUSY_SECONDS = 5.0
 _MAPPED_BYTES = 1 << 31
+_CONNECT_SECONDS = 10
+_UPGRADE_LOCK = 0x77617270  # of PostgreSQL's advisory locks: whoever upgrades, does so alone
 
 
 def open_engine(url: str, *, read_only: bool = False) -> Engine:
@@ -47,7 +50,10 @@ def open_engine(url: str, *, read_only: bool = False) -> Engine:
 
 def _parse(url: str) -> URL:
     try:
-        return make_url(url)
+        found = make_url(url)
+        if found.drivername in ("postgresql", "postgres"):
+            found = found.set(drivername="postgresql+psycopg")
+        return found
     except ArgumentError:
         raise StoreError(
             f"database.url must be an SQLAlchemy URL, got {url!r}",
@@ -79,18 +85,30 @@ def _require_place(url: URL, *, read_only: bool) -> None:
 def _engine(url: URL) -> Engine:
     try:
         engine = create_engine(
-            url, connect_args={"timeout": _BUSY_SECONDS} if _is_sqlite(url) else {}
+            url, connect_args=_connecting(url), pool_pre_ping=not _is_sqlite(url)
         )
     except NoSuchModuleError as error:
         raise StoreError(f"the database of {url.render_as_string()!r} is not known") from error
     except ModuleNotFoundError as error:
         raise MissingToolError(
             f"the database driver {error.name} is needed for {url.render_as_string()!r}",
-            hint=f"install it: pip install {error.name}",
+            hint="install it: pip install 'warploom[postgres]'"
+            if error.name == "psycopg"
+            else f"install it: pip install {error.name}",
         ) from None
     if _is_sqlite(url):
         event.listen(engine, "connect", _set_up_sqlite)
     return engine
+
+
+def _connecting(url: URL) -> dict[str, Any]:
+    if _is_sqlite(url):
+        return {"timeout": _BUSY_SECONDS}
+    if url.get_backend_name() == "postgresql":  # a network that fails is noticed in a minute
+        return {"connect_timeout": _CONNECT_SECONDS, "keepalives_idle": 20,
+                "keepalives_interval": 10, "keepalives_count": 4,
+                "client_encoding": "utf8"}  # fmt: skip
+    return {}
 
 
 def _set_up_sqlite(connection: DBAPIConnection, _: object) -> None:
@@ -121,7 +139,10 @@ def _bring_up_to_date(engine: Engine, place: str, *, read_only: bool) -> None:
                 hint="it is upgraded when its run is resumed",
             )
         if version < SCHEMA_VERSION:
-            _upgrade(connection)
+            if engine.dialect.name == "postgresql":
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})"))
+            if _version(connection, place) < SCHEMA_VERSION:
+                _upgrade(connection)
             connection.commit()
 
 

@@ -1,7 +1,9 @@
 """The tables. A change here needs a migration in `migrations/versions` and a saved file in tests.
 
 `programs` is one row per attempt, failures too; `number` counts within a run. `events` are what
-else decides how a run goes on, in order. Both are only ever appended to.
+else decides how a run goes on, in order. Both are only ever appended to. Where several runners
+share a run, `runs.version` grows with each transaction, and `claims` are what each of them works
+on: nobody else may, while the runner is `seen`.
 """
 
 from sqlalchemy import (
@@ -9,6 +11,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    DateTime,
     Float,
     ForeignKey,
     Index,
@@ -32,6 +35,32 @@ RUNS = Table(
     Column("created", Float, nullable=False),
     Column("seconds", Float, nullable=False, default=0.0),
     Column("facts", JSON, nullable=False),
+    Column("version", Integer, nullable=False, default=0, server_default="0"),
+)
+
+RUNNERS = Table(
+    "runners",
+    METADATA,
+    Column("id", _ID, primary_key=True, autoincrement=True),
+    Column("run_id", _ID, ForeignKey("runs.id"), nullable=False),
+    Column("name", String(200), nullable=False),
+    Column("token", String(32), nullable=False),
+    Column("seen", DateTime(timezone=True)),
+    UniqueConstraint("run_id", "name", name="one_runner_of_a_name"),
+)
+
+CLAIMS = Table(
+    "claims",
+    METADATA,
+    Column("id", _ID, primary_key=True, autoincrement=True),
+    Column("run_id", _ID, ForeignKey("runs.id"), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("normal_hash", String(32)),
+    Column("runner_id", _ID, ForeignKey("runners.id"), nullable=False),
+    Column("data", JSON, nullable=False),
+    UniqueConstraint("run_id", "kind", "number", name="one_claim_per_attempt"),
+    UniqueConstraint("run_id", "normal_hash", name="one_claim_per_text"),
 )
 
 PROGRAMS = Table(

@@ -91,9 +91,9 @@ class LevelSeeds:
 class LevelEvaluator:
     """Prices texts: 10 ms times the product of the levels' factors.
 
-    `factors` are by `lever=value` (default 1), `breaks` the levels that make a text fail. Each
-    judgement that begins adds the line `digest inputs` to `log`, and takes `seconds`
-    and up to `jitter` more.
+    `factors` are by `lever=value` (default 1), `breaks` the levels that make a text fail, `dies`
+    those that end the process, and `stalls` those that take an hour. Each judgement that begins
+    adds the line `digest inputs` to `log`, and takes `seconds` and up to `jitter` more.
     """
 
     factors: Mapping[str, float]
@@ -104,6 +104,7 @@ class LevelEvaluator:
     time_source: str = "modelled"
     jitter: float = 0.0
     base: Mapping[str, float] = field(default_factory=dict[str, float])
+    stalls: frozenset[str] = frozenset()
 
     @property
     def key(self) -> str:
@@ -118,6 +119,8 @@ class LevelEvaluator:
                 file.write(f"{digest((text,))} {','.join(map(str, question.inputs))}\n")
         time.sleep(self.seconds + self.jitter * int.from_bytes(os.urandom(1)) / 255)
         levels = {f"{name}={value}" for name, value in _LEVER.findall(text)}
+        if levels & self.stalls:
+            time.sleep(3600)
         if levels & self.dies:
             os._exit(9)
         if levels & self.breaks:

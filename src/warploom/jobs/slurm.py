@@ -1,0 +1,293 @@
+"""Work as jobs of Slurm, submitted by submitit.
+
+submitit writes the batch scripts and carries work and answers in files of a folder that all nodes
+see. What became of a job is read from those files and from `squeue`: submitit's own waiting asks
+`sacct`, and hangs for good where accounting is off. Jobs outlive their controller: one that is
+started anew takes up those that it finds for the same work.
+"""
+
+import json
+import pickle
+import re
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from warploom.core.errors import BadInputError
+from warploom.core.ids import digest
+from warploom.core.jsontext import write_json
+from warploom.jobs.batch import executor_for
+from warploom.jobs.child import Reply, child_work, reply_of
+from warploom.jobs.config import JobConfig
+from warploom.jobs.protocol import Done, Loss, Task, lost
+from warploom.jobs.squeue import JobState, cancel, queue_of
+
+if TYPE_CHECKING:
+    from submitit import Job
+
+_LOOK = 0.1  # seconds between looks at the folder
+_SETTLE = 10.0  # seconds that an answer may need to be seen on a shared file system
+_MARGIN = 60.0  # seconds that a job may need beside its work
+_SHOWN = 500  # characters of what a job printed
+# What sbatch says where the same job may be taken a while later.
+_AWAY = re.compile(
+    r"contact slurm controller|timed out|Zero Bytes|Connection refused|temporar|MaxSubmit"
+    r"|job limit|Unable to allocate|Communication", re.IGNORECASE
+)  # fmt: skip
+
+
+class _AwayError(Exception):
+    """Slurm takes no jobs for now."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """A job that is under way; moments are those at which we saw something, or None."""
+
+    task: Task
+    job: "Job[Reply]"
+    submitted: float
+    begun: float | None = None
+    held: float | None = None
+    ended: float | None = None
+
+
+class SlurmEngine:
+    """Runs each piece of work in a job.
+
+    `folder` is on a file system that all nodes see under the same name. Tasks that are submitted
+    together become one array of jobs.
+
+    Raises:
+        MissingToolError: submitit or Slurm's commands are not there.
+        BadInputError: sbatch would not take the parameters.
+    """
+
+    isolated = True
+
+    def __init__(self, config: JobConfig, slots: int, folder: Path) -> None:
+        self._config = config
+        self._slots = slots
+        self._folder = folder.resolve()
+        self._name = f"warploom-{digest((str(self._folder),))[:12]}"
+        self._named = self._folder / "named"
+        self._named.mkdir(parents=True, exist_ok=True)
+        self._executor = executor_for(config, self._folder, self._name)
+        self._running: dict[int, _Running] = {}
+        self._fresh: list[Task] = []
+        self._ended: list[Done] = []
+        self._asked = 0.0
+        self._again = 0.0  # when jobs that were not taken are tried again
+        self._found = queue_of(self._name) or {}
+
+    @property
+    def slots(self) -> int:
+        """How many jobs can be under way."""
+        return self._slots
+
+    @property
+    def busy(self) -> int:
+        """How many are under way."""
+        return len(self._running) + len(self._fresh) + len(self._ended)
+
+    def submit(self, task: Task) -> None:
+        """Take a piece of work, or take up the job that an earlier controller began for it."""
+        job = self._job_of(task.name)
+        if job is None:
+            self._fresh.append(task)
+        else:
+            self._running[task.key] = _Running(task, job, time.monotonic())
+
+    def wait(self, seconds: float | None = None) -> list[Done]:
+        """Return what has ended, at least one piece unless `seconds` pass before."""
+        end = None if seconds is None else time.monotonic() + seconds
+        while True:
+            self._begin()
+            found, self._ended = self._ended, []
+            found += self._answers()
+            if not found:
+                found = self._looked_after()
+            if (
+                found
+                or not (self._running or self._fresh)
+                or (end is not None and time.monotonic() >= end)
+            ):
+                return found
+            time.sleep(_LOOK if end is None else min(_LOOK, max(0.0, end - time.monotonic())))
+
+    def cancel(self, key: int) -> None:
+        """Cancel the job of a piece of work."""
+        if key in self._running:
+            self._ended.append(self._lose(key, Loss.CANCELLED, "the work was cancelled"))
+            return
+        task = next((one for one in self._fresh if one.key == key), None)
+        if task is not None:
+            self._fresh.remove(task)
+            self._ended.append(lost(key, Loss.CANCELLED, "the work was cancelled"))
+
+    def close(self) -> None:
+        """Cancel all jobs of this folder, those of an earlier controller too."""
+        if self._running or self._found:
+            cancel(f"--name={self._name}")
+        for one in self._running.values():
+            self._forget(one.task, one.job)
+        self._running.clear()
+        self._fresh.clear()
+        self._ended.clear()
+
+    # --- jobs ---
+
+    def _begin(self) -> None:
+        """Submit what was taken since: one job, or an array of them."""
+        now = time.monotonic()
+        if not self._fresh or now < self._again:
+            return
+        many = len(self._fresh) > 1 and not self._config.slurm.foreign
+        while self._fresh:  # submitit's arrays have our Python, whatever it was told
+            group = self._fresh if many else self._fresh[:1]
+            try:
+                jobs = self._submitted(group)
+            except _AwayError:
+                self._again = now + self._config.slurm.poll_s
+                return
+            self._fresh = self._fresh[len(group) :]
+            for task, job in zip(group, jobs, strict=True):
+                self._running[task.key] = _Running(task, job, now)
+                if task.name:
+                    write_json(self._note(task.name), {"job": job.job_id})
+
+    def _submitted(self, tasks: list[Task]) -> "list[Job[Reply]]":
+        config = self._config
+        works = [child_work(t, config.environment, own=not config.slurm.foreign) for t in tasks]
+        try:
+            if len(works) == 1:
+                return [self._executor.submit(works[0])]
+            with self._executor.batch():
+                return [self._executor.submit(work) for work in works]
+        except Exception as error:
+            if type(error).__name__ not in ("FailedJobError", "FailedSubmissionError"):
+                raise
+            raise _refused(error) from None
+
+    def _job_of(self, name: str) -> "Job[Reply] | None":
+        """Return the job that was begun for the work of a name, if it can still be answered."""
+        note = self._note(name)
+        if not name or not note.is_file():
+            return None
+        from submitit import SlurmJob
+
+        with suppress(ValueError, KeyError, TypeError):
+            number = str(json.loads(note.read_bytes())["job"])
+            job = cast("Job[Reply]", SlurmJob(folder=self._folder, job_id=number, tasks=[0]))
+            state = self._found.get(number)
+            if job.paths.result_pickle.is_file() or (state is not None and not state.ended):
+                return job
+        return None
+
+    def _note(self, name: str) -> Path:
+        return self._named / f"{digest((name,))}.json"
+
+    def _answers(self) -> list[Done]:
+        """Return what jobs have answered."""
+        found: list[Done] = []
+        for key, one in tuple(self._running.items()):
+            if not one.job.paths.result_pickle.is_file():
+                continue
+            del self._running[key]
+            found.append(self._answer(key, one))
+            self._forget(one.task, one.job)
+        return found
+
+    def _answer(self, key: int, one: _Running) -> Done:
+        how, said = _loaded(one.job.paths.result_pickle)
+        if how == "success":
+            return reply_of(key, cast("Reply", said))
+        return lost(key, Loss.DIED, f"job {one.job.job_id} broke: {str(said).strip()[-_SHOWN:]}")
+
+    # --- what becomes of jobs that do not answer ---
+
+    def _looked_after(self) -> list[Done]:
+        """Return the jobs that are lost: by what the queue says, and by our own deadlines."""
+        now = time.monotonic()
+        if now < self._asked + self._config.slurm.poll_s:
+            return []
+        self._asked = now
+        states = queue_of(self._name)
+        if states is None:  # Slurm's controller is away: answers come all the same
+            return []
+        found: list[Done] = []
+        for key, one in tuple(self._running.items()):
+            said = self._verdict(one, states.get(str(one.job.job_id)), now)
+            if said is not None:
+                found.append(self._lose(key, *said))
+        return found
+
+    def _verdict(
+        self, one: _Running, state: JobState | None, now: float
+    ) -> tuple[Loss, str] | None:
+        """Return how a job was lost, and why; None while there is hope."""
+        number = one.job.job_id
+        if state is None or state.ended:
+            one.ended = one.ended or now
+            if now < one.ended + (0 if state and state.loss else _SETTLE):
+                return None
+            loss = state.loss if state else None
+            told = str(state) if state else "no longer known to Slurm"
+            return loss or Loss.DIED, f"job {number} is {told}, with no answer{self._said(one)}"
+        one.ended = None
+        if state.waits:
+            one.begun = None
+            limit, since = self._config.start_timeout_s, one.submitted
+            why = f"job {number} was not begun for {limit} s: {state}"
+        elif state.held:
+            one.held = one.held or now
+            limit, since = self._config.start_timeout_s, one.held
+            why = f"job {number} was held up for {limit} s: {state}"
+        else:
+            one.held = None
+            one.begun = one.begun or now
+            if one.task.seconds is not None and now > one.begun + one.task.seconds + _MARGIN:
+                return Loss.TIMEOUT, f"job {number} took longer than it may: {state}"
+            return None
+        return (Loss.STUCK, why) if limit is not None and now > since + limit else None
+
+    def _lose(self, key: int, loss: Loss, message: str) -> Done:
+        one = self._running.pop(key)
+        cancel(str(one.job.job_id))
+        self._forget(one.task, one.job)
+        return lost(key, loss, message)
+
+    def _said(self, one: _Running) -> str:
+        try:
+            text = one.job.paths.stderr.read_text(errors="replace").strip()
+        except OSError:
+            return ""
+        return f"; it printed: {text[-_SHOWN:]}" if text else ""
+
+    def _forget(self, task: Task, job: "Job[Reply]") -> None:
+        """Remove what a job left: a long search would fill the folder."""
+        paths = job.paths
+        left: Iterable[Path] = (
+            self._note(task.name), paths.result_pickle, paths.submitted_pickle, paths.stdout,
+            paths.stderr, paths.submission_file,
+        )  # fmt: skip
+        for path in left:
+            path.unlink(missing_ok=True)
+
+
+def _loaded(path: Path) -> tuple[str, Any]:
+    return cast("tuple[str, Any]", pickle.loads(path.read_bytes()))  # noqa: S301 - of our job
+
+
+def _refused(error: Exception) -> Exception:
+    said = str(error).strip().splitlines()
+    told = next((line for line in said if "error:" in line), said[-1] if said else repr(error))
+    if _AWAY.search(told):
+        return _AwayError(told)
+    return BadInputError(
+        f"sbatch did not take a job: {told.strip()}",
+        hint="look at jobs.slurm.* (docs/clusters.md); what was judged is kept",
+    )
