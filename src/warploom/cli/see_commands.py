@@ -12,6 +12,7 @@ from warploom.cli.see_parameters import RunFolderArgument
 def add_see_commands(app: typer.Typer) -> None:
     """Register the commands."""
     app.command(epilog="Example: warploom report moe-evolved -o report.html")(report)
+    app.command(epilog="Example: warploom visualize moe-evolved --open")(visualize)
 
 
 def report(
@@ -32,3 +33,54 @@ def report(
     from warploom.cli.report_command import run_report
 
     return run_report(run, output, as_json=as_json)
+
+
+def visualize(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PATH]",
+            help="The folder of a run, one that holds several, or a .db file. [default: here]",
+            show_default=False,
+        ),
+    ] = None,
+    db: Annotated[
+        str | None,
+        typer.Option("--db", metavar="URL", help="Show the runs of this database instead."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", metavar="N", min=0, max=65535, show_default=False,
+            help="Listen at this port. [default: 8321, or a free one]",
+        ),
+    ] = None,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Open the page in a browser.")
+    ] = False,
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host", metavar="ADDRESS",
+            help="Listen there; other machines get in with a --token only.",
+        ),
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token", metavar="WORD", envvar="WARPLOOM_TOKEN",
+            help="Answer only to who brings this secret.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """Show searches in a browser, also while they go on. docs/see.md shows the views.
+
+    The pages are served to this machine only, load nothing from elsewhere, and write nothing.
+    Ctrl-C ends the server.
+    """
+    from warploom.cli.visualize_command import run_visualize
+
+    return run_visualize(
+        path, url=db, host=host, port=port, token=token, open_page=open_page, as_json=as_json
+    )
