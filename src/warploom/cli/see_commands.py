@@ -12,6 +12,7 @@ from warploom.cli.see_parameters import RunFolderArgument
 def add_see_commands(app: typer.Typer) -> None:
     """Register the commands."""
     app.command(epilog="Example: warploom report moe-evolved -o report.html")(report)
+    app.command(epilog="Example: warploom plot lineage moe-evolved -o lineage.svg")(plot)
     app.command(epilog="Example: warploom visualize moe-evolved --open")(visualize)
 
 
@@ -33,6 +34,43 @@ def report(
     from warploom.cli.report_command import run_report
 
     return run_report(run, output, as_json=as_json)
+
+
+def plot(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help="improvement, lineage, islands, pareto, similarity, cost, timeline, roofline; "
+            "path: a page that plays the steps to the best.",
+            show_default=False,
+        ),
+    ],
+    run: RunFolderArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE",
+            help="A .svg, .png or .pdf file; .html for path. [default: KIND.svg]",
+        ),
+    ] = None,
+    program: Annotated[
+        int | None,
+        typer.Option(
+            "--program", metavar="N",
+            help="Whose timeline. [default: the champion's]", show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """Draw a picture of a search for print or screen.
+
+    A timeline that the run's folder does not hold yet is modelled by the emulator once, and kept
+    there for warploom visualize.
+    """
+    from warploom.cli.plot_command import run_plot
+
+    return run_plot(kind, run, output, number=program, as_json=as_json)
 
 
 def visualize(

@@ -62,7 +62,7 @@ export class Plot {
 
   frameBox() {
     return this.scene.axes
-      ? { left: 62, right: 12, top: 10, bottom: 38 }
+      ? { left: this.scene.axes.left ?? 62, right: 12, top: 10, bottom: 38 }
       : { left: 14, right: 26, top: 14, bottom: 14 };
   }
 
@@ -107,7 +107,7 @@ export class Plot {
     if (label && shown < 90) {
       for (const [i, x, y] of seen) {
         const text = label(i);
-        if (text) surface.text(text, x + nodes.radius[i] + 4, y + 4, dim);
+        if (text) surface.text(text, x + nodes.radius[i] + (nodes.ring?.[i] ? 7 : 4), y + 4, dim);
       }
     }
     if (this.chosen >= 0 && this.chosen < nodes.x.length) {

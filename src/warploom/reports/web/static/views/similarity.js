@@ -58,7 +58,7 @@ function paint(surface, data, cell) {
   const [low, span] = lowest(data);
   const every = Math.ceil(16 / cell);
   data.similarity.forEach((row, y) => row.forEach((value, x) =>
-    surface.rect(EDGE + x * cell, EDGE + y * cell, Math.ceil(cell), Math.ceil(cell), scale((value - low) / span))));
+    surface.rect(Math.floor(EDGE + x * cell), Math.floor(EDGE + y * cell), Math.ceil(cell) + 1, Math.ceil(cell) + 1, scale((value - low) / span))));
   data.number.forEach((number, at) => {
     if (at % every) return;
     surface.text(String(number), EDGE - 6, EDGE + (at + 0.5) * cell + 4, themed("dim"), "right");
