@@ -56,7 +56,9 @@ def _add_finding(suite: ET.Element, finding: Finding, runs: int, of: int, progra
     lines += [f"hint: {finding.hint}"] if finding.hint else []
     lines.append(f"seen in {runs} of {of} runs")
     if finding.severity == Severity.ERROR:
-        told = ET.SubElement(case, "failure", message=clean(finding.message), type=finding.kind)
+        told = ET.SubElement(
+            case, "failure", message=clean(finding.message), type=clean(finding.kind)
+        )
     else:
         told = ET.SubElement(case, "system-out")
     told.text = clean("\n".join(lines))

@@ -25,7 +25,7 @@ def sarif_of(report: Checked) -> dict[str, Json]:
             "id": clean(kind),
             "name": clean(kind),
             "shortDescription": {"text": clean(kind).replace("_", " ").replace("-", " ")},
-            "helpUri": f"{_HOME}/blob/main/docs/findings/{quote(kind, safe='')}.md",
+            "helpUri": f"{_HOME}/blob/main/docs/findings/{quote(clean(kind), safe='')}.md",
         }
         for kind in kinds
     ]
@@ -97,7 +97,7 @@ def _others(finding: Finding) -> Iterator[tuple[SourceLocation, str]]:
 
 
 def _location(at: SourceLocation) -> dict[str, Json]:
-    file = relative(at.file)
+    file = clean(relative(at.file))
     artifact: dict[str, Json] = {"uri": quote(file)}
     if Path(file).is_absolute():
         artifact = {"uri": Path(file).as_uri()}
@@ -125,7 +125,8 @@ def _step(event: TraceEvent) -> dict[str, Json]:
 def _fingerprint(finding: Finding) -> str:
     """Return what stays the same when lines move: kind, file and kernel, and words but numbers."""
     words = "".join("0" if char.isdigit() else char for char in finding.message)
-    return digest((finding.kind, relative(finding.file or ""), finding.kernel or "", words))
+    parts = (finding.kind, relative(finding.file or ""), finding.kernel or "", words)
+    return digest(map(clean, parts))
 
 
 def _ending(report: Checked) -> dict[str, Json]:
