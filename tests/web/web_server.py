@@ -20,10 +20,12 @@ def serving(path: Path, token: str = "") -> Iterator[str]:
     """Serve the runs of a folder; gives the address."""
     hub = Hub(path, None)
     place = listening("127.0.0.1", 0)
+    app = app_for(hub, token)
     config = uvicorn.Config(
-        app_for(hub, token), log_level="warning", timeout_graceful_shutdown=1
+        app, log_level="warning", timeout_graceful_shutdown=1
     )  # fmt: skip
     server = uvicorn.Server(config)
+    app.state.leaving = lambda: server.should_exit
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
     thread.start()
     try:

@@ -7,12 +7,16 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+from sqlalchemy import create_engine, insert, select
 
 from warploom.core.records import Json
 from warploom.store.database import ProgramDatabase, sqlite_url
 from warploom.store.records import Complexity, Event, Lineage, Outcome, StoredProgram
+from warploom.store.rows import event_row, row_of
+from warploom.store.schema import EVENTS, PROGRAMS, RUNS
 
 _WIDTH = 16
+_AT_ONCE = 1000
 _OPERATORS = ("single", "several", "crossover")
 _FAILURES = ("missing_wait", "build", "wrong_result")
 
@@ -51,6 +55,20 @@ class MadeRun:
             for event in self.events(programs) if programs else ():
                 store.record(event)
 
+    def begin_large(self, programs: int) -> None:
+        """Write a folder of very many programs at once, as no search would."""
+        self.begin(0)
+        engine = create_engine(self.url)
+        with engine.begin() as connection:
+            run = connection.execute(select(RUNS.c.id)).scalar_one()
+            for first in range(1, programs + 1, _AT_ONCE):
+                last = min(first + _AT_ONCE, programs + 1)
+                rows = [row_of(run, self.program(number)) for number in range(first, last)]
+                connection.execute(insert(PROGRAMS), rows)
+            events = [event_row(run, event) for event in self.events(programs)]
+            connection.execute(insert(EVENTS), events)
+        engine.dispose()
+
     def grow(self, first: int, count: int) -> None:
         """Add programs, each in a transaction of its own, as a search does."""
         with ProgramDatabase(url=self.url, run=self.run) as store:
@@ -85,7 +103,7 @@ class MadeRun:
             diff=f"+ line {number}{text}",
             cost=0.01 if model else 0.0,
             created=1_790_000_000.0 + 10.0 * number,
-            embedding=vector / np.linalg.norm(vector),
+            embedding=(vector / np.linalg.norm(vector)).astype(np.float32),
         )  # fmt: skip
 
     def events(self, programs: int) -> Iterator[Event]:

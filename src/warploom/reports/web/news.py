@@ -36,7 +36,7 @@ async def news(request: Request, key: str) -> StreamingResponse:
 async def _stream(request: Request, hub: Hub, key: str) -> AsyncIterator[str]:
     told, silent = "", 0.0
     yield "retry: 1000\n\n"
-    while not await request.is_disconnected():
+    while not request.app.state.leaving() and not await request.is_disconnected():
         try:
             now = await run_sync(_state_of, hub, key)
         except WarploomError as error:  # the database went away: say so, and look again

@@ -43,6 +43,7 @@ def app_for(hub: Hub, token: str = "") -> FastAPI:
         title="warploom visualize", version=VERSION, docs_url=None, redoc_url=None, lifespan=life
     )
     app.state.hub = hub
+    app.state.leaving = lambda: False
     app.include_router(api.router)
     app.include_router(news.router)
     app.add_exception_handler(WarploomError, _told)
@@ -102,4 +103,6 @@ def serve(app: FastAPI, place: socket.socket) -> None:
         app, log_level="warning", access_log=False, timeout_graceful_shutdown=_CLOSING,
         server_header=False,
     )  # fmt: skip
-    uvicorn.Server(config).run(sockets=[place])
+    server = uvicorn.Server(config)
+    app.state.leaving = lambda: server.should_exit  # streams end by themselves
+    server.run(sockets=[place])
