@@ -218,8 +218,10 @@ def members_of(marks: Iterable[Mark], events: Iterable[Event]) -> dict[int, list
     for one in marks:
         if one.correct:
             found[one.island].append(one.number)
+    known = {island: set(numbers) for island, numbers in found.items()}
     for one in migrations_of(events):
-        if one.number not in found[one.target]:
+        if one.number not in known.setdefault(one.target, set()):
+            known[one.target].add(one.number)
             found[one.target].append(one.number)
     return dict(sorted(found.items()))
 

@@ -211,16 +211,20 @@ def graph(run: Run, after: Annotated[int, Query(ge=0)] = 0) -> Graph:
 
 
 @router.get("/runs/{key}/islands")
-def islands(run: Run) -> Islands:
+def islands(key: str, hub: TheHub) -> Islands:
     """Return islands and migrations."""
-    marks, events = run.marks.marks, run.marks.events
-    return Islands(members_of(marks, events), groups_of(marks, "island"), migrations_of(events))
+
+    def make(run: OpenRun) -> Islands:
+        marks, events = run.marks.marks, run.marks.events
+        return Islands(members_of(marks, events), groups_of(marks, "island"), migrations_of(events))
+
+    return hub.kept(key, "islands", make)
 
 
 @router.get("/runs/{key}/failures")
-def failures(run: Run) -> list[Failure]:
+def failures(key: str, hub: TheHub) -> list[Failure]:
     """Return failures by kind."""
-    return failures_of(run.marks.marks)
+    return hub.kept(key, "failures", lambda run: failures_of(run.marks.marks))
 
 
 @router.get("/runs/{key}/findings")
@@ -231,11 +235,15 @@ def findings(key: str, hub: TheHub) -> list[FoundKind]:
 
 
 @router.get("/runs/{key}/proposers")
-def proposers(run: Run) -> Proposers:
+def proposers(key: str, hub: TheHub) -> Proposers:
     """Return what operators, proposers and models came to, and what they cost."""
-    marks = run.marks.marks
-    models = [one for one in groups_of(marks, "model") if one.name]
-    return Proposers(groups_of(marks, "operator"), groups_of(marks, "proposer"), models)
+
+    def make(run: OpenRun) -> Proposers:
+        marks = run.marks.marks
+        models = [one for one in groups_of(marks, "model") if one.name]
+        return Proposers(groups_of(marks, "operator"), groups_of(marks, "proposer"), models)
+
+    return hub.kept(key, "proposers", make)
 
 
 @router.get("/runs/{key}/space")

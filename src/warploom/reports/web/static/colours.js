@@ -5,9 +5,10 @@ const KINDS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00",
 
 export const kind = (at) => KINDS[((at % KINDS.length) + KINDS.length) % KINDS.length];
 
-// 0 to 1: viridis.
+// 0 to 1: viridis; on dark paper without its darkest quarter.
 export function scale(part) {
-  const at = Math.max(0, Math.min(1, part)) * (STOPS.length - 1);
+  const dark = document.documentElement.dataset.theme === "dark";
+  const at = Math.max(0, Math.min(1, dark ? 0.25 + 0.75 * part : part)) * (STOPS.length - 1);
   const low = Math.floor(at), high = Math.min(STOPS.length - 1, low + 1);
   const [a, b] = [STOPS[low], STOPS[high]].map((text) =>
     [1, 3, 5].map((from) => parseInt(text.slice(from, from + 2), 16)));

@@ -1,7 +1,7 @@
 // A picture of programs that can be zoomed, dragged, pointed at, walked by keys, and kept as SVG.
 //
 // A scene: { bounds: [x0, x1, y0, y1], axes: {x, y, formatX, formatY} or null,
-//   strokes: [{ paths, colour, width, alpha }], back(surface, x, y) or nothing,
+//   strokes: [{ paths, colour, width, alpha }] below the nodes, above: the same over them, back(surface, x, y) or nothing,
 //   nodes: { x, y, number, colour, radius, alpha, ring } (columns), tell(at), label(at) or nothing }
 
 import { h, hideTip, saveAs, say, showTip } from "./dom.js";
@@ -64,7 +64,7 @@ export class Plot {
 
   frameBox() {
     return this.scene.axes
-      ? { left: this.scene.axes.left ?? 62, right: 12, top: 10, bottom: 38 }
+      ? { left: this.scene.axes.left ?? 62, right: 22, top: 10, bottom: 38 }
       : { left: 14, right: 26, top: 14, bottom: 14 };
   }
 
@@ -86,12 +86,15 @@ export class Plot {
     if (scene.axes) this.paintAxes(surface, at);
     surface.clip(at.edge.left - 8, 0, at.width + 16, this.height - (scene.axes ? at.edge.bottom - 8 : 0));
     scene.back?.(surface, at.x, at.y);
-    for (const stroke of scene.strokes) {
-      surface.lines(stroke.paths.map((path) => path.map((value, i) => (i % 2 ? at.y(value) : at.x(value)))),
-        stroke.colour, stroke.width ?? 1, stroke.alpha ?? 1);
-    }
+    for (const stroke of scene.strokes) this.stroke(surface, at, stroke);
     this.paintNodes(surface, at);
+    for (const stroke of scene.above ?? []) this.stroke(surface, at, stroke);
     surface.unclip();
+  }
+
+  stroke(surface, at, { paths, colour, width = 1, alpha = 1 }) {
+    const placed = paths.map((path) => path.map((value, i) => (i % 2 ? at.y(value) : at.x(value))));
+    surface.lines(placed, colour, width, alpha);
   }
 
   paintNodes(surface, at) {
@@ -109,7 +112,7 @@ export class Plot {
     if (label && shown < 90) {
       for (const [i, x, y] of seen) {
         const text = label(i);
-        if (text) surface.text(text, x + nodes.radius[i] + (nodes.ring?.[i] ? 7 : 4), y + 4, dim);
+        if (text) surface.text(text, x + nodes.radius[i] + (nodes.ring?.[i] ? 7 : 4), y - (this.scene.axes ? -4 : 5), dim);
       }
     }
     if (this.chosen >= 0 && this.chosen < nodes.x.length) {
@@ -122,8 +125,9 @@ export class Plot {
     const { axes } = this.scene;
     const line = themed("line"), dim = themed("dim");
     const right = this.width - at.edge.right, bottom = this.height - at.edge.bottom;
-    const ys = ticks(at.backY(bottom), at.backY(at.edge.top), 6);
+    const ys = axes.valuesY ?? ticks(at.backY(bottom), at.backY(at.edge.top), 6);
     for (const value of ys) {
+      if (at.y(value) < at.edge.top - 1 || at.y(value) > bottom + 1) continue;
       surface.lines([[at.edge.left, at.y(value), right, at.y(value)]], line);
       surface.text((axes.formatY ?? short)(value), at.edge.left - 8, at.y(value) + 4, dim, "right");
     }

@@ -20,7 +20,7 @@ export function timelineView(timeline, other) {
     label: "Timeline", height: 60 + 26 * lanes.length, name: "timeline", open: () => {},
     make: () => ({
       bounds: [0, end, 0.3, lanes.length + 0.7],
-      axes: { left: 130, x: "microseconds", y: "rank and stream", formatY: (value) => { const lane = lanes[lanes.length - value]; return lane ? `${lane.split("/")[0]} ${timeline.lanes[lane] ?? ""}`.slice(0, 17) : ""; } },
+      axes: { left: 130, x: "microseconds", y: "rank and stream", valuesY: lanes.map((_, i) => i + 1), formatY: (value) => { const lane = lanes[lanes.length - value]; return lane ? `${lane.split("/")[0]} ${timeline.lanes[lane] ?? ""}`.slice(0, 17) : ""; } },
       strokes: [],
       back(surface, px, py) {
         const high = Math.max(4, (py(0) - py(1)) * 0.62);

@@ -47,7 +47,7 @@ function sceneOf(here, data, names) {
     .map((one) => [one.at - 0.4, row.get(one.source), one.at + 0.4, row.get(one.target)]);
   return {
     bounds: [0, Math.max(model.total ?? 1, 2), 0.4, names.length + 0.6],
-    axes: { left: 84, x: "attempts", y: "island, higher is better", formatY: (value) => (Number.isInteger(value) && names[names.length - value] !== undefined ? `island ${names[names.length - value]}` : "") },
+    axes: { left: 84, valuesY: names.map((_, i) => i + 1), x: "attempts", y: "island, higher is better", formatY: (value) => (Number.isInteger(value) && names[names.length - value] !== undefined ? `island ${names[names.length - value]}` : "") },
     strokes: [{ paths, colour: themed("warn"), width: 2, alpha: 0.9 }],
     nodes, tell: (i) => model.tell(i),
   };

@@ -26,7 +26,7 @@ function sceneOf(here, { x, y, colour }) {
   const { model } = here;
   const xs = along(model, x), groups = new Map(groupsOf(model, colour).map((name, at) => [name, kind(at)]));
   const nodes = { x: [], y: [], number: [], colour: [], radius: [], alpha: [], ring: [] };
-  const places = [];
+  const places = [], many = model.length > 3000;
   const values = model[y].filter((value, i) => value !== null && model.correct[i]);
   let [low, high] = limits(values);
   const room = (high - low || Math.abs(high) || 1) * 0.06;
@@ -40,8 +40,8 @@ function sceneOf(here, { x, y, colour }) {
     nodes.y.push(good ? model[y][i] : (y === "score" ? low : high));
     nodes.number.push(model.number[i]);
     nodes.colour.push(good ? groups.get(model[colour][i]) : themed("bad"));
-    nodes.radius.push(good ? 4 : 2.5);
-    nodes.alpha.push(good ? 0.75 : 0.6);
+    nodes.radius.push(good ? (many ? 2 : 4) : many ? 1.5 : 2.5);
+    nodes.alpha.push(good ? (many ? 0.5 : 0.75) : 0.6);
     nodes.ring.push(model.number[i] === model.champion ? themed("ink") : null);
     places.push(i);
     if (good && better(model[y][i])) {
@@ -56,7 +56,8 @@ function sceneOf(here, { x, y, colour }) {
   return {
     bounds: [start, Math.max(end, start + (x === "cost" ? 1e-6 : 1)), low, high],
     axes: { x: X[x], y: Y[y], formatX: FORMATS[x] },
-    strokes: steps.length ? [{ paths: [steps], colour: themed("accent"), width: 2 }] : [],
+    strokes: [],
+    above: steps.length ? [{ paths: [steps], colour: themed("accent"), width: 2 }] : [],
     nodes,
     tell: (at) => model.tell(places[at]),
     groups,
