@@ -19,8 +19,11 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
 _QUICK, _SLOW, _LONG, _ALL = "quick", "slow", "long", "all"
 # Folders whose tests build and run programs, and what of them is quick, or shows most in a minute.
 _BUILDING = frozenset(
-    ("attacks", "corpus", "emulator", "evaluate", "evolve", "fuzz", "jobs", "mcp", "transform")
-)
+    (
+        "attacks", "corpus", "emulator", "evaluate", "evolve", "fuzz", "jobs", "mcp", "transform",
+        "web",
+    )
+)  # fmt: skip
 _QUICK_AMONG = frozenset(
     (
         "test_cascade", "test_evolve_cli", "test_evolve_config", "test_evolve_parts", "test_frees",
@@ -28,7 +31,7 @@ _QUICK_AMONG = frozenset(
         "test_legality", "test_legality_classes", "test_legality_examples", "test_legality_free",
         "test_metering", "test_metering_loops", "test_metering_unread", "test_nccl_host",
         "test_resume", "test_rewrite", "test_search", "test_tokens_and_scopes",
-        "test_transform_rule", "test_workload",
+        "test_transform_rule", "test_web_api", "test_workload",
     )
 )  # fmt: skip
 # Needs npm and minutes: only who names the folder gets it (docs/testing.md).

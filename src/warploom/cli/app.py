@@ -50,6 +50,8 @@ from warploom.cli.parameters import (
     Target,
     Unsafe,
 )
+from warploom.cli.see_commands import add_see_commands
+from warploom.cli.see_parameters import Github, HtmlFile, JunitFile, SarifFile
 from warploom.core.version import VERSION
 
 app = typer.Typer(
@@ -145,6 +147,10 @@ def check(
     node_size: NodeSize = None,
     env: Env = None,
     backend: Backend = "emulator",
+    html: HtmlFile = None,
+    sarif: SarifFile = None,
+    junit: JunitFile = None,
+    github: Github = False,
     as_json: AsJson = False,
 ) -> int:
     """Run a program in the emulator under adverse schedules and report every defect.
@@ -159,7 +165,9 @@ def check(
     """
     from warploom.cli.backends import is_cuda
     from warploom.cli.options import RunChoices
+    from warploom.reports.formats.files import CheckFiles
 
+    files = CheckFiles(html, sarif, junit, github)
     choices = RunChoices.parse(
         ranks=ranks,
         defines=defines,
@@ -179,13 +187,15 @@ def check(
         from warploom.cli.hardware_command import run_check_on_gpus
 
         return run_check_on_gpus(
-            target, choices, effort=effort, replay=replay, processes=processes, as_json=as_json
-        )
+            target, choices, effort=effort, replay=replay, processes=processes, files=files,
+            as_json=as_json,
+        )  # fmt: skip
     from warploom.cli.check_command import run_check
 
     return run_check(
-        target, choices, effort=effort, replay=replay, processes=processes, as_json=as_json
-    )
+        target, choices, effort=effort, replay=replay, processes=processes, files=files,
+        as_json=as_json,
+    )  # fmt: skip
 
 
 @app.command("eval", epilog="Example: warploom eval candidate.cu examples/moe --seeds 3")
@@ -517,3 +527,6 @@ def mcp(
     from warploom.cli.mcp_command import run_mcp
 
     return run_mcp(skill=skill, unsafe=unsafe)
+
+
+add_see_commands(app)

@@ -11,12 +11,14 @@ from warploom.cli.output import (
     print_json,
     print_trace,
     progress,
+    say,
     warn_without_sandbox,
 )
 from warploom.core.records import Severity, Verdict
 from warploom.evaluate.check import CheckReport, check
 from warploom.evaluate.findings import MergedFinding
 from warploom.evaluate.plan import parse_effort, parse_replay
+from warploom.reports.formats.files import CheckFiles
 
 
 def run_check(
@@ -26,11 +28,13 @@ def run_check(
     effort: str | None,
     replay: str | None,
     processes: int | None,
+    files: CheckFiles,
     as_json: bool,
 ) -> int:
     """Check one program and print the report; returns the exit code."""
     kind = None if effort is None else parse_effort(effort)
     spec = None if replay is None else parse_replay(replay)
+    files.require_places()
     workload = choices.apply(target)
     warn_without_sandbox()
     with progress(not as_json) as on_progress:
@@ -43,10 +47,13 @@ def run_check(
             jobs=choices.jobs,
             on_progress=on_progress,
         )
+    annotations = files.write(report)
     if as_json:
         print_json(report.to_json())
     else:
         _print(report)
+    for line in annotations:  # GitHub reads both streams; with --json stdout holds one value
+        (say if as_json else out)(line)
     return report.exit_code
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from warploom.cli.eval_command import describe_comparison
 from warploom.cli.options import RunChoices
-from warploom.cli.output import out, paint, print_finding, print_json, progress, short_path
+from warploom.cli.output import out, paint, print_finding, print_json, progress, say, short_path
 from warploom.core.errors import BadInputError
 from warploom.core.records import Verdict
 from warploom.evaluate.evaluation import LEVELS
@@ -12,6 +12,7 @@ from warploom.evaluate.hardware_check import HardwareReport, check_hardware
 from warploom.evaluate.hardware_eval import HardwareEvaluation, evaluate_hardware
 from warploom.evaluate.hardware_runs import HardwareRecord
 from warploom.evaluate.plan import Effort, parse_effort
+from warploom.reports.formats.files import CheckFiles
 
 
 def _refuse(
@@ -41,18 +42,23 @@ def run_check_on_gpus(
     effort: str | None,
     replay: str | None,
     processes: int | None,
+    files: CheckFiles,
     as_json: bool,
 ) -> int:
     """Check one program on this machine's GPUs and print the report; returns the exit code."""
     _refuse(choices, replay, processes)
+    files.require_places()
     kind = Effort.NORMAL if effort is None else parse_effort(effort)
     workload = choices.apply(target)
     with progress(not as_json) as on_progress:
         report = check_hardware(workload, effort=kind, jobs=choices.jobs, on_progress=on_progress)
+    annotations = files.write(report)
     if as_json:
         print_json(report.to_json())
     else:
         _print(report)
+    for line in annotations:  # GitHub reads both streams; with --json stdout holds one value
+        (say if as_json else out)(line)
     return report.exit_code
 
 

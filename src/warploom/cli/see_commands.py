@@ -1,0 +1,124 @@
+"""`warploom report`, `plot` and `visualize`: their options. Each imports its work when it runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from warploom.cli.parameters import AsJson
+from warploom.cli.see_parameters import RunFolderArgument
+
+
+def add_see_commands(app: typer.Typer) -> None:
+    """Register the commands."""
+    app.command(epilog="Example: warploom report moe-evolved -o report.html")(report)
+    app.command(epilog="Example: warploom plot lineage moe-evolved -o lineage.svg")(plot)
+    app.command(epilog="Example: warploom visualize moe-evolved --open")(visualize)
+
+
+def report(
+    run: RunFolderArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE",
+            help="A .html or .md file. [default: report.html in the folder of the run]",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """Write one report of a search that can be read without warploom: HTML or Markdown.
+
+    It works while the search goes on, too. The HTML page runs no script and loads nothing.
+    """
+    from warploom.cli.report_command import run_report
+
+    return run_report(run, output, as_json=as_json)
+
+
+def plot(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help="improvement, lineage, islands, pareto, similarity, cost, timeline, roofline; "
+            "path: a page that plays the steps to the best.",
+            show_default=False,
+        ),
+    ],
+    run: RunFolderArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE",
+            help="A .svg, .png or .pdf file; .html for path. [default: KIND.svg]",
+        ),
+    ] = None,
+    program: Annotated[
+        int | None,
+        typer.Option(
+            "--program", metavar="N",
+            help="Whose timeline. [default: the champion's]", show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """Draw a picture of a search for print or screen.
+
+    A timeline that the run's folder does not hold yet is modelled by the emulator once, and kept
+    there for warploom visualize.
+    """
+    from warploom.cli.plot_command import run_plot
+
+    return run_plot(kind, run, output, number=program, as_json=as_json)
+
+
+def visualize(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PATH]",
+            help="The folder of a run, one that holds several, or a .db file. [default: here]",
+            show_default=False,
+        ),
+    ] = None,
+    db: Annotated[
+        str | None,
+        typer.Option("--db", metavar="URL", help="Show the runs of this database instead."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", metavar="N", min=0, max=65535, show_default=False,
+            help="Listen at this port. [default: 8321, or a free one]",
+        ),
+    ] = None,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Open the page in a browser.")
+    ] = False,
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host", metavar="ADDRESS",
+            help="Listen there; other machines get in with a --token only.",
+        ),
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token", metavar="WORD", envvar="WARPLOOM_TOKEN",
+            help="Answer only to who brings this secret.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """Show searches in a browser, also while they go on. docs/see.md shows the views.
+
+    The pages are served to this machine only, load nothing from elsewhere, and write nothing.
+    Ctrl-C ends the server.
+    """
+    from warploom.cli.visualize_command import run_visualize
+
+    return run_visualize(
+        path, url=db, host=host, port=port, token=token, open_page=open_page, as_json=as_json
+    )

@@ -1,0 +1,1 @@
+"""Reports in other tools' formats: Markdown, SARIF, JUnit, GitHub annotations."""

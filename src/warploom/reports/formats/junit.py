@@ -1,0 +1,70 @@
+"""A check as JUnit XML, which CI systems show as tests."""
+
+from xml.etree import ElementTree as ET
+
+from warploom.core.records import Finding, Severity, Verdict
+from warploom.reports.formats.checked import Checked, relative, run_name, who
+from warploom.reports.queries.clean import clean
+
+
+def junit_of(report: Checked) -> str:
+    """Return XML with a test for the verdict, one per run, and a failed one per error found.
+
+    Warnings are passed tests whose output tells them.
+    """
+    name = relative(str(report.program))
+    suite = ET.Element("testsuite", name=clean(f"warploom check {name}"))
+    _add_verdict(suite, report, name)
+    for at, run in enumerate(report.runs, 1):
+        _case(suite, name, f"run {run_name(run, at)} ({run.state})", run.seconds)
+    for item in report.findings:
+        _add_finding(suite, item.finding, item.runs, len(report.runs), name)
+    failures = len(suite.findall("testcase/failure"))
+    errors = len(suite.findall("testcase/error"))
+    counts = {"tests": len(suite), "failures": failures, "errors": errors}
+    whole = ET.Element("testsuites", name="warploom", time=f"{report.seconds:.3f}")
+    for element in (whole, suite):
+        for key, value in counts.items():
+            element.set(key, str(value))
+    suite.set("time", f"{report.seconds:.3f}")
+    whole.append(suite)
+    ET.indent(whole)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(whole, encoding="unicode")}\n'
+
+
+def _add_verdict(suite: ET.Element, report: Checked, name: str) -> None:
+    case = _case(suite, name, "verdict", report.seconds)
+    if report.verdict == Verdict.OK:
+        return
+    kind = "error" if report.verdict == Verdict.UNSUPPORTED else "failure"
+    ET.SubElement(case, kind, message=f"verdict: {report.verdict}", type=str(report.verdict))
+    if report.output:
+        ET.SubElement(case, "system-out").text = clean(report.output)
+
+
+def _add_finding(suite: ET.Element, finding: Finding, runs: int, of: int, program: str) -> None:
+    file = relative(finding.file) if finding.file else program
+    place = f"{file}:{finding.line or 1}"
+    case = _case(suite, file, f"{finding.kind} at {place}", 0.0)
+    case.set("file", clean(file))
+    case.set("line", str(finding.line or 1))
+    about = who(finding.rank, finding.kernel, finding.block, finding.thread)
+    lines = [f"{place}: {finding.severity}: {finding.message} [{finding.kind}]"]
+    lines += [f"at {about}"] if about else []
+    if finding.other is not None:
+        lines.append(f"other side: {relative(finding.other.file)}:{finding.other.line}")
+    lines += [f"hint: {finding.hint}"] if finding.hint else []
+    lines.append(f"seen in {runs} of {of} runs")
+    if finding.severity == Severity.ERROR:
+        told = ET.SubElement(
+            case, "failure", message=clean(finding.message), type=clean(finding.kind)
+        )
+    else:
+        told = ET.SubElement(case, "system-out")
+    told.text = clean("\n".join(lines))
+
+
+def _case(suite: ET.Element, group: str, name: str, seconds: float) -> ET.Element:
+    return ET.SubElement(
+        suite, "testcase", classname=clean(group), name=clean(name), time=f"{seconds:.3f}"
+    )

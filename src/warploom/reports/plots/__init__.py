@@ -1,0 +1,1 @@
+"""`warploom plot`: pictures of a run for print and screen, and a player of its path."""

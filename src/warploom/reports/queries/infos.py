@@ -1,0 +1,18 @@
+"""What a list of runs tells of each."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """A run in the list of runs. `error` says why it cannot be shown, where it cannot."""
+
+    key: str
+    title: str
+    name: str
+    place: str
+    state: str
+    attempts: int
+    best_score: float | None
+    created: float
+    error: str

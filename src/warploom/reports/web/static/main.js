@@ -1,0 +1,161 @@
+// Where one is (the address), what is shown there, and news of a run that goes on.
+
+import { ask, runLink, runPath } from "./api.js";
+import { empty, h, hideTip, say, show } from "./dom.js";
+import { count } from "./format.js";
+import { Model } from "./model.js";
+
+const VIEWS = [
+  ["The search", [["overview", "Overview"], ["scores", "Scores over time"], ["lineage", "Lineage"], ["programs", "Programs"]]],
+  ["Why", [["islands", "Islands"], ["space", "Design space"], ["proposers", "Operators and models"], ["failures", "Failures"], ["findings", "Findings"]]],
+  ["Likeness", [["plane", "Embeddings"], ["similarity", "Similarity"]]],
+  ["Notes", [["summaries", "Summaries"]]],
+];
+const SLOWLY = 250; // milliseconds between two renewals of a view
+
+const main = document.getElementById("main");
+const here = { key: null, run: null, model: null, view: null, name: "", asked: 0 };
+let news = null;
+
+async function route() {
+  hideTip();
+  const [, key, name = "overview", argument] = location.hash.split("/").map(decodeURIComponent);
+  here.view?.close?.();
+  here.view = null;
+  const asked = ++here.asked;
+  try {
+    if (!key) await showRuns();
+    else await showView(key, name, argument, asked);
+  } catch (error) {
+    if (asked === here.asked) fail(error);
+  }
+}
+
+function fail(error) {
+  main.setAttribute("aria-busy", "false");
+  show(main, h("section", { class: "card oops" }, h("h1", {}, "This cannot be shown"), h("p", {}, error.message)));
+  say(error.message);
+}
+
+async function showRuns() {
+  leaveRun();
+  const { render } = await import("./views/runs.js");
+  const runs = await ask("runs");
+  if (runs.length === 1 && !runs[0].error) {
+    location.replace(runLink(runs[0].key));
+    return;
+  }
+  render(main, runs);
+  document.title = "warploom: runs";
+}
+
+async function showView(key, name, argument, asked) {
+  if (here.key !== key) await enterRun(key);
+  if (asked !== here.asked) return;
+  here.name = name;
+  drawNav(name);
+  main.setAttribute("aria-busy", "true");
+  const known = name === "program" || VIEWS.some(([, views]) => views.some(([word]) => word === name));
+  if (!known) throw new Error(`There is no view ${name}.`);
+  const { render } = await import(`./views/${name}.js`);
+  const view = await render(main, here, argument);
+  if (asked !== here.asked) { view?.close?.(); return; }
+  here.view = view;
+  main.setAttribute("aria-busy", "false");
+  const title = main.querySelector("h1")?.textContent ?? name;
+  document.title = `${title} – ${here.run.info.title} – warploom`;
+}
+
+async function enterRun(key) {
+  leaveRun();
+  here.key = key;
+  here.model = new Model(key);
+  const [run] = await Promise.all([ask(runPath(key)), here.model.refresh()]);
+  here.run = run;
+  drawStatus();
+  listen(key);
+}
+
+function leaveRun() {
+  news?.close();
+  news = null;
+  Object.assign(here, { key: null, run: null, model: null });
+  show(document.getElementById("nav"));
+  show(document.getElementById("crumb"));
+  show(document.getElementById("status"));
+}
+
+// The stream tells that something is new; what it is, is asked for. So nothing can be lost.
+function listen(key) {
+  let known = "", busy = false, again = false;
+  news = new EventSource(`/api/${runPath(key, "/news")}`);
+  news.addEventListener("grown", async (event) => {
+    if (event.data === known) return;
+    const first = known === "" && JSON.parse(event.data).attempts === here.model?.last;
+    known = event.data;
+    if (first) return;
+    if (busy) { again = true; return; }
+    busy = true;
+    do {
+      again = false;
+      await renew(key);
+      await new Promise((done) => setTimeout(done, SLOWLY));
+    } while (again);
+    busy = false;
+  });
+  news.addEventListener("error", () => drawStatus("no connection to the server"));
+  news.addEventListener("open", () => { if (here.run) drawStatus(); });
+}
+
+async function renew(key) {
+  if (here.key !== key) return;
+  try {
+    const before = here.model.last;
+    const [run] = await Promise.all([ask(runPath(key)), here.model.refresh()]);
+    if (here.key !== key) return;
+    here.run = run;
+    drawStatus();
+    await here.view?.update?.();
+    if (here.model.last > before) say(`${count(here.model.total)} programs`);
+  } catch (error) {
+    drawStatus(error.message);
+  }
+}
+
+function drawNav(current) {
+  const active = current === "program" ? "programs" : current;
+  show(document.getElementById("nav"), VIEWS.map(([title, views]) => [
+    h("h2", {}, title),
+    views.map(([name, text]) => h("a", { href: runLink(here.key, name), "aria-current": name === active ? "page" : null }, text)),
+  ]));
+  show(document.getElementById("crumb"), h("b", {}, here.run.info.title), ` ${here.run.info.place === here.run.info.title ? "" : here.run.info.place}`);
+}
+
+function drawStatus(problem) {
+  const { state } = here.run.info;
+  show(document.getElementById("status"), problem
+    ? [h("i", { class: "dot unreadable" }), problem]
+    : [h("i", { class: `dot ${state}` }), `${state}, ${count(here.model.total ?? 0)} programs`]);
+}
+
+// --- light and dark ---
+
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+function paintTheme() {
+  const chosen = localStorage.getItem("theme") ?? (dark.matches ? "dark" : "light");
+  document.documentElement.dataset.theme = chosen;
+  document.getElementById("theme").textContent = chosen === "dark" ? "Light" : "Dark";
+}
+
+document.getElementById("theme").addEventListener("click", () => {
+  localStorage.setItem("theme", document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  paintTheme();
+  route();
+});
+dark.addEventListener("change", () => { paintTheme(); route(); });
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+paintTheme();
+show(main, empty("Reading the run …"));
+window.addEventListener("hashchange", route);
+route();

@@ -1,0 +1,77 @@
+// How like each other the best programs are: a table of colours.
+
+import { ask, programLink, runPath } from "../api.js";
+import { card, empty, h, head, hideTip, saveAs, show, showTip } from "../dom.js";
+import { scale, themed } from "../colours.js";
+import { csv, legend } from "../plot.js";
+import { CanvasSurface, SvgSurface } from "../surface.js";
+
+const EDGE = 46;
+
+export async function render(main, here) {
+  let data = await ask(runPath(here.key, "/similarity?count=40"));
+  const canvas = h("canvas", { role: "img", "aria-label": "Similarity of the best programs; the table below has the same numbers" });
+  const body = h("div", { class: "plot" }, canvas);
+  const size = () => { const width = Math.min(body.clientWidth, 760); return [width, (width - EDGE) / Math.max(1, data.number.length)]; };
+  const draw = () => {
+    const [width, cell] = size();
+    if (!width) return;
+    canvas.style.width = `${width}px`;
+    paint(new CanvasSurface(canvas, width, width), data, cell);
+  };
+  const pair = (event) => { const [, cell] = size(); return [Math.floor((event.offsetX - EDGE) / cell), Math.floor((event.offsetY - EDGE) / cell)]; };
+  canvas.addEventListener("pointermove", (event) => {
+    const [x, y] = pair(event);
+    const value = data.similarity[y]?.[x];
+    if (value === undefined) hideTip();
+    else showTip(`${data.number[y]} and ${data.number[x]}: ${value}`, event.clientX, event.clientY);
+  });
+  canvas.addEventListener("pointerleave", hideTip);
+  canvas.addEventListener("click", (event) => {
+    const number = data.number[pair(event)[1]];
+    if (number !== undefined) location.hash = programLink(here.key, number);
+  });
+  const rows = () => [["number", ...data.number], ...data.similarity.map((row, at) => [data.number[at], ...row])];
+  const keep = () => { const [width, cell] = size(); const surface = new SvgSurface(width, width); surface.rect(0, 0, width, width, themed("card")); paint(surface, data, cell); saveAs("similarity.svg", surface.source, "image/svg+xml"); };
+  const watcher = new ResizeObserver(draw);
+  const near = h("div", {});
+  const about = () => { const [low] = lowest(data); show(near, legend([[scale(0), `cosine ${low.toFixed(4)}`], [scale(1), "1, the same"]]), pairs(data, here)); };
+  show(main, head("Similarity", "Cosine similarity of the best programs' texts; like ones stand together.",
+    h("button", { type: "button", onclick: keep }, "SVG"), h("button", { type: "button", onclick: () => saveAs("similarity.csv", csv(rows()), "text/csv") }, "CSV")),
+    data.number.length ? card("", body, near) : card("", empty("No program has an embedding yet.")));
+  watcher.observe(body);
+  about();
+  return { close() { watcher.disconnect(); hideTip(); }, async update() {
+    data = await ask(runPath(here.key, "/similarity?count=40"));
+    draw();
+    about();
+  } };
+}
+
+function lowest(data) {
+  let low = 1;
+  for (const row of data.similarity) for (const value of row) low = Math.min(low, value);
+  return [low, 1 - low || 1];
+}
+
+function paint(surface, data, cell) {
+  const [low, span] = lowest(data);
+  const every = Math.ceil(16 / cell);
+  data.similarity.forEach((row, y) => row.forEach((value, x) =>
+    surface.rect(Math.floor(EDGE + x * cell), Math.floor(EDGE + y * cell), Math.ceil(cell) + 1, Math.ceil(cell) + 1, scale((value - low) / span))));
+  data.number.forEach((number, at) => {
+    if (at % every) return;
+    surface.text(String(number), EDGE - 6, EDGE + (at + 0.5) * cell + 4, themed("dim"), "right");
+    surface.text(String(number), EDGE + (at + 0.5) * cell, EDGE - 8, themed("dim"), "center");
+  });
+}
+
+function pairs(data, here) {
+  const found = [];
+  data.similarity.forEach((row, y) => row.forEach((value, x) => { if (x > y) found.push([value, data.number[y], data.number[x]]); }));
+  found.sort((a, b) => b[0] - a[0]);
+  const link = (number) => h("a", { href: programLink(here.key, number) }, number);
+  const item = ([value, a, b]) => h("li", {}, link(a), " and ", link(b), `: ${value}`);
+  return found.length ? h("div", { class: "grid" }, h("div", {}, h("h3", {}, "Most alike"), h("ol", {}, found.slice(0, 8).map(item))),
+    h("div", {}, h("h3", {}, "Least alike"), h("ol", {}, found.slice(-8).reverse().map(item)))) : null;
+}

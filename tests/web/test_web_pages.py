@@ -1,0 +1,308 @@
+"""Every view in a real Chromium: on a finished run, on one that grows, and on a hostile one."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from web_server import Watched, add_files, serving
+
+from warploom.reports.queries.runs import one_run
+from warploom.testing.made_run import MadeRun
+
+VIEWS = ("overview", "scores", "lineage", "programs", "islands", "space", "proposers", "failures",
+         "findings", "plane", "similarity", "summaries", "program/5")  # fmt: skip
+TABS = ("difference", "code", "numbers", "lineage", "calls", "timeline")
+HOSTILE = (
+    "</script></title></textarea><script>window.hit=1;alert(1)</script>"
+    '<img src=x onerror="window.hit=1"><svg onload=window.hit=1>"\'`{{7*7}}${window.hit=1}'
+    "javascript:window.hit=1\x1b[31m"
+)
+
+
+def opened(watched: Watched, address: str, made: MadeRun, view: str) -> Any:
+    """Open a view and wait until it has been drawn."""
+    page = watched.page
+    page.goto(f"{address}/#/{one_run(made.folder).key}/{view}")
+    page.wait_for_selector("main[aria-busy=false] h1")
+    page.wait_for_timeout(120)  # a picture is drawn with the next frame
+    return page
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_shown_without_complaint(
+    watched: Watched, address: str, finished: MadeRun, view: str, theme: str
+) -> None:
+    watched.page.emulate_media(color_scheme=theme)
+    page = opened(watched, address, finished, view)
+    watched.kept(f"{view.replace('/', '-')}-{theme}")
+    assert page.locator("html").get_attribute("data-theme") == theme
+    assert "This cannot be shown" not in page.inner_text("main")
+    assert len(page.inner_text("main")) > 80
+    for canvas in page.locator("main canvas").all():
+        assert _painted(canvas) > 3, "a picture has more than one colour"
+    assert watched.complaints == []
+
+
+def _painted(canvas: Any) -> int:
+    """Return how many different colours a canvas holds."""
+    return int(canvas.evaluate(
+        """canvas => { const all = canvas.getContext("2d").getImageData(0, 0, canvas.width,
+        canvas.height).data; const seen = new Set(); for (let i = 0; i < all.length; i += 4)
+        seen.add(all[i] << 16 | all[i + 1] << 8 | all[i + 2]); return seen.size; }"""
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_no_serious_problem(
+    watched: Watched, address: str, finished: MadeRun, view: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python", reason="needs axe-playwright-python")
+    source = Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
+    for theme in ("light", "dark"):
+        watched.page.emulate_media(color_scheme=theme)
+        page = opened(watched, address, finished, view)
+        page.evaluate(source)
+        found = page.evaluate("async () => (await axe.run()).violations")
+        serious = [
+            f"{theme}: {one['id']}: {node['html']}: {node['failureSummary']}"
+            for one in found
+            if one["impact"] in ("serious", "critical")
+            for node in one["nodes"]
+        ]
+        assert serious == []
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_programs_page_has_its_parts(
+    watched: Watched, address: str, finished: MadeRun, tab: str
+) -> None:
+    page = opened(watched, address, finished, "program/5")
+    page.click(f"[data-tab={tab}]")
+    shown = {
+        "difference": ".line.add", "code": "text=#include <nccl.h>", "numbers": "text=compute_ms",
+        "lineage": "text=From the seed to here", "calls": "text=Use more blocks.",
+        "timeline": "text=moving data",
+    }[tab]  # fmt: skip
+    page.wait_for_selector(f"[role=tabpanel] >> {shown}")
+    assert watched.complaints == []
+
+
+def test_a_finding_stands_at_its_line(watched: Watched, address: str, finished: MadeRun) -> None:
+    page = opened(watched, address, finished, "programs")
+    page.select_option("label:has-text('Show') select", "failed")
+    page.wait_for_selector("tbody .chip.bad")
+    page.click("tbody tr:first-child a")
+    page.wait_for_selector(".note.error")
+    assert "read is not ordered after the write" in page.inner_text(".note.error")
+    assert page.locator(".line.hit.error i").inner_text() == "5"
+
+
+def test_the_table_filters_sorts_searches_and_turns(
+    watched: Watched, address: str, finished: MadeRun
+) -> None:
+    page = opened(watched, address, finished, "programs")
+    total = page.locator(".pages")
+    assert "of 60 programs" in total.inner_text()
+    page.click(".pages button >> text=On")
+    page.wait_for_selector(".pages >> text=51–60")
+    page.fill("input[type=search]", "blocks=3")
+    page.wait_for_selector(".pages >> text=1–12 of 12")
+    page.click("th button >> text=program")
+    page.wait_for_selector("th[aria-sort=ascending]")
+    first = page.locator("tbody tr td:first-child").first.inner_text()
+    assert first.strip("★ ") == "3"
+    assert watched.complaints == []
+
+
+def test_a_picture_can_be_walked_by_keys(watched: Watched, address: str, finished: MadeRun) -> None:
+    page = opened(watched, address, finished, "lineage")
+    page.focus("canvas")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    said = page.inner_text("#said")
+    assert said.startswith("Program ")
+    number = said.split()[1]
+    page.keyboard.press("+")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"h1:has-text('Program {number}')")
+    assert watched.complaints == []
+
+
+def test_the_whole_page_can_be_used_by_keys(
+    watched: Watched, address: str, finished: MadeRun
+) -> None:
+    page = opened(watched, address, finished, "overview")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.focus("nav a:has-text('Failures')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1:has-text('Failures')")
+
+
+@pytest.mark.parametrize(
+    ("view", "button", "begins"),
+    [
+        ("lineage", "SVG", "<svg"), ("lineage", "CSV", "number,parent"),
+        ("scores", "SVG", "<svg"), ("islands", "CSV", "at,kind"), ("space", "CSV", "lever,value"),
+        ("similarity", "SVG", "<svg"), ("plane", "CSV", "number,x"),
+        ("programs", "CSV", "number,parent"), ("findings", "JSON", "["),
+        ("summaries", "JSON", "["), ("program/5", "JSON", "{"), ("program/5", "Code", "// program"),
+    ],
+)  # fmt: skip
+def test_everything_can_be_taken_home(
+    watched: Watched, address: str, finished: MadeRun, view: str, button: str, begins: str
+) -> None:
+    page = opened(watched, address, finished, view)
+    with page.expect_download() as waiting:
+        page.click(f".head .tools >> text={button}")
+    text = Path(waiting.value.path()).read_text()
+    assert text.startswith(begins)
+    assert watched.complaints == []
+
+
+def test_light_and_dark_can_be_chosen_and_stay(
+    watched: Watched, address: str, finished: MadeRun
+) -> None:
+    page = opened(watched, address, finished, "overview")
+    before = page.locator("html").get_attribute("data-theme")
+    page.click("#theme")
+    page.reload()
+    page.wait_for_selector("main[aria-busy=false] h1")
+    assert page.locator("html").get_attribute("data-theme") != before
+
+
+# --- a run that goes on ---
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[tuple[MadeRun, str]]:
+    """A run whose lock is held, as a search holds it, and the address of its server."""
+    made = MadeRun(tmp_path / "live", paid=True)
+    made.begin(4, finished=False)
+    handle = os.open(made.folder / ".lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with serving(made.folder) as address:
+        yield made, address
+    os.close(handle)
+
+
+@pytest.mark.parametrize("view", VIEWS[:-1])
+def test_candidates_appear_as_they_land(
+    watched: Watched, live: tuple[MadeRun, str], view: str
+) -> None:
+    made, address = live
+    page = opened(watched, address, made, view)
+    assert page.inner_text("#status") == "running, 4 programs"
+    before = page.inner_text("main"), page.locator("main canvas").count() and _picture(page)
+    made.grow(5, 9)
+    page.wait_for_selector("#status >> text=13 programs")
+    page.wait_for_timeout(400)
+    after = page.inner_text("main"), page.locator("main canvas").count() and _picture(page)
+    watched.kept(f"live-{view}")
+    if view != "summaries":
+        assert after != before
+    assert watched.complaints == []
+
+
+def _picture(page: Any) -> str:
+    return str(page.locator("main canvas").first.evaluate("canvas => canvas.toDataURL()"))
+
+
+def test_a_reload_in_the_middle_of_the_stream_loses_nothing(
+    watched: Watched, live: tuple[MadeRun, str]
+) -> None:
+    made, address = live
+    page = opened(watched, address, made, "programs")
+    made.grow(5, 2)
+    page.reload()
+    made.grow(7, 2)
+    page.wait_for_selector("#status >> text=8 programs")
+    page.wait_for_selector(".pages >> text=of 8 programs")
+    assert page.locator("tbody tr").count() == 8
+
+
+def test_an_empty_run_is_followed(watched: Watched, tmp_path: Path) -> None:
+    made = MadeRun(tmp_path / "empty")
+    made.begin(0, finished=False)
+    with serving(made.folder) as address:
+        page = opened(watched, address, made, "overview")
+        assert "No program has been judged yet" in page.inner_text("main")
+        made.grow(1, 2)
+        page.wait_for_selector("main canvas")
+        for view in VIEWS[:-1]:
+            opened(watched, address, made, view)
+        assert watched.complaints == []
+
+
+def test_a_server_that_went_away_is_told(watched: Watched, tmp_path: Path) -> None:
+    made = MadeRun(tmp_path / "run")
+    made.begin(3)
+    with serving(made.folder) as address:
+        page = opened(watched, address, made, "overview")
+    page.wait_for_selector("#status >> text=no connection")
+    page.click("nav a:has-text('Failures')")
+    page.wait_for_selector("text=/does not answer|cannot be shown/")
+
+
+# --- hostile text ---
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MadeRun, str]]:
+    made = MadeRun(tmp_path_factory.mktemp("hostile") / "run<b>x", text=HOSTILE, paid=True)
+    made.begin(16)
+    add_files(made)
+    with serving(made.folder) as address:
+        yield made, address
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_script_in_any_field_stays_text(
+    watched: Watched, hostile: tuple[MadeRun, str], view: str
+) -> None:
+    made, address = hostile
+    page = opened(watched, address, made, view)
+    for tab in TABS if view.startswith("program/") else ():
+        page.click(f"[data-tab={tab}]")
+        page.wait_for_timeout(150)
+    for canvas in page.locator("main canvas").all():
+        canvas.hover()
+    page.wait_for_timeout(100)
+    assert page.evaluate("window.hit") is None
+    assert page.locator("main script, main img, main iframe, main object").count() == 0
+    assert page.locator("svg[onload]").count() == 0
+    links = page.eval_on_selector_all("a[href]", "all => all.map(one => one.href)")
+    assert all(link.startswith((f"{address}/", "blob:")) for link in links)
+    assert watched.complaints == []
+
+
+def test_a_page_of_another_site_reads_nothing(
+    watched: Watched, address: str, finished: MadeRun, tmp_path: Path
+) -> None:
+    page = watched.page
+    other = MadeRun(tmp_path / "other")
+    other.begin(1)
+    with serving(other.folder) as elsewhere:
+        page.goto(f"{elsewhere}/openapi.json".replace("127.0.0.1", "localhost"))
+        read = page.evaluate(
+            "url => fetch(url).then(answer => answer.text()).catch(error => 'refused')",
+            f"{address}/api/runs",
+        )
+        assert read == "refused"
+        read = page.evaluate(
+            """url => new Promise(done => {
+                const one = document.createElement('script');
+                one.src = url;
+                one.onload = () => done('ran');
+                one.onerror = () => done('refused');
+                document.documentElement.append(one);
+            })""",
+            f"{address}/static/main.js",
+        )
+        assert read == "refused"
