@@ -5,6 +5,7 @@ from typing import Annotated, cast
 
 import typer
 
+from warploom.cli import synthesize_parameters
 from warploom.cli.model_parameters import (
     Agent,
     AgentEnv,
@@ -430,6 +431,37 @@ def optimize(
         target, chosen, command="optimize", seed=seed, folder=folder, resume=resume,
         config_file=config_file, as_json=as_json,
     )  # fmt: skip
+
+
+@app.command(
+    epilog='Example: warploom synthesize --prompt "fused RMSNorm" '
+    "--reference examples/synthesize/rms_norm.py --out out/"
+)
+def synthesize(
+    reference: synthesize_parameters.Reference,
+    folder: synthesize_parameters.Out,
+    prompt: synthesize_parameters.Prompt = None,
+    prompt_file: synthesize_parameters.PromptFile = None,
+    target: synthesize_parameters.KernelTarget = "sm_90",
+    tune: synthesize_parameters.Tune = 4,
+    seed: synthesize_parameters.SecretSeed = None,
+    nvcc: synthesize_parameters.Nvcc = True,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
+) -> int:
+    """Make a verified single-GPU kernel of a PyTorch reference, and a package of it.
+
+    The reference is what is right: the specification is traced from it, and each candidate is
+    compared with it in double precision, on inputs from secret seeds, in the emulator. Exit code 0:
+    verified; 1: no kernel passed; 2: bad input; 3: beyond the rules, or something is missing here.
+    """
+    from warploom.cli.synthesize_command import prompt_of, run_synthesize
+    from warploom.synthesize.config import SynthesisConfig
+
+    config = SynthesisConfig(tune=tune, seed=seed, nvcc=nvcc, jobs=jobs)
+    return run_synthesize(
+        prompt_of(prompt, prompt_file), reference, target, config, folder, as_json=as_json
+    )
 
 
 @app.command("inspect", epilog="Example: warploom inspect moe-evolved --json")

@@ -1,0 +1,41 @@
+"""Options of `warploom synthesize`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Reference = Annotated[
+    str,
+    typer.Option(
+        "--reference", metavar="FILE[:NAME]", show_default=False,
+        help="A Python file with a function `reference` over tensors (or NAME, or a class Model) "
+        "and example_inputs(seed).",
+    ),
+]  # fmt: skip
+Out = Annotated[
+    Path,
+    typer.Option("--out", metavar="DIR", help="The folder for the result.", show_default=False),
+]
+Prompt = Annotated[
+    str | None, typer.Option("--prompt", metavar="TEXT", help="What is wanted, in words.")
+]
+PromptFile = Annotated[
+    Path | None, typer.Option("--prompt-file", metavar="FILE", help="The same, from a file.")
+]
+KernelTarget = Annotated[
+    str,
+    typer.Option("--target", metavar="ARCH", help="sm_80, sm_90, sm_90a, sm_100 or sm_120."),
+]
+Tune = Annotated[
+    int, typer.Option("--tune", metavar="N", help="Settings of the parameters to try.")
+]
+SecretSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", metavar="N", help="Repeat a run with this seed. [default: drawn, and told]"
+    ),
+]
+Nvcc = Annotated[
+    bool, typer.Option("--nvcc/--no-nvcc", help="Compile with nvcc too, where it is found.")
+]
