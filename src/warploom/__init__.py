@@ -20,6 +20,21 @@ if TYPE_CHECKING:
     from warploom.source.patches import PatchResult, apply_diff_patch, apply_full_patch
     from warploom.source.regions import Program
     from warploom.store import DatabaseConfig, ProgramDatabase
+    from warploom.synthesize import (
+        CorrectnessReport,
+        KernelArtifact,
+        KernelSpec,
+        OptimizationPriority,
+        Orchestrator,
+        PerformanceReport,
+        PrecisionTolerance,
+        StageTrace,
+        SynthesisConfig,
+        SynthesisReport,
+        SynthesisResult,
+        TensorArg,
+        synthesize,
+    )
     from warploom.transform import (
         HostToDeviceTransformer,
         PipelineStepResult,
@@ -31,6 +46,7 @@ __all__ = [
     "AnalysisReport",
     "CUDAAnalyzer",
     "CheckReport",
+    "CorrectnessReport",
     "DatabaseConfig",
     "EmbeddingClient",
     "Evaluation",
@@ -38,15 +54,26 @@ __all__ = [
     "EvolutionRunner",
     "Finding",
     "HostToDeviceTransformer",
+    "KernelArtifact",
+    "KernelSpec",
     "LLMClient",
     "MetaSummarizer",
     "NoveltyJudge",
+    "OptimizationPriority",
+    "Orchestrator",
     "PatchResult",
+    "PerformanceReport",
     "PipelineStepResult",
     "PreTransformPipeline",
+    "PrecisionTolerance",
     "Program",
     "ProgramDatabase",
     "PromptSampler",
+    "StageTrace",
+    "SynthesisConfig",
+    "SynthesisReport",
+    "SynthesisResult",
+    "TensorArg",
     "TransformConfig",
     "Workload",
     "apply_diff_patch",
@@ -54,12 +81,14 @@ __all__ = [
     "check",
     "evaluate",
     "insert_evolve_markers",
+    "synthesize",
 ]
 
 _HOMES = {
     "AnalysisReport": "warploom.source",
     "CUDAAnalyzer": "warploom.source",
     "CheckReport": "warploom.evaluate.check",
+    "CorrectnessReport": "warploom.synthesize",
     "DatabaseConfig": "warploom.store",
     "EmbeddingClient": "warploom.llm",
     "Evaluation": "warploom.evaluate.evaluation",
@@ -67,15 +96,26 @@ _HOMES = {
     "EvolutionRunner": "warploom.evolve",
     "Finding": "warploom.core.records",
     "HostToDeviceTransformer": "warploom.transform",
+    "KernelArtifact": "warploom.synthesize",
+    "KernelSpec": "warploom.synthesize",
     "LLMClient": "warploom.llm",
     "MetaSummarizer": "warploom.propose.llm",
     "NoveltyJudge": "warploom.propose.llm",
+    "OptimizationPriority": "warploom.synthesize",
+    "Orchestrator": "warploom.synthesize",
     "PatchResult": "warploom.source.patches",
+    "PerformanceReport": "warploom.synthesize",
     "PipelineStepResult": "warploom.transform",
     "PreTransformPipeline": "warploom.transform",
+    "PrecisionTolerance": "warploom.synthesize",
     "Program": "warploom.source.regions",
     "ProgramDatabase": "warploom.store",
     "PromptSampler": "warploom.propose.llm",
+    "StageTrace": "warploom.synthesize",
+    "SynthesisConfig": "warploom.synthesize",
+    "SynthesisReport": "warploom.synthesize",
+    "SynthesisResult": "warploom.synthesize",
+    "TensorArg": "warploom.synthesize",
     "TransformConfig": "warploom.transform",
     "Workload": "warploom.evaluate.workload",
     "apply_diff_patch": "warploom.source.patches",
@@ -86,8 +126,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name == "evaluate":  # a package that can be called: the function `evaluate` of its cascade
-        return import_module("warploom.evaluate")
+    if name in ("evaluate", "synthesize"):  # packages that can be called, as their main function
+        return import_module(f"warploom.{name}")
     if name == "__version__":
         return import_module("warploom.core.version").VERSION
     if name not in _HOMES:

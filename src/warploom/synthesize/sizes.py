@@ -1,14 +1,13 @@
 """Sizes as text over symbols: `(d0*d1)`, `(d1//2)`; their values for given symbols."""
 
 import ast
-import operator
 from collections.abc import Callable, Mapping, Sequence
 
 from warploom.core.errors import BadInputError
 
 _OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Div: operator.truediv,
+    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b, ast.Mod: lambda a, b: a % b, ast.Div: lambda a, b: a / b,
 }  # fmt: skip
 _CALLS: dict[str, Callable[..., float]] = {"max": max, "min": min, "pow": pow, "float": float}
 

@@ -84,7 +84,8 @@ def graph_from(data: Mapping[str, Any]) -> Graph:
     inputs = tuple(
         Node(e["name"], "input", (), {}, _sizes(e["shape"]), e["dtype"]) for e in data["inputs"]
     )
-    outputs = tuple(same.get(name, name) for name in data["outputs"])
+    named: list[str] = data["outputs"]
+    outputs = tuple(same.get(name, name) for name in named)
     symbols = tuple(Symbol(e["name"], e["input"], e["dim"]) for e in data["symbols"])
     return Graph(inputs, tuple(nodes), outputs, symbols)
 
@@ -114,4 +115,4 @@ def _resolved(value: Any, same: Mapping[str, str]) -> Any:
     if isinstance(value, dict) and "node" in value:
         name = str(value["node"])  # pyright: ignore[reportUnknownArgumentType]
         return {"node": same.get(name, name)}
-    return value
+    return value  # pyright: ignore[reportUnknownVariableType]

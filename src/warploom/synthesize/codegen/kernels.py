@@ -1,44 +1,26 @@
-"""One kernel per node that lies in memory: elements, rows with their reductions, products, scans."""
+"""One kernel for each node that lies in memory: elements, rows, products, scans."""
 
-import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from warploom.synthesize.codegen import ctypes_of, pointwise
+from warploom.synthesize.codegen import ctypes_of
 from warploom.synthesize.codegen.graph import Graph, Node
 from warploom.synthesize.codegen.layouts import LAYOUTS
 from warploom.synthesize.codegen.parameters import TuningParameters
-from warploom.synthesize.codegen.reductions import (
-    NOWHERE,
-    Reduction,
-    better,
-    dims_of,
-    helper_text,
-    reduction_of,
-)
+from warploom.synthesize.codegen.products import ProductWriter
+from warploom.synthesize.codegen.row_writer import RowWriter
+from warploom.synthesize.codegen.scans import scan_kernel
 from warploom.synthesize.codegen.scope import (
     Index,
     MaterializeError,
     Scope,
-    c_size,
     is_split,
     linear,
     product,
     split,
     variables,
 )
+from warploom.synthesize.codegen.text import Kernel, indented, loop_lines
 from warploom.synthesize.codegen.values import PRODUCTS, REDUCTIONS, SCANS, Values
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """A kernel: what it is, its text, the statement that launches it, functions that it needs."""
-
-    form: str
-    root: str
-    text: str
-    launch: str
-    helpers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
@@ -80,7 +62,7 @@ class KernelMaker:
     def make(self) -> Kernel:
         """Return the kernel of the form that fits."""
         if self.root.op in SCANS:
-            return self._scan()
+            return scan_kernel(self)
         found = self._discover()
         if found.scans:
             raise MaterializeError(found.scans[0])
@@ -124,25 +106,26 @@ class KernelMaker:
             result = values.value(self.root, ("i",), scope)
             lines = scope.lines
         else:
-            names, sizes = self._real()
+            names, sizes = self.real()
             result = values.value(self.root, self.index, scope)
             lines = [*split("i", names, sizes), *scope.lines]
         body = [*lines, f"out[i] = {ctypes_of.store(self.root.dtype, result)};"]
-        text = self._kernel(
+        text = self.kernel(
             values, self.tuning.threads,
             [
                 f"const long long count = {count};",
                 "const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;",
                 "for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + "
                 "threadIdx.x; i < count; i += stride) {",
-                *_indented(body),
+                *indented(body),
                 "}",
             ],
         )  # fmt: skip
         blocks = f"blocks_for({count}, {self.tuning.threads})"
-        return self._done("elements", text, values, count, blocks, self.tuning.threads)
+        return self.done("elements", text, values, count, blocks, self.tuning.threads)
 
-    def _real(self) -> tuple[list[str], list[str]]:
+    def real(self) -> tuple[list[str], list[str]]:
+        """Return the index variables of the root and their sizes."""
         pairs = [(n, s) for n, s in zip(self.index, self.root.sizes, strict=True) if s != "1"]
         return [n for n, _ in pairs], [s for _, s in pairs]
 
@@ -179,10 +162,10 @@ class KernelMaker:
         widest = max((variables(index) for _, index in found.reductions), key=len)
         if own and not widest:
             raise MaterializeError(found.reductions[0][0])
-        names, sizes = self._real()
+        names, sizes = self.real()
         rows = [(n, s) for n, s in zip(names, sizes, strict=True) if n in widest]
         inner = [(n, s) for n, s in zip(names, sizes, strict=True) if n not in widest]
-        writer = _RowWriter(self, widest)
+        writer = RowWriter(self, widest)
         values = Values(self.graph, self.buffers, self.root, writer.reached)
         writer.values = values
         last = writer.scope.inner({n for n, _ in inner} | {"e"})
@@ -191,20 +174,20 @@ class KernelMaker:
         store = f"out[{place}] = {ctypes_of.store(self.root.dtype, result)};"
         threads = self.tuning.row_threads
         if inner:
-            ending = _loop("e", product(s for _, s in inner), threads, [
+            ending = loop_lines("e", product(s for _, s in inner), threads, [
                 *split("e", [n for n, _ in inner], [s for _, s in inner]), *last.lines, store,
             ])  # fmt: skip
         else:
-            ending = ["if (threadIdx.x == 0) {", *_indented([*last.lines, store]), "}"]
+            ending = ["if (threadIdx.x == 0) {", *indented([*last.lines, store]), "}"]
         count = product(s for _, s in rows)
-        text = self._kernel(values, threads, [
+        text = self.kernel(values, threads, [
             f"const long long rows = {count};",
             "for (long long row = blockIdx.x; row < rows; row += gridDim.x) {",
-            *_indented([*split("row", [n for n, _ in rows], [s for _, s in rows]),
+            *indented([*split("row", [r[0] for r in rows], [r[1] for r in rows]),
                         *writer.scope.lines, *ending]),
             "}",
         ])  # fmt: skip
-        return self._done("rows", text, values, count, f"blocks_for({count}, 1)", threads)
+        return self.done("rows", text, values, count, f"blocks_for({count}, 1)", threads)
 
     # Products: a block computes a tile, in steps through shared memory.
 
@@ -214,9 +197,9 @@ class KernelMaker:
             if other is not node:
                 raise MaterializeError(other)
         defined = self._inverse(index, found)
-        if defined is None or any(i != index for n, i in found.products):
+        if defined is None or any(i != index for _, i in found.products):
             raise MaterializeError(node)
-        return _ProductWriter(self, node, index, defined).make()
+        return ProductWriter(self, node, index, defined).make()
 
     def _inverse(self, index: Index, found: _Found) -> list[str] | None:
         """Return statements that define the root's indices from those of a product (g0, g1, ...).
@@ -242,55 +225,7 @@ class KernelMaker:
         wanted = sorted(name for name in self.index if name != "0")
         return lines if sorted(done) == wanted else None
 
-    # Scans: a block goes along a row, a tile at a time.
-
-    def _scan(self) -> Kernel:
-        root = self.root
-        source = self.graph.node_of(root.args[0])
-        assert source is not None
-        kind = "sum" if root.op == "cumsum" else "prod"
-        dim = int(root.args[1]) % max(len(root.sizes), 1)
-        if not root.sizes or root.sizes[dim] == "1":
-            raise MaterializeError(source) if source.op == "nothing" else _single_scan(root)
-        names, sizes = self._real()
-        along = self.index[dim]
-        rows = [(n, s) for n, s in zip(names, sizes, strict=True) if n != along]
-        writer = _RowWriter(self, frozenset(n for n, _ in rows))
-        values = Values(self.graph, self.buffers, root, writer.reached)
-        writer.values = values
-        scope = writer.scope.inner({along})
-        ctype = ctypes_of.computed(root.dtype)
-        value = values.operand(root.args[0], root.dtype, root, self.index, scope, "inside")
-        first = pointwise.literal(0 if kind == "sum" else 1, root.dtype)
-        sign = "+" if kind == "sum" else "*"
-        helper = f"block_scan_{kind}_{ctype.replace(' ', '_')}"
-        self.helpers[helper] = _scan_text(helper, ctype, first, sign)
-        size, threads = c_size(root.sizes[dim]), self.tuning.threads
-        place = linear(self.index, root.sizes)
-        tile = [
-            f"const long long {along} = begin + threadIdx.x;",
-            f"const bool inside = {along} < {size};",
-            *scope.lines,
-            f"{ctype} whole;",
-            f"const {ctype} sofar = {helper}(inside ? {value} : {first}, whole);",
-            f"if (inside) out[{place}] = {ctypes_of.store(root.dtype, f'(carry {sign} sofar)')};",
-            f"carry = carry {sign} whole;",
-        ]
-        count = product(s for _, s in rows)
-        text = self._kernel(values, threads, [
-            f"const long long rows = {count};",
-            "for (long long row = blockIdx.x; row < rows; row += gridDim.x) {",
-            *_indented([
-                *split("row", [n for n, _ in rows], [s for _, s in rows]), *writer.scope.lines,
-                f"{ctype} carry = {first};",
-                f"for (long long begin = 0; begin < {size}; begin += {threads}) {{",
-                *_indented(tile), "}",
-            ]),
-            "}",
-        ])  # fmt: skip
-        return self._done("scan", text, values, count, f"blocks_for({count}, 1)", threads)
-
-    def _kernel(self, values: Values, threads: int, lines: list[str]) -> str:
+    def kernel(self, values: Values, threads: int, lines: list[str]) -> str:
         """Return the text of a kernel around its statements."""
         arguments = [
             f"const {ctypes_of.stored(node.dtype)}* __restrict__ {values.pointer(node)}"
@@ -299,264 +234,19 @@ class KernelMaker:
         arguments.append(f"{ctypes_of.stored(self.root.dtype)}* __restrict__ out")
         arguments += [f"const long long {s.name}" for s in self.graph.symbols]
         words = ",\n    ".join(arguments)
-        body = "\n".join(_indented(lines))
+        body = "\n".join(indented(lines))
         return (
             f"static __global__ void __launch_bounds__({threads})\n"
             f"{self.name}({words}) {{\n{body}\n}}\n"
         )
 
-    def _done(
+    def done(
         self, form: str, text: str, values: Values, count: str, blocks: str, threads: int
     ) -> Kernel:
+        """Return the kernel with its launch."""
         given = [values.pointer(node) for node in values.reads.values()]
         given += [self.buffers[self.root.name], *(s.name for s in self.graph.symbols)]
         launch = (
             f"if ({count} > 0) {self.name}<<<{blocks}, {threads}, 0, stream>>>({', '.join(given)});"
         )
         return Kernel(form, self.root.name, text, launch, self.helpers)
-
-
-def _single_scan(root: Node) -> Exception:
-    from warploom.synthesize.codegen.refusal import BeyondRulesError
-
-    return BeyondRulesError(f"{root.op} along a dimension of one", line=root.line)
-
-
-def _indented(lines: list[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
-
-
-def _loop(name: str, count: str, threads: int, body: list[str]) -> list[str]:
-    head = f"for (long long {name} = threadIdx.x; {name} < {count}; {name} += {threads}) {{"
-    return [head, *_indented(body), "}"]
-
-
-def _scan_text(name: str, ctype: str, first: str, sign: str) -> str:
-    return f"""// Joins the values of all threads up to each; `whole` becomes that of the block.
-static __device__ {ctype} {name}({ctype} value, {ctype}& whole) {{
-  __shared__ {ctype} part[32];
-  const int lane = threadIdx.x & 31;
-  for (int step = 1; step < 32; step <<= 1) {{
-    const {ctype} other = __shfl_up_sync(0xffffffffu, value, step);
-    if (lane >= step) value = other {sign} value;
-  }}
-  if (lane == 31) part[threadIdx.x >> 5] = value;
-  __syncthreads();
-  {ctype} before = {first};
-  {ctype} all = {first};
-  for (int warp = 0; warp < static_cast<int>(blockDim.x >> 5); ++warp) {{
-    if (warp == static_cast<int>(threadIdx.x >> 5)) before = all;
-    all = all {sign} part[warp];
-  }}
-  __syncthreads();
-  whole = all;
-  return before {sign} value;
-}}
-"""
-
-
-class _RowWriter:
-    """Writes the reductions of a row, each before what needs it."""
-
-    def __init__(self, maker: KernelMaker, rows: frozenset[str]) -> None:
-        self.maker = maker
-        self.rows = rows
-        self.scope = Scope(rows)
-        self.values: Values | None = None
-        self.count = 0
-
-    def reached(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
-        """Return the name of a reduced value, after its loop was written."""
-        del scope
-        if node.op not in REDUCTIONS or guard or variables(index) != self.rows:
-            raise MaterializeError(node)
-        values = self.values
-        assert values is not None
-        source = self.maker.graph.node_of(node.args[0])
-        assert source is not None
-        kind = reduction_of(node, source)
-        self.maker.helpers[kind.helper] = helper_text(kind)
-        inner, loop, names, sizes = self._inner(node, source, index)
-        body = self.scope.inner({*names, loop})
-        value = values.operand({"node": source.name}, kind.dtype, source, inner, body, "")
-        number = self.count
-        self.count += 1
-        lines = [*split(loop, names, sizes), *body.lines]
-        threads = self.maker.tuning.row_threads
-        extent = product(sizes)
-        if kind.places:
-            text = self._places(kind, number, loop, extent, threads, lines, value)
-        else:
-            text = [
-                f"{kind.ctype} s{number} = {kind.first};",
-                *_loop(loop, extent, threads, [
-                    *lines, f"s{number} = {kind.join.format(a=f's{number}', b=value)};",
-                ]),
-                f"const {kind.ctype} r{number} = {kind.helper}(s{number});",
-            ]  # fmt: skip
-        self.scope.lines += text
-        return f"r{number}"
-
-    def _inner(
-        self, node: Node, source: Node, index: Index
-    ) -> tuple[Index, str, list[str], list[str]]:
-        """Return the index into what is reduced, and the variables of the loop."""
-        dims = dims_of(node, len(source.sizes))
-        keeps = len(node.sizes) == len(source.sizes)
-        rest = iter(index)
-        inner: list[str] = []
-        names: list[str] = []
-        sizes: list[str] = []
-        loop = f"k{self.count}"
-        for at, size in enumerate(source.sizes):
-            if at not in dims:
-                inner.append(next(rest))
-                continue
-            if keeps:
-                next(rest)
-            if size == "1":
-                inner.append("0")
-                continue
-            names.append(f"{loop}_{at}")
-            sizes.append(size)
-            inner.append(names[-1])
-        return tuple(inner), loop, names, sizes
-
-    @staticmethod
-    def _places(
-        kind: Reduction, number: int, loop: str, extent: str, threads: int, lines: list[str],
-        value: str,
-    ) -> list[str]:  # fmt: skip
-        best, at = f"s{number}", f"p{number}"
-        test = better(kind, best, at, value, loop)
-        return [
-            f"{kind.ctype} {best} = {kind.first};",
-            f"long long {at} = {NOWHERE};",
-            *_loop(loop, extent, threads, [
-                *lines, f"if ({test}) {{", f"  {best} = {value};", f"  {at} = {loop};", "}",
-            ]),
-            f"const long long r{number} = {kind.helper}({best}, {at});",
-        ]  # fmt: skip
-
-
-class _ProductWriter:
-    """Writes a tiled matrix product with whatever leads to its operands and follows it."""
-
-    def __init__(self, maker: KernelMaker, node: Node, index: Index, defined: list[str]) -> None:
-        self.maker = maker
-        self.node = node
-        self.index = index
-        self.defined = defined
-        left, right = (maker.graph.node_of(arg) for arg in node.args[:2])
-        assert left is not None
-        assert right is not None
-        self.left, self.right = left, right
-        self.batch = len(node.sizes) == 3
-        self.m, self.n = (c_size(s) for s in node.sizes[-2:])
-        self.k = c_size(left.sizes[-1])
-
-    def make(self) -> Kernel:
-        """Return the kernel."""
-        maker, node = self.maker, self.node
-        t = maker.tuning
-        values = Values(maker.graph, maker.buffers, maker.root, self._reached)
-        ctype = ctypes_of.computed(node.dtype)
-        zero = pointwise.literal(0, node.dtype)
-        batch = ("g0",) if self.batch else ()
-        rows = "g1" if self.batch else "g0"
-        cols = "g2" if self.batch else "g1"
-        lefts = self._tile(values, self.left, (*batch, "row", "at"), "row", self.m, t.tile_m, "a")
-        rights = self._tile(values, self.right, (*batch, "at", "col"), "col", self.n, t.tile_n, "b")
-        scope = Scope(frozenset({rows, cols, *maker.index}))
-        scope.memo[(node.name, self.index, "")] = "total"
-        result = values.value(maker.root, maker.index, scope)
-        place = linear(maker.index, maker.root.sizes)
-        ending = [
-            f"const long long {rows} = row0 + y * {t.thread_m} + i;",
-            f"const long long {cols} = col0 + x * {t.thread_n} + j;",
-            f"if ({rows} < {self.m} && {cols} < {self.n}) {{",
-            f"  const {ctype} total = sums[i][j];",
-            *_indented([*self.defined, *scope.lines]),
-            f"  out[{place}] = {ctypes_of.store(maker.root.dtype, result)};",
-            "}",
-        ]
-        text = maker._kernel(values, t.gemm_threads, self._body(ctype, zero, lefts, rights, ending))  # pyright: ignore[reportPrivateUsage]
-        count = product(node.sizes)
-        blocks = (
-            f"dim3(static_cast<unsigned>(({self.n} + {t.tile_n - 1}) / {t.tile_n}), "
-            f"static_cast<unsigned>(blocks_for(({self.m} + {t.tile_m - 1}) / {t.tile_m}, 1)))"
-        )
-        return maker._done("product", text, values, count, blocks, t.gemm_threads)  # pyright: ignore[reportPrivateUsage]
-
-    def _reached(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
-        del index, scope, guard
-        raise MaterializeError(node)
-
-    def _tile(
-        self, values: Values, source: Node, index: Index, along: str, size: str, tile: int,
-        name: str,
-    ) -> list[str]:  # fmt: skip
-        """Return the loop that brings a tile of an operand into shared memory."""
-        t = self.maker.tuning
-        scope = Scope(frozenset({along, "at"}))
-        index = tuple("0" if s == "1" else at for at, s in zip(index, source.sizes, strict=True))
-        value = values.operand(
-            {"node": source.name}, self.node.dtype, source, index, scope, f"in_{name}"
-        )
-        zero = pointwise.literal(0, self.node.dtype)
-        first = "row0" if along == "row" else "col0"
-        inner = [f"const int p = t / {t.tile_k}, q = t % {t.tile_k};"] if along == "row" else [
-            f"const int p = t % {tile}, q = t / {tile};"
-        ]  # fmt: skip
-        return [
-            f"for (int t = threadIdx.x; t < {tile * t.tile_k}; t += {t.gemm_threads}) {{",
-            *_indented([
-                *inner, f"const long long {along} = {first} + p, at = step + q;",
-                f"const bool in_{name} = {along} < {size} && at < {self.k};", *scope.lines,
-                f"tile_{name}[q][p] = in_{name} ? {value} : {zero};",
-            ]),
-            "}",
-        ]  # fmt: skip
-
-    def _body(
-        self, ctype: str, zero: str, lefts: list[str], rights: list[str], ending: list[str]
-    ) -> list[str]:
-        t = self.maker.tuning
-        across = t.tile_n // t.thread_n
-        work = [
-            f"{ctype} sums[{t.thread_m}][{t.thread_n}];",
-            f"for (int i = 0; i < {t.thread_m}; ++i)",
-            f"  for (int j = 0; j < {t.thread_n}; ++j) sums[i][j] = {zero};",
-            f"for (long long step = 0; step < {self.k}; step += {t.tile_k}) {{",
-            *_indented([*lefts, *rights, "__syncthreads();"]),
-            f"  for (int q = 0; q < {t.tile_k}; ++q)",
-            f"    for (int i = 0; i < {t.thread_m}; ++i)",
-            f"      for (int j = 0; j < {t.thread_n}; ++j)",
-            f"        sums[i][j] += tile_a[q][y * {t.thread_m} + i] * "
-            f"tile_b[q][x * {t.thread_n} + j];",
-            "  __syncthreads();",
-            "}",
-            f"for (int i = 0; i < {t.thread_m}; ++i) {{",
-            f"  for (int j = 0; j < {t.thread_n}; ++j) {{",
-            *_indented(_indented(ending)),
-            "  }",
-            "}",
-        ]
-        if self.batch:
-            batches = c_size(self.node.sizes[0])
-            work = [f"for (long long g0 = 0; g0 < {batches}; ++g0) {{", *_indented(work), "}"]
-        down = f"({self.m} + {t.tile_m - 1}) / {t.tile_m}"
-        return [
-            f"__shared__ {ctype} tile_a[{t.tile_k}][{t.tile_m} + 1];",
-            f"__shared__ {ctype} tile_b[{t.tile_k}][{t.tile_n} + 1];",
-            f"const int x = threadIdx.x % {across}, y = threadIdx.x / {across};",
-            f"const long long col0 = static_cast<long long>(blockIdx.x) * {t.tile_n};",
-            f"for (long long down = blockIdx.y; down < {down}; down += gridDim.y) {{",
-            f"  const long long row0 = down * {t.tile_m};",
-            *_indented(work),
-            "}",
-        ]
-
-
-Callback = Callable[[Node, Index, Scope, str], str]
-WORD = re.compile(r"\w+")

@@ -245,13 +245,19 @@ def _arange(values: Values, node: Node, index: Index, scope: Scope, guard: str) 
 def _diagonal(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> str:
     source = _source(values, node)
     rank = len(source.sizes)
-    offset, a, b = (*node.args[1:], 0, 0, 1)[:3] if len(node.args) > 3 else (0, 0, 1)
+    defaults: list[Any] = [0, 0, 1]
+    offset, a, b = [*node.args[1:], *defaults[len(node.args) - 1 :]]
     if offset != 0:
         raise BeyondRulesError("a diagonal beside the main one", line=node.line)
     a, b = int(a) % rank, int(b) % rank
     rest = iter(index[:-1])
     inner = tuple(index[-1] if d in (a, b) else next(rest) for d in range(rank))
     return values.value(source, inner, scope, guard)
+
+
+def _parts_before(given: Any, number: int) -> list[Any]:
+    """Return the sizes of the parts before one, of a split by one size or by a list."""
+    return list(given[:number]) if isinstance(given, list) else [given] * number  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _getitem(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> str:
@@ -264,10 +270,8 @@ def _getitem(values: Values, node: Node, index: Index, scope: Scope, guard: str)
     if source.op == "unbind":
         dim = int(source.args[1] if len(source.args) > 1 else 0) % len(whole.sizes)
         return values.value(whole, (*index[:dim], str(number), *index[dim:]), scope, guard)
-    size = source.args[1]
-    sizes = [_size_text(s) for s in size[:number]] if isinstance(size, list) else (
-        [_size_text(size)] * number
-    )  # fmt: skip
+    given: list[Any] = list(source.args)
+    sizes = [_size_text(s) for s in _parts_before(given[1], number)]
     start = " + ".join(sizes) or "0"
     at = index[dim] if start == "0" else f"({index[dim]} + {start})"
     return values.value(whole, (*index[:dim], at, *index[dim + 1 :]), scope, guard)

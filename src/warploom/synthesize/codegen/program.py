@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from warploom.synthesize.codegen import ctypes_of
 from warploom.synthesize.codegen.graph import Graph, Node
-from warploom.synthesize.codegen.kernels import Kernel, KernelMaker
+from warploom.synthesize.codegen.kernels import KernelMaker
 from warploom.synthesize.codegen.parameters import TuningParameters
 from warploom.synthesize.codegen.refusal import BeyondRulesError
 from warploom.synthesize.codegen.scope import MaterializeError, product
+from warploom.synthesize.codegen.text import Kernel
 
 _MOST_KERNELS = 64
 _BLOCKS = """static unsigned blocks_for(long long count, long long each) {

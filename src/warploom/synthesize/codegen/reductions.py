@@ -1,6 +1,7 @@
 """What reductions do: where they begin, how they join values, and the joins of whole blocks."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from warploom.synthesize.codegen import ctypes_of, pointwise
 from warploom.synthesize.codegen.graph import Node
@@ -35,11 +36,8 @@ def dims_of(node: Node, rank: int) -> list[int]:
     given = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
     if given is None or given == []:
         return list(range(rank))
-    return (
-        sorted(int(d) % rank for d in (given if isinstance(given, list) else [given]))
-        if rank
-        else []
-    )  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    dims: list[Any] = given if isinstance(given, list) else [given]  # pyright: ignore[reportUnknownVariableType]
+    return sorted(int(d) % rank for d in dims) if rank else []
 
 
 def reduction_of(node: Node, source: Node) -> Reduction:
@@ -123,7 +121,7 @@ def _places_text(kind: Reduction) -> str:
     }}
   }}
 """
-    return f"""// Finds the place of the extreme value; of equal ones the first. Every thread gets it.
+    return f"""// Finds the place of the extreme value, of equal ones the first, for every thread.
 static __device__ long long {kind.helper}({kind.ctype} value, long long place) {{
   __shared__ {kind.ctype} part[32];
   __shared__ long long places[32];

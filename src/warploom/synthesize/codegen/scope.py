@@ -34,8 +34,7 @@ def is_split(text: str) -> bool:
 def c_size(text: str) -> str:
     """Return a size as C: for sizes, which are never negative, `//` is `/`."""
     text = text.replace("//", "/")
-    text = re.sub(r"\bfloat\(", "static_cast<double>(", text)
-    return text
+    return re.sub(r"\bfloat\(", "static_cast<double>(", text)
 
 
 def product(sizes: Iterable[str]) -> str:

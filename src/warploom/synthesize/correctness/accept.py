@@ -230,8 +230,8 @@ class _Judge:
         self.done["deterministic"] += 1
         for one, other in zip(first, second, strict=True):
             if one.outputs != other.outputs:
-                self._fail("deterministic",
-                           f"{_words(one.case.plan)}: another schedule gives other bits")  # fmt: skip
+                words = f"{_words(one.case.plan)}: another schedule gives other bits"
+                self._fail("deterministic", words)
                 return
 
     def _fail(self, check: str, message: str) -> None:

@@ -148,7 +148,7 @@ def _by_magnitude(size: Array, off: Array) -> Array:
 
 
 def _compare_integers(got: bytes | memoryview, expected: Expected) -> Comparison:
-    """Compare integers: as the reference says, or as it says for inputs that are a rounding away."""
+    """Compare integers: as the reference says, for these inputs or some a rounding away."""
     values = decode_integers(got, expected.dtype)
     native = decode_integers(expected.native, expected.dtype)
     if values.shape != native.shape:

@@ -1,4 +1,4 @@
-"""What a candidate's text may hold: kernels, and of the host's interfaces the launch and little else.
+"""What a candidate's text may hold: kernels, and of the host's interfaces little but launches.
 
 Beside the rules for mutable regions (`evaluate/legality.py`), which refuse files, processes, clocks
 and new meanings for names of the frame.

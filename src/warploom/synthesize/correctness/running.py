@@ -23,7 +23,7 @@ _GUARD = 64
 
 @dataclass(frozen=True)
 class LaidCase:
-    """A case as it lies in memory: what each buffer holds before, and which bytes are the tensor."""
+    """A case as it lies in memory: what each buffer holds before, and where its tensor is."""
 
     case: PreparedCase
     image: CaseImage

@@ -34,8 +34,9 @@ import @name@
 result = torch.ops.@name@.forward(@call@)   # forward@schema@
 ```
 
-The kernel is compiled when it is first called: by nvcc for CUDA tensors, by the C++ compiler (`$CXX`
-or `c++`) for CPU tensors, where it runs slowly, for tests. Tests: `pip install '.[test]' && pytest`.
+The kernel is compiled when it is first called: by nvcc for CUDA tensors, by the C++ compiler
+(`$CXX` or `c++`) for CPU tensors, where it runs slowly, for tests.
+Tests: `pip install '.[test]' && pytest`.
 """
 
 BINDING = '''"""PyTorch's operator of a kernel: `torch.ops.@name@.forward@schema@`."""

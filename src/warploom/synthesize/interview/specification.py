@@ -94,7 +94,7 @@ def named_graph(trace: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) 
         if isinstance(value, dict) and "node" in value:
             name = str(value["node"])  # pyright: ignore[reportUnknownArgumentType]
             return {"node": names.get(name, f"n_{name}")}
-        return value
+        return value  # pyright: ignore[reportUnknownVariableType]
 
     def again(node: Node) -> Node:
         return replace(

@@ -127,12 +127,14 @@ def _min_dim(x: Any, dim: int, keepdim: bool = False) -> Any:
     return _extreme(x, dim, keepdim, largest=False)
 
 
-def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:  # noqa: A002
+def _topk(x: Any, k: Any, dim: int = -1, largest: bool = True, *_ordered: Any) -> Any:
     if not isinstance(k, int) or k > MOST_TOPK or not x.is_floating_point():
         return NotImplemented
     at = torch.arange(x.shape[dim], device=x.device)
     at = at.reshape([-1 if d == dim % x.dim() else 1 for d in range(x.dim())])
-    rest, values, places = x, [], []
+    rest = x
+    values: list[Any] = []
+    places: list[Any] = []
     worst = float("-inf") if largest else float("inf")
     for _ in range(k):
         value, place = _extreme(rest, dim, keepdim=True, largest=largest)

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from warploom.synthesize.reference.failures import ReferenceFailure
+from warploom.synthesize.reference.failures import ReferenceFailedError
 
 
 def expression(value: Any) -> str:
     """Return a size as text over its symbols.
 
     Raises:
-        ReferenceFailure: it uses what sizes of kernels cannot.
+        ReferenceFailedError: it uses what sizes of kernels cannot.
     """
     node = getattr(value, "node", None)
     return _text(node.expr if node is not None else value)
@@ -50,4 +50,4 @@ def _text(expr: Any) -> str:
         return f"{kind.lower()}({_text(expr.args[0])}, {_text(expr.args[1])})"
     if kind == "OpaqueUnaryFn_sqrt":
         return f"pow({_text(expr.args[0])}, 0.5)"
-    raise ReferenceFailure(f"a size of the reference is beyond the rules: {expr}")
+    raise ReferenceFailedError(f"a size of the reference is beyond the rules: {expr}")

@@ -4,7 +4,7 @@ import traceback
 from pathlib import Path
 
 
-class ReferenceFailure(Exception):
+class ReferenceFailedError(Exception):
     """The reference breaks a rule; `line` is the one of its file, where known."""
 
     def __init__(self, message: str, *, line: int | None = None, hint: str = "") -> None:

@@ -6,7 +6,7 @@ in: the error that an honest kernel cannot avoid.
 
 from typing import Any
 
-from warploom.synthesize.reference.failures import ReferenceFailure, first_line, line_in
+from warploom.synthesize.reference.failures import ReferenceFailedError, first_line, line_in
 from warploom.synthesize.reference.loading import Loaded
 from warploom.synthesize.reference.torch_module import is_tensor, torch
 
@@ -35,7 +35,7 @@ def evaluate(loaded: Loaded, inputs: list[Any], *, double: bool = False) -> tupl
     """Return the reference's outputs; its inputs stay as they are.
 
     Raises:
-        ReferenceFailure: it fails, changes its inputs or returns something else than tensors.
+        ReferenceFailedError: it fails, changes its inputs or returns something else than tensors.
     """
     if double:
         inputs = [_wide(value) for value in inputs]
@@ -48,12 +48,12 @@ def evaluate(loaded: Loaded, inputs: list[Any], *, double: bool = False) -> tupl
             else:
                 result = loaded.function(*copies)
     except Exception as error:
-        raise ReferenceFailure(
+        raise ReferenceFailedError(
             f"the reference fails: {first_line(error)}", line=line_in(loaded.file, error)
         ) from error
     for before, after in zip(inputs, copies, strict=True):
         if is_tensor(before) and not same(before, after):
-            raise ReferenceFailure(
+            raise ReferenceFailedError(
                 "the reference must not change its inputs, but does",
                 hint="return a new tensor instead",
             )
@@ -64,19 +64,19 @@ def outputs_of(result: Any) -> tuple[Any, ...]:
     """Return the tensors of a result.
 
     Raises:
-        ReferenceFailure: there are others or none.
+        ReferenceFailedError: there are others or none.
     """
-    values = result if isinstance(result, tuple | list) else (result,)
+    values: list[Any] = list(result) if isinstance(result, tuple | list) else [result]  # pyright: ignore[reportUnknownArgumentType]
     for value in values:
         if not is_tensor(value):
-            raise ReferenceFailure(
+            raise ReferenceFailedError(
                 "the reference must return a tensor or a flat tuple of tensors, "
                 f"got {type(value).__name__} in it"
                 if isinstance(result, tuple | list)
                 else f"the reference must return a tensor, got {type(value).__name__}"
             )
     if not values:
-        raise ReferenceFailure("the reference must return a tensor, got an empty tuple")
+        raise ReferenceFailedError("the reference must return a tensor, got an empty tuple")
     return tuple(value.detach() for value in values)
 
 

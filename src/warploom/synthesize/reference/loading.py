@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warploom.synthesize.reference.failures import ReferenceFailure, first_line, line_in
+from warploom.synthesize.reference.failures import ReferenceFailedError, first_line, line_in
 from warploom.synthesize.reference.torch_module import is_tensor, torch
 
 Function = Callable[..., Any]
@@ -40,13 +40,13 @@ def load(file: Path, name: str) -> Loaded:
     """Import the reference file and find what it defines.
 
     Raises:
-        ReferenceFailure: it cannot be imported, or lacks what is needed.
+        ReferenceFailedError: it cannot be imported, or lacks what is needed.
     """
     module = _import(file)
     if name:
         found = getattr(module, name, None)
         if found is None:
-            raise ReferenceFailure(f"defines no {name!r}", hint=_defined(module))
+            raise ReferenceFailedError(f"defines no {name!r}", hint=_defined(module))
         if inspect.isclass(found):
             return _model(file, module, found)
         return _function(file, module, found)
@@ -57,7 +57,7 @@ def load(file: Path, name: str) -> Loaded:
     model = getattr(module, "Model", None)
     if inspect.isclass(model):
         return _model(file, module, model)
-    raise ReferenceFailure(
+    raise ReferenceFailedError(
         "must define a function `reference` (or REFERENCE, or a class `Model`), but has none",
         hint=_defined(module),
     )
@@ -66,7 +66,7 @@ def load(file: Path, name: str) -> Loaded:
 def _import(file: Path) -> Any:
     spec = importlib.util.spec_from_file_location("warploom_reference", file)
     if spec is None or spec.loader is None:
-        raise ReferenceFailure("must be a Python file that can be imported")
+        raise ReferenceFailedError("must be a Python file that can be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     sys.path.insert(0, str(file.parent))
@@ -75,30 +75,30 @@ def _import(file: Path) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise ReferenceFailure(
+        raise ReferenceFailedError(
             f"cannot be imported: {first_line(error)}", line=line_in(file, error)
         ) from error
     return module
 
 
 def _defined(module: Any) -> str:
-    names = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
+    names = [n for n in dir(module) if callable(getattr(module, n)) and n[0] != "_"]
     return f"it defines: {', '.join(sorted(names)) or 'nothing'}"
 
 
 def _function(file: Path, module: Any, found: Any) -> Loaded:
     if not callable(found):
-        raise ReferenceFailure(f"the reference must be a function, got {type(found).__name__}")
+        raise ReferenceFailedError(f"the reference must be a function, got {type(found).__name__}")
     parameters = inspect.signature(found).parameters.values()
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        raise ReferenceFailure(
+        raise ReferenceFailedError(
             "the reference must name its parameters: *args and **kwargs have no specification",
             line=_line_of(found),
         )
     needed = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
     examples = getattr(module, "example_inputs", None)
     if not callable(examples):
-        raise ReferenceFailure(
+        raise ReferenceFailedError(
             "must define example_inputs(seed), which returns a tuple of CPU tensors and scalars",
             line=_line_of(found),
             hint=f"for instance:\n{_EXAMPLES}",
@@ -124,13 +124,13 @@ def _seeded(file: Path, examples: Any) -> Callable[[int], tuple[Any, ...]]:
         try:
             found = examples(seed) if takes else examples()
         except Exception as error:
-            raise ReferenceFailure(
+            raise ReferenceFailedError(
                 f"example_inputs failed: {first_line(error)}", line=line_in(file, error)
             ) from error
         if is_tensor(found):
             found = (found,)
         if not isinstance(found, Sequence) or isinstance(found, str):
-            raise ReferenceFailure(
+            raise ReferenceFailedError(
                 f"example_inputs must return a tuple of tensors and scalars, "
                 f"got {type(found).__name__}",
                 line=_line_of(examples),
@@ -144,14 +144,14 @@ def _model(file: Path, module: Any, model: Any) -> Loaded:
     """Read KernelBench's form: a module, `get_inputs` and `get_init_inputs`."""
     inputs = getattr(module, "get_inputs", None)
     if not callable(inputs):
-        raise ReferenceFailure("a file with a Model must define get_inputs(), but has none")
+        raise ReferenceFailedError("a file with a Model must define get_inputs(), but has none")
     init = getattr(module, "get_init_inputs", None)
     torch.manual_seed(0)
     try:
         arguments = list(init()) if callable(init) else []  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportArgumentType]
         built = model(*arguments).eval()
     except Exception as error:
-        raise ReferenceFailure(
+        raise ReferenceFailedError(
             f"the Model cannot be made: {first_line(error)}", line=line_in(file, error)
         ) from error
     parameters = dict(built.named_parameters()) | dict(built.named_buffers())

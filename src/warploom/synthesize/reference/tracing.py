@@ -1,15 +1,15 @@
-"""Traces a reference: its graph over the few operations that code is generated for, as plain data."""
+"""Traces a reference: its graph over the few operations that have code, as plain data."""
 
+import inspect
 import math
 import operator
-import sys
 import warnings
 from types import FrameType
 from typing import Any
 
 from warploom.synthesize.reference.decompositions import table
 from warploom.synthesize.reference.expressions import expression, plain_size
-from warploom.synthesize.reference.failures import ReferenceFailure, first_line, line_in
+from warploom.synthesize.reference.failures import ReferenceFailedError, first_line, line_in
 from warploom.synthesize.reference.loading import Loaded
 from warploom.synthesize.reference.torch_module import dtype_name, is_tensor, torch
 
@@ -22,7 +22,7 @@ def trace(loaded: Loaded, example: tuple[Any, ...]) -> dict[str, Json]:
     """Return the graph of `loaded` for inputs like `example`, sizes as symbols where they may vary.
 
     Raises:
-        ReferenceFailure: it cannot be traced.
+        ReferenceFailedError: it cannot be traced.
     """
     lines = operation_lines(loaded, example)
     program = _export(loaded, example)
@@ -53,7 +53,7 @@ def _export(loaded: Loaded, example: tuple[Any, ...]) -> Any:
         except Exception as error:  # noqa: BLE001 - whatever it is, the user is told
             failure = failure or error
     assert failure is not None
-    raise ReferenceFailure(
+    raise ReferenceFailedError(
         f"PyTorch cannot trace the reference: {first_line(failure)}",
         line=line_in(loaded.file, failure),
         hint="control flow that depends on the values of tensors has no fixed kernel",
@@ -81,7 +81,7 @@ def operation_lines(loaded: Loaded, example: tuple[Any, ...]) -> dict[str, list[
     file = str(loaded.file)
 
     def line() -> int | None:
-        frame: FrameType | None = sys._getframe(2)
+        frame: FrameType | None = inspect.currentframe()
         while frame is not None and frame.f_code.co_filename != file:
             frame = frame.f_back
         return frame.f_lineno if frame else None
@@ -99,7 +99,7 @@ def operation_lines(loaded: Loaded, example: tuple[Any, ...]) -> dict[str, list[
         with torch.no_grad(), Watch():
             loaded.function(*[v.clone() if is_tensor(v) else v for v in example])
     except Exception as error:
-        raise ReferenceFailure(
+        raise ReferenceFailedError(
             f"the reference fails on its own example: {first_line(error)}",
             line=line_in(loaded.file, error),
         ) from error
@@ -114,8 +114,8 @@ class _Graph:
         self.example = example
         self.lines = lines
         self.constants = {
-            **{n: v for n, v in program.constants.items()},
-            **{n: v for n, v in program.state_dict.items()},
+            **dict(program.constants.items()),
+            **dict(program.state_dict.items()),
         }
         self.signature = program.graph_signature
         self.rename: dict[str, str] = {}
@@ -148,7 +148,7 @@ class _Graph:
             if spec.arg.name == node.name:
                 value = self.constants.get(spec.target)
         if value is None or value.numel() != 1:
-            raise ReferenceFailure(
+            raise ReferenceFailedError(
                 "the reference holds a tensor of its own that is no input",
                 hint="make it a parameter, and give it in example_inputs",
             )
@@ -167,10 +167,10 @@ class _Graph:
         found: list[str] = []
         for spec in self.signature.output_specs:
             if str(spec.kind) != "OutputKind.USER_OUTPUT":
-                raise ReferenceFailure("the reference must not change its inputs")
+                raise ReferenceFailedError("the reference must not change its inputs")
         for value in node.args[0]:
             if not isinstance(value, torch.fx.Node) or not is_tensor(value.meta.get("val")):
-                raise ReferenceFailure("the reference must return tensors only")
+                raise ReferenceFailedError("the reference must return tensors only")
             found.append(value.name)
         return found
 
@@ -222,7 +222,8 @@ class _Graph:
         if isinstance(value, torch.SymInt | torch.SymFloat):
             return self._sym(value)
         if isinstance(value, list | tuple):
-            return [self._arg(item) for item in value]
+            items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+            return [self._arg(item) for item in items]
         if isinstance(value, torch.dtype):
             return {"dtype": dtype_name(value)}
         if isinstance(value, float) and not math.isfinite(value):
@@ -268,7 +269,7 @@ def _groups(before: Any, after: Any) -> list[Json]:
                     i, j, done = x, y, True
                     break
             else:
-                raise ReferenceFailure(f"a view of sizes {old} as {new} is beyond the rules")
+                raise ReferenceFailedError(f"a view of sizes {old} as {new} is beyond the rules")
     return groups
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from warploom.synthesize.reference import judging, loading, tracing, values
-from warploom.synthesize.reference.failures import ReferenceFailure
+from warploom.synthesize.reference.failures import ReferenceFailedError
 from warploom.synthesize.reference.torch_module import DTYPES, dtype_name, is_tensor, torch
 
 _EPS = {"float64": 2.0**-52}
@@ -38,7 +38,7 @@ class _Server:
         example = self.examples[0]
         first, second = (judging.evaluate(self.loaded, list(example)) for _ in range(2))
         if not all(judging.same(a, b) for a, b in zip(first, second, strict=True)):
-            raise ReferenceFailure(
+            raise ReferenceFailedError(
                 "the reference must return the same for the same inputs, but varies",
                 hint="random numbers must be inputs",
             )
@@ -86,7 +86,7 @@ class _Server:
         outputs: list[Json] = []
         for at, (near, right, (low, high)) in enumerate(zip(eager, exact, bounds, strict=True)):
             if near.shape != right.shape:
-                raise ReferenceFailure("the reference's shapes depend on the precision")
+                raise ReferenceFailedError("the reference's shapes depend on the precision")
             for name, value in (("exact", right), ("eager", near), ("low", low), ("high", high)):
                 _write(f"{stem}.out{at}.{name}", value.double())
             _write(f"{stem}.out{at}.native", near)
@@ -121,25 +121,26 @@ class _Server:
 def _check_examples(examples: list[tuple[Any, ...]]) -> None:
     first = examples[0]
     if not any(is_tensor(value) for value in first):
-        raise ReferenceFailure("example_inputs must return a tensor at least, got none")
+        raise ReferenceFailedError("example_inputs must return a tensor at least, got none")
     for value in first:
         if is_tensor(value):
             if value.device.type != "cpu":
-                raise ReferenceFailure(
+                raise ReferenceFailedError(
                     f"example_inputs must return CPU tensors, got one on {value.device}"
                 )
             if dtype_name(value.dtype) not in DTYPES:
-                raise ReferenceFailure(f"inputs of type {dtype_name(value.dtype)} are beyond us")
+                kind = dtype_name(value.dtype)
+                raise ReferenceFailedError(f"inputs of type {kind} are beyond the rules")
         elif value is not None and not isinstance(value, bool | int | float):
-            raise ReferenceFailure(
+            raise ReferenceFailedError(
                 f"an input must be a tensor or a number, got {type(value).__name__}"
             )
     for other in examples[1:]:
         if len(other) != len(first):
-            raise ReferenceFailure("example_inputs must return as many inputs for each seed")
+            raise ReferenceFailedError("example_inputs must return as many inputs for each seed")
         for one, two in zip(first, other, strict=True):
             if not is_tensor(one) and one != two:
-                raise ReferenceFailure(
+                raise ReferenceFailedError(
                     f"a number must be the same for each seed, got {one} and {two}",
                     hint="what varies must be a tensor (torch.tensor(x) has no dimensions)",
                 )
@@ -162,7 +163,7 @@ def main() -> None:
     for line in sys.stdin:
         try:
             answer: Json = {"ok": server.answer(json.loads(line))}
-        except ReferenceFailure as failure:
+        except ReferenceFailedError as failure:
             answer = {
                 "error": failure.message, "line": failure.line, "hint": failure.hint,
             }  # fmt: skip
