@@ -191,8 +191,15 @@ def check(
 
 @app.command("eval", epilog="Example: warploom eval candidate.cu examples/moe --seeds 3")
 def eval_command(
-    candidate: Annotated[Path, typer.Argument(help="The candidate program.", show_default=False)],
-    target: Target,
+    candidate: Annotated[
+        Path | None, typer.Argument(help="The candidate program.", show_default=False)
+    ] = None,
+    target: synthesize_parameters.OptionalTarget = None,
+    suite: synthesize_parameters.Suite = None,
+    only: synthesize_parameters.Only = None,
+    limit: synthesize_parameters.Limit = None,
+    resume: synthesize_parameters.Resume = False,
+    folder: synthesize_parameters.SuiteOut = None,
     ranks: Ranks = None,
     defines: Defines = None,
     includes: Includes = None,
@@ -250,9 +257,19 @@ def eval_command(
 
     The time is modelled on a topology, for verified candidates only; the score is
     10000 / (1 + milliseconds). docs/time-model.md says what the model knows.
+
+    With --suite it synthesizes a kernel for each reference of a suite instead, and prints a table.
     """
     from warploom.cli.backends import is_cuda, level_on_gpus
     from warploom.cli.options import RunChoices
+    from warploom.cli.suite_command import require_candidate, run_suite_command
+
+    if suite is not None:
+        return run_suite_command(
+            suite, only or [], limit, folder, resume=resume, nvcc=not no_nvcc, jobs=jobs,
+            as_json=as_json,
+        )  # fmt: skip
+    candidate, target = require_candidate(candidate, target)
 
     choices = RunChoices.parse(
         ranks=ranks,
@@ -471,10 +488,59 @@ def inspect_command(
     ],
     as_json: AsJson = False,
 ) -> int:
-    """Say what a run has tried: its best programs, islands, operators and failures."""
+    """Say what a run has tried: its best programs, islands, operators and failures.
+
+    Of a synthesis: its report.
+    """
     from warploom.cli.inspect_command import run_inspect
+    from warploom.cli.report_command import is_synthesis, show_report
+
+    if is_synthesis(run):
+        return show_report(run, as_json=as_json)
 
     return run_inspect(run, as_json=as_json)
+
+
+@app.command("export", epilog="Example: warploom export out/ --out package/")
+def export_command(
+    run: synthesize_parameters.SynthesisRun,
+    folder: synthesize_parameters.Out,
+    as_json: AsJson = False,
+) -> int:
+    """Write the package of a verified kernel: the kernel, PyTorch's operator, tests, evidence."""
+    from warploom.cli.report_command import run_export
+
+    return run_export(run, folder, as_json=as_json)
+
+
+@app.command("report", epilog="Example: warploom report show out/; warploom report latest")
+def report_command(
+    what: synthesize_parameters.ReportWhat,
+    run: synthesize_parameters.ReportRun = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show the report of a synthesis, or of the latest one in a folder."""
+    from warploom.cli.report_command import run_report
+
+    return run_report(what, run, as_json=as_json)
+
+
+@app.command("show-report", hidden=True, epilog="Example: warploom show-report out/")
+def show_report_command(run: synthesize_parameters.SynthesisRun, as_json: AsJson = False) -> int:
+    """Show the report of a synthesis: as `report show`."""
+    from warploom.cli.report_command import run_report
+
+    return run_report("show", run, as_json=as_json)
+
+
+@app.command("latest-report", hidden=True, epilog="Example: warploom latest-report")
+def latest_report_command(
+    run: synthesize_parameters.ReportRun = None, as_json: AsJson = False
+) -> int:
+    """Show the report of the latest synthesis in a folder: as `report latest`."""
+    from warploom.cli.report_command import run_report
+
+    return run_report("latest", run, as_json=as_json)
 
 
 @app.command(epilog="Example: warploom explain missing_wait")

@@ -39,3 +39,44 @@ SecretSeed = Annotated[
 Nvcc = Annotated[
     bool, typer.Option("--nvcc/--no-nvcc", help="Compile with nvcc too, where it is found.")
 ]
+OptionalTarget = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="FILE|WORKLOAD",
+        help="A CUDA program with a main, or a workload file or folder.",
+        show_default=False,
+    ),
+]
+Suite = Annotated[
+    str | None,
+    typer.Option(
+        "--suite",
+        metavar="NAME",
+        help="Synthesize a suite instead: internal, kernelbench:PATH, or a folder of references.",
+    ),
+]
+Only = Annotated[
+    list[str] | None, typer.Option("--only", metavar="TASK", help="Of the suite, only this task.")
+]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=1, metavar="N", help="Of the suite, the first N tasks.")
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the outcomes that --out holds.")]
+SuiteOut = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="The suite's folder. [default: suite-NAME]"),
+]
+SynthesisRun = Annotated[
+    Path, typer.Argument(metavar="RUN", help="The folder of a synthesis.", show_default=False)
+]
+ReportWhat = Annotated[
+    str, typer.Argument(metavar="show|latest", help="Which report.", show_default=False)
+]
+ReportRun = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="RUN|DIR",
+        help="Of show: the folder of a synthesis; of latest: where to look. [default: here]",
+        show_default=False,
+    ),
+]

@@ -47,8 +47,9 @@ class TensorArg:
 class PrecisionTolerance:
     """How far an output may be from the reference in double precision; the harness owns it.
 
-    Per element: `rtol` x |expected|, and `room` times what a rounding of each input (in the type
-    `computed_in`) moves it, and what PyTorch itself is off by at its magnitude.
+    Per element: `rtol` x |expected|, `room` and a quarter of the length of the longest `reduction`
+    times what a rounding of each input (in the type `computed_in`) moves it, and three times what
+    PyTorch itself is off by at its magnitude.
     """
 
     dtype: str
@@ -60,12 +61,16 @@ class PrecisionTolerance:
 
 @dataclass(frozen=True, slots=True)
 class SymbolArg:
-    """A size that a caller chooses: dimension `dim` of the input `input`; `example` is one."""
+    """A size that a caller chooses: dimension `dim` of the input `input`; `example` is one.
+
+    `multiple` is what the reference divides it by.
+    """
 
     name: str
     input: int
     dim: int
     example: int
+    multiple: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,8 +95,8 @@ def _spec_lines(result: SynthesisResult) -> list[str]:
         lines += [f"- {role}: `{t.name}` {t.dtype}[{', '.join(t.shape)}]" for t in tensors]
     for rule in spec.tolerances:
         lines.append(
-            f"- tolerance: {rule.rtol:.3g} relative, and {rule.room:.3g} times what a rounding of "
-            f"the inputs moves a result (reductions of {rule.reduction})"
+            f"- tolerance: {rule.rtol:.3g} relative, and {rule.room:.3g} + n/4 times what a "
+            f"rounding of each input moves a result, n = {rule.reduction}"
         )
     return [*lines, ""]
 

@@ -18,7 +18,10 @@ def size_value(text: str, symbols: Mapping[str, int]) -> int:
     Raises:
         BadInputError: the text is no size.
     """
-    return int(_value(ast.parse(text, mode="eval").body, text, symbols))
+    try:
+        return int(_value(ast.parse(text, mode="eval").body, text, symbols))
+    except ZeroDivisionError:
+        raise BadInputError(f"the size {text} divides by zero at {dict(symbols)}") from None
 
 
 def shape_value(shape: Sequence[str], symbols: Mapping[str, int]) -> tuple[int, ...]:

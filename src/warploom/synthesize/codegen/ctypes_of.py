@@ -26,6 +26,11 @@ _RANK = ("bool", "uint8", "int8", "int16", "int32", "int64", "float8_e5m2", "flo
          "float16", "bfloat16", "float32", "float64")  # fmt: skip
 
 
+def is_known(dtype: str) -> bool:
+    """Whether there is code for a type."""
+    return dtype in _STORED
+
+
 def stored(dtype: str) -> str:
     """Return the type of an element in memory."""
     if dtype not in _STORED:

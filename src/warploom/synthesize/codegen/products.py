@@ -81,7 +81,7 @@ class ProductWriter:
         scope = Scope(frozenset({along, "at"}))
         index = tuple("0" if s == "1" else at for at, s in zip(index, source.sizes, strict=True))
         value = values.operand(
-            {"node": source.name}, self.node.dtype, source, index, scope, f"in_{name}"
+            {"node": source.name}, self.node.dtype, source, index, scope, f"use_{name}"
         )
         zero = pointwise.literal(0, self.node.dtype)
         first = "row0" if along == "row" else "col0"
@@ -92,8 +92,8 @@ class ProductWriter:
             f"for (int t = threadIdx.x; t < {tile * t.tile_k}; t += {t.gemm_threads}) {{",
             *indented([
                 *inner, f"const long long {along} = {first} + p, at = step + q;",
-                f"const bool in_{name} = {along} < {size} && at < {self.k};", *scope.lines,
-                f"tile_{name}[q][p] = in_{name} ? {value} : {zero};",
+                f"const bool use_{name} = {along} < {size} && at < {self.k};", *scope.lines,
+                f"tile_{name}[q][p] = use_{name} ? {value} : {zero};",
             ]),
             "}",
         ]  # fmt: skip

@@ -41,8 +41,8 @@ def generate(graph: Graph, tuning: TuningParameters | None = None) -> Generated:
     """
     tuning = tuning or TuningParameters()
     for node in graph.by_name.values():
-        if node.dtype:
-            ctypes_of.stored(node.dtype)
+        if node.dtype and not ctypes_of.is_known(node.dtype):
+            raise BeyondRulesError(f"{node.op} of the type {node.dtype}", line=node.line)
     outputs = {f"out{at}": graph.by_name[name] for at, name in enumerate(graph.outputs)}
     first: dict[str, str] = {}
     copies: dict[str, Node] = {}

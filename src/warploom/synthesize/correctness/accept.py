@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warploom.core.errors import BadInputError, SourceError
+from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run_many
 from warploom.evaluate.findings import merge
@@ -15,7 +15,7 @@ from warploom.evaluate.fresh_memory import judge_fresh_reads
 from warploom.evaluate.runs import findings_of
 from warploom.evaluate.stale_reads import judge_stale_reads
 from warploom.synthesize.correctness.building import build_candidate, nvcc_outcomes
-from warploom.synthesize.correctness.cases import CasePlan, plan_cases
+from warploom.synthesize.correctness.cases import CasePlan, plan_cases, tied
 from warploom.synthesize.correctness.compare import compare
 from warploom.synthesize.correctness.expectations import PreparedCase, prepare_case
 from warploom.synthesize.correctness.running import (
@@ -60,10 +60,16 @@ def prepare_trial(spec: KernelSpec, reference: ReferenceProcess, seed: int, fold
     for plan in plan_cases(spec, seed):
         try:
             cases.append(prepare_case(spec, plan, reference, folder))
-        except SourceError as error:
+        except BadInputError as error:
             if plan.check == "private-seeds":
                 raise
-            skipped.append(f"{plan.name}: {error.message}")
+            again = tied(spec, plan)
+            try:
+                if again == plan:
+                    raise
+                cases.append(prepare_case(spec, again, reference, folder))
+            except BadInputError:
+                skipped.append(f"{plan.name}: {error.message}")
     if sum(case.plan.check == "odd-sizes" for case in cases) == 0 and spec.symbols:
         raise BadInputError(
             f"the reference fails for other sizes than its example's: {skipped[0]}",

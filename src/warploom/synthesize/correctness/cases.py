@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from warploom.synthesize.records import KernelSpec, TensorArg
 from warploom.synthesize.sizes import shape_value
@@ -128,6 +128,19 @@ class _Planner:
         alias = _twins(self.spec.inputs)
         if alias:
             yield self._case("aliased", "aliasing", symbols, "normal", alias=alias)
+
+
+def tied(spec: KernelSpec, plan: CasePlan) -> CasePlan:
+    """Return a case for references that need equal sizes, or multiples.
+
+    Sizes that are equal in the example are equal, and those that are divided are multiples.
+    """
+    first: dict[int, int] = {}
+    symbols: dict[str, int] = {}
+    for symbol in spec.symbols:
+        size = first.setdefault(symbol.example, plan.symbols[symbol.name])
+        symbols[symbol.name] = -(-size // symbol.multiple) * symbol.multiple
+    return replace(plan, symbols=symbols)
 
 
 def _check_of(kind: str) -> str:

@@ -5,7 +5,6 @@ when each input moves by a rounding (an honest kernel cannot know better), times
 length of reductions; and what PyTorch itself is off by, at elements of the same magnitude.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +22,7 @@ from warploom.synthesize.correctness.numbers import (
 from warploom.synthesize.records import PrecisionTolerance
 
 _EAGER_ROOM = 3.0
+_ROOM = 4.0
 Flags = npt.NDArray[np.bool_]
 
 
@@ -31,7 +31,7 @@ class Expected:
     """What the reference says of one output, one number for each element.
 
     `exact` in double precision, `eager` as PyTorch computes it, `low` and `high` over inputs that
-    are a rounding away; `native` are PyTorch's bytes.
+    are a rounding away; `native` are PyTorch's bytes. `length` is that of the longest reduction.
     """
 
     dtype: str
@@ -41,6 +41,7 @@ class Expected:
     low: Array
     high: Array
     native: bytes
+    length: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +70,21 @@ class Comparison:
         )
 
 
-def tolerance_for(dtype: str, computed_in: str, length: int, text: str) -> PrecisionTolerance:
-    """Return the tolerance of an output whose longest reduction has `length` elements."""
+def tolerance_for(dtype: str, computed_in: str, text: str) -> PrecisionTolerance:
+    """Return the tolerance of an output; `text` is the length of its longest reduction."""
     if not is_floating(dtype):
         return PrecisionTolerance(dtype, computed_in, 0.0, 0.0, text)
     rtol = 2 * UNIT[dtype] + 8 * UNIT[computed_in]
-    return PrecisionTolerance(dtype, computed_in, rtol, 2 + math.sqrt(max(length, 1)), text)
+    return PrecisionTolerance(dtype, computed_in, rtol, _ROOM, text)
+
+
+def _room(rule: PrecisionTolerance, length: int) -> float:
+    """Return how often the reach of a rounding is allowed.
+
+    A sum of `length` numbers of one sign, one after the other, is off by about a sixth of that
+    many times what a rounding of each number moves it.
+    """
+    return rule.room + length / 4
 
 
 def compare(got: bytes | memoryview, expected: Expected, rule: PrecisionTolerance) -> Comparison:
@@ -129,7 +139,12 @@ def _allowed(expected: Expected, rule: PrecisionTolerance) -> Array:
     off = np.abs(expected.eager - expected.exact)
     off = np.where(np.isfinite(off), off, 0.0)
     own = _by_magnitude(np.abs(exact), off)
-    return rule.rtol * np.abs(exact) + rule.room * reach + _EAGER_ROOM * own + TINY[expected.dtype]
+    return (
+        rule.rtol * np.abs(exact)
+        + _room(rule, expected.length) * reach
+        + _EAGER_ROOM * own
+        + TINY[expected.dtype]
+    )
 
 
 def _by_magnitude(size: Array, off: Array) -> Array:

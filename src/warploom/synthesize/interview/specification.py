@@ -1,5 +1,6 @@
 """Derives what a kernel must do from the trace of its reference."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,8 +15,6 @@ from warploom.synthesize.records import KernelSpec, SymbolArg, TensorArg
 from warploom.synthesize.reference.client import ReferenceProcess
 from warploom.synthesize.sizes import size_value
 
-_LONGEST = 3001
-"""The length of the longest reduction that a trial tries; see `correctness/cases.py`."""
 _CARRIERS = frozenset({"view", "_to_copy", "clone", "unsqueeze", "expand", "squeeze", "permute",
                        "slice", "where", "alias"})  # fmt: skip
 
@@ -58,13 +57,15 @@ def interview(
         for at, name in enumerate(graph.outputs)
     )
     symbols = tuple(
-        SymbolArg(s.name, s.input, s.dim, tensors[s.input][1]["shape"][s.dim])
+        SymbolArg(
+            s.name, s.input, s.dim, tensors[s.input][1]["shape"][s.dim], _multiple(graph, s.name)
+        )
         for s in graph.symbols
     )
     example = {symbol.name: symbol.example for symbol in symbols}
-    text, length = _longest_reduction(graph, example)
+    text = _longest_reduction(graph, example)
     computed = "float64" if any(t.dtype == "float64" for t in inputs) else "float32"
-    tolerances = tuple(tolerance_for(t.dtype, computed, length, text) for t in outputs)
+    tolerances = tuple(tolerance_for(t.dtype, computed, text) for t in outputs)
     spec = KernelSpec(
         name=_name(reference, prompt),
         prompt=prompt,
@@ -138,8 +139,15 @@ def _indices(graph: Graph) -> dict[str, str]:
     return found
 
 
-def _longest_reduction(graph: Graph, example: Mapping[str, int]) -> tuple[str, int]:
-    """Return the length of the longest reduction, as text and as the largest that is tried."""
+def _multiple(graph: Graph, symbol: str) -> int:
+    """Return the least number that all divisors of a size divide."""
+    texts = (size for node in graph.nodes for size in node.sizes)
+    own = [text for text in texts if re.search(rf"\b{symbol}\b", text)]
+    return math.lcm(*(int(found) for text in own for found in re.findall(r"//(\d+)", text)))
+
+
+def _longest_reduction(graph: Graph, example: Mapping[str, int]) -> str:
+    """Return the length of the longest reduction, as text."""
     best = ("1", 1)
     for node in graph.nodes:
         source = graph.node_of(node.args[0]) if node.args else None
@@ -155,11 +163,9 @@ def _longest_reduction(graph: Graph, example: Mapping[str, int]) -> tuple[str, i
             continue
         text = "*".join(sizes) or "1"
         length = size_value(text, example)
-        if any(not size.isdecimal() for size in sizes):
-            length = max(length, _LONGEST)
         if length > best[1]:
             best = (text, length)
-    return best
+    return best[0]
 
 
 def _name(reference: ReferenceProcess, prompt: str) -> str:

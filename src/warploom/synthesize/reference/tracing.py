@@ -264,13 +264,30 @@ def _groups(before: Any, after: Any) -> list[Json]:
         done = False
         while not done:
             for x, y in _within(a, b, len(old), len(new)):
-                if expression(product(old[i:x])) == expression(product(new[j:y])):
+                if _alike(product(old[i:x]), product(new[j:y])):
                     groups.append([list(range(i, x)), list(range(j, y))])
                     i, j, done = x, y, True
                     break
             else:
-                raise ReferenceFailedError(f"a view of sizes {old} as {new} is beyond the rules")
+                groups.append([list(range(i, len(old))), list(range(j, len(new)))])
+                return groups
     return groups
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two products are equal, where each division leaves nothing over."""
+    if expression(one) == expression(other):
+        return True
+
+    def exact(value: Any) -> Any:
+        if not hasattr(value, "replace"):
+            return value
+        return value.replace(
+            lambda part: type(part).__name__ in ("FloorDiv", "CleanDiv"),
+            lambda part: part.args[0] / part.args[1],
+        )
+
+    return bool(exact(one) - exact(other) == 0)
 
 
 def _within(a: int, b: int, most_a: int, most_b: int) -> list[tuple[int, int]]:

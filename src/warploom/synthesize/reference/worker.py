@@ -147,7 +147,7 @@ def _check_examples(examples: list[tuple[Any, ...]]) -> None:
 
 
 def _write(path: str, value: Any) -> None:
-    flat = value.contiguous().view(-1)
+    flat = torch.empty(value.numel(), dtype=value.dtype).copy_(value.reshape(-1))
     if flat.numel() == 0:
         Path(path).write_bytes(b"")
         return
