@@ -12,6 +12,11 @@ from warploom.synthesize.codegen.scope import MaterializeError, product
 from warploom.synthesize.codegen.text import Kernel
 
 _MOST_KERNELS = 64
+_OF_SIZES = {
+    name: f"static __host__ __device__ long long {name}(long long a, long long b) {{\n"
+    f"  return a {sign} b ? a : b;\n}}\n"
+    for name, sign in (("larger_of", ">"), ("smaller_of", "<"))
+}
 _BLOCKS = """static unsigned blocks_for(long long count, long long each) {
   const long long blocks = (count + each - 1) / each;
   return static_cast<unsigned>(blocks < 65535 ? (blocks > 0 ? blocks : 1) : 65535);
@@ -90,7 +95,9 @@ def _file(
 ) -> str:
     helpers = {name: text for kernel in kernels for name, text in kernel.helpers.items()}
     parts = [*helpers.values(), *(kernel.text for kernel in kernels), _BLOCKS]
-    return "\n".join([*parts, _entry(graph, stored, kernels, outputs)])
+    text = "\n".join([*parts, _entry(graph, stored, kernels, outputs)])
+    sizes = [made for name, made in _OF_SIZES.items() if f"{name}(" in text]
+    return "\n".join([*sizes, text])
 
 
 def _entry(

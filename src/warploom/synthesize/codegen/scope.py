@@ -34,6 +34,8 @@ def is_split(text: str) -> bool:
 def c_size(text: str) -> str:
     """Return a size as C: for sizes, which are never negative, `//` is `/`."""
     text = text.replace("//", "/")
+    text = re.sub(r"\bmax\(", "larger_of(", text)
+    text = re.sub(r"\bmin\(", "smaller_of(", text)
     return re.sub(r"\bfloat\(", "static_cast<double>(", text)
 
 

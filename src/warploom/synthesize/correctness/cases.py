@@ -1,9 +1,11 @@
 """Which inputs a candidate is tried with: sizes, kinds of values, and how they lie in memory."""
 
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from warploom.core.errors import BadInputError
 from warploom.synthesize.records import KernelSpec, TensorArg
 from warploom.synthesize.sizes import shape_value
 
@@ -110,11 +112,15 @@ class _Planner:
     def _elements(self, symbols: Mapping[str, int]) -> int:
         total = 0
         for tensor in (*self.spec.inputs, *self.spec.outputs):
-            count = 1
-            for size in shape_value(tensor.shape, symbols):
-                count *= max(size, 1)
-            total += count
+            try:
+                sizes = shape_value(tensor.shape, self._fitted(symbols))
+            except BadInputError:  # a size that is divided by is zero: the case will be skipped
+                continue
+            total += math.prod(max(size, 1) for size in sizes)
         return total
+
+    def _fitted(self, symbols: Mapping[str, int]) -> dict[str, int]:
+        return {s.name: -(-symbols[s.name] // s.multiple) * s.multiple for s in self.spec.symbols}
 
     def _work(self, symbols: Mapping[str, int]) -> int:
         if not any(op in ("mm", "bmm") for op in self.spec.operations):

@@ -44,7 +44,7 @@ def prepare_case(
     computed = spec.tolerances[0].computed_in
     answer = reference.case({
         "stem": str(stem), "seed": plan.seed, "kind": plan.kind, "computed_in": computed,
-        "inputs": entries,
+        "inputs": entries, "distinct": _asks_for_places(spec),
     })  # fmt: skip
     shapes = answer["inputs"]
     sizes = tuple(shapes[s.input][s.dim] for s in spec.symbols)
@@ -62,6 +62,10 @@ def prepare_case(
     for path in folder.glob(f"{stem.name}.*"):
         path.unlink()
     return PreparedCase(plan, sizes, inputs, tuple(outputs))
+
+
+def _asks_for_places(spec: KernelSpec) -> bool:
+    return any(op in ("argmax", "argmin") for op in spec.operations)
 
 
 def _named(spec: KernelSpec, sizes: Sequence[int]) -> dict[str, int]:

@@ -40,7 +40,9 @@ def _moments(x: Any, dims: list[int], correction: float) -> tuple[Any, Any]:
         count = count * x.shape[dim]
     mean = torch.sum(x, dims, keepdim=True) / count
     off = x - mean
-    return torch.sum(off * off, dims, keepdim=True) / (count - correction), mean
+    # A tensor: as a size it would be simplified for lengths of two and more.
+    rest = torch.clamp(torch.scalar_tensor(count - correction, dtype=x.dtype), min=0)
+    return torch.sum(off * off, dims, keepdim=True) / rest, mean
 
 
 def _var(x: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:

@@ -282,12 +282,17 @@ def _alike(one: Any, other: Any) -> bool:
     def exact(value: Any) -> Any:
         if not hasattr(value, "replace"):
             return value
-        return value.replace(
-            lambda part: type(part).__name__ in ("FloorDiv", "CleanDiv"),
-            lambda part: part.args[0] / part.args[1],
-        )
+        return value.replace(_is_division, _quotient)
 
     return bool(exact(one) - exact(other) == 0)
+
+
+def _is_division(part: Any) -> bool:
+    return type(part).__name__ in ("FloorDiv", "CleanDiv")
+
+
+def _quotient(part: Any) -> Any:
+    return part.args[0] / part.args[1]
 
 
 def _within(a: int, b: int, most_a: int, most_b: int) -> list[tuple[int, int]]:

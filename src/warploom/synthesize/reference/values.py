@@ -38,11 +38,19 @@ def domain_of(tensors: list[Any], index_of: str) -> Domain:
 
 
 def draw(
-    shape: list[int], dtype: Any, domain: Domain, kind: str, generator: Any, bound: int
+    shape: list[int],
+    dtype: Any,
+    domain: Domain,
+    kind: str,
+    generator: Any,
+    bound: int,
+    *,
+    distinct: bool = False,
 ) -> Any:
     """Return a tensor of one kind: normal, large, small, positive, special or flat.
 
-    `bound` is the value of `index_of`, 0 where there is none.
+    `bound` is the value of `index_of`, 0 where there is none. `distinct`: no special value twice,
+    where places are asked for: of equal values any place may be right.
     """
     if dtype is torch.bool:
         return torch.randint(0, 2, shape, generator=generator).to(torch.bool)
@@ -66,17 +74,20 @@ def draw(
     if domain.low > 0:
         values = values + domain.low
     if kind == "special" and values.numel():
-        values = _with_special(values, domain, dtype, generator)
+        values = _with_special(values, domain, dtype, generator, distinct)
     return values.to(dtype)
 
 
-def _with_special(values: Any, domain: Domain, dtype: Any, generator: Any) -> Any:
+def _with_special(values: Any, domain: Domain, dtype: Any, generator: Any, distinct: bool) -> Any:
     flat = values.flatten()
     tiny = float(torch.finfo(dtype).tiny) / 4
     words = [*_SPECIAL, tiny, -tiny]
     if domain.nonnegative:
         words = [w for w in words if not w < 0]
-    places = torch.randperm(flat.numel(), generator=generator)[: max(1, flat.numel() // 61)]
+    if distinct:
+        words = [w for w in words if w != 0] + [0.0]
+    most = len(words) if distinct else max(1, flat.numel() // 61)
+    places = torch.randperm(flat.numel(), generator=generator)[:most]
     for at, place in enumerate(places.tolist()):
         flat[place] = words[at % len(words)]
     return flat.reshape(values.shape)

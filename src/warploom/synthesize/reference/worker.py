@@ -113,6 +113,7 @@ class _Server:
                 values.draw(
                     entry["shape"], DTYPES[dtype_name(value.dtype)], self.domains[at],
                     request["kind"], generator, entry.get("bound", 0),
+                    distinct=request["distinct"],
                 )
             )  # fmt: skip
         return found

@@ -70,7 +70,9 @@ def run_suite(
 
 
 def _outcome_from(data: dict[str, Any]) -> TaskOutcome:
-    return TaskOutcome(**{**data, "forms": tuple(data["forms"]), "builds": tuple(data["builds"])})
+    values: dict[str, Any] = dict(data)
+    values["forms"], values["builds"] = tuple(data["forms"]), tuple(data["builds"])
+    return TaskOutcome(**values)
 
 
 def _one(task: SuiteTask, config: SynthesisConfig, folder: Path, target: str) -> TaskOutcome:
@@ -84,9 +86,9 @@ def _one(task: SuiteTask, config: SynthesisConfig, folder: Path, target: str) ->
     except WarploomError as error:
         reason = error.message
     report: dict[str, Any] = json.loads((folder / REPORT).read_text())
-    correct = report["correctness"] or {"cases": 0, "builds": [], "checks": []}
-    time = report["performance"] or {"time_ms": None, "baseline_ms": None}
-    failed = [c for c in correct["checks"] if not c["passed"]]
+    correct: dict[str, Any] = report["correctness"] or {"cases": 0, "builds": [], "checks": []}
+    time: dict[str, Any] = report["performance"] or {"time_ms": None, "baseline_ms": None}
+    failed: list[Any] = [c for c in correct["checks"] if not c["passed"]]
     if status == "failed" and failed:
         reason = f"{failed[0]['name']}: {failed[0]['detail']}"
     return TaskOutcome(
