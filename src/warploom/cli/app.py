@@ -463,6 +463,12 @@ def synthesize(
     tune: synthesize_parameters.Tune = 4,
     seed: synthesize_parameters.SecretSeed = None,
     nvcc: synthesize_parameters.Nvcc = True,
+    proposer: synthesize_parameters.Writer = "rules",
+    models: Models = None,
+    max_cost: MaxCost = None,
+    max_requests: MaxRequests = None,
+    price: Price = None,
+    unsafe: Unsafe = False,
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> int:
@@ -472,10 +478,12 @@ def synthesize(
     compared with it in double precision, on inputs from secret seeds, in the emulator. Exit code 0:
     verified; 1: no kernel passed; 2: bad input; 3: beyond the rules, or something is missing here.
     """
-    from warploom.cli.synthesize_command import prompt_of, run_synthesize
-    from warploom.synthesize.config import SynthesisConfig
+    from warploom.cli.synthesize_command import config_of, prompt_of, run_synthesize
 
-    config = SynthesisConfig(tune=tune, seed=seed, nvcc=nvcc, jobs=jobs)
+    config = config_of(
+        proposer, models or [], max_cost, max_requests, price, tune=tune, seed=seed, nvcc=nvcc,
+        jobs=jobs, unsafe=unsafe,
+    )  # fmt: skip
     return run_synthesize(
         prompt_of(prompt, prompt_file), reference, target, config, folder, as_json=as_json
     )

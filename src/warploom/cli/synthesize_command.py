@@ -1,5 +1,6 @@
 """`warploom synthesize`, and how its result is printed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from warploom.cli.output import (
@@ -11,10 +12,14 @@ from warploom.cli.output import (
     say,
     warn_without_sandbox,
 )
+from warploom.cli.transform_ask import parse_price
 from warploom.core.errors import BadInputError
 from warploom.core.records import Severity
-from warploom.synthesize import SynthesisConfig, SynthesisResult, synthesize
+from warploom.llm import Budget, LLMSettings
+from warploom.synthesize.config import SynthesisConfig
+from warploom.synthesize.orchestrator import synthesize
 from warploom.synthesize.reference.client import require_torch
+from warploom.synthesize.result import SynthesisResult
 
 
 def prompt_of(prompt: str | None, file: Path | None) -> str:
@@ -32,6 +37,23 @@ def prompt_of(prompt: str | None, file: Path | None) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInputError(f"cannot be read: {error}", file=str(file)) from None
+
+
+def config_of(
+    proposer: str, models: Sequence[str], dollars: float | None, requests: int | None,
+    price: str | None, *, tune: int, seed: int | None, nvcc: bool, jobs: int | None, unsafe: bool,
+) -> SynthesisConfig:  # fmt: skip
+    """Return the configuration that the options ask for.
+
+    Raises:
+        BadInputError: an option breaks a rule.
+    """
+    prices = {} if price is None else dict.fromkeys(models, parse_price(price))
+    return SynthesisConfig(
+        proposer=proposer, tune=tune, seed=seed, nvcc=nvcc, jobs=jobs, unsafe=unsafe,
+        models=tuple(models), budget=Budget(dollars, None, requests, None),
+        settings=LLMSettings(prices=prices),
+    )  # fmt: skip
 
 
 def run_synthesize(

@@ -80,3 +80,7 @@ ReportRun = Annotated[
         show_default=False,
     ),
 ]
+Writer = Annotated[
+    str,
+    typer.Option("--proposer", metavar="NAME", help="Who writes kernels: rules, or llm."),
+]

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 
 from warploom.core.errors import BadInputError
+from warploom.llm import Budget, LLMSettings
+from warploom.llm.backend import Backend
 from warploom.synthesize.records import OptimizationPriority
 
 PROPOSERS = ("rules", "llm")
@@ -29,7 +31,8 @@ class SynthesisConfig:
 
     `proposer` writes the kernels; `tune` is how many settings of the parameters are tried; `nvcc`
     says whether the real compiler judges too, for `architectures`. `seed` repeats a run: None draws
-    a secret one. `seconds` bounds each run of a candidate.
+    a secret one. `seconds` bounds each run of a candidate. `models` are asked by the proposer llm,
+    a stronger one later; `unsafe` runs their kernels where there is no sandbox.
     """
 
     proposer: str = "rules"
@@ -41,8 +44,14 @@ class SynthesisConfig:
     jobs: int | None = None
     priority: OptimizationPriority = OptimizationPriority.LATENCY
     retries: Retries = field(default_factory=Retries)
+    models: tuple[str | Backend, ...] = ()
+    budget: Budget = field(default_factory=Budget)
+    settings: LLMSettings = field(default_factory=LLMSettings)
+    unsafe: bool = False
 
     def __post_init__(self) -> None:
+        if self.proposer == "llm" and not self.models:
+            raise BadInputError("--proposer llm needs a model", hint="--model anthropic:NAME")
         if self.proposer not in PROPOSERS:
             raise BadInputError(
                 f"a proposer must be {' or '.join(PROPOSERS)}, got {self.proposer!r}"

@@ -78,7 +78,8 @@ class KernelSpec:
     """What a kernel must do, as the reference says.
 
     Its C entry point gets the inputs' and the outputs' pointers in this order, and the values of
-    `symbols`. `ranks` is how many processes call it together.
+    `symbols`. `operations` are those of its graph, `calls` what the reference calls itself. `ranks` is how many
+    processes call it together.
     """
 
     name: str
@@ -89,6 +90,7 @@ class KernelSpec:
     symbols: tuple[SymbolArg, ...]
     tolerances: tuple[PrecisionTolerance, ...]
     operations: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
     constants: Mapping[str, float] = field(default_factory=dict[str, float])
     ranks: int = 1
     notes: tuple[str, ...] = ()

@@ -12,14 +12,13 @@ _MOST_THREADS = 1024
 class TuningParameters:
     """Launch shapes and tiles.
 
-    `threads` of a block for elements and scans, `row_threads` for a row that is reduced; `vector`
-    elements at once where everything is flat; a block of a matrix product makes `tile_m` x
-    `tile_n`, in steps of `tile_k`, each thread `thread_m` x `thread_n` of it.
+    `threads` of a block for elements and scans, `row_threads` for a row that is reduced; a block
+    of a matrix product makes `tile_m` x `tile_n`, in steps of `tile_k`, each thread `thread_m` x
+    `thread_n` of it.
     """
 
     threads: int = 256
     row_threads: int = 128
-    vector: int = 4
     tile_m: int = 32
     tile_n: int = 32
     tile_k: int = 16

@@ -32,7 +32,7 @@ from warploom.synthesize.reference.client import ReferenceProcess
 
 _CHECKS = (
     "legality", "build", "nvcc", "private-seeds", "odd-sizes", "sizes-of-zero", "sizes-of-one",
-    "long", "accumulation", "magnitudes", "special-values", "misaligned", "aliasing",
+    "long", "accumulation", "magnitudes", "special-values", "ties", "misaligned", "aliasing",
     "inputs-unchanged", "surroundings-unchanged", "deterministic", "memory-and-races",
 )  # fmt: skip
 """All checks, in the order of reports."""

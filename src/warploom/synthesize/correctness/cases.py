@@ -9,7 +9,7 @@ from warploom.core.errors import BadInputError
 from warploom.synthesize.records import KernelSpec, TensorArg
 from warploom.synthesize.sizes import shape_value
 
-KINDS = ("normal", "positive", "large", "small", "flat", "special")
+KINDS = ("normal", "positive", "negative", "large", "small", "flat", "special")
 """Kinds of values, as the reference's process draws them."""
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 31, 33)
 _ODD = (37, 63, 65, 101, 127, 129)
@@ -53,12 +53,12 @@ class _Planner:
     def cases(self) -> Iterator[CasePlan]:
         yield self._case("example", "private-seeds", self.example, "example")
         if not self.names:
-            for kind in KINDS:
+            for kind in self._kinds():
                 yield self._case(kind, _check_of(kind), {}, kind)
             yield self._case("guarded", "misaligned", {}, "normal", guarded=True)
             yield from self._aliased({})
             return
-        for kind in KINDS:
+        for kind in self._kinds():
             yield self._case(f"odd-{kind}", _check_of(kind), self._odd(), kind)
         yield self._case("ones", "sizes-of-one", dict.fromkeys(self.names, 1), "normal")
         for name in self.names:
@@ -70,6 +70,12 @@ class _Planner:
         yield self._case("guarded", "misaligned", self._small(), "normal", guarded=True)
         yield self._case("guarded-odd", "misaligned", self._odd(), "normal", guarded=True)
         yield from self._aliased(self._small())
+
+    def _kinds(self) -> tuple[str, ...]:
+        """Return the kinds of values; equal ones where the reference says which place is first."""
+        places = {"argmax", "argmin", "max", "min"} & set(self.spec.calls)
+        unordered = {"topk", "sort"} & set(self.spec.calls)
+        return (*KINDS, "ties") if places and not unordered else KINDS
 
     def _case(
         self, name: str, check: str, symbols: Mapping[str, int], kind: str, *,
@@ -150,7 +156,7 @@ def tied(spec: KernelSpec, plan: CasePlan) -> CasePlan:
 
 
 def _check_of(kind: str) -> str:
-    return {"special": "special-values", "large": "magnitudes", "small": "magnitudes",
+    return {"special": "special-values", "large": "magnitudes", "negative": "magnitudes", "ties": "ties", "small": "magnitudes",
             "flat": "magnitudes"}.get(kind, "odd-sizes")  # fmt: skip
 
 

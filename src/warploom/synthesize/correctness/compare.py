@@ -110,9 +110,9 @@ def compare_values(values: Array, expected: Expected, rule: PrecisionTolerance) 
         alike = _same_kind(values, exact) | _same_kind(values, expected.eager)
         unsure = ~np.isfinite(exact) | ~np.isfinite(expected.eager)
         good = np.where(sure, near, alike & unsure)
-        share = np.where(sure & (allowed > 0), error / allowed, 0.0)
+        share = np.where(near & (allowed > 0), error / allowed, 0.0)
     wrong = np.flatnonzero(~good)
-    top = float(np.nanmax(share)) if share.size else 0.0
+    top = float(np.max(share)) if share.size else 0.0
     if wrong.size == 0:
         return Comparison(values.size, 0, share=top)
     errors = np.where(np.isfinite(error[wrong]), error[wrong], np.inf)

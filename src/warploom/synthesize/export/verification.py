@@ -16,6 +16,7 @@ _MEANING = {
     "accumulation": "long sums of numbers of one sign",
     "magnitudes": "large, small and nearly equal numbers",
     "special-values": "NaN, infinities, zeros of both signs, subnormal numbers",
+    "ties": "equal values, of which the first counts",
     "misaligned": "tensors that begin one element off any alignment",
     "aliasing": "inputs that share memory",
     "inputs-unchanged": "inputs are as they were",

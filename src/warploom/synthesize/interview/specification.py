@@ -37,7 +37,8 @@ def interview(
         SourceError: the reference breaks a rule or cannot be traced.
     """
     loaded = reference.load(seeds)
-    graph = named_graph(reference.trace(), loaded["inputs"])
+    trace = reference.trace()
+    graph = named_graph(trace, loaded["inputs"])
     indices = _indices(graph)
     tensors = [(at, e) for at, e in enumerate(loaded["inputs"]) if "shape" in e]
     numbers = {at: position for position, (at, _) in enumerate(tensors)}
@@ -75,6 +76,7 @@ def interview(
         symbols=symbols,
         tolerances=tolerances,
         operations=tuple(dict.fromkeys(node.op for node in graph.nodes)),
+        calls=tuple(trace["calls"]),
         constants={e["name"]: e["scalar"] for e in loaded["inputs"]
                    if isinstance(e.get("scalar"), int | float)},
         notes=(f"traced by PyTorch {loaded['torch']}",),

@@ -26,7 +26,7 @@ def trace(loaded: Loaded, example: tuple[Any, ...]) -> dict[str, Json]:
     """
     lines = operation_lines(loaded, example)
     program = _export(loaded, example)
-    return _Graph(program, example, lines).encode()
+    return {**_Graph(program, example, lines).encode(), "calls": sorted(lines)}
 
 
 def _export(loaded: Loaded, example: tuple[Any, ...]) -> Any:

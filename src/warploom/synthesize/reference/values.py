@@ -6,6 +6,7 @@ from typing import Any
 from warploom.synthesize.reference.torch_module import dtype_name, is_tensor, torch
 
 _HALF_LARGE = 30.0
+_HALF_BELOW = 100.0
 _LARGE = 1000.0
 _SMALL = 1e-3
 _SPECIAL = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0)
@@ -47,7 +48,7 @@ def draw(
     *,
     distinct: bool = False,
 ) -> Any:
-    """Return a tensor of one kind: normal, large, small, positive, special or flat.
+    """Return a tensor of one kind: normal, large, small, positive, negative, flat, ties, special.
 
     `bound` is the value of `index_of`, 0 where there is none. `distinct`: no special value twice,
     where places are asked for: of equal values any place may be right.
@@ -67,6 +68,10 @@ def draw(
         values = values * _SMALL
     elif kind == "flat":
         values = 3.0 + 1e-3 * values
+    elif kind == "negative":
+        values = -(values.abs() + 1) * (_HALF_BELOW if dtype in halves else _LARGE)
+    elif kind == "ties":
+        values = torch.round(values)
     if domain.nonnegative or kind == "positive":
         values = values.abs()
     if domain.low >= 0 and domain.high <= 1:
