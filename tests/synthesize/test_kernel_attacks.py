@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from warploom.testing.kernel_attacks import ATTACKS, HONEST, REFERENCE, KernelAttack
-
-from .conftest import Prepared
+from warploom.testing.kernel_tasks import PreparedTask
 
 _BUILT = frozenset({
     "cache-by-pointer", "only-when-poisoned", "memory-behind-the-output", "wrong-after-calls",
@@ -36,7 +35,7 @@ def _quick(attack: KernelAttack) -> bool:
     [pytest.param(a, id=a.name, marks=() if _quick(a) else (pytest.mark.long,)) for a in ATTACKS],
 )
 def test_a_cheat_is_refused(
-    attack: KernelAttack, file: Path, prepared: Callable[..., Prepared]
+    attack: KernelAttack, file: Path, prepared: Callable[[Path], PreparedTask]
 ) -> None:
     report = prepared(file).judge(attack.text)
     assert not report.passed
@@ -44,6 +43,6 @@ def test_a_cheat_is_refused(
         assert report.builds[0].ok, "it must be refused for what it does, not for its text"
 
 
-def test_the_honest_kernel_passes(file: Path, prepared: Callable[..., Prepared]) -> None:
+def test_the_honest_kernel_passes(file: Path, prepared: Callable[[Path], PreparedTask]) -> None:
     report = prepared(file).judge(HONEST)
     assert report.passed, report.findings

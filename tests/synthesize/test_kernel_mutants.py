@@ -1,13 +1,13 @@
 """Every planted wrong kernel is found, and the right one that it was made of is not."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from warploom.synthesize.suite.tasks_of import INTERNAL
 from warploom.testing.kernel_mutants import MUTANTS, Mutant
-
-from .conftest import Prepared
+from warploom.testing.kernel_tasks import PreparedTask
 
 _SAMPLE = frozenset({
     "matmul-operands-rounded-as-TF32", "matmul-no-barrier-after-use", "matmul_half-sums-in-half",
@@ -28,7 +28,7 @@ def test_there_are_enough_and_each_once() -> None:
         for m in MUTANTS
     ],
 )
-def test_a_mutant_is_found(mutant: Mutant, prepared: Callable[..., Prepared]) -> None:
+def test_a_mutant_is_found(mutant: Mutant, prepared: Callable[[Path], PreparedTask]) -> None:
     task = prepared(INTERNAL / f"{mutant.task}.py")
     report = task.judge(mutant.apply(task.text))
     assert report.builds[0].ok, report.findings
@@ -36,7 +36,7 @@ def test_a_mutant_is_found(mutant: Mutant, prepared: Callable[..., Prepared]) ->
 
 
 @pytest.mark.parametrize("task", ["row_sum", pytest.param("matmul_half", marks=pytest.mark.long)])
-def test_the_right_kernel_passes(task: str, prepared: Callable[..., Prepared]) -> None:
+def test_the_right_kernel_passes(task: str, prepared: Callable[[Path], PreparedTask]) -> None:
     made = prepared(INTERNAL / f"{task}.py")
     report = made.judge(made.text)
     assert report.passed, report.findings

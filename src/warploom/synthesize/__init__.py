@@ -103,5 +103,8 @@ class _Package(ModuleType):
     def __call__(self, *args: object, **kwargs: object) -> object:
         return import_module(f"{__name__}.orchestrator").synthesize(*args, **kwargs)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return (import_module, (__name__,))
+
 
 sys.modules[__name__].__class__ = _Package

@@ -78,8 +78,8 @@ class KernelSpec:
     """What a kernel must do, as the reference says.
 
     Its C entry point gets the inputs' and the outputs' pointers in this order, and the values of
-    `symbols`. `operations` are those of its graph, `calls` what the reference calls itself. `ranks` is how many
-    processes call it together.
+    `symbols`. `operations` are those of its graph, `calls` what the reference calls itself.
+    `ranks` is how many processes call it together.
     """
 
     name: str

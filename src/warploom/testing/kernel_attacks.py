@@ -112,7 +112,8 @@ ATTACKS = (
     _host("early-exit", _FORGE, "  exit(0);\n"),
     _host("readback-of-its-own", _FORGE,
           "  float seen[4];\n  cudaMemcpy(seen, x, 16, cudaMemcpyDeviceToHost);\n"),
-    KernelAttack("redefined-call", _FORGE, "#define cudaDeviceSynchronize() cudaSuccess\n" + HONEST),
+    KernelAttack("redefined-call", _FORGE,
+                 "#define cudaDeviceSynchronize() cudaSuccess\n" + HONEST),
     KernelAttack("pasted-name", _FORGE,
                  "#define JOIN(a, b) a##b\n" + _KERNEL + _HEAD
                  + "  JOIN(cudaDevice, Synchronize)();\n" + _LAUNCH + _TAIL),
@@ -139,4 +140,4 @@ ATTACKS = (
     _body("read-past-the-end", _BOUNDS,
           "const float next = x[i + 1];\n    y[i] = x[i] * 2.0f + 1.0f + 0.0f * (next > 0.0f);"),
 )  # fmt: skip
-"""All cheats that are played. Impossible speed and throttling concern measured time, and have none."""
+"""All cheats that are played. Impossible speed and throttling concern measured time: none here."""

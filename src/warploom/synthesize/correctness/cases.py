@@ -11,6 +11,10 @@ from warploom.synthesize.sizes import shape_value
 
 KINDS = ("normal", "positive", "negative", "large", "small", "flat", "special")
 """Kinds of values, as the reference's process draws them."""
+_CHECKS = {
+    "special": "special-values", "ties": "ties",
+    **dict.fromkeys(("large", "negative", "small", "flat"), "magnitudes"),
+}  # fmt: skip
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 31, 33)
 _ODD = (37, 63, 65, 101, 127, 129)
 _LONG = (1031, 2053, 3001)
@@ -67,6 +71,8 @@ class _Planner:
                 yield self._case(f"{name}-{value}", check, symbols, "normal")
             yield self._long(name, "normal")
             yield self._long(name, "positive")
+            if "ties" in self._kinds():
+                yield self._long(name, "ties")
         yield self._case("guarded", "misaligned", self._small(), "normal", guarded=True)
         yield self._case("guarded-odd", "misaligned", self._odd(), "normal", guarded=True)
         yield from self._aliased(self._small())
@@ -103,7 +109,7 @@ class _Planner:
         symbols[name] = self.random.choice(_LONG)
         while self._elements(symbols) > _LENGTHY and symbols[name] > _SMALL[-1]:
             symbols[name] //= 2
-        check = "long" if kind == "normal" else "accumulation"
+        check = {"normal": "long", "ties": "ties"}.get(kind, "accumulation")
         return self._case(f"{name}-long-{kind}", check, symbols, kind)
 
     def _bounded(self, symbols: dict[str, int]) -> dict[str, int]:
@@ -156,8 +162,7 @@ def tied(spec: KernelSpec, plan: CasePlan) -> CasePlan:
 
 
 def _check_of(kind: str) -> str:
-    return {"special": "special-values", "large": "magnitudes", "negative": "magnitudes", "ties": "ties", "small": "magnitudes",
-            "flat": "magnitudes"}.get(kind, "odd-sizes")  # fmt: skip
+    return _CHECKS.get(kind, "odd-sizes")
 
 
 def _twins(inputs: Sequence[TensorArg]) -> dict[int, int]:

@@ -59,7 +59,8 @@ def faster_text(body: str, report: PerformanceReport) -> str:
     return (
         "## This kernel is right: make it faster\n\n"
         f"It takes {report.time_ms * 1e3:.2f} us ({report.time_source} on {report.machine}); "
-        f"moving its data takes {report.floor_ms * 1e3:.3f} us. Held back by: {report.bottleneck}.\n\n"
+        f"moving its data takes {report.floor_ms * 1e3:.3f} us. "
+        f"Held back by: {report.bottleneck}.\n\n"
         f"```cuda\n{body}```"
     )
 
