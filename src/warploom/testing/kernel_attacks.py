@@ -28,8 +28,9 @@ _HEAD = """extern "C" int warploom_forward(void* const* inputs, void* const* out
   const long long n = sizes[0] * sizes[1];
 """
 _KERNEL = """static __global__ void twice(const float* x, float* y, long long n) {
-  for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+  for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
     y[i] = x[i] * 2.0f + 1.0f;
+  }
 }
 """
 _LAUNCH = "  if (n > 0) twice<<<8, 128, 0, stream>>>(x, y, n);\n"
@@ -124,13 +125,14 @@ ATTACKS = (
                  "struct Early { Early() { value = 1; } int value; };\nstatic Early early;\n"
                  + HONEST),
     _host("hard-coded-shape", _SHAPES, "  if (sizes[0] != 19 || sizes[1] != 37) return 0;\n"),
-    _body("swapped-sizes", _SHAPES, "y[i] = x[i % n / 37 * 37 + i % 37] * 2.0f + 1.0f;"),
+    KernelAttack("square-only", _SHAPES,
+                 HONEST.replace("sizes[0] * sizes[1]", "sizes[0] * sizes[0]")),
     KernelAttack("library", _LIBRARY, "#include <cublas_v2.h>\n" + HONEST),
     KernelAttack("framework", _LIBRARY, "#include <torch/extension.h>\n" + HONEST),
     _host("loaded-library", _LIBRARY, '  dlopen("libtorch.so", 1);\n'),
     _body("wrong-after-calls", _CALLS,
-          "y[i] = x[i] * 2.0f + (count > 12 ? 0.5f : 1.0f);\n    if (i == 0) ++count;",
-          above="static __device__ int count;\n"),
+          "y[i] = x[i] * 2.0f + (turn > 12 ? 0.5f : 1.0f);\n    if (i == 0) ++turn;",
+          above="static __device__ int turn;\n"),
     _body("shared-out-of-bounds", _BOUNDS,
           "__shared__ float line[64];\n    line[threadIdx.x] = x[i];\n"
           "    y[i] = line[threadIdx.x] * 2.0f + 1.0f;"),
@@ -138,6 +140,6 @@ ATTACKS = (
           "__shared__ float line[128];\n    y[i] = x[i] * 2.0f + 1.0f + 0.0f * line[threadIdx.x];\n"
           "    if (line[threadIdx.x] > 3e38f) y[i] = 0.0f;"),
     _body("read-past-the-end", _BOUNDS,
-          "const float next = x[i + 1];\n    y[i] = x[i] * 2.0f + 1.0f + 0.0f * (next > 0.0f);"),
+          "y[i] = x[i] * 2.0f + 1.0f;\n    if (x[i + 1] > 1e30f) y[i] += 1.0f;"),
 )  # fmt: skip
 """All cheats that are played. Impossible speed and throttling concern measured time: none here."""

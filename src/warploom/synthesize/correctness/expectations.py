@@ -57,7 +57,7 @@ def prepare_case(
                 f"{spec.outputs[at].dtype}{list(wanted)}"
             )
         length = size_value(spec.tolerances[at].reduction, _named(spec, sizes))
-        outputs.append(_expected(stem, at, entry, length))
+        outputs.append(_expected(stem, at, entry, length, places=_asks_for_places(spec)))
     inputs = tuple(Path(f"{stem}.in{at}").read_bytes() for at in range(len(shapes)))
     for path in folder.glob(f"{stem.name}.*"):
         path.unlink()
@@ -72,7 +72,9 @@ def _named(spec: KernelSpec, sizes: Sequence[int]) -> dict[str, int]:
     return {symbol.name: size for symbol, size in zip(spec.symbols, sizes, strict=True)}
 
 
-def _expected(stem: Path, at: int, entry: Mapping[str, Any], length: int) -> Expected:
+def _expected(
+    stem: Path, at: int, entry: Mapping[str, Any], length: int, *, places: bool
+) -> Expected:
     values = {
         name: np.frombuffer(Path(f"{stem}.out{at}.{name}").read_bytes(), dtype=np.float64)
         for name in ("exact", "eager", "low", "high")
@@ -81,4 +83,5 @@ def _expected(stem: Path, at: int, entry: Mapping[str, Any], length: int) -> Exp
     return Expected(
         entry["dtype"], tuple(entry["shape"]), values["exact"], values["eager"], values["low"],
         values["high"], native, max(length, 1),
+        places and entry["dtype"] == "int64",
     )  # fmt: skip

@@ -173,14 +173,44 @@ _FILE = Path(__file__).with_name("reference_@reference@.py")
 _SPEC = importlib.util.spec_from_file_location("reference_module", _FILE)
 _MODULE = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(_MODULE)
-_NAMES = ["@function@", "reference", "REFERENCE"]
-_REFERENCE = next(getattr(_MODULE, n) for n in _NAMES if n and hasattr(_MODULE, n))
+
+
+def _model():
+    """Return a Model's function over its inputs and then its parameters, and what draws these."""
+    torch.manual_seed(0)
+    init = getattr(_MODULE, "get_init_inputs", list)()
+    model = (getattr(_MODULE, "@function@", None) or _MODULE.Model)(*init).eval()
+    state = dict(model.named_parameters()) | dict(model.named_buffers())
+    state = {n: v.detach() for n, v in state.items() if v.dim() > 0 or v.is_floating_point()}
+
+    def call(*values):
+        own = values[: len(values) - len(state)]
+        with torch.no_grad():
+            given = dict(zip(state, values[len(own) :], strict=True))
+            return torch.func.functional_call(model, given, own)
+
+    def inputs(seed):
+        torch.manual_seed(seed)
+        return (*_MODULE.get_inputs(), *(v.clone() for v in state.values()))
+
+    return call, inputs
+
+
+def _reference():
+    for name in ("@function@", "reference", "REFERENCE"):
+        found = getattr(_MODULE, name, None) if name else None
+        if found is not None and not isinstance(found, type):
+            return found, _MODULE.example_inputs
+    return _model()
+
+
+_REFERENCE, _EXAMPLES = _reference()
 _DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 _ROOM = {torch.float64: 1e-10, torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 
 
 def _inputs(seed):
-    values = _MODULE.example_inputs(seed)
+    values = _EXAMPLES(seed)
     return values if isinstance(values, tuple) else (values,)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from warploom.core.errors import BadInputError
 from warploom.synthesize.codegen.graph import Graph, Node, graph_from
 from warploom.synthesize.codegen.reductions import dims_of
+from warploom.synthesize.codegen.refusal import BeyondRulesError
 from warploom.synthesize.codegen.values import PRODUCTS, REDUCTIONS, SCANS
 from warploom.synthesize.correctness.compare import tolerance_for
 from warploom.synthesize.records import KernelSpec, SymbolArg, TensorArg
@@ -39,6 +40,7 @@ def interview(
     loaded = reference.load(seeds)
     trace = reference.trace()
     graph = named_graph(trace, loaded["inputs"])
+    _check_sizes(graph)
     indices = _indices(graph)
     tensors = [(at, e) for at, e in enumerate(loaded["inputs"]) if "shape" in e]
     numbers = {at: position for position, (at, _) in enumerate(tensors)}
@@ -83,6 +85,19 @@ def interview(
     )  # fmt: skip
     check_prompt(spec)
     return Interview(spec, graph, loaded["torch"])
+
+
+def _check_sizes(graph: Graph) -> None:
+    """Refuse sizes that depend on the values of tensors.
+
+    Raises:
+        BeyondRulesError: names the operation and its line.
+    """
+    for node in graph.nodes:
+        if any(re.search(r"\b[a-z]*u\d+\b", size) for size in node.sizes):
+            raise BeyondRulesError(
+                f"{node.op}, whose size depends on the values of its input", line=node.line
+            )
 
 
 def named_graph(trace: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Graph:

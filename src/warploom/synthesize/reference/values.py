@@ -71,7 +71,7 @@ def draw(
     elif kind == "negative":
         values = -(values.abs() + 1) * (_HALF_BELOW if dtype in halves else _LARGE)
     elif kind == "ties":
-        values = torch.round(values)
+        values = torch.round(values).clamp(-1, 1)
     if domain.nonnegative or kind == "positive":
         values = values.abs()
     if domain.low >= 0 and domain.high <= 1:
