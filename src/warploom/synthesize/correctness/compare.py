@@ -31,8 +31,8 @@ class Expected:
     """What the reference says of one output, one number for each element.
 
     `exact` in double precision, `eager` as PyTorch computes it, `low` and `high` over inputs that
-    are a rounding away; `native` are PyTorch's bytes. `length` is that of the longest reduction; `places`: they are
-    places of extremes.
+    are a rounding away; `native` are PyTorch's bytes. `length` is that of the longest reduction;
+    `places`: they are places of extremes.
     """
 
     dtype: str
