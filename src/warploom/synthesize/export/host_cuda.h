@@ -225,12 +225,10 @@ inline uint16_t narrow(float value, int exponent_bits, int mantissa_bits, bool i
   if (rounded == 0) return sign;
   std::frexp(rounded, &power);
   power -= 1;
-  if (power < 1 - bias)
-    return static_cast<uint16_t>(sign | static_cast<unsigned>(rounded / unit));
+  if (power < 1 - bias) return static_cast<uint16_t>(sign | static_cast<unsigned>(rounded / unit));
   const double part = std::ldexp(rounded, -power) - 1.0;
-  return static_cast<uint16_t>(
-      sign | (static_cast<unsigned>(power + bias) << mantissa_bits) |
-      static_cast<unsigned>(std::ldexp(part, mantissa_bits)));
+  return static_cast<uint16_t>(sign | (static_cast<unsigned>(power + bias) << mantissa_bits) |
+                               static_cast<unsigned>(std::ldexp(part, mantissa_bits)));
 }
 
 inline float wide(uint16_t bits, int exponent_bits, int mantissa_bits, bool infinity) {
@@ -244,8 +242,8 @@ inline float wide(uint16_t bits, int exponent_bits, int mantissa_bits, bool infi
     if (rest == (1 << mantissa_bits) - 1) return NAN;
   }
   if (power == 0) return sign * std::ldexp(static_cast<float>(rest), 1 - bias - mantissa_bits);
-  return sign * std::ldexp(1.0f + std::ldexp(static_cast<float>(rest), -mantissa_bits),
-                           power - bias);
+  return sign *
+         std::ldexp(1.0f + std::ldexp(static_cast<float>(rest), -mantissa_bits), power - bias);
 }
 
 }  // namespace host_cuda
