@@ -78,7 +78,7 @@ def model_time(
         time_source="modelled", machine=machine.name, sizes=symbols, time_ms=time,
         floor_ms=floor, baseline_ms=baseline, bytes_moved=moved, kernels=len(kernels),
         bottleneck=_bottleneck(time, floor, len(kernels), machine),
-        note="modelled by the emulator at the sizes of the example; no GPU has measured it",
+        note="modelled by the emulator at these sizes; no GPU has measured it",
     )  # fmt: skip
 
 

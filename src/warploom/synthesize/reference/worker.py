@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from warploom.synthesize.reference import judging, loading, tracing, values
-from warploom.synthesize.reference.failures import ReferenceFailedError
+from warploom.synthesize.reference.failures import (
+    ReferenceFailedError,
+    first_line,
+    line_in,
+)
 from warploom.synthesize.reference.torch_module import DTYPES, dtype_name, is_tensor, torch
 
 _EPS = {"float64": 2.0**-52}
@@ -165,9 +169,14 @@ def main() -> None:
         try:
             answer: Json = {"ok": server.answer(json.loads(line))}
         except ReferenceFailedError as failure:
+            answer = {"error": failure.message, "line": failure.line, "hint": failure.hint}
+        except Exception as error:  # noqa: BLE001 - whatever it is, the user is told
+            file = server.loaded.file if server.loaded else Path()
             answer = {
-                "error": failure.message, "line": failure.line, "hint": failure.hint,
-            }  # fmt: skip
+                "error": f"PyTorch failed on the reference: {first_line(error)}",
+                "line": line_in(file, error),
+                "hint": "",
+            }
         out.write(json.dumps(answer) + "\n")
         out.flush()
 
