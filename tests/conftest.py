@@ -20,13 +20,14 @@ _QUICK, _SLOW, _LONG, _ALL = "quick", "slow", "long", "all"
 # Folders whose tests build and run programs, and what of them is quick, or shows most in a minute.
 _BUILDING = frozenset(
     (
-        "attacks", "corpus", "emulator", "evaluate", "evolve", "fuzz", "jobs", "mcp", "transform",
-        "web",
+        "attacks", "corpus", "emulator", "evaluate", "evolve", "fuzz", "jobs", "mcp", "synthesize",
+        "transform", "web",
     )
 )  # fmt: skip
 _QUICK_AMONG = frozenset(
     (
-        "test_cascade", "test_evolve_cli", "test_evolve_config", "test_evolve_parts", "test_frees",
+        "test_cascade", "test_codegen", "test_compare", "test_evolve_cli", "test_evolve_config",
+        "test_evolve_parts", "test_frees",
         "test_imports", "test_kept_check", "test_kept_forms",
         "test_legality", "test_legality_classes", "test_legality_examples", "test_legality_free",
         "test_metering", "test_metering_loops", "test_metering_unread", "test_nccl_host",

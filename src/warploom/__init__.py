@@ -21,6 +21,21 @@ if TYPE_CHECKING:
     from warploom.source.patches import PatchResult, apply_diff_patch, apply_full_patch
     from warploom.source.regions import Program
     from warploom.store import DatabaseConfig, ProgramDatabase
+    from warploom.synthesize import (
+        CorrectnessReport,
+        KernelArtifact,
+        KernelSpec,
+        OptimizationPriority,
+        Orchestrator,
+        PerformanceReport,
+        PrecisionTolerance,
+        StageTrace,
+        SynthesisConfig,
+        SynthesisReport,
+        SynthesisResult,
+        TensorArg,
+        synthesize,
+    )
     from warploom.transform import (
         HostToDeviceTransformer,
         PipelineStepResult,
@@ -32,6 +47,7 @@ __all__ = [
     "AnalysisReport",
     "CUDAAnalyzer",
     "CheckReport",
+    "CorrectnessReport",
     "DatabaseConfig",
     "EmbeddingClient",
     "Engine",
@@ -42,15 +58,26 @@ __all__ = [
     "HostToDeviceTransformer",
     "JobConfig",
     "JobScheduler",
+    "KernelArtifact",
+    "KernelSpec",
     "LLMClient",
     "MetaSummarizer",
     "NoveltyJudge",
+    "OptimizationPriority",
+    "Orchestrator",
     "PatchResult",
+    "PerformanceReport",
     "PipelineStepResult",
     "PreTransformPipeline",
+    "PrecisionTolerance",
     "Program",
     "ProgramDatabase",
     "PromptSampler",
+    "StageTrace",
+    "SynthesisConfig",
+    "SynthesisReport",
+    "SynthesisResult",
+    "TensorArg",
     "TransformConfig",
     "Workload",
     "apply_diff_patch",
@@ -58,12 +85,14 @@ __all__ = [
     "check",
     "evaluate",
     "insert_evolve_markers",
+    "synthesize",
 ]
 
 _HOMES = {
     "AnalysisReport": "warploom.source",
     "CUDAAnalyzer": "warploom.source",
     "CheckReport": "warploom.evaluate.check",
+    "CorrectnessReport": "warploom.synthesize",
     "DatabaseConfig": "warploom.store",
     "EmbeddingClient": "warploom.llm",
     "Engine": "warploom.jobs",
@@ -74,15 +103,26 @@ _HOMES = {
     "HostToDeviceTransformer": "warploom.transform",
     "JobConfig": "warploom.jobs",
     "JobScheduler": "warploom.jobs",
+    "KernelArtifact": "warploom.synthesize",
+    "KernelSpec": "warploom.synthesize",
     "LLMClient": "warploom.llm",
     "MetaSummarizer": "warploom.propose.llm",
     "NoveltyJudge": "warploom.propose.llm",
+    "OptimizationPriority": "warploom.synthesize",
+    "Orchestrator": "warploom.synthesize",
     "PatchResult": "warploom.source.patches",
+    "PerformanceReport": "warploom.synthesize",
     "PipelineStepResult": "warploom.transform",
     "PreTransformPipeline": "warploom.transform",
+    "PrecisionTolerance": "warploom.synthesize",
     "Program": "warploom.source.regions",
     "ProgramDatabase": "warploom.store",
     "PromptSampler": "warploom.propose.llm",
+    "StageTrace": "warploom.synthesize",
+    "SynthesisConfig": "warploom.synthesize",
+    "SynthesisReport": "warploom.synthesize",
+    "SynthesisResult": "warploom.synthesize",
+    "TensorArg": "warploom.synthesize",
     "TransformConfig": "warploom.transform",
     "Workload": "warploom.evaluate.workload",
     "apply_diff_patch": "warploom.source.patches",
@@ -93,8 +133,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name == "evaluate":  # a package that can be called: the function `evaluate` of its cascade
-        return import_module("warploom.evaluate")
+    if name in ("evaluate", "synthesize"):  # packages that can be called, as their main function
+        return import_module(f"warploom.{name}")
     if name == "__version__":
         return import_module("warploom.core.version").VERSION
     if name not in _HOMES:

@@ -5,6 +5,7 @@ from typing import Annotated, cast
 
 import typer
 
+from warploom.cli import synthesize_parameters
 from warploom.cli.model_parameters import (
     Agent,
     AgentEnv,
@@ -200,8 +201,15 @@ def check(
 
 @app.command("eval", epilog="Example: warploom eval candidate.cu examples/moe --seeds 3")
 def eval_command(
-    candidate: Annotated[Path, typer.Argument(help="The candidate program.", show_default=False)],
-    target: Target,
+    candidate: Annotated[
+        Path | None, typer.Argument(help="The candidate program.", show_default=False)
+    ] = None,
+    target: synthesize_parameters.OptionalTarget = None,
+    suite: synthesize_parameters.Suite = None,
+    only: synthesize_parameters.Only = None,
+    limit: synthesize_parameters.Limit = None,
+    resume: synthesize_parameters.Resume = False,
+    folder: synthesize_parameters.SuiteOut = None,
     ranks: Ranks = None,
     defines: Defines = None,
     includes: Includes = None,
@@ -259,9 +267,19 @@ def eval_command(
 
     The time is modelled on a topology, for verified candidates only; the score is
     10000 / (1 + milliseconds). docs/time-model.md says what the model knows.
+
+    With --suite it synthesizes a kernel for each reference of a suite instead, and prints a table.
     """
     from warploom.cli.backends import is_cuda, level_on_gpus
     from warploom.cli.options import RunChoices
+    from warploom.cli.suite_command import require_candidate, run_suite_command
+
+    if suite is not None:
+        return run_suite_command(
+            suite, only or [], limit, folder, resume=resume, nvcc=not no_nvcc, jobs=jobs,
+            as_json=as_json,
+        )  # fmt: skip
+    candidate, target = require_candidate(candidate, target)
 
     choices = RunChoices.parse(
         ranks=ranks,
@@ -442,6 +460,45 @@ def optimize(
     )  # fmt: skip
 
 
+@app.command(
+    epilog='Example: warploom synthesize --prompt "fused RMSNorm" '
+    "--reference examples/synthesize/rms_norm.py --out out/"
+)
+def synthesize(
+    reference: synthesize_parameters.Reference,
+    folder: synthesize_parameters.Out,
+    prompt: synthesize_parameters.Prompt = None,
+    prompt_file: synthesize_parameters.PromptFile = None,
+    target: synthesize_parameters.KernelTarget = "sm_90",
+    tune: synthesize_parameters.Tune = 4,
+    seed: synthesize_parameters.SecretSeed = None,
+    nvcc: synthesize_parameters.Nvcc = True,
+    proposer: synthesize_parameters.Writer = "rules",
+    models: Models = None,
+    max_cost: MaxCost = None,
+    max_requests: MaxRequests = None,
+    price: Price = None,
+    unsafe: Unsafe = False,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
+) -> int:
+    """Make a verified single-GPU kernel of a PyTorch reference, and a package of it.
+
+    The reference is what is right: the specification is traced from it, and each candidate is
+    compared with it in double precision, on inputs from secret seeds, in the emulator. Exit code 0:
+    verified; 1: no kernel passed; 2: bad input; 3: beyond the rules, or something is missing here.
+    """
+    from warploom.cli.synthesize_command import config_of, prompt_of, run_synthesize
+
+    config = config_of(
+        proposer, models or [], max_cost, max_requests, price, tune=tune, seed=seed, nvcc=nvcc,
+        jobs=jobs, unsafe=unsafe,
+    )  # fmt: skip
+    return run_synthesize(
+        prompt_of(prompt, prompt_file), reference, target, config, folder, as_json=as_json
+    )
+
+
 @app.command("inspect", epilog="Example: warploom inspect moe-evolved --json")
 def inspect_command(
     run: Annotated[
@@ -449,10 +506,47 @@ def inspect_command(
     ],
     as_json: AsJson = False,
 ) -> int:
-    """Say what a run has tried: its best programs, islands, operators and failures."""
+    """Say what a run has tried: its best programs, islands, operators and failures.
+
+    Of a synthesis: its report.
+    """
     from warploom.cli.inspect_command import run_inspect
+    from warploom.cli.synthesis_report import is_synthesis, show_report
+
+    if is_synthesis(run):
+        return show_report(run, as_json=as_json)
 
     return run_inspect(run, as_json=as_json)
+
+
+@app.command("export", epilog="Example: warploom export out/ --out package/")
+def export_command(
+    run: synthesize_parameters.SynthesisRun,
+    folder: synthesize_parameters.Out,
+    as_json: AsJson = False,
+) -> int:
+    """Write the package of a verified kernel: the kernel, PyTorch's operator, tests, evidence."""
+    from warploom.cli.synthesis_report import run_export
+
+    return run_export(run, folder, as_json=as_json)
+
+
+@app.command("show-report", hidden=True, epilog="Example: warploom show-report out/")
+def show_report_command(run: synthesize_parameters.SynthesisRun, as_json: AsJson = False) -> int:
+    """Show the report of a synthesis: as `report show`."""
+    from warploom.cli.synthesis_report import show_report
+
+    return show_report(run, as_json=as_json)
+
+
+@app.command("latest-report", hidden=True, epilog="Example: warploom latest-report")
+def latest_report_command(
+    run: synthesize_parameters.ReportRun = None, as_json: AsJson = False
+) -> int:
+    """Show the report of the latest synthesis in a folder: as `report latest`."""
+    from warploom.cli.synthesis_report import show_latest
+
+    return show_latest(run, as_json=as_json)
 
 
 @app.command(epilog="Example: warploom explain missing_wait")

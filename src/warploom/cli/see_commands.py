@@ -7,6 +7,7 @@ import typer
 
 from warploom.cli.parameters import AsJson
 from warploom.cli.see_parameters import RunFolderArgument
+from warploom.core.errors import BadInputError
 
 
 def add_see_commands(app: typer.Typer) -> None:
@@ -17,7 +18,22 @@ def add_see_commands(app: typer.Typer) -> None:
 
 
 def report(
-    run: RunFolderArgument,
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN|show|latest",
+            help="The folder of a run; or show RUN, latest [DIR]: print a synthesis's report.",
+            show_default=False,
+        ),
+    ],
+    which: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="RUN|DIR",
+            help="Behind show: the folder of a synthesis; behind latest: where to look.",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -29,11 +45,20 @@ def report(
 ) -> int:  # fmt: skip
     """Write one report of a search that can be read without warploom: HTML or Markdown.
 
-    It works while the search goes on, too. The HTML page runs no script and loads nothing.
+    It works while the search goes on, too. The HTML page runs no script and loads nothing. Of a
+    synthesis, whose report is written with it, `show` prints that, and `latest` the newest.
     """
     from warploom.cli.report_command import run_report
+    from warploom.cli.synthesis_report import is_synthesis, show_latest, show_report
 
-    return run_report(run, output, as_json=as_json)
+    if run == "latest":
+        return show_latest(which, as_json=as_json)
+    if run == "show" and which is None:
+        raise BadInputError("report show needs the folder of a synthesis")
+    folder = which if run == "show" and which is not None else Path(run)
+    if run == "show" or is_synthesis(folder):
+        return show_report(folder, as_json=as_json)
+    return run_report(folder, output, as_json=as_json)
 
 
 def plot(

@@ -1,0 +1,57 @@
+"""`warploom eval --suite`: synthesizes the tasks of a suite and prints a table of outcomes."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from warploom.cli.output import out, print_json, say, warn_without_sandbox
+from warploom.core.errors import BadInputError
+from warploom.core.records import Json
+from warploom.synthesize.config import SynthesisConfig
+from warploom.synthesize.reference.client import require_torch
+from warploom.synthesize.suite import TaskOutcome, find_suite, run_suite, table_text
+
+_ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+
+
+def require_candidate(candidate: Path | None, target: Path | None) -> tuple[Path, Path]:
+    """Return both arguments of `eval`.
+
+    Raises:
+        BadInputError: one is missing.
+    """
+    if candidate is None or target is None:
+        raise BadInputError(
+            "eval needs a candidate and a program or workload, or --suite NAME",
+            hint="warploom eval candidate.cu examples/moe; warploom eval --suite internal",
+        )
+    return candidate, target
+
+
+def run_suite_command(
+    suite: str, only: Sequence[str], limit: int | None, folder: Path | None, *, resume: bool,
+    nvcc: bool, jobs: int | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Synthesize a suite; returns 0 where every task is verified or refused by name."""
+    require_torch()
+    tasks = find_suite(suite, only, limit)
+    warn_without_sandbox()
+    config = SynthesisConfig(tune=1, nvcc=nvcc, architectures=_ARCHITECTURES, jobs=jobs)
+    place = folder or Path("suite-" + re.sub(r"\W+", "-", suite).strip("-"))
+
+    def tell(one: TaskOutcome) -> None:
+        say(f"{one.task}: {one.status} {one.reason.splitlines()[0] if one.reason else ''}")
+
+    outcomes = run_suite(tasks, config, place, resume=resume, on_done=tell)
+    table = table_text(outcomes)
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "table.md").write_text(table)
+    if as_json:
+        items: list[Json] = [one.to_json() for one in outcomes]
+        print_json({
+            "suite": suite, "folder": str(place), "outcomes": items,
+            "verified": sum(one.status == "verified" for one in outcomes),
+        })  # fmt: skip
+    else:
+        out(table)
+    return int(any(one.status not in ("verified", "refused") for one in outcomes))

@@ -1,0 +1,83 @@
+"""Options of `warploom synthesize`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Reference = Annotated[
+    str,
+    typer.Option(
+        "--reference", metavar="FILE[:NAME]", show_default=False,
+        help="A Python file with a function `reference` over tensors (or NAME, or a class Model) "
+        "and example_inputs(seed).",
+    ),
+]  # fmt: skip
+Out = Annotated[
+    Path,
+    typer.Option("--out", metavar="DIR", help="The folder for the result.", show_default=False),
+]
+Prompt = Annotated[
+    str | None, typer.Option("--prompt", metavar="TEXT", help="What is wanted, in words.")
+]
+PromptFile = Annotated[
+    Path | None, typer.Option("--prompt-file", metavar="FILE", help="The same, from a file.")
+]
+KernelTarget = Annotated[
+    str,
+    typer.Option("--target", metavar="ARCH", help="sm_80, sm_90, sm_90a, sm_100 or sm_120."),
+]
+Tune = Annotated[
+    int, typer.Option("--tune", metavar="N", help="Settings of the parameters to try.")
+]
+SecretSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", metavar="N", help="Repeat a run with this seed. [default: drawn, and told]"
+    ),
+]
+Nvcc = Annotated[
+    bool, typer.Option("--nvcc/--no-nvcc", help="Compile with nvcc too, where it is found.")
+]
+OptionalTarget = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="FILE|WORKLOAD",
+        help="A CUDA program with a main, or a workload file or folder.",
+        show_default=False,
+    ),
+]
+Suite = Annotated[
+    str | None,
+    typer.Option(
+        "--suite",
+        metavar="NAME",
+        help="Synthesize a suite instead: internal, kernelbench:PATH, or a folder of references.",
+    ),
+]
+Only = Annotated[
+    list[str] | None, typer.Option("--only", metavar="TASK", help="Of the suite, only this task.")
+]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=1, metavar="N", help="Of the suite, the first N tasks.")
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the outcomes that --out holds.")]
+SuiteOut = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="The suite's folder. [default: suite-NAME]"),
+]
+SynthesisRun = Annotated[
+    Path, typer.Argument(metavar="RUN", help="The folder of a synthesis.", show_default=False)
+]
+ReportRun = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="RUN|DIR",
+        help="Of show: the folder of a synthesis; of latest: where to look. [default: here]",
+        show_default=False,
+    ),
+]
+Writer = Annotated[
+    str,
+    typer.Option("--proposer", metavar="NAME", help="Who writes kernels: rules, or llm."),
+]

@@ -1,0 +1,110 @@
+"""The third agent: a prompt and a PyTorch reference become a verified kernel.
+
+Five stages: the interview derives the specification from the reference itself, codegen writes a
+kernel, correctness accepts it or not, performance searches for a quicker one, and polish exports.
+Nothing but `reference` imports PyTorch, in a process of its own.
+
+The package can be called: `warploom.synthesize(prompt, reference)` is `orchestrator.synthesize`.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from warploom.synthesize.config import (
+        Retries,
+        SynthesisConfig,
+    )
+    from warploom.synthesize.correctness import (
+        Trial,
+        accept,
+        prepare_trial,
+    )
+    from warploom.synthesize.orchestrator import (
+        Orchestrator,
+        Request,
+        synthesize,
+    )
+    from warploom.synthesize.records import (
+        TARGETS,
+        CorrectnessReport,
+        KernelArtifact,
+        KernelSpec,
+        OptimizationPriority,
+        PerformanceReport,
+        PrecisionTolerance,
+        Stage,
+        StageTrace,
+        TensorArg,
+    )
+    from warploom.synthesize.result import (
+        SynthesisReport,
+        SynthesisResult,
+    )
+
+__all__ = [
+    "TARGETS",
+    "CorrectnessReport",
+    "KernelArtifact",
+    "KernelSpec",
+    "OptimizationPriority",
+    "Orchestrator",
+    "PerformanceReport",
+    "PrecisionTolerance",
+    "Request",
+    "Retries",
+    "Stage",
+    "StageTrace",
+    "SynthesisConfig",
+    "SynthesisReport",
+    "SynthesisResult",
+    "TensorArg",
+    "Trial",
+    "accept",
+    "prepare_trial",
+    "synthesize",
+]
+
+_HOMES = {
+    "CorrectnessReport": "records",
+    "KernelArtifact": "records",
+    "KernelSpec": "records",
+    "OptimizationPriority": "records",
+    "Orchestrator": "orchestrator",
+    "PerformanceReport": "records",
+    "PrecisionTolerance": "records",
+    "Request": "orchestrator",
+    "Retries": "config",
+    "Stage": "records",
+    "StageTrace": "records",
+    "SynthesisConfig": "config",
+    "SynthesisReport": "result",
+    "SynthesisResult": "result",
+    "TARGETS": "records",
+    "TensorArg": "records",
+    "Trial": "correctness",
+    "accept": "correctness",
+    "prepare_trial": "correctness",
+    "synthesize": "orchestrator",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+class _Package(ModuleType):
+    """A package that can be called, because its name is also that of its main function."""
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        return import_module(f"{__name__}.orchestrator").synthesize(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (import_module, (__name__,))
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,0 +1,130 @@
+"""Where candidates are judged, timed and kept, whoever wrote them."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from warploom.core.ids import digest
+from warploom.core.records import to_json
+from warploom.synthesize.config import SynthesisConfig
+from warploom.synthesize.correctness import accept, prepare_trial
+from warploom.synthesize.correctness.building import kernel_file
+from warploom.synthesize.correctness.expectations import PreparedCase
+from warploom.synthesize.interview import Interview
+from warploom.synthesize.performance import model_time
+from warploom.synthesize.records import (
+    CorrectnessReport,
+    KernelArtifact,
+    PerformanceReport,
+    Stage,
+)
+from warploom.synthesize.reference.client import ReferenceProcess
+from warploom.synthesize.result import SynthesisResult
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A kernel that somebody wrote: its text without includes, and how it came about."""
+
+    text: str
+    origin: str
+    parameters: Mapping[str, int] = field(default_factory=dict[str, int])
+    forms: tuple[str, ...] = ()
+
+
+class Run(Protocol):
+    """The run that a bench belongs to."""
+
+    result: SynthesisResult
+
+    @property
+    def config(self) -> SynthesisConfig:
+        """How it was asked to go."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """Where it keeps everything."""
+        ...
+
+    @property
+    def architectures(self) -> tuple[str, ...]:
+        """For which nvcc must take each candidate."""
+        ...
+
+    def seed_of(self, number: int) -> int:
+        """Return a secret seed of the run."""
+        ...
+
+    def tell(self, text: str) -> None:
+        """Say what goes on."""
+        ...
+
+    def trace(
+        self, stage: Stage, status: str, begin: float, attempts: int = 1,
+        notes: tuple[str, ...] = (), dollars: float = 0.0,
+    ) -> None:  # fmt: skip
+        """Note what a stage did."""
+        ...
+
+
+class Bench:
+    """Judges each candidate on cases that no candidate before has met."""
+
+    def __init__(
+        self, run: Run, found: Interview, reference: ReferenceProcess, secret: Path
+    ) -> None:
+        self.run = run
+        self.found = found
+        self._reference = reference
+        self._secret = secret
+        self._trials = 0
+        self._timed: PreparedCase | None = None
+
+    def judge(self, candidate: Candidate) -> CorrectnessReport:
+        """Send a candidate through acceptance, and keep it with its verdict."""
+        self._trials += 1
+        trial = prepare_trial(
+            self.found.spec, self._reference, self.run.seed_of(self._trials), self._secret
+        )
+        config = self.run.config
+        report = accept(
+            candidate.text, self.found.spec, trial, architectures=self.run.architectures,
+            seconds=config.seconds, jobs=config.jobs,
+        )  # fmt: skip
+        self._keep(candidate, report)
+        return report
+
+    def time(self, candidate: Candidate) -> PerformanceReport | None:
+        """Return the modelled time of a candidate; None where its timed call is not right."""
+        if self._timed is None:
+            seed = self.run.seed_of(5000)
+            trial = prepare_trial(self.found.spec, self._reference, seed, self._secret)
+            self._timed = trial.cases[0]
+        return model_time(
+            candidate.text, self.found.spec, self.found.graph, self._timed, self.run.config.seconds
+        )
+
+    def _keep(self, candidate: Candidate, report: CorrectnessReport) -> None:
+        place = self.run.folder / "attempts"
+        place.mkdir(exist_ok=True)
+        stem = place / f"{self._trials:03}"
+        text = kernel_file(candidate.text)
+        stem.with_suffix(".cu").write_text(text, encoding="utf-8", errors="surrogateescape")
+        stem.with_suffix(".json").write_text(json.dumps(to_json(report), indent=2) + "\n")
+        if report.passed or self.run.result.kernel is None:
+            kernel = KernelArtifact(
+                candidate.text, candidate.origin, digest([candidate.text]), candidate.parameters,
+                candidate.forms,
+            )  # fmt: skip
+            self.run.result = replace(self.run.result, kernel=kernel, correctness=report)
+        elif not self.run.result.correctness or not self.run.result.correctness.passed:
+            self.run.result = replace(self.run.result, correctness=report)
+
+
+def now() -> float:
+    """Return a time to measure a stage from."""
+    return time.monotonic()

@@ -1,0 +1,118 @@
+"""A traced graph as frozen records: sizes are text over the symbols d0, d1, ..."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+Argument = Any
+"""A node (`{"node": name}`), a size (`{"sym": text}`), a type, a number, None or a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operation: its result has `shape` (None: no tensor) and `dtype`."""
+
+    name: str
+    op: str
+    args: tuple[Argument, ...]
+    kwargs: Mapping[str, Argument]
+    shape: tuple[str, ...] | None
+    dtype: str
+    line: int | None = None
+    groups: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = ()
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The shape of a tensor."""
+        return self.shape or ()
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A size that varies: that of dimension `dim` of the input number `input`."""
+
+    name: str
+    input: int
+    dim: int
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What a reference computes."""
+
+    inputs: tuple[Node, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[str, ...]
+    symbols: tuple[Symbol, ...] = field(default=())
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Node]:
+        """All nodes, inputs among them."""
+        return {node.name: node for node in (*self.inputs, *self.nodes)}
+
+    @cached_property
+    def order(self) -> Mapping[str, int]:
+        """The place of each node in the order of the graph."""
+        return {node.name: at for at, node in enumerate((*self.inputs, *self.nodes))}
+
+    def node_of(self, argument: Argument) -> Node | None:
+        """Return the node that an argument names; None where it is none."""
+        if isinstance(argument, dict) and "node" in argument:
+            return self.by_name[str(argument["node"])]  # pyright: ignore[reportUnknownArgumentType]
+        return None
+
+
+def graph_from(data: Mapping[str, Any]) -> Graph:
+    """Return the graph of a trace: equal nodes once, symbols renamed d0, d1, ..."""
+    names = {entry["name"]: f"d{at}" for at, entry in enumerate(data["symbols"])}
+    data = json.loads(_renamed(json.dumps(data), names))
+    same: dict[str, str] = {}
+    known: dict[str, str] = {}
+    nodes: list[Node] = []
+    for entry in data["nodes"]:
+        args = tuple(_resolved(arg, same) for arg in entry["args"])
+        kwargs = {key: _resolved(value, same) for key, value in entry["kwargs"].items()}
+        key = json.dumps([entry["op"], args, kwargs, entry["shape"], entry["dtype"]])
+        if key in known:
+            same[entry["name"]] = known[key]
+            continue
+        known[key] = entry["name"]
+        nodes.append(_node(entry, args, kwargs))
+    inputs = tuple(
+        Node(e["name"], "input", (), {}, _sizes(e["shape"]), e["dtype"]) for e in data["inputs"]
+    )
+    named: list[str] = data["outputs"]
+    outputs = tuple(same.get(name, name) for name in named)
+    symbols = tuple(Symbol(e["name"], e["input"], e["dim"]) for e in data["symbols"])
+    return Graph(inputs, tuple(nodes), outputs, symbols)
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    if not names:
+        return text
+    pattern = r"\b(" + "|".join(re.escape(name) for name in names) + r")\b"
+    return re.sub(pattern, lambda match: names[match[1]], text)
+
+
+def _sizes(shape: Sequence[int | str] | None) -> tuple[str, ...] | None:
+    return None if shape is None else tuple(str(size) for size in shape)
+
+
+def _node(entry: Mapping[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Node:
+    groups = tuple((tuple(a), tuple(b)) for a, b in entry.get("groups", ()))
+    return Node(
+        entry["name"], entry["op"], args, kwargs, _sizes(entry["shape"]), entry["dtype"],
+        entry["line"], groups,
+    )  # fmt: skip
+
+
+def _resolved(value: Any, same: Mapping[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_resolved(item, same) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict) and "node" in value:
+        name = str(value["node"])  # pyright: ignore[reportUnknownArgumentType]
+        return {"node": same.get(name, name)}
+    return value  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,252 @@
+"""One kernel for each node that lies in memory: elements, rows, products, scans."""
+
+from dataclasses import dataclass, field
+
+from warploom.synthesize.codegen import ctypes_of
+from warploom.synthesize.codegen.graph import Graph, Node
+from warploom.synthesize.codegen.layouts import LAYOUTS
+from warploom.synthesize.codegen.parameters import TuningParameters
+from warploom.synthesize.codegen.products import ProductWriter
+from warploom.synthesize.codegen.row_writer import RowWriter
+from warploom.synthesize.codegen.scans import scan_kernel
+from warploom.synthesize.codegen.scope import (
+    Index,
+    MaterializeError,
+    Scope,
+    is_split,
+    linear,
+    product,
+    split,
+    variables,
+)
+from warploom.synthesize.codegen.text import Kernel, indented, loop_lines
+from warploom.synthesize.codegen.values import PRODUCTS, REDUCTIONS, SCANS, Values
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the value of a root leads to."""
+
+    reductions: list[tuple[Node, Index]] = field(default_factory=list[tuple[Node, Index]])
+    products: list[tuple[Node, Index]] = field(default_factory=list[tuple[Node, Index]])
+    scans: list[Node] = field(default_factory=list[Node])
+    merged: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(
+        default_factory=dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
+    )
+
+
+class KernelMaker:
+    """Makes the kernel that fills the buffer of `root`.
+
+    Raises MaterializeError where another node must lie in memory first.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        buffers: dict[str, str],
+        root: Node,
+        name: str,
+        tuning: TuningParameters,
+    ) -> None:
+        self.graph = graph
+        self.buffers = buffers
+        self.root = root
+        self.name = name
+        self.tuning = tuning
+        self.helpers: dict[str, str] = {}
+        self.index: Index = tuple(
+            "0" if size == "1" else f"i{at}" for at, size in enumerate(root.sizes)
+        )
+
+    def make(self) -> Kernel:
+        """Return the kernel of the form that fits."""
+        if self.root.op in SCANS:
+            return scan_kernel(self)
+        found = self._discover()
+        if found.scans:
+            raise MaterializeError(found.scans[0])
+        if found.reductions:
+            return self._rows(found)
+        if found.products:
+            return self._product(found)
+        return self._elements()
+
+    def _discover(self) -> _Found:
+        found = _Found()
+
+        def reached(node: Node, index: Index, scope: Scope, guard: str) -> str:
+            if guard:
+                raise MaterializeError(node)
+            if node.op in REDUCTIONS:
+                found.reductions.append((node, index))
+            elif node.op in PRODUCTS:
+                found.products.append((node, index))
+            elif node is not self.root:
+                found.scans.append(node)
+            return scope.define(ctypes_of.computed(node.dtype), "0")
+
+        values = Values(self.graph, self.buffers, self.root, reached)
+        values.value(self.root, self.index, Scope(variables(self.index)))
+        found.merged = values.merged
+        return found
+
+    def _refuse(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
+        del index, scope, guard
+        raise MaterializeError(node)
+
+    # Elements: each thread computes some, nothing is shared.
+
+    def _elements(self) -> Kernel:
+        values = Values(self.graph, self.buffers, self.root, self._refuse)
+        count = product(self.root.sizes)
+        scope = Scope(frozenset({"i"}))
+        if self._is_flat(self.root):
+            values.flat = True
+            result = values.value(self.root, ("i",), scope)
+            lines = scope.lines
+        else:
+            names, sizes = self.real()
+            result = values.value(self.root, self.index, scope)
+            lines = [*split("i", names, sizes), *scope.lines]
+        body = [*lines, f"out[i] = {ctypes_of.store(self.root.dtype, result)};"]
+        text = self.kernel(
+            values, self.tuning.threads,
+            [
+                f"const long long count = {count};",
+                "const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;",
+                "for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + "
+                "threadIdx.x; i < count; i += stride) {",
+                *indented(body),
+                "}",
+            ],
+        )  # fmt: skip
+        blocks = f"blocks_for({count}, {self.tuning.threads})"
+        return self.done("elements", text, values, count, blocks, self.tuning.threads)
+
+    def real(self) -> tuple[list[str], list[str]]:
+        """Return the index variables of the root and their sizes."""
+        pairs = [(n, s) for n, s in zip(self.index, self.root.sizes, strict=True) if s != "1"]
+        return [n for n, _ in pairs], [s for _, s in pairs]
+
+    def _is_flat(self, node: Node) -> bool:
+        """Whether everything that leads to `node` has its shape, or is a single number."""
+        todo, seen = [node], set[str]()
+        while todo:
+            one = todo.pop()
+            if one.name in seen or one.op == "scalar":
+                continue
+            seen.add(one.name)
+            if one.sizes != self.root.sizes and one.sizes:
+                return False
+            if one.op == "input" or (one.name in self.buffers and one is not self.root):
+                continue
+            if one.op in LAYOUTS and one.op not in ("full", "full_like", "scalar_tensor",
+                                                    "zeros_like", "ones_like"):  # fmt: skip
+                return False
+            todo += [n for n in map(self.graph.node_of, one.args) if n is not None]
+        return True
+
+    # Rows: a block computes one row at a time, and reduces it as often as needed.
+
+    def _rows(self, found: _Found) -> Kernel:
+        for node, index in found.reductions:
+            if node is not self.root and any(
+                is_split(text) or any(v.startswith("v") for v in variables([text]))
+                for text in index
+            ):
+                raise MaterializeError(node)
+        if found.products:
+            raise MaterializeError(found.products[0][0])
+        own = variables(self.index)
+        widest = max((variables(index) for _, index in found.reductions), key=len)
+        if own and not widest:
+            raise MaterializeError(found.reductions[0][0])
+        names, sizes = self.real()
+        rows = [(n, s) for n, s in zip(names, sizes, strict=True) if n in widest]
+        inner = [(n, s) for n, s in zip(names, sizes, strict=True) if n not in widest]
+        writer = RowWriter(self, widest)
+        values = Values(self.graph, self.buffers, self.root, writer.reached)
+        writer.values = values
+        last = writer.scope.inner({n for n, _ in inner} | {"e"})
+        result = values.value(self.root, self.index, last)
+        place = linear(self.index, self.root.sizes)
+        store = f"out[{place}] = {ctypes_of.store(self.root.dtype, result)};"
+        threads = self.tuning.row_threads
+        if inner:
+            ending = loop_lines("e", product(s for _, s in inner), threads, [
+                *split("e", [n for n, _ in inner], [s for _, s in inner]), *last.lines, store,
+            ])  # fmt: skip
+        else:
+            ending = ["if (threadIdx.x == 0) {", *indented([*last.lines, store]), "}"]
+        count = product(s for _, s in rows)
+        text = self.kernel(values, threads, [
+            f"const long long rows = {count};",
+            "for (long long row = blockIdx.x; row < rows; row += gridDim.x) {",
+            *indented([*split("row", [r[0] for r in rows], [r[1] for r in rows]),
+                        *writer.scope.lines, *ending]),
+            "}",
+        ])  # fmt: skip
+        return self.done("rows", text, values, count, f"blocks_for({count}, 1)", threads)
+
+    # Products: a block computes a tile, in steps through shared memory.
+
+    def _product(self, found: _Found) -> Kernel:
+        node, index = found.products[0]
+        for other, _ in found.products[1:]:
+            if other is not node:
+                raise MaterializeError(other)
+        defined = self._inverse(index, found)
+        if defined is None or any(i != index for _, i in found.products):
+            raise MaterializeError(node)
+        return ProductWriter(self, node, index, defined).make()
+
+    def _inverse(self, index: Index, found: _Found) -> list[str] | None:
+        """Return statements that define the root's indices from those of a product (g0, g1, ...).
+
+        None where they are not one to one.
+        """
+        lines: list[str] = []
+        done: list[str] = []
+        for at, text in enumerate(index):
+            if text == "0":
+                continue
+            if text in found.merged:
+                names, sizes = found.merged[text]
+                if not all(name in self.index for name in names):
+                    return None
+                lines += split(f"g{at}", list(names), list(sizes))
+                done += names
+            elif text in self.index:
+                lines.append(f"const long long {text} = g{at};")
+                done.append(text)
+            else:
+                return None
+        wanted = sorted(name for name in self.index if name != "0")
+        return lines if sorted(done) == wanted else None
+
+    def kernel(self, values: Values, threads: int, lines: list[str]) -> str:
+        """Return the text of a kernel around its statements."""
+        arguments = [
+            f"const {ctypes_of.stored(node.dtype)}* __restrict__ {values.pointer(node)}"
+            for node in values.reads.values()
+        ]
+        arguments.append(f"{ctypes_of.stored(self.root.dtype)}* __restrict__ out")
+        arguments += [f"const long long {s.name}" for s in self.graph.symbols]
+        words = ",\n    ".join(arguments)
+        body = "\n".join(indented(lines))
+        return (
+            f"static __global__ void __launch_bounds__({threads})\n"
+            f"{self.name}({words}) {{\n{body}\n}}\n"
+        )
+
+    def done(
+        self, form: str, text: str, values: Values, count: str, blocks: str, threads: int
+    ) -> Kernel:
+        """Return the kernel with its launch."""
+        given = [values.pointer(node) for node in values.reads.values()]
+        given += [self.buffers[self.root.name], *(s.name for s in self.graph.symbols)]
+        launch = (
+            f"if ({count} > 0) {self.name}<<<{blocks}, {threads}, 0, stream>>>({', '.join(given)});"
+        )
+        return Kernel(form, self.root.name, text, launch, self.helpers)

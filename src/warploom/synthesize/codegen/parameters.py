@@ -1,0 +1,41 @@
+"""What can be tuned in generated code."""
+
+from dataclasses import dataclass
+
+from warploom.core.errors import BadInputError
+
+_WARP = 32
+_MOST_THREADS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TuningParameters:
+    """Launch shapes and tiles.
+
+    `threads` of a block for elements and scans, `row_threads` for a row that is reduced; a block
+    of a matrix product makes `tile_m` x `tile_n`, in steps of `tile_k`, each thread `thread_m` x
+    `thread_n` of it.
+    """
+
+    threads: int = 256
+    row_threads: int = 128
+    tile_m: int = 32
+    tile_n: int = 32
+    tile_k: int = 16
+    thread_m: int = 2
+    thread_n: int = 4
+
+    def __post_init__(self) -> None:
+        for name in ("threads", "row_threads"):
+            value = getattr(self, name)
+            if not _WARP <= value <= _MOST_THREADS or value % _WARP:
+                raise BadInputError(f"{name} must be a multiple of 32 up to 1024, got {value}")
+        if self.tile_m % self.thread_m or self.tile_n % self.thread_n:
+            raise BadInputError("a thread's part must divide the tile")
+        if not _WARP <= self.gemm_threads <= _MOST_THREADS:
+            raise BadInputError(f"a tile must have 32 to 1024 threads, got {self.gemm_threads}")
+
+    @property
+    def gemm_threads(self) -> int:
+        """Threads of a block of a matrix product."""
+        return (self.tile_m // self.thread_m) * (self.tile_n // self.thread_n)

@@ -1,0 +1,26 @@
+"""Pieces of kernels' text."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel: what it is, its text, the statement that launches it, functions that it needs."""
+
+    form: str
+    root: str
+    text: str
+    launch: str
+    helpers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def indented(lines: list[str]) -> list[str]:
+    """Return lines one step further in."""
+    return [f"  {line}" for line in lines]
+
+
+def loop_lines(name: str, count: str, threads: int, body: list[str]) -> list[str]:
+    """Return the loop in which the threads of a block share `count` steps out."""
+    head = f"for (long long {name} = threadIdx.x; {name} < {count}; {name} += {threads}) {{"
+    return [head, *indented(body), "}"]

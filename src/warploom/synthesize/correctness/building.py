@@ -1,0 +1,122 @@
+"""Builds a candidate: level 0, the emulator's build, and nvcc for each architecture."""
+
+import dataclasses
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warploom.core.errors import MissingToolError, SourceError, ToolFailedError
+from warploom.core.process import default_environment
+from warploom.core.records import BuildSpec, Finding, Limits, Severity
+from warploom.emulator import EmulatorBuild, build
+from warploom.evaluate.cascade import prepare
+from warploom.evaluate.gate import nvcc_findings
+from warploom.evaluate.plan import ignore_progress
+from warploom.evaluate.workload import Workload
+from warploom.synthesize.correctness.frame import EMPTY_BODY, HEADERS, program_text
+from warploom.synthesize.correctness.legality import candidate_findings
+from warploom.synthesize.records import BuildOutcome
+from warploom.toolchain.nvcc import NvccResult, find_nvcc, parse_nvcc_errors, run_nvcc
+
+PROGRAM = "kernel.cu"
+_ENTRY = {"warploom_forward": "entry_forward"}
+"""Names that begin with ours are the emulator's alone: it builds the entry point by another."""
+_NCCL = "2.32.3"  # no kernel of this agent calls it; the emulator's rules need a version
+_LEVEL = 1
+_PTXAS = re.compile(r"Used (\d+) registers")
+_SPILLS = re.compile(r"(\d+) bytes spill stores")
+_NVCC_LIMITS = Limits(seconds=300.0, memory_mb=8192, output_mb=16)
+
+
+@dataclass(frozen=True)
+class BuiltCandidate:
+    """A candidate after levels 0 and 1; `program` is None where something was refused."""
+
+    program: EmulatorBuild | None
+    findings: tuple[Finding, ...]
+    outcome: BuildOutcome
+
+
+def build_candidate(body: str, folder: Path, jobs: int | None) -> BuiltCandidate:
+    """Judge a candidate's text and build it for the emulator, in `folder`.
+
+    Raises:
+        MissingToolError: there is no C++ compiler.
+    """
+    found = candidate_findings(body, PROGRAM)
+    if found:
+        return BuiltCandidate(None, tuple(found), BuildOutcome("emulator", None, note="refused"))
+    trusted, work, given = folder / "trusted", folder / "work", folder / "given"
+    for place in (trusted, work, given):
+        place.mkdir(exist_ok=True)
+    (trusted / PROGRAM).write_text(program_text(EMPTY_BODY))
+    path = given / PROGRAM
+    path.write_text(program_text(body), encoding="utf-8", errors="surrogateescape")
+    task = Workload.from_program(trusted / PROGRAM, ranks=1, defines=_ENTRY, nccl=_NCCL)
+    ready = prepare(path, task, work, level=_LEVEL, jobs=jobs, on_progress=ignore_progress)
+    told = tuple(_renamed(f, given) for group in ready.findings for f in group)
+    if not ready.passed:
+        return BuiltCandidate(None, told, BuildOutcome("emulator", ok=False))
+    spec = dataclasses.replace(task.build_spec(_NCCL, ready.path), timed=True)
+    program = build(spec)
+    return BuiltCandidate(program, told, BuildOutcome("emulator", ok=True, seconds=program.seconds))
+
+
+def _renamed(finding: Finding, folder: Path) -> Finding:
+    file = None if finding.file is None else Path(finding.file).name
+    message = finding.message.replace(f"{folder}/", "")
+    return dataclasses.replace(finding, file=file, message=message)
+
+
+def nvcc_outcomes(
+    body: str, architectures: Sequence[str], folder: Path
+) -> tuple[list[BuildOutcome], list[Finding]]:
+    """Compile a kernel file with nvcc for each architecture, where nvcc is at hand."""
+    try:
+        nvcc = find_nvcc()
+    except MissingToolError as error:
+        return [BuildOutcome("nvcc", None, note=error.message)], []
+    source = folder / "nvcc" / PROGRAM
+    source.parent.mkdir(exist_ok=True)
+    source.write_text(kernel_file(body), encoding="utf-8", errors="surrogateescape")
+    outcomes: list[BuildOutcome] = []
+    findings: list[Finding] = []
+    for arch in architectures:
+        with tempfile.TemporaryDirectory(prefix="warploom-nvcc-") as work:
+            command = [
+                str(nvcc.path), "-std=c++17", f"-arch={arch}", "-O2", "-w", "-Xptxas", "-v",
+                "-x", "cu", "-c", PROGRAM, "-o", f"{work}/unit.o",
+            ]  # fmt: skip
+            result = run_nvcc(command, BuildSpec(source), _NVCC_LIMITS, default_environment())
+        name = f"nvcc {arch}"
+        if result.stopped or result.signal:
+            raise ToolFailedError(f"nvcc must end within its limits, but was stopped: {arch}")
+        registers = max((int(n) for n in _PTXAS.findall(result.log)), default=None)
+        spills = sum(int(n) for n in _SPILLS.findall(result.log)) if result.ok else None
+        outcomes.append(
+            BuildOutcome(name, result.ok, result.seconds, registers=registers, spills=spills)
+        )
+        if not result.ok:
+            errors = parse_nvcc_errors(result.log, source.parent)
+            said = NvccResult(False, result.log, result.seconds, False, errors, "")
+            findings += [_renamed(f, source.parent) for f in nvcc_findings(said, source)]
+            break
+    return outcomes, findings
+
+
+def kernel_file(body: str) -> str:
+    """Return a kernel as a file of its own, with the includes that it may rely on."""
+    return "".join(f"#include <{name}>\n" for name in HEADERS) + "\n" + body
+
+
+__all__ = [
+    "PROGRAM",
+    "BuiltCandidate",
+    "Severity",
+    "SourceError",
+    "build_candidate",
+    "kernel_file",
+    "nvcc_outcomes",
+]

@@ -1,0 +1,191 @@
+"""Compares an output with what the reference says, by a tolerance that nobody else can widen.
+
+The error budget of an element has three parts: roundings of the output's type; how far it moves
+when each input moves by a rounding (an honest kernel cannot know better), times a factor for the
+length of reductions; and what PyTorch itself is off by, at elements of the same magnitude.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warploom.synthesize.correctness.numbers import (
+    LARGEST,
+    TINY,
+    UNIT,
+    Array,
+    decode,
+    decode_integers,
+    is_floating,
+)
+from warploom.synthesize.records import PrecisionTolerance
+
+_EAGER_ROOM = 3.0
+_ROOM = 4.0
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the reference says of one output, one number for each element.
+
+    `exact` in double precision, `eager` as PyTorch computes it, `low` and `high` over inputs that
+    are a rounding away; `native` are PyTorch's bytes. `length` is that of the longest reduction;
+    `places`: they are places of extremes.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    exact: Array
+    eager: Array
+    low: Array
+    high: Array
+    native: bytes
+    length: int = 1
+    places: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How an output compares: elements that are wrong, and the worst of them."""
+
+    elements: int
+    wrong: int
+    worst: int = -1
+    got: float = 0.0
+    expected: float = 0.0
+    allowed: float = 0.0
+    share: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether no element is wrong."""
+        return self.wrong == 0
+
+    def describe(self, shape: tuple[int, ...]) -> str:
+        """Return where the worst element is and what is wrong with it."""
+        place = tuple(int(at) for at in np.unravel_index(self.worst, shape)) if shape else ()
+        return (
+            f"{self.wrong} of {self.elements} elements are wrong; {place} is {self.got:.9g}, "
+            f"expected {self.expected:.9g} within {self.allowed:.3g}"
+        )
+
+
+def tolerance_for(dtype: str, computed_in: str, text: str) -> PrecisionTolerance:
+    """Return the tolerance of an output; `text` is the length of its longest reduction."""
+    if not is_floating(dtype):
+        return PrecisionTolerance(dtype, computed_in, 0.0, 0.0, text)
+    rtol = 2 * UNIT[dtype] + 8 * UNIT[computed_in]
+    return PrecisionTolerance(dtype, computed_in, rtol, _ROOM, text)
+
+
+def _room(rule: PrecisionTolerance, length: int) -> float:
+    """Return how often the reach of a rounding is allowed.
+
+    A sum of `length` numbers of one sign, one after the other, is off by about a sixth of that
+    many times what a rounding of each number moves it.
+    """
+    return rule.room + length / 4
+
+
+def compare(got: bytes | memoryview, expected: Expected, rule: PrecisionTolerance) -> Comparison:
+    """Compare the bytes of an output."""
+    if not is_floating(expected.dtype):
+        return _compare_integers(got, expected)
+    values = decode(got, expected.dtype)
+    if values.shape != expected.exact.shape:
+        return Comparison(expected.exact.size, expected.exact.size)
+    return compare_values(values, expected, rule)
+
+
+def compare_values(values: Array, expected: Expected, rule: PrecisionTolerance) -> Comparison:
+    """Compare numbers with what is expected of a floating-point output."""
+    with np.errstate(all="ignore"):
+        allowed = _allowed(expected, rule)
+        most = LARGEST[expected.dtype] * (1 + UNIT[expected.dtype])
+        exact = np.where(np.abs(expected.exact) > most, np.copysign(np.inf, expected.exact),
+                         expected.exact)  # fmt: skip
+        sure = np.isfinite(exact) & np.isfinite(expected.eager)
+        error = np.abs(values - expected.exact)
+        near = np.isfinite(values) & (error <= allowed)
+        alike = _same_kind(values, exact) | _same_kind(values, expected.eager)
+        unsure = ~np.isfinite(exact) | ~np.isfinite(expected.eager)
+        good = np.where(sure, near, alike & unsure)
+        share = np.where(near & (allowed > 0), error / allowed, 0.0)
+    wrong = np.flatnonzero(~good)
+    top = float(np.max(share)) if share.size else 0.0
+    if wrong.size == 0:
+        return Comparison(values.size, 0, share=top)
+    errors = np.where(np.isfinite(error[wrong]), error[wrong], np.inf)
+    worst = int(wrong[int(np.argmax(errors))])
+    return Comparison(
+        values.size, int(wrong.size), worst, float(values[worst]), float(expected.exact[worst]),
+        float(allowed[worst]), top,
+    )  # fmt: skip
+
+
+def _same_kind(values: Array, other: Array) -> Flags:
+    """Whether both are NaN, the same infinity, or both finite."""
+    return (
+        (np.isnan(values) & np.isnan(other))
+        | (np.isinf(values) & (values == other))
+        | (np.isfinite(values) & np.isfinite(other))
+    )
+
+
+def _allowed(expected: Expected, rule: PrecisionTolerance) -> Array:
+    exact = np.where(np.isfinite(expected.exact), expected.exact, 0.0)
+    reach = np.maximum(expected.high - expected.exact, expected.exact - expected.low)
+    reach = np.where(np.isfinite(reach), np.maximum(reach, 0.0), 0.0)
+    off = np.abs(expected.eager - expected.exact)
+    off = np.where(np.isfinite(off), off, 0.0)
+    own = _by_magnitude(np.abs(exact), off)
+    return (
+        rule.rtol * np.abs(exact)
+        + _room(rule, expected.length) * reach
+        + _EAGER_ROOM * own
+        + TINY[expected.dtype]
+    )
+
+
+def _by_magnitude(size: Array, off: Array) -> Array:
+    """Return for each element the largest error at elements of about its magnitude or less."""
+    if size.size == 0:
+        return off
+    _, power = np.frexp(size)
+    power = np.where(size == 0, power.min(), power)
+    low, high = int(power.min()), int(power.max())
+    most = np.zeros(high - low + 1)
+    np.maximum.at(most, power - low, off)
+    grown = np.maximum.accumulate(most)
+    grown[:-1] = np.maximum(grown[:-1], most[1:])
+    result: Array = grown[power - low]
+    return result
+
+
+def _compare_integers(got: bytes | memoryview, expected: Expected) -> Comparison:
+    """Compare integers: as the reference says, for these inputs or some a rounding away.
+
+    Of places of extremes, those are undecided on which PyTorch and double precision differ: values
+    that are equal once they are rounded, such as zeros that have underflowed.
+    """
+    values = decode_integers(got, expected.dtype)
+    native = decode_integers(expected.native, expected.dtype)
+    if values.shape != native.shape:
+        return Comparison(native.size, native.size)
+    good = values == native
+    close = values.astype(np.float64)
+    for other in (expected.exact, expected.low, expected.high):
+        good |= close == other
+    if expected.places:
+        good |= native.astype(np.float64) != expected.exact
+    if expected.dtype == "bool":
+        good &= (values == 0) | (values == 1)
+    wrong = np.flatnonzero(~good)
+    if wrong.size == 0:
+        return Comparison(values.size, 0)
+    worst = int(wrong[0])
+    return Comparison(
+        values.size, int(wrong.size), worst, float(values[worst]), float(native[worst])
+    )

@@ -1,0 +1,191 @@
+"""The program around a candidate: reads cases from a file, calls the entry point, reads back.
+
+The candidate is the one mutable region of it. What is expected of a case is in no file that this
+program can open, and not in its process.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+HEADERS = ("cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "math.h")
+"""The headers that a candidate finds included; it may include no others."""
+CASES_FILE = "cases.bin"
+EMPTY_BODY = """extern "C" int warploom_forward(void* const* inputs, void* const* outputs,
+                                const long long* sizes, void* stream_handle) {
+  cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
+  void* scratch = nullptr;
+  if (cudaMallocAsync(&scratch, 16, stream) != cudaSuccess) return 1;
+  cudaFreeAsync(scratch, stream);
+  return inputs == nullptr || outputs == nullptr || sizes == nullptr;
+}
+"""
+"""What stands in the region of the trusted program: the least that is an entry point."""
+
+_MAIN = r"""
+#include <cstdio>
+#include <cstdlib>
+
+extern "C" int warploom_forward(void* const* inputs, void* const* outputs, const long long* sizes,
+                                void* stream_handle);
+
+namespace {
+
+const int kMostBuffers = 64;
+const int kMostSizes = 64;
+
+struct HarnessBuffer {
+  long long bytes, offset, filled, shared;
+  char* image;
+  char* device;
+};
+
+void harness_need(bool good, const char* what) {
+  if (good) return;
+  std::fprintf(stderr, "harness: %s\n", what);
+  std::exit(9);
+}
+
+long long harness_number(std::FILE* file) {
+  long long value = 0;
+  harness_need(std::fread(&value, sizeof value, 1, file) == 1, "the cases end too early");
+  return value;
+}
+
+void harness_read(std::FILE* file, HarnessBuffer* all, int at) {
+  HarnessBuffer& one = all[at];
+  one.bytes = harness_number(file);
+  one.offset = harness_number(file);
+  one.filled = harness_number(file);
+  one.shared = harness_number(file);
+  one.image = static_cast<char*>(std::malloc(one.bytes > 0 ? one.bytes : 1));
+  harness_need(one.image != nullptr, "no memory");
+  one.device = nullptr;
+  if (one.shared >= 0) {
+    one.device = all[one.shared].device;
+    return;
+  }
+  harness_need(cudaMalloc(reinterpret_cast<void**>(&one.device), one.bytes > 0 ? one.bytes : 1) ==
+                   cudaSuccess, "no device memory");
+  if (one.filled == 0 || one.bytes == 0) return;
+  harness_need(std::fread(one.image, 1, one.bytes, file) == static_cast<size_t>(one.bytes),
+               "the cases end too early");
+  harness_need(cudaMemcpy(one.device, one.image, one.bytes, cudaMemcpyHostToDevice) == cudaSuccess,
+               "no copy");
+}
+
+void harness_release(HarnessBuffer* all, int count) {
+  for (int at = 0; at < count; ++at) {
+    std::free(all[at].image);
+    if (all[at].shared < 0) cudaFree(all[at].device);
+  }
+}
+
+int harness_case(std::FILE* file, cudaStream_t stream, double* milliseconds) {
+  const int sizes_count = static_cast<int>(harness_number(file));
+  const int inputs_count = static_cast<int>(harness_number(file));
+  const int outputs_count = static_cast<int>(harness_number(file));
+  const int count = inputs_count + outputs_count;
+  harness_need(sizes_count <= kMostSizes && count <= kMostBuffers, "too many buffers");
+  long long sizes[kMostSizes + 1] = {};
+  for (int at = 0; at < sizes_count; ++at) sizes[at] = harness_number(file);
+  HarnessBuffer all[kMostBuffers] = {};
+  void* pointers[kMostBuffers + 1] = {};
+  for (int at = 0; at < count; ++at) {
+    harness_read(file, all, at);
+    pointers[at] = all[at].device + all[at].offset;
+  }
+  cudaEvent_t begin, end;
+  cudaEventCreate(&begin);
+  cudaEventCreate(&end);
+  cudaDeviceSynchronize();
+  cudaEventRecord(begin, stream);
+  const int failed = warploom_forward(pointers, pointers + inputs_count, sizes, stream);
+  cudaEventRecord(end, stream);
+  if (failed != 0) return 3;
+  if (cudaDeviceSynchronize() != cudaSuccess) return 4;
+  if (cudaGetLastError() != cudaSuccess) return 5;
+  float elapsed = 0.0f;
+  cudaEventElapsedTime(&elapsed, begin, end);
+  *milliseconds += elapsed;
+  for (int at = 0; at < count; ++at) {
+    if (all[at].shared >= 0 || all[at].bytes == 0) continue;
+    if (cudaMemcpy(all[at].image, all[at].device, all[at].bytes, cudaMemcpyDeviceToHost) !=
+        cudaSuccess)
+      return 6;
+  }
+  harness_release(all, count);
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  return 0;
+}
+
+}  // namespace
+
+int main() {
+  std::FILE* file = std::fopen("cases.bin", "rb");
+  harness_need(file != nullptr, "cases.bin is not there");
+  cudaStream_t stream;
+  cudaStreamCreate(&stream);
+  const long long count = harness_number(file);
+  double milliseconds = 0.0;
+  for (long long at = 0; at < count; ++at) {
+    const int failed = harness_case(file, stream, &milliseconds);
+    if (failed != 0) return failed;
+  }
+  std::fclose(file);
+  cudaStreamDestroy(stream);
+  return 0;
+}
+"""
+
+
+def program_text(body: str) -> str:
+    """Return the whole program with `body` as its region."""
+    includes = "".join(f"#include <{name}>\n" for name in HEADERS)
+    closing = "" if body.endswith("\n") else "\n"
+    return (
+        f"{includes}\n// EVOLVE-BLOCK-START kernel\n{body}{closing}// EVOLVE-BLOCK-END kernel\n"
+        f"{_MAIN}"
+    )
+
+
+def first_line_of_body() -> int:
+    """Return the line of the program on which the region's text begins."""
+    return len(HEADERS) + 3
+
+
+@dataclass(frozen=True, slots=True)
+class CaseBuffer:
+    """One allocation: its bytes, where the tensor begins in it, whether it is filled before.
+
+    `shared` is the number of the buffer whose memory it is; -1: its own.
+    """
+
+    image: bytes
+    offset: int = 0
+    filled: bool = True
+    shared: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class CaseImage:
+    """One call as the program reads it."""
+
+    sizes: tuple[int, ...]
+    inputs: tuple[CaseBuffer, ...]
+    outputs: tuple[CaseBuffer, ...]
+
+
+def cases_bytes(cases: Sequence[CaseImage]) -> bytes:
+    """Return the file that holds `cases`."""
+    parts = [struct.pack("<q", len(cases))]
+    for case in cases:
+        head = (len(case.sizes), len(case.inputs), len(case.outputs), *case.sizes)
+        parts.append(struct.pack(f"<{len(head)}q", *head))
+        for buffer in (*case.inputs, *case.outputs):
+            words = (len(buffer.image), buffer.offset, int(buffer.filled), buffer.shared)
+            parts.append(struct.pack("<4q", *words))
+            if buffer.shared < 0 and buffer.filled:
+                parts.append(buffer.image)
+    return b"".join(parts)

@@ -1,0 +1,133 @@
+"""Runs a built candidate on cases in the emulator and takes its outputs apart."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warploom.core.records import Limits, RunSpec, Timing
+from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, Topology
+from warploom.synthesize.correctness.expectations import PreparedCase
+from warploom.synthesize.correctness.frame import (
+    CASES_FILE,
+    CaseBuffer,
+    CaseImage,
+    cases_bytes,
+)
+from warploom.synthesize.correctness.numbers import UNIT
+
+_ITEM = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2,
+         "int16": 2}  # fmt: skip
+_GUARD = 64
+
+
+@dataclass(frozen=True)
+class LaidCase:
+    """A case as it lies in memory: what each buffer holds before, and where its tensor is."""
+
+    case: PreparedCase
+    image: CaseImage
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What came back of one case: the bytes of each output, and what else was touched."""
+
+    case: PreparedCase
+    outputs: tuple[bytes, ...]
+    changed_inputs: tuple[int, ...]
+    changed_around: tuple[int, ...]
+
+
+def lay_out(case: PreparedCase, input_types: Sequence[str], seed: int) -> LaidCase:
+    """Decide where the tensors of a case lie and what is around them."""
+    words = random.Random(seed)  # noqa: S311 - a repeatable secret
+    spans: list[tuple[int, int]] = []
+    inputs: list[CaseBuffer] = []
+    for at, data in enumerate(case.inputs):
+        other = case.plan.alias.get(at)
+        if other is not None:
+            inputs.append(CaseBuffer(b"", inputs[other].offset, filled=False, shared=other))
+            spans.append((0, 0))
+            continue
+        buffer, span = _placed(data, input_types[at], case.plan.guarded, words, filled=True)
+        inputs.append(buffer)
+        spans.append(span)
+    outputs: list[CaseBuffer] = []
+    for expected in case.outputs:
+        size = len(expected.native)
+        poison = words.randbytes(size)
+        buffer, span = _placed(
+            poison, expected.dtype, case.plan.guarded, words, filled=case.plan.guarded
+        )
+        outputs.append(buffer)
+        spans.append(span)
+    return LaidCase(case, CaseImage(case.sizes, tuple(inputs), tuple(outputs)), tuple(spans))
+
+
+def _placed(
+    data: bytes, dtype: str, guarded: bool, words: random.Random, *, filled: bool
+) -> tuple[CaseBuffer, tuple[int, int]]:
+    if not guarded:
+        return CaseBuffer(data, 0, filled), (0, len(data))
+    before = _GUARD + _ITEM.get(dtype, 1)
+    image = words.randbytes(before) + data + words.randbytes(_GUARD)
+    return CaseBuffer(image, before, True), (before, before + len(data))
+
+
+def write_cases(cases: Sequence[LaidCase], folder: Path) -> None:
+    """Write the file that the program reads."""
+    folder.mkdir(exist_ok=True)
+    (folder / CASES_FILE).write_bytes(cases_bytes([case.image for case in cases]))
+
+
+def options_for(
+    folder: Path, seed: int, timing: Timing, seconds: float, machine: Topology | None = None
+) -> RunOptions:
+    """Return how to run the cases of `folder` once."""
+    return RunOptions(
+        run=RunSpec(seed, timing), ranks=1, folder=folder, machine=machine,
+        limits=Limits(seconds=seconds, memory_mb=4096, output_mb=4),
+    )  # fmt: skip
+
+
+def results_of(run: EmulatorRun, cases: Sequence[LaidCase]) -> list[CaseResult] | None:
+    """Return what came back of each case; None where it is not what the frame reads back."""
+    found: list[CaseResult] = []
+    taken = iter(run.readbacks)
+    for laid in cases:
+        buffers = (*laid.image.inputs, *laid.image.outputs)
+        count = len(laid.image.inputs)
+        outputs: list[bytes] = []
+        changed: list[int] = []
+        around: list[int] = []
+        for at, (buffer, (begin, end)) in enumerate(zip(buffers, laid.spans, strict=True)):
+            if buffer.shared >= 0:
+                continue
+            got = b""
+            if buffer.image:
+                readback = next(taken, None)
+                if readback is None or len(readback.data) != len(buffer.image):
+                    return None
+                got = bytes(readback.data)
+            if at < count:
+                if got != buffer.image:
+                    changed.append(at)
+                continue
+            outputs.append(got[begin:end])
+            if got[:begin] != buffer.image[:begin] or got[end:] != buffer.image[end:]:
+                around.append(at - count)
+        found.append(CaseResult(laid.case, tuple(outputs), tuple(changed), tuple(around)))
+    return found if next(taken, None) is None else None
+
+
+def is_known_float(dtype: str) -> bool:
+    """Whether a type has a tolerance."""
+    return dtype in UNIT
+
+
+__all__ = [
+    "CaseResult", "EmulatorBuild", "LaidCase", "lay_out", "options_for", "results_of",
+    "write_cases",
+]  # fmt: skip

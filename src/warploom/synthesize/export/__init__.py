@@ -1,0 +1,1 @@
+"""Turns a verified kernel into a package that can be installed."""

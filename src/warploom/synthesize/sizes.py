@@ -1,0 +1,44 @@
+"""Sizes as text over symbols: `(d0*d1)`, `(d1//2)`; their values for given symbols."""
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+
+from warploom.core.errors import BadInputError
+
+_OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b, ast.Mod: lambda a, b: a % b, ast.Div: lambda a, b: a / b,
+}  # fmt: skip
+_CALLS: dict[str, Callable[..., float]] = {"max": max, "min": min, "pow": pow, "float": float}
+
+
+def size_value(text: str, symbols: Mapping[str, int]) -> int:
+    """Return the value of a size.
+
+    Raises:
+        BadInputError: the text is no size.
+    """
+    try:
+        return int(_value(ast.parse(text, mode="eval").body, text, symbols))
+    except ZeroDivisionError:
+        raise BadInputError(f"the size {text} divides by zero at {dict(symbols)}") from None
+
+
+def shape_value(shape: Sequence[str], symbols: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the values of all sizes of a shape."""
+    return tuple(size_value(size, symbols) for size in shape)
+
+
+def _value(node: ast.expr, text: str, symbols: Mapping[str, int]) -> float:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return node.value
+    if isinstance(node, ast.Name) and node.id in symbols:
+        return symbols[node.id]
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+        left, right = (_value(side, text, symbols) for side in (node.left, node.right))
+        return _OPERATIONS[type(node.op)](left, right)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_value(node.operand, text, symbols)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CALLS:
+        return _CALLS[node.func.id](*(_value(arg, text, symbols) for arg in node.args))
+    raise BadInputError(f"a size must be arithmetic over d0, d1, ..., got {text!r}")

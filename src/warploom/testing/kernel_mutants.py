@@ -1,0 +1,134 @@
+"""Right kernels made wrong in one place: acceptance must find each.
+
+Each is a change of the text that the rules generate for a task of the internal suite.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One wrong kernel: the first `old` in the generated text of `task` becomes `new`."""
+
+    task: str
+    what: str
+    old: str
+    new: str
+
+    @property
+    def name(self) -> str:
+        """A name for tests."""
+        return f"{self.task}-{self.what.replace(' ', '-')}"
+
+    def apply(self, text: str) -> str:
+        """Return the wrong text.
+
+        Raises:
+            ValueError: the text has no such place: the mutant would be no mutant.
+        """
+        if self.old not in text:
+            raise ValueError(f"the kernel of {self.task} must hold {self.old!r}, but does not")
+        return text.replace(self.old, self.new, 1)
+
+
+def _of(task: str, *changes: tuple[str, str, str]) -> tuple[Mutant, ...]:
+    return tuple(Mutant(task, what, old, new) for what, old, new in changes)
+
+
+MUTANTS = (
+    *_of(
+        "matmul",
+        ("left operand transposed", "in_a[(row * d1 + at)]", "in_a[(at * d0 + row)]"),
+        ("right operand transposed", "in_b[(at * d2 + col)]", "in_b[(col * d1 + at)]"),
+        ("no barrier before use", "      __syncthreads();\n      for (int q", "      for (int q"),
+        ("no barrier after use", "      __syncthreads();\n    }\n", "    }\n"),
+        ("last step left out", "step < d1; step += 16", "step + 16 < d1; step += 16"),
+        ("step too far", "row < d0 && at < d1", "row < d0 && at <= d1"),
+        ("rows not bounded", "if (g0 < d0 && g1 < d2)", "if (g1 < d2)"),
+        ("columns not bounded", "if (g0 < d0 && g1 < d2)", "if (g0 < d0)"),
+        ("output transposed", "out[(i0 * d2 + i1)]", "out[(i1 * d0 + i0)]"),
+        ("sums not cleared", "sums[i][j] = 0.0f;", "if (i > 0) sums[i][j] = 0.0f;"),
+        ("one product left out", "for (int q = 0; q < 16; ++q)", "for (int q = 0; q < 15; ++q)"),
+        ("operands rounded to half", "sums[i][j] += tile_a[q][y * 2 + i] *",
+         "sums[i][j] += __half2float(__float2half_rn(tile_a[q][y * 2 + i])) *"),
+        ("operands rounded as TF32", "tile_a[q][p] = use_a ? v0 : 0.0f",
+         "tile_a[q][p] = use_a ? __int_as_float(__float_as_int(v0) & 0xffffe000) : 0.0f"),
+    ),
+    *_of(
+        "matmul_half",
+        ("sums in half", "sums[i][j] += tile_a[q][y * 2 + i] * tile_b[q][x * 4 + j];",
+         "sums[i][j] = __half2float(__float2half_rn(sums[i][j] + tile_a[q][y * 2 + i] * "
+         "tile_b[q][x * 4 + j]));"),
+    ),
+    *_of(
+        "softmax",
+        ("no greatest subtracted", "expf(v5)", "expf(v4)"),
+        ("sum over one too few", "k1 < d1", "k1 < d1 - 1"),
+        ("greatest from zero", "float s0 = (-INFINITY);", "float s0 = 0.0f;"),
+        ("no barrier in the sum", "part[threadIdx.x >> 5] = value;\n  __syncthreads();",
+         "part[threadIdx.x >> 5] = value;"),
+        ("row stride of another size", "in_x[(i0 * d1 + k0_1)]", "in_x[(i0 * d0 + k0_1)]"),
+        ("first warp only", "k1 < d1; k1 += 128", "k1 < 128; k1 += 128"),
+    ),
+    *_of(
+        "sum_half",
+        ("sum in half", "s0 = (s0 + v0);", "s0 = __half2float(__float2half_rn(s0 + v0));"),
+    ),
+    *_of(
+        "row_sum",
+        ("one element left out", "k0 = threadIdx.x; k0 < d1", "k0 = threadIdx.x + 1; k0 < d1"),
+        ("one element too many", "k0 < d1; k0 += 128", "k0 <= d1; k0 += 128"),
+        ("uninitialized sum", "float s0 = 0.0f;", "float s0;"),
+        ("added to what nobody cleared", "if (threadIdx.x == 0) {",
+         "atomicAdd(&out[i0], s0);\n    if (d0 < 0) {"),
+    ),
+    *_of(
+        "layer_norm",
+        ("variance of one less", "static_cast<float>(d1)", "static_cast<float>(d1 - 1)"),
+        ("variance in one pass", "r0 / static_cast<float>(d1)", "r0 / static_cast<float>(d1 + 1)"),
+        ("weight of another column", "in_weight[i1]", "in_weight[(i1 + 1) % d1]"),
+        ("no barrier after the sum", "  __syncthreads();\n  return value;", "  return value;"),
+        ("bias left out", "in_bias[i1]", "(0.0f * in_bias[i1])"),
+        ("epsilon forgotten", "1e-05f", "0.0f"),
+    ),
+    *_of(
+        "cumsum",
+        ("carry forgotten", "carry = carry + whole;", "carry = whole;"),
+        ("own element left out", "return before + value;", "return before;"),
+        ("no barrier in the scan", "part[threadIdx.x >> 5] = value;\n  __syncthreads();",
+         "part[threadIdx.x >> 5] = value;"),
+        ("no barrier between tiles", "  __syncthreads();\n  whole = all;", "  whole = all;"),
+        ("one lane too few", "if (lane >= step)", "if (lane > step)"),
+        ("tail not guarded", "if (inside) out", "out"),
+    ),
+    *_of(
+        "argmax",
+        ("last of equals", "&& k0 < p0", "&& k0 > p0"),
+        ("NaN passed over", "(v0 > s0 || (v0 != v0 && s0 == s0))", "(v0 > s0)"),
+        ("place within the thread", "p0 = k0;", "p0 = k0 / 128;"),
+    ),
+    *_of(
+        "transpose",
+        ("not transposed", "in_x[(i1 * d1 + i0)]", "in_x[i]"),
+        ("sizes swapped", "in_x[(i1 * d1 + i0)]", "in_x[(i1 * d0 + i0)]"),
+        ("tail forgotten", "count = d1*d0", "count = (d1*d0) / 32 * 32"),
+    ),
+    *_of(
+        "gelu_bias",
+        ("bias of the row", "in_bias[i1]", "in_bias[i0]"),
+        ("approximate by tanh", "erff(v4)", "tanhf(1.1283791671f * v4)"),
+        ("one element too many", "i < count;", "i <= count;"),
+        ("input overwritten", "out[i] = static_cast<float>(v7);",
+         "out[i] = static_cast<float>(v7); const_cast<float*>(in_x)[i] = 0.0f;"),
+        ("four at once, unaligned", "const float v1 = in_x[(i0 * d1 + i1)];",
+         "const float4 w = reinterpret_cast<const float4*>(in_x)[(i0 * d1 + i1) / 4];\n"
+         "    const int l = (i0 * d1 + i1) % 4;\n"
+         "    const float v1 = l == 0 ? w.x : l == 1 ? w.y : l == 2 ? w.z : w.w;"),
+    ),
+    *_of(
+        "embedding",
+        ("row off by one", "in_table[(v0 * d1 + i2)]", "in_table[((v0 + 1) * d1 + i2)]"),
+        ("sizes hard-coded", "in_table[(v0 * d1 + i2)]", "in_table[(v0 * 19 + i2)]"),
+    ),
+)  # fmt: skip
+"""All mutants."""

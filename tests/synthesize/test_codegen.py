@@ -1,0 +1,109 @@
+"""Code for graphs, without PyTorch: what is fused, what is split, what is refused."""
+
+from typing import Any
+
+import pytest
+
+from warploom.core.errors import BadInputError
+from warploom.synthesize.codegen import BeyondRulesError, Generated, TuningParameters, generate
+from warploom.synthesize.codegen.graph import graph_from
+from warploom.synthesize.correctness.legality import candidate_findings
+from warploom.synthesize.export.host_text import host_text
+from warploom.synthesize.sizes import size_value
+
+
+def _node(name: str, op: str, args: list[Any], shape: list[Any], dtype: str = "float32") -> Any:
+    return {"name": name, "op": op, "args": args, "kwargs": {}, "shape": shape, "dtype": dtype,
+            "line": 7}  # fmt: skip
+
+
+def _of(name: str) -> dict[str, str]:
+    return {"node": name}
+
+
+def _generate(
+    nodes: list[Any], outputs: list[str], shape: tuple[str, ...] = ("s7", "s9")
+) -> Generated:
+    trace = {
+        "inputs": [{"name": "x", "shape": list(shape), "dtype": "float32"}],
+        "nodes": nodes,
+        "outputs": outputs,
+        "symbols": [{"name": s, "input": 0, "dim": at} for at, s in enumerate(shape)],
+    }
+    return generate(graph_from(trace))
+
+
+def _softmax() -> list[Any]:
+    row, one = ["s7", "s9"], ["s7", 1]
+    return [
+        _node("top", "amax", [_of("x"), [1], True], one),
+        _node("off", "sub", [_of("x"), _of("top")], row),
+        _node("power", "exp", [_of("off")], row),
+        _node("total", "sum", [_of("power"), [1], True], one),
+        _node("result", "div", [_of("power"), _of("total")], row),
+    ]
+
+
+def test_a_softmax_is_one_kernel() -> None:
+    made = _generate(_softmax(), ["result"])
+    assert made.forms == ("rows",)
+    assert made.text.count("__global__") == 1
+    assert not candidate_findings(made.text, "kernel.cu")
+    assert "d0" in made.text
+    assert "s7" not in made.text
+
+
+def test_elements_that_are_alike_are_one_flat_kernel() -> None:
+    nodes = [
+        _node("a", "mul", [_of("x"), 2.0], ["s7", "s9"]),
+        _node("b", "add", [_of("a"), _of("x")], ["s7", "s9"]),
+    ]
+    made = _generate(nodes, ["b"])
+    assert made.forms == ("elements",)
+    assert "in_x[i]" in made.text
+
+
+def test_a_whole_sum_is_computed_once_before_what_needs_it() -> None:
+    nodes = [
+        _node("total", "sum", [_of("x"), []], []),
+        _node("share", "div", [_of("x"), _of("total")], ["s7", "s9"]),
+    ]
+    assert _generate(nodes, ["share"]).forms == ("rows", "elements")
+
+
+def test_an_output_that_is_another_is_copied() -> None:
+    made = _generate([_node("a", "neg", [_of("x")], ["s7", "s9"])], ["a", "a", "x"])
+    assert made.forms == ("elements",) * 3
+
+
+def test_what_has_no_code_is_named_with_its_line() -> None:
+    with pytest.raises(BeyondRulesError, match="the operation polygamma") as caught:
+        _generate([_node("a", "polygamma", [_of("x")], ["s7", "s9"])], ["a"])
+    assert caught.value.line == 7
+    with pytest.raises(BeyondRulesError, match="complex64"):
+        _generate([_node("a", "neg", [_of("x")], ["s7", "s9"], "complex64")], ["a"])
+
+
+def test_launches_become_calls_on_the_host() -> None:
+    text = host_text(_generate(_softmax(), ["result"]).text)
+    assert text is not None
+    assert "<<<" not in text
+    assert "host_cuda::launch(blocks_for(d0, 1), 128, [&] {" in text
+    assert host_text("k<<<1, 2>>>; never closed") is None
+
+
+def test_parameters_have_bounds() -> None:
+    with pytest.raises(BadInputError, match="multiple of 32"):
+        TuningParameters(threads=100)
+    with pytest.raises(BadInputError, match="divide the tile"):
+        TuningParameters(tile_m=33)
+
+
+def test_sizes_are_arithmetic() -> None:
+    values = {"d0": 6, "d1": 4}
+    assert size_value("(d0*(d1//2))", values) == 12
+    assert size_value("max((d0 + -7), 0)", values) == 0
+    with pytest.raises(BadInputError, match="arithmetic"):
+        size_value("__import__('os')", values)
+    with pytest.raises(BadInputError, match="divides by zero"):
+        size_value("(d0//(d1//8))", values)
