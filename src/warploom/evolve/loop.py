@@ -70,7 +70,8 @@ class Run:
         evaluator = parts.evaluator or evaluator_for(task, self.config, workers)
         self.time_source = evaluator.time_source
         self.judging = Judging(
-            evaluator, parts.engine or engine_for(jobs, workers, folder), jobs, folder, facts, task.program.name,
+            evaluator, parts.engine or engine_for(jobs, workers, folder), jobs, folder, facts,
+            task.program.name,
             lambda: not database.top(1),
         )  # fmt: skip
         self.account = Account(

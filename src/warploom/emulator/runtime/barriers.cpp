@@ -209,7 +209,7 @@ void join_arrivals(BarrierSlot& slot, uint64_t round) {
 }  // namespace
 
 void open_barrier(const BarrierRef& b) {
-  advance(g_machine.device_handle_ns);
+  if (g_timed && current_thread()) meter_handles();
   const DevComm& dc = device_comm(b);
   check_index(dc, b);
   check_reach(dc, b);

@@ -61,6 +61,7 @@ struct BlockMeter {
   double loaded = 0, passed = 0;             // bytes that lanes asked for, and those of the lines
   double constants = 0, constant_turns = 0;  // loads of constants, and turns that these took
   double threads_beside = 0;                 // that a multiprocessor runs at once, of this kernel
+  bool knows_handles = false;                // it has read NCCL's descriptors
   bool told_far = false;  // it has stored a flag in a peer's memory: its end waits for the answer
   SectorSet* read = nullptr;     // the L1 cache: what other lanes have loaded as well
   SectorSet* written = nullptr;  // stores that are combined with those of other lanes
@@ -106,6 +107,8 @@ void meter_local(const void* address, std::size_t bytes, bool write);  // in its
 void meter_atomic(const void* address, unsigned bytes, bool reads, bool writes);
 // The running GPU thread sees what others have written: its multiprocessor's L1 cache is of no use.
 void meter_acquire();
+// It reads the first of NCCL's descriptors, which no kernel has in its caches.
+void meter_handles();
 // It reads NCCL's descriptor of the window over `memory`, which lies in its device's memory.
 void meter_descriptor(const void* memory);
 // The running GPU thread has a copy made in the background, which takes so long.

@@ -277,6 +277,14 @@ void meter_acquire() {
   forget_sectors(*meter.read);
 }
 
+void meter_handles() {
+  Fiber& fiber = *g_current;
+  Block& block = *fiber.gpu->block;
+  block.meter->knows_handles = true;
+  // Blocks of later waves find them in the caches of their multiprocessor.
+  if (block.number < block.kernel->meter->resident) fiber.time += g_machine.device_handle_ns;
+}
+
 void meter_descriptor(const void* memory) {
   constexpr unsigned kOperations = 6;  // a product of 64 bits and two sums
   // No place of a device's memory or of variables.
@@ -285,6 +293,7 @@ void meter_descriptor(const void* memory) {
   Fiber& fiber = *g_current;
   BlockMeter& meter = *fiber.gpu->block->meter;
   work(fiber, meter, kOperations);
+  if (!meter.knows_handles) meter_handles();
   fiber.iteration_loads++;
   const uintptr_t place = kDescriptors | metered_place(memory) / kSector;
   if (hit(*meter.read, place)) return load_near(fiber, g_machine.l1_latency_ns);

@@ -233,7 +233,8 @@ void enqueue_op(Stream* stream, const std::shared_ptr<StreamOp>& op) {
 
 std::function<void(StreamOp&)> reach_record(std::shared_ptr<EventRecord> record) {
   return [record = std::move(record)](StreamOp& op) {
-    op.ends = op.begins + g_machine.event_ns;
+    // Only what takes the time holds up what comes behind it.
+    op.ends = op.begins + (record->number ? g_machine.event_ns : 0);
     record->reached = true;
     record->clock = op.clock;
     record->clock.advance(op.agent, op.time);
