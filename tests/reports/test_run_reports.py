@@ -124,6 +124,22 @@ def test_groups_count_every_attempt(run: MadeRun) -> None:
         assert sum(one.correct for one in groups) == sum(one.correct for one in marks)
 
 
+def test_the_bandits_index_prefers_what_gained_more() -> None:
+    from warploom.reports.queries.marks import Mark
+    from warploom.reports.queries.weights import weights_of
+
+    def mark(number: int, model: str, time: float) -> Mark:
+        return Mark(number, number, 1 if model else None, None, 0, 1, "diff", "llm", model, True,
+                    1.0 / time, time, "modelled", "", 4, 1.0, 0.01, 0.0, 10)  # fmt: skip
+
+    marks = [mark(1, "", 4.0), mark(2, "a", 2.0), mark(3, "b", 4.0)]
+    found = weights_of(marks, {})
+    assert found["a"] == pytest.approx(found["b"] + 1.0)  # the largest gain counts 1, none 0
+    plain = weights_of(marks, {"exploration": 0.0, "cost_weight": 0.0})
+    assert plain == {"a": 1.0, "b": 0.0}
+    assert weights_of([marks[0]], {}) == {}
+
+
 def test_marks_read_only_what_is_new(run: MadeRun) -> None:
     with OpenRun.open(one_run(run.folder)) as opened:
         assert not opened.marks.refresh()

@@ -31,7 +31,7 @@ def app_for(hub: Hub, token: str = "") -> FastAPI:
     if not (static / "index.html").is_file():
         raise MissingToolError(
             "the pages of warploom visualize are not installed", file=str(static),
-            hint="install warploom again: pip install --force-reinstall 'warploom[web]'",
+            hint="install warploom again: pip install 'warploom[web]'",
         )  # fmt: skip
 
     @asynccontextmanager
