@@ -87,6 +87,25 @@ def test_hostile_text_in_every_field_stays_text(tmp_path: Path) -> None:
     "".join(lines).encode("utf-8")
 
 
+def test_a_transform_has_a_report_and_its_text_stays_text(tmp_path: Path) -> None:
+    folder = tmp_path / "moe-device"
+    folder.mkdir()
+    facts = {
+        "verified": False, "source": f"/x/moe{HOSTILE}.cu", "api": "gin", "collectives": [{}, {}],
+        "steps": [{"name": f"analyze{HOSTILE}", "status": "done", "seconds": 1.25, "cost": 0.5}],
+        "stages": [{"stage": "windows", "passed": False, "attempts": 3, "problem": HOSTILE}],
+        "evaluation": {"planned": 9, "runs": [{"timing": "lazy", "seed": 1, "verdict": "ok"}],
+                       "comparisons": [{"buffer": HOSTILE, "failed": 2, "passed": False}]},
+    }  # fmt: skip
+    (folder / "report.json").write_text(json.dumps(facts))
+    assert main(["report", str(folder)]) == 0
+    html = (folder / "report.html").read_text()
+    assert not seen(html).names & {"script", "img"}
+    for told in ("not verified", "GIN", "<b>3</b>", "$0.50", "1 of 9 runs", "lazy"):
+        assert told in html
+    assert main(["report", str(folder), "-o", str(tmp_path / "x.md")]) == 2
+
+
 def test_markdown_holds_hostile_text_as_text(tmp_path: Path) -> None:
     made = MadeRun(tmp_path / "run", text="<b>|`x`\n# title", paid=True)
     made.begin(6)
