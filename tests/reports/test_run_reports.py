@@ -162,9 +162,11 @@ def test_the_bandits_index_prefers_what_gained_more() -> None:
 def test_marks_read_only_what_is_new(run: MadeRun) -> None:
     with OpenRun.open(one_run(run.folder)) as opened:
         assert not opened.marks.refresh()
+        before = opened.marks.marks
         run.grow(41, 3)
         assert opened.marks.refresh()
         assert [one.number for one in opened.marks.marks[-3:]] == [41, 42, 43]
+        assert len(before) == 40, "who reads in another thread sees one moment"
         assert overview_of(opened.marks.marks, opened.marks.events, 1.0).attempts == 43
 
 
