@@ -49,3 +49,27 @@ def test_a_replay_is_printed_below_its_finding(capsys: pytest.CaptureFixture[str
     assert "what led there, oldest first:" in text
     assert "kernel all_to_all starts on stream" in text
     assert "replay: random/2 stopped;" in text
+
+
+def test_a_check_writes_every_report_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, sarif, junit = (tmp_path / name for name in ("c.html", "c.sarif", "c.xml"))
+    files = ["--html", str(page), "--sarif", str(sarif), "--junit", str(junit), "--github"]
+    assert main([*CHECK, "--replay", "0:lazy", *files, "--json"]) == 1
+    said = capsys.readouterr()
+    found = json.loads(said.out)["findings"]
+    assert said.err.count("::error ") == sum(one["severity"] == "error" for one in found)
+    results = json.loads(sarif.read_text())["runs"][0]["results"]
+    assert [one["ruleId"] for one in results] == [one["kind"] for one in found]
+    assert "codeFlows" in results[0]
+    assert junit.read_text().count("<failure") == 1 + said.err.count("::error ")
+    assert "What led there" in page.read_text() and "missing_wait" in page.read_text()
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*CHECK, "--sarif", str(tmp_path / "no" / "c.sarif")]) == 2
+    said = capsys.readouterr()
+    assert "its folder does not exist" in said.err and said.out == ""

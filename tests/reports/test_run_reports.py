@@ -87,6 +87,25 @@ def test_hostile_text_in_every_field_stays_text(tmp_path: Path) -> None:
     "".join(lines).encode("utf-8")
 
 
+def test_a_transform_has_a_report_and_its_text_stays_text(tmp_path: Path) -> None:
+    folder = tmp_path / "moe-device"
+    folder.mkdir()
+    facts = {
+        "verified": False, "source": f"/x/moe{HOSTILE}.cu", "api": "gin", "collectives": [{}, {}],
+        "steps": [{"name": f"analyze{HOSTILE}", "status": "done", "seconds": 1.25, "cost": 0.5}],
+        "stages": [{"stage": "windows", "passed": False, "attempts": 3, "problem": HOSTILE}],
+        "evaluation": {"planned": 9, "runs": [{"timing": "lazy", "seed": 1, "verdict": "ok"}],
+                       "comparisons": [{"buffer": HOSTILE, "failed": 2, "passed": False}]},
+    }  # fmt: skip
+    (folder / "report.json").write_text(json.dumps(facts))
+    assert main(["report", str(folder)]) == 0
+    html = (folder / "report.html").read_text()
+    assert not seen(html).names & {"script", "img"}
+    for told in ("not verified", "GIN", "<b>3</b>", "$0.50", "1 of 9 runs", "lazy"):
+        assert told in html
+    assert main(["report", str(folder), "-o", str(tmp_path / "x.md")]) == 2
+
+
 def test_markdown_holds_hostile_text_as_text(tmp_path: Path) -> None:
     made = MadeRun(tmp_path / "run", text="<b>|`x`\n# title", paid=True)
     made.begin(6)
@@ -124,12 +143,30 @@ def test_groups_count_every_attempt(run: MadeRun) -> None:
         assert sum(one.correct for one in groups) == sum(one.correct for one in marks)
 
 
+def test_the_bandits_index_prefers_what_gained_more() -> None:
+    from warploom.reports.queries.marks import Mark
+    from warploom.reports.queries.weights import weights_of
+
+    def mark(number: int, model: str, time: float) -> Mark:
+        return Mark(number, number, 1 if model else None, None, 0, 1, "diff", "llm", model, True,
+                    1.0 / time, time, "modelled", "", 4, 1.0, 0.01, 0.0, 10)  # fmt: skip
+
+    marks = [mark(1, "", 4.0), mark(2, "a", 2.0), mark(3, "b", 4.0)]
+    found = weights_of(marks, {})
+    assert found["a"] == pytest.approx(found["b"] + 1.0)  # the largest gain counts 1, none 0
+    plain = weights_of(marks, {"exploration": 0.0, "cost_weight": 0.0})
+    assert plain == {"a": 1.0, "b": 0.0}
+    assert weights_of([marks[0]], {}) == {}
+
+
 def test_marks_read_only_what_is_new(run: MadeRun) -> None:
     with OpenRun.open(one_run(run.folder)) as opened:
         assert not opened.marks.refresh()
+        before = opened.marks.marks
         run.grow(41, 3)
         assert opened.marks.refresh()
         assert [one.number for one in opened.marks.marks[-3:]] == [41, 42, 43]
+        assert len(before) == 40, "who reads in another thread sees one moment"
         assert overview_of(opened.marks.marks, opened.marks.events, 1.0).attempts == 43
 
 

@@ -225,6 +225,14 @@ def test_a_port_in_use_is_said(finished: MadeRun, capsys: pytest.CaptureFixture[
         assert f"127.0.0.1:{port}: Address already in use" in capsys.readouterr().err
 
 
+def test_an_address_that_is_not_ours_is_said(
+    finished: MadeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["visualize", str(finished.folder), "--host", "192.0.2.1", "--token", TOKEN]
+    assert main(line) == 2
+    assert "cannot listen at 192.0.2.1: " in capsys.readouterr().err
+
+
 def test_without_a_port_another_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

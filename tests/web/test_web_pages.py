@@ -60,20 +60,23 @@ def _painted(canvas: Any) -> int:
 def test_axe_finds_no_serious_problem(
     watched: Watched, address: str, finished: MadeRun, view: str
 ) -> None:
-    axe = pytest.importorskip("axe_playwright_python", reason="needs axe-playwright-python")
-    source = Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
     for theme in ("light", "dark"):
         watched.page.emulate_media(color_scheme=theme)
         page = opened(watched, address, finished, view)
-        page.evaluate(source)
-        found = page.evaluate("async () => (await axe.run()).violations")
-        serious = [
-            f"{theme}: {one['id']}: {node['html']}: {node['failureSummary']}"
-            for one in found
-            if one["impact"] in ("serious", "critical")
-            for node in one["nodes"]
-        ]
-        assert serious == []
+        assert serious_problems(page) == [], theme
+
+
+def serious_problems(page: Any) -> list[str]:
+    """Return what axe-core has to say of a page that is serious or worse."""
+    axe = pytest.importorskip("axe_playwright_python", reason="needs axe-playwright-python")
+    page.evaluate(Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("async () => (await axe.run()).violations")
+    return [
+        f"{one['id']}: {node['html']}: {node['failureSummary']}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]
 
 
 @pytest.mark.parametrize("tab", TABS)
@@ -99,6 +102,7 @@ def test_a_finding_stands_at_its_line(watched: Watched, address: str, finished: 
     page.wait_for_selector(".note.error")
     assert "read is not ordered after the write" in page.inner_text(".note.error")
     assert page.locator(".line.hit.error i").inner_text() == "5"
+    assert "--replay 3:lazy --html" in page.inner_text("main")
 
 
 def test_the_table_filters_sorts_searches_and_turns(
@@ -175,6 +179,29 @@ def test_light_and_dark_can_be_chosen_and_stay(
     page.reload()
     page.wait_for_selector("main[aria-busy=false] h1")
     assert page.locator("html").get_attribute("data-theme") != before
+
+
+def test_several_runs_are_listed_and_one_that_is_broken_says_why(
+    watched: Watched, tmp_path: Path
+) -> None:
+    for at, name in enumerate(("one", "two", "broken")):
+        made = MadeRun(tmp_path / name, run=f"evolve-20260101-000000-{at:06d}")
+        made.begin(3)
+    (tmp_path / "broken" / "programs.db").write_bytes(b"no database" * 99)
+    with serving(tmp_path) as address:
+        page = watched.page
+        page.goto(address)
+        page.wait_for_selector("tbody tr")
+        watched.kept("runs")
+        assert "no warploom database" in page.inner_text("tr:has-text('broken')")
+        assert serious_problems(page) == []
+        page.click("a:has-text('two')")
+        page.wait_for_selector("h1:has-text('two')")
+        page.click(".brand")
+        page.wait_for_selector("h1:has-text('Runs')")
+        page.goto(f"{address}/#/{one_run(tmp_path / 'broken').key}/overview")
+        page.wait_for_selector("text=This cannot be shown")
+        assert [one for one in watched.complaints if "500" not in one] == []
 
 
 # --- a run that goes on ---
@@ -274,6 +301,7 @@ def test_script_in_any_field_stays_text(
     for canvas in page.locator("main canvas").all():
         canvas.hover()
     page.wait_for_timeout(100)
+    watched.kept(f"hostile-{view.replace('/', '-')}")
     assert page.evaluate("window.hit") is None
     assert page.locator("main script, main img, main iframe, main object").count() == 0
     assert page.locator("svg[onload]").count() == 0

@@ -43,7 +43,7 @@ def report(
     ] = None,
     as_json: AsJson = False,
 ) -> int:  # fmt: skip
-    """Write one report of a search that can be read without warploom: HTML or Markdown.
+    """Write one report of a search, or of a transform, for people: HTML or Markdown.
 
     It works while the search goes on, too. The HTML page runs no script and loads nothing. Of a
     synthesis, whose report is written with it, `show` prints that, and `latest` the newest.

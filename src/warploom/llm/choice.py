@@ -114,10 +114,15 @@ class AsymmetricUCB:
         for model, arm in zip(models, arms, strict=True):
             if arm.picks == 0:
                 return model
+        index = self.indices(arms)
+        return models[index.index(max(index))]
+
+    def indices(self, arms: Sequence[Arm]) -> list[float]:
+        """Return the index of each arm; each was picked once at least."""
         total = sum(arm.picks for arm in arms)
         best = max(arm.best for arm in arms) or 1.0
         costs = [_mean_cost(arm) for arm in arms]
-        index = [
+        return [
             arm.gain
             / arm.picks
             / best
@@ -125,7 +130,6 @@ class AsymmetricUCB:
             + self.exploration * math.sqrt(2 * math.log(total) / arm.picks)
             for arm, cost in zip(arms, costs, strict=True)
         ]
-        return models[index.index(max(index))]
 
 
 class ChoiceFile:

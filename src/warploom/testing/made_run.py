@@ -139,6 +139,7 @@ def _outcome(number: int, gain: float, text: str, *, correct: bool, rng: Random)
         "kind": failure or f"overlapping_puts{text}", "severity": "warning" if correct else "error",
         "message": f"read is not ordered after the write{text}", "hint": f"wait for it{text}",
         "file": f"program{text}.cu", "line": 5, "rank": 1, "kernel": f"work{text}",
+        "seed": 3, "timing": "lazy",
         "other": {"file": f"other{text}.cu", "line": 7, "function": ""},
     }  # fmt: skip
     time = 4.0 / gain

@@ -17,7 +17,11 @@ MOST_TEXT = 400_000
 
 @dataclass(frozen=True, slots=True)
 class ShownFinding:
-    """One finding of a program. `here` says that its line is one of the program's own text."""
+    """One finding of a program.
+
+    `here` says that its line is one of the program's own text; `replay` is SEED:TIMING of the run
+    that showed it, "" where none did.
+    """
 
     kind: str
     severity: str
@@ -29,6 +33,7 @@ class ShownFinding:
     rank: int | None
     kernel: str
     other: str
+    replay: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +167,7 @@ def finding_of(item: Mapping[str, Json], code: str) -> ShownFinding:
         rank=rank if isinstance(rank, int) else None,
         kernel=_text(item.get("kernel")),
         other=where,
+        replay=f"{item.get('seed')}:{_text(item.get('timing'))}" if item.get("timing") else "",
     )
 
 

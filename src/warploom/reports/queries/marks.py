@@ -85,8 +85,11 @@ class RunMarks:
                 .where(EVENTS.c.run_id == run.id, EVENTS.c.id > self._last_event)
                 .order_by(EVENTS.c.id)
             ).all()
-        self.marks += [_mark(tuple(row)) for row in rows]
-        self.events += [Event(row.kind, row.at, row.data) for row in events]
+        # New lists: who reads the old ones in another thread sees one moment of the run.
+        if rows:
+            self.marks = [*self.marks, *(_mark(tuple(row)) for row in rows)]
+        if events:
+            self.events = [*self.events, *(Event(row.kind, row.at, row.data) for row in events)]
         if events:
             self._last_event = events[-1].id
         return bool(rows or events)

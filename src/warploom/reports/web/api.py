@@ -43,6 +43,7 @@ from warploom.reports.queries.views import (
     overview_of,
     summaries_of,
 )
+from warploom.reports.queries.weights import bandit_settings, weights_of
 from warploom.reports.web.hub import Hub
 
 _MOST_ALIKE = 60
@@ -85,11 +86,15 @@ class Islands:
 
 @dataclass(frozen=True, slots=True)
 class Proposers:
-    """What operators, proposers and models came to. `models` are those that were asked."""
+    """What operators, proposers and models came to. `models` are those that were asked.
+
+    `weights` are their indices in the bandit that chooses among them: the highest is asked next.
+    """
 
     operators: list[Group]
     proposers: list[Group]
     models: list[Group]
+    weights: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +246,10 @@ def proposers(key: str, hub: TheHub) -> Proposers:
     def make(run: OpenRun) -> Proposers:
         marks = run.marks.marks
         models = [one for one in groups_of(marks, "model") if one.name]
-        return Proposers(groups_of(marks, "operator"), groups_of(marks, "proposer"), models)
+        weights = weights_of(marks, bandit_settings(run.source.folder))
+        return Proposers(
+            groups_of(marks, "operator"), groups_of(marks, "proposer"), models, weights
+        )
 
     return hub.kept(key, "proposers", make)
 

@@ -1,5 +1,6 @@
 """The server: static pages, the API, and the port that it listens at."""
 
+import errno
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -31,7 +32,7 @@ def app_for(hub: Hub, token: str = "") -> FastAPI:
     if not (static / "index.html").is_file():
         raise MissingToolError(
             "the pages of warploom visualize are not installed", file=str(static),
-            hint="install warploom again: pip install --force-reinstall 'warploom[web]'",
+            hint="install warploom again: pip install 'warploom[web]'",
         )  # fmt: skip
 
     @asynccontextmanager
@@ -74,11 +75,13 @@ def listening(host: str, port: int | None) -> socket.socket:
     try:
         return _bound(host, DEFAULT_PORT if port is None else port)
     except OSError as error:
-        if port is None and not isinstance(error, socket.gaierror):
+        if port is None and error.errno == errno.EADDRINUSE:
             return _bound(host, 0)
+        where = host if port is None else f"{host}:{port}"
         raise BadInputError(
-            f"cannot listen at {host}:{port}: {error.strerror}",
-            hint="name another one: --port N, or leave it out to get a free one",
+            f"cannot listen at {where}: {error.strerror}",
+            hint="name another --port (or leave it out to get a free one), and as --host an "
+            "address of this machine",
         ) from None
 
 

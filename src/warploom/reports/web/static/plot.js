@@ -65,7 +65,7 @@ export class Plot {
   frameBox() {
     return this.scene.axes
       ? { left: this.scene.axes.left ?? 62, right: 22, top: 10, bottom: 38 }
-      : { left: 14, right: 26, top: 14, bottom: 14 };
+      : { left: 14, right: 46, top: 16, bottom: 14 };
   }
 
   place() {
@@ -84,7 +84,7 @@ export class Plot {
     const { scene } = this;
     const at = this.place();
     if (scene.axes) this.paintAxes(surface, at);
-    surface.clip(at.edge.left - 8, 0, at.width + 16, this.height - (scene.axes ? at.edge.bottom - 8 : 0));
+    surface.clip(at.edge.left - 8, 0, at.width + (scene.axes ? 16 : 50), this.height - (scene.axes ? at.edge.bottom - 8 : 0));
     scene.back?.(surface, at.x, at.y);
     for (const stroke of scene.strokes) this.stroke(surface, at, stroke);
     this.paintNodes(surface, at);

@@ -110,7 +110,8 @@ function code(one, here) {
     ["kind", (item) => h("span", { class: `chip ${item.severity === "error" ? "bad" : ""}` }, item.kind)],
     ["line", (item) => (item.line === null ? "–" : item.here ? h("button", { type: "button", class: "quiet", onclick: () => document.getElementById(`L${item.line}`)?.scrollIntoView({ block: "center" }) }, `${item.file}:${item.line}`) : `${item.file}:${item.line}`)],
     ["who", (item) => [item.rank === null ? "" : `rank ${item.rank} `, item.kernel]],
-    ["message", (item) => [item.message, item.hint ? h("div", { class: "dim small" }, item.hint) : null, item.other ? h("div", { class: "dim small" }, `other side: ${item.other}`) : null]],
+    ["message", (item) => [item.message, item.hint ? h("div", { class: "dim small" }, item.hint) : null, item.other ? h("div", { class: "dim small" }, `other side: ${item.other}`) : null,
+      item.replay ? h("div", { class: "dim small" }, "the ranks around it: ", h("code", {}, `warploom check FILE --replay ${item.replay} --html FILE.html`)) : null]],
   ], one.findings, "Findings") : null;
   const said = one.feedback ? h("details", {}, h("summary", {}, "What the judge said"), h("pre", { class: "text" }, one.feedback)) : null;
   return [list, said, h("p", {}), cut, one.code ? codeBlock(one.code, one.findings) : empty("There is no text: nothing that could be judged came of this attempt.")];

@@ -12,7 +12,7 @@ export async function render(main, here) {
     data = await ask(runPath(here.key, "/proposers"));
     show(body,
       card("Operators", data.operators.length ? table(columns("operator", here, data.operators), data.operators, "Operators") : empty("None yet.")),
-      card("Models", data.models.length ? table(columns("model", here, data.models), data.models, "Models") : empty("No language model was asked: the rules proposed everything.")),
+      card("Models", data.models.length ? table([...columns("model", here, data.models), ["bandit’s index", (one) => short(data.weights[one.name]), "num"]], data.models, "Models") : empty("No language model was asked: the rules proposed everything.")),
       card("Proposers", data.proposers.length ? table(columns("proposer", here, data.proposers), data.proposers, "Proposers") : empty("None yet.")));
   };
   const rows = () => [["kind", "name", "attempts", "judged", "correct", "better", "best_gain", "best_score", "cost", "seconds"],
