@@ -131,7 +131,7 @@ class BuildOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CorrectnessReport:
-    """What acceptance found of one candidate. `skipped` are cases on which the reference fails."""
+    """What acceptance found of one candidate. `skipped` are cases that were not tried, and why."""
 
     passed: bool
     checks: tuple[Check, ...]
