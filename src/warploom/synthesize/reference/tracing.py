@@ -18,15 +18,29 @@ _DROPPED = ("_assert_tensor_metadata", "_assert_scalar", "sym_constrain_range_fo
 Json = Any
 
 
-def trace(loaded: Loaded, example: tuple[Any, ...]) -> dict[str, Json]:
+def trace(loaded: Loaded, example: tuple[Any, ...]) -> tuple[dict[str, Json], Any]:
     """Return the graph of `loaded` for inputs like `example`, sizes as symbols where they may vary.
+
+    It comes as plain data and as PyTorch's program, for `replay`.
 
     Raises:
         ReferenceFailedError: it cannot be traced.
     """
     lines = operation_lines(loaded, example)
     program = _export(loaded, example)
-    return {**_Graph(program, example, lines).encode(), "calls": sorted(lines)}
+    return {**_Graph(program, example, lines).encode(), "calls": sorted(lines)}, program
+
+
+def replay(program: Any, inputs: list[Any]) -> tuple[Any, ...]:
+    """Return what a traced program computes, whatever sizes its trace took for granted."""
+    held = {**dict(program.constants.items()), **dict(program.state_dict.items())}
+    rest = iter(inputs)
+    given = [
+        held[spec.target] if spec.target in held else next(rest)
+        for spec in program.graph_signature.input_specs
+    ]
+    with torch.no_grad():
+        return tuple(torch.fx.Interpreter(program.graph_module).run(*given))
 
 
 def _export(loaded: Loaded, example: tuple[Any, ...]) -> Any:
