@@ -95,7 +95,7 @@ def _spec_lines(result: SynthesisResult) -> list[str]:
         lines += [f"- {role}: `{t.name}` {t.dtype}[{', '.join(t.shape)}]" for t in tensors]
     for rule in spec.tolerances:
         lines.append(
-            f"- tolerance: {rule.rtol:.3g} relative, and {rule.room:.3g} + n/4 times what a "
+            f"- tolerance: {rule.rtol:.3g} relative, and {rule.room:.3g} + n/2 times what a "
             f"rounding of each input moves a result, n = {rule.reduction}"
         )
     return [*lines, ""]

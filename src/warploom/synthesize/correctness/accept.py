@@ -9,7 +9,7 @@ from pathlib import Path
 
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity, Timing, Verdict
-from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run_many
+from warploom.emulator import EmulatorBuild, EmulatorRun, run_many
 from warploom.evaluate.findings import merge
 from warploom.evaluate.fresh_memory import judge_fresh_reads
 from warploom.evaluate.runs import findings_of
@@ -295,6 +295,3 @@ def _first(findings: Sequence[Finding]) -> str:
 def _words(plan: CasePlan) -> str:
     sizes = ", ".join(f"{name}={value}" for name, value in plan.symbols.items())
     return f"case {plan.name} ({sizes})" if sizes else f"case {plan.name}"
-
-
-Options = RunOptions

@@ -19,8 +19,7 @@ _EQUALIZING = ("large", "negative", "special")
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 31, 33)
 _ODD = (37, 63, 65, 101, 127, 129)
 _LONG = (1031, 2053, 3001)
-MOST_ELEMENTS = 60_000
-"""Elements of a case, of all tensors together: the emulator looks at each access."""
+_MOST_ELEMENTS = 60_000  # of all tensors of a case: the emulator looks at each access
 _MOST_WORK = 1_500_000
 _MOST_EXAMPLE = 300_000
 _LENGTHY = 12_000
@@ -138,7 +137,7 @@ class _Planner:
 
     def _bounded(self, symbols: dict[str, int]) -> dict[str, int]:
         """Return sizes with which a case stays within what the emulator does in a second."""
-        while self._elements(symbols) > MOST_ELEMENTS or self._work(symbols) > _MOST_WORK:
+        while self._elements(symbols) > _MOST_ELEMENTS or self._work(symbols) > _MOST_WORK:
             name = max(symbols, key=symbols.__getitem__)
             if symbols[name] <= 3:  # an odd half of it would be no less
                 break

@@ -40,7 +40,7 @@ def verification_text(result: SynthesisResult, *, has_host: bool) -> str:
         *(f"| {c.name} | {c.times} | {_MEANING.get(c.name, c.name)} |" for c in report.checks), "",
         "Tolerances, owned by the harness:", "",
         *(
-            f"- `{t.name}` ({t.dtype}): {rule.rtol:.3g} of the value, and {rule.room:.3g} + n/4 "
+            f"- `{t.name}` ({t.dtype}): {rule.rtol:.3g} of the value, and {rule.room:.3g} + n/2 "
             f"times what a rounding of each input moves it, n = {rule.reduction}"
             for t, rule in zip(spec.outputs, spec.tolerances, strict=True)
         ), "",
