@@ -114,6 +114,8 @@ class _Server:
         right = judging.evaluate(self.loaded, inputs)
         try:
             found = tracing.replay(self.program, inputs)
+        except ReferenceFailedError:
+            raise
         except Exception as error:
             raise ReferenceFailedError(
                 f"the trace of the reference fails at these sizes: {first_line(error)}"
