@@ -47,7 +47,7 @@ class TensorArg:
 class PrecisionTolerance:
     """How far an output may be from the reference in double precision; the harness owns it.
 
-    Per element: `rtol` x |expected|, `room` and a quarter of the length of the longest `reduction`
+    Per element: `rtol` x |expected|, `room` and half of the length of the longest `reduction`
     times what a rounding of each input (in the type `computed_in`) moves it, and three times what
     PyTorch itself is off by at its magnitude.
     """
@@ -131,7 +131,7 @@ class BuildOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CorrectnessReport:
-    """What acceptance found of one candidate. `skipped` are cases on which the reference fails."""
+    """What acceptance found of one candidate. `skipped` are cases that were not tried, and why."""
 
     passed: bool
     checks: tuple[Check, ...]

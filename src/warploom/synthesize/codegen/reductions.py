@@ -8,6 +8,8 @@ from warploom.synthesize.codegen.graph import Node
 from warploom.synthesize.codegen.refusal import BeyondRulesError
 
 _ALL = "0xffffffffu"
+NOWHERE = "0x7fffffffffffffffLL"
+"""The place of a thread that saw nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +135,8 @@ static __device__ long long {kind.helper}({kind.ctype} value, long long place) {
   __syncthreads();
   const bool filled = lane < static_cast<int>(blockDim.x >> 5);
   value = filled ? part[lane] : {kind.first};
-  place = filled ? places[lane] : {_NOWHERE};
+  place = filled ? places[lane] : {NOWHERE};
 {moves}  __syncthreads();
   return place;
 }}
 """
-
-
-_NOWHERE = "0x7fffffffffffffffLL"
-"""The place of a thread that saw nothing."""
-NOWHERE = _NOWHERE

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import MissingToolError, SourceError, ToolFailedError
+from warploom.core.errors import MissingToolError, ToolFailedError
 from warploom.core.process import default_environment
-from warploom.core.records import BuildSpec, Finding, Limits, Severity
+from warploom.core.records import BuildSpec, Finding, Limits
 from warploom.emulator import EmulatorBuild, build
 from warploom.evaluate.cascade import prepare
 from warploom.evaluate.gate import nvcc_findings
@@ -109,14 +109,3 @@ def nvcc_outcomes(
 def kernel_file(body: str) -> str:
     """Return a kernel as a file of its own, with the includes that it may rely on."""
     return "".join(f"#include <{name}>\n" for name in HEADERS) + "\n" + body
-
-
-__all__ = [
-    "PROGRAM",
-    "BuiltCandidate",
-    "Severity",
-    "SourceError",
-    "build_candidate",
-    "kernel_file",
-    "nvcc_outcomes",
-]

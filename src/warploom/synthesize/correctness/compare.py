@@ -84,9 +84,9 @@ def _room(rule: PrecisionTolerance, length: int) -> float:
     """Return how often the reach of a rounding is allowed.
 
     A sum of `length` numbers of one sign, one after the other, is off by about a sixth of that
-    many times what a rounding of each number moves it.
+    many times what a rounding of each number moves it, and a softmax of such sums by more.
     """
-    return rule.room + length / 4
+    return rule.room + length / 2
 
 
 def compare(got: bytes | memoryview, expected: Expected, rule: PrecisionTolerance) -> Comparison:

@@ -21,7 +21,7 @@ ALLOWED_CALLS = frozenset(
 """Of the CUDA runtime's names, those that a kernel's launch needs."""
 _API = re.compile(r"(?:cuda|cu|nv|nvrtc|nvml|cublas|cudnn|nccl|MPI_)[A-Z]\w*\Z")
 _REFUSED = frozenset({"thread", "async", "jthread", "pthread_create", "asm", "__asm__",
-                      "harness_case", "harness_read", "main", "volatile_ptr"})  # fmt: skip
+                      "main"})  # fmt: skip
 
 
 def candidate_findings(body: str, name: str) -> list[Finding]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.records import Limits, RunSpec, Timing
-from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, Topology
+from warploom.emulator import EmulatorRun, RunOptions, Topology
 from warploom.synthesize.correctness.expectations import PreparedCase
 from warploom.synthesize.correctness.frame import (
     CASES_FILE,
@@ -14,7 +14,6 @@ from warploom.synthesize.correctness.frame import (
     CaseImage,
     cases_bytes,
 )
-from warploom.synthesize.correctness.numbers import UNIT
 
 _ITEM = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2,
          "int16": 2}  # fmt: skip
@@ -120,14 +119,3 @@ def results_of(run: EmulatorRun, cases: Sequence[LaidCase]) -> list[CaseResult] 
                 around.append(at - count)
         found.append(CaseResult(laid.case, tuple(outputs), tuple(changed), tuple(around)))
     return found if next(taken, None) is None else None
-
-
-def is_known_float(dtype: str) -> bool:
-    """Whether a type has a tolerance."""
-    return dtype in UNIT
-
-
-__all__ = [
-    "CaseResult", "EmulatorBuild", "LaidCase", "lay_out", "options_for", "results_of",
-    "write_cases",
-]  # fmt: skip

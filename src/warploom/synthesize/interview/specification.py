@@ -41,20 +41,8 @@ def interview(
     trace = reference.trace()
     graph = named_graph(trace, loaded["inputs"])
     _check_sizes(graph)
-    indices = _indices(graph)
     tensors = [(at, e) for at, e in enumerate(loaded["inputs"]) if "shape" in e]
-    numbers = {at: position for position, (at, _) in enumerate(tensors)}
-    domains = reference.domains(
-        {at: indices[graph.inputs[numbers[at]].name] for at, _ in tensors
-         if graph.inputs[numbers[at]].name in indices}
-    )  # fmt: skip
-    inputs = tuple(
-        TensorArg(
-            node.name, node.sizes, node.dtype, domains[str(at)]["low"], domains[str(at)]["high"],
-            domains[str(at)]["index_of"],
-        )
-        for node, (at, _) in zip(graph.inputs, tensors, strict=True)
-    )  # fmt: skip
+    inputs = _inputs(reference, graph, [at for at, _ in tensors])
     outputs = tuple(
         TensorArg(f"out{at}", graph.by_name[name].sizes, graph.by_name[name].dtype)
         for at, name in enumerate(graph.outputs)
@@ -85,6 +73,22 @@ def interview(
     )  # fmt: skip
     check_prompt(spec)
     return Interview(spec, graph, loaded["torch"])
+
+
+def _inputs(
+    reference: ReferenceProcess, graph: Graph, places: Sequence[int]
+) -> tuple[TensorArg, ...]:
+    """Return the inputs with the values that they may have; `places` are theirs among arguments."""
+    indices = _indices(graph)
+    pairs = list(zip(graph.inputs, places, strict=True))
+    domains = reference.domains({at: indices[n.name] for n, at in pairs if n.name in indices})
+    found: list[TensorArg] = []
+    for node, at in pairs:
+        of = domains[str(at)]
+        found.append(
+            TensorArg(node.name, node.sizes, node.dtype, of["low"], of["high"], of["index_of"])
+        )
+    return tuple(found)
 
 
 def _check_sizes(graph: Graph) -> None:

@@ -11,6 +11,8 @@ from warploom.synthesize.reference.loading import Loaded
 from warploom.synthesize.reference.torch_module import is_tensor, torch
 
 _PERTURBED = 6
+_ROUGH = 2.0**-5  # much more than roundings, much less than another computation
+_FEW = 0.1  # share of integers that roundings may move
 _NARROW = frozenset(
     {torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2}
 )
@@ -88,6 +90,17 @@ def same(one: Any, other: Any) -> bool:
         one, other = one.double(), other.double()
         return bool(((one == other) | (one.isnan() & other.isnan())).all())
     return bool((one == other).all())
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two tensors have one shape and about the same numbers."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if not one.is_floating_point():
+        return bool((one != other).double().mean() < _FEW) if one.numel() else True
+    a, b = one.double(), other.double()
+    room = _ROUGH * (1 + float(b[b.isfinite()].abs().max()) if b.isfinite().any() else 1)
+    return bool(torch.allclose(a, b, rtol=_ROUGH, atol=room, equal_nan=True))
 
 
 def _wide(value: Any) -> Any:

@@ -18,15 +18,57 @@ _DROPPED = ("_assert_tensor_metadata", "_assert_scalar", "sym_constrain_range_fo
 Json = Any
 
 
-def trace(loaded: Loaded, example: tuple[Any, ...]) -> dict[str, Json]:
+def trace(loaded: Loaded, example: tuple[Any, ...]) -> tuple[dict[str, Json], Any]:
     """Return the graph of `loaded` for inputs like `example`, sizes as symbols where they may vary.
+
+    It comes as plain data and as PyTorch's program, for `replay`.
 
     Raises:
         ReferenceFailedError: it cannot be traced.
     """
     lines = operation_lines(loaded, example)
     program = _export(loaded, example)
-    return {**_Graph(program, example, lines).encode(), "calls": sorted(lines)}
+    return {**_Graph(program, example, lines).encode(), "calls": sorted(lines)}, program
+
+
+def replay(program: Any, inputs: list[Any]) -> tuple[Any, ...]:
+    """Return what a traced program computes, whatever sizes its trace took for granted."""
+    held = {**dict(program.constants.items()), **dict(program.state_dict.items())}
+    rest = iter(inputs)
+    given = [
+        held[spec.target] if spec.target in held else next(rest)
+        for spec in program.graph_signature.input_specs
+    ]
+
+    class Replay(torch.fx.Interpreter):
+        """Runs a graph, and sees that no size is stretched which the trace does not stretch."""
+
+        def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+            result: Any = target(*args, **kwargs)
+            if torch.Tag.pointwise in getattr(target, "tags", ()) and is_tensor(result):
+                _check_stretch(self.traced, args, result)
+            return result
+
+        def run_node(self, node: Any) -> Any:
+            self.traced: list[Any] = [
+                arg.meta.get("val") if isinstance(arg, torch.fx.Node) else None for arg in node.args
+            ]
+            result: Any = super().run_node(node)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            return result  # pyright: ignore[reportUnknownVariableType]
+
+    with torch.no_grad():
+        return tuple(Replay(program.graph_module).run(*given))
+
+
+def _check_stretch(traced: list[Any], args: tuple[Any, ...], result: Any) -> None:
+    """Refuse an operand that is stretched over a size which its trace takes for equal."""
+    for fake, real in zip(traced, args, strict=False):
+        if not is_tensor(fake) or not is_tensor(real):
+            continue
+        whole = result.shape[result.dim() - real.dim() :]
+        for said, size, wide in zip(fake.shape, real.shape, whole, strict=True):
+            if size == 1 and wide != 1 and plain_size(said) != 1:
+                raise ReferenceFailedError("the reference stretches a size of one here")
 
 
 def _export(loaded: Loaded, example: tuple[Any, ...]) -> Any:

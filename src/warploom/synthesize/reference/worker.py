@@ -29,6 +29,7 @@ class _Server:
         self.loaded: loading.Loaded | None = None
         self.domains: dict[int, values.Domain] = {}
         self.examples: list[tuple[Any, ...]] = []
+        self.program: Any = None
 
     def answer(self, request: dict[str, Json]) -> Json:
         """Do what one request asks."""
@@ -61,7 +62,8 @@ class _Server:
         """Return the graph."""
         del request
         assert self.loaded is not None
-        return tracing.trace(self.loaded, self.examples[0])
+        data, self.program = tracing.trace(self.loaded, self.examples[0])
+        return data
 
     def do_domains(self, request: dict[str, Json]) -> Json:
         """Learn what values inputs may have; `indices` says what integers count below."""
@@ -80,6 +82,7 @@ class _Server:
         assert self.loaded is not None
         generator = torch.Generator().manual_seed(request["seed"])
         inputs = self._inputs(request, generator)
+        self._check_trace(request)
         eager = judging.evaluate(self.loaded, inputs)
         exact = judging.evaluate(self.loaded, inputs, double=True)
         eps = _EPS.get(request["computed_in"], _EPS_NARROW)
@@ -97,6 +100,28 @@ class _Server:
             outputs.append({"shape": list(near.shape), "dtype": dtype_name(near.dtype)})
         shapes = [list(value.shape) for value in inputs if is_tensor(value)]
         return {"inputs": shapes, "outputs": outputs}
+
+    def _check_trace(self, request: dict[str, Json]) -> None:
+        """Refuse sizes at which the reference does something else than its trace.
+
+        Where a size is one, PyTorch stretches it; where one is odd, halves are not alike. The
+        specification is the trace's: it says nothing of such sizes.
+        """
+        assert self.loaded is not None
+        kind = "example" if request["kind"] == "example" else "normal"
+        generator = torch.Generator().manual_seed(request["seed"] + 1)
+        inputs = self._inputs({**request, "kind": kind}, generator)
+        right = judging.evaluate(self.loaded, inputs)
+        try:
+            found = tracing.replay(self.program, inputs)
+        except ReferenceFailedError:
+            raise
+        except Exception as error:
+            raise ReferenceFailedError(
+                f"the trace of the reference fails at these sizes: {first_line(error)}"
+            ) from error
+        if not all(judging.alike(a, b) for a, b in zip(found, right, strict=True)):
+            raise ReferenceFailedError("the reference does something else at these sizes")
 
     def _inputs(self, request: dict[str, Json], generator: Any) -> list[Any]:
         assert self.loaded is not None
