@@ -296,15 +296,11 @@ class RayCluster:
     def start(self, *words: str) -> None:
         """Start a node in a session of its own."""
         command = [self.program, "start", "--block", "--disable-usage-stats", *words]
-        self.nodes.append(
-            subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )  # fmt: skip
-        )
+        node = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        self.nodes.append(node)
 
     def add_node(self, cpus: int) -> None:
         """Add a node."""
