@@ -186,6 +186,18 @@ class Slurm:
         """Start a node's daemon."""
         self.start(node, ["slurmd", "-D", "-N", node, "-f", str(self.folder / "slurm.conf")])
 
+    def until_idle(self) -> None:
+        """Wait until all nodes are there and have nothing to do; those that were down come back."""
+
+        def idle() -> bool:
+            states = self.run("sinfo", "-h", "-N", "-o", "%T").split()
+            for node, state in zip(self.nodes, states, strict=False):
+                if state.startswith(("down", "drain")):
+                    self.run("scontrol", "update", f"nodename={node}", "state=resume")
+            return states.count("idle") == len(self.nodes)
+
+        until(idle, "not all nodes are idle")
+
     def end(self, name: str, how: int = signal.SIGKILL) -> None:
         """End a daemon."""
         daemon = self.daemons.pop(name)
@@ -217,8 +229,7 @@ def slurm(folder: Path, nodes: int = 1, *, cpus: int = 4, gpus: int = 2) -> Gene
         cluster.start_controller()
         for node in names:
             cluster.start_node(node)
-        until(lambda: cluster.run("sinfo", "-h", "-N", "-o", "%T").split().count("idle") == nodes,
-              f"not all nodes are idle: {cluster.run('sinfo')}")  # fmt: skip
+        cluster.until_idle()
         yield cluster
     finally:
         cluster.run("scancel", "--full", f"--user={pwd.getpwuid(os.getuid()).pw_name}")
@@ -261,7 +272,7 @@ def _settings(folder: Path) -> list[str]:
         "SelectTypeParameters=CR_CPU", "ReturnToService=2", "GresTypes=gpu",
         "MpiDefault=none", "SlurmdParameters=config_overrides", "MinJobAge=60",
         "SchedulerParameters=sched_min_interval=0,batch_sched_delay=0,sched_interval=1",
-        "SlurmdTimeout=15", "InactiveLimit=0", "KillWait=2", "JobRequeue=0",
+        "SlurmdTimeout=30", "InactiveLimit=0", "KillWait=2", "JobRequeue=0",
     ]  # fmt: skip
 
 
