@@ -4,12 +4,13 @@
                           [--url URL] [--json]
 
 Evaluators take `--latency` seconds on average (exponential) of a clock that jumps from end to end,
-and lose their work at the rate `--failures` (it is done again, at most three times). What they would
-do is priced by levers, in this process; that time is taken out. So `rate` is how many programs a
-second the controller proposes, hands out, takes back and records on one core: with `--latency`
-seconds for an evaluation it keeps `keeps_busy` evaluators busy. Rows tell of each tenth of the run:
-`memory_mb` is the process's (resident), `store_mb` the database's file with its log. With `--url` the store is that
-database, of PostgreSQL for instance.
+and lose their work at the rate `--failures` (it is done again, at most three times). What they
+would do is priced by levers, in this process; that time is taken out. So `rate` is how many
+programs the controller proposes, hands out, takes back and records in a second of one core
+(`wall_s` is what each tenth took on this machine, with all else that ran on it): with `--latency`
+seconds for an evaluation it keeps `keeps_busy` evaluators busy. Rows tell of each tenth
+of the run: `memory_mb` is the process's (resident), `store_mb` the database's file with its log.
+With `--url` the store is that database, of PostgreSQL for instance.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from warploom.evolve.runner import EvolutionRunner
 from warploom.jobs.protocol import Done, Loss, Task, lost
 from warploom.testing.search import LevelEvaluator, LevelSeeds, LevelSpace, level_text
 
-LEVERS = {f"lever_{at}": tuple(map(str, range(1, 100))) for at in range(8)}
+LEVERS = {f"lever_{at}": tuple(map(str, range(1, 9))) for at in range(20)}
 
 
 class Fleet:
@@ -61,6 +62,7 @@ class Fleet:
 
     def wait(self, seconds: float | None = None) -> list[Done]:
         """Return the piece that ends next."""
+        del seconds
         while self._ends:
             self.now, key = heapq.heappop(self._ends)
             task = self._tasks.pop(key, None)
@@ -68,9 +70,9 @@ class Fleet:
                 continue
             if self._rng.random() < self.failures:
                 return [lost(key, Loss.DIED, "the evaluator went away")]
-            began = time.perf_counter()
+            began = time.process_time()
             value = task.work()
-            self.working += time.perf_counter() - began
+            self.working += time.process_time() - began
             return [Done(key, value)]
         return []
 
@@ -89,13 +91,14 @@ class Watch:
     def __init__(self, fleet: Fleet, programs: int, store: Path) -> None:
         self.fleet, self.programs, self.store = fleet, programs, store
         self.rows: list[Row] = []
-        self._at, self._time, self._worked = 0, time.perf_counter(), 0.0
+        self._at, self._time, self._worked = 0, time.process_time(), 0.0
+        self._wall = time.perf_counter()
 
     def __call__(self, status: Status) -> None:
         """Look at how far the run is."""
         if status.tried < self._at + max(1, self.programs // 10):
             return
-        now = time.perf_counter()
+        now, wall = time.process_time(), time.perf_counter()
         seconds = now - self._time - (self.fleet.working - self._worked)
         rate = (status.tried - self._at) / seconds
         page = resource.getpagesize()
@@ -103,11 +106,13 @@ class Watch:
         size = sum(path.stat().st_size for path in self.store.glob("programs.db*"))
         self.rows.append({
             "programs": status.tried, "rate": rate, "ms_each": 1e3 / rate,
+            "wall_s": wall - self._wall,
             "keeps_busy": int(rate * self.fleet.latency), "busy": self.fleet.busy,
             "memory_mb": resident >> 20, "store_mb": size >> 20,
             "failed": sum(status.failures.values()),
         })  # fmt: skip
         self._at, self._time, self._worked = status.tried, now, self.fleet.working
+        self._wall = wall
         print(self.rows[-1], file=sys.stderr, flush=True)
 
 
@@ -121,7 +126,7 @@ def main() -> int:
     parser.add_argument("--failures", type=float, default=0.02, help="share of work that is lost")
     parser.add_argument("--url", default="", help="the database, instead of a file")
     options = parser.parse_args()
-    factors = {f"lever_0={at}": 1.0 - at / 200 for at in range(1, 100)}
+    factors = {f"{name}={at}": 1.0 - at / 200 for name in LEVERS for at in range(1, 9)}
     start = dict.fromkeys(LEVERS, "1")
     fleet = Fleet(options.evaluators, options.latency, options.failures)
     config = compose([

@@ -78,10 +78,12 @@ def lines_of(folder: Path) -> Iterator[str]:
                 gaps[before, name].append((int(start) - ended) / 1e3)
             last[stream] = name, int(end)
     for name, times in runs.items():
-        yield f"  {name[:60]} {len(times)} {statistics.median(times):.2f} {min(times):.2f} {shapes[name]}"
+        middle, least = statistics.median(times), min(times)
+        yield f"  {name[:60]} {len(times)} {middle:.2f} {least:.2f} {shapes[name]}"
     for (before, name), times in gaps.items():
         if len(times) > _OFTEN:
-            yield f"    gap {before[:40]} -> {name[:40]} {len(times)} {statistics.median(times):.2f}"
+            middle = statistics.median(times)
+            yield f"    gap {before[:40]} -> {name[:40]} {len(times)} {middle:.2f}"
 
 
 def main() -> int:

@@ -35,6 +35,8 @@ _QUICK_AMONG = frozenset(
         "test_transform_rule", "test_web_api", "test_workload",
     )
 )  # fmt: skip
+# Files of quick folders that take longer.
+_SLOW_AMONG = frozenset(("test_postgres",))
 # Needs npm and minutes: only who names the folder gets it (docs/testing.md).
 _ASKED_FOR = "agents"
 
@@ -61,6 +63,8 @@ def _layer(item: pytest.Item) -> str:
         return _ASKED_FOR
     if item.get_closest_marker(_LONG):
         return _LONG
+    if item.path.stem in _SLOW_AMONG:
+        return _SLOW
     return _SLOW if folder in _BUILDING and item.path.stem not in _QUICK_AMONG else _QUICK
 
 

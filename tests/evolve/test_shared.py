@@ -1,5 +1,6 @@
 """Several runners on one search in PostgreSQL: nothing twice, nothing lost, whoever is killed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,8 +9,9 @@ from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
-from evolve_bench import TWO, Bench, begun, start
+from evolve_bench import Bench, begun, start
 
+from warploom.cli.inspect_command import run_inspect
 from warploom.core.errors import BadInputError
 from warploom.evolve.compose import ConfigError
 from warploom.store.database import ProgramDatabase
@@ -59,7 +61,9 @@ def wait_for(bench: Bench, count: int, process: "subprocess.Popen[bytes]") -> No
     until(lambda: len(judged(bench)) >= count or process.poll() is not None, "nothing is judged")
 
 
-def test_two_runners_judge_nothing_twice(bench: Bench, place: str) -> None:
+def test_two_runners_judge_nothing_twice(
+    bench: Bench, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     processes = [runner(bench, name, place) for name in NAMES]
     ended(*processes)
     require_whole(place)
@@ -68,6 +72,8 @@ def test_two_runners_judge_nothing_twice(bench: Bench, place: str) -> None:
     assert min(len(begun(bench, name)) for name in NAMES) >= 8  # both took part
     best = {(bench.folder / name / "best" / "levers.cu").read_text() for name in NAMES}
     assert len(best) == 1
+    assert run_inspect(bench.folder / "two", as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["attempts"] == 42
 
 
 def test_what_a_killed_runner_had_begun_is_taken_over(bench: Bench, place: str) -> None:
@@ -122,6 +128,8 @@ def test_what_cannot_be_shared_is_refused(bench: Bench, place: str) -> None:
         "begun with another novelty",
         lambda: bench.run("c", *shared(place), "novelty.similarity=0.5", seed=None),
     )
+    secret = place.replace("@", ":hunter2@")
+    bench.run("s", *shared(secret), "evolution.max_evaluations=2", seed=None)
+    assert (bench.folder / "s" / "config.yaml").stat().st_mode & 0o077 == 0
     bench.program.write_text("int main() { return 2; }\n")
     refused("searches from another program", lambda: bench.run("d", *shared(place), seed=None))
-    assert TWO.texts

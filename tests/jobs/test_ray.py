@@ -26,7 +26,11 @@ class TestRay(EngineTests):
 
     @pytest.fixture(autouse=True)
     def _address(self, ray_head: RayCluster) -> None:
+        import ray
+
         self.address = ray_head.address
+        if not ray.is_initialized():  # else each engine would come and go: a second each
+            ray.init(address=ray_head.address, log_to_driver=False, configure_logging=False)
 
     def open(self, slots: int) -> Engine:
         return open_engine(config(self.address), slots, Place(Path("/nowhere")))

@@ -25,6 +25,13 @@ def states(cluster: Slurm) -> list[str]:
     return cluster.run("squeue", "-h", "-o", "%T").split()
 
 
+@pytest.fixture(autouse=True)
+def _ready(request: pytest.FixtureRequest) -> None:
+    """Each test begins with all nodes idle, whatever the one before did to them."""
+    if "slurm_cluster" in request.fixturenames:
+        request.getfixturevalue("slurm_cluster").until_idle()
+
+
 class TestSlurm(EngineTests):
     patience = 90.0
 
@@ -121,6 +128,7 @@ def test_answers_come_while_the_controller_of_slurm_is_away(
         assert collect(engine, 1)[1].error is None
     finally:
         slurm_cluster.start_controller()
+        slurm_cluster.until_idle()
     engine.submit(Task(2, Returns("after")))
     assert collect(engine, 1)[2].value == "after"
 

@@ -257,10 +257,11 @@ def test_load_df_names_the_extra(store: ProgramDatabase, monkeypatch: pytest.Mon
 # --- databases that cannot be used ---
 
 
-def test_version_1_is_opened(tmp_path: Path) -> None:
-    """The file was written by the first schema; later schemas must upgrade it."""
+@pytest.mark.parametrize("version", [1, 2])
+def test_databases_of_all_versions_are_opened(tmp_path: Path, version: int) -> None:
+    """The files were written by these schemas; later schemas must upgrade them."""
     place = tmp_path / "programs.db"
-    place.write_bytes((FILES / "version-1.db").read_bytes())
+    place.write_bytes((FILES / f"version-{version}.db").read_bytes())
     with ProgramDatabase(url=sqlite_url(place)) as store:
         assert list(store.numbers) == [1, 2, 3]
         best = store.best()

@@ -24,7 +24,8 @@ def run_inspect(folder: Path, *, as_json: bool) -> int:
     place = RunFolder(folder)
     facts, config = place.facts(), place.config()
     url = config.database.url or sqlite_url(place.path / "programs.db")
-    with ProgramDatabase(config.database, url=url, run=facts.id, read_only=True) as store:
+    run = config.database.run or facts.id
+    with ProgramDatabase(config.database, url=url, run=run, read_only=True) as store:
         data = _summary(store, facts, place.path)
         if as_json:
             print_json(data)

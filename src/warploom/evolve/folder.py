@@ -13,6 +13,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Generator, Iterator
@@ -145,7 +146,7 @@ class RunFolder:
                 f"the folder of a new run must be empty, but has {', '.join(other[:3])}",
                 file=str(self.path), hint="name another folder: --out DIR",
             )  # fmt: skip
-        (self.path / _CONFIG).write_text(dump(config), encoding="utf-8")
+        self.keep_config(config)
         write_json(self.path / _RUN, asdict(facts))
 
     def facts(self) -> RunFacts:
@@ -176,8 +177,13 @@ class RunFolder:
         return load(self.path / _CONFIG)
 
     def keep_config(self, config: EvolutionConfig) -> None:
-        """Replace the configuration: a resumed run may have another budget."""
+        """Replace the configuration: a resumed run may have another budget.
+
+        Where the database's URL holds a password, nobody else may read it.
+        """
         fresh = self.path / f".{_CONFIG}.new"
+        secret = re.search(r"://[^/@]*:[^/@]+@", config.database.url or "")
+        fresh.touch(mode=0o600 if secret else 0o666)
         fresh.write_text(dump(config), encoding="utf-8")
         fresh.replace(self.path / _CONFIG)
 

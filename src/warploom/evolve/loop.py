@@ -69,9 +69,9 @@ class Run:
         workers = self.config.evolution.workers or default_workers(facts.given, jobs)
         evaluator = parts.evaluator or evaluator_for(task, self.config, workers)
         self.time_source = evaluator.time_source
+        engine = parts.engine or engine_for(jobs, workers, folder)
         self.judging = Judging(
-            evaluator, parts.engine or engine_for(jobs, workers, folder), jobs, folder, facts,
-            task.program.name,
+            evaluator, engine, jobs, folder, facts, task.program.name,
             lambda: not database.top(1),
         )  # fmt: skip
         self.account = Account(

@@ -55,6 +55,13 @@ class SlurmConfig(_Section):
     def _one_line_each(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         return _lines(given)
 
+    @field_validator("image")
+    @classmethod
+    def _an_image(cls, given: str | None) -> str | None:
+        if given is not None and not given.strip():
+            raise ValueError("must name the container's image, which has warploom in it")
+        return given
+
     @property
     def foreign(self) -> bool:
         """Whether the job's Python is another one than ours."""

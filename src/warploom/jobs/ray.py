@@ -49,7 +49,7 @@ class RayEngine:
     def __init__(self, config: JobConfig, slots: int) -> None:
         self._config = config
         self._slots = slots
-        self._ray = _connected(config.ray.address)
+        self._ray, self._ours = _connected(config.ray.address)
         asked: dict[str, Any] = {"num_cpus": config.cpus, "num_gpus": config.gpus, "max_retries": 0}
         if config.memory_gb is not None:
             asked["memory"] = int(config.memory_gb * _GB)
@@ -94,11 +94,14 @@ class RayEngine:
             self._ended.append(lost(key, Loss.CANCELLED, "the work was cancelled"))
 
     def close(self) -> None:
-        """End all tasks, and leave the cluster."""
+        """End all tasks, and leave the cluster, if it was this engine that came to it."""
         for one in self._running.values():
             self._end(one)
         self._running.clear()
         self._ended.clear()
+        if self._ours:
+            self._ours = False
+            self._ray.shutdown()
 
     def _take(self, key: int) -> Done | None:
         """Take what a task says; None where it has only begun."""
@@ -140,8 +143,8 @@ class RayEngine:
         self._ray.cancel(one.said, force=True)
 
 
-def _connected(address: str) -> Any:
-    """Return the module, connected to a cluster."""
+def _connected(address: str) -> tuple[Any, bool]:
+    """Return the module, connected to a cluster, and whether it was not before."""
     try:
         import ray  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
     except ModuleNotFoundError:
@@ -149,13 +152,14 @@ def _connected(address: str) -> Any:
             "jobs.engine=ray needs Ray", hint="install it: pip install 'warploom[ray]'"
         ) from None
     module: Any = ray  # pyright: ignore[reportUnknownVariableType]
-    if not module.is_initialized():
+    fresh = not module.is_initialized()
+    if fresh:
         _require_listener(address)
         try:
             module.init(address=address, log_to_driver=False, configure_logging=False)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise _no_cluster(address, error) from None
-    return module
+    return module, fresh
 
 
 def _require_listener(address: str) -> None:

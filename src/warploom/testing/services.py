@@ -15,9 +15,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from warploom.core.usage import process_tree
 
 _PATIENCE = 60.0  # seconds for a service to answer
 _DAEMONS = ("munged", "slurmctld", "slurmd")
@@ -184,6 +186,18 @@ class Slurm:
         """Start a node's daemon."""
         self.start(node, ["slurmd", "-D", "-N", node, "-f", str(self.folder / "slurm.conf")])
 
+    def until_idle(self) -> None:
+        """Wait until all nodes are there and have nothing to do; those that were down come back."""
+
+        def idle() -> bool:
+            states = self.run("sinfo", "-h", "-N", "-o", "%T").split()
+            for node, state in zip(self.nodes, states, strict=False):
+                if state.startswith(("down", "drain")):
+                    self.run("scontrol", "update", f"nodename={node}", "state=resume")
+            return states.count("idle") == len(self.nodes)
+
+        until(idle, "not all nodes are idle")
+
     def end(self, name: str, how: int = signal.SIGKILL) -> None:
         """End a daemon."""
         daemon = self.daemons.pop(name)
@@ -215,8 +229,7 @@ def slurm(folder: Path, nodes: int = 1, *, cpus: int = 4, gpus: int = 2) -> Gene
         cluster.start_controller()
         for node in names:
             cluster.start_node(node)
-        until(lambda: cluster.run("sinfo", "-h", "-N", "-o", "%T").split().count("idle") == nodes,
-              f"not all nodes are idle: {cluster.run('sinfo')}")  # fmt: skip
+        cluster.until_idle()
         yield cluster
     finally:
         cluster.run("scancel", "--full", f"--user={pwd.getpwuid(os.getuid()).pw_name}")
@@ -259,7 +272,7 @@ def _settings(folder: Path) -> list[str]:
         "SelectTypeParameters=CR_CPU", "ReturnToService=2", "GresTypes=gpu",
         "MpiDefault=none", "SlurmdParameters=config_overrides", "MinJobAge=60",
         "SchedulerParameters=sched_min_interval=0,batch_sched_delay=0,sched_interval=1",
-        "SlurmdTimeout=15", "InactiveLimit=0", "KillWait=2", "JobRequeue=0",
+        "SlurmdTimeout=30", "InactiveLimit=0", "KillWait=2", "JobRequeue=0",
     ]  # fmt: skip
 
 
@@ -289,21 +302,37 @@ class RayCluster:
 
     address: str
     program: str
+    nodes: list["subprocess.Popen[bytes]"] = field(default_factory=list["subprocess.Popen[bytes]"])
+
+    def start(self, *words: str) -> None:
+        """Start a node in a session of its own."""
+        command = [self.program, "start", "--block", "--disable-usage-stats", *words]
+        node = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        self.nodes.append(node)
 
     def add_node(self, cpus: int) -> None:
         """Add a node."""
-        self.run("start", f"--address={self.address}", f"--num-cpus={cpus}")
+        self.start(f"--address={self.address}", f"--num-cpus={cpus}")
 
-    def run(self, *words: str) -> str:
-        """Run a command of Ray's."""
-        done = subprocess.run(
-            [self.program, *words, "--disable-usage-stats"] if words[0] == "start"
-            else [self.program, *words],
-            capture_output=True, text=True, check=False, timeout=2 * _PATIENCE,
-        )  # fmt: skip
-        if done.returncode != 0:
-            raise ServiceError(f"ray {words[0]} failed: {(done.stdout + done.stderr)[-500:]}")
-        return done.stdout
+    def answers(self) -> bool:
+        """Whether the head listens, and has a node."""
+        status = [self.program, "status", f"--address={self.address}"]
+        done = subprocess.run(status, capture_output=True, check=False, timeout=_PATIENCE)
+        return done.returncode == 0
+
+    def end(self) -> None:
+        """End all nodes, and what they have started: nothing else of Ray's on this machine."""
+        for node in reversed(self.nodes):
+            pids = process_tree(node.pid)
+            node.kill()
+            node.wait()
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        self.nodes.clear()
 
 
 @contextmanager
@@ -318,11 +347,12 @@ def ray_cluster(cpus: int) -> Generator[RayCluster]:
         raise ServiceError("Ray is not installed: pip install 'warploom[ray]'")
     port = free_port()
     cluster = RayCluster(f"127.0.0.1:{port}", str(program))
-    cluster.run(
-        "start", "--head", f"--port={port}", "--node-ip-address=127.0.0.1", f"--num-cpus={cpus}",
-        "--include-dashboard=false", "--object-store-memory=100000000",
-    )  # fmt: skip
     try:
+        cluster.start(
+            "--head", f"--port={port}", "--node-ip-address=127.0.0.1", f"--num-cpus={cpus}",
+            "--include-dashboard=false", "--object-store-memory=100000000",
+        )  # fmt: skip
+        until(cluster.answers, "Ray does not answer")
         yield cluster
     finally:
-        cluster.run("stop", "--force")
+        cluster.end()
