@@ -168,17 +168,21 @@ def row(name: str, ours: Times, theirs: Times, noise: float) -> str:
 
 
 def table(options: argparse.Namespace) -> int:
-    """Print the table; return 1 where a variant was not modelled or not measured."""
+    """Print the table of the examples that both files have.
+
+    Returns 1 where a variant was not modelled or not measured.
+    """
     ours, theirs = read(options.folder), read(options.file)
+    both = {name for name, _ in ours} & {name for name, _ in theirs}
     print("| example | sizes | variants | tau, all pairs | tau, beyond noise "
           "| speed-up, modelled / measured | from, to |")  # fmt: skip
     print("|" + "---|" * 7)
-    for name in dict.fromkeys(at[0] for at in theirs):
+    for name in dict.fromkeys(at[0] for at in theirs if at[0] in both):
         print(row(name, ours, theirs, options.noise))
-    same = {at: set(forms) for at, forms in ours.items()} == {
-        at: set(forms) for at, forms in theirs.items()
-    }
-    return 0 if same else 1
+    mine, real = (
+        {at: set(forms) for at, forms in times.items() if at[0] in both} for times in (ours, theirs)
+    )
+    return 0 if mine == real else 1
 
 
 def main() -> int:
