@@ -335,3 +335,14 @@ def test_a_report_is_whole_while_the_run_grows(run: MadeRun, tmp_path: Path) -> 
         assert main(["report", str(run.folder), "-o", str(target)]) == 0
         assert target.read_text().rstrip().endswith("</html>")
     writer.join()
+
+
+def test_a_run_that_shares_a_search_is_looked_for_by_the_search_s_name(tmp_path: Path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "run.json").write_text('{"id": "of-this-runner"}')
+    (folder / "config.yaml").write_text("database: {url: 'sqlite:////some/where.db', run: all}\n")
+    found = one_run(folder)
+    assert (found.name, found.url) == ("all", "sqlite:////some/where.db")
+    (folder / "config.yaml").write_text("database: [1]\n")
+    assert one_run(folder).name == "of-this-runner"

@@ -149,21 +149,23 @@ def _of_folder(folder: Path) -> RunSource:
     name = read_object(folder / "run.json").get("id")
     if not isinstance(name, str):
         raise BadInputError("is damaged: it names no run", file=str(folder / "run.json"))
-    return RunSource(name, _url_in(folder) or sqlite_url(folder / "programs.db"), folder)
+    kept = _database_in(folder)
+    url = kept.get("url") or sqlite_url(folder / "programs.db")
+    return RunSource(kept.get("run") or name, url, folder)
 
 
-def _url_in(folder: Path) -> str | None:
-    """Return `database.url` of a run's configuration."""
+def _database_in(folder: Path) -> dict[str, str]:
+    """Return what a run's configuration says of its `database`: `url`, and `run` of a shared one."""
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
     try:
         data: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
-        url = data["database"]["url"]
-    except (OSError, YAMLError, OmegaConfBaseException, KeyError, TypeError):
-        return None
-    return url if isinstance(url, str) else None
+        items = cast("dict[str, Any]", data["database"]).items()
+    except (OSError, YAMLError, OmegaConfBaseException, KeyError, TypeError, AttributeError):
+        return {}
+    return {name: value for name, value in items if isinstance(value, str)}
 
 
 def _of_database(url: str) -> list[RunSource]:
