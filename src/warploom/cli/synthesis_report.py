@@ -13,9 +13,10 @@ _REPORT = "report.json"
 def is_synthesis(folder: Path) -> bool:
     """Whether a folder is that of a synthesis."""
     try:
-        return "stages" in json.loads((folder / _REPORT).read_text())
-    except (OSError, ValueError, TypeError):
+        report = json.loads((folder / _REPORT).read_text())
+    except (OSError, ValueError):
         return False
+    return isinstance(report, dict) and {"spec", "kernel"} <= report.keys()
 
 
 def _report(folder: Path) -> dict[str, Json]:

@@ -155,7 +155,7 @@ def _of_folder(folder: Path) -> RunSource:
 
 
 def _database_in(folder: Path) -> dict[str, str]:
-    """Return what a run's configuration says of its `database`: `url`, and `run` of a shared one."""
+    """Return what a configuration says of its `database`: `url`, and `run` if it is shared."""
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
