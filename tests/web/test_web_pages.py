@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from web_server import Watched, add_files, serving
 
+from warploom.cli import main
 from warploom.reports.queries.runs import one_run
 from warploom.testing.made_run import MadeRun
 
@@ -334,3 +335,38 @@ def test_a_page_of_another_site_reads_nothing(
             f"{address}/static/main.js",
         )
         assert read == "refused"
+
+
+def test_a_programs_page_stays_while_others_land(
+    watched: Watched, live: tuple[MadeRun, str]
+) -> None:
+    made, address = live
+    page = opened(watched, address, made, "program/3")
+    before = page.inner_text("main h1")
+    made.grow(5, 4)
+    page.wait_for_selector("#status >> text=8 programs")
+    assert page.inner_text("main h1") == before
+    page.click("[data-tab=code]")
+    page.wait_for_selector("[role=tabpanel] >> text=#include <nccl.h>")
+    watched.kept("live-program")
+    assert watched.complaints == []
+
+
+def test_the_player_goes_along_the_path_to_the_best(watched: Watched, tmp_path: Path) -> None:
+    made, target = MadeRun(tmp_path / "run"), tmp_path / "path.html"
+    made.begin(0)
+    made.grow(1, 40)  # the best of many is no seed
+    assert main(["plot", "path", str(made.folder), "-o", str(target)]) == 0
+    page = watched.page
+    page.goto(target.as_uri())
+    first = page.inner_text("#title")
+    assert first.startswith("1 of ") and not first.startswith("1 of 1.")
+    page.click("text=Next")
+    assert page.inner_text("#title").startswith("2 of ")
+    assert page.locator("#code .add, #code .del").count() > 0
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_text("#title") == first
+    page.click("text=Play")
+    page.wait_for_function("document.getElementById('title').textContent.startsWith('2 of ')")
+    watched.kept("player")
+    assert watched.complaints == []

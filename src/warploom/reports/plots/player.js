@@ -27,5 +27,9 @@ get("play").addEventListener("click", () => {
 });
 get("back").addEventListener("click", () => { stop(); show(at - 1); });
 get("on").addEventListener("click", () => { stop(); show(at + 1); });
+document.addEventListener("keydown", (event) => {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (step && event.target.id !== "at") { stop(); show(at + step); }
+});
 get("at").addEventListener("input", (event) => { stop(); show(Number(event.target.value)); });
 show(0);
