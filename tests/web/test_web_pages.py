@@ -367,6 +367,6 @@ def test_the_player_goes_along_the_path_to_the_best(watched: Watched, tmp_path: 
     page.keyboard.press("ArrowLeft")
     assert page.inner_text("#title") == first
     page.click("text=Play")
-    page.wait_for_function("document.getElementById('title').textContent.startsWith('2 of ')")
+    page.wait_for_selector("#title >> text=/^2 of /")
     watched.kept("player")
     assert watched.complaints == []
