@@ -27,7 +27,6 @@ from warploom.cli.model_parameters import (
 from warploom.cli.parameters import (
     AsJson,
     Backend,
-    ConfigFile,
     Defines,
     Env,
     Includes,
@@ -38,12 +37,8 @@ from warploom.cli.parameters import (
     Memory,
     Nccl,
     NodeSize,
-    Overrides,
     Processes,
     Ranks,
-    ResumeRun,
-    RunOut,
-    RunSeed,
     Seconds,
     Seeds,
     SeedsFrom,
@@ -51,8 +46,10 @@ from warploom.cli.parameters import (
     Target,
     Unsafe,
 )
+from warploom.cli.search_commands import add_search_commands
 from warploom.cli.see_commands import add_see_commands
 from warploom.cli.see_parameters import Github, HtmlFile, JunitFile, SarifFile
+from warploom.cli.synthesis_commands import add_synthesis_commands
 from warploom.core.version import VERSION
 
 app = typer.Typer(
@@ -406,147 +403,9 @@ def transform(
     return run_transform(ask, resume)
 
 
-@app.command(
-    epilog="Example: warploom evolve examples/moe evolution.num_generations=18 "
-    "database.num_islands=2 --seed 1",
-)
-def evolve(
-    target: Target,
-    overrides: Overrides = None,
-    seed: RunSeed = None,
-    folder: RunOut = None,
-    resume: ResumeRun = False,
-    config_file: ConfigFile = None,
-    as_json: AsJson = False,
-) -> int:
-    """Search for a faster program, from its device-initiated forms; every one is verified.
-
-    A host-driven program is transformed first. The rules change its directives (blocks, chunks,
-    streams and the like); each new program is judged against the original, and timed by the model,
-    or with evaluation.backend=cuda on this machine's GPUs.
-    The folder holds the best program, its diff, a report, and all that was tried. Exit code 0: a
-    verified program is faster than the host-driven one; 1: none is; 2: bad input; 3: not supported
-    here; 130: interrupted, --resume goes on.
-    """
-    from warploom.cli.evolve_command import run_evolve
-
-    return run_evolve(
-        target, overrides or [], command="evolve", seed=seed, folder=folder, resume=resume,
-        config_file=config_file, as_json=as_json,
-    )  # fmt: skip
-
-
-@app.command(epilog="Example: warploom optimize examples/moe --seed 1 --out moe-fast")
-def optimize(
-    target: Target,
-    overrides: Overrides = None,
-    seed: RunSeed = None,
-    folder: RunOut = None,
-    resume: ResumeRun = False,
-    config_file: ConfigFile = None,
-    as_json: AsJson = False,
-) -> int:
-    """Make a program fast in one command: transform, then a quick search, then a report.
-
-    It is evolve with the budget of a coffee break (evolution=quick). Exit codes are those of
-    evolve.
-    """
-    from warploom.cli.evolve_command import run_evolve
-
-    chosen = ["evolution=quick", *(overrides or [])] if not resume else overrides or []
-    return run_evolve(
-        target, chosen, command="optimize", seed=seed, folder=folder, resume=resume,
-        config_file=config_file, as_json=as_json,
-    )  # fmt: skip
-
-
-@app.command(
-    epilog='Example: warploom synthesize --prompt "fused RMSNorm" '
-    "--reference examples/synthesize/rms_norm.py --out out/"
-)
-def synthesize(
-    reference: synthesize_parameters.Reference,
-    folder: synthesize_parameters.Out,
-    prompt: synthesize_parameters.Prompt = None,
-    prompt_file: synthesize_parameters.PromptFile = None,
-    target: synthesize_parameters.KernelTarget = "sm_90",
-    tune: synthesize_parameters.Tune = 4,
-    seed: synthesize_parameters.SecretSeed = None,
-    nvcc: synthesize_parameters.Nvcc = True,
-    proposer: synthesize_parameters.Writer = "rules",
-    models: Models = None,
-    max_cost: MaxCost = None,
-    max_requests: MaxRequests = None,
-    price: Price = None,
-    unsafe: Unsafe = False,
-    jobs: Jobs = None,
-    as_json: AsJson = False,
-) -> int:
-    """Make a verified single-GPU kernel of a PyTorch reference, and a package of it.
-
-    The reference is what is right: the specification is traced from it, and each candidate is
-    compared with it in double precision, on inputs from secret seeds, in the emulator. Exit code 0:
-    verified; 1: no kernel passed; 2: bad input; 3: beyond the rules, or something is missing here.
-    """
-    from warploom.cli.synthesize_command import config_of, prompt_of, run_synthesize
-
-    config = config_of(
-        proposer, models or [], max_cost, max_requests, price, tune=tune, seed=seed, nvcc=nvcc,
-        jobs=jobs, unsafe=unsafe,
-    )  # fmt: skip
-    return run_synthesize(
-        prompt_of(prompt, prompt_file), reference, target, config, folder, as_json=as_json
-    )
-
-
-@app.command("inspect", epilog="Example: warploom inspect moe-evolved --json")
-def inspect_command(
-    run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)
-    ],
-    as_json: AsJson = False,
-) -> int:
-    """Say what a run has tried: its best programs, islands, operators and failures.
-
-    Of a synthesis: its report.
-    """
-    from warploom.cli.inspect_command import run_inspect
-    from warploom.cli.synthesis_report import is_synthesis, show_report
-
-    if is_synthesis(run):
-        return show_report(run, as_json=as_json)
-
-    return run_inspect(run, as_json=as_json)
-
-
-@app.command("export", epilog="Example: warploom export out/ --out package/")
-def export_command(
-    run: synthesize_parameters.SynthesisRun,
-    folder: synthesize_parameters.Out,
-    as_json: AsJson = False,
-) -> int:
-    """Write the package of a verified kernel: the kernel, PyTorch's operator, tests, evidence."""
-    from warploom.cli.synthesis_report import run_export
-
-    return run_export(run, folder, as_json=as_json)
-
-
-@app.command("show-report", hidden=True, epilog="Example: warploom show-report out/")
-def show_report_command(run: synthesize_parameters.SynthesisRun, as_json: AsJson = False) -> int:
-    """Show the report of a synthesis: as `report show`."""
-    from warploom.cli.synthesis_report import show_report
-
-    return show_report(run, as_json=as_json)
-
-
-@app.command("latest-report", hidden=True, epilog="Example: warploom latest-report")
-def latest_report_command(
-    run: synthesize_parameters.ReportRun = None, as_json: AsJson = False
-) -> int:
-    """Show the report of the latest synthesis in a folder: as `report latest`."""
-    from warploom.cli.synthesis_report import show_latest
-
-    return show_latest(run, as_json=as_json)
+add_search_commands(app)
+add_synthesis_commands(app)
+add_see_commands(app)
 
 
 @app.command(epilog="Example: warploom explain missing_wait")
@@ -621,6 +480,3 @@ def mcp(
     from warploom.cli.mcp_command import run_mcp
 
     return run_mcp(skill=skill, unsafe=unsafe)
-
-
-add_see_commands(app)
