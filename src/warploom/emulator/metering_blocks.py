@@ -48,6 +48,16 @@ _COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!=", "&&", "||"))
 _FOLDED = 2  # operations in the head of a loop: a step and a comparison
 
 
+@functools.lru_cache(maxsize=4)
+def _jumps_of(tree: SourceFile) -> tuple[tuple[int, bytes | None], ...]:
+    """Return where a file's `goto` are, and to which label."""
+    return tuple(
+        (node.start_byte, to.text)
+        for node in tree.nodes("goto_statement")
+        if (to := node.child_by_field_name("label")) is not None
+    )
+
+
 class Meter:
     """Walks one function; each block's own operations become one call at its start."""
 
@@ -357,11 +367,10 @@ class Meter:
         last = self._last_jump(node)
         place: Node | None = node
         while place is not None:
-            after = place.next_named_sibling
-            while after is not None:
-                parts.append(after)
-                after = after.next_named_sibling
-            place = place.parent
+            here, place = place, place.parent
+            if place is not None:  # asking each sibling for its next one takes time squared
+                behind = here.end_byte
+                parts += [child for child in place.named_children if child.start_byte >= behind]
             if place is not None and place.end_byte > last:
                 break  # nobody comes back from behind it
         each = self._weigh_behind(node, parts)
@@ -375,13 +384,9 @@ class Meter:
         while function.parent is not None and function.type != "function_definition":
             function = function.parent
         name = label.child_by_field_name("label")
-        jumps = (
-            node.start_byte
-            for node in self.tree.nodes("goto_statement")
-            for to in (node.child_by_field_name("label"),)
-            if function.start_byte <= node.start_byte < function.end_byte
-            if name is not None and to is not None and to.text == name.text
-        )
+        wanted = None if name is None else name.text
+        jumps = (at for at, to in _jumps_of(self.tree)
+                 if function.start_byte <= at < function.end_byte and to == wanted)  # fmt: skip
         return max(jumps, default=0)
 
     def _own(self, node: Node) -> int:
