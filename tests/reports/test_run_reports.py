@@ -346,3 +346,24 @@ def test_a_run_that_shares_a_search_is_looked_for_by_the_search_s_name(tmp_path:
     assert (found.name, found.url) == ("all", "sqlite:////some/where.db")
     (folder / "config.yaml").write_text("database: [1]\n")
     assert one_run(folder).name == "of-this-runner"
+
+
+def test_odd_names_of_folders_and_a_damaged_neighbor(tmp_path: Path) -> None:
+    for name in ("q?x", "q%20z", "a b#c"):
+        made = MadeRun(tmp_path / "runs" / name)
+        made.begin(3)
+        assert main(["report", str(made.folder)]) == 0, name
+        assert (made.folder / "report.html").is_file() and (made.folder / "programs.db").is_file()
+    bad = tmp_path / "runs" / "bad"
+    bad.mkdir()
+    (bad / "run.json").write_text('{"id": ')
+    assert {one.title for one in find_runs(bad.parent)} == {"q?x", "q%20z", "a b#c", "bad"}
+    assert main(["report", str(bad)]) == 2
+
+
+def test_a_report_never_takes_the_place_of_a_source(tmp_path: Path) -> None:
+    program = tmp_path / "program.cu"
+    program.write_text("int main() {}\n")
+    for option in ("--html", "--sarif", "--junit"):
+        assert main(["check", str(program), option, str(program)]) == 2
+    assert program.read_text() == "int main() {}\n"

@@ -82,7 +82,7 @@ def plot(
     program: Annotated[
         int | None,
         typer.Option(
-            "--program", metavar="N",
+            "--program", metavar="N", min=1, max=2**31 - 1,
             help="Whose timeline. [default: the champion's]", show_default=False,
         ),
     ] = None,

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection, RowMapping, Table, bindparam, case, insert, select, update
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import IntegrityError
 
 from warploom.core.records import Json
@@ -62,8 +63,9 @@ class ProgramDatabase(RunMemory):
         chosen = url or config.url or "sqlite:///programs.db"
         self._read_only = read_only
         engine = open_engine(chosen, read_only=read_only)
-        place = engine.url.render_as_string() if engine.dialect.name != "sqlite" else chosen
-        super().__init__(config, place.removeprefix("sqlite:///"), language)
+        is_file = engine.dialect.name == "sqlite" and engine.url.database
+        place = engine.url.database if is_file else engine.url.render_as_string()
+        super().__init__(config, place or chosen, language)
         self._shared = bool(runner)
         self._version = self._last_program = self._last_event = 0
         self._runner = 0
@@ -363,7 +365,7 @@ class ProgramDatabase(RunMemory):
 
 def sqlite_url(path: Path) -> str:
     """Return the URL of the SQLite database at a path."""
-    return f"sqlite:///{path.resolve()}"
+    return URL.create("sqlite", database=str(path.resolve())).render_as_string()
 
 
 def _do(connection: Connection, statement: Any, also: Also | None = None) -> None:

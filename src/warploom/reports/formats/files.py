@@ -8,6 +8,8 @@ from pathlib import Path
 from warploom.core.errors import BadInputError
 from warploom.reports.formats.checked import Checked
 
+_SOURCES = frozenset((".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".py", ".toml"))
+
 
 @dataclass(frozen=True, slots=True)
 class CheckFiles:
@@ -58,6 +60,11 @@ def require_place(path: Path) -> None:
     """
     if path.is_dir():
         raise BadInputError("must be a file to write, but is a folder", file=str(path))
+    if path.suffix.lower() in _SOURCES:
+        raise BadInputError(
+            f"cannot be written: {path.suffix} is the ending of a source, which a report would "
+            "take the place of", file=str(path), hint="name it by its form, such as report.html",
+        )  # fmt: skip
     if not path.absolute().parent.is_dir():
         raise BadInputError(
             "cannot be written: its folder does not exist", file=str(path),

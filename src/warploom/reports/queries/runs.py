@@ -13,6 +13,7 @@ from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.core.records import Json
 from warploom.reports.queries.clean import cleaned
+from warploom.store.database import sqlite_url
 from warploom.store.errors import store_errors
 from warploom.store.opening import open_engine
 from warploom.store.schema import RUNS
@@ -85,7 +86,9 @@ def find_runs(path: Path | None, url: str | None = None) -> list[RunSource]:
             "holds no run: neither it nor a folder in it has a run.json", file=str(place),
             hint="make one: warploom evolve WORKLOAD --out DIR",
         )  # fmt: skip
-    return [_of_folder(one) for one in found]
+    if len(found) == 1:
+        return [_of_folder(found[0])]
+    return [_of_one_among(one) for one in found]
 
 
 def one_run(path: Path) -> RunSource:
@@ -133,16 +136,19 @@ def read_object(path: Path) -> dict[str, Json]:
     return cleaned(cast("dict[str, Json]", data)) if isinstance(data, dict) else {}
 
 
-def sqlite_url(path: Path) -> str:
-    """Return the URL of an SQLite file."""
-    return f"sqlite:///{path.resolve()}"
-
-
 def _below(place: Path) -> list[Path]:
     """Return folders of runs in a folder, and one level below that, the newest first."""
     found = [*place.glob("*/run.json"), *place.glob("*/*/run.json")]
     newest = sorted(found, key=lambda one: one.stat().st_mtime, reverse=True)
     return [one.parent for one in newest[:_MOST_RUNS]]
+
+
+def _of_one_among(folder: Path) -> RunSource:
+    """Return the run of a folder; where it is damaged, one that will be found to be unreadable."""
+    try:
+        return _of_folder(folder)
+    except BadInputError:
+        return RunSource(folder.name, sqlite_url(folder / "programs.db"), folder)
 
 
 def _of_folder(folder: Path) -> RunSource:

@@ -15,6 +15,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from warploom.core.ids import digest
+
 COOKIE = "warploom_token"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -52,6 +54,8 @@ class Guard:
     def __init__(self, app: ASGIApp, token: str = "") -> None:
         self._app = app
         self._token = token
+        # A browser sends the cookies of a host to each of its ports: two servers need two names.
+        self._cookie = f"{COOKIE}_{digest((token,))[:8]}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -89,13 +93,14 @@ class Guard:
         return self._without_token(scope, headers) if self._token else None
 
     def _without_token(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
-        bearer = headers.get("authorization", "").removeprefix("Bearer ")
-        if _same(bearer, self._token) or _same(_cookie(headers), self._token):
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        bearer = bearer if scheme.lower() == "bearer" else ""
+        if _same(bearer, self._token) or _same(_cookie(headers, self._cookie), self._token):
             return None
         asked = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if scope["path"] == "/" and _same(asked, self._token):
             answer = RedirectResponse("/", 303)
-            answer.set_cookie(COOKIE, self._token, httponly=True, samesite="strict", path="/")
+            answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
             return answer
         return PlainTextResponse("open the address that `warploom visualize` printed: it holds "
                                  "the token that is needed here", 401)  # fmt: skip
@@ -109,9 +114,9 @@ def _names_this_machine(host: str) -> bool:
     return name is not None and is_loopback(name)
 
 
-def _cookie(headers: Mapping[str, str]) -> str:
+def _cookie(headers: Mapping[str, str], name: str) -> str:
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
         return ""
     return "" if found is None else found.value

@@ -48,6 +48,7 @@ def app_for(hub: Hub, token: str = "") -> FastAPI:
     app.include_router(api.router)
     app.include_router(news.router)
     app.add_exception_handler(WarploomError, _told)
+    app.add_exception_handler(OverflowError, _too_large)
 
     @app.get("/", include_in_schema=False)
     def index() -> FileResponse:  # pyright: ignore[reportUnusedFunction]
@@ -56,6 +57,12 @@ def app_for(hub: Hub, token: str = "") -> FastAPI:
     app.mount("/static", StaticFiles(directory=static))
     app.add_middleware(Guard, token=token)
     return app
+
+
+async def _too_large(_: Request, error: Exception) -> JSONResponse:
+    """Answer who asked for a number that no database can hold."""
+    del error
+    return JSONResponse({"error": "a number is too large", "hint": ""}, status_code=422)
 
 
 async def _told(_: Request, error: Exception) -> JSONResponse:

@@ -107,6 +107,13 @@ function listen(key) {
   news.addEventListener("open", () => { if (here.run) drawStatus(); });
 }
 
+// A browser keeps few connections to one server: pages that nobody looks at give theirs back.
+document.addEventListener("visibilitychange", () => {
+  if (!news) return;
+  if (document.hidden) news.close();
+  else if (news.readyState === EventSource.CLOSED && here.key) listen(here.key);
+});
+
 async function renew(key) {
   if (here.key !== key) return;
   try {
