@@ -265,3 +265,29 @@ def test_pages_never_parse_html_or_run_text() -> None:
     page = (static / "index.html").read_text()
     assert "<style" not in page and not re.search(r"<script(?![^>]*src=)", page)
     assert not re.search(r"\son\w+=|\sstyle=", page)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/programs?island=99999999999999999999", "/programs/9223372036854775808",
+     "/programs?offset=99999999999999999999999"],
+)  # fmt: skip
+def test_numbers_that_no_database_holds_are_refused(address: str, key: str, path: str) -> None:
+    status, answer, body = asked(address, f"/api/runs/{key}{path}")
+    assert status in (404, 422)
+    assert json.loads(body)
+    assert answer.getheader("X-Content-Type-Options") == "nosniff"
+
+
+def test_two_servers_of_one_machine_know_their_tokens_apart(finished: MadeRun) -> None:
+    other = "another-secret-of-many-letters"
+    with serving(finished.folder, TOKEN) as one, serving(finished.folder, other) as two:
+        cookies = [
+            asked(address, f"/?token={token}")[1].getheader("Set-Cookie", "").partition(";")[0]
+            for address, token in ((one, TOKEN), (two, other))
+        ]
+        both = "; ".join(cookies)
+        assert len({cookie.partition("=")[0] for cookie in cookies}) == 2
+        assert asked(one, "/", Cookie=both)[0] == asked(two, "/", Cookie=both)[0] == 200
+        assert asked(one, "/", Authorization=f"bearer {TOKEN}")[0] == 200
+        assert asked(one, "/", Authorization=f"Basic {TOKEN}")[0] == 401
