@@ -37,11 +37,13 @@ def _browser() -> str | None:
     return found[0] if found else None
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """A real Chromium: the system's, or the one that playwright has fetched.
 
     WARPLOOM_TEST_BROWSER names another; where CI sets it to "required", having none is an error.
+    It ends with the module: while it lives, playwright's event loop runs in this thread, and no
+    other test can run one.
     """
     playwright = pytest.importorskip("playwright.sync_api", reason="needs pip install playwright")
     with playwright.sync_playwright() as driver:
