@@ -130,7 +130,7 @@ def taken(first: EmulatorRun) -> dict[str, float]:
 
 def test_loads_of_unrolled_iterations_overlap(taken: dict[str, float]):
     alone, together = (taken[name] - taken["empty"] for name in ("one_by_one", "side_by_side"))
-    assert 3 < alone / together < 4.5  # four at a time
+    assert 7 < alone / together < 10  # ten at a time, with operations between them
     # However short a loop is, its loads take their time.
     assert taken["one_unrolled"] == pytest.approx(taken["one_alone"], abs=10)
 
