@@ -210,7 +210,8 @@ OPERATORS = (
     "struct V { float v; __device__ float operator[](int i) const; };\n"
     "__device__ float operator*(V a, float b);\n"
     "#ifndef ROWS\n#define ROWS (2 * 32)  // a tile's\n#endif\n#define THAT all\n#define BOTH 1\n"
-    "#define F(x) 2\nconstexpr int kRows = 64;\nnamespace n { V all; int far; }\n"
+    "#define F(x) 2\n#define hidden all\n#define fmaf(a, b, c) (V(a) * b)\n"
+    "constexpr int kRows = 64;\nnamespace n { V all; int far; }\n"
     "#ifdef ODD\n#define BOTH all\n#endif\n"
 )
 
@@ -229,9 +230,35 @@ OPERATORS = (
         ("for (int i = 0; i < n; ++i) f += all[i];", False),
         ("for (int i = 0; i < n; ++i) f += THAT[i];", False),
         ("for (int i = 0; i < n; ++i) f += unknown[i];", False),
+        # What a cast or a macro makes is no number because its parts are.
+        ("for (int i = 0; i < n; ++i) f += (V)x[i] * f;", False),
+        ("for (int i = 0; i < n; ++i) f += V{x[i]} * f;", False),
+        ("for (int i = 0; i < n; ++i) f += static_cast<V>(x[i]) * f;", False),
+        ("for (int i = 0; i < n; ++i) f += (float)(size_t)x[i];", True),
+        ("float hidden; for (int i = 0; i < n; ++i) f += hidden * x[i];", False),
+        ("for (int i = 0; i < n; ++i) f = fmaf(x[i], f, f);", False),
         ("{ V y; } float* y = x; for (int i = 0; i < n; ++i) f += y[i];", False),
     ],
 )
 def test_a_file_with_operators_of_its_own(loop: str, unrolled: bool):
     """They decide nothing where all variables of a loop are numbers."""
     assert ("Unrolled" in metered(f"{OPERATORS}{HEAD} {loop} }}")) == unrolled
+
+
+@pytest.mark.parametrize(
+    ("file", "unrolled"),
+    [
+        ("using Phase = uint32_t; typedef size_t Count; using std::size_t;", True),
+        ("namespace n { struct size_t { int a; }; }", False),
+        ("using size_t = V;", False),
+        ("typedef V size_t;", False),
+        ("typedef struct { int a; } size_t;", False),
+        ("template <class size_t> void other(size_t);", False),
+        ("#define float V", False),
+        ("#define size_t V", False),
+        ("#define NAMED(a, b) using a = b\nNAMED(size_t, V);", False),
+    ],
+)
+def test_names_of_numbers_that_a_file_gives_to_something_else(file: str, unrolled: bool):
+    loop = "size_t s = 1; for (int i = 0; i < n; ++i) f += s * x[i];"
+    assert ("Unrolled" in metered(f"{OPERATORS}{file}\n{HEAD} {loop} }}")) == unrolled

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from warploom.emulator.metering_names import NUMBER_TYPE, NumberNames
 from warploom.emulator.metering_prices import slots_of_call
 
 _NOT_PLAIN = frozenset(
@@ -50,10 +51,6 @@ _OUTSIDE = re.compile(r"__shared__|\b(?:static|extern|volatile)\b")
 _PRAGMA = re.compile(r"#\s*pragma\b")
 _KEPT = re.compile(r"#\s*pragma\s+(?:nounroll\b|unroll[ \t(]*1\b)")
 
-
-_NUMBER = re.compile(
-    r"(?:unsigned|signed|long|short|int|char|bool|float|double|size_t|ptrdiff_t|u?int\d+_t|\s)+"
-)
 _AROUND = frozenset(
     (
         "preproc_ifdef", "preproc_if", "preproc_else", "preproc_elif", "namespace_definition",
@@ -71,11 +68,11 @@ class _Kind(Enum):
     MEMORY = auto()
 
 
-def opening_of(loop: Node, numbers: frozenset[str] = frozenset()) -> int | None:
+def opening_of(loop: Node, numbers: NumberNames) -> int | None:
     """Return where a block around a `for` statement may open, None where nvcc does not unroll it.
 
     As far as its text says: `k += N` counts by a constant where N is written as constants are, in
-    capitals or as kName. `numbers`: macros that are numbers.
+    capitals or as kName. `numbers`: what the file says of names of numbers.
     """
     body, condition = (loop.child_by_field_name(name) for name in ("body", "condition"))
     counter = _counter_of(loop)
@@ -189,19 +186,23 @@ def _own_functions(root: Node) -> _OwnFunctions:
     return _OwnFunctions(frozenset(names), bool(_OPERATOR.search(_text(root))))
 
 
-def _is_of_numbers(body: Node, condition: Node, macros: frozenset[str]) -> bool:
+def _is_of_numbers(body: Node, condition: Node, names: NumberNames) -> bool:
     """Whether all variables of a loop are numbers, or pointers to or arrays of numbers.
 
-    Of anything else a file's own operators may be what its signs mean.
+    Of anything else a file's own operators may be what its signs mean; so may they of what a cast
+    or a macro makes.
     """
-    numbers = _numbers_of(_function_of(body)) | _constants_of(_root_of(body)) | macros
+    if not names.types_hold:
+        return False
+    numbers = _numbers_of(_function_of(body)) | _constants_of(_root_of(body)) | names.macros
     for node in (*_all(body), *_all(condition)):
+        name = _text(node)
+        if node.type == "type_identifier" and not NUMBER_TYPE.fullmatch(name):
+            return False
         if node.type != "identifier":
             continue
-        around = node.parent
-        called = around is not None and around.type == "call_expression"
-        name = _text(node)
-        if not (called or name in numbers or name in _PLACES):
+        called = node.parent is not None and node.parent.type == "call_expression"
+        if name in names.rewritten or not (called or name in numbers or name in _PLACES):
             return False
     return True
 
@@ -226,7 +227,7 @@ def _numbers_among(nodes: Iterable[Node]) -> frozenset[str]:
     for node in nodes:
         if node.type in ("declaration", "parameter_declaration"):
             kind = _text(node.child_by_field_name("type"))
-            (numbers if _NUMBER.fullmatch(kind) else others).update(_declared([node]))
+            (numbers if NUMBER_TYPE.fullmatch(kind) else others).update(_declared([node]))
     return frozenset(numbers - others)
 
 

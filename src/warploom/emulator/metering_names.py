@@ -14,9 +14,31 @@ _DECLARING = ("for_range_loop", "enumerator", "lambda_capture_initializer", "pre
 """What names something beside declarations and declarators."""
 _OWN_SIGN = re.compile(rb"\boperator\s*[<>]")
 
-
 _DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(.*?)(?://.*|/\*.*)?$", re.MULTILINE)
 _NUMERIC = re.compile(rb"(?:[ \t()+*/%<>-]|\b\d[\w.]*+)++")
+_TYPE = rb"(?:size_t|ptrdiff_t|u?int\d+_t)"
+_OWN_TYPE = re.compile(
+    rb"\b(?:struct|class|union|enum|typename)\s+%b\b|\busing\s+%b\s*=|\btypedef\b[^;]*\b%b\s*;"
+    rb"|\}\s*%b\s*;" % ((_TYPE,) * 4)
+)
+_MAKES_TYPES = re.compile(rb"\b(?:struct|class|union|enum|typename|using|typedef)\b")
+NUMBER_TYPE = re.compile(
+    r"(?:unsigned|signed|long|short|int|char|bool|float|double|size_t|ptrdiff_t|u?int\d+_t|\s)+"
+)
+"""Types whose values no operator of a file's own can be for, where their names mean them."""
+
+
+@dataclass(frozen=True)
+class NumberNames:
+    """Which names of a file are numbers, where it gives operators a meaning.
+
+    `macros`: numbers wherever the file defines them. `rewritten`: macros that are anything else.
+    `types_hold`: the types of numbers have their names to themselves.
+    """
+
+    macros: frozenset[str] = frozenset()
+    rewritten: frozenset[str] = frozenset()
+    types_hold: bool = True
 
 
 @dataclass(frozen=True)
@@ -24,8 +46,7 @@ class Known:
     """Names of a file. `own_signs`: it says what `<` or `>` is to do.
 
     `declared`: how often each name is declared. `weights`: what each macro does outside of its
-    loops and blocks. `repeating`: macros that may evaluate an argument more than once. `numbers`:
-    macros that are numbers wherever the file defines them.
+    loops and blocks. `repeating`: macros that may evaluate an argument more than once.
     """
 
     variables: frozenset[str]
@@ -34,7 +55,7 @@ class Known:
     declared: Mapping[str, int]
     weights: Mapping[str, int] = field(default_factory=dict[str, int])
     repeating: Mapping[str, Repeats] = field(default_factory=dict[str, Repeats])
-    numbers: frozenset[str] = frozenset()
+    numbers: NumberNames = NumberNames()
 
     def within(self, code: SourceFile) -> "Known":
         """Return the names within the text of a macro: all but templates may be variables there."""
@@ -72,7 +93,12 @@ def names_of(tree: SourceFile) -> Known:
     )
 
 
-def _numbers_in(text: bytes) -> frozenset[str]:
+def _numbers_in(text: bytes) -> NumberNames:
     found = [(name.decode(), value) for name, value in _DEFINED.findall(text)]
-    others = {name for name, value in found if not _NUMERIC.fullmatch(value)}
-    return frozenset(name for name, _ in found) - others
+    rewritten = {name for name, value in found if not _NUMERIC.fullmatch(value)}
+    makes_types = any(_MAKES_TYPES.search(value) for _, value in found)
+    hides_types = any(NUMBER_TYPE.fullmatch(name) for name, _ in found)
+    holds = not (makes_types or hides_types or _OWN_TYPE.search(text))
+    return NumberNames(
+        frozenset(name for name, _ in found) - rewritten, frozenset(rewritten), holds
+    )
