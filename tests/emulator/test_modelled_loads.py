@@ -25,6 +25,11 @@ __global__ void side_by_side(const int* from, float* to, int steps) {
   for (int i = 0; i < steps; ++i) sum += from[(i + 1) * 32 + threadIdx.x];
   to[threadIdx.x] = sum;
 }
+__global__ void shared_or_own(const float* from, int each, float* to) {
+  float sum = 0;
+  for (int i = threadIdx.x; i < 1 << 14; i += 256) sum += from[blockIdx.x * each + i];
+  to[blockIdx.x * 256 + threadIdx.x] = sum;
+}
 __global__ void first_only(const int* from, float* to, int steps) {
   int sum = 0;
   for (int i = 0; i < steps; ++i) {
@@ -59,10 +64,13 @@ __global__ void scattered(const float* from, float* to, int* hot) {
   }
   to[threadIdx.x] = sum;
 }
+float* many;
+void blocks(int each) { shared_or_own<<<264, 256>>>(many, each, many + (264 << 14)); }
 cudaEvent_t start, stop;
-template <class F> void tell(const char* name, F work) {
+template <class F> void tell(const char* name, F work, void (*before)() = [] {}) {
   float ms = 0;
   for (int i = 0; i < 2; i++) {
+    before();
     cudaEventRecord(start);
     work();
     cudaEventRecord(stop);
@@ -96,6 +104,10 @@ int main() {
   tell("apart", [&] { lines<<<1056, 32>>>(floats, to, 1024, 1); });
   tell("even", [&] { after<<<1056, 32>>>(floats, to, 2); });
   tell("uneven", [&] { after<<<1056, 32>>>(floats, to, 1); });
+  cudaMalloc(&many, (264 << 16) + (264 << 10));
+  cudaMemset(many, 0, 264 << 16);
+  tell("own_after_own", [] { blocks(1 << 14); }, [] { blocks(1 << 14); });
+  tell("own_after_shared", [] { blocks(1 << 14); }, [] { blocks(0); });
   tell("scattered", [&] { scattered<<<16, 256>>>(floats, to, hot); });
 }
 """
@@ -158,3 +170,8 @@ def test_addresses_do_not_change_the_time(program: Path, first: EmulatorRun, see
     assert first.timeline is not None and again.timeline is not None
     assert again.timeline.ends == first.timeline.ends
     assert again.timeline.spans == first.timeline.spans
+
+
+def test_what_a_kernel_shared_last_time_makes_no_other_launch_of_it_cheap(taken: dict[str, float]):
+    """The price of lines that blocks load together is known from the kernel's launch before."""
+    assert taken["own_after_shared"] > 0.95 * taken["own_after_own"]

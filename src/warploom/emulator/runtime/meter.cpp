@@ -24,7 +24,7 @@ struct Running {
 };
 std::map<int, std::vector<Running>> g_sharing;
 std::map<std::string, std::size_t> g_shared_used;  // by kernel: known once a block has run
-// What is known of a kernel that has run.
+// What a kernel did when it ran last.
 struct Past {
   Traffic moves;     // in a nanosecond
   double alone = 1;  // share of the sectors that its blocks loaded for themselves alone
@@ -79,12 +79,19 @@ Usage prices(const Kernel& kernel, unsigned active) {
   return price;
 }
 
-// What a kernel moves in a nanosecond: as much as when it ran last, or its share of all there is.
-Traffic expected_moves(const Kernel& kernel, double fraction) {
+// What a kernel is expected to do: the same as the last time. One that has not run yet moves its
+// share of all there is.
+Past expected_of(const Kernel& kernel, double fraction) {
   const auto known = g_past.find(kernel.name);
-  if (known != g_past.end()) return known->second.moves;
+  if (known != g_past.end()) return known->second;
   const Machine& m = g_machine;
-  return Traffic{m.l2_gbs, m.dram_gbs, m.nvlink_gbs, m.pcie_gbs}.times(fraction);
+  return {Traffic{m.l2_gbs, m.dram_gbs, m.nvlink_gbs, m.pcie_gbs}.times(fraction)};
+}
+
+double least_ns(const Traffic& moved) {
+  const Machine& m = g_machine;
+  return std::max({moved.l2 / m.l2_gbs, moved.dram / m.dram_gbs, moved.link / m.nvlink_gbs,
+                   moved.host_link / m.pcie_gbs});
 }
 
 // Blocks of a multiprocessor do the same at about the same time, so that they load together what
@@ -123,18 +130,16 @@ void begin_kernel(Kernel& kernel) {
     meter.others_move += other.moves;
     if (!other.kernel) freed = std::max(freed, other.end);
   }
-  if (const auto known = g_past.find(kernel.name); known != g_past.end()) {
-    meter.alone = known->second.alone;
-  }
   meter.resident = room;
   meter.fraction = static_cast<double>(wanted) / room;
   meter.others = std::min(taken, 1.0);
+  const Past expected = expected_of(kernel, meter.fraction);
+  meter.alone = expected.alone;
   const unsigned now_free =
       std::clamp(static_cast<unsigned>(std::max(0.0, 1 - taken) * room), 1u, wanted);
   for (unsigned i = 0; i < wanted; i++) meter.slots.push(i < now_free ? meter.start : freed);
   std::erase_if(running, [&](const Running& r) { return !r.kernel && r.end <= meter.start; });
-  running.push_back(
-      {&kernel, meter.start, 0, meter.fraction, expected_moves(kernel, meter.fraction)});
+  running.push_back({&kernel, meter.start, 0, meter.fraction, expected.moves});
 }
 
 void begin_block(Block& block) {
@@ -202,6 +207,8 @@ void end_block(Block& block) {
 
 void end_kernel(Kernel& kernel) {
   KernelMeter& meter = *kernel.meter;
+  // Whatever it was expected to do: what it moved has passed the device.
+  meter.end = std::max(meter.end, meter.start + g_machine.kernel_start_ns + least_ns(meter.moved));
   meter.end = std::max(meter.end, meter.start + meter.hottest * g_machine.atomic_ns);
   kernel.op->ends = meter.end;
   g_past[kernel.name] = {meter.moved.times(1 / std::max(1.0, meter.end - meter.start)),

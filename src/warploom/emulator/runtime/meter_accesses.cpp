@@ -111,10 +111,8 @@ void pass_constants(Fiber& fiber, BlockMeter& meter, uintptr_t address, std::siz
   meter.used.l1 += turns * kLoadedLine * meter.price.l1;
 }
 
-// Has a block loaded the sector that runs beside this one? They share the price, whoever was first:
-// of that is known what it was the last time.
-bool is_beside(KernelMeter& kernel, BlockMeter& meter, uintptr_t sector) {
-  meter.used.l2 += kSector * meter.price.l2 * kernel.alone;
+// Has a block loaded the sector that runs beside this one?
+bool is_beside(KernelMeter& kernel, const BlockMeter& meter, uintptr_t sector) {
   const bool beside = meter.beside && hit(*meter.beside, sector);
   kernel.loads++;
   kernel.loads_alone += !beside;
@@ -136,10 +134,13 @@ void move(const Kernel& kernel, BlockMeter& meter, Fiber& fiber, const void* p, 
     meter.used.link += kSector * meter.price.link;
     moved.link += kSector;
     latency = m.nvlink_latency_ns;
-  } else if (!write && is_beside(*kernel.meter, meter, sector)) {
-    latency = m.l2_latency_ns;  // it is on its way
   } else {
-    if (write) meter.used.l2 += kSector * meter.price.l2;
+    // Blocks that load a sector together share its price, whoever was first.
+    meter.used.l2 += kSector * meter.price.l2 * (write ? 1 : kernel.meter->alone);
+    if (!write && is_beside(*kernel.meter, meter, sector)) {
+      fiber.loading = std::max(fiber.loading, m.l2_latency_ns / m.loads_in_flight);
+      return;  // it is on its way
+    }
     moved.l2 += kSector;
     const bool near = hit(l2_of(device), sector);
     if (!near) {
