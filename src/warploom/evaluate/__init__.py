@@ -3,10 +3,10 @@
 The package can be called: `warploom.evaluate(candidate, workload)` is `cascade.evaluate`.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
+
+from warploom.core.packages import make_callable
 
 if TYPE_CHECKING:
     from warploom.evaluate.cascade import evaluate
@@ -32,14 +32,4 @@ def __getattr__(name: str) -> object:
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
-class _Package(ModuleType):
-    """A package that can be called, because its name is also that of its main function."""
-
-    def __call__(self, *args: object, **kwargs: object) -> object:
-        return import_module(f"{__name__}.cascade").evaluate(*args, **kwargs)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (import_module, (__name__,))
-
-
-sys.modules[__name__].__class__ = _Package
+make_callable(__name__, "cascade")

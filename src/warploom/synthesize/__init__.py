@@ -7,10 +7,10 @@ Nothing but `reference` imports PyTorch, in a process of its own.
 The package can be called: `warploom.synthesize(prompt, reference)` is `orchestrator.synthesize`.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
+
+from warploom.core.packages import make_callable
 
 if TYPE_CHECKING:
     from warploom.synthesize.config import (
@@ -97,14 +97,4 @@ def __getattr__(name: str) -> object:
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
-class _Package(ModuleType):
-    """A package that can be called, because its name is also that of its main function."""
-
-    def __call__(self, *args: object, **kwargs: object) -> object:
-        return import_module(f"{__name__}.orchestrator").synthesize(*args, **kwargs)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (import_module, (__name__,))
-
-
-sys.modules[__name__].__class__ = _Package
+make_callable(__name__, "orchestrator")
