@@ -159,3 +159,7 @@ Sources = Annotated[
         show_default=False,
     ),
 ]
+MoreSources = Annotated[
+    list[Path] | None,
+    typer.Option("--source", metavar="FILE", help="Add a further .cu or .cpp file of the program."),
+]

@@ -36,6 +36,7 @@ _CHANGEABLE = (
 
 _SPELLED = {
     "as_json": "--json", "models": "--model", "defines": "-D", "includes": "-I",
+    "sources": "--source",
     "target": "a program",
 }  # fmt: skip
 """How options are given whose names are not those of their fields."""
@@ -49,6 +50,7 @@ class TransformAsk:
     out: str | None = None
     api: str = "auto"
     ranks: int | None = None
+    sources: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     lsa_size: int | None = None
@@ -96,7 +98,8 @@ class TransformAsk:
     def choices(self) -> RunChoices:
         """Return the options that all commands share, checked."""
         return RunChoices.parse(
-            ranks=self.ranks, defines=self.defines, includes=[Path(p) for p in self.includes],
+            ranks=self.ranks, sources=[Path(p) for p in self.sources], defines=self.defines,
+            includes=[Path(p) for p in self.includes],
             lsa_size=self.lsa_size, seeds=self.seeds, nccl=self.nccl, timeout=self.timeout,
             jobs=self.jobs, node_size=self.node_size, processes=self.processes,
             leave_out=self.leave_out,
@@ -174,7 +177,8 @@ class TransformAsk:
         run.mkdir(parents=True, exist_ok=True)
         ask: dict[str, Json] = {**asdict(self), "target": str(Path(self.target or "").resolve())}
         ask["out"] = str(Path(self.out).resolve()) if self.out else None
-        ask["includes"] = [str(Path(path).resolve()) for path in self.includes]
+        for name in ("sources", "includes"):
+            ask[name] = [str(Path(path).resolve()) for path in getattr(self, name)]
         data: dict[str, Json] = {
             "version": _VERSION, "program": digest((program.read_bytes(),)), "ask": ask,
         }  # fmt: skip

@@ -14,6 +14,7 @@ Messages state the rule and the value: what must hold, and what was got.
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 
 class WarploomError(Exception):
@@ -68,6 +69,14 @@ class RefusedError(BadInputError):
             line=first.line if first else None,
         )
         self.refusals = refusals
+
+    @classmethod
+    def of(cls, refusals: tuple[Refusal, ...]) -> Self:
+        """Make the error that tells all of `refusals` (at least one), by place."""
+        first, *others = sorted(refusals, key=lambda item: (item.file, item.line))
+        lines = "".join(f"\n  {item.file}:{item.line}: {item.reason}" for item in others)
+        more = f"; and {len(others)} more:{lines}" if others else ""
+        return cls(f"beyond the rules: {first.reason}{more}", (first, *others))
 
 
 class UnsupportedError(WarploomError):

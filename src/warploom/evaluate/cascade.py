@@ -79,7 +79,7 @@ def evaluate(
     level: int = 2,
     frame: Program | None = None,
     rule: TransformRule | None = None,
-    reference: Path | None = None,
+    reference: Path | Workload | None = None,
     nccl: str | None = None,
     nvcc: bool = True,
     seeds: int | None = None,
@@ -100,7 +100,8 @@ def evaluate(
             program if it has mutable regions; without any, the candidate's whole text is taken,
             which the evaluation says, and judged as a mutable region is.
         rule: what else holds for a candidate that rewrites the whole program.
-        reference: the program that says what is right; default: the workload's.
+        reference: the program that says what is right, or a workload with further sources of its
+            own; default: the workload's.
         nccl: NCCL version whose rules hold; default: the workload's, or the newest at hand.
         nvcc: whether to compile with nvcc too, where it is found.
         seeds: how many secret seeds to draw; default: the workload's.
@@ -127,7 +128,10 @@ def evaluate(
         check_fit(machine, task.ranks, task.lsa_size)
         # Verified on the machine that is timed: a clock would tell two machines apart.
         task = replace(task, machine=machine)
-    trusted_task = replace(task, program=require_file(reference)) if reference else task
+    trusted_task = task
+    if reference is not None:
+        whole = isinstance(reference, Workload)
+        trusted_task = reference if whole else replace(task, program=require_file(reference))
     with tempfile.TemporaryDirectory(prefix="warploom-") as folder:
         judge = _Judge(
             task, trusted_task, rule, nccl, nvcc, jobs, on_progress, Path(folder), machine,

@@ -116,15 +116,13 @@ def _changes(new: Text, old: Text) -> Iterator[_Change]:
             if not host:
                 continue
             before = statements(item)
-            tail = tail_of(before, communicates)
+            tail = 0 if name in tail_only else tail_of(before, communicates)
             free = {
                 at
                 for at, one in enumerate(before)
                 if (at < tail and is_transforms(one, changeable)) or is_teardown(one, old.checks)
             }
-            whole = name in tail_only or not free
-            if name in tail_only:
-                free = set[int]()
+            whole = not free
             fixed = set(range(len(before))) - free
             pipeline = name in changeable or name == "main"
             free -= {
@@ -195,7 +193,7 @@ def _compared(
             yield _Change(after[at].line, f"added: {after[at].shown}")
         return
     yield from _types_of_variables(pair, before, after, free)
-    last = last or len(after)
+    last = (last or len(after)) if tail else 0
     fixed = [one for at, one in enumerate(before) if at not in free]
     moved = [one for at, one in enumerate(before) if at in free]
     sides = Sides(

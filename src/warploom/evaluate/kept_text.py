@@ -1,13 +1,18 @@
 """A program as the check's comparison sees it: its functions, and how they reach each other."""
 
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from warploom.evaluate.identifiers import Identifiers
 from warploom.evaluate.kept_statements import Statement, moves_data, statements
+from warploom.evaluate.refusals import KEYWORDS, words
 from warploom.evaluate.scopes import Declared, declarations
 from warploom.evaluate.tokens import Token, joined
+
+_LIBRARY = re.compile(r"(?:cuda|nccl)[A-Z]|MPI_")
+_NO_WRAPPERS = KEYWORDS | words("exit _exit _Exit quick_exit abort MPI_Abort")
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,9 @@ class Text:
 
     @functools.cached_property
     def checks(self) -> frozenset[str]:
-        """What may be wrapped around a call: macros, and functions of the program."""
-        return frozenset(self.functions) | {name for _, _, name in macros(self.raw)}
+        """What may be wrapped around a call: macros, functions, and what wraps one here."""
+        named = frozenset(self.functions) | {name for _, _, name in macros(self.raw)}
+        return named | frozenset(_wrappers(self.raw))
 
 
 def read_text(tokens: tuple[Token, ...], raw: tuple[Token, ...]) -> Text:
@@ -46,6 +52,16 @@ def read_text(tokens: tuple[Token, ...], raw: tuple[Token, ...]) -> Text:
         if item.kind == "function":
             functions[item.name] = (*functions.get(item.name, ()), item)
     return Text(functions, items, tokens, raw)
+
+
+def _wrappers(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield what calls of CUDA, NCCL and MPI are handed to, as in `check(cudaFree(x))`."""
+    live = [token for token in tokens if not token.directive]
+    for at, token in enumerate(live[:-3]):
+        called = live[at + 2]
+        handed = token.kind == "name" and live[at + 1].text == live[at + 3].text == "("
+        if handed and token.text not in _NO_WRAPPERS and _LIBRARY.match(called.text):
+            yield token.text
 
 
 def partner_of(item: Declared, old: Text, new: Text) -> Declared | None:

@@ -25,7 +25,7 @@ from warploom.evaluate.preprocessed import (
     lines_of,
     version_worlds,
 )
-from warploom.evaluate.tokens import Token, joined
+from warploom.evaluate.tokens import Token, joined, scan
 
 _OPEN = {"(": ")", "[": "]", "{": "}"}
 _NOT_LIVE = "\0"  # after the name of a macro that is not defined where it stands
@@ -56,6 +56,7 @@ def pairs(candidate: Sequence[Token], original: Sequence[Token], given: Given) -
     """
     new, old = tuple(lines_of(candidate)), tuple(lines_of(original))
     plain = plain_macros(original) - _defined_more(candidate, original)
+    plain |= header_macros(candidate, original, given)
     known = Known(given.defines, given.headers, is_system_macro)
     matters = _that_matter(new) | _that_matter(old)
     fixed = frozenset(key for key in matters if THRESHOLD.match(key))
@@ -101,6 +102,33 @@ def plain_macros(tokens: Sequence[Token]) -> frozenset[str]:
             if line.keyword == "undef" or not _balanced(line.words):
                 odd.add(name)
     return frozenset(name for name, count in found.items() if count == 1) - odd
+
+
+def header_macros(
+    candidate: Sequence[Token], original: Sequence[Token], given: Given
+) -> frozenset[str]:
+    """Return the macros of the workload's headers that mean the same in both programs.
+
+    These are the ones that neither text defines, of headers that mention no macro which the
+    candidate's text defines in addition.
+    """
+    own = {
+        line.words[0].text
+        for tokens in (candidate, original)
+        for line in lines_of(tokens)
+        if line.keyword in ("define", "undef") and line.words
+    }
+    more = _defined_more(candidate, original)
+    found: set[str] = set()
+    odd: set[str] = set()
+    for text in set(given.headers.values()):
+        tokens = scan(text).tokens
+        touched = any(token.text in more for token in tokens)
+        for line in lines_of(tokens):
+            if line.keyword == "define" and line.words:
+                name = line.words[0].text
+                (odd if touched or not _balanced(line.words) else found).add(name)
+    return frozenset(found - odd - own)
 
 
 def _balanced(words: Sequence[Token]) -> bool:

@@ -64,12 +64,17 @@ def split_lines(text: str) -> list[str]:
     return [*(f"{line}\n" for line in lines), *([last] if last else [])]
 
 
-def unified_diff(before: str, after: str, *, name: str = "program.cu", context: int = 3) -> str:
-    """Return the unified difference of two texts; an empty string when they are equal."""
+def unified_diff(
+    before: str, after: str, *, name: str = "program.cu", context: int = 3, new: bool = False
+) -> str:
+    """Return the unified difference of two texts; an empty string when they are equal.
+
+    With `new`, there was no file before.
+    """
     lines = difflib.unified_diff(
         split_lines(before),
         split_lines(after),
-        f"a/{name}",
+        "/dev/null" if new else f"a/{name}",
         f"b/{name}",
         n=context,
     )

@@ -36,12 +36,14 @@ class Task:
     """A program to transform.
 
     `text` is the program, `analysis` of this very text. `workload` has the text without evolve
-    markers as its program: a transform changes the frame, which markers would forbid.
+    markers as its program: a transform changes the frame, which markers would forbid. `reference`
+    says what is right where it is not the workload's program.
     """
 
     text: str
     analysis: AnalysisReport
     workload: Workload
+    reference: Workload | None = None
 
 
 class HostToDeviceTransformer:
@@ -137,6 +139,7 @@ class HostToDeviceTransformer:
             candidate,
             task.workload,
             rule=rule,
+            reference=task.reference,
             nccl=self.config.nccl,
             nvcc=self.config.nvcc and last,
             seeds=self.config.seeds if last else 1,

@@ -17,11 +17,28 @@ _STAGE_NAMES = {"windows": "stage-a", "device": "stage-b"}
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The program before and after, and the name of its file."""
+    """The program's files before and after, by name, and which of these is the program."""
 
-    before: str
-    after: str
+    before: Mapping[str, str]
+    after: Mapping[str, str]
     name: str
+
+    @property
+    def changed(self) -> dict[str, str]:
+        """The program, and the other files that are new or not as they were."""
+        return {
+            name: text
+            for name, text in self.after.items()
+            if name == self.name or self.before.get(name) != text
+        }
+
+    @property
+    def difference(self) -> str:
+        """The unified difference of all files."""
+        return "".join(
+            unified_diff(self.before.get(name, ""), text, name=name, new=name not in self.before)
+            for name, text in self.changed.items()
+        )
 
 
 def write_outputs(result: PipelineResult, program: Written, folder: Path) -> PipelineResult:
@@ -36,27 +53,29 @@ def write_outputs(result: PipelineResult, program: Written, folder: Path) -> Pip
     """
     folder = folder.resolve()
     _require_usable(folder, result.source)
-    difference = unified_diff(program.before, program.after, name=program.name)
     stem = Path(program.name).stem
-    place = Path(program.name) if result.verified else Path("unverified") / program.name
-    diff = Path(f"{stem}.diff") if result.verified else Path("unverified") / f"{stem}.diff"
-    added, removed = _changed(difference)
+    below = Path() if result.verified else Path("unverified")
+    made = {below / name: text for name, text in program.changed.items()}
+    diff = below / f"{stem}.diff"
+    added, removed = _changed(program.difference)
+    place = folder / below / program.name
     final = replace(
         result,
-        program=folder / place if result.verified else None,
-        unverified=None if result.verified else folder / place,
+        program=place if result.verified else None,
+        unverified=None if result.verified else place,
+        files=tuple(folder / name for name in made),
         diff=folder / diff,
         report=folder / "report.json",
         added_lines=added,
         removed_lines=removed,
     )
-    files = {place: program.after, diff: difference}
+    files = {**made, diff: program.difference}
     files |= {
         Path("stages") / f"{stem}.{_STAGE_NAMES[str(s.stage)]}.cu": s.text
         for s in result.stages
         if s.passed
     }
-    own = (Path(program.name), Path(f"{stem}.diff"))
+    own = (*map(Path, program.changed), Path(f"{stem}.diff"))
     _write_all(folder, files, own, final)
     return final
 

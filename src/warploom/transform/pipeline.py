@@ -1,25 +1,26 @@
 """The transform pipeline: analyze, host_to_device, evolve_markers, warmup, hardware."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from warploom.core.errors import BadInputError, Refusal, UnsupportedError, WarploomError
+from warploom.core.errors import BadInputError, RefusedError, UnsupportedError, WarploomError
 from warploom.core.records import Api, Json, Severity, Verdict
 from warploom.evaluate.check import CheckReport, check
 from warploom.evaluate.evaluation import Evaluation
 from warploom.evaluate.hardware_eval import HardwareEvaluation
 from warploom.evaluate.plan import ProgressCallback, ignore_progress
+from warploom.evaluate.survey import nccl_version
 from warploom.evaluate.workload import Workload, load_target
 from warploom.llm.recorder import Recorder
 from warploom.propose import Stage
 from warploom.propose.protocol import add_costs
 from warploom.propose.rules import RewritePlan, rewrite
-from warploom.propose.rules.refusals import refuse
 from warploom.source import AnalysisReport, CUDAAnalyzer
 from warploom.source.markers import insert_evolve_markers
+from warploom.source.records import Collective
 from warploom.source.regions import Program, strip_markers
 from warploom.transform.config import TransformConfig, choose_api
 from warploom.transform.host_to_device import RULES, HostToDeviceTransformer, Task
@@ -27,10 +28,13 @@ from warploom.transform.on_gpus import judge_on_gpus, require_hardware
 from warploom.transform.outputs import Written, require_writable, write_outputs
 from warploom.transform.proposers import CALLS
 from warploom.transform.records import PipelineResult, PipelineStepResult, StageResult, StepStatus
+from warploom.transform.several_files import Places, SeveralFiles, several_files
 from warploom.transform.trials import describe
 from warploom.transform.warmup import add_warmup
 
 STEPS = ("analyze", "host_to_device", "evolve_markers", "warmup", "hardware")
+FILES = "files"
+"""The step after these of a program of several files: it is judged as the files that it becomes."""
 
 
 @dataclass
@@ -39,6 +43,9 @@ class _Run:
 
     workload: Workload
     folder: Path
+    files: SeveralFiles | None = None
+    places: Places | None = None
+    made: Mapping[str, str] = field(default_factory=dict[str, str])
     original: str = ""
     text: str = ""
     task: Task | None = None
@@ -57,6 +64,20 @@ class _Run:
     @property
     def failed(self) -> bool:
         return any(step.status is StepStatus.FAILED for step in self.steps)
+
+    def collectives(self) -> tuple[Collective, ...]:
+        """Return the calls of the program before, at the user's places."""
+        calls = self.task.analysis.collectives if self.task else ()
+        places = self.places
+        return calls if places is None else tuple(map(places.collective, calls))
+
+    def written(self) -> Written:
+        """Return what is written: the files before and after."""
+        name = self.workload.program.name
+        if self.files is None:
+            return Written({name: self.original}, {name: self.text}, name)
+        before = self.files.united.files
+        return Written(before, self.made or {name: self.text}, next(iter(self.made), name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +138,24 @@ class PreTransformPipeline:
         require_writable(Path(output_dir), workload.program)
         api, reason = choose_api(self.config.api_type, workload)
         with TemporaryDirectory(prefix="warploom-transform-") as folder:
-            run = _Run(workload, Path(folder), api=api, api_reason=reason)
-            self._step(run, "analyze", self._analyze)
-            self._step(run, "host_to_device", self._host_to_device)
-            self._step(run, "evolve_markers", self._evolve_markers)
-            self._step(run, "warmup", self._warmup)
-            self._prove(run)
-            self._step(run, "hardware", self._hardware)
+            run = _opened(workload, Path(folder))
+            run.api, run.api_reason = api, reason
+            try:
+                self._steps(run)
+            except RefusedError as error:
+                raise error if run.places is None else run.places.refused(error) from None
             result = _result(run, started, self.transformer.run_dir)
-            return write_outputs(
-                result, Written(run.original, run.text, workload.program.name), Path(output_dir)
-            )
+            return write_outputs(result, run.written(), Path(output_dir))
+
+    def _steps(self, run: _Run) -> None:
+        self._step(run, "analyze", self._analyze)
+        self._step(run, "host_to_device", self._host_to_device)
+        self._step(run, "evolve_markers", self._evolve_markers)
+        self._step(run, "warmup", self._warmup)
+        self._prove(run)
+        self._step(run, "hardware", self._hardware)
+        if run.files is not None:
+            self._step(run, FILES, self._judge_files)
 
     def _step(self, run: _Run, name: str, action: "_Action") -> None:
         started = time.monotonic()
@@ -152,15 +180,19 @@ class PreTransformPipeline:
                 file=str(workload.program),
                 hint="there is nothing to make device-initiated",
             )
-        _require_one_file(workload)
         require_hardware(self.config.backend, workload)
         run.original = run.text = _read(workload.program)
         run.task = Task(run.text, report, unmarked(workload, run.text, run.folder))
         baseline = check(
-            workload, seeds=1, nccl=self.config.nccl, jobs=self.config.jobs,
+            run.files.workload if run.files else workload,
+            seeds=1,
+            nccl=self.config.nccl,
+            jobs=self.config.jobs,
             on_progress=self.on_progress,
-        )  # fmt: skip
+        )
         _require_good(baseline)
+        if run.files is not None:
+            run.files.require_one_unit(workload, nccl_version(workload))
         return _Done(
             StepStatus.DONE,
             {
@@ -250,6 +282,28 @@ class PreTransformPipeline:
         path = _write(run.folder / "final" / run.workload.program.name, run.text)
         run.evaluation = self.transformer.evaluate(path, run.task)
 
+    def _judge_files(self, run: _Run) -> _Done:
+        """Judge the files that the one text becomes, against those that it was made of."""
+        files, task = run.files, run.task
+        assert files is not None and task is not None
+        if run.evaluation is None or not run.evaluation.verified:
+            return _skipped("the emulator has not verified the program")
+        made = files.divided(run.text) if run.trusted else None
+        if made is None:
+            return _skipped(f"what a model wrote is one file, in place of {files.names}")
+        run.made = made
+        workload = files.at(run.folder / "files", made)
+        text = _read(workload.program)
+        judged = unmarked(workload, text, run.folder / "files-unmarked")
+        run.evaluation = self.transformer.evaluate(
+            workload.program,
+            Task(text, task.analysis, judged, files.workload),
+            api=run.api if run.stages else None,
+        )
+        if run.evaluation.verified:
+            return _Done(StepStatus.DONE, {"files": list(made)})
+        return _Done(StepStatus.FAILED, {}, f"as files: {describe(run.evaluation)}")
+
     def _hardware(self, run: _Run) -> _Done:
         assert run.task is not None
         if run.evaluation is None or not run.evaluation.verified:
@@ -263,6 +317,15 @@ class PreTransformPipeline:
 
 
 _Action = Callable[[_Run], _Done]
+
+
+def _opened(workload: Workload, folder: Path) -> _Run:
+    """Return a run; several files are put together for it."""
+    files = several_files(workload)
+    if files is None:
+        return _Run(workload, folder)
+    one = files.as_one(folder)
+    return _Run(one, folder, files, Places.of(files, one.program))
 
 
 def _analysis(path: Path, workload: Workload) -> AnalysisReport:
@@ -288,18 +351,6 @@ def unmarked(workload: Workload, text: str, folder: Path) -> Workload:
     path = _write(folder / "reference" / workload.program.name, strip_markers(program))
     folders = (*workload.include_dirs, workload.program.parent)
     return replace(workload, program=path, include_dirs=folders)
-
-
-def _require_one_file(workload: Workload) -> None:
-    """Raise RefusedError where a further source communicates: only the program is rewritten."""
-    reason = "communication in a further source: put it into the program"
-    refuse(
-        tuple(
-            Refusal(reason, item.file, item.line)
-            for source in workload.sources
-            for item in _analysis(source, workload).collectives
-        )
-    )
 
 
 def _require_good(baseline: CheckReport) -> None:
@@ -336,12 +387,12 @@ def _result(run: _Run, started: float, run_dir: Path | None) -> PipelineResult:
     verified = not run.failed and run.evaluation is not None and run.evaluation.verified
     return PipelineResult(
         verified=verified,
-        source=run.workload.program,
+        source=(run.files.workload if run.files else run.workload).program,
         api=run.api if run.stages else None,
         api_reason=run.api_reason if run.stages else "",
         steps=tuple(run.steps),
         stages=run.stages,
-        collectives=run.task.analysis.collectives if run.task else (),
+        collectives=run.collectives(),
         evaluation=run.evaluation,
         hardware=run.hardware,
         program=None,

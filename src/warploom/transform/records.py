@@ -69,7 +69,8 @@ class PipelineResult:
     GPUs, `hardware`, where they took part; only then is `program` set. `unverified` is where a
     candidate that failed was put aside. `collectives` are those of the source program. `seconds` is
     wall time. `run` is the folder of the run, where every attempt is kept, None where the rules
-    alone proposed; `spent` is what models cost, in earlier processes of the run too.
+    alone proposed; `spent` is what models cost, in earlier processes of the run too. `files` are
+    the program and what else of its files was changed or added.
     """
 
     verified: bool
@@ -91,6 +92,7 @@ class PipelineResult:
     run: Path | None = None
     hardware: HardwareEvaluation | None = None
     spent: Spent | None = None
+    files: tuple[Path, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -116,6 +118,7 @@ class PipelineResult:
             "hardware": None if self.hardware is None else self.hardware.to_json(),
             "program": to_json(self.program),
             "unverified": to_json(self.unverified),
+            "files": [str(path) for path in self.files],
             "diff": to_json(self.diff),
             "added_lines": self.added_lines,
             "removed_lines": self.removed_lines,

@@ -1,6 +1,7 @@
 #include "merge_symbols.h"
 
 #include <string>
+#include <utility>
 
 namespace guard {
 
@@ -103,6 +104,7 @@ class Reader {
       });
       if (line.kind == Kind::Directive) directive(line);
     }
+    for (const auto& [name, target] : aliases_) alias(name, target);
     return std::move(found_);
   }
 
@@ -124,6 +126,8 @@ class Reader {
       symbol.size = split_arguments(line.rest)[1];
     } else if (line.name == ".set" || line.name == ".equ") {
       symbol.defined = true;
+      const auto parts = split_arguments(line.rest);
+      if (parts.size() == 2) aliases_.emplace_back(name, parts[1]);
     } else if (line.name == ".type") {
       symbol.function = symbol.function || line.rest.find("function") != std::string_view::npos;
     } else if (line.name == ".size") {
@@ -132,9 +136,19 @@ class Reader {
     }
   }
 
+  // Another name is what it stands for: g++ has one constructor under two names.
+  void alias(std::string_view name, std::string_view target) {
+    const auto meant = found_.find(target);
+    if (meant == found_.end()) return;
+    Symbol& symbol = found_.at(name);
+    symbol.function = symbol.function || meant->second.function;
+    symbol.read_only = symbol.read_only || meant->second.read_only;
+  }
+
   const Assembly& assembly_;
   Symbols found_;
   std::unordered_set<std::string_view> labels_, locals_;
+  std::vector<std::pair<std::string_view, std::string_view>> aliases_;
 };
 
 }  // namespace

@@ -52,3 +52,8 @@ def find_mentions(text: bytes, names: Iterable[str]) -> tuple[Mention, ...]:
         )
         for match in pattern.finditer(masked)
     )
+
+
+def is_mentioned(text: bytes, names: Iterable[str]) -> bool:
+    """Whether the code calls one of `names`."""
+    return any(mention.called for mention in find_mentions(text, names))

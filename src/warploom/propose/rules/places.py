@@ -5,22 +5,49 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warploom.propose.rules.prelude import NAMESPACE
-from warploom.source import AnalysisReport, SourceFile, TextEdit
+from warploom.propose.rules.prelude import NAMESPACE, SHARED_HEADER
+from warploom.source import AnalysisReport, SourceFile, TextEdit, apply_edits, parse_source
 from warploom.source.pipeline import pipeline_spans
 from warploom.source.records import CallSite, Function, Span
 from warploom.source.regions import START
+from warploom.source.units import as_part, is_united
 
 OPEN_CALL = f"{NAMESPACE}::openWindows()"
 _WRAPPED = re.compile(r"\s*([A-Za-z_]\w*)\s*\(\s*\Z")
+_ARMS = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef")
 _MAX_DEPTH = 20
 
 
-def prelude_edit(file: SourceFile, prelude: str) -> TextEdit:
+def with_header(text: str, header: str) -> str:
+    """Return a file that includes `header`, if it uses what is in there."""
+    if f"{NAMESPACE}::" not in text:
+        return text
+    file = parse_source(text)
+    at = _place_of_includes(file)[0]
+    line = f'#include "{header}"\n'
+    return apply_edits(file.text, [TextEdit(at, at, native(file, line))])
+
+
+def prelude_edit(file: SourceFile, prelude: str, *, shared: bool = False) -> TextEdit:
     """Return the edit that puts `prelude` after the file's leading includes.
 
-    Includes that the file has already are left out of the prelude.
+    Includes that the file has already are left out of the prelude, unless it is a header that
+    several files share.
     """
+    at, leading = _place_of_includes(file)
+    before = "\n" if leading else ""
+    if shared:
+        part = as_part(SHARED_HEADER, prelude.strip("\n") + "\n", f'#include "{SHARED_HEADER}"')
+        return TextEdit(at, at, native(file, part))
+    own = {" ".join(file.node_text(n).split()) for n in leading}
+    lines = prelude.split("\n")
+    text = "\n".join(line for line in lines if " ".join(line.split()) not in own)
+    text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
+    return TextEdit(at, at, native(file, f"{before}{text}\n"))
+
+
+def _place_of_includes(file: SourceFile) -> tuple[int, list[Node]]:
+    """Return where a file's leading includes end, and these."""
     includes = [n for n in file.root.named_children if n.type == "preproc_include"]
     first_code = next(
         (n.start_byte for n in file.root.named_children if not _is_leading(n)), len(file.text)
@@ -29,16 +56,16 @@ def prelude_edit(file: SourceFile, prelude: str) -> TextEdit:
     at = 0
     if leading:
         at = file.line_span(file.line_of(leading[-1].start_byte))[1]
-    own = {" ".join(file.node_text(n).split()) for n in leading}
-    lines = prelude.split("\n")
-    text = "\n".join(line for line in lines if " ".join(line.split()) not in own)
-    text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
-    before = "\n" if leading else ""
-    return TextEdit(at, at, native(file, f"{before}{text}\n"))
+    elif is_united(file.slice(0, len(file.text))):
+        at = file.line_span(1)[1]
+    return at, leading
 
 
 def _is_leading(node: Node) -> bool:
     """Tell whether a top-level node may stand before the prelude: it defines nothing that runs."""
+    if node.type in _ARMS:
+        asked = (node.child_by_field_name("name"), node.child_by_field_name("condition"))
+        return all(child in asked or _is_leading(child) for child in node.named_children)
     return node.type in ("comment", "using_declaration") or node.type.startswith("preproc_")
 
 

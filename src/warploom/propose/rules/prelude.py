@@ -15,6 +15,9 @@ from warploom.source.regions import END, START
 # Not `warploom`: that is the emulator's, and closed to candidates.
 NAMESPACE = "device_comm"
 
+SHARED_HEADER = "device_comm.cuh"
+"""The file of the prelude where several files of a program need it."""
+
 REDUCTIONS = frozenset({"ncclAllReduce", "ncclReduceScatter", "ncclReduce"})
 MESSAGES = frozenset({"ncclSend", "ncclRecv"})
 GROUPS = frozenset({"ncclGroupStart", "ncclGroupEnd"})
@@ -100,7 +103,7 @@ class PreludeSpec:
     that the program calls ncclMemAlloc itself, `markers` that evolve markers go around the kernels,
     `one_stream` that all communication is on one stream. `creations` are the calls by which the
     program makes communicators, `many_devices` says that a process has several devices, `threads`
-    that it has several threads.
+    that it has several threads. `shared` says that several files include it, as a header.
     """
 
     api: Api
@@ -112,6 +115,7 @@ class PreludeSpec:
     creations: frozenset[str] = frozenset()
     many_devices: bool = False
     threads: bool = False
+    shared: bool = False
 
 
 @cache
@@ -125,8 +129,11 @@ def render(spec: PreludeSpec) -> str:
     text = "".join(template(name) for name in _fragments(spec))
     for key, value in _values(spec).items():
         text = text.replace(f"@{key}@", value)
+    if spec.shared:  # nvcc warns of inline kernels
+        text = text.replace("\n__global__ void ", "\nstatic __global__ void ")
     close = f"\n#undef DEVICE_COMM_CUDA\n#undef DEVICE_COMM_NCCL\n\n}}  // namespace {NAMESPACE}\n"
-    return includes(spec) + "\n" + text + close
+    once = "#pragma once\n\n" if spec.shared else ""
+    return once + includes(spec) + "\n" + text + close
 
 
 def includes(spec: PreludeSpec) -> str:

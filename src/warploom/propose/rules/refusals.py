@@ -43,12 +43,8 @@ def require_transformable(analysis: AnalysisReport, text: str) -> None:
 
 def refuse(found: tuple[Refusal, ...]) -> None:
     """Raise RefusedError that tells all of `found`, if there is any."""
-    if not found:
-        return
-    ordered = tuple(sorted(found, key=lambda item: (item.file, item.line)))
-    lines = "".join(f"\n  {item.file}:{item.line}: {item.reason}" for item in ordered[1:])
-    more = f"; and {len(ordered) - 1} more:{lines}" if lines else ""
-    raise RefusedError(f"beyond the rules: {ordered[0].reason}{more}", ordered)
+    if found:
+        raise RefusedError.of(found)
 
 
 def _all(analysis: AnalysisReport, text: str) -> Iterator[Refusal]:

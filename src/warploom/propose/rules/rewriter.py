@@ -22,6 +22,8 @@ from warploom.propose.rules.prelude import (
     render,
 )
 from warploom.source import AnalysisReport, SourceFile, TextEdit, apply_edits, parse_source
+from warploom.source.edits import decode
+from warploom.source.units import is_united
 
 _COMMUNICATOR = {
     **CREATIONS,
@@ -35,6 +37,12 @@ _THREADS = ("thread", "jthread", "async", "pthread_create", "omp_get_thread_num"
 
 _ALLOCATIONS = {"cudaMalloc": "windowMalloc", "ncclMemAlloc": "windowMemAlloc"}
 _FREES = {"cudaFree": "windowFree", "ncclMemFree": "windowMemFree"}
+
+TALKING = (*LAUNCHERS, *_COMMUNICATOR, "ncclMemAlloc", "ncclMemFree")
+"""Calls that a file has where it communicates, or makes or ends communicators."""
+
+REWRITTEN = (*LAUNCHERS, *_COMMUNICATOR, *_ALLOCATIONS, *_FREES)
+"""Calls that may have to be rewritten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +87,8 @@ def rewrite(text: str, analysis: AnalysisReport, plan: RewritePlan) -> Rewrite:
     lines, every = _window_lines(analysis, plan)
     renames = _renames(file, plan, lines)
     edits = [TextEdit(mention.start, mention.end, new) for mention, new in renames]
-    edits.append(prelude_edit(file, render(prelude_spec(file, analysis, plan))))
+    spec = prelude_spec(file, analysis, plan)
+    edits.append(prelude_edit(file, render(spec), shared=spec.shared))
     opening = open_edit(file, analysis)
     if opening is not None:
         edits.append(opening)
@@ -109,6 +118,7 @@ def prelude_spec(file: SourceFile, analysis: AnalysisReport, plan: RewritePlan) 
         creations=frozenset(m.name for m in find_mentions(file.text, CREATIONS) if m.called),
         many_devices=_has_many_devices(file, analysis),
         threads=analysis.setup.uses_threads or bool(find_mentions(file.text, _THREADS)),
+        shared=is_united(decode(file.text)),
     )
 
 

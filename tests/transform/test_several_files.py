@@ -1,0 +1,53 @@
+"""Programs whose communication is spread over headers and further sources."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from warploom.core.errors import RefusedError
+from warploom.evaluate import check
+from warploom.transform import PreTransformPipeline, TransformConfig
+
+SPREAD = Path(__file__).parent / "programs" / "spread"
+QUICK = {"nvcc": False, "two_stage": False, "backend": "emulator"}
+
+
+@pytest.mark.parametrize("api", ["gin", "lsa"])
+def test_the_files_are_transformed_and_verified(api: str, tmp_path: Path) -> None:
+    config = TransformConfig(api_type=api, **QUICK)
+    result = PreTransformPipeline(config).run(SPREAD, tmp_path / "out")
+    assert result.verified, [step.error for step in result.steps]
+    assert result.step("files").details["files"] == [
+        "src/main.cu", "src/device_comm.cuh", "include/comm.h", "src/comm.cu",
+    ]  # fmt: skip
+    assert [Path(call.file).name for call in result.collectives] == ["comm.h", "comm.cu"]
+    assert [call.line for call in result.collectives] == [8, 14]
+    _require_patch(result.diff, tmp_path)
+
+
+def _require_patch(diff: Path | None, folder: Path) -> None:
+    """The diff makes a program of the user's files that runs clean."""
+    assert diff is not None
+    tree = folder / "tree"
+    shutil.copytree(SPREAD, tree)
+    subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
+    subprocess.run(["git", "apply", str(diff)], cwd=tree, check=True)
+    report = check(tree, seeds=1, args=["1"])
+    assert report.passed
+    assert report.passed and "ncclAllGather(" not in (tree / "src" / "comm.cu").read_text()
+
+
+def test_sources_that_clash_in_one_unit_are_refused(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    shutil.copytree(SPREAD, tree)
+    for name in ("main.cu", "comm.cu"):
+        path = tree / "src" / name
+        path.write_text(path.read_text() + "\nstatic int helper() { return 1; }\n")
+    main = (tree / "src" / "main.cu").read_text()
+    (tree / "src" / "main.cu").write_text(main.replace("setup(c", "helper();\n  setup(c"))
+    with pytest.raises(RefusedError, match="do not compile as one translation unit") as caught:
+        PreTransformPipeline(TransformConfig(**QUICK)).run(tree, tmp_path / "out")
+    assert caught.value.refusals[0].file.endswith("comm.cu")
+    assert not (tmp_path / "out").exists()
