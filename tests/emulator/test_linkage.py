@@ -45,3 +45,39 @@ def test_finds_what_files_share() -> None:
     names = names_shared_by_files(texts)
     assert {b"a", b"b"} <= names
     assert not names & {b"c", b"d"}
+
+
+SESSION = r"""#pragma once
+template <class T>
+struct Session {
+  T value;
+  __device__ Session(T start);
+  __device__ ~Session();
+};
+// Out of line and too long to be inlined: one body under the two names of a constructor.
+template <class T>
+__attribute__((noinline)) __device__ Session<T>::Session(T start) : value(start) {
+  for (int i = 0; i < 3; i++) value += i;
+}
+template <class T>
+__attribute__((noinline)) __device__ Session<T>::~Session() { value = 0; }
+static __global__ void fill(int* out, int start) {
+  Session<int> session(start);
+  out[threadIdx.x] = session.value;
+}
+"""
+
+
+def test_files_share_constructors_of_a_header(tmp_path: Path) -> None:
+    (tmp_path / "session.h").write_text(SESSION)
+    (tmp_path / "one.cu").write_text(
+        '#include "session.h"\nvoid one(int* out) { fill<<<1, 2>>>(out, 5); }\n'
+    )
+    (tmp_path / "program.cu").write_text(
+        '#include "session.h"\nvoid one(int*);\nint main() {\n  int *x, h[4];\n'
+        "  cudaMalloc(&x, 16);\n  one(x);\n  fill<<<1, 2>>>(x + 2, 7);\n"
+        "  cudaMemcpy(h, x, 16, cudaMemcpyDeviceToHost);\n"
+        "  return h[0] == 8 && h[1] == 8 && h[2] == 10 && h[3] == 10 ? 0 : 1;\n}\n"
+    )
+    program = build(BuildSpec(tmp_path / "program.cu", sources=(tmp_path / "one.cu",)))
+    assert run(program, RunOptions(ranks=1)).exit_codes == {0: 0}

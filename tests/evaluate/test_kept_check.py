@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import Api
+from warploom.evaluate.expanded_rules import Given
 from warploom.evaluate.kept_check import kept_check_findings
 from warploom.propose import ProposalContext, Stage
 from warploom.propose.rules import RulesProposer
@@ -161,3 +162,65 @@ def test_what_a_transform_needs_is_not(place: int) -> None:
     head, found, rest = transformed(MOE, Api.GIN).rpartition(old)
     assert found
     assert told(head + new + rest) == []
+
+
+HEADER = """#pragma once
+#define CUDA(call) do { cudaError_t e = (call); if (e != cudaSuccess) { exit(1); } } while (0)
+#ifdef QUIET
+#define NCCL(call) (call)
+#else
+#define NCCL(call) do { ncclResult_t r = (call); if (r != ncclSuccess) { exit(1); } } while (0)
+#endif
+inline void checked(cudaError_t e) { if (e != cudaSuccess) exit(1); }
+"""
+WITH_HEADER = """#include "util.h"
+void sum(float* x, ncclComm_t c, cudaStream_t s) {
+  NCCL(ncclAllReduce(x, x, 8, ncclFloat, ncclSum, c, s));
+}
+void leave(float* x, ncclComm_t c) {
+  checked(cudaFree(x));
+  NCCL(ncclCommDestroy(c));
+}
+int main() {
+  float* x;
+  CUDA(cudaMalloc(&x, 32));
+  sum(x, comm, stream);
+  float got;
+  CUDA(cudaMemcpy(&got, x, 4, cudaMemcpyDeviceToHost));
+  if (got != 3) return 1;
+  leave(x, comm);
+  return 0;
+}
+"""
+DEVICE = (
+    WITH_HEADER.replace("cudaMalloc(", "layer::take(").replace("cudaFree(", "layer::windowFree(")
+    .replace("ncclAllReduce(", "layer::launch(").replace("ncclCommDestroy(", "layer::commDestroy(")
+)  # fmt: skip
+
+
+def told_with_header(candidate: str, header: str = HEADER) -> list[str]:
+    given = Given(headers={"util.h": header})
+    return [
+        f.message
+        for f in kept_check_findings(Program(candidate), Program(WITH_HEADER), "c.cu", given)
+    ]
+
+
+def test_calls_may_be_wrapped_by_what_a_header_has() -> None:
+    assert told_with_header(DEVICE) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("  NCCL(layer::commDestroy(c));\n", "  NCCL(layer::commDestroy(c));\n  exit(0);\n"),
+        ("  checked(layer::windowFree(x));\n", "  checked(layer::windowFree(x)); report = 1;\n"),
+        ('#include "util.h"\n', '#define CUDA(call) exit(0)\n'),
+        ('#include "util.h"\n', '#define QUIET\n#include "util.h"\n'),
+        ("  if (got != 3) return 1;\n", ""),
+        ("  if (got != 3) return 1;\n", "  CUDA(cudaSuccess); if (got != 3) return 0;\n"),
+    ],
+)  # fmt: skip
+def test_what_a_header_has_is_no_way_around_the_check(old: str, new: str) -> None:
+    assert old in DEVICE
+    assert told_with_header(DEVICE.replace(old, new)) != []

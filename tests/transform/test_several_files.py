@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from warploom.core.errors import RefusedError
-from warploom.evaluate import check
+from warploom.core.records import Verdict
+from warploom.evaluate.check import check
 from warploom.transform import PreTransformPipeline, TransformConfig
 
 SPREAD = Path(__file__).parent / "programs" / "spread"
@@ -35,8 +36,8 @@ def _require_patch(diff: Path | None, folder: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
     subprocess.run(["git", "apply", str(diff)], cwd=tree, check=True)
     report = check(tree, seeds=1, args=["1"])
-    assert report.passed
-    assert report.passed and "ncclAllGather(" not in (tree / "src" / "comm.cu").read_text()
+    assert report.verdict is Verdict.OK
+    assert "ncclAllGather(" not in (tree / "src" / "comm.cu").read_text()
 
 
 def test_sources_that_clash_in_one_unit_are_refused(tmp_path: Path) -> None:
@@ -44,9 +45,7 @@ def test_sources_that_clash_in_one_unit_are_refused(tmp_path: Path) -> None:
     shutil.copytree(SPREAD, tree)
     for name in ("main.cu", "comm.cu"):
         path = tree / "src" / name
-        path.write_text(path.read_text() + "\nstatic int helper() { return 1; }\n")
-    main = (tree / "src" / "main.cu").read_text()
-    (tree / "src" / "main.cu").write_text(main.replace("setup(c", "helper();\n  setup(c"))
+        path.write_text("static int helper() { return 1; }\n" + path.read_text())
     with pytest.raises(RefusedError, match="do not compile as one translation unit") as caught:
         PreTransformPipeline(TransformConfig(**QUICK)).run(tree, tmp_path / "out")
     assert caught.value.refusals[0].file.endswith("comm.cu")

@@ -322,8 +322,8 @@ def transform(
     target: Annotated[
         Path | None,
         typer.Argument(
-            metavar="FILE|WORKLOAD",
-            help="A CUDA program with a main, or a workload file or folder.",
+            metavar="FILE|WORKLOAD|DIR",
+            help="A CUDA program with a main, a workload file or folder, or a build tree.",
             show_default=False,
         ),
     ] = None,
@@ -376,6 +376,13 @@ def transform(
         Path | None,
         typer.Option("--resume", metavar="RUN", help="Go on with a run; pays for nothing twice."),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="PROGRAM", help="Of a build tree: this program."),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Of a build tree: all programs that communicate.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Make a host-driven program device-initiated, and prove that it still does the same.
@@ -383,11 +390,15 @@ def transform(
     Writes the program, a diff and report.json. The rules need no model; with --model (or
     WARPLOOM_MODEL) a language model takes over where they refuse, and what it writes is judged by
     the same evaluator. Without one, a program beyond the rules is refused with every reason and
-    line, and nothing is written. Exit code 0: transformed and verified; 1: not verified, or a cap
-    was reached; 2: bad input or refused; 3: not supported here, or a provider fails.
+    line, and nothing is written. A folder with a compile_commands.json is a build tree: without
+    --only or --all it is only said what would be done with each program. Exit code 0: transformed
+    and verified; 1: not verified, or a cap was reached; 2: bad input or refused; 3: not supported
+    here, or a provider fails.
     """
     from warploom.cli.transform_ask import TransformAsk
     from warploom.cli.transform_command import run_transform
+    from warploom.cli.tree_command import run_transform_tree
+    from warploom.transform.build_tree import is_build_tree
 
     ask = TransformAsk(
         target=None if target is None else str(target), out=None if folder is None else str(folder),
@@ -405,6 +416,8 @@ def transform(
         max_tokens=max_tokens, max_requests=max_requests, max_seconds=max_seconds, price=price,
         stream=stream, attempts=attempts, backend=backend, unsafe=unsafe, as_json=as_json,
     )  # fmt: skip
+    if target is not None and is_build_tree(target):
+        return run_transform_tree(ask, only or [], every=every)
     return run_transform(ask, resume)
 
 

@@ -94,7 +94,11 @@ class RunChoices:
 
     def apply(self, target: Path) -> Workload:
         """Load the workload at `target` and apply these choices to it."""
-        return load_target(target).with_overrides(
+        return self.applied_to(load_target(target))
+
+    def applied_to(self, workload: Workload) -> Workload:
+        """Return the workload with these choices."""
+        return workload.with_overrides(
             ranks=self.ranks,
             sources=self.sources,
             defines=self.defines,

@@ -18,7 +18,7 @@ from warploom.llm.recorder import Recorder
 from warploom.propose.agent.proposer import session_costs
 from warploom.transform import PipelineResult, PreTransformPipeline, StageResult, StepStatus
 from warploom.transform.agents import SESSIONS
-from warploom.transform.pipeline import free_run_dir
+from warploom.transform.outputs import free_run_dir
 from warploom.transform.proposers import CALLS
 
 _MAX_FINDINGS = 5
@@ -45,7 +45,7 @@ def run_transform(ask: TransformAsk, resume: Path | None) -> int:
     if asked.as_json:
         print_json(result.to_json())
     else:
-        _print(result)
+        print_result(result)
     return result.exit_code
 
 
@@ -73,10 +73,13 @@ def _holds_work(run: Path) -> bool:
     return any(path.is_file() and path not in ours for path in run.rglob("*"))
 
 
-def _print(result: PipelineResult) -> None:
+def print_result(result: PipelineResult) -> None:
+    """Print what a transform did and proved."""
     out(f"{short_path(result.source)}: {len(result.collectives)} collective calls")
     for item in result.collectives[:8]:
-        out(f"  line {item.line:>4}  {item.name} {item.send or '-'} -> {item.recv or '-'}")
+        own = Path(item.file).name == result.source.name
+        where = f"line {item.line:>4}" if own else f"{short_path(item.file)}:{item.line}"
+        out(f"  {where}  {item.name} {item.send or '-'} -> {item.recv or '-'}")
     if len(result.collectives) > 8:
         out(f"  and {len(result.collectives) - 8} more")
     for step in result.steps:

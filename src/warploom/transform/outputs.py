@@ -10,18 +10,22 @@ from tempfile import mkdtemp
 from warploom.core.errors import BadInputError
 from warploom.core.jsontext import write_json
 from warploom.source import unified_diff
-from warploom.transform.records import PipelineResult
+from warploom.transform.records import MadeFile, PipelineResult
 
 _STAGE_NAMES = {"windows": "stage-a", "device": "stage-b"}
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The program's files before and after, by name, and which of these is the program."""
+    """The program's files before and after, by their places below `base`.
+
+    `name` is that of the program itself.
+    """
 
     before: Mapping[str, str]
     after: Mapping[str, str]
     name: str
+    base: Path
 
     @property
     def changed(self) -> dict[str, str]:
@@ -31,6 +35,10 @@ class Written:
             for name, text in self.after.items()
             if name == self.name or self.before.get(name) != text
         }
+
+    def original(self, name: str) -> Path | None:
+        """Return the file that one of these takes the place of; None for a new one."""
+        return self.base / name if name in self.before else None
 
     @property
     def difference(self) -> str:
@@ -63,7 +71,9 @@ def write_outputs(result: PipelineResult, program: Written, folder: Path) -> Pip
         result,
         program=place if result.verified else None,
         unverified=None if result.verified else place,
-        files=tuple(folder / name for name in made),
+        files=tuple(
+            MadeFile(folder / below / name, program.original(name)) for name in program.changed
+        ),
         diff=folder / diff,
         report=folder / "report.json",
         added_lines=added,
@@ -100,6 +110,16 @@ def require_writable(folder: Path, source: Path) -> None:
         for path in made:
             with contextlib.suppress(OSError):
                 path.rmdir()
+
+
+def free_run_dir(output_dir: Path) -> Path:
+    """Return the folder for a new run beside its output: one that does not exist yet."""
+    place = output_dir.resolve()
+    names = (f"{place.name}.run", *(f"{place.name}.run-{n}" for n in range(2, 10_000)))
+    found = next((p for name in names if not (p := place.with_name(name)).exists()), None)
+    if found is None:
+        raise BadInputError("too many runs are kept beside it", file=str(place))
+    return found
 
 
 def _require_usable(folder: Path, source: Path) -> None:

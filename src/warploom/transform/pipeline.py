@@ -25,7 +25,7 @@ from warploom.source.regions import Program, strip_markers
 from warploom.transform.config import TransformConfig, choose_api
 from warploom.transform.host_to_device import RULES, HostToDeviceTransformer, Task
 from warploom.transform.on_gpus import judge_on_gpus, require_hardware
-from warploom.transform.outputs import Written, require_writable, write_outputs
+from warploom.transform.outputs import Written, free_run_dir, require_writable, write_outputs
 from warploom.transform.proposers import CALLS
 from warploom.transform.records import PipelineResult, PipelineStepResult, StageResult, StepStatus
 from warploom.transform.several_files import Places, SeveralFiles, several_files
@@ -75,9 +75,11 @@ class _Run:
         """Return what is written: the files before and after."""
         name = self.workload.program.name
         if self.files is None:
-            return Written({name: self.original}, {name: self.text}, name)
-        before = self.files.united.files
-        return Written(before, self.made or {name: self.text}, next(iter(self.made), name))
+            base = self.workload.program.parent
+            return Written({name: self.original}, {name: self.text}, name, base)
+        united = self.files.united
+        made = self.made or {name: self.text}
+        return Written(united.files, made, next(iter(made)), united.base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,16 +373,6 @@ def _require_good(baseline: CheckReport) -> None:
         line=first.line if first else None,
         hint=f"look at it with: warploom check {baseline.program}",
     )
-
-
-def free_run_dir(output_dir: Path) -> Path:
-    """Return the folder for a new run beside its output: one that does not exist yet."""
-    place = output_dir.resolve()
-    names = (f"{place.name}.run", *(f"{place.name}.run-{n}" for n in range(2, 10_000)))
-    found = next((p for name in names if not (p := place.with_name(name)).exists()), None)
-    if found is None:
-        raise BadInputError("too many runs are kept beside it", file=str(place))
-    return found
 
 
 def _result(run: _Run, started: float, run_dir: Path | None) -> PipelineResult:

@@ -62,6 +62,14 @@ class StageResult:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeFile:
+    """A file that was written, and the user's that it takes the place of; None for a new one."""
+
+    path: Path
+    original: Path | None
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineResult:
     """What a transform did and proved.
 
@@ -92,7 +100,7 @@ class PipelineResult:
     run: Path | None = None
     hardware: HardwareEvaluation | None = None
     spent: Spent | None = None
-    files: tuple[Path, ...] = ()
+    files: tuple[MadeFile, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -118,7 +126,7 @@ class PipelineResult:
             "hardware": None if self.hardware is None else self.hardware.to_json(),
             "program": to_json(self.program),
             "unverified": to_json(self.unverified),
-            "files": [str(path) for path in self.files],
+            "files": [to_json(file) for file in self.files],
             "diff": to_json(self.diff),
             "added_lines": self.added_lines,
             "removed_lines": self.removed_lines,
