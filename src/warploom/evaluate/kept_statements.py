@@ -81,12 +81,26 @@ def is_teardown(one: Statement, checks: Set[str]) -> bool:
 
 
 def statements(item: Declared) -> list[Statement]:
-    """Return the statements of a function's body, in order."""
+    """Return the statements of a function's body, in order, with those of lambdas in it."""
     found: list[Statement] = []
     current: list[Token] = []
-    depth = 0
+    depth = 0  # of brackets
+    bodies: list[list[int]] = []  # of lambdas among arguments: depth outside, blocks inside
     control = False
     for token in item.body:
+        if token.text == "{" and depth > 0 and _is_lambda(current):
+            found.append(_made(current))
+            found.append(_made([token]))
+            bodies.append([depth, 0])
+            current, control, depth = [], False, 0
+            continue
+        if bodies and depth == 0 and token.text in ("{", "}"):
+            bodies[-1][1] += 1 if token.text == "{" else -1
+            if bodies[-1][1] < 0:
+                found += [_made(part) for part in (current, [token]) if part]
+                depth = bodies.pop()[0]
+                current, control = [], False
+                continue
         current.append(token)
         depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
         if len(current) == 1:
@@ -102,6 +116,26 @@ def statements(item: Declared) -> list[Statement]:
     if current:
         found.append(_made(current))
     return found
+
+
+_AFTER_PARAMETERS = words("mutable constexpr noexcept static consteval")
+
+
+def _is_lambda(head: Sequence[Token]) -> bool:
+    """Whether the tokens end with what stands before a lambda's body."""
+    texts = [token.text for token in head]
+    if "->" in texts:  # what it returns
+        texts = texts[: len(texts) - 1 - texts[::-1].index("->")]
+    while texts and texts[-1] in _AFTER_PARAMETERS:
+        texts.pop()
+    if texts and texts[-1] == ")":
+        depth = 0
+        while texts:
+            last = texts.pop()
+            depth += (last == ")") - (last == "(")
+            if depth == 0:
+                break
+    return bool(texts) and texts[-1] == "]"
 
 
 def _made(tokens: Sequence[Token]) -> Statement:
