@@ -224,3 +224,51 @@ def test_calls_may_be_wrapped_by_what_a_header_has() -> None:
 def test_what_a_header_has_is_no_way_around_the_check(old: str, new: str) -> None:
     assert old in DEVICE
     assert told_with_header(DEVICE.replace(old, new)) != []
+
+
+ELEMENTS = """#include <nccl.h>
+void run(float* host, int n, int devices) {
+  float** in = (float**)malloc(devices * sizeof(float*));
+  for (int i = 0; i < devices; ++i) {
+    cudaMalloc(&in[i], n * sizeof(float));
+    cudaMemcpy(in[i], host, n * sizeof(float), cudaMemcpyHostToDevice);
+  }
+  for (int i = 0; i < devices; ++i) ncclAllReduce(in[i], in[i], n, ncclFloat, ncclSum, comms[i], 0);
+  for (int i = 0; i < devices; ++i) cudaMemcpy(host, in[i], n, cudaMemcpyDeviceToHost);
+  printf("%p", in[0]);
+}
+int main() {
+  float host[8], *other[2], seen = 0;
+  double most = bench(1, [&](int i) -> double { ncclGroupStart(); ncclGroupEnd(); return i; });
+  run(host, 8, 2);
+  if (most > 3 || host[1] != 2) return 1;
+  return 0;
+}
+"""
+NEW_ELEMENTS = ELEMENTS.replace("cudaMalloc(", "layer::take(").replace("ncclGroup", "layer::group")
+
+
+def told_of_elements(candidate: str) -> list[str]:
+    found = kept_check_findings(Program(candidate), Program(ELEMENTS), "c.cu")
+    return [finding.message for finding in found]
+
+
+def test_elements_may_get_their_memory_otherwise_and_lambdas_communicate() -> None:
+    assert told_of_elements(NEW_ELEMENTS) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("layer::take(&in[i],", "layer::take(&in[0],"),
+        ("layer::take(&in[i],", "layer::take(&host[i],"),
+        ("layer::groupStart();", "most = 0;"),
+        ("layer::groupStart();", "seen = host[1]; host[1] = 2;"),
+        ("return i; }", "return 0; }"),
+        ("bench(1, [&]", "bench(2, [&]"),
+        ("bench(1, [&](int i)", "bench(1, [&](int i = 3)"),
+    ],
+)
+def test_neither_is_a_way_to_the_check(old: str, new: str) -> None:
+    assert old in NEW_ELEMENTS
+    assert told_of_elements(NEW_ELEMENTS.replace(old, new)) != []

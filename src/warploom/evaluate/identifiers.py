@@ -214,7 +214,7 @@ class Identifiers:
             i -= 1
         if self.text(i) in (">", ">>"):
             return self._after_template(i)
-        if self.text(i) == "(" and self.text(at + 1) in (")", "["):  # int (*f)(int), T (&a)[4]
+        if self.text(i) == "(" and self._ends_declarator(at + 1):
             return self._is_type_at(i - 1)
         if self.text(i) in ("const", "volatile", "__restrict__", "auto"):
             return True
@@ -226,6 +226,12 @@ class Identifiers:
         while self.text(start - 1) == "::":
             start -= 2
         return self.text(start - 1) in _STARTS or self.text(start - 1) in _SPECIFIERS
+
+    def _ends_declarator(self, at: int) -> bool:
+        """Whether a name in brackets is one, and no argument: `int (*f)(int)`, `T (&a)[4]`."""
+        while self.text(at) == "[":
+            at = self.match.get(at, at) + 1
+        return self.text(at) == ")" and self.text(at + 1) in ("(", "[", "=")
 
     def _further(self, at: int) -> Iterator[tuple[int, str]]:
         """Yield what else the same statement declares, as b in `int a = 1, *b;`."""

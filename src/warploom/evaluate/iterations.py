@@ -42,9 +42,9 @@ from warploom.evaluate.spoiler import How, Pair, Spoiler, Stops, points_of
 
 WORK, TIMED = "work_differs", "timed_run_differs"
 _MORE = 1.25  # times what the reference carries over
-# Bytes of each rank that a candidate may carry over besides: of counters and flags at least and at
-# most, and as a share of the rank's outputs in between.
-_STATE, _MOST_STATE, _STATE_SHARE = 1 << 10, 64 << 10, 1 / 8
+# Bytes of each rank that a candidate may carry over besides: of counters and flags at least, more
+# with each peer; at most; and as a share of the rank's outputs in between.
+_STATE, _STATE_OF_PEER, _MOST_STATE, _STATE_SHARE = 1 << 10, 1 << 8, 64 << 10, 1 / 8
 _CONSTANTS = 128  # bytes of these that never change: results, where state does
 _MOST_COUNTS = 3  # ways to divide what repeats
 _VERSIONS_MB = 512  # that may be kept of the reference; of a candidate, twice that
@@ -352,7 +352,8 @@ def _carries_more(
     owners = {name for name in (*got, *wanted) if name.startswith("carried_of_")}
     carried = [(got.get(name, 0), wanted.get(name, 0)) for name in owners]
     share = max(sizes.values(), default=0) * _STATE_SHARE
-    allowed = min(_MOST_STATE, max(_STATE, share))
+    least = _STATE + _STATE_OF_PEER * len(owners)
+    allowed = min(_MOST_STATE, max(least, share))
     return any(mine > _MORE * its + allowed for mine, its in carried)
 
 

@@ -253,12 +253,20 @@ def _touching(sides: Sides) -> Callable[[Statement, Set[str]], bool]:
     """Return a test of whether an added statement reaches for what the check rests on.
 
     What the statements that may change do nothing but upload, added ones may upload too. What else
-    these name may be read, and what they assign may be assigned.
+    these name may be read, and what they assign may be assigned. Elements that get memory of the
+    device there (`cudaMalloc(&p[i], n)`) may get it otherwise.
     """
     basis = {name for name in sides.basis if sides.is_ours(name)}
     written = {name for one in sides.moved for name in _assigned(one)}
     moved = [one.tokens for one in sides.moved]
     guarded = guarded_names(basis, moved, sides.functions)
+
+    given = {
+        element
+        for one in sides.moved
+        if any(name.startswith("cudaMalloc") for name in _called(one))
+        for element in _elements(one.tokens)
+    }
 
     def touches(one: Statement, own: Set[str]) -> bool:
         if _assigned(one) & (sides.basis - written - own):
@@ -269,9 +277,30 @@ def _touching(sides: Sides) -> Callable[[Statement, Set[str]], bool]:
             else may_change(one.tokens, at, sides.functions)
             for name in (one.names & basis) - written - own
             for at in mentions(one.tokens, name)
+            if _element(one.tokens, at) not in given
         )
 
     return touches
+
+
+def _elements(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the elements whose address is taken, such as `& p [ i ]`."""
+    for at, token in enumerate(tokens):
+        if token.kind == "name" and (element := _element(tokens, at)):
+            yield element
+
+
+def _element(tokens: Sequence[Token], at: int) -> str:
+    """Return the element of a name at `at` whose address is taken; "" where that is none."""
+    texts = [token.text for token in tokens[at - 1 : at + 2]] if at else []
+    if texts[:1] != ["&"] or texts[2:] != ["["]:
+        return ""
+    depth = 0
+    for end in range(at + 1, len(tokens)):
+        depth += (tokens[end].text == "[") - (tokens[end].text == "]")
+        if depth == 0:
+            return joined(tokens[at - 1 : end + 1])
+    return ""
 
 
 def _heads(after: Sequence[Statement], at: int) -> bool:

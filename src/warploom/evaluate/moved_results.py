@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from warploom.emulator import EmulatorRun
 from warploom.evaluate.outputs import Key
-from warploom.evaluate.repetitions import calls_after
+from warploom.evaluate.repetitions import calls_after, moved_between
 from warploom.evaluate.results_in_time import SLACK, unseen
 from warploom.evaluate.spoiler import How, Masks, Spoiler, Stops
 
@@ -77,15 +77,20 @@ def _ends(stats: Mapping[str, float], stops: Stops | None) -> _Ends | None:
     """Return when repetitions end; None where what is timed has no end, or one alone.
 
     A stop is where the next one begins. Points are such moments if about as many calls were queued
-    since the point before as between any two others.
+    since the point before as between any two others, or about as much data moved between ranks.
     """
     last = int(stats.get("records", 0))
     if stops is not None:
         moments = tuple(2 * stop + 1 for stop in range(1, stops.parts))
         return _Ends(moments, stops.point + 1) if moments and stops.point < last else None
     calls = {point: sum(calls_after(stats, point).values()) for point in range(1, last)}
-    most = max(calls.values(), default=0)
-    ending = [point + 1 for point in calls if calls[point] > _WORKING * most]
+    moved = {point: moved_between(stats, point - 1, point) or 0 for point in calls}
+    most, most_moved = (max(found.values(), default=0) for found in (calls, moved))
+    ending = [
+        point + 1
+        for point in calls
+        if calls[point] > _WORKING * most or moved[point] > _WORKING * most_moved
+    ]
     *before, end = ending or [0]
     return _Ends(tuple(2 * point for point in before), end) if before else None
 

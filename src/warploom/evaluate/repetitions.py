@@ -29,7 +29,7 @@ def moves_less(wanted: Mapping[str, float], got: Mapping[str, float]) -> str:
     for before, after in itertools.combinations_with_replacement(
         range(min(_times(wanted), _MOST_POINTS)), 2
     ):
-        want, have = _moved_between(wanted, before, after), _moved_between(got, before, after)
+        want, have = moved_between(wanted, before, after), moved_between(got, before, after)
         if want is None or have is None or want < _SMALL * total:
             continue
         if have < _LEAST * scale * want:
@@ -41,7 +41,7 @@ def moves_less(wanted: Mapping[str, float], got: Mapping[str, float]) -> str:
     return ""
 
 
-def _moved_between(stats: Mapping[str, float], first: int, last: int) -> float | None:
+def moved_between(stats: Mapping[str, float], first: int, last: int) -> float | None:
     """Return how many bytes move between two points, or from one to the end of the run.
 
     None if something was on its way at one of them.
