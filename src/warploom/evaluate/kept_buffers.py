@@ -5,8 +5,9 @@ What poisons or reads a buffer of results, and what gives a type to a variable o
 
 from collections.abc import Iterator, Sequence, Set
 
-from warploom.evaluate.kept_statements import Statement, moves_data
+from warploom.evaluate.kept_statements import moves_data
 from warploom.evaluate.refusals import words
+from warploom.evaluate.statements import Statement
 from warploom.evaluate.tokens import Token, joined
 
 _TO_HOST = words("cudaMemcpyDeviceToHost cudaMemcpyDefault")

@@ -17,14 +17,7 @@ from warploom.evaluate.expanded_rules import Given
 from warploom.evaluate.kept_buffers import declares_kept, head_of, is_pinned, read_back
 from warploom.evaluate.kept_data import Functions, parameters
 from warploom.evaluate.kept_endings import ends_well, says
-from warploom.evaluate.kept_statements import (
-    Sides,
-    Statement,
-    added_refusals,
-    is_teardown,
-    is_transforms,
-    statements,
-)
+from warploom.evaluate.kept_statements import Sides, added_refusals, is_teardown, is_transforms
 from warploom.evaluate.kept_text import (
     Text,
     allocating,
@@ -39,6 +32,7 @@ from warploom.evaluate.kept_text import (
 from warploom.evaluate.kept_types import type_changes
 from warploom.evaluate.kept_worlds import UntoldError, pairs
 from warploom.evaluate.scopes import Declared, UnbalancedError, declarations, skip_round
+from warploom.evaluate.statements import Statement, statements
 from warploom.evaluate.tokens import Token, joined, scan
 from warploom.source.regions import Program
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from warploom.evaluate.identifiers import Identifiers
-from warploom.evaluate.kept_statements import Statement, moves_data, statements
+from warploom.evaluate.kept_statements import moves_data
 from warploom.evaluate.refusals import KEYWORDS, words
 from warploom.evaluate.scopes import Declared, declarations
+from warploom.evaluate.statements import Statement, statements
 from warploom.evaluate.tokens import Token, joined
 
 _LIBRARY = re.compile(r"(?:cuda|nccl)[A-Z]|MPI_")
