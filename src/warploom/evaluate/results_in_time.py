@@ -42,7 +42,10 @@ def late_results(
             where = f"rank {theirs.sample.key.rank}'s {name} at {_named(moment)}"
             if not status:
                 return f"something is on its way at {_named(moment)}, so that {where} is not known"
-            late = int((asked & ~mine.stands(moment)).sum())
+            # The reference's stores were not watched before it communicated: a candidate's may be
+            # from its set-up on.
+            stores = not expected.stats.get(f"unwatched_{moment}")
+            late = int((asked & ~mine.stands(moment, stores=stores)).sum())
             if late > SLACK * wanted:
                 return (
                     f"{late} of {wanted} elements of {where} are not there yet, and the "
@@ -91,13 +94,13 @@ class _Held:
             stored={moment: mask[:elements] for moment, mask in self.stored.items()},
         )
 
-    def stands(self, moment: int) -> Mask:
-        """Return what was there then, and stored anew where it is worth anything."""
+    def stands(self, moment: int, *, stores: bool = True) -> Mask:
+        """Return what was there then; with `stores`, stored anew where it is worth anything."""
         there = self.there.get(moment)
         if there is None:  # the memory was not there
             return np.zeros(len(decode(self.sample.data, self.output.dtype)), np.bool_)
         stored = self.stored[moment]
-        return there if stored.all() else there & (stored | self._plain())
+        return there if stored.all() or not stores else there & (stored | self._plain())
 
     def stored_while_watched(self, stops: Stops | None) -> bool:
         """Whether nearly all of it was stored at some time from the first moment on."""

@@ -39,7 +39,8 @@ struct Copy {
   std::size_t width, height;
   const char* name;
   std::size_t depth = 1, dst_slice = 0,
-              src_slice = 0;  // slices of rows, and bytes from one to next
+              src_slice = 0;       // slices of rows, and bytes from one to next
+  bool input = inputs_are_open();  // when it was called: what is queued may run much later
   std::size_t rows() const { return height * depth; }
   char* dst_row(std::size_t row) const {
     return dst + row / height * dst_slice + row % height * dst_pitch;
@@ -146,7 +147,7 @@ void move(const Copy& copy, StreamOp& op) {
       g_stats.staged_bytes += copy.width;
       if ((g_spoiling || g_varying) && on_device_side(dst) && !on_device_side(src)) {
         const bool own = space_of(dst) == Space::Device;  // else a variable of the stream's device
-        note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device);
+        note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device, copy.input);
       }
     }
     if (!to_host) continue;
@@ -190,7 +191,9 @@ PrepareFunction node_copying(const Copy& copy, const Frames& where) {
     }
     return [copy, watches](StreamOp& op) {
       for (const int watch : watches) host_copy_started(watch, op.op);
-      move(copy, op);
+      Copy again = copy;
+      again.input = no_inputs_ended();
+      move(again, op);
       complete(op);
     };
   };

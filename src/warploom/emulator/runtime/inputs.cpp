@@ -25,9 +25,10 @@ namespace {
 constexpr std::size_t kLeastResults = 256;  // bytes of a process; fewer are handles and counts
 constexpr std::size_t kMostWords = 1024;
 
-bool g_open = true;        // what is uploaded is an input
-std::vector<int> g_whose;  // whose inputs change; empty: none
-unsigned g_every = 0;      // 0: the words are given
+bool g_results = false;  // results have come to a host: nothing is an input any more
+std::unordered_set<const Process*> g_ended;  // processes whose inputs have ended
+std::vector<int> g_whose;                    // whose inputs change; empty: none
+unsigned g_every = 0;                        // 0: the words are given
 std::unordered_set<uint64_t> g_words;
 std::set<uint64_t> g_altered;
 
@@ -74,8 +75,8 @@ bool configure_inputs(const std::string& value) {
 
 bool configure_vary(const std::string& value) { return g_varying = configure_varying(value); }
 
-void note_upload(void* p, std::size_t bytes, int device) {
-  if (!g_open) {
+void note_upload(void* p, std::size_t bytes, int device, bool input) {
+  if (g_results || !input) {
     if (is_carrying()) note_carried_upload(p, bytes);
     return;
   }
@@ -87,13 +88,14 @@ void note_upload(void* p, std::size_t bytes, int device) {
 }
 
 void note_set(const void* p, std::size_t bytes) {
-  if (g_open && g_poisoning) note_input(p, bytes);
+  if (g_poisoning && no_inputs_ended()) note_input(p, bytes);
 }
 
 void note_launch(int device) {
   // Few others are equal to the words that are given, so that it does not matter where they lie.
   const bool alone = g_config.processes == 0;  // the process drives this device only
-  if (!g_open || g_every || !alone || std::ranges::find(g_whose, device) == g_whose.end()) {
+  if (!inputs_are_open() || g_every || !alone ||
+      std::ranges::find(g_whose, device) == g_whose.end()) {
     return;
   }
   static std::set<const Process*> looked_at;  // inputs are there before the first launch
@@ -106,15 +108,22 @@ void note_launch(int device) {
 
 void note_results(std::size_t bytes, int rank) {
   static std::map<int, std::size_t> results;
-  if (g_open && (results[rank] += bytes) >= kLeastResults) end_inputs();
+  if (!g_results && (results[rank] += bytes) >= kLeastResults) g_results = true;
 }
 
 bool passes_results_on(std::size_t bytes) {
   static std::size_t passed = 0;
-  return !g_open && (passed += bytes) >= kLeastResults;
+  return !inputs_are_open() && (passed += bytes) >= kLeastResults;
 }
 
-void end_inputs() { g_open = false; }
+void end_inputs() { g_ended.insert(&current_process()); }
+
+bool inputs_are_open() {
+  if (g_results) return false;
+  return !g_current || !g_ended.contains(&current_process());
+}
+
+bool no_inputs_ended() { return !g_results && g_ended.empty(); }
 
 void report_inputs() {
   if (g_whose.empty()) return;

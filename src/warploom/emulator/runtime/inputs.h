@@ -3,8 +3,8 @@
 // What one rank knows of another's inputs must have come from there: so the results of a program
 // follow what a rank really has, and those of one that draws all ranks' inputs everywhere do not.
 // The trusted program's run chooses words among its uploads and says which; runs of candidates
-// alter the same words, wherever they upload them. Uploads are inputs until results come back to a
-// host, however small the pieces, or an event is recorded that can time.
+// alter the same words, wherever they upload them. What a process asks to upload is an input until
+// results come back to a host, however small the pieces, or it records an event that can time.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,8 @@ bool configure_inputs(const std::string& value);
 bool configure_vary(const std::string& value);
 extern bool g_varying;
 
-void note_upload(void* p, std::size_t bytes, int device);  // after the host's data has come
+// After the host's data has come; `input`: inputs were open when the process asked for it.
+void note_upload(void* p, std::size_t bytes, int device, bool input);
 // The running process launches a kernel, which may read inputs from pinned and managed memory.
 void note_set(const void* p, std::size_t bytes);  // cudaMemset and its like
 void note_launch(int device);
@@ -31,7 +32,9 @@ void note_launch(int device);
 void note_results(std::size_t bytes, int rank);
 // Its host sends so many bytes to other ranks: are these, for all we know, results by now?
 bool passes_results_on(std::size_t bytes);
-void end_inputs();
-void report_inputs();  // the words that were altered, before the end of the report
+void end_inputs();       // of the running process
+bool inputs_are_open();  // what the running process uploads is an input
+bool no_inputs_ended();  // of no process
+void report_inputs();    // the words that were altered, before the end of the report
 
 }  // namespace warploom

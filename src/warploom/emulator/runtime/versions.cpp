@@ -78,7 +78,8 @@ struct Left {
 };
 
 bool g_keeps_versions = false, g_watches_stores = false, g_unkept = false;
-bool g_last_moment = false;  // has been
+std::size_t g_unwatched_moments = 0;  // the first ones: nobody watched stores before them
+bool g_last_moment = false;           // has been
 std::size_t g_most_versions = 0, g_version_bytes = 0, g_reported_bytes = 0;
 std::unordered_map<uintptr_t, StoredBits> g_stored;  // since the last moment, by page
 uintptr_t g_last_page = 0;                           // whose bits these are
@@ -276,6 +277,7 @@ bool keeps_versions() { return g_keeps_versions; }
 void keep_versions(unsigned moment) {
   if (!g_keeps_versions || !is_kept(moment)) return;
   g_moments.push_back(moment);
+  if (!g_watches_stores) g_unwatched_moments++;
   for (const Allocation* a : live_allocations()) keep_allocation(*a);
   for (auto& [line, left] : g_left) keep_left(line, left);
   for_each_variable(keep_range);
@@ -351,6 +353,9 @@ std::string version_stats() {
   if (was_taken_back()) text += ",\"taken_back\":1";
   for (const unsigned moment : g_moments) {
     if (!g_unkept) text += format(",\"version_%u\":1", moment);
+  }
+  for (std::size_t i = 0; i < g_unwatched_moments; i++) {
+    text += format(",\"unwatched_%u\":1", g_moments[i]);
   }
   return text;
 }
