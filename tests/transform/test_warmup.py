@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from warploom.source import AnalysisReport, CUDAAnalyzer
+from warploom.source.regions import Program
 from warploom.transform.warmup import WarmUp, add_warmup
 
 PROGRAM = """\
@@ -108,3 +109,12 @@ def test_the_examples_have_theirs() -> None:
         found = add_warmup(path.read_text(), analysis, analysis)
         assert found.text is None, path
         assert "warm-up" in found.reason
+
+
+def test_the_round_names_no_region_again(tmp_path: Path) -> None:
+    marked = PROGRAM.replace(
+        "    twice<<<", "    // EVOLVE-BLOCK-START pipeline\n    twice<<<"
+    ).replace("comm, stream);\n  }", "comm, stream);\n    // EVOLVE-BLOCK-END\n  }")
+    found = warmed(tmp_path, marked)
+    assert found.text is not None and ROUND in found.text
+    assert len(Program(found.text).regions) == 1

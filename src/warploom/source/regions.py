@@ -253,6 +253,13 @@ def frame_differences(trusted: Program, candidate: Program) -> tuple[FrameDiffer
     return tuple(found)
 
 
+def without_marker_lines(text: str) -> str:
+    """Return a part of a program without the lines that are markers, paired or not."""
+    return "".join(
+        line for line in text.splitlines(keepends=True) if not _MARKER.match(line.rstrip("\n"))
+    )
+
+
 def strip_markers(program: Program) -> str:
     """Return the program's text without its marker lines."""
     edges = [edge for r in program.regions for edge in (r.first_line, r.last_line)]

@@ -11,6 +11,7 @@ from warploom.propose.rules.prelude import NAMESPACE
 from warploom.source import AnalysisReport, SourceFile, TextEdit, apply_edits, parse_source
 from warploom.source.pipeline import pipeline_spans
 from warploom.source.records import CallSite
+from warploom.source.regions import without_marker_lines
 
 _FRAME = re.compile(
     rb"\b(MPI_\w+|printf|fprintf|puts|exit|abort|return|goto|cudaMalloc\w*|cudaFree\w*|"
@@ -59,7 +60,7 @@ def add_warmup(text: str, analysis: AnalysisReport, host: AnalysisReport) -> War
     bodies = [_once(file, node) for node in chosen]
     if any(_FRAME.search(mask(body.encode("utf-8", "surrogateescape"))) for body in bodies):
         return WarmUp(None, "what is timed does more than launch and communicate")
-    edit = _insertion(file, analysis, before[-1], bodies)
+    edit = _insertion(file, analysis, before[-1], list(map(without_marker_lines, bodies)))
     return WarmUp(apply_edits(file.text, [edit]), "", file.line_of(edit.start))
 
 
