@@ -199,6 +199,7 @@ def check(
 
 @app.command("eval", epilog="Example: warploom eval candidate.cu examples/moe --seeds 3")
 def eval_command(
+    context: typer.Context,
     candidate: Annotated[
         Path | None, typer.Argument(help="The candidate program.", show_default=False)
     ] = None,
@@ -295,6 +296,7 @@ def eval_command(
         processes=processes,
         leave_out=leave_out,
         env=env,
+        args=cast("list[str] | None", context.obj),
     )
     if is_cuda(backend):
         from warploom.cli.hardware_command import run_eval_on_gpus
@@ -319,6 +321,7 @@ def eval_command(
 
 @app.command(epilog="Example: warploom transform examples/moe --api gin --out moe-gin")
 def transform(
+    context: typer.Context,
     target: Annotated[
         Path | None,
         typer.Argument(
@@ -341,6 +344,7 @@ def transform(
     inputs: SeedsFrom = None,
     nccl: Nccl = None,
     timeout: Seconds = None,
+    memory: Memory = None,
     jobs: Jobs = None,
     node_size: NodeSize = None,
     processes: Processes = None,
@@ -405,7 +409,8 @@ def transform(
         api=api, ranks=ranks, sources=tuple(map(str, sources or ())),
         defines=tuple(defines or ()),
         includes=tuple(map(str, includes or ())), lsa_size=lsa_size, seeds=seeds,
-        seeds_from=inputs, nccl=nccl, timeout=timeout, jobs=jobs,
+        seeds_from=inputs, nccl=nccl, timeout=timeout, memory=memory, jobs=jobs,
+        args=tuple(cast("list[str] | None", context.obj) or ()),
         node_size=node_size, processes=processes, leave_out=tuple(leave_out or ()),
         env=tuple(env or ()), one_stage=one_stage,
         no_nvcc=no_nvcc, no_markers=no_markers, no_warmup=no_warmup,

@@ -18,7 +18,11 @@ _USAGE_ERROR = cast(
 )
 
 _INTERRUPTED = 130
-_RUN_A_PROGRAM = ("check",)  # commands whose line ends with `-- ARGS` of a program
+_RUN_A_PROGRAM = (
+    "check",
+    "eval",
+    "transform",
+)  # commands whose line ends with `-- ARGS` of a program
 
 
 def run_cli(arguments: list[str]) -> int:

@@ -36,7 +36,7 @@ _CHANGEABLE = (
 
 _SPELLED = {
     "as_json": "--json", "models": "--model", "defines": "-D", "includes": "-I",
-    "sources": "--source",
+    "sources": "--source", "args": "arguments behind --",
     "target": "a program",
 }  # fmt: skip
 """How options are given whose names are not those of their fields."""
@@ -58,6 +58,8 @@ class TransformAsk:
     seeds_from: str | None = None
     nccl: str | None = None
     timeout: float | None = None
+    memory: float | None = None
+    args: tuple[str, ...] = ()
     jobs: int | None = None
     node_size: int | None = None
     processes: int | None = None
@@ -101,6 +103,7 @@ class TransformAsk:
             ranks=self.ranks, sources=[Path(p) for p in self.sources], defines=self.defines,
             includes=[Path(p) for p in self.includes],
             lsa_size=self.lsa_size, seeds=self.seeds, nccl=self.nccl, timeout=self.timeout,
+            memory=self.memory, args=self.args,
             jobs=self.jobs, node_size=self.node_size, processes=self.processes,
             leave_out=self.leave_out,
             env=self.env,
