@@ -124,3 +124,25 @@ def test_an_include_that_is_never_compiled_is_none(united) -> None:
     files = {**FILES, "main.cu": f'#if FAST\n#include "odd.h"\n#endif\n{MAIN}', "odd.h": DEEP}
     made = united(files, "comm.cu", defines={"FAST": "0"})
     assert made is not None and "odd.h" not in made.files
+
+
+def test_names_that_two_units_have_for_themselves_differ(united) -> None:
+    own = "static int helper(int x) { return x; }\nnamespace { int kept; }\n"
+    files = {
+        **FILES,
+        "main.cu": MAIN.replace("int main", f"{own}int main"),
+        "comm.cu": SOURCE.replace("void gather", f"{own}void gather"),
+    }
+    made = united(files, "comm.cu")
+    assert made is not None
+    assert "#define helper helper_of_2" in made.text and "#undef kept" in made.text
+    assert made.text.index("#define helper") < made.text.rindex("static int helper")
+    assert made.text.index("#define helper") > made.text.index("comm.cu")
+    assert divide(made.text) == {name: files[name] for name in made.files}
+    lines = made.text.split("\n")
+    assert origins(made.text)[lines.index("void gather() { deep(); }")] == ("comm.cu", 5)
+
+
+def test_headers_are_found_in_folders_by_brackets_too(united) -> None:
+    made = united({**FILES, "main.cu": MAIN.replace('"comm.h"', "<comm.h>")}, "comm.cu")
+    assert made is not None and "deep.h" in made.files

@@ -45,7 +45,7 @@ def test_sources_that_clash_in_one_unit_are_refused(tmp_path: Path) -> None:
     shutil.copytree(SPREAD, tree)
     for name in ("main.cu", "comm.cu"):
         path = tree / "src" / name
-        path.write_text("static int helper() { return 1; }\n" + path.read_text())
+        path.write_text("struct Helper { int x; };\n" + path.read_text())
     with pytest.raises(RefusedError, match="do not compile as one translation unit") as caught:
         PreTransformPipeline(TransformConfig(**QUICK)).run(tree, tmp_path / "out")
     assert caught.value.refusals[0].file.endswith("comm.cu")

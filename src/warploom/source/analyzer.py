@@ -18,8 +18,8 @@ class CUDAAnalyzer:
 
     Args:
         path: the program's main file.
-        include_dirs: folders, beside the file's own, where `#include "..."` is looked for.
-            Headers that are not found are passed over: they are taken for the system's.
+        include_dirs: folders, beside the file's own, where `#include "..."` is looked for, and
+            `#include <...>`. Headers that are not found are taken for the system's.
         roots: folders below which included files must lie; the file's own and `include_dirs` when
             None.
         defines: macro names and values as `-D` gives them; an arm of an `#if` that they decide
@@ -80,10 +80,11 @@ class CUDAAnalyzer:
         found: list[Path] = []
         for node in file.nodes("preproc_include"):
             path = node.child_by_field_name("path")
-            if path is None or path.type != "string_literal":
+            if path is None or path.type not in ("string_literal", "system_lib_string"):
                 continue
-            name = file.node_text(path).strip('"')
-            for folder in (file.path.parent, *self.include_dirs):
+            name = file.node_text(path).strip('"<>')
+            beside = (file.path.parent,) if path.type == "string_literal" else ()
+            for folder in (*beside, *self.include_dirs):
                 place = folder / name
                 if place.is_file() and self.roots.hold(place):
                     found.append(place)

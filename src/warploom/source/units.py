@@ -24,12 +24,19 @@ from warploom.source.edits import decode, split_lines
 from warploom.source.syntax import SourceFile, load_source
 
 _MARK = "// warploom: "
-_INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
+_INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*(["<])([^"<>\n]+)[">]')
 _ONCE = re.compile(r"[ \t]*#[ \t]*pragma[ \t]+once\b")
 _GUARD = re.compile(rb"\s*#[ \t]*(?:ifndef[ \t]+(\w+)|if[ \t]+!\s*defined\s*\(?\s*(\w+)\s*\)?)")
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BEGIN = re.compile(rf"{_MARK}begin ([^\n:]+)(?:: ([^\n]*))?\r?\n?")
 _END = re.compile(rf"{_MARK}end ([^\n:]+?)( without a newline)?\r?\n?")
+_ONLY_HERE = f"{_MARK}only here"
+_HOLDERS = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "linkage_specification",
+            "declaration_list")  # fmt: skip
+_INTERNAL = re.compile(r"(?:\s|\[\[\w+\]\]|__\w+__)*(?:static|inline|template|constexpr|const)\b")
+_DECLARED = re.compile(
+    r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*(?:\((?:[^()]|\([^()]*\))*\)[\w\s]*)?;?\s*\Z"
+)
 _INSTEAD = re.compile(rf"{_MARK}instead of: ([^\n]*\n?)")
 
 
@@ -60,7 +67,8 @@ def unite(
     Args:
         program: the file with `main`.
         sources: further sources, each a translation unit of its own.
-        include_dirs: folders, beside a file's own, where `#include "..."` is looked for.
+        include_dirs: folders, beside a file's own, where `#include "..."` is looked for, and
+            `#include <...>`.
         concerns: tells of a file's text whether it must be in the one text.
         defines: macros as `-D` gives them; includes in an arm that they decide against are none.
 
@@ -80,7 +88,11 @@ def unite(
     if not wanted - {program.resolve()}:
         return None
     joined = _Joining(tree, frozenset(wanted))
-    text = "".join(joined.part(path) for path in (program, *inside))
+    taken = {path: internal_names(tree.file(path)) for path in (program, *inside)}
+    text = joined.part(program)
+    for number, path in enumerate(inside, 2):
+        before = set[str]().union(*list(taken.values())[: number - 1])
+        text += _renamed(joined.part(path), sorted(taken[path] & before), f"_of_{number}")
     if joined.refusals:
         raise RefusedError.of(tuple(joined.refusals))
     apart = tuple(source for source in sources if source not in inside)
@@ -114,7 +126,7 @@ def origins(text: str) -> list[tuple[str, int]]:
             if begin[2] is not None:
                 count[open_parts[-1]] = count.get(open_parts[-1], 0) + 1
             open_parts.append(begin[1])
-        elif not end:
+        elif not end and not line.rstrip("\r\n").endswith(_ONLY_HERE):
             count[open_parts[-1]] = count.get(open_parts[-1], 0) + 1
         found.append((open_parts[-1], max(1, count.get(open_parts[-1], 0))))
         if end and len(open_parts) > 1:
@@ -134,6 +146,8 @@ def _placed(text: str) -> Iterator[tuple[str, str]]:
                 last = late.pop(name)
                 yield name, last.removesuffix("\n") if end[2] else last
             continue
+        if line.rstrip("\r\n").endswith(_ONLY_HERE):
+            continue
         told = f"{begin[2]}\n" if begin and begin[2] is not None else None
         told = told if begin else (instead[1] if instead else line)
         if told is not None and open_parts:
@@ -152,6 +166,46 @@ def as_part(name: str, text: str, directive: str) -> str:
         f"{_MARK}instead of: {line}" if _ONCE.match(line) else line for line in split_lines(text)
     ]
     return f"{_MARK}begin {name}: {directive}\n{''.join(lines)}{_MARK}end {name}\n"
+
+
+def internal_names(file: SourceFile) -> set[str]:
+    """Return the functions and variables of a file that no other translation unit sees.
+
+    They are `static`, `inline`, templates, or in a namespace without a name.
+    """
+    found: set[str] = set()
+    waiting = [(node, False) for node in file.root.named_children]
+    while waiting:
+        node, hidden = waiting.pop()
+        if node.type == "namespace_definition":
+            inner = node.child_by_field_name("body")
+            hidden = hidden or node.child_by_field_name("name") is None
+            waiting += [(child, hidden) for child in inner.named_children] if inner else []
+        elif node.type in _HOLDERS:
+            waiting += [(child, hidden) for child in node.named_children]
+        elif node.type in ("function_definition", "declaration", "template_declaration"):
+            head = file.node_text(node).split("{")[0]
+            name = _DECLARED.search(head.split("=")[0])
+            if name and (hidden or _INTERNAL.match(head)):
+                found.add(name[1])
+    return found - {"main"}
+
+
+def _renamed(part: str, names: Sequence[str], suffix: str) -> str:
+    """Return a part in which names that another part has as its own mean another thing."""
+    if not names:
+        return part
+    lines = split_lines(part)
+    last = depth = 0
+    for at, line in enumerate(lines[1:-1], 1):
+        depth += bool(_BEGIN.match(line)) - bool(_END.match(line))
+        if depth == 0 and (
+            _END.match(line) or _INCLUDE.match(line.removeprefix(f"{_MARK}instead of: "))
+        ):
+            last = at
+    define = [f"#define {name} {name}{suffix}  {_ONLY_HERE}\n" for name in names]
+    undefine = [f"#undef {name}  {_ONLY_HERE}\n" for name in names]
+    return "".join([*lines[: last + 1], *define, *lines[last + 1 : -1], *undefine, lines[-1]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +242,13 @@ class _Tree:
         for number, line in enumerate(split_lines(decode(file.text)), 1):
             match = _INCLUDE.match(line)
             if match and not any(first <= number <= last for first, last in dead):
-                place = self._place(path, match[1])
+                place = self._place(path, match[2], quoted=match[1] == '"')
                 if place is not None:
                     found[number] = place
         return found
 
-    def _place(self, path: Path, name: str) -> Path | None:
-        for folder in (path.parent, *self.include_dirs):
+    def _place(self, path: Path, name: str, *, quoted: bool) -> Path | None:
+        for folder in (*((path.parent,) if quoted else ()), *self.include_dirs):
             place = folder / name
             if place.is_file() and self.roots.hold(place):
                 try:
