@@ -30,7 +30,9 @@ _GUARD = re.compile(rb"\s*#[ \t]*(?:ifndef[ \t]+(\w+)|if[ \t]+!\s*defined\s*\(?\
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BEGIN = re.compile(rf"{_MARK}begin ([^\n:]+)(?:: ([^\n]*))?\r?\n?")
 _END = re.compile(rf"{_MARK}end ([^\n:]+?)( without a newline)?\r?\n?")
-_ONLY_HERE = f"{_MARK}only here"
+ONLY_HERE = f"{_MARK}only here"
+"""At the end of a line that is there while a text is judged, and goes with `divide`."""
+
 _HOLDERS = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "linkage_specification",
             "declaration_list")  # fmt: skip
 _INTERNAL = re.compile(r"(?:\s|\[\[\w+\]\]|__\w+__)*(?:static|inline|template|constexpr|const)\b")
@@ -115,18 +117,30 @@ def divide(text: str) -> dict[str, str]:
     return {name: "".join(lines) for name, lines in files.items()}
 
 
-def origins(text: str) -> list[tuple[str, int]]:
-    """Return for each line of a united text the file, and the line in it from 1, that it is of."""
+def without_own_lines(text: str) -> str:
+    """Return a text without the lines that are there only while it is judged."""
+    return "".join(line for line in split_lines(text) if not _is_own(line))
+
+
+def _is_own(line: str) -> bool:
+    return line.rstrip("\r\n").endswith(ONLY_HERE)
+
+
+def origins(text: str, name: str = "") -> list[tuple[str, int]]:
+    """Return for each line of a text the file, and the line in it from 1, that it is of.
+
+    `name` is the file of a text that is not a united one.
+    """
     found: list[tuple[str, int]] = []
     count: dict[str, int] = {}
-    open_parts = [""]
+    open_parts = [name]
     for line in split_lines(text):
         begin, end = _BEGIN.fullmatch(line), _END.fullmatch(line)
         if begin:
             if begin[2] is not None:
                 count[open_parts[-1]] = count.get(open_parts[-1], 0) + 1
             open_parts.append(begin[1])
-        elif not end and not line.rstrip("\r\n").endswith(_ONLY_HERE):
+        elif not end and not _is_own(line):
             count[open_parts[-1]] = count.get(open_parts[-1], 0) + 1
         found.append((open_parts[-1], max(1, count.get(open_parts[-1], 0))))
         if end and len(open_parts) > 1:
@@ -146,7 +160,7 @@ def _placed(text: str) -> Iterator[tuple[str, str]]:
                 last = late.pop(name)
                 yield name, last.removesuffix("\n") if end[2] else last
             continue
-        if line.rstrip("\r\n").endswith(_ONLY_HERE):
+        if _is_own(line):
             continue
         told = f"{begin[2]}\n" if begin and begin[2] is not None else None
         told = told if begin else (instead[1] if instead else line)
@@ -203,8 +217,8 @@ def _renamed(part: str, names: Sequence[str], suffix: str) -> str:
             _END.match(line) or _INCLUDE.match(line.removeprefix(f"{_MARK}instead of: "))
         ):
             last = at
-    define = [f"#define {name} {name}{suffix}  {_ONLY_HERE}\n" for name in names]
-    undefine = [f"#undef {name}  {_ONLY_HERE}\n" for name in names]
+    define = [f"#define {name} {name}{suffix}  {ONLY_HERE}\n" for name in names]
+    undefine = [f"#undef {name}  {ONLY_HERE}\n" for name in names]
     return "".join([*lines[: last + 1], *define, *lines[last + 1 : -1], *undefine, lines[-1]])
 
 

@@ -28,6 +28,7 @@ from warploom.transform.on_gpus import judge_on_gpus, require_hardware
 from warploom.transform.outputs import Written, free_run_dir, require_writable, write_outputs
 from warploom.transform.proposers import CALLS
 from warploom.transform.records import PipelineResult, PipelineStepResult, StageResult, StepStatus
+from warploom.transform.seen_results import with_results_seen, without_results_seen
 from warploom.transform.several_files import Places, SeveralFiles, several_files
 from warploom.transform.trials import describe
 from warploom.transform.warmup import add_warmup
@@ -43,8 +44,11 @@ class _Run:
 
     workload: Workload
     folder: Path
+    source: Path  # the user's program
     files: SeveralFiles | None = None
     places: Places | None = None
+    calls: tuple[Collective, ...] = ()
+    seen: bool = False  # whether results are read back for the proof alone
     made: Mapping[str, str] = field(default_factory=dict[str, str])
     original: str = ""
     text: str = ""
@@ -65,17 +69,11 @@ class _Run:
     def failed(self) -> bool:
         return any(step.status is StepStatus.FAILED for step in self.steps)
 
-    def collectives(self) -> tuple[Collective, ...]:
-        """Return the calls of the program before, at the user's places."""
-        calls = self.task.analysis.collectives if self.task else ()
-        places = self.places
-        return calls if places is None else tuple(map(places.collective, calls))
-
     def written(self) -> Written:
         """Return what is written: the files before and after."""
         name = self.workload.program.name
         if self.files is None:
-            base = self.workload.program.parent
+            base = self.places.base if self.places else self.workload.program.parent
             return Written({name: self.original}, {name: self.text}, name, base)
         united = self.files.united
         made = self.made or {name: self.text}
@@ -156,7 +154,9 @@ class PreTransformPipeline:
         self._step(run, "warmup", self._warmup)
         self._prove(run)
         self._step(run, "hardware", self._hardware)
-        if run.files is not None:
+        run.text = without_results_seen(run.text)
+        run.stages = tuple(replace(s, text=without_results_seen(s.text)) for s in run.stages)
+        if run.files is not None or run.seen:
             self._step(run, FILES, self._judge_files)
 
     def _step(self, run: _Run, name: str, action: "_Action") -> None:
@@ -195,6 +195,12 @@ class PreTransformPipeline:
         _require_good(baseline)
         if run.files is not None:
             run.files.require_one_unit(workload, nccl_version(workload))
+        places = run.places
+        run.calls = (
+            tuple(map(places.collective, report.collectives)) if places else report.collectives
+        )
+        if not report.readbacks and not workload.outputs:
+            _see_results(run, report)
         return _Done(
             StepStatus.DONE,
             {
@@ -287,14 +293,19 @@ class PreTransformPipeline:
     def _judge_files(self, run: _Run) -> _Done:
         """Judge the files that the one text becomes, against those that it was made of."""
         files, task = run.files, run.task
-        assert files is not None and task is not None
+        assert task is not None
         if run.evaluation is None or not run.evaluation.verified:
             return _skipped("the emulator has not verified the program")
+        if files is None:
+            place = run.folder / "as-written" / run.workload.program.name
+            return self._checked(replace(run.workload, program=_write(place, run.text)))
         made = files.divided(run.text) if run.trusted else None
         if made is None:
             return _skipped(f"what a model wrote is one file, in place of {files.names}")
         run.made = made
         workload = files.at(run.folder / "files", made)
+        if run.seen:
+            return self._checked(workload)
         text = _read(workload.program)
         judged = unmarked(workload, text, run.folder / "files-unmarked")
         run.evaluation = self.transformer.evaluate(
@@ -305,6 +316,17 @@ class PreTransformPipeline:
         if run.evaluation.verified:
             return _Done(StepStatus.DONE, {"files": list(made)})
         return _Done(StepStatus.FAILED, {}, f"as files: {describe(run.evaluation)}")
+
+    def _checked(self, workload: Workload) -> _Done:
+        """Run the program as it is written, without the reads that the proof needed."""
+        report = check(
+            workload, seeds=1, nccl=self.config.nccl, jobs=self.config.jobs,
+            on_progress=self.on_progress,
+        )  # fmt: skip
+        if report.verdict is Verdict.OK:
+            return _Done(StepStatus.DONE, {"reason": "results were read back for the proof alone"})
+        kinds = ", ".join(sorted({merged.finding.kind for merged in report.findings}))
+        return _Done(StepStatus.FAILED, {}, f"without these reads: {report.verdict} {kinds}")
 
     def _hardware(self, run: _Run) -> _Done:
         assert run.task is not None
@@ -321,13 +343,30 @@ class PreTransformPipeline:
 _Action = Callable[[_Run], _Done]
 
 
+def _see_results(run: _Run, report: AnalysisReport) -> None:
+    """Read back what communications deliver, in a program that reads nothing back itself."""
+    text = with_results_seen(run.text, report)
+    if text is None:
+        return
+    workload = run.workload
+    path = _write(run.folder / "seen" / workload.program.name, text)
+    own = Places(workload.program, workload.program.parent, ())
+    run.places = (run.places or own).of_text(path, text)
+    run.workload = replace(
+        workload, program=path, include_dirs=(*workload.include_dirs, workload.program.parent)
+    )
+    run.text, run.seen = text, True
+    analysis = _analysis(path, run.workload)
+    run.task = Task(text, analysis, unmarked(run.workload, text, run.folder / "seen-unmarked"))
+
+
 def _opened(workload: Workload, folder: Path) -> _Run:
     """Return a run; several files are put together for it."""
     files = several_files(workload)
     if files is None:
-        return _Run(workload, folder)
+        return _Run(workload, folder, workload.program)
     one = files.as_one(folder)
-    return _Run(one, folder, files, Places.of(files, one.program))
+    return _Run(one, folder, workload.program, files, Places.of(files, one.program))
 
 
 def _analysis(path: Path, workload: Workload) -> AnalysisReport:
@@ -379,12 +418,12 @@ def _result(run: _Run, started: float, run_dir: Path | None) -> PipelineResult:
     verified = not run.failed and run.evaluation is not None and run.evaluation.verified
     return PipelineResult(
         verified=verified,
-        source=(run.files.workload if run.files else run.workload).program,
+        source=run.source,
         api=run.api if run.stages else None,
         api_reason=run.api_reason if run.stages else "",
         steps=tuple(run.steps),
         stages=run.stages,
-        collectives=run.collectives(),
+        collectives=run.calls,
         evaluation=run.evaluation,
         hardware=run.hardware,
         program=None,

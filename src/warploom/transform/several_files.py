@@ -149,6 +149,11 @@ class Places:
         """Return the places of the program's text, which lies at `path`."""
         return cls(path, files.united.base, tuple(origins(files.united.text)))
 
+    def of_text(self, path: Path, text: str) -> "Places":
+        """Return the places of a text at `path` that has lines of ours in addition."""
+        name = self.lines[0][0] if self.lines else path.name
+        return Places(path, self.base, tuple(origins(text, name)))
+
     def place(self, file: str, line: int) -> tuple[str, int]:
         """Return the user's file and line for one of a message."""
         if Path(file) != self.path or not 0 < line <= len(self.lines):
