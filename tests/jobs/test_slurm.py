@@ -25,13 +25,6 @@ def states(cluster: Slurm) -> list[str]:
     return cluster.run("squeue", "-h", "-o", "%T").split()
 
 
-@pytest.fixture(autouse=True)
-def _ready(request: pytest.FixtureRequest) -> None:
-    """Each test begins with all nodes idle, whatever the one before did to them."""
-    if "slurm_cluster" in request.fixturenames:
-        request.getfixturevalue("slurm_cluster").until_idle()
-
-
 class TestSlurm(EngineTests):
     patience = 90.0
 
@@ -118,19 +111,45 @@ def test_a_batch_script_that_fails_is_told(slurm_cluster: Slurm, tmp_path: Path)
 
 
 def test_answers_come_while_the_controller_of_slurm_is_away(
-    engine: SlurmEngine, slurm_cluster: Slurm, tmp_path: Path
+    slurm_cluster: Slurm, tmp_path: Path
 ) -> None:
-    engine.submit(Task(1, Begins(tmp_path / "begun", 3.0)))
-    assert engine.wait(0.0) == []
-    wait_for(tmp_path / "begun")
-    slurm_cluster.end("slurmctld")
+    engine = SlurmEngine(config(), 4, tmp_path / "jobs")
     try:
-        assert collect(engine, 1)[1].error is None
+        engine.submit(Task(1, Begins(tmp_path / "begun", 3.0)))
+        assert engine.wait(0.0) == []
+        wait_for(tmp_path / "begun")
+        slurm_cluster.end("slurmctld")
+        try:
+            assert collect(engine, 1)[1].error is None
+        finally:
+            slurm_cluster.start_controller()
+        # What Slurm had not written down when it was killed, it would do again: a job that has
+        # answered waits anew, and then holds its node for the minute in which it looks for work.
+        engine.submit(Task(2, Returns("after")))
+        assert collect(engine, 1, 120.0)[2].value == "after"
     finally:
-        slurm_cluster.start_controller()
-        slurm_cluster.until_idle()
-    engine.submit(Task(2, Returns("after")))
-    assert collect(engine, 1)[2].value == "after"
+        engine.close()
+    slurm_cluster.until_idle()
+    assert states(slurm_cluster) == []
+
+
+def test_a_job_that_has_answered_is_not_begun_again(slurm_cluster: Slurm, tmp_path: Path) -> None:
+    engine = SlurmEngine(config(slurm={"parameters": {"requeue": True}}), 2, tmp_path / "jobs")
+    try:
+        engine.submit(Task(1, Begins(tmp_path / "begun", 1.0)))
+        assert engine.wait(0.0) == []
+        wait_for(tmp_path / "begun")
+        (number,) = job_ids(slurm_cluster)
+        assert collect(engine, 1)[1].error is None
+        until(lambda: states(slurm_cluster) == [], "the job does not end", seen=slurm_cluster.seen)
+        slurm_cluster.run("scontrol", "requeue", number)
+        assert states(slurm_cluster) == ["PENDING"]
+        engine.submit(Task(2, Begins(tmp_path / "other")))
+        assert engine.wait(2.0) == []
+        assert number not in job_ids(slurm_cluster)
+    finally:
+        engine.close()
+    assert len((tmp_path / "begun").read_text().split()) == 1
 
 
 def test_a_new_controller_takes_up_the_jobs_of_the_old_one(

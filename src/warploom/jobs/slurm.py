@@ -79,6 +79,7 @@ class SlurmEngine:
         self._running: dict[int, _Running] = {}
         self._fresh: list[Task] = []
         self._ended: list[Done] = []
+        self._past: dict[str, float] = {}  # jobs that have answered, and when; Slurm may not know
         self._asked = 0.0
         self._again = 0.0  # when jobs that were not taken are tried again
         self._found = queue_of(self._name) or {}
@@ -130,13 +131,14 @@ class SlurmEngine:
 
     def close(self) -> None:
         """Cancel all jobs of this folder, those of an earlier controller too."""
-        if self._running or self._found:
+        if self._running or self._found or self._past:
             cancel(f"--name={self._name}")
         for one in self._running.values():
             self._forget(one.task, one.job)
         self._running.clear()
         self._fresh.clear()
         self._ended.clear()
+        self._past.clear()
 
     # --- jobs ---
 
@@ -197,6 +199,7 @@ class SlurmEngine:
             if not one.job.paths.result_pickle.is_file():
                 continue
             del self._running[key]
+            self._past[str(one.job.job_id)] = time.monotonic()
             found.append(self._answer(key, one))
             self._forget(one.task, one.job)
         return found
@@ -218,12 +221,25 @@ class SlurmEngine:
         states = queue_of(self._name)
         if states is None:  # Slurm's controller is away: answers come all the same
             return []
+        self._end_the_past(states, now)
         found: list[Done] = []
         for key, one in tuple(self._running.items()):
             said = self._verdict(one, states.get(str(one.job.job_id)), now)
             if said is not None:
                 found.append(self._lose(key, *said))
         return found
+
+    def _end_the_past(self, states: dict[str, JobState], now: float) -> None:
+        """Cancel jobs that have answered, but that Slurm would do, or does, once more.
+
+        Its controller forgets the last seconds when it crashes: a job that had begun waits again.
+        """
+        for number, answered in tuple(self._past.items()):
+            state = states.get(number)
+            if state is None or state.ended:
+                del self._past[number]
+            elif state.waits or now > answered + _SETTLE:
+                cancel(number)
 
     def _verdict(
         self, one: _Running, state: JobState | None, now: float
