@@ -1,6 +1,7 @@
 """The Slurm engine on a real cluster: the tests of every engine, and what only Slurm can do."""
 
 import os
+import pickle
 import subprocess
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from warploom.core.errors import BadInputError, MissingToolError
 from warploom.jobs import JobConfig, Loss, Task
+from warploom.jobs.answers import answer_of
 from warploom.jobs.batch import parameters, python_of
 from warploom.jobs.slurm import SlurmEngine
 from warploom.testing.engines import Begins, EngineTests, Returns, collect, wait_for
@@ -150,6 +152,47 @@ def test_a_job_that_has_answered_is_not_begun_again(slurm_cluster: Slurm, tmp_pa
     finally:
         engine.close()
     assert len((tmp_path / "begun").read_text().split()) == 1
+
+
+def forget_all(cluster: Slurm) -> None:
+    """Kill Slurm's controller; the new one knows nothing of it, and numbers its jobs from 1."""
+    cluster.end("slurmctld")
+    for path in (cluster.folder / "state").glob("*job_state*"):
+        path.unlink()
+    cluster.start_controller()
+    cluster.until_idle()
+
+
+def test_a_number_that_slurm_gives_twice_is_no_answer_of_the_first_job(
+    slurm_cluster: Slurm, tmp_path: Path
+) -> None:
+    forget_all(slurm_cluster)
+    engine = SlurmEngine(config(), 2, tmp_path / "jobs")
+    try:
+        engine.submit(Task(1, Begins(tmp_path / "begun")))
+        assert engine.wait(0.0) == []
+        wait_for(tmp_path / "begun")
+        assert job_ids(slurm_cluster) == ["1"]
+        forget_all(slurm_cluster)
+        engine.submit(Task(2, Returns("of the second")))
+        done = collect(engine, 2, 90.0)
+        assert done[1].loss is Loss.DIED
+        assert "Slurm has forgotten job 1" in str(done[1].error)
+        assert done[2].value == "of the second"
+    finally:
+        engine.close()
+
+
+def test_an_answer_of_another_job_is_none(engine: SlurmEngine, tmp_path: Path) -> None:
+    """An orphan of a crash may write where the job that got its number will."""
+    engine.submit(Task(1, Begins(tmp_path / "begun", 2.0)))
+    assert engine.wait(0.0) == []
+    wait_for(tmp_path / "begun")
+    (script,) = (tmp_path / "jobs").glob("*_submitted.pkl")
+    stray = script.with_name(script.name.replace("_submitted", "_0_result"))
+    stray.write_bytes(pickle.dumps(("success", ("another mark", ("done", answer_of(Returns(0)))))))
+    done = collect(engine, 1)[1]
+    assert done.value == int((tmp_path / "begun").read_text())
 
 
 def test_a_new_controller_takes_up_the_jobs_of_the_old_one(

@@ -15,12 +15,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
 
 from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
 from warploom.jobs.batch import executor_for
-from warploom.jobs.child import Reply, child_work, reply_of
+from warploom.jobs.child import MarkedReply, MarkedWork, child_work, reply_of
 from warploom.jobs.config import JobConfig
 from warploom.jobs.protocol import Done, Loss, Task, lost
 from warploom.jobs.squeue import JobState, cancel, queue_of
@@ -45,10 +46,15 @@ class _AwayError(Exception):
 
 @dataclass(slots=True)
 class _Running:
-    """A job that is under way; moments are those at which we saw something, or None."""
+    """A job that is under way; moments are those at which we saw something, or None.
+
+    Its answer has the mark, or is that of another job: when Slurm's controller crashes it may
+    forget a job, and give its number to the next one.
+    """
 
     task: Task
-    job: "Job[Reply]"
+    job: "Job[MarkedReply]"
+    mark: str
     submitted: float
     begun: float | None = None
     held: float | None = None
@@ -96,11 +102,11 @@ class SlurmEngine:
 
     def submit(self, task: Task) -> None:
         """Take a piece of work, or take up the job that an earlier controller began for it."""
-        job = self._job_of(task.name)
-        if job is None:
+        one = self._begun_before(task)
+        if one is None:
             self._fresh.append(task)
         else:
-            self._running[task.key] = _Running(task, job, time.monotonic())
+            self._running[task.key] = one
 
     def wait(self, seconds: float | None = None) -> list[Done]:
         """Return what has ended, at least one piece unless `seconds` pass before."""
@@ -150,20 +156,36 @@ class SlurmEngine:
         many = len(self._fresh) > 1 and not self._config.slurm.foreign
         while self._fresh:  # submitit's arrays have our Python, whatever it was told
             group = self._fresh if many else self._fresh[:1]
+            marks = [uuid4().hex for _ in group]
             try:
-                jobs = self._submitted(group)
+                jobs = self._submitted(group, marks)
             except _AwayError:
                 self._again = now + self._config.slurm.poll_s
                 return
             self._fresh = self._fresh[len(group) :]
-            for task, job in zip(group, jobs, strict=True):
-                self._running[task.key] = _Running(task, job, now)
+            self._forgotten({str(job.job_id) for job in jobs})
+            for task, job, mark in zip(group, jobs, marks, strict=True):
+                self._running[task.key] = _Running(task, job, mark, now)
                 if task.name:
-                    write_json(self._note(task.name), {"job": job.job_id})
+                    write_json(self._note(task.name), {"job": job.job_id, "mark": mark})
 
-    def _submitted(self, tasks: list[Task]) -> "list[Job[Reply]]":
+    def _forgotten(self, fresh: set[str]) -> None:
+        """Drop the jobs whose numbers Slurm has just given to others."""
+        for number in fresh:
+            self._past.pop(number, None)
+        for key, one in tuple(self._running.items()):
+            if str(one.job.job_id) in fresh:
+                del self._running[key]
+                said = f"Slurm has forgotten job {one.job.job_id}, and begun another one"
+                self._ended.append(lost(key, Loss.DIED, said))
+
+    def _submitted(self, tasks: list[Task], marks: list[str]) -> "list[Job[MarkedReply]]":
         config = self._config
-        works = [child_work(t, config.environment, own=not config.slurm.foreign) for t in tasks]
+        own = not config.slurm.foreign
+        works = [
+            MarkedWork(child_work(task, config.environment, own=own), mark)
+            for task, mark in zip(tasks, marks, strict=True)
+        ]
         try:
             if len(works) == 1:
                 return [self._executor.submit(works[0])]
@@ -174,19 +196,20 @@ class SlurmEngine:
                 raise
             raise _refused(error) from None
 
-    def _job_of(self, name: str) -> "Job[Reply] | None":
+    def _begun_before(self, task: Task) -> _Running | None:
         """Return the job that was begun for the work of a name, if it can still be answered."""
-        note = self._note(name)
-        if not name or not note.is_file():
+        note = self._note(task.name)
+        if not task.name or not note.is_file():
             return None
         from submitit import SlurmJob
 
         with suppress(ValueError, KeyError, TypeError):
-            number = str(json.loads(note.read_bytes())["job"])
-            job = cast("Job[Reply]", SlurmJob(folder=self._folder, job_id=number, tasks=[0]))
+            said = json.loads(note.read_bytes())
+            number, mark = str(said["job"]), str(said["mark"])
+            job = cast("Job[MarkedReply]", SlurmJob(folder=self._folder, job_id=number, tasks=[0]))
             state = self._found.get(number)
             if job.paths.result_pickle.is_file() or (state is not None and not state.ended):
-                return job
+                return _Running(task, job, mark, time.monotonic())
         return None
 
     def _note(self, name: str) -> Path:
@@ -198,16 +221,22 @@ class SlurmEngine:
         for key, one in tuple(self._running.items()):
             if not one.job.paths.result_pickle.is_file():
                 continue
+            done = self._answer(key, one)
+            if done is None:
+                one.job.paths.result_pickle.unlink()
+                continue
             del self._running[key]
             self._past[str(one.job.job_id)] = time.monotonic()
-            found.append(self._answer(key, one))
+            found.append(done)
             self._forget(one.task, one.job)
         return found
 
-    def _answer(self, key: int, one: _Running) -> Done:
+    def _answer(self, key: int, one: _Running) -> Done | None:
+        """Return what a job answered; None where the answer is that of another one."""
         how, said = _loaded(one.job.paths.result_pickle)
         if how == "success":
-            return reply_of(key, cast("Reply", said))
+            mark, reply = cast("MarkedReply", said)
+            return reply_of(key, reply) if mark == one.mark else None
         return lost(key, Loss.DIED, f"job {one.job.job_id} broke: {str(said).strip()[-_SHOWN:]}")
 
     # --- what becomes of jobs that do not answer ---
@@ -283,7 +312,7 @@ class SlurmEngine:
             return ""
         return f"; it printed: {text[-_SHOWN:]}" if text else ""
 
-    def _forget(self, task: Task, job: "Job[Reply]") -> None:
+    def _forget(self, task: Task, job: "Job[MarkedReply]") -> None:
         """Remove what a job left: a long search would fill the folder."""
         paths = job.paths
         left: Iterable[Path] = (
