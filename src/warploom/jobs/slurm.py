@@ -20,7 +20,7 @@ from uuid import uuid4
 from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
-from warploom.jobs.batch import executor_for
+from warploom.jobs.batch import executor_for, kept_from_sbatch
 from warploom.jobs.child import MarkedReply, MarkedWork, child_work, reply_of
 from warploom.jobs.config import JobConfig
 from warploom.jobs.protocol import Done, Loss, Task, lost
@@ -187,10 +187,11 @@ class SlurmEngine:
             for task, mark in zip(tasks, marks, strict=True)
         ]
         try:
-            if len(works) == 1:
-                return [self._executor.submit(works[0])]
-            with self._executor.batch():
-                return [self._executor.submit(work) for work in works]
+            with kept_from_sbatch():
+                if len(works) == 1:
+                    return [self._executor.submit(works[0])]
+                with self._executor.batch():
+                    return [self._executor.submit(work) for work in works]
         except Exception as error:
             if type(error).__name__ not in ("FailedJobError", "FailedSubmissionError"):
                 raise
