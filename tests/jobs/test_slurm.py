@@ -14,7 +14,7 @@ from warploom.jobs.answers import answer_of
 from warploom.jobs.batch import parameters, python_of
 from warploom.jobs.slurm import SlurmEngine
 from warploom.testing.engines import Begins, EngineTests, Returns, collect, wait_for
-from warploom.testing.services import Slurm, until
+from warploom.testing.services import Slurm, free_port, until
 
 
 def config(**changes: object) -> JobConfig:
@@ -304,6 +304,24 @@ def test_what_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingToolError, match="there is no sbatch, squeue, scancel, srun"):
         SlurmEngine(config(), 1, tmp_path)
+
+
+def test_a_controller_of_slurm_that_does_not_answer_is_named(
+    slurm_cluster: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs of an earlier run may be under way: whoever cannot see them would begin them twice."""
+    engine = SlurmEngine(config(start_timeout_s=1.0), 1, tmp_path / "jobs")
+    settings = (slurm_cluster.folder / "slurm.conf").read_text()
+    away = tmp_path / "slurm.conf"
+    away.write_text(f"{settings}SlurmctldPort={free_port()}\nMessageTimeout=2\n")
+    monkeypatch.setenv("SLURM_CONF", str(away))
+    with pytest.raises(MissingToolError, match="controller does not answer: .*contact slurm"):
+        SlurmEngine(config(), 1, tmp_path / "others")
+    engine.submit(Task(1, Returns(1)))
+    done = collect(engine, 1, 120.0)[1]
+    assert done.loss is Loss.STUCK
+    assert "Slurm took no job for 1.0 s" in str(done.error)
+    engine.close()
 
 
 def test_what_sbatch_does_not_take(slurm_cluster: Slurm, tmp_path: Path) -> None:

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
-from warploom.core.errors import BadInputError
+from warploom.core.errors import BadInputError, MissingToolError
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
 from warploom.jobs.batch import executor_for, kept_from_sbatch
 from warploom.jobs.child import MarkedReply, MarkedWork, child_work, reply_of
 from warploom.jobs.config import JobConfig
 from warploom.jobs.protocol import Done, Loss, Task, lost
-from warploom.jobs.squeue import JobState, cancel, queue_of
+from warploom.jobs.squeue import JobState, SilentError, cancel, queue_of
 
 if TYPE_CHECKING:
     from submitit import Job
@@ -68,7 +68,7 @@ class SlurmEngine:
     together become one array of jobs.
 
     Raises:
-        MissingToolError: submitit or Slurm's commands are not there.
+        MissingToolError: submitit or Slurm's commands are not there, or its controller is away.
         BadInputError: sbatch would not take the parameters.
     """
 
@@ -88,7 +88,8 @@ class SlurmEngine:
         self._past: dict[str, float] = {}  # jobs that have answered, and when; Slurm may not know
         self._asked = 0.0
         self._again = 0.0  # when jobs that were not taken are tried again
-        self._found = queue_of(self._name) or {}
+        self._refused: float | None = None  # since when none is taken
+        self._found = _jobs_at_first(self._name)
 
     @property
     def slots(self) -> int:
@@ -159,15 +160,27 @@ class SlurmEngine:
             marks = [uuid4().hex for _ in group]
             try:
                 jobs = self._submitted(group, marks)
-            except _AwayError:
+            except _AwayError as error:
                 self._again = now + self._config.slurm.poll_s
+                self._give_up(now, str(error))
                 return
+            self._refused = None
             self._fresh = self._fresh[len(group) :]
             self._forgotten({str(job.job_id) for job in jobs})
             for task, job, mark in zip(group, jobs, marks, strict=True):
                 self._running[task.key] = _Running(task, job, mark, now)
                 if task.name:
                     write_json(self._note(task.name), {"job": job.job_id, "mark": mark})
+
+    def _give_up(self, now: float, said: str) -> None:
+        """Drop work that Slurm has not taken for too long."""
+        if self._refused is None:
+            self._refused = now
+        limit = self._config.start_timeout_s
+        if limit is not None and now > self._refused + limit:
+            why = f"Slurm took no job for {limit} s: {said}"
+            self._ended += [lost(task.key, Loss.STUCK, why) for task in self._fresh]
+            self._fresh.clear()
 
     def _forgotten(self, fresh: set[str]) -> None:
         """Drop the jobs whose numbers Slurm has just given to others."""
@@ -248,8 +261,9 @@ class SlurmEngine:
         if now < self._asked + self._config.slurm.poll_s:
             return []
         self._asked = now
-        states = queue_of(self._name)
-        if states is None:  # Slurm's controller is away: answers come all the same
+        try:
+            states = queue_of(self._name)
+        except SilentError:  # answers come all the same
             return []
         self._end_the_past(states, now)
         found: list[Done] = []
@@ -322,6 +336,19 @@ class SlurmEngine:
         )  # fmt: skip
         for path in left:
             path.unlink(missing_ok=True)
+
+
+def _jobs_at_first(name: str) -> dict[str, JobState]:
+    """Return the jobs of a name; who does not know them would begin them once more."""
+    with suppress(SilentError):  # it may be busy: it is asked twice
+        return queue_of(name)
+    try:
+        return queue_of(name)
+    except SilentError as error:
+        raise MissingToolError(
+            f"Slurm's controller does not answer: {error}",
+            hint="ask it yourself: squeue; then begin anew, or go on with --resume",
+        ) from None
 
 
 def _loaded(path: Path) -> tuple[str, Any]:
