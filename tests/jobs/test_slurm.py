@@ -315,7 +315,7 @@ def test_a_controller_of_slurm_that_does_not_answer_is_named(
     away = tmp_path / "slurm.conf"
     away.write_text(f"{settings}SlurmctldPort={free_port()}\nMessageTimeout=2\n")
     monkeypatch.setenv("SLURM_CONF", str(away))
-    with pytest.raises(MissingToolError, match="controller does not answer: .*contact slurm"):
+    with pytest.raises(MissingToolError, match=r"controller does not answer: .*contact slurm"):
         SlurmEngine(config(), 1, tmp_path / "others")
     engine.submit(Task(1, Returns(1)))
     done = collect(engine, 1, 120.0)[1]
