@@ -2,6 +2,8 @@
 
 import os
 import pickle
+import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -154,30 +156,30 @@ def test_a_job_that_has_answered_is_not_begun_again(slurm_cluster: Slurm, tmp_pa
     assert len((tmp_path / "begun").read_text().split()) == 1
 
 
-def forget_all(cluster: Slurm) -> None:
-    """Kill Slurm's controller; the new one knows nothing of it, and numbers its jobs from 1."""
-    cluster.end("slurmctld")
-    for path in (cluster.folder / "state").glob("*job_state*"):
-        path.unlink()
-    cluster.start_controller()
-    cluster.until_idle()
-
-
 def test_a_number_that_slurm_gives_twice_is_no_answer_of_the_first_job(
     slurm_cluster: Slurm, tmp_path: Path
 ) -> None:
-    forget_all(slurm_cluster)
+    """A controller of Slurm that crashes goes on from what it wrote down seconds before."""
+    state, before = slurm_cluster.folder / "state", tmp_path / "before"
+    slurm_cluster.end("slurmctld", signal.SIGTERM)  # it writes all down
+    shutil.copytree(state, before)
+    slurm_cluster.start_controller()
     engine = SlurmEngine(config(), 2, tmp_path / "jobs")
     try:
+        slurm_cluster.until_idle()
         engine.submit(Task(1, Begins(tmp_path / "begun")))
         assert engine.wait(0.0) == []
         wait_for(tmp_path / "begun")
-        assert job_ids(slurm_cluster) == ["1"]
-        forget_all(slurm_cluster)
+        (number,) = job_ids(slurm_cluster)
+        slurm_cluster.end("slurmctld")
+        shutil.rmtree(state)
+        shutil.copytree(before, state)
+        slurm_cluster.start_controller()
+        slurm_cluster.until_idle()
         engine.submit(Task(2, Returns("of the second")))
-        done = collect(engine, 2, 90.0)
+        done = collect(engine, 2, 120.0)
         assert done[1].loss is Loss.DIED
-        assert "Slurm has forgotten job 1" in str(done[1].error)
+        assert f"Slurm has forgotten job {number}," in str(done[1].error)
         assert done[2].value == "of the second"
     finally:
         engine.close()
