@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from evolve_bench import Bench
 
-from warploom.testing.fixtures import postgres_server, slurm_cluster
+from warploom.testing.fixtures import postgres_server, slurm_cluster, slurm_service
 
-__all__ = ["bench", "postgres_server", "slurm_cluster"]
+__all__ = ["bench", "postgres_server", "slurm_cluster", "slurm_service"]
 
 
 @pytest.fixture

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from warploom.evolve.compose import compose
 from warploom.evolve.config import EvolutionConfig
+from warploom.evolve.evaluator import Question
 from warploom.evolve.result import EvolutionResult
 from warploom.evolve.runner import EvolutionRunner
 from warploom.store.database import ProgramDatabase, sqlite_url
+from warploom.store.records import Outcome
 from warploom.testing.search import LevelEvaluator, LevelSeeds, LevelSpace, level_text
 
 SPACE = LevelSpace(
@@ -35,12 +37,42 @@ TWO = LevelSeeds({"gin": level_text(START, "gin"), "lsa": level_text(START, "lsa
 
 
 @dataclass(frozen=True)
+class StallsOnce:
+    """Judges as another evaluator, but the first judgement that is not of a seed takes an hour.
+
+    It notes its job and process in the file `mark`.
+    """
+
+    inner: LevelEvaluator
+    mark: Path
+
+    @property
+    def key(self) -> str:
+        return self.inner.key
+
+    @property
+    def time_source(self) -> str:
+        return self.inner.time_source
+
+    def __call__(self, candidate: Path, question: Question) -> Outcome:
+        assert self.inner.log is not None
+        if not self.inner.log.is_file() or len(self.inner.log.read_text().splitlines()) < 2:
+            return self.inner(candidate, question)
+        try:
+            with self.mark.open("x") as file:
+                file.write(f"{os.environ['SLURM_JOB_ID']} {os.getpid()}\n")
+        except FileExistsError:
+            return self.inner(candidate, question)
+        return replace(self.inner, seconds=3600.0)(candidate, question)
+
+
+@dataclass(frozen=True)
 class Bench:
     """Runs searches over the levers, in folders of their own."""
 
     folder: Path
     program: Path
-    evaluator: LevelEvaluator = EVALUATOR
+    evaluator: LevelEvaluator | StallsOnce = EVALUATOR
     seeds: LevelSeeds = ONE
     space: LevelSpace = SPACE
 

@@ -18,15 +18,15 @@ def jobs(cluster: Slurm) -> list[str]:
     return cluster.run("squeue", "-h", "-r", "-o", "%i").split()
 
 
-def kill_one_work(cluster: Slurm) -> None:
-    """Kill the process of one piece of work of the cluster's."""
+def kill_one_work(cluster: Slurm, spared: int = 0) -> None:
+    """Kill the process of one piece of work of the cluster's, but not that of a number."""
     for place in Path("/proc").glob("[0-9]*"):
         try:
             words = (place / "cmdline").read_bytes()
             ours = str(cluster.folder).encode() in (place / "environ").read_bytes()
         except OSError:
             continue
-        if ours and b"warploom.jobs.child" in words:
+        if ours and b"warploom.jobs.child" in words and int(place.name) != spared:
             os.kill(int(place.name), signal.SIGKILL)
             return
     raise AssertionError("no work is under way")
@@ -87,4 +87,49 @@ def test_a_killed_controller_takes_its_jobs_up_again(
     whole = replace(bench, seeds=TWO)
     whole.run("whole", *SMALL, "evolution.workers=2", seed=5)
     assert whole.history("run", url) == whole.history("whole")
+    assert jobs(slurm_cluster) == []
+
+
+def test_all_at_once_loses_nothing(
+    bench: Bench, slurm_cluster: Slurm, postgres_server: Postgres
+) -> None:
+    """A job that Slurm ends at its limit, cancelled and crashed ones, killed controllers, a server.
+
+    All in the middle of one search in PostgreSQL.
+    """
+    url = postgres_server.url("all_at_once")
+    mark = bench.folder / "stalled"
+    (bench.folder / "stalls-once").touch()
+    size = ("evolution.max_evaluations=6", "evolution.plateau=0", "evolution.workers=3")
+    words = (*SLURM, *size, "jobs.slurm.minutes=1", "jobs.retries=3", f"database.url={url}")
+    process = start(bench, "run", 6.0, *words)
+    try:
+        until(lambda: mark.is_file() and len(mark.read_text().split()) == 2, "nothing stalls")
+        stalled, spared = mark.read_text().split()
+        until(lambda: len(begun(bench, "run")) >= 5, "not all slots have work")
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        process = start(bench, "run", 6.0, *words)
+        under_way = slurm_cluster.run("squeue", "-h", "-r", "-o", "%A").split()
+        slurm_cluster.run("scancel", *(job for job in under_way if job != stalled))
+        until(lambda: len(begun(bench, "run")) >= 7, "what was cancelled was not begun anew")
+        postgres_server.stop()
+        kill_one_work(slurm_cluster, int(spared))
+        time.sleep(1.0)
+        postgres_server.start()
+        until(lambda: len(begun(bench, "run")) >= 8, "what was killed was not begun anew")
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        process = start(bench, "run", 6.0, *words)
+        _, said = process.communicate(timeout=240)
+    finally:
+        process.kill()
+    assert process.returncode == 0, said.decode()
+    state = slurm_cluster.run("squeue", "-h", "-t", "all", "-r", "-j", stalled, "-o", "%T")
+    assert state.strip() == "TIMEOUT"
+    whole = replace(bench, seeds=TWO)
+    whole.run("whole", *size, seed=5)
+    assert whole.history("run", url) == whole.history("whole")
+    texts = begun(bench, "run")
+    assert len(set(texts)) == 8 and 10 <= len(texts) <= 12  # up to four were done again
     assert jobs(slurm_cluster) == []

@@ -1,5 +1,5 @@
 """Real services for the tests of engines."""
 
-from warploom.testing.fixtures import postgres_server, ray_head, slurm_cluster
+from warploom.testing.fixtures import postgres_server, ray_head, slurm_cluster, slurm_service
 
-__all__ = ["postgres_server", "ray_head", "slurm_cluster"]
+__all__ = ["postgres_server", "ray_head", "slurm_cluster", "slurm_service"]

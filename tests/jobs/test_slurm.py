@@ -1,6 +1,9 @@
 """The Slurm engine on a real cluster: the tests of every engine, and what only Slurm can do."""
 
 import os
+import pickle
+import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -9,10 +12,11 @@ import pytest
 
 from warploom.core.errors import BadInputError, MissingToolError
 from warploom.jobs import JobConfig, Loss, Task
+from warploom.jobs.answers import answer_of
 from warploom.jobs.batch import parameters, python_of
 from warploom.jobs.slurm import SlurmEngine
 from warploom.testing.engines import Begins, EngineTests, Returns, collect, wait_for
-from warploom.testing.services import Slurm, until
+from warploom.testing.services import Slurm, free_port, until
 
 
 def config(**changes: object) -> JobConfig:
@@ -23,13 +27,6 @@ def config(**changes: object) -> JobConfig:
 def states(cluster: Slurm) -> list[str]:
     """Return the states of jobs that have not ended."""
     return cluster.run("squeue", "-h", "-o", "%T").split()
-
-
-@pytest.fixture(autouse=True)
-def _ready(request: pytest.FixtureRequest) -> None:
-    """Each test begins with all nodes idle, whatever the one before did to them."""
-    if "slurm_cluster" in request.fixturenames:
-        request.getfixturevalue("slurm_cluster").until_idle()
 
 
 class TestSlurm(EngineTests):
@@ -118,19 +115,86 @@ def test_a_batch_script_that_fails_is_told(slurm_cluster: Slurm, tmp_path: Path)
 
 
 def test_answers_come_while_the_controller_of_slurm_is_away(
-    engine: SlurmEngine, slurm_cluster: Slurm, tmp_path: Path
+    slurm_cluster: Slurm, tmp_path: Path
 ) -> None:
-    engine.submit(Task(1, Begins(tmp_path / "begun", 3.0)))
-    assert engine.wait(0.0) == []
-    wait_for(tmp_path / "begun")
-    slurm_cluster.end("slurmctld")
+    engine = SlurmEngine(config(), 4, tmp_path / "jobs")
     try:
-        assert collect(engine, 1)[1].error is None
+        engine.submit(Task(1, Begins(tmp_path / "begun", 3.0)))
+        assert engine.wait(0.0) == []
+        wait_for(tmp_path / "begun")
+        slurm_cluster.end("slurmctld")
+        try:
+            assert collect(engine, 1)[1].error is None
+        finally:
+            slurm_cluster.start_controller()
+        # What Slurm had not written down when it was killed, it would do again: a job that has
+        # answered waits anew, and then holds its node for the minute in which it looks for work.
+        engine.submit(Task(2, Returns("after")))
+        assert collect(engine, 1, 120.0)[2].value == "after"
     finally:
+        engine.close()
+    slurm_cluster.until_idle()
+    assert states(slurm_cluster) == []
+
+
+def test_a_job_that_has_answered_is_not_begun_again(slurm_cluster: Slurm, tmp_path: Path) -> None:
+    engine = SlurmEngine(config(slurm={"parameters": {"requeue": True}}), 2, tmp_path / "jobs")
+    try:
+        engine.submit(Task(1, Begins(tmp_path / "begun", 1.0)))
+        assert engine.wait(0.0) == []
+        wait_for(tmp_path / "begun")
+        (number,) = job_ids(slurm_cluster)
+        assert collect(engine, 1)[1].error is None
+        until(lambda: states(slurm_cluster) == [], "the job does not end", seen=slurm_cluster.seen)
+        slurm_cluster.run("scontrol", "requeue", number)
+        assert states(slurm_cluster) == ["PENDING"]
+        engine.submit(Task(2, Begins(tmp_path / "other")))
+        assert engine.wait(2.0) == []
+        assert number not in job_ids(slurm_cluster)
+    finally:
+        engine.close()
+    assert len((tmp_path / "begun").read_text().split()) == 1
+
+
+def test_a_number_that_slurm_gives_twice_is_no_answer_of_the_first_job(
+    slurm_cluster: Slurm, tmp_path: Path
+) -> None:
+    """A controller of Slurm that crashes goes on from what it wrote down seconds before."""
+    state, before = slurm_cluster.folder / "state", tmp_path / "before"
+    slurm_cluster.end("slurmctld", signal.SIGTERM)  # it writes all down
+    shutil.copytree(state, before)
+    slurm_cluster.start_controller()
+    engine = SlurmEngine(config(), 2, tmp_path / "jobs")
+    try:
+        slurm_cluster.until_idle()
+        engine.submit(Task(1, Begins(tmp_path / "begun")))
+        assert engine.wait(0.0) == []
+        wait_for(tmp_path / "begun")
+        (number,) = job_ids(slurm_cluster)
+        slurm_cluster.end("slurmctld")
+        shutil.rmtree(state)
+        shutil.copytree(before, state)
         slurm_cluster.start_controller()
         slurm_cluster.until_idle()
-    engine.submit(Task(2, Returns("after")))
-    assert collect(engine, 1)[2].value == "after"
+        engine.submit(Task(2, Returns("of the second")))
+        done = collect(engine, 2, 120.0)
+        assert done[1].loss is Loss.DIED
+        assert f"Slurm has forgotten job {number}," in str(done[1].error)
+        assert done[2].value == "of the second"
+    finally:
+        engine.close()
+
+
+def test_an_answer_of_another_job_is_none(engine: SlurmEngine, tmp_path: Path) -> None:
+    """An orphan of a crash may write where the job that got its number will."""
+    engine.submit(Task(1, Begins(tmp_path / "begun", 2.0)))
+    assert engine.wait(0.0) == []
+    wait_for(tmp_path / "begun")
+    (script,) = (tmp_path / "jobs").glob("*_submitted.pkl")
+    stray = script.with_name(script.name.replace("_submitted", "_0_result"))
+    stray.write_bytes(pickle.dumps(("success", ("another mark", ("done", answer_of(Returns(0)))))))
+    done = collect(engine, 1)[1]
+    assert done.value == int((tmp_path / "begun").read_text())
 
 
 def test_a_new_controller_takes_up_the_jobs_of_the_old_one(
@@ -242,6 +306,24 @@ def test_what_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingToolError, match="there is no sbatch, squeue, scancel, srun"):
         SlurmEngine(config(), 1, tmp_path)
+
+
+def test_a_controller_of_slurm_that_does_not_answer_is_named(
+    slurm_cluster: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs of an earlier run may be under way: whoever cannot see them would begin them twice."""
+    engine = SlurmEngine(config(start_timeout_s=1.0), 1, tmp_path / "jobs")
+    settings = (slurm_cluster.folder / "slurm.conf").read_text()
+    away = tmp_path / "slurm.conf"
+    away.write_text(f"{settings}SlurmctldPort={free_port()}\nMessageTimeout=2\n")
+    monkeypatch.setenv("SLURM_CONF", str(away))
+    with pytest.raises(MissingToolError, match=r"controller does not answer: .*contact slurm"):
+        SlurmEngine(config(), 1, tmp_path / "others")
+    engine.submit(Task(1, Returns(1)))
+    done = collect(engine, 1, 120.0)[1]
+    assert done.loss is Loss.STUCK
+    assert "Slurm took no job for 1.0 s" in str(done.error)
+    engine.close()
 
 
 def test_what_sbatch_does_not_take(slurm_cluster: Slurm, tmp_path: Path) -> None:

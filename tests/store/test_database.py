@@ -357,8 +357,11 @@ def test_places_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_wrong_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StoreError, match="must be an SQLAlchemy URL, got 'here'"):
         ProgramDatabase(DatabaseConfig(url="here"))
-    with pytest.raises(StoreError, match="the database of 'nonesuch://a' is not known"):
-        ProgramDatabase(url="nonesuch://a")
+    for kind in ("nonesuch", "mysql"):
+        with pytest.raises(StoreError, match=f"of SQLite or PostgreSQL, got one of {kind}"):
+            ProgramDatabase(url=f"{kind}://a/b")
+    with pytest.raises(StoreError, match=r"the database of 'sqlite\+none://' is not known"):
+        ProgramDatabase(url="sqlite+none://")
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingToolError, match="the database driver psycopg") as failure:
         ProgramDatabase(url="postgresql://user@localhost/a")

@@ -1,5 +1,6 @@
 """Times a verified candidate on this machine's GPUs, in turns with the trusted program."""
 
+import socket
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ def measure(
     """Run the trusted program and a candidate in turns, at the sizes that the workload is timed at.
 
     Whoever asks has verified the candidate: here only its read-backs are compared, run by run. One
-    measurement at a time uses the GPUs, whatever the number of processes that ask.
+    measurement at a time uses a machine's GPUs, whatever the number of processes that ask.
 
     Raises:
         BadInputError: the trusted program fails on the GPUs, or times nothing.
@@ -67,7 +68,7 @@ def measure(
     for seed in inputs:
         options = HardwareOptions(task.args_for(seed), task.limits, folder=task.root, env=task.env)
         for _ in range(repeats):
-            with locked(cache_root() / ".gpus.lock"):
+            with locked(cache_root() / f".gpus-{socket.gethostname()}.lock"):
                 first = run_hardware(trusted, setup, options)
                 second = run_hardware(program, own_setup, options)
             require_good(task, first, seed)

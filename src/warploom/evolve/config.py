@@ -4,9 +4,10 @@ It is composed of YAML groups (`groups/SECTION/NAME.yaml`), a file of the user's
 overrides, in this order; `compose.py` does that.
 """
 
+import shlex
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from warploom.jobs.config import JobConfig
 from warploom.store.config import DatabaseConfig, SelectionConfig
@@ -72,16 +73,31 @@ class JudgingConfig(_Section):
 
     With `backend` cuda candidates are verified by the emulator and timed on this machine's GPUs, at
     the workload's `time_sizes`, each in turns with the host-driven program: `repeats` pairs of runs
-    for each input.
+    for each input. With `gpu_command`, srun for instance, they are timed where that command starts
+    another one, so that only this needs GPUs.
     """
 
     backend: Literal["emulator", "cuda"] = "emulator"
     repeats: Annotated[int, Field(ge=1, le=100)] = 1
+    gpu_command: str | None = None
     topology: str = "h200-8"
     seeds: Annotated[int, Field(ge=1, le=100)] = 1
     confirm_seeds: Annotated[int, Field(ge=1, le=100)] = 2
     noise: Share = 0.005
     nvcc: bool = True
+
+    @field_validator("gpu_command")
+    @classmethod
+    def _a_command(cls, given: str | None) -> str | None:
+        if given is not None and not shlex.split(given):
+            raise ValueError("must be a command, such as 'srun --gpus=2 --ntasks=1'")
+        return given
+
+    @model_validator(mode="after")
+    def _only_with_gpus(self) -> "JudgingConfig":
+        if self.gpu_command is not None and self.backend != "cuda":
+            raise ValueError("gpu_command is for backend=cuda, which takes times on GPUs")
+        return self
 
 
 class NoveltyConfig(_Section):

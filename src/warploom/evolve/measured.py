@@ -1,4 +1,4 @@
-"""Judges candidates by two machines: the emulator verifies, this machine's GPUs take the time."""
+"""Judges candidates by two machines: the emulator verifies, GPUs take the time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,12 @@ from warploom.core.ids import digest
 from warploom.core.records import Finding
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import VERIFY
-from warploom.evaluate.measured import measure
+from warploom.evaluate.measured import Measured, measure
 from warploom.evaluate.modelled import score_of
 from warploom.evaluate.workload import Workload
+from warploom.evolve.elsewhere import measure_elsewhere
 from warploom.evolve.evaluator import Question, failed, outcome_of, rule_for
+from warploom.jobs.protocol import WorkLostError
 from warploom.store.records import Outcome
 
 MEASURED = "measured"
@@ -22,12 +24,14 @@ MEASURED = "measured"
 class MeasuredEvaluator:
     """The cascade up to correctness, then `repeats` pairs of runs on GPUs for each input.
 
-    Candidates are verified at the workload's own sizes and timed at its `time_sizes`.
+    Candidates are verified at the workload's own sizes and timed at its `time_sizes`: on this
+    machine, or where `gpu_command` starts the measuring.
     """
 
     workload: Workload
     repeats: int
     jobs: int | None = None
+    gpu_command: str | None = None
 
     @property
     def key(self) -> str:
@@ -54,7 +58,9 @@ class MeasuredEvaluator:
             )
             if not found.passed:
                 return outcome_of(found)
-            times = measure(candidate, self.workload, inputs=question.inputs, repeats=self.repeats)
+            times = self._measured(candidate, question.inputs)
+        except WorkLostError:  # nothing is known of the candidate
+            raise
         except (UnsupportedError, ToolFailedError) as error:
             return failed(type(error).__name__.removesuffix("Error").lower(), error.message)
         if times.findings:
@@ -74,6 +80,12 @@ class MeasuredEvaluator:
             level=found.level_reached,
             seconds=found.seconds,
         )
+
+    def _measured(self, candidate: Path, inputs: tuple[int, ...]) -> Measured:
+        task, repeats = self.workload, self.repeats
+        if self.gpu_command is None:
+            return measure(candidate, task, inputs=inputs, repeats=repeats)
+        return measure_elsewhere(self.gpu_command, candidate, task, inputs=inputs, repeats=repeats)
 
 
 def _said(findings: Sequence[Finding]) -> str:

@@ -139,8 +139,9 @@ class EvolutionRunner:
 
     def _require_gpus(self) -> None:
         """Raise MissingToolError where candidates are to be timed here, and there is no GPU."""
-        timed_here = self.config.evaluation.backend == "cuda" and not self.config.jobs.remote
-        if timed_here and self.evaluator is None:
+        judging = self.config.evaluation
+        elsewhere = self.config.jobs.remote or judging.gpu_command is not None
+        if judging.backend == "cuda" and not elsewhere and self.evaluator is None:
             require_gpus()
 
     def _require_changes(self, given: Workload) -> None:

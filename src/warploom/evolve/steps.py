@@ -22,7 +22,7 @@ def evaluator_for(task: Workload, config: EvolutionConfig, workers: int) -> Eval
     judging, jobs = config.evaluation, config.jobs
     cores = jobs.cpus if jobs.remote else jobs_for(workers)
     if judging.backend == "cuda":
-        return MeasuredEvaluator(task, judging.repeats, cores)
+        return MeasuredEvaluator(task, judging.repeats, cores, judging.gpu_command)
     return judge_for(task, judging, cores)
 
 

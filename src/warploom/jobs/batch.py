@@ -4,6 +4,8 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ _OF_JOBS = (
     "SLURM_JOB_NUM_NODES", "SLURM_JOB_NODELIST", "SLURM_CPUS_PER_TASK", "CUDA_VISIBLE_DEVICES",
 )  # fmt: skip
 """What submitit and the work read of a job's variables; a container gets no others."""
+_JWT = "SLURM_JWT"
 _PROGRAMS = ("sbatch", "squeue", "scancel", "srun")
 
 
@@ -85,10 +88,23 @@ def parameters(config: JobConfig, folder: Path, name: str) -> dict[str, Any]:
     return found
 
 
+@contextmanager
+def kept_from_sbatch() -> Generator[None]:
+    """Keep from sbatch what it would hand on unasked: all our variables of Slurm's.
+
+    It needs SLURM_JWT itself, where that is how its cluster knows us; `_forgets` drops that.
+    """
+    away = {name for name in os.environ if name.startswith("SLURM")} - set(job_environment())
+    kept = {name: os.environ.pop(name) for name in away - {_JWT}}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
+
+
 def _forgets() -> str:
-    """Return the line that drops what sbatch hands on unasked: all variables of Slurm's."""
-    ours = {name for name in os.environ if name.startswith("SLURM")} - set(job_environment())
-    return shlex.join(["unset", *sorted({"SLURM_JWT", *ours})])
+    """Return the line that drops what sbatch must have, and work must not."""
+    return shlex.join(["unset", _JWT])
 
 
 def setup_lines(slurm: SlurmConfig) -> list[str]:

@@ -29,6 +29,10 @@ Reply: TypeAlias = tuple[str, bytes]
 """`done` and the answer; or how the work was lost, and why."""
 
 
+MarkedReply: TypeAlias = tuple[str, Reply]
+"""A reply, behind what its asker called it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChildWork:
     """Does pickled work in a child process, and says what became of it."""
@@ -66,6 +70,18 @@ class ChildWork:
                 return str(Loss.CANCELLED), b"the work was told to end"
             told = said.read_bytes()[-_TOLD:].strip()
             return str(Loss.DIED), _how(child.returncode).encode() + (b": " + told if told else b"")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedWork:
+    """Work whose reply says whose it is: a cluster may give the number of a job once more."""
+
+    work: ChildWork
+    mark: str
+
+    def __call__(self) -> MarkedReply:
+        """Return the mark, and what the work came to."""
+        return self.mark, self.work()
 
 
 def child_work(task: Task, environment: Sequence[str], *, own: bool = True) -> ChildWork:

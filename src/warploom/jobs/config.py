@@ -30,8 +30,9 @@ class SlurmConfig(_Section):
     lines. With `image` the job's Python is in a container, which `container` starts: `docker`,
     `apptainer`, or `pyxis` (srun's `--container-image`); it sees the run's folder and the folders
     `mounts`. `python` is the job's Python, default: this one, or `python3` in a container or a
-    conda environment. `parameters` are any others of sbatch. `minutes` is the job's limit, None:
-    `jobs.timeout_s` and some minutes, or an hour. `poll_s` is between looks at the queue.
+    conda environment. `parameters` are any others of sbatch; true is an option without a value.
+    `minutes` is the job's limit, None: `jobs.timeout_s` and some minutes, or an hour. `poll_s` is
+    between looks at the queue.
     """
 
     partition: str | None = None
@@ -47,7 +48,7 @@ class SlurmConfig(_Section):
     image: str | None = None
     mounts: tuple[str, ...] = ()
     python: str | None = None
-    parameters: dict[str, str | int] = Field(default_factory=dict[str, str | int])
+    parameters: dict[str, str | int | bool] = Field(default_factory=dict[str, str | int | bool])
     poll_s: Seconds = 2.0
 
     @field_validator("setup")

@@ -15,15 +15,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
 
-from warploom.core.errors import BadInputError
+from warploom.core.errors import BadInputError, MissingToolError
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
-from warploom.jobs.batch import executor_for
-from warploom.jobs.child import Reply, child_work, reply_of
+from warploom.jobs.batch import executor_for, kept_from_sbatch
+from warploom.jobs.child import MarkedReply, MarkedWork, child_work, reply_of
 from warploom.jobs.config import JobConfig
 from warploom.jobs.protocol import Done, Loss, Task, lost
-from warploom.jobs.squeue import JobState, cancel, queue_of
+from warploom.jobs.squeue import JobState, SilentError, cancel, queue_of
 
 if TYPE_CHECKING:
     from submitit import Job
@@ -45,10 +46,15 @@ class _AwayError(Exception):
 
 @dataclass(slots=True)
 class _Running:
-    """A job that is under way; moments are those at which we saw something, or None."""
+    """A job that is under way; moments are those at which we saw something, or None.
+
+    Its answer has the mark, or is that of another job: when Slurm's controller crashes it may
+    forget a job, and give its number to the next one.
+    """
 
     task: Task
-    job: "Job[Reply]"
+    job: "Job[MarkedReply]"
+    mark: str
     submitted: float
     begun: float | None = None
     held: float | None = None
@@ -62,7 +68,7 @@ class SlurmEngine:
     together become one array of jobs.
 
     Raises:
-        MissingToolError: submitit or Slurm's commands are not there.
+        MissingToolError: submitit or Slurm's commands are not there, or its controller is away.
         BadInputError: sbatch would not take the parameters.
     """
 
@@ -79,9 +85,11 @@ class SlurmEngine:
         self._running: dict[int, _Running] = {}
         self._fresh: list[Task] = []
         self._ended: list[Done] = []
+        self._past: dict[str, float] = {}  # jobs that have answered, and when; Slurm may not know
         self._asked = 0.0
         self._again = 0.0  # when jobs that were not taken are tried again
-        self._found = queue_of(self._name) or {}
+        self._refused: float | None = None  # since when none is taken
+        self._found = _jobs_at_first(self._name)
 
     @property
     def slots(self) -> int:
@@ -95,11 +103,11 @@ class SlurmEngine:
 
     def submit(self, task: Task) -> None:
         """Take a piece of work, or take up the job that an earlier controller began for it."""
-        job = self._job_of(task.name)
-        if job is None:
+        one = self._begun_before(task)
+        if one is None:
             self._fresh.append(task)
         else:
-            self._running[task.key] = _Running(task, job, time.monotonic())
+            self._running[task.key] = one
 
     def wait(self, seconds: float | None = None) -> list[Done]:
         """Return what has ended, at least one piece unless `seconds` pass before."""
@@ -130,13 +138,14 @@ class SlurmEngine:
 
     def close(self) -> None:
         """Cancel all jobs of this folder, those of an earlier controller too."""
-        if self._running or self._found:
+        if self._running or self._found or self._past:
             cancel(f"--name={self._name}")
         for one in self._running.values():
             self._forget(one.task, one.job)
         self._running.clear()
         self._fresh.clear()
         self._ended.clear()
+        self._past.clear()
 
     # --- jobs ---
 
@@ -148,43 +157,73 @@ class SlurmEngine:
         many = len(self._fresh) > 1 and not self._config.slurm.foreign
         while self._fresh:  # submitit's arrays have our Python, whatever it was told
             group = self._fresh if many else self._fresh[:1]
+            marks = [uuid4().hex for _ in group]
             try:
-                jobs = self._submitted(group)
-            except _AwayError:
+                jobs = self._submitted(group, marks)
+            except _AwayError as error:
                 self._again = now + self._config.slurm.poll_s
+                self._give_up(now, str(error))
                 return
+            self._refused = None
             self._fresh = self._fresh[len(group) :]
-            for task, job in zip(group, jobs, strict=True):
-                self._running[task.key] = _Running(task, job, now)
+            self._forgotten({str(job.job_id) for job in jobs})
+            for task, job, mark in zip(group, jobs, marks, strict=True):
+                self._running[task.key] = _Running(task, job, mark, now)
                 if task.name:
-                    write_json(self._note(task.name), {"job": job.job_id})
+                    write_json(self._note(task.name), {"job": job.job_id, "mark": mark})
 
-    def _submitted(self, tasks: list[Task]) -> "list[Job[Reply]]":
+    def _give_up(self, now: float, said: str) -> None:
+        """Drop work that Slurm has not taken for too long."""
+        if self._refused is None:
+            self._refused = now
+        limit = self._config.start_timeout_s
+        if limit is not None and now > self._refused + limit:
+            why = f"Slurm took no job for {limit} s: {said}"
+            self._ended += [lost(task.key, Loss.STUCK, why) for task in self._fresh]
+            self._fresh.clear()
+
+    def _forgotten(self, fresh: set[str]) -> None:
+        """Drop the jobs whose numbers Slurm has just given to others."""
+        for number in fresh:
+            self._past.pop(number, None)
+        for key, one in tuple(self._running.items()):
+            if str(one.job.job_id) in fresh:
+                del self._running[key]
+                said = f"Slurm has forgotten job {one.job.job_id}, and begun another one"
+                self._ended.append(lost(key, Loss.DIED, said))
+
+    def _submitted(self, tasks: list[Task], marks: list[str]) -> "list[Job[MarkedReply]]":
         config = self._config
-        works = [child_work(t, config.environment, own=not config.slurm.foreign) for t in tasks]
+        own = not config.slurm.foreign
+        works = [
+            MarkedWork(child_work(task, config.environment, own=own), mark)
+            for task, mark in zip(tasks, marks, strict=True)
+        ]
         try:
-            if len(works) == 1:
-                return [self._executor.submit(works[0])]
-            with self._executor.batch():
-                return [self._executor.submit(work) for work in works]
+            with kept_from_sbatch():
+                if len(works) == 1:
+                    return [self._executor.submit(works[0])]
+                with self._executor.batch():
+                    return [self._executor.submit(work) for work in works]
         except Exception as error:
             if type(error).__name__ not in ("FailedJobError", "FailedSubmissionError"):
                 raise
             raise _refused(error) from None
 
-    def _job_of(self, name: str) -> "Job[Reply] | None":
+    def _begun_before(self, task: Task) -> _Running | None:
         """Return the job that was begun for the work of a name, if it can still be answered."""
-        note = self._note(name)
-        if not name or not note.is_file():
+        note = self._note(task.name)
+        if not task.name or not note.is_file():
             return None
         from submitit import SlurmJob
 
         with suppress(ValueError, KeyError, TypeError):
-            number = str(json.loads(note.read_bytes())["job"])
-            job = cast("Job[Reply]", SlurmJob(folder=self._folder, job_id=number, tasks=[0]))
+            said = json.loads(note.read_bytes())
+            number, mark = str(said["job"]), str(said["mark"])
+            job = cast("Job[MarkedReply]", SlurmJob(folder=self._folder, job_id=number, tasks=[0]))
             state = self._found.get(number)
             if job.paths.result_pickle.is_file() or (state is not None and not state.ended):
-                return job
+                return _Running(task, job, mark, time.monotonic())
         return None
 
     def _note(self, name: str) -> Path:
@@ -196,15 +235,22 @@ class SlurmEngine:
         for key, one in tuple(self._running.items()):
             if not one.job.paths.result_pickle.is_file():
                 continue
+            done = self._answer(key, one)
+            if done is None:
+                one.job.paths.result_pickle.unlink()
+                continue
             del self._running[key]
-            found.append(self._answer(key, one))
+            self._past[str(one.job.job_id)] = time.monotonic()
+            found.append(done)
             self._forget(one.task, one.job)
         return found
 
-    def _answer(self, key: int, one: _Running) -> Done:
+    def _answer(self, key: int, one: _Running) -> Done | None:
+        """Return what a job answered; None where the answer is that of another one."""
         how, said = _loaded(one.job.paths.result_pickle)
         if how == "success":
-            return reply_of(key, cast("Reply", said))
+            mark, reply = cast("MarkedReply", said)
+            return reply_of(key, reply) if mark == one.mark else None
         return lost(key, Loss.DIED, f"job {one.job.job_id} broke: {str(said).strip()[-_SHOWN:]}")
 
     # --- what becomes of jobs that do not answer ---
@@ -215,15 +261,29 @@ class SlurmEngine:
         if now < self._asked + self._config.slurm.poll_s:
             return []
         self._asked = now
-        states = queue_of(self._name)
-        if states is None:  # Slurm's controller is away: answers come all the same
+        try:
+            states = queue_of(self._name)
+        except SilentError:  # answers come all the same
             return []
+        self._end_the_past(states, now)
         found: list[Done] = []
         for key, one in tuple(self._running.items()):
             said = self._verdict(one, states.get(str(one.job.job_id)), now)
             if said is not None:
                 found.append(self._lose(key, *said))
         return found
+
+    def _end_the_past(self, states: dict[str, JobState], now: float) -> None:
+        """Cancel jobs that have answered, but that Slurm would do, or does, once more.
+
+        Its controller forgets the last seconds when it crashes: a job that had begun waits again.
+        """
+        for number, answered in tuple(self._past.items()):
+            state = states.get(number)
+            if state is None or state.ended:
+                del self._past[number]
+            elif state.waits or now > answered + _SETTLE:
+                cancel(number)
 
     def _verdict(
         self, one: _Running, state: JobState | None, now: float
@@ -267,7 +327,7 @@ class SlurmEngine:
             return ""
         return f"; it printed: {text[-_SHOWN:]}" if text else ""
 
-    def _forget(self, task: Task, job: "Job[Reply]") -> None:
+    def _forget(self, task: Task, job: "Job[MarkedReply]") -> None:
         """Remove what a job left: a long search would fill the folder."""
         paths = job.paths
         left: Iterable[Path] = (
@@ -276,6 +336,19 @@ class SlurmEngine:
         )  # fmt: skip
         for path in left:
             path.unlink(missing_ok=True)
+
+
+def _jobs_at_first(name: str) -> dict[str, JobState]:
+    """Return the jobs of a name; who does not know them would begin them once more."""
+    with suppress(SilentError):  # it may be busy: it is asked twice
+        return queue_of(name)
+    try:
+        return queue_of(name)
+    except SilentError as error:
+        raise MissingToolError(
+            f"Slurm's controller does not answer: {error}",
+            hint="ask it yourself: squeue; then begin anew, or go on with --resume",
+        ) from None
 
 
 def _loaded(path: Path) -> tuple[str, Any]:

@@ -1,6 +1,7 @@
 """What Slurm's queue says of jobs: by `squeue` alone, which needs no accounting."""
 
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 
 from warploom.core.process import default_environment
@@ -57,13 +58,18 @@ class JobState:
         return f"{self.state}{where}{why}"
 
 
-def queue_of(name: str) -> dict[str, JobState] | None:
-    """Return the jobs of a name by id, those that ended lately too; None where nobody answers."""
-    command = ["squeue", "--noheader", "--array", "--states=all", f"--name={name}",
-               "--format=%i|%T|%N|%r"]  # fmt: skip
-    said = slurm(command)
-    if said is None:
-        return None
+class SilentError(Exception):
+    """Slurm's controller does not answer; the message is what a command of Slurm's says."""
+
+
+def queue_of(name: str) -> dict[str, JobState]:
+    """Return the jobs of a name by id, those that ended lately too.
+
+    Raises:
+        SilentError: nobody answers.
+    """
+    said = slurm(["squeue", "--noheader", "--array", "--states=all", f"--name={name}",
+                  "--format=%i|%T|%N|%r"])  # fmt: skip
     found: dict[str, JobState] = {}
     for line in said.splitlines():
         job, _, rest = line.partition("|")
@@ -76,19 +82,27 @@ def queue_of(name: str) -> dict[str, JobState] | None:
 
 def cancel(*words: str) -> None:
     """Cancel jobs: ids, or an option that chooses them. Those that have ended are no error."""
-    slurm(["scancel", "--quiet", *words])
+    with suppress(SilentError):
+        slurm(["scancel", "--quiet", *words])
 
 
-def slurm(command: list[str]) -> str | None:
-    """Return what a command of Slurm says; None where it fails: its controller may be away."""
+def slurm(command: list[str]) -> str:
+    """Return what a command of Slurm says.
+
+    Raises:
+        SilentError: it fails: Slurm's controller may be away.
+    """
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=_SECONDS,
             env=_environment(), stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return None
-    return done.stdout if done.returncode == 0 else None
+        raise SilentError(f"{command[0]} says nothing for {_SECONDS:.0f} s") from None
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        raise SilentError(said[-1] if said else f"{command[0]} fails, and says nothing")
+    return done.stdout
 
 
 def _environment() -> dict[str, str]:

@@ -6,6 +6,7 @@ of C++ tokens and pairs of neighbours: each adds its sign to one of the dimensio
 differ in those alone have the same vector.
 """
 
+import functools
 import hashlib
 import math
 import re
@@ -29,13 +30,19 @@ def hash_vectors(texts: Sequence[str], dimensions: int = 256) -> NDArray[np.floa
     rows = np.zeros((len(texts), dimensions), dtype=np.float32)
     for row, text in zip(rows, texts, strict=True):
         for feature, count in Counter(_features(text)).items():
-            mark = hashlib.blake2b(feature.encode(), digest_size=8).digest()
-            at = int.from_bytes(mark[:7], "little") % dimensions
-            row[at] += (1.0 if mark[7] & 1 else -1.0) * (1.0 + math.log(count))
+            number, sign = _marked(feature)
+            row[number % dimensions] += sign * (1.0 + math.log(count))
         length = float(np.linalg.norm(row))
         if length > 0:
             row /= length
     return rows
+
+
+@functools.lru_cache(maxsize=1 << 16)  # the texts of a search have most of their features in common
+def _marked(feature: str) -> tuple[int, float]:
+    """Return the number and the sign that a feature stands for."""
+    mark = hashlib.blake2b(feature.encode(), digest_size=8).digest()
+    return int.from_bytes(mark[:7], "little"), 1.0 if mark[7] & 1 else -1.0
 
 
 def _features(text: str) -> Iterator[str]:

@@ -16,6 +16,7 @@ class Island:
     def __init__(self) -> None:
         self._size = 0
         self._keys: list[tuple[float, int]] = []  # (-score, number), sorted
+        self._numbers: set[int] = set()
         self._scores: NDArray[np.float64] = np.zeros(64, dtype=np.float64)
         self._children: NDArray[np.int64] = np.zeros(64, dtype=np.int64)
 
@@ -23,7 +24,7 @@ class Island:
         return self._size
 
     def __contains__(self, number: int) -> bool:
-        return any(key[1] == number for key in self._keys)
+        return number in self._numbers
 
     @property
     def members(self) -> list[int]:
@@ -48,6 +49,7 @@ class Island:
         """Add a program that the island does not have."""
         at = bisect.bisect(self._keys, (-score, number))
         self._keys.insert(at, (-score, number))
+        self._numbers.add(number)
         if self._size == len(self._scores):
             self._scores = np.resize(self._scores, 2 * self._size)
             self._children = np.resize(self._children, 2 * self._size)

@@ -17,6 +17,7 @@ from warploom.store.errors import StoreError, StoreVersionError, StoreWriteError
 SCHEMA_VERSION = 2
 """The newest migration in `migrations/versions`."""
 
+_SUCH = "such as sqlite:///run/programs.db or postgresql://user@host/name"
 _BUSY_SECONDS = 5.0
 _MAPPED_BYTES = 1 << 31
 _CONNECT_SECONDS = 10
@@ -51,14 +52,18 @@ def open_engine(url: str, *, read_only: bool = False) -> Engine:
 def _parse(url: str) -> URL:
     try:
         found = make_url(url)
-        if found.drivername in ("postgresql", "postgres"):
-            found = found.set(drivername="postgresql+psycopg")
-        return found
     except ArgumentError:
         raise StoreError(
-            f"database.url must be an SQLAlchemy URL, got {url!r}",
-            hint="such as sqlite:///run/programs.db or postgresql+psycopg://user@host/name",
+            f"database.url must be an SQLAlchemy URL, got {url!r}", hint=_SUCH
         ) from None
+    kind = found.get_backend_name()
+    if kind in ("postgresql", "postgres"):
+        return found.set(drivername="postgresql+psycopg")
+    if kind != "sqlite":
+        raise StoreError(
+            f"database.url must be of SQLite or PostgreSQL, got one of {kind}", hint=_SUCH
+        )
+    return found
 
 
 def _is_sqlite(url: URL) -> bool:
@@ -92,9 +97,7 @@ def _engine(url: URL) -> Engine:
     except ModuleNotFoundError as error:
         raise MissingToolError(
             f"the database driver {error.name} is needed for {url.render_as_string()!r}",
-            hint="install it: pip install 'warploom[postgres]'"
-            if error.name == "psycopg"
-            else f"install it: pip install {error.name}",
+            hint="install it: pip install 'warploom[postgres]'",
         ) from None
     if _is_sqlite(url):
         event.listen(engine, "connect", _set_up_sqlite)

@@ -107,16 +107,19 @@ class Unsendable:
 
 
 class Environments:
-    """Reads the environment: what the work sees, and what its process and its parent began with."""
+    """Reads the environment: what the work sees, and what each process above it began with."""
 
     def __call__(self) -> object:
-        """Return all three as one text."""
+        """Return all of them as one text."""
         found = [f"{name}={value}" for name, value in os.environ.items()]
-        for pid in ("self", str(os.getppid())):
+        pid = os.getpid()
+        while pid > 1:
+            place = Path(f"/proc/{pid}")
             try:
-                found.append(Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace"))
+                found.append((place / "environ").read_bytes().decode(errors="replace"))
+                pid = int((place / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
-                continue
+                break
         return "\n".join(found).replace("\0", "\n")
 
 

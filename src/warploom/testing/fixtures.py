@@ -44,9 +44,16 @@ def postgres_server() -> Generator[Postgres]:
 
 
 @pytest.fixture(scope="session")
-def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Slurm]:
+def slurm_service(tmp_path_factory: pytest.TempPathFactory) -> Generator[Slurm]:
     """A Slurm cluster of three nodes with two fake GPUs each."""
     yield from _given(slurm(tmp_path_factory.mktemp("slurm"), 3))
+
+
+@pytest.fixture
+def slurm_cluster(slurm_service: Slurm) -> Slurm:
+    """The same, with nothing to do, whatever the test before did to it."""
+    slurm_service.make_idle()
+    return slurm_service
 
 
 @pytest.fixture(scope="session")

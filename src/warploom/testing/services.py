@@ -22,6 +22,7 @@ from pathlib import Path
 from warploom.core.usage import process_tree
 
 _PATIENCE = 60.0  # seconds for a service to answer
+_SETTLES = 30.0  # seconds for Slurm's nodes to become idle when they have nothing to do
 _DAEMONS = ("munged", "slurmctld", "slurmd")
 _COMMANDS = ("sbatch", "squeue", "scancel", "sinfo", "srun", "scontrol")
 
@@ -46,8 +47,13 @@ def free_port() -> int:
             return port
 
 
-def until(ready: Callable[[], bool], what: str, seconds: float = _PATIENCE) -> None:
-    """Wait until something is ready.
+def until(
+    ready: Callable[[], bool],
+    what: str,
+    seconds: float = _PATIENCE,
+    seen: Callable[[], str] = str,
+) -> None:
+    """Wait until something is ready; where it is not, `seen` says what there is instead.
 
     Raises:
         ServiceError: it is not, after some seconds.
@@ -55,7 +61,8 @@ def until(ready: Callable[[], bool], what: str, seconds: float = _PATIENCE) -> N
     end = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > end:
-            raise ServiceError(f"{what} after {seconds:.0f} s")
+            told = seen()
+            raise ServiceError(f"{what} after {seconds:.0f} s{f': {told}' if told else ''}")
         time.sleep(0.1)
 
 
@@ -177,16 +184,16 @@ class Slurm:
                 stdout=log, stderr=log, cwd=self.folder, start_new_session=True,
             )  # fmt: skip
 
-    def start_controller(self) -> None:
-        """Start the controller, and wait until it answers."""
-        self.start("slurmctld", ["slurmctld", "-D", "-f", str(self.folder / "slurm.conf")])
+    def start_controller(self, *words: str) -> None:
+        """Start the controller, and wait until it answers; `-c` has it forget all jobs."""
+        self.start("slurmctld", ["slurmctld", "-D", "-f", str(self.folder / "slurm.conf"), *words])
         until(lambda: "PARTITION" in self.run("sinfo"), "slurmctld does not answer")
 
     def start_node(self, node: str) -> None:
         """Start a node's daemon."""
         self.start(node, ["slurmd", "-D", "-N", node, "-f", str(self.folder / "slurm.conf")])
 
-    def until_idle(self) -> None:
+    def until_idle(self, seconds: float = _PATIENCE) -> None:
         """Wait until all nodes are there and have nothing to do; those that were down come back."""
 
         def idle() -> bool:
@@ -196,7 +203,32 @@ class Slurm:
                     self.run("scontrol", "update", f"nodename={node}", "state=resume")
             return states.count("idle") == len(self.nodes)
 
-        until(idle, "not all nodes are idle")
+        until(idle, "not all nodes are idle", seconds, self.seen)
+
+    def seen(self) -> str:
+        """Return what Slurm says of its nodes and of the jobs that have not ended."""
+        nodes = self.run("sinfo", "-h", "-N", "-o", "%N is %T (%E)").splitlines()
+        jobs = self.run("squeue", "-h", "-r", "-o", "job %i is %T %N (%r)").splitlines()
+        return "; ".join((*nodes, *jobs)) or "it does not answer"
+
+    def make_idle(self) -> None:
+        """End all jobs; where nodes are not idle then, start the cluster anew, without its past."""
+        self.end_jobs()
+        try:
+            self.until_idle(_SETTLES)
+        except ServiceError as error:
+            sys.stderr.write(f"Slurm is started anew: {error}\n")
+            for name in ("slurmctld", *self.nodes):
+                if name in self.daemons:
+                    self.end(name)
+            self.start_controller("-c")
+            for node in self.nodes:
+                self.start_node(node)
+            self.until_idle()
+
+    def end_jobs(self) -> None:
+        """Cancel all jobs."""
+        self.run("scancel", "--full", f"--user={pwd.getpwuid(os.getuid()).pw_name}")
 
     def end(self, name: str, how: int = signal.SIGKILL) -> None:
         """End a daemon."""
@@ -232,7 +264,7 @@ def slurm(folder: Path, nodes: int = 1, *, cpus: int = 4, gpus: int = 2) -> Gene
         cluster.until_idle()
         yield cluster
     finally:
-        cluster.run("scancel", "--full", f"--user={pwd.getpwuid(os.getuid()).pw_name}")
+        cluster.end_jobs()
         time.sleep(0.5)
         for name in reversed(tuple(cluster.daemons)):
             cluster.end(name, signal.SIGTERM if name == "munged" else signal.SIGKILL)
