@@ -2,8 +2,9 @@
 
 from warploom.transform.config import TransformConfig
 from warploom.transform.host_to_device import HostToDeviceTransformer
-from warploom.transform.pipeline import PreTransformPipeline, unmarked
+from warploom.transform.pipeline import PreTransformPipeline
 from warploom.transform.records import PipelineResult, PipelineStepResult, StageResult, StepStatus
+from warploom.transform.state import unmarked
 
 __all__ = [
     "HostToDeviceTransformer",

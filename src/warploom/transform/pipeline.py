@@ -1,16 +1,14 @@
 """The transform pipeline: analyze, host_to_device, evolve_markers, warmup, hardware."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from warploom.core.errors import BadInputError, RefusedError, UnsupportedError, WarploomError
-from warploom.core.records import Api, Json, Severity, Verdict
+from warploom.core.records import Json, Severity, Verdict
 from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.hardware_eval import HardwareEvaluation
 from warploom.evaluate.plan import ProgressCallback, ignore_progress
 from warploom.evaluate.survey import nccl_version
 from warploom.evaluate.workload import Workload, load_target
@@ -18,66 +16,30 @@ from warploom.llm.recorder import Recorder
 from warploom.propose import Stage
 from warploom.propose.protocol import add_costs
 from warploom.propose.rules import RewritePlan, rewrite
-from warploom.source import AnalysisReport, CUDAAnalyzer
 from warploom.source.markers import insert_evolve_markers
-from warploom.source.records import Collective
 from warploom.source.regions import Program, strip_markers
 from warploom.transform.config import TransformConfig, choose_api
-from warploom.transform.host_to_device import RULES, HostToDeviceTransformer, Task
+from warploom.transform.host_to_device import HostToDeviceTransformer, Task
 from warploom.transform.on_gpus import judge_on_gpus, require_hardware
-from warploom.transform.outputs import Written, free_run_dir, require_writable, write_outputs
+from warploom.transform.outputs import free_run_dir, require_writable, write_outputs
 from warploom.transform.proposers import CALLS
-from warploom.transform.records import PipelineResult, PipelineStepResult, StageResult, StepStatus
-from warploom.transform.seen_results import with_results_seen, without_results_seen
-from warploom.transform.several_files import Places, SeveralFiles, several_files
+from warploom.transform.records import PipelineResult, PipelineStepResult, StepStatus
+from warploom.transform.seen_results import without_results_seen
+from warploom.transform.state import (
+    RunState,
+    analysis_of,
+    opened,
+    read_text,
+    see_results,
+    unmarked,
+    write_text,
+)
 from warploom.transform.trials import describe
 from warploom.transform.warmup import add_warmup
 
 STEPS = ("analyze", "host_to_device", "evolve_markers", "warmup", "hardware")
 FILES = "files"
 """The step after these of a program of several files: it is judged as the files that it becomes."""
-
-
-@dataclass
-class _Run:
-    """What one run of the pipeline knows so far."""
-
-    workload: Workload
-    folder: Path
-    source: Path  # the user's program
-    files: SeveralFiles | None = None
-    places: Places | None = None
-    calls: tuple[Collective, ...] = ()
-    seen: bool = False  # whether results are read back for the proof alone
-    made: Mapping[str, str] = field(default_factory=dict[str, str])
-    original: str = ""
-    text: str = ""
-    task: Task | None = None
-    api: Api | None = None
-    api_reason: str = ""
-    evaluation: Evaluation | None = None
-    hardware: HardwareEvaluation | None = None
-    stages: tuple[StageResult, ...] = ()
-    steps: list[PipelineStepResult] = field(default_factory=list[PipelineStepResult])
-
-    @property
-    def trusted(self) -> bool:
-        """Whether the text is the user's own, or was made by rules alone."""
-        return all(stage.origin == RULES for stage in self.stages)
-
-    @property
-    def failed(self) -> bool:
-        return any(step.status is StepStatus.FAILED for step in self.steps)
-
-    def written(self) -> Written:
-        """Return what is written: the files before and after."""
-        name = self.workload.program.name
-        if self.files is None:
-            base = self.places.base if self.places else self.workload.program.parent
-            return Written({name: self.original}, {name: self.text}, name, base)
-        united = self.files.united
-        made = self.made or {name: self.text}
-        return Written(united.files, made, next(iter(made)), united.base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +100,7 @@ class PreTransformPipeline:
         require_writable(Path(output_dir), workload.program)
         api, reason = choose_api(self.config.api_type, workload)
         with TemporaryDirectory(prefix="warploom-transform-") as folder:
-            run = _opened(workload, Path(folder))
+            run = opened(workload, Path(folder))
             run.api, run.api_reason = api, reason
             try:
                 self._steps(run)
@@ -147,7 +109,7 @@ class PreTransformPipeline:
             result = _result(run, started, self.transformer.run_dir)
             return write_outputs(result, run.written(), Path(output_dir))
 
-    def _steps(self, run: _Run) -> None:
+    def _steps(self, run: RunState) -> None:
         self._step(run, "analyze", self._analyze)
         self._step(run, "host_to_device", self._host_to_device)
         self._step(run, "evolve_markers", self._evolve_markers)
@@ -159,7 +121,7 @@ class PreTransformPipeline:
         if run.files is not None or run.seen:
             self._step(run, FILES, self._judge_files)
 
-    def _step(self, run: _Run, name: str, action: "_Action") -> None:
+    def _step(self, run: RunState, name: str, action: "_Action") -> None:
         started = time.monotonic()
         done = _skipped("a step before it failed") if run.failed else action(run)
         run.steps.append(
@@ -173,9 +135,9 @@ class PreTransformPipeline:
             )
         )
 
-    def _analyze(self, run: _Run) -> _Done:
+    def _analyze(self, run: RunState) -> _Done:
         workload = run.workload
-        report = _analysis(workload.program, workload)
+        report = analysis_of(workload.program, workload)
         if not report.has_host_communication() and not report.has_device_communication():
             raise BadInputError(
                 "the program has no communication: it calls no NCCL operation",
@@ -183,7 +145,7 @@ class PreTransformPipeline:
                 hint="there is nothing to make device-initiated",
             )
         require_hardware(self.config.backend, workload)
-        run.original = run.text = _read(workload.program)
+        run.original = run.text = read_text(workload.program)
         run.task = Task(run.text, report, unmarked(workload, run.text, run.folder))
         baseline = check(
             run.files.workload if run.files else workload,
@@ -200,7 +162,7 @@ class PreTransformPipeline:
             tuple(map(places.collective, report.collectives)) if places else report.collectives
         )
         if not report.readbacks and not workload.outputs:
-            _see_results(run, report)
+            see_results(run, report)
         return _Done(
             StepStatus.DONE,
             {
@@ -211,7 +173,7 @@ class PreTransformPipeline:
             },
         )
 
-    def _host_to_device(self, run: _Run) -> _Done:
+    def _host_to_device(self, run: RunState) -> _Done:
         task, api = run.task, run.api
         assert task is not None and api is not None
         if not self.config.host_to_device:
@@ -233,7 +195,7 @@ class PreTransformPipeline:
         error = describe(last.evaluation) if last.evaluation else last.problem
         return _Done(StepStatus.FAILED, details, f"stage {last.stage}: {error}", cost)
 
-    def _evolve_markers(self, run: _Run) -> _Done:
+    def _evolve_markers(self, run: RunState) -> _Done:
         if not self.config.evolve_markers:
             return _skipped("switched off")
         if Program(run.text).regions:
@@ -248,49 +210,49 @@ class PreTransformPipeline:
         run.text = marked
         return _Done(StepStatus.DONE, {"regions": [region.name for region in regions]})
 
-    def _marked(self, run: _Run) -> str:
+    def _marked(self, run: RunState) -> str:
         """Return the program with markers; the host-driven text says best what the pipeline is."""
         task, api = run.task, run.api
         assert task is not None and api is not None
         if run.stages and not run.trusted:  # not the rules' text: mark it as it is
-            path = _write(run.folder / "to-mark" / run.workload.program.name, run.text)
-            return insert_evolve_markers(run.text, _analysis(path, run.workload))
+            path = write_text(run.folder / "to-mark" / run.workload.program.name, run.text)
+            return insert_evolve_markers(run.text, analysis_of(path, run.workload))
         text = insert_evolve_markers(task.text, task.analysis)
         if not run.stages:
             return text
         path = run.folder / "marked" / run.workload.program.name
-        report = _analysis(_write(path, text), run.workload)
+        report = analysis_of(write_text(path, text), run.workload)
         every = "all device memory of the program is in windows" in run.stages[-1].notes
         plan = RewritePlan(api, Stage.DEVICE, every_allocation=every, markers=True)
         return rewrite(text, report, plan).text
 
-    def _warmup(self, run: _Run) -> _Done:
+    def _warmup(self, run: RunState) -> _Done:
         if not self.config.warmup:
             return _skipped("switched off")
         task = run.task
         assert task is not None
-        path = _write(run.folder / "warmup" / run.workload.program.name, run.text)
-        found = add_warmup(run.text, _analysis(path, run.workload), task.analysis)
+        path = write_text(run.folder / "warmup" / run.workload.program.name, run.text)
+        found = add_warmup(run.text, analysis_of(path, run.workload), task.analysis)
         if found.text is None:
             return _skipped(found.reason)
         api = run.api if run.stages else None
         evaluation = self.transformer.evaluate(
-            _write(path, found.text), task, api=api, trusted=run.trusted
+            write_text(path, found.text), task, api=api, trusted=run.trusted
         )
         if not evaluation.passed:
             return _skipped(f"a second round changes the results: {describe(evaluation)}")
         run.text, run.evaluation = found.text, evaluation
         return _Done(StepStatus.DONE, {"line": found.line})
 
-    def _prove(self, run: _Run) -> None:
+    def _prove(self, run: RunState) -> None:
         """Judge what no step has judged: a program whose communication was left as it is."""
         if run.failed or run.evaluation is not None:
             return
         assert run.task is not None
-        path = _write(run.folder / "final" / run.workload.program.name, run.text)
+        path = write_text(run.folder / "final" / run.workload.program.name, run.text)
         run.evaluation = self.transformer.evaluate(path, run.task)
 
-    def _judge_files(self, run: _Run) -> _Done:
+    def _judge_files(self, run: RunState) -> _Done:
         """Judge the files that the one text becomes, against those that it was made of."""
         files, task = run.files, run.task
         assert task is not None
@@ -298,7 +260,7 @@ class PreTransformPipeline:
             return _skipped("the emulator has not verified the program")
         if files is None:
             place = run.folder / "as-written" / run.workload.program.name
-            return self._checked(replace(run.workload, program=_write(place, run.text)))
+            return self._checked(replace(run.workload, program=write_text(place, run.text)))
         made = files.divided(run.text) if run.trusted else None
         if made is None:
             return _skipped(f"what a model wrote is one file, in place of {files.names}")
@@ -306,7 +268,7 @@ class PreTransformPipeline:
         workload = files.at(run.folder / "files", made)
         if run.seen:
             return self._checked(workload)
-        text = _read(workload.program)
+        text = read_text(workload.program)
         judged = unmarked(workload, text, run.folder / "files-unmarked")
         run.evaluation = self.transformer.evaluate(
             workload.program,
@@ -328,11 +290,11 @@ class PreTransformPipeline:
         kinds = ", ".join(sorted({merged.finding.kind for merged in report.findings}))
         return _Done(StepStatus.FAILED, {}, f"without these reads: {report.verdict} {kinds}")
 
-    def _hardware(self, run: _Run) -> _Done:
+    def _hardware(self, run: RunState) -> _Done:
         assert run.task is not None
         if run.evaluation is None or not run.evaluation.verified:
             return _skipped("the emulator has not verified the program")
-        path = _write(run.folder / "hardware" / run.workload.program.name, run.text)
+        path = write_text(run.folder / "hardware" / run.workload.program.name, run.text)
         verdict = judge_on_gpus(self.config.backend, path, run.task.workload, self.on_progress)
         run.hardware = verdict.evaluation
         if verdict.status is StepStatus.FAILED:
@@ -340,58 +302,7 @@ class PreTransformPipeline:
         return _Done(verdict.status, {"reason": verdict.why} if verdict.why else {})
 
 
-_Action = Callable[[_Run], _Done]
-
-
-def _see_results(run: _Run, report: AnalysisReport) -> None:
-    """Read back what communications deliver, in a program that reads nothing back itself."""
-    text = with_results_seen(run.text, report)
-    if text is None:
-        return
-    workload = run.workload
-    path = _write(run.folder / "seen" / workload.program.name, text)
-    own = Places(workload.program, workload.program.parent, ())
-    run.places = (run.places or own).of_text(path, text)
-    run.workload = replace(
-        workload, program=path, include_dirs=(*workload.include_dirs, workload.program.parent)
-    )
-    run.text, run.seen = text, True
-    analysis = _analysis(path, run.workload)
-    run.task = Task(text, analysis, unmarked(run.workload, text, run.folder / "seen-unmarked"))
-
-
-def _opened(workload: Workload, folder: Path) -> _Run:
-    """Return a run; several files are put together for it."""
-    files = several_files(workload)
-    if files is None:
-        return _Run(workload, folder, workload.program)
-    one = files.as_one(folder)
-    return _Run(one, folder, workload.program, files, Places.of(files, one.program))
-
-
-def _analysis(path: Path, workload: Workload) -> AnalysisReport:
-    folders = (*workload.include_dirs, workload.program.parent)
-    return CUDAAnalyzer(path, include_dirs=folders, defines=workload.defines).analyze()
-
-
-def _read(path: Path) -> str:
-    return path.read_bytes().decode("utf-8", "surrogateescape")
-
-
-def _write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    return path
-
-
-def unmarked(workload: Workload, text: str, folder: Path) -> Workload:
-    """Return the workload with a program without markers: its frame is what is to change."""
-    program = Program(text, workload.program)
-    if not program.regions:
-        return workload
-    path = _write(folder / "reference" / workload.program.name, strip_markers(program))
-    folders = (*workload.include_dirs, workload.program.parent)
-    return replace(workload, program=path, include_dirs=folders)
+_Action = Callable[[RunState], _Done]
 
 
 def _require_good(baseline: CheckReport) -> None:
@@ -414,7 +325,7 @@ def _require_good(baseline: CheckReport) -> None:
     )
 
 
-def _result(run: _Run, started: float, run_dir: Path | None) -> PipelineResult:
+def _result(run: RunState, started: float, run_dir: Path | None) -> PipelineResult:
     verified = not run.failed and run.evaluation is not None and run.evaluation.verified
     return PipelineResult(
         verified=verified,
