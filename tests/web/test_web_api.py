@@ -66,6 +66,8 @@ def test_the_overview_has_the_champions_figures(address: str, key: str) -> None:
     assert page["overview"]["champion"] == 1
     assert page["overview"]["speedup"] == 3.0
     assert page["facts"]["topology"] == "h200-8"
+    assert page["overview"]["rejections"] == 12  # 6 of 60 programs came after 2 that were known
+    assert page["overview"]["scored"] == "the whole run"
 
 
 def test_pages_are_whole_and_bounded(address: str, key: str) -> None:

@@ -171,6 +171,19 @@ def test_everything_can_be_taken_home(
     assert watched.complaints == []
 
 
+def test_another_view_begins_at_its_top_and_the_keys_stay_in_the_menu(
+    watched: Watched, address: str, finished: MadeRun
+) -> None:
+    page = opened(watched, address, finished, "programs")
+    page.evaluate("window.scrollTo(0, 900)")
+    assert page.evaluate("window.scrollY") > 200
+    page.focus("nav a:has-text('Similarity')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1:has-text('Similarity')")
+    assert page.evaluate("window.scrollY") == 0
+    assert page.evaluate("document.activeElement.textContent") == "Similarity"
+
+
 def test_light_and_dark_can_be_chosen_and_stay(
     watched: Watched, address: str, finished: MadeRun
 ) -> None:

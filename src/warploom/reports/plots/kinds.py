@@ -9,7 +9,8 @@ from warploom.reports.plots.canvas import ACCENT, BAD, DIM, INK, KINDS, figure
 from warploom.reports.queries.marks import Mark
 from warploom.reports.queries.nearness import embeddings_in, likeness_of
 from warploom.reports.queries.opened import OpenRun
-from warploom.reports.queries.views import migrations_of, overview_of, path_to, progress_of
+from warploom.reports.queries.scored import overview_of_run
+from warploom.reports.queries.views import migrations_of, path_to, progress_of
 
 _MOST_ALIKE = 40
 _MOST_LABELS = 80
@@ -205,4 +206,5 @@ def _failed_below(axes: Any, places: Sequence[int]) -> None:
 
 
 def _source(run: OpenRun) -> str:
-    return overview_of(run.marks.marks, run.marks.events, run.marks.seconds).time_source
+    view = overview_of_run(run)
+    return f"{view.time_source}, of {view.scored}" if view.scored else view.time_source

@@ -27,6 +27,7 @@ from warploom.reports.queries.programs import (
     SortKey,
     Status,
 )
+from warploom.reports.queries.scored import overview_of_run
 from warploom.reports.queries.space import Lever, space_of
 from warploom.reports.queries.table import csv_lines
 from warploom.reports.queries.timelines import ShownTimeline, timeline_of
@@ -40,7 +41,6 @@ from warploom.reports.queries.views import (
     groups_of,
     members_of,
     migrations_of,
-    overview_of,
     summaries_of,
 )
 from warploom.reports.queries.weights import bandit_settings, weights_of
@@ -118,7 +118,7 @@ def overview(key: str, hub: TheHub, run: Run) -> RunPage:
     """Return a run in one look."""
     view = hub.kept(
         key, "overview",
-        lambda one: overview_of(one.marks.marks, one.marks.events, one.marks.seconds),
+        overview_of_run,
     )  # fmt: skip
     info = next(one for one in hub.infos() if one.key == key)
     told = run.folder
@@ -246,7 +246,7 @@ def proposers(key: str, hub: TheHub) -> Proposers:
     def make(run: OpenRun) -> Proposers:
         marks = run.marks.marks
         models = [one for one in groups_of(marks, "model") if one.name]
-        weights = weights_of(marks, bandit_settings(run.source.folder))
+        weights = weights_of(marks, bandit_settings(run.source.settings))
         return Proposers(
             groups_of(marks, "operator"), groups_of(marks, "proposer"), models, weights
         )

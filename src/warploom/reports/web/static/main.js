@@ -17,8 +17,9 @@ const main = document.getElementById("main");
 const here = { key: null, run: null, model: null, view: null, name: "", asked: 0 };
 let news = null;
 
-async function route() {
+async function route(event) {
   hideTip();
+  if (event?.type === "hashchange") window.scrollTo(0, 0); // another view begins at its top
   const [, key, name = "overview", argument] = location.hash.split("/").map(decodeURIComponent);
   here.view?.close?.();
   here.view = null;
@@ -131,10 +132,12 @@ async function renew(key) {
 
 function drawNav(current) {
   const active = current === "program" ? "programs" : current;
-  show(document.getElementById("nav"), VIEWS.map(([title, views]) => [
+  const nav = document.getElementById("nav"), inside = nav.contains(document.activeElement);
+  show(nav, VIEWS.map(([title, views]) => [
     h("h2", {}, title),
     views.map(([name, text]) => h("a", { href: runLink(here.key, name), "aria-current": name === active ? "page" : null }, text)),
   ]));
+  if (inside) nav.querySelector("[aria-current]")?.focus(); // who walks by keys goes on from there
   show(document.getElementById("crumb"), h("b", {}, here.run.info.title), ` ${here.run.info.place === here.run.info.title ? "" : here.run.info.place}`);
 }
 

@@ -24,7 +24,7 @@ export function render(main, here) {
 }
 
 function told(view, facts) {
-  const source = view.time_source === "none" ? "" : `Times are ${view.time_source}. `;
+  const source = view.time_source === "none" ? "" : `Times are ${view.time_source}${view.scored ? `, of ${view.scored}` : ""}. `;
   const ended = facts.stopped ? `It ended because ${facts.stopped}.` : "";
   return `${source}${ended}`;
 }
