@@ -27,6 +27,7 @@ from warploom.reports.queries.programs import (
     SortKey,
     Status,
 )
+from warploom.reports.queries.replays import FindingPage, finding_page
 from warploom.reports.queries.scored import overview_of_run
 from warploom.reports.queries.space import Lever, space_of
 from warploom.reports.queries.table import csv_lines
@@ -44,12 +45,13 @@ from warploom.reports.queries.views import (
     summaries_of,
 )
 from warploom.reports.queries.weights import bandit_settings, weights_of
+from warploom.reports.web.answers import ERRORS, MissingTextError, attached
 from warploom.reports.web.hub import Hub
 
 _MOST_ALIKE = 60
 _WORD = 300
 
-router = APIRouter(prefix="/api")
+router = APIRouter(prefix="/api", responses=ERRORS)
 
 
 def _hub(request: Request) -> Hub:
@@ -169,7 +171,7 @@ def programs_csv(run: Run, wanted: Annotated[Wanted, Depends(_wanted)]) -> Strea
     rows = run.programs.all(wanted.filter, wanted.sort, descending=wanted.descending)
     lines: Iterator[str] = csv_lines(rows)
     return StreamingResponse(lines, media_type="text/csv; charset=utf-8",
-                             headers=_attached("programs.csv"))  # fmt: skip
+                             headers=attached("programs.csv"))  # fmt: skip
 
 
 @router.get("/runs/{key}/programs/{number}")
@@ -184,7 +186,7 @@ def code(run: Run, number: int) -> PlainTextResponse:
     one = run.programs.get(number)
     name = f"program-{number}.{'py' if one.language == 'python' else 'cu'}"
     content = one.code.encode("utf-8", "surrogateescape")
-    return PlainTextResponse(content, headers=_attached(name))
+    return PlainTextResponse(content, headers=attached(name))
 
 
 @router.get("/runs/{key}/programs/{number}/diff")
@@ -207,6 +209,15 @@ def timeline(run: Run, number: int) -> ShownTimeline | None:
     """Return when what ran on each rank and stream, where `warploom plot timeline` kept it."""
     run.programs.get(number)
     return timeline_of(run.source.folder, number)
+
+
+@router.get("/runs/{key}/programs/{number}/findings/{at}")
+def finding(run: Run, number: int, at: int) -> FindingPage:
+    """Return a finding, counted from 1: its two places, its cure, what each rank did before it."""
+    found = finding_page(run.programs.get(number), at, run.source.folder)
+    if found is None:
+        raise MissingTextError(f"program {number} has no finding {at}")
+    return found
 
 
 @router.get("/runs/{key}/graph")
@@ -290,7 +301,3 @@ def summaries(run: Run) -> list[Summary]:
 
 def _embeddings(run: OpenRun) -> tuple[list[int], Matrix]:
     return embeddings_in(run.programs.columns(("number", "embedding")))
-
-
-def _attached(name: str) -> dict[str, str]:
-    return {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -1,9 +1,9 @@
 // How like each other the best programs are: a table of colours.
 
 import { ask, programLink, runPath } from "../api.js";
-import { card, empty, h, head, hideTip, saveAs, show, showTip } from "../dom.js";
+import { card, csv, empty, h, head, hideTip, saveAs, show, showTip } from "../dom.js";
 import { scale, themed } from "../colours.js";
-import { csv, legend } from "../plot.js";
+import { legend } from "../plot.js";
 import { CanvasSurface, SvgSurface } from "../surface.js";
 
 const EDGE = 46;
