@@ -62,7 +62,7 @@ def draw_replay(page: FindingPage, path: Path) -> None:
     rows = {(rank, lane): at for at, (rank, _, lane) in enumerate(lanes)}
     order = {one.seq: at for at, one in enumerate(page.events, 1)}
     title = f"program {page.number}: before the {page.finding.kind}"
-    with figure(path, title, height=max(3.0, 0.42 * len(lanes) + 1.5)) as (_, axes):
+    with figure(path, title, height=max(3.0, 0.42 * len(lanes) + 1.5)) as (drawn, axes):
         for place, colour, words in _KINDS:
             some = [one for one in page.events if one.place == place]
             axes.scatter([order[one.seq] for one in some],
@@ -73,7 +73,7 @@ def draw_replay(page: FindingPage, path: Path) -> None:
         axes.set_xlabel("events in their order")
         axes.set_ylim(-0.7, len(lanes) - 0.3)
         axes.tick_params(axis="x", colors=DIM)
-        axes.legend(ncols=3, fontsize=9, loc="lower right", bbox_to_anchor=(1, 1))
+        drawn.legend(ncols=3, fontsize=9, loc="outside lower center")
 
 
 def _program(run: OpenRun, number: int | None) -> StoredProgram:
@@ -128,4 +128,5 @@ def _replay(
 
 def told_events(events: Sequence[ReplayEvent]) -> str:
     """Return how many events of how many ranks there are, in words."""
-    return f"{len(events)} events of {len({one.rank for one in events})} ranks"
+    ranks = len({one.rank for one in events})
+    return f"{len(events)} events of {ranks} {'rank' if ranks == 1 else 'ranks'}"

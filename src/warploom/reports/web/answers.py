@@ -1,6 +1,5 @@
 """What the API answers when it cannot give what was asked for, and how files are handed out."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request
@@ -17,21 +16,27 @@ class MissingTextError(WarploomError):
     """A run has no text of this name, or a program no such finding."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Why there is no answer, and what to do about it."""
-
-    error: str
-    hint: str
-
-
+_TEXT: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
+_PROBLEM: dict[str, Any] = {
+    "application/json": {
+        "schema": {
+            "type": "object",
+            "title": "Problem",
+            "properties": {
+                "error": {"type": "string", "description": "why there is no answer"},
+                "hint": {"type": "string", "description": "what to do about it, or nothing"},
+            },
+            "required": ["error", "hint"],
+        }
+    }
+}
 ERRORS: dict[int | str, dict[str, Any]] = {
-    401: {"description": "the token is missing (plain text)", "content": {"text/plain": {}}},
-    403: {"description": "another site asked (plain text)", "content": {"text/plain": {}}},
-    404: {"model": Problem, "description": "no such run, program or text"},
-    421: {"description": "not a name of this machine (plain text)", "content": {"text/plain": {}}},
-    422: {"model": Problem, "description": "a value is not one that can be asked for"},
-    500: {"model": Problem, "description": "the database or the folder cannot be read"},
+    401: {"description": "the token is missing", "content": _TEXT},
+    403: {"description": "another site asked", "content": _TEXT},
+    404: {"description": "no such run, program, finding or text", "content": _PROBLEM},
+    421: {"description": "the Host is no name of this machine", "content": _TEXT},
+    422: {"description": "a value is not one that can be asked for", "content": _PROBLEM},
+    500: {"description": "the database or the folder cannot be read", "content": _PROBLEM},
 }
 """What each address may answer besides 200, for /openapi.json."""
 

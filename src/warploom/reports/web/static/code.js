@@ -63,7 +63,7 @@ export function codeBlock(code, findings = [], first = 1, marked = 0) {
 export function diffBlock(diff) {
   const lines = diff.split("\n");
   if (lines.at(-1) === "") lines.pop();
-  let old = 0, fresh = 0;
+  let old = NaN, fresh = NaN; // a part of a difference has no numbers
   return inParts(lines.length, (at) => {
     const line = lines[at];
     const hunk = /^@@ -(\d+)\S* \+(\d+)/.exec(line);
@@ -76,7 +76,7 @@ export function diffBlock(diff) {
     if (sign !== "+") old++;
     if (sign !== "-") fresh++;
     const kind = sign === "+" ? " add" : sign === "-" ? " del" : "";
-    return h("div", { class: `line${kind}` }, h("i", {}, number),
+    return h("div", { class: `line${kind}` }, h("i", {}, Number.isNaN(number) ? "" : number),
       h("span", {}, `${sign ?? ""} `, painted(cut(line.slice(1)), false)[0]));
   }, "Difference");
 }

@@ -1,7 +1,7 @@
 // Programs in the plane in which their texts differ most.
 
 import { ask, programLink, runPath } from "../api.js";
-import { card, choose, empty, h, head, show } from "../dom.js";
+import { card, choose, empty, exports_, h, head, show } from "../dom.js";
 import { share } from "../format.js";
 import { kind, ranker, scale, themed } from "../colours.js";
 import { legend, Plot } from "../plot.js";
@@ -17,7 +17,7 @@ export async function render(main, here) {
   const rows = () => [["number", "x", "y", "cluster"], ...data.number.map((number, i) => [number, data.x[i], data.y[i], data.cluster[i]])];
   show(main, head("Embeddings", `Near programs have like texts. The axes hold ${share(data.explained[0])} and ${share(data.explained[1])} of what they differ in.`,
     choose("Colour", [["score", "score"], ["cluster", "group"], ["island", "island"], ["operator", "operator"]], options.colour, (value) => { options.colour = value; plot.renew(); about(); }),
-    plot.tools(rows)), data.number.length ? card("", plot.element, keys) : card("", empty("No program has an embedding yet."), plot.element));
+    plot.tools(rows), exports_(runPath(here.key, "/plane"), "embeddings", null)), data.number.length ? card("", plot.element, keys) : card("", empty("No program has an embedding yet."), plot.element));
   about();
   plot.draw();
   return { close: () => plot.close(), async update() {

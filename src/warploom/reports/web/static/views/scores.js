@@ -1,7 +1,7 @@
 // Scores over attempts, time or cost; colours by island, operator or model.
 
-import { programLink } from "../api.js";
-import { card, choose, h, head, show } from "../dom.js";
+import { programLink, runPath } from "../api.js";
+import { card, choose, exports_, h, head, show } from "../dom.js";
 import { duration, dollars } from "../format.js";
 import { kind, themed } from "../colours.js";
 import { legend, Plot } from "../plot.js";
@@ -100,7 +100,7 @@ export function render(main, here) {
       choose("Along", Object.entries(X), options.x, set("x")),
       choose("Up", Object.entries(Y), options.y, set("y")),
       choose("Colour", [["island", "island"], ["operator", "operator"], ["proposer", "proposer"], ["model", "model"]], options.colour, set("colour")),
-      plot.tools(rows)),
+      plot.tools(rows), exports_(runPath(here.key, "/graph"), "programs", null)),
     card("", plot.element, keys));
   legendNow();
   plot.draw();

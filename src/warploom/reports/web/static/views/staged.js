@@ -16,10 +16,11 @@ const ABOUT = {
 
 export async function render(main, here, argument) {
   const run = await ask(`staged/${here.key}`);
+  show(document.getElementById("crumb"), h("b", {}, run.title), ` ${run.place}`);
   const [title, about] = ABOUT[here.name];
   const part = { result, stages, correctness, roofline, texts }[here.name];
   const body = h("div", {});
-  const tools = exports_(`staged/${here.key}`, here.name, rowsOf(run, here.name), () => body.querySelector("svg"));
+  const tools = exports_(`staged/${here.key}`, here.name, rowsOf(run, here.name), here.name === "stages" || (here.name === "roofline" && run.roof) ? () => body.querySelector("svg.bars") : null);
   show(main, head(title || run.title, about, tools), body);
   show(body, await part(run, here, argument));
   return null;
@@ -121,7 +122,7 @@ function roofline(run) {
   const rows = [["this kernel", roof.time_us, `${short(roof.time_us)} us`], ["what moving the bytes takes", roof.floor_us, `${short(roof.floor_us)} us`]];
   if (roof.separate_us !== null) rows.push(["one kernel for each operation", roof.separate_us, `${short(roof.separate_us)} us`]);
   return [
-    card("Time", bars(rows, "Times in microseconds"), h("p", { class: "dim" }, `All ${roof.time_source}, on ${roof.machine}. ${roof.note}`)),
+    card("Time", bars(rows, "Times in microseconds"), h("p", { class: "dim" }, `All times are ${roof.time_source}, on ${roof.machine}${roof.note ? `: ${roof.note}` : ""}.`)),
     card("Bandwidth", bars([["reached", roof.reached_gbs, `${short(roof.reached_gbs)} GB/s`], ...(roof.most_gbs ? [["the machine's", roof.most_gbs, `${short(roof.most_gbs)} GB/s`]] : [])], "Bandwidth in GB/s"),
       h("p", { class: "dim" }, `${count(roof.bytes_moved)} bytes are moved; it is held back by ${roof.bottleneck}. The model counts bytes and no operations: the roof is that of memory alone.`)),
   ];
