@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warploom.core.finding_pages import page_of, section
@@ -22,7 +22,7 @@ class ReplayEvent:
     """Something that a rank did before a finding, in order of `seq`.
 
     `lane` is who did it on that rank: the host, or a kernel. `place` is "own" at the finding's own
-    line, "other" at that of the other access, else "".
+    line and for itself, which is the last one, "other" at that of the other access, else "".
     """
 
     seq: int
@@ -96,11 +96,19 @@ def _events(finding: Mapping[str, Json]) -> list[ReplayEvent]:
         return []
     other = finding.get("other")
     far = other.get("line") if isinstance(other, dict) else None
-    return [
+    events = [
         _event(one, finding.get("line"), far)
         for one in trace[-_MOST_EVENTS:]
         if isinstance(one, dict)
     ]
+    return [*events, _itself(finding, events[-1].seq + 1)] if events else []
+
+
+def _itself(finding: Mapping[str, Json], seq: int) -> ReplayEvent:
+    """Return the finding as the last event: replays record calls and kernels, no single access."""
+    told = {name: finding.get(name) for name in ("rank", "kernel", "block", "thread", "line")}
+    last = _event({**told, "seq": seq, "text": finding.get("message")}, None, None)
+    return replace(last, place="own")
 
 
 def _event(one: Mapping[str, Json], own: Json, other: Json) -> ReplayEvent:
