@@ -7,7 +7,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from warploom.cli import main
 from warploom.core.records import Finding, Severity, SourceLocation, Timing, TraceEvent, Verdict
 from warploom.evaluate.check import CheckReport
 from warploom.evaluate.findings import MergedFinding
@@ -220,26 +219,3 @@ def test_a_run_that_did_not_end_fails_in_junit(program: Path, state: str) -> Non
     failed = [one.get("name") for one in root.iter("testcase") if one.find("failure") is not None]
     assert f"run lazy/1 ({state})" in failed and "run eager/0 (finished)" not in failed
     assert "deadlock" in check_html(report)
-
-
-def test_a_program_that_does_not_compile_is_reported_at_its_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    program = tmp_path / "bad.cu"
-    program.write_text(
-        "#include <nccl.h>\n__global__ void k() { nothing_known(3); }\n"
-        "int main() { k<<<1, 1>>>(); return 0; }\n"
-    )
-    line = ["check", "bad.cu", "--sarif", "c.sarif", "--junit", "c.xml", "--html", "c.html"]
-    assert main([*line, "--github"]) == 2
-    told = capsys.readouterr()
-    assert "::error file=bad.cu,line=2" in told.out and "must compile" in told.err
-    (run,) = json.loads((tmp_path / "c.sarif").read_text())["runs"]
-    (result,) = run["results"]
-    assert result["ruleId"] == "build" and "nothing_known" in result["message"]["text"]
-    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
-    assert run["invocations"][0] == {"executionSuccessful": False, "exitCode": 2}
-    case = ET.parse(tmp_path / "c.xml").find(".//testcase[@line='2']")
-    assert case is not None and case.find("failure") is not None
-    assert "nothing_known(3)" in (tmp_path / "c.html").read_text()
