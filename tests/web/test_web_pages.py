@@ -103,7 +103,10 @@ def test_a_finding_stands_at_its_line(watched: Watched, address: str, finished: 
     page.wait_for_selector(".note.error")
     assert "read is not ordered after the write" in page.inner_text(".note.error")
     assert page.locator(".line.hit.error i").inner_text() == "5"
-    assert "--replay 3:lazy --html" in page.inner_text("main")
+    page.click("a:has-text('both places, the cure')")
+    page.wait_for_selector("h1:has-text(', program ')")
+    assert "--replay 3:lazy" in page.inner_text("main")
+    assert "warploom plot replay RUN --program" in page.inner_text("main")
 
 
 def test_the_table_filters_sorts_searches_and_turns(

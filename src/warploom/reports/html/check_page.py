@@ -87,9 +87,11 @@ def _trace(finding: Finding, root: Path) -> list[Child]:
     if not finding.trace:
         return []
     ranks = sorted({event.rank for event in finding.trace})
+    itself = (finding.trace[-1].seq + 1, f"this finding: {finding.message}", True)
     lanes = [
-        (f"rank {rank}", [(event.seq, _told(event), _is_here(event, finding))
-                          for event in finding.trace if event.rank == rank])
+        (f"rank {rank}", [*((event.seq, _told(event), _is_here(event, finding))
+                            for event in finding.trace if event.rank == rank),
+                          *([itself] if rank == finding.rank else [])])
         for rank in ranks
     ]  # fmt: skip
     rows = [
@@ -107,8 +109,8 @@ def _trace(finding: Finding, root: Path) -> list[Child]:
             lanes_chart(lanes),
             tag(
                 "figcaption",
-                "Each dot is an event, in the order in which they happened; red ones "
-                "are at the finding's own line.",
+                "Each dot is an event, in the order in which they happened; red is "
+                "what happened at the finding's own line, at last the finding itself.",
             ),
         ),
         tag("table", tag("thead", heads), tag("tbody", *rows)),
