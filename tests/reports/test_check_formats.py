@@ -15,6 +15,8 @@ from warploom.evaluate.runs import RunRecord
 from warploom.reports.formats.files import CheckFiles
 from warploom.reports.formats.github import annotations_of
 from warploom.reports.formats.junit import junit_of
+from warploom.reports.formats.line_hash import line_hashes
+from warploom.reports.formats.paths import source_root
 from warploom.reports.formats.sarif import sarif_of
 from warploom.reports.html.check_page import check_html
 
@@ -30,7 +32,8 @@ def made(program: Path, text: str = "", verdict: Verdict = Verdict.DEFECT) -> Ch
     )  # fmt: skip
     warning = Finding("overlapping_puts", Severity.WARNING, f"two puts{text}")
     found = (MergedFinding(error, 2), MergedFinding(warning, 1))
-    run = RunRecord(0, Timing.LAZY, verdict, "stopped", (1, 0), 0.5)
+    state = "finished" if verdict is Verdict.OK else "stopped"
+    run = RunRecord(0, Timing.LAZY, verdict, state, (1, 0), 0.5)
     return CheckReport(
         verdict, Effort.QUICK, () if verdict is Verdict.OK else found, (run,), 1, program, 2, None,
         None, "2.32.3", "per_rank", {}, (), "", f"printed{text}", "bubblewrap", 1.0, 2.0,
@@ -67,10 +70,12 @@ def test_sarif_names_places_and_rules(program: Path) -> None:
 def test_a_sarif_fingerprint_outlives_a_moved_line(program: Path) -> None:
     one = sarif_of(made(program))
     report = made(program)
+    program.write_text("new\n" * 27 + program.read_text())
     moved = [MergedFinding(Finding(**{**_fields(item.finding), "line": 30}), 2)
              for item in report.findings]  # fmt: skip
     two = sarif_of(CheckReport(**{**_fields(report), "findings": tuple(moved)}))
-    assert _prints(one) == _prints(two)
+    assert _prints(one)[0] == _prints(two)[0]  # the second has no line: it is told at the first
+    assert one != two
 
 
 def _fields(record: object) -> dict[str, object]:
@@ -94,7 +99,7 @@ def test_junit_counts_what_it_holds(program: Path) -> None:
     assert suite is not None
     cases = suite.findall("testcase")
     assert suite.get("tests") == str(len(cases)) == "4"
-    assert suite.get("failures") == "2"  # the verdict and the error; a warning passes
+    assert suite.get("failures") == "3"  # the verdict, the run and the error; a warning passes
     told = suite.find("testcase/failure[@type='missing_wait']")
     assert told is not None and "other side: a b.cu:5" in (told.text or "")
 
@@ -103,6 +108,7 @@ def test_a_good_check_has_no_failure(program: Path) -> None:
     report = made(program, verdict=Verdict.OK)
     suite = ET.fromstring(junit_of(report).split("\n", 1)[1]).find("testsuite")
     assert suite is not None and suite.get("failures") == "0"
+    assert [one.get("name") for one in suite] == ["verdict", "run lazy/0 (finished)"]
     assert annotations_of(report) == []
     assert "No defect was found" in check_html(report)
 
@@ -145,3 +151,71 @@ def test_files_are_written_whole_and_bad_places_refused_before(program: Path) ->
         CheckFiles(html=root / "no" / "x.html").require_places()
     with pytest.raises(BadInputError, match="a file of its own"):
         CheckFiles(html=root / "x", sarif=root / "x").require_places()
+
+
+@pytest.mark.parametrize(
+    ("text", "hashes"),
+    [
+        ("", ["c129715d7a2bc9a3:1"]),
+        (" a\nb\n  \t\tc\n d", ["271789c17abda88f:1", "54703d4cd895b18:1", "180aee12dab6264:1",
+                               "a23a3dc5e078b07b:1"]),
+        (" a l p h a \r\n\tbeta\r\nalpha\r\n", ["8d07ce75f7b3af45:1", "ca140c3f893ffa65:1",
+                                              "26f09ff008857193:1", "c129715d7a2bc9a3:1"]),
+    ],
+)  # fmt: skip
+def test_hashes_of_lines_are_githubs(text: str, hashes: list[str]) -> None:
+    assert line_hashes(text) == hashes
+
+
+def test_equal_lines_are_told_apart() -> None:
+    text = "x = 1;\n" * 40
+    assert [one.rpartition(":")[2] for one in line_hashes(text)[:3]] == ["1", "2", "3"]
+
+
+def test_a_sarif_rule_explains_itself_and_a_result_can_be_known_again(program: Path) -> None:
+    (run,) = json.loads(json.dumps(sarif_of(made(program))))["runs"]
+    first, second = run["tool"]["driver"]["rules"]
+    assert first["id"] == "missing_wait"
+    assert first["fullDescription"]["text"].startswith("Somebody reads the destination of a put")
+    assert "## Cure" in first["help"]["markdown"] and "helpUri" in second
+    assert first["defaultConfiguration"]["level"] == "error"
+    prints = run["results"][0]["partialFingerprints"]
+    assert prints["primaryLocationLineHash"] == line_hashes(program.read_text())[2]
+
+
+def test_paths_are_from_the_root_of_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, elsewhere = tmp_path / "repository", tmp_path / "elsewhere"
+    program = root / "src" / "deep" / "p.cu"
+    for folder in (root / ".git", program.parent, elsewhere):
+        folder.mkdir(parents=True)
+    program.write_text("a\nb\nc\nd\ne\nf\n")
+    for here in (elsewhere, program.parent, root):
+        monkeypatch.chdir(here)
+        (run,) = json.loads(json.dumps(sarif_of(made(program))))["runs"]
+        at = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+        assert at == {"uri": "src/deep/p.cu", "uriBaseId": "SRCROOT"}
+        assert run["originalUriBaseIds"]["SRCROOT"]["uri"] == f"{root.as_uri()}/"
+        assert annotations_of(made(program))[0].startswith("::error file=src/deep/p.cu,line=3")
+        assert 'file="src/deep/p.cu"' in junit_of(made(program))
+
+
+def test_outside_of_a_repository_the_programs_own_folder_is_the_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    assert source_root(tmp_path / "p.cu") == Path("/")
+    monkeypatch.chdir(Path(__file__).parent)
+    assert source_root(tmp_path / "p.cu") == tmp_path
+
+
+@pytest.mark.parametrize("state", ["deadlock", "timeout", "stopped"])
+def test_a_run_that_did_not_end_fails_in_junit(program: Path, state: str) -> None:
+    good = RunRecord(0, Timing.EAGER, Verdict.OK, "finished", (0, 0), 0.5)
+    bad = RunRecord(1, Timing.LAZY, Verdict.DEADLOCK, state, (None, 0), 0.5)
+    report = CheckReport(**{**_fields(made(program)), "runs": (good, bad)})
+    root = ET.fromstring(junit_of(report).split("\n", 1)[1])
+    failed = [one.get("name") for one in root.iter("testcase") if one.find("failure") is not None]
+    assert f"run lazy/1 ({state})" in failed and "run eager/0 (finished)" not in failed
+    assert "deadlock" in check_html(report)

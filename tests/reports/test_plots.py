@@ -1,9 +1,12 @@
 """Each kind of plot is drawn, and refused where the run lacks what it needs."""
 
+import json
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from warploom.cli import main
 from warploom.reports.queries.timelines import timeline_path
@@ -78,17 +81,17 @@ def test_a_roofline_needs_counts_and_draws_them(
     target = tmp_path / "roof.svg"
     assert main(["plot", "roofline", str(run.folder), "-o", str(target)]) == 2
     assert "flops" in capsys.readouterr().err and not target.exists()
-    from sqlalchemy import create_engine, text
-
     with create_engine(run.url).begin() as connection:
         public = '{"flops": 1e9, "bytes": 1e8, "time_ms": 1.0}'
         connection.execute(text("UPDATE programs SET public = :p WHERE correct"), {"p": public})
     assert main(["plot", "roofline", str(run.folder), "-o", str(target)]) == 0
-    assert "GB/s" in drawn(target)[1]
+    words = drawn(target)[1]
+    assert "GB/s" in words and "roof: memory" in words
+    assert "$" not in words and "10" in words.split(), "numbers are written out"
 
 
 @pytest.mark.parametrize("kind", ["improvement", "lineage", "islands", "pareto", "similarity",
-                                  "cost", "timeline", "roofline", "path"])  # fmt: skip
+                                  "cost", "timeline", "roofline", "replay", "path"])  # fmt: skip
 def test_an_empty_run_is_refused_clearly(
     tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,3 +118,67 @@ def test_text_is_no_mathematics(tmp_path: Path) -> None:
     target = tmp_path / "x.svg"
     assert main(["plot", "improvement", str(made.folder), "-o", str(target)]) == 0
     assert "a$x_$b<b>" in drawn(target)[1]
+
+
+def test_the_path_can_be_a_moving_picture(run: MadeRun, tmp_path: Path) -> None:
+    from PIL import Image
+
+    run.grow(25, 30)  # the best of many is no seed
+    with create_engine(run.url).begin() as connection:
+        connection.execute(text("DELETE FROM events"))
+    target = tmp_path / "path.gif"
+    assert main(["plot", "path", str(run.folder), "-o", str(target)]) == 0
+    with Image.open(target) as moving:
+        assert moving.n_frames >= 2 and moving.info["duration"] >= 1000
+        moving.seek(1)
+        colours = moving.convert("RGB").getcolors(100_000)
+    shades = {colour for _, colour in colours or ()}
+    assert {(221, 245, 229), (253, 230, 227)} <= shades, "lines that came and went are marked"
+
+
+def test_a_film_needs_ffmpeg_and_says_so(
+    run: MadeRun,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    target = tmp_path / "path.mp4"
+    assert main(["plot", "path", str(run.folder), "-o", str(target)]) == 3
+    assert "apt install ffmpeg" in capsys.readouterr().err and not target.exists()
+
+
+def test_a_film_is_written_where_ffmpeg_is(run: MadeRun, tmp_path: Path) -> None:
+    if shutil.which("ffmpeg") is None:
+        pytest.skip("needs ffmpeg (apt install ffmpeg)")
+    target = tmp_path / "path.mp4"
+    assert main(["plot", "path", str(run.folder), "-o", str(target)]) == 0
+    assert target.read_bytes()[4:8] == b"ftyp"
+
+
+def test_a_kept_replay_is_drawn(
+    run: MadeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number = keep_replay(run)
+    target = tmp_path / "replay.svg"
+    line = ["plot", "replay", str(run.folder), "-o", str(target)]
+    assert main([*line, "--program", str(number)]) == 0
+    assert "rank 1, work" in drawn(target)[1] and "at the other access" in drawn(target)[1]
+    assert main([*line, "--program", str(number), "--finding", "9"]) == 2
+    assert "has 1 findings" in capsys.readouterr().err
+    assert main(["plot", "lineage", str(run.folder), "--finding", "1"]) == 2
+
+
+def keep_replay(run: MadeRun) -> int:
+    """Keep a replay of the first program with an error; returns its number."""
+    with create_engine(run.url).begin() as connection:
+        query = "SELECT number, failure FROM programs WHERE NOT correct"
+        number, kind = connection.execute(text(query)).first() or (0, "")
+    event = {"seq": 3, "rank": 0, "text": "put of 4 bytes", "kernel": "work", "line": 7}
+    last = {"seq": 5, "rank": 1, "text": "reads", "kernel": "work", "block": [0, 0, 0], "line": 5}
+    host = {"seq": 4, "rank": 1, "text": "launch of work", "kernel": None, "line": None}
+    found = {"kind": kind, "line": 5, "other": {"line": 7}, "trace": [event, host, last]}
+    place = run.folder / "replays" / f"{number}-3-lazy.json"
+    place.parent.mkdir()
+    place.write_text(json.dumps({"replay": "3:lazy", "findings": [found]}))
+    return int(number)

@@ -367,3 +367,25 @@ def test_a_report_never_takes_the_place_of_a_source(tmp_path: Path) -> None:
     for option in ("--html", "--sarif", "--junit"):
         assert main(["check", str(program), option, str(program)]) == 2
     assert program.read_text() == "int main() {}\n"
+
+
+def test_reports_say_what_the_times_are_of(tmp_path: Path) -> None:
+    made = MadeRun(tmp_path / "run")
+    made.begin(5)
+    target = tmp_path / "r.md"
+    assert main(["report", str(made.folder), "-o", str(target)]) == 0
+    assert "- times are modelled, of the whole run" in target.read_text()
+    from sqlalchemy import create_engine, text
+
+    with create_engine(made.url).begin() as connection:
+        public = '{"whole_ms": 9.0, "time_ms": 1.0}'
+        connection.execute(text("UPDATE programs SET public = :p"), {"p": public})
+    assert main(["report", str(made.folder), "-o", str(target)]) == 0
+    assert "of a timed region of the program" in target.read_text()
+    (made.folder / "report.json").write_text('{"scored_region": 2}')
+    assert main(["report", str(made.folder), "-o", str(target)]) == 0
+    assert "of the program's timed region 2" in target.read_text()
+    assert "turned away as known: 0" in target.read_text()
+    page = tmp_path / "r.html"
+    assert main(["report", str(made.folder), "-o", str(page)]) == 0
+    assert "those of the program&#x27;s timed region 2" in page.read_text()

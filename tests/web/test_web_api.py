@@ -55,9 +55,27 @@ def test_every_address_answers_and_is_documented(address: str, key: str) -> None
         assert methods["get"]["description"]
         if path.endswith("/news"):
             continue
-        filled = path.replace("{key}", key).replace("{number}", "5")
+        if path.startswith("/api/staged"):
+            continue
+        filled = path.replace("{key}", key).replace("{number}", "4").replace("{at}", "1")
         status, _, body = asked(address, filled + ("?to=1" if path.endswith("/diff") else ""))
         assert status == 200, (path, body)
+
+
+def test_what_addresses_refuse_is_documented_and_true(address: str, key: str) -> None:
+    described = told(address, "/openapi.json")
+    for path, methods in described["paths"].items():
+        answers = methods["get"]["responses"]
+        assert {"401", "403", "404", "421", "422", "500"} <= set(answers), path
+        for status in ("404", "422", "500"):
+            form = answers[status]["content"]["application/json"]["schema"]
+            assert set(form["properties"]) == {"error", "hint"}, path
+    for path, wanted in (("runs/x", 404), (f"runs/{key}/programs?limit=0", 422),
+                         (f"runs/{key}/programs/999", 404), ("staged/x", 404),
+                         (f"runs/{key}/programs/4/findings/7", 404),
+                         (f"runs/{key}/programs?island=99999999999999999999", 422)):  # fmt: skip
+        status, _, body = asked(address, f"/api/{path}")
+        assert status == wanted and set(json.loads(body)) == {"error", "hint"}, path
 
 
 def test_the_overview_has_the_champions_figures(address: str, key: str) -> None:
@@ -66,6 +84,8 @@ def test_the_overview_has_the_champions_figures(address: str, key: str) -> None:
     assert page["overview"]["champion"] == 1
     assert page["overview"]["speedup"] == 3.0
     assert page["facts"]["topology"] == "h200-8"
+    assert page["overview"]["rejections"] == 12  # 6 of 60 programs came after 2 that were known
+    assert page["overview"]["scored"] == "the whole run"
 
 
 def test_pages_are_whole_and_bounded(address: str, key: str) -> None:

@@ -103,7 +103,10 @@ def test_a_finding_stands_at_its_line(watched: Watched, address: str, finished: 
     page.wait_for_selector(".note.error")
     assert "read is not ordered after the write" in page.inner_text(".note.error")
     assert page.locator(".line.hit.error i").inner_text() == "5"
-    assert "--replay 3:lazy --html" in page.inner_text("main")
+    page.click("a:has-text('both places, the cure')")
+    page.wait_for_selector("h1:has-text(', program ')")
+    assert "--replay 3:lazy" in page.inner_text("main")
+    assert "warploom plot replay RUN --program" in page.inner_text("main")
 
 
 def test_the_table_filters_sorts_searches_and_turns(
@@ -150,25 +153,47 @@ def test_the_whole_page_can_be_used_by_keys(
     page.wait_for_selector("h1:has-text('Failures')")
 
 
-@pytest.mark.parametrize(
-    ("view", "button", "begins"),
-    [
-        ("lineage", "SVG", "<svg"), ("lineage", "CSV", "number,parent"),
-        ("scores", "SVG", "<svg"), ("islands", "CSV", "at,kind"), ("space", "CSV", "lever,value"),
-        ("similarity", "SVG", "<svg"), ("plane", "CSV", "number,x"),
-        ("programs", "CSV", "number,parent"), ("findings", "JSON", "["),
-        ("summaries", "JSON", "["), ("program/5", "JSON", "{"), ("program/5", "Code", "// program"),
-    ],
-)  # fmt: skip
+TAKEN = {
+    "overview": {"SVG": "<svg", "CSV": "number,", "JSON": "{"},
+    "scores": {"SVG": "<svg", "CSV": "number,", "JSON": "{"},
+    "lineage": {"SVG": "<svg", "CSV": "number,parent", "JSON": "{"},
+    "programs": {"CSV": "number,parent", "JSON": "{"},
+    "islands": {"SVG": "<svg", "CSV": "at,kind", "JSON": "{"},
+    "space": {"CSV": "lever,value", "JSON": "["},
+    "proposers": {"SVG": "<svg", "CSV": "kind,", "JSON": "{"},
+    "failures": {"SVG": "<svg", "CSV": "kind,", "JSON": "["},
+    "findings": {"SVG": "<svg", "CSV": "kind,", "JSON": "["},
+    "plane": {"SVG": "<svg", "CSV": "number,x", "JSON": "{"},
+    "similarity": {"SVG": "<svg", "CSV": "number,", "JSON": "{"},
+    "summaries": {"CSV": "at,by", "JSON": "["},
+    "program/5": {"JSON": "{", "Code": "// program"},
+}
+
+
+@pytest.mark.parametrize("view", TAKEN)
 def test_everything_can_be_taken_home(
-    watched: Watched, address: str, finished: MadeRun, view: str, button: str, begins: str
+    watched: Watched, address: str, finished: MadeRun, view: str
 ) -> None:
     page = opened(watched, address, finished, view)
-    with page.expect_download() as waiting:
-        page.click(f".head .tools >> text={button}")
-    text = Path(waiting.value.path()).read_text()
-    assert text.startswith(begins)
+    for button, begins in TAKEN[view].items():
+        with page.expect_download() as waiting:
+            page.click(f".head .tools >> text={button}")
+        text = Path(waiting.value.path()).read_text()
+        assert text.startswith(begins), button
     assert watched.complaints == []
+
+
+def test_another_view_begins_at_its_top_and_the_keys_stay_in_the_menu(
+    watched: Watched, address: str, finished: MadeRun
+) -> None:
+    page = opened(watched, address, finished, "programs")
+    page.evaluate("window.scrollTo(0, 900)")
+    assert page.evaluate("window.scrollY") > 200
+    page.focus("nav a:has-text('Similarity')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1:has-text('Similarity')")
+    assert page.evaluate("window.scrollY") == 0
+    assert page.evaluate("document.activeElement.textContent") == "Similarity"
 
 
 def test_light_and_dark_can_be_chosen_and_stay(

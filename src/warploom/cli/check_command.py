@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from warploom.cli.explain_command import kinds_with_a_page
+from warploom.cli.check_files import print_annotations, told_if_not_built
 from warploom.cli.options import RunChoices
 from warploom.cli.output import (
     out,
@@ -11,9 +11,9 @@ from warploom.cli.output import (
     print_json,
     print_trace,
     progress,
-    say,
     warn_without_sandbox,
 )
+from warploom.core.finding_pages import kinds_with_a_page
 from warploom.core.records import Severity, Verdict
 from warploom.evaluate.check import CheckReport, check
 from warploom.evaluate.findings import MergedFinding
@@ -37,7 +37,10 @@ def run_check(
     files.require_places()
     workload = choices.apply(target)
     warn_without_sandbox()
-    with progress(not as_json) as on_progress:
+    with (
+        told_if_not_built(files, workload, as_json=as_json),
+        progress(not as_json) as on_progress,
+    ):
         report = check(
             workload,
             seeds=choices.seeds,
@@ -52,8 +55,7 @@ def run_check(
         print_json(report.to_json())
     else:
         _print(report)
-    for line in annotations:  # GitHub reads both streams; with --json stdout holds one value
-        (say if as_json else out)(line)
+    print_annotations(annotations, as_json=as_json)
     return report.exit_code
 
 

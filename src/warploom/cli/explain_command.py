@@ -1,35 +1,10 @@
 """`warploom explain`: the page of a kind of finding."""
 
 import difflib
-from pathlib import Path
 
 from warploom.cli.output import out, print_json
-from warploom.core.errors import BadInputError, MissingToolError
-
-_PACKAGED = Path(__file__).parents[1] / "findings"
-_CHECKOUT = Path(__file__).parents[3] / "docs" / "findings"
-
-
-def pages_folder() -> Path:
-    """Return the folder of the pages: the installed one, or that of the checkout.
-
-    Raises:
-        MissingToolError: neither is there.
-    """
-    for folder in (_PACKAGED, _CHECKOUT):
-        if folder.is_dir():
-            return folder
-    raise MissingToolError(
-        f"the pages of findings are needed in {_PACKAGED}", hint="install warploom again"
-    )
-
-
-def kinds_with_a_page() -> frozenset[str]:
-    """Return the kinds that `warploom explain` knows; none where the pages are not installed."""
-    try:
-        return frozenset(path.stem for path in pages_folder().glob("*.md"))
-    except MissingToolError:
-        return frozenset()
+from warploom.core.errors import BadInputError
+from warploom.core.finding_pages import pages_folder
 
 
 def run_explain(kind: str | None, *, as_json: bool) -> int:

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from warploom.cli.check_files import print_annotations, told_if_not_built
 from warploom.cli.eval_command import describe_comparison
 from warploom.cli.options import RunChoices
-from warploom.cli.output import out, paint, print_finding, print_json, progress, say, short_path
+from warploom.cli.output import out, paint, print_finding, print_json, progress, short_path
 from warploom.core.errors import BadInputError
 from warploom.core.records import Verdict
 from warploom.evaluate.evaluation import LEVELS
@@ -50,15 +51,17 @@ def run_check_on_gpus(
     files.require_places()
     kind = Effort.NORMAL if effort is None else parse_effort(effort)
     workload = choices.apply(target)
-    with progress(not as_json) as on_progress:
+    with (
+        told_if_not_built(files, workload, as_json=as_json),
+        progress(not as_json) as on_progress,
+    ):
         report = check_hardware(workload, effort=kind, jobs=choices.jobs, on_progress=on_progress)
     annotations = files.write(report)
     if as_json:
         print_json(report.to_json())
     else:
         _print(report)
-    for line in annotations:  # GitHub reads both streams; with --json stdout holds one value
-        (say if as_json else out)(line)
+    print_annotations(annotations, as_json=as_json)
     return report.exit_code
 
 

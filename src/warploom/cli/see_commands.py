@@ -67,7 +67,8 @@ def plot(
         typer.Argument(
             metavar="KIND",
             help="improvement, lineage, islands, pareto, similarity, cost, timeline, roofline; "
-            "path: a page that plays the steps to the best.",
+            "replay: what each rank did before a finding; path: a page, GIF or MP4 that plays the "
+            "steps to the best.",
             show_default=False,
         ),
     ],
@@ -76,26 +77,35 @@ def plot(
         Path | None,
         typer.Option(
             "-o", "--output", metavar="FILE",
-            help="A .svg, .png or .pdf file; .html for path. [default: KIND.svg]",
+            help="A .svg, .png or .pdf file; .html, .gif or .mp4 for path. [default: KIND.svg]",
         ),
     ] = None,
     program: Annotated[
         int | None,
         typer.Option(
             "--program", metavar="N", min=1, max=2**31 - 1,
-            help="Whose timeline. [default: the champion's]", show_default=False,
+            help="Whose timeline, or replay. [default: the champion's; the newest with a finding]",
+            show_default=False,
+        ),
+    ] = None,
+    finding: Annotated[
+        int | None,
+        typer.Option(
+            "--finding", metavar="N", min=1, max=2**31 - 1,
+            help="Of which of its findings the replay is. [default: the first that a run showed]",
+            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:  # fmt: skip
     """Draw a picture of a search for print or screen.
 
-    A timeline that the run's folder does not hold yet is modelled by the emulator once, and kept
-    there for warploom visualize.
+    A timeline or a replay that the run's folder does not hold yet is run in the emulator once, and
+    kept there for warploom visualize.
     """
     from warploom.cli.plot_command import run_plot
 
-    return run_plot(kind, run, output, number=program, as_json=as_json)
+    return run_plot(kind, run, output, number=program, finding=finding, as_json=as_json)
 
 
 def visualize(

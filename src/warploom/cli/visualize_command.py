@@ -39,16 +39,17 @@ def run_visualize(
 
     _require_token(host, token, local=is_loopback(host))
     hub = Hub(path, url)
-    _require_readable(hub.infos())
+    infos = hub.infos()
+    _require_readable(infos)
     app = app_for(hub, token or "")
     place = listening(host, port)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{place.getsockname()[1]}/"
     full = f"{address}?token={token}" if token else address
     if as_json:
-        out(json.dumps({"url": full, "runs": [one.title for one in hub.sources.values()]}))
+        out(json.dumps({"url": full, "runs": [one.title for one in infos]}))
     else:
-        out(f"{len(hub.sources)} runs at {full}")
+        out(f"{len(infos)} {'run' if len(infos) == 1 else 'runs'} at {full}")
         say("Ctrl-C ends it")
     sys.stdout.flush()
     if open_page:

@@ -16,6 +16,15 @@ from warploom.emulator import Region, Timeline
 KIND = "scored_region"
 
 
+def scored_words(number: int | None, time_source: str) -> str:
+    """Return what times are of, in words; `number` is the region, 0 for none, None if unknown."""
+    if time_source == "measured":
+        return "what the program times itself"
+    if number is None:
+        return "a timed region of the program"
+    return f"the program's timed region {number}" if number else "the whole run"
+
+
 def scored_times(
     number: int, timelines: Sequence[Timeline], before: Sequence[Timeline]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warploom.core.records import Json, to_json
+from warploom.evaluate.scored_region import scored_words
 from warploom.store.records import Outcome
 
 
@@ -76,10 +77,7 @@ class EvolutionResult:
     @property
     def scored(self) -> str:
         """What the times are of, in words."""
-        if self.time_source == "measured":
-            return "what the program times itself"
-        number = self.scored_region
-        return f"the program's timed region {number}" if number else "the whole run"
+        return scored_words(self.scored_region, self.time_source)
 
     @property
     def speedup(self) -> float | None:

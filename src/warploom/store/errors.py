@@ -2,6 +2,7 @@
 
 StoreError (a BadInputError, exit code 2)
 ├── StoreVersionError    the database was written by a newer warploom
+├── OlderSchemaError     the database was written by an older one, and is not to be changed
 ├── TakenError           there is such a row already: somebody else was quicker
 ├── StaleError           another runner recorded something that the decision did not know
 ├── ClaimLostError       another runner has taken an attempt over
@@ -23,6 +24,10 @@ class StoreError(BadInputError):
 
 class StoreVersionError(StoreError):
     """A database has a schema that this version of warploom does not know."""
+
+
+class OlderSchemaError(StoreError):
+    """A database of an older schema was opened to be read where it cannot be copied."""
 
 
 class StoreWriteError(StoreError):

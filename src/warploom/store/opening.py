@@ -12,7 +12,14 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from warploom.core.errors import MissingToolError
-from warploom.store.errors import StoreError, StoreVersionError, StoreWriteError, store_errors
+from warploom.store.errors import (
+    OlderSchemaError,
+    StoreError,
+    StoreVersionError,
+    StoreWriteError,
+    store_errors,
+)
+from warploom.store.reading import copied, is_writable, url_to_read
 
 SCHEMA_VERSION = 2
 """The newest migration in `migrations/versions`."""
@@ -27,7 +34,8 @@ _UPGRADE_LOCK = 0x77617270  # of PostgreSQL's advisory locks: whoever upgrades, 
 def open_engine(url: str, *, read_only: bool = False) -> Engine:
     """Return an engine for `url` whose schema is `SCHEMA_VERSION`; makes or upgrades the tables.
 
-    With `read_only` nothing is made or upgraded.
+    With `read_only` nothing is made, upgraded or written: of a file of an older schema a copy is
+    upgraded and read.
 
     Raises:
         StoreError: the URL is wrong, the file is corrupted or no database of ours, or it is of a
@@ -39,7 +47,12 @@ def open_engine(url: str, *, read_only: bool = False) -> Engine:
     place = parsed.database or url if _is_sqlite(parsed) else parsed.render_as_string()
     if _is_sqlite(parsed):
         _require_place(parsed, read_only=read_only)
-    engine = _engine(parsed)
+    if read_only and _is_sqlite(parsed) and _is_file(parsed):
+        return _open_to_read(parsed)
+    return _opened(_engine(parsed), place, read_only=read_only)
+
+
+def _opened(engine: Engine, place: str, *, read_only: bool) -> Engine:
     try:
         with store_errors(place):
             _bring_up_to_date(engine, place, read_only=read_only)
@@ -47,6 +60,30 @@ def open_engine(url: str, *, read_only: bool = False) -> Engine:
         engine.dispose()
         raise
     return engine
+
+
+def _is_file(url: URL) -> bool:
+    return bool(url.database) and url.database != ":memory:"
+
+
+def _open_to_read(url: URL) -> Engine:
+    """Return an engine on a file as it is, or on a copy where it cannot be read as it is."""
+    path = Path(str(url.database))
+    there = url if is_writable(path) else url_to_read(path)
+    if there is not None:
+        engine = _engine(there, as_it_is=True)
+        try:
+            return _opened(engine, str(path), read_only=True)
+        except OlderSchemaError:
+            pass  # of a copy it can be brought up to date
+    target, room = copied(path)
+    engine = _engine(URL.create("sqlite", database=str(target)))
+
+    def clean_up(_: Engine) -> None:
+        room.cleanup()
+
+    event.listen(engine, "engine_disposed", clean_up)
+    return _opened(engine, str(path), read_only=False)
 
 
 def _parse(url: str) -> URL:
@@ -87,7 +124,7 @@ def _require_place(url: URL, *, read_only: bool) -> None:
         raise StoreWriteError(f"the folder of the database {why}", file=str(path.parent))
 
 
-def _engine(url: URL) -> Engine:
+def _engine(url: URL, *, as_it_is: bool = False) -> Engine:
     try:
         engine = create_engine(
             url, connect_args=_connecting(url), pool_pre_ping=not _is_sqlite(url)
@@ -100,7 +137,7 @@ def _engine(url: URL) -> Engine:
             hint="install it: pip install 'warploom[postgres]'",
         ) from None
     if _is_sqlite(url):
-        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "connect", _set_up_reading if as_it_is else _set_up_sqlite)
     return engine
 
 
@@ -120,6 +157,12 @@ def _set_up_sqlite(connection: DBAPIConnection, _: object) -> None:
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+    _set_up_reading(connection, _)
+
+
+def _set_up_reading(connection: DBAPIConnection, _: object) -> None:
+    cursor = connection.cursor()
     # Programs of any age are drawn: pages come from the system's cache, with no call for each.
     cursor.execute(f"PRAGMA mmap_size={_MAPPED_BYTES}")
     cursor.close()
@@ -136,7 +179,7 @@ def _bring_up_to_date(engine: Engine, place: str, *, read_only: bool) -> None:
                 hint="upgrade it: pip install --upgrade warploom",
             )
         if version < SCHEMA_VERSION and read_only:
-            raise StoreError(
+            raise OlderSchemaError(
                 f"the database has schema {version}, and {SCHEMA_VERSION} is needed",
                 file=place,
                 hint="it is upgraded when its run is resumed",

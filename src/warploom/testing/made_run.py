@@ -95,6 +95,7 @@ class MadeRun:
                 operator=operator + text, proposer=f"rules{text}", model=model,
                 changes=(f"blocks={number % 5}{text}",), archive=(1,), top_k=(2,),
                 directives={"blocks": f"{number % 5}{text}", f"group{text}": "each"},
+                rejected=2 if number % 9 == 8 else 0,
             ),
             outcome=_outcome(number, gain, text, correct=correct, rng=rng),
             code_hash=f"{number:032x}",

@@ -1,11 +1,16 @@
 """What reports need of a check, whichever backend made it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from warploom.core.records import Verdict
+from warploom.core.errors import WarploomError
+from warploom.core.records import Finding, Severity, Verdict
 from warploom.evaluate.findings import MergedFinding
+
+NOT_BUILT = "not built"
+"""The verdict on a program that does not compile: nothing was run."""
 
 
 class Ended(Protocol):
@@ -26,8 +31,8 @@ class Checked(Protocol):
     """What reports need of a check, on the emulator or on GPUs."""
 
     @property
-    def verdict(self) -> Verdict:
-        """What was concluded."""
+    def verdict(self) -> str:
+        """What was concluded: one of `Verdict`, or `NOT_BUILT`."""
         ...
 
     @property
@@ -71,13 +76,43 @@ class Checked(Protocol):
         ...
 
 
-def relative(file: str) -> str:
-    """Return a path relative to the current folder, with slashes, where it lies below it."""
-    path = Path(file)
-    try:
-        return path.absolute().relative_to(Path.cwd()).as_posix()
-    except ValueError:
-        return path.as_posix()
+@dataclass(frozen=True, slots=True)
+class NotBuilt:
+    """A check that came to no run, as a report: what the compiler said is its only finding."""
+
+    program: Path
+    ranks: int
+    nccl: str
+    findings: tuple[MergedFinding, ...]
+    exit_code: int
+    verdict: str = NOT_BUILT
+    runs: tuple[Ended, ...] = ()
+    output: str = ""
+    seconds: float = 0.0
+
+
+def not_built(error: WarploomError, program: Path, ranks: int, nccl: str) -> NotBuilt:
+    """Return the report of a check whose program does not compile."""
+    file = error.file or str(program)
+    found = Finding("build", Severity.ERROR, error.message, error.hint, file, error.line or 1)
+    return NotBuilt(program, ranks, nccl, (MergedFinding(found, 0),), error.exit_code)
+
+
+def problem_of(run: Ended) -> str:
+    """Return why a single run was no good, in a word or two; "" where it was."""
+    verdict = getattr(run, "verdict", None)
+    if verdict is not None:
+        state = "" if run.state in ("finished", str(verdict)) else f" ({run.state})"
+        return "" if verdict == Verdict.OK else f"{verdict}{state}"
+    if run.state != "finished":
+        return run.state
+    code = getattr(run, "exit_code", None)
+    return f"exit code {code}" if code else ""
+
+
+def seen_in(item: MergedFinding, report: Checked) -> str:
+    """Return in how many of a check's runs a finding was seen; "" where nothing was run."""
+    return f"seen in {item.runs} of {len(report.runs)} runs" if report.runs else ""
 
 
 def run_name(run: Ended, at: int) -> str:

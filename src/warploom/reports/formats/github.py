@@ -1,27 +1,32 @@
 """A check as GitHub's workflow commands: annotations at the lines of a pull request."""
 
 from warploom.core.records import Severity, Verdict
-from warploom.reports.formats.checked import Checked, relative
+from warploom.reports.formats.checked import Checked
+from warploom.reports.formats.paths import relative, source_root
 from warploom.reports.queries.clean import clean
 
 
 def annotations_of(report: Checked) -> list[str]:
-    """Return a line per finding, and one for a program that failed with nothing found."""
-    lines: list[str] = []
+    """Return a line per finding, and one for a program that failed with nothing found.
+
+    GitHub wants paths from the root of the repository.
+    """
+    root, lines = source_root(report.program), list[str]()
     for item in report.findings:
         finding = item.finding
         level = "error" if finding.severity == Severity.ERROR else "warning"
         text = finding.message if not finding.hint else f"{finding.message}\nhint: {finding.hint}"
         file = finding.file or str(report.program)
-        lines.append(_line(level, file, finding.line or 1, f"warploom: {finding.kind}", text))
+        place = relative(file, root)
+        lines.append(_line(level, place, finding.line or 1, f"warploom: {finding.kind}", text))
     if not lines and report.verdict not in (Verdict.OK,):
         text = f"the program itself did not succeed: {report.verdict}"
-        lines.append(_line("error", str(report.program), 1, "warploom", text))
+        lines.append(_line("error", relative(str(report.program), root), 1, "warploom", text))
     return lines
 
 
 def _line(level: str, file: str, line: int, title: str, text: str) -> str:
-    place = f"file={_property(relative(file))},line={line},title={_property(title)}"
+    place = f"file={_property(file)},line={line},title={_property(title)}"
     return f"::{level} {place}::{_data(text)}"
 
 

@@ -1,24 +1,31 @@
 """A check as JUnit XML, which CI systems show as tests."""
 
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from warploom.core.records import Finding, Severity, Verdict
-from warploom.reports.formats.checked import Checked, relative, run_name, who
+from warploom.core.records import Severity, Verdict
+from warploom.evaluate.findings import MergedFinding
+from warploom.reports.formats.checked import Checked, problem_of, run_name, seen_in, who
+from warploom.reports.formats.paths import relative, source_root
 from warploom.reports.queries.clean import clean
 
 
 def junit_of(report: Checked) -> str:
     """Return XML with a test for the verdict, one per run, and a failed one per error found.
 
-    Warnings are passed tests whose output tells them.
+    A run fails that did not end well, or showed an error. Warnings are passed tests whose output
+    tells them.
     """
-    name = relative(str(report.program))
+    root = source_root(report.program)
+    name = relative(str(report.program), root)
     suite = ET.Element("testsuite", name=clean(f"warploom check {name}"))
     _add_verdict(suite, report, name)
     for at, run in enumerate(report.runs, 1):
-        _case(suite, name, f"run {run_name(run, at)} ({run.state})", run.seconds)
+        case = _case(suite, name, f"run {run_name(run, at)} ({run.state})", run.seconds)
+        if problem := problem_of(run):
+            ET.SubElement(case, "failure", message=f"this run: {problem}", type=problem.split()[0])
     for item in report.findings:
-        _add_finding(suite, item.finding, item.runs, len(report.runs), name)
+        _add_finding(suite, item, report, root)
     failures = len(suite.findall("testcase/failure"))
     errors = len(suite.findall("testcase/error"))
     counts = {"tests": len(suite), "failures": failures, "errors": errors}
@@ -42,26 +49,29 @@ def _add_verdict(suite: ET.Element, report: Checked, name: str) -> None:
         ET.SubElement(case, "system-out").text = clean(report.output)
 
 
-def _add_finding(suite: ET.Element, finding: Finding, runs: int, of: int, program: str) -> None:
-    file = relative(finding.file) if finding.file else program
+def _add_finding(suite: ET.Element, item: MergedFinding, report: Checked, root: Path) -> None:
+    finding = item.finding
+    file = relative(finding.file or str(report.program), root)
     place = f"{file}:{finding.line or 1}"
     case = _case(suite, file, f"{finding.kind} at {place}", 0.0)
     case.set("file", clean(file))
     case.set("line", str(finding.line or 1))
-    about = who(finding.rank, finding.kernel, finding.block, finding.thread)
-    lines = [f"{place}: {finding.severity}: {finding.message} [{finding.kind}]"]
-    lines += [f"at {about}"] if about else []
-    if finding.other is not None:
-        lines.append(f"other side: {relative(finding.other.file)}:{finding.other.line}")
-    lines += [f"hint: {finding.hint}"] if finding.hint else []
-    lines.append(f"seen in {runs} of {of} runs")
+    other = finding.other
+    lines = [
+        f"{place}: {finding.severity}: {finding.message} [{finding.kind}]",
+        (about := who(finding.rank, finding.kernel, finding.block, finding.thread))
+        and f"at {about}",
+        "" if other is None else f"other side: {relative(other.file, root)}:{other.line}",
+        finding.hint and f"hint: {finding.hint}",
+        seen_in(item, report),
+    ]
     if finding.severity == Severity.ERROR:
         told = ET.SubElement(
             case, "failure", message=clean(finding.message), type=clean(finding.kind)
         )
     else:
         told = ET.SubElement(case, "system-out")
-    told.text = clean("\n".join(lines))
+    told.text = clean("\n".join(filter(None, lines)))
 
 
 def _case(suite: ET.Element, group: str, name: str, seconds: float) -> ET.Element:

@@ -35,6 +35,8 @@ def run_markdown(story: RunStory) -> str:
         "",
         f"- programs judged: {view.attempts}, correct: {view.correct}",
         f"- best: {_best(story)}",
+        *([f"- times are {view.time_source}, of {words(view.scored)}"] if view.scored else []),
+        f"- turned away as known: {view.rejections} proposals",
         f"- wall time: {view.seconds / 60:.1f} min; models: ${view.cost:.2f}",
         "",
         "## From the seed to the best",

@@ -6,7 +6,8 @@ from pathlib import Path
 from warploom.core.records import Finding, Severity, TraceEvent, Verdict
 from warploom.core.version import VERSION
 from warploom.evaluate.findings import MergedFinding
-from warploom.reports.formats.checked import Checked, relative, run_name, who
+from warploom.reports.formats.checked import NOT_BUILT, Checked, problem_of, run_name, seen_in, who
+from warploom.reports.formats.paths import relative, source_root
 from warploom.reports.html.charts import lanes_chart
 from warploom.reports.html.code import excerpt
 from warploom.reports.html.markup import Child, Markup, page, tag
@@ -17,7 +18,8 @@ _MOST_SOURCE = 4_000_000  # bytes of a file that excerpts are cut from
 def check_html(report: Checked) -> str:
     """Return the check as one HTML page without script."""
     style = files("warploom.reports.html").joinpath("style.css").read_text(encoding="utf-8")
-    name = relative(str(report.program))
+    root = source_root(report.program)
+    name = relative(str(report.program), root)
     good = report.verdict == Verdict.OK
     errors = sum(item.finding.severity == Severity.ERROR for item in report.findings)
     facts = [
@@ -33,42 +35,43 @@ def check_html(report: Checked) -> str:
         style,
         tag("h1", name),
         tag("p", f"Checked by warploom {VERSION}, NCCL {report.nccl} rules.", class_="dim"),
+        *([tag("p", "It does not compile, so that nothing was run.")]
+          if report.verdict == NOT_BUILT else []),
         tag("div", *(tag("div", tag("b", value, class_=kind), tag("span", what), class_="card")
                      for value, what, kind in facts), class_="cards"),
         tag("h2", "Findings"),
         *([] if report.findings else [tag("p", "No defect was found in these runs.")]),
-        *(_finding(item, len(report.runs)) for item in report.findings),
-        tag("h2", "Runs"),
-        _runs(report),
+        *(_finding(item, report, root) for item in report.findings),
+        *([tag("h2", "Runs"), _runs(report)] if report.runs else []),
         *_output(report),
     )  # fmt: skip
 
 
-def _finding(item: MergedFinding, runs: int) -> Markup:
+def _finding(item: MergedFinding, report: Checked, root: Path) -> Markup:
     finding = item.finding
     about = who(finding.rank, finding.kernel, finding.block, finding.thread)
-    first = f", first with --replay {finding.seed}:{finding.timing}" if finding.timing else ""
+    first = f"first with --replay {finding.seed}:{finding.timing}" if finding.timing else ""
+    seen = ", ".join(filter(None, (seen_in(item, report), first)))
     level = "bad" if finding.severity == Severity.ERROR else "warn"
     body: list[Child] = [
         tag("h3", tag("span", finding.kind, class_=f"kind {level}"), f" {finding.message}"),
-        tag("p", f"{about}{'; ' if about else ''}seen in {item.runs} of {runs} runs{first}",
-            class_="dim"),
-        _place("here", finding.file, finding.line),
+        tag("p", "; ".join(filter(None, (about, seen))), class_="dim"),
+        _place("here", finding.file, finding.line, root),
     ]  # fmt: skip
     if finding.other is not None:
-        body.append(_place("the other side", finding.other.file, finding.other.line))
+        body.append(_place("the other side", finding.other.file, finding.other.line, root))
     if finding.cause is not None:
-        body.append(_place("what it comes of", finding.cause.file, finding.cause.line))
+        body.append(_place("what it comes of", finding.cause.file, finding.cause.line, root))
     if finding.hint:
         body.append(tag("p", tag("strong", "What would mend it: "), finding.hint))
-    body += _trace(finding)
+    body += _trace(finding, root)
     return tag("div", *body, class_=f"finding {finding.severity}")
 
 
-def _place(what: str, file: str | None, line: int | None) -> Markup | None:
+def _place(what: str, file: str | None, line: int | None, root: Path) -> Markup | None:
     if file is None or line is None:
         return None
-    label = tag("p", f"{what}: ", tag("code", f"{relative(file)}:{line}"))
+    label = tag("p", f"{what}: ", tag("code", f"{relative(file, root)}:{line}"))
     try:
         with Path(file).open("rb") as source:
             text = source.read(_MOST_SOURCE).decode("utf-8", "replace")
@@ -80,28 +83,42 @@ def _place(what: str, file: str | None, line: int | None) -> Markup | None:
     return tag("div", label, excerpt(lines, line, (line,)))
 
 
-def _trace(finding: Finding) -> list[Child]:
+def _trace(finding: Finding, root: Path) -> list[Child]:
     if not finding.trace:
         return []
     ranks = sorted({event.rank for event in finding.trace})
+    itself = (finding.trace[-1].seq + 1, f"this finding: {finding.message}", True)
     lanes = [
-        (f"rank {rank}", [(event.seq, _told(event), _is_here(event, finding))
-                          for event in finding.trace if event.rank == rank])
+        (f"rank {rank}", [*((event.seq, _told(event), _is_here(event, finding))
+                            for event in finding.trace if event.rank == rank),
+                          *([itself] if rank == finding.rank else [])])
         for rank in ranks
     ]  # fmt: skip
     rows = [
         tag("tr", tag("td", event.seq, class_="num"),
             tag("td", who(event.rank, event.kernel, event.block, event.thread)),
             tag("td", event.text),
-            tag("td", "" if event.file is None else f"{relative(event.file)}:{event.line or 1}"))
+            tag("td", _where(event, root)))
         for event in finding.trace
     ]  # fmt: skip
     heads = tag("tr", *(tag("th", name, scope="col") for name in ("#", "who", "what", "where")))
     return [
         tag("h3", "What led there"),
-        tag("figure", lanes_chart(lanes)),
+        tag(
+            "figure",
+            lanes_chart(lanes),
+            tag(
+                "figcaption",
+                "Each dot is an event, in the order in which they happened; red is "
+                "what happened at the finding's own line, at last the finding itself.",
+            ),
+        ),
         tag("table", tag("thead", heads), tag("tbody", *rows)),
     ]
+
+
+def _where(event: TraceEvent, root: Path) -> str:
+    return "" if event.file is None else f"{relative(event.file, root)}:{event.line or 1}"
 
 
 def _is_here(event: TraceEvent, finding: Finding) -> bool:
@@ -115,10 +132,12 @@ def _told(event: TraceEvent) -> str:
 def _runs(report: Checked) -> Markup:
     rows = [
         tag("tr", tag("td", run_name(run, at)), tag("td", run.state),
+            tag("td", problem_of(run) or "good", class_="bad" if problem_of(run) else "good"),
             tag("td", f"{run.seconds:.2f}", class_="num"))
         for at, run in enumerate(report.runs, 1)
     ]  # fmt: skip
     heads = tag("tr", tag("th", "timing/seed", scope="col"), tag("th", "ended", scope="col"),
+                tag("th", "verdict", scope="col"),
                 tag("th", "seconds", class_="num", scope="col"))  # fmt: skip
     return tag("table", tag("thead", heads), tag("tbody", *rows))
 

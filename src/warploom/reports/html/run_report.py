@@ -10,6 +10,7 @@ from warploom.reports.html.code import diff_block
 from warploom.reports.html.markup import Child, Markup, page, tag
 from warploom.reports.queries.marks import Mark
 from warploom.reports.queries.opened import OpenRun
+from warploom.reports.queries.scored import overview_of_run
 from warploom.reports.queries.views import (
     Failure,
     Group,
@@ -17,7 +18,6 @@ from warploom.reports.queries.views import (
     Summary,
     failures_of,
     groups_of,
-    overview_of,
     path_to,
     summaries_of,
 )
@@ -57,7 +57,7 @@ class RunStory:
 def story_of(run: OpenRun) -> RunStory:
     """Read what a report tells of a run."""
     marks, events = run.marks.marks, run.marks.events
-    view = overview_of(marks, events, run.marks.seconds)
+    view = overview_of_run(run)
     leader = run.leader
     path = [] if leader is None else path_to(leader, marks)
     stored = run.programs.get_all([one.number for one in path])
@@ -133,6 +133,7 @@ def _times_told(view: Overview) -> str:
         "only GPUs can say.",
         "measured": "Times are measured on GPUs.",
     }.get(view.time_source, "")
+    kind += f" They are those of {view.scored}." if view.scored else ""
     base = "" if view.baseline_ms is None else (
         f" The original takes {short(view.baseline_ms)} ms, the best program "
         f"{short(view.champion_ms)} ms, both in a second judgement with inputs that the search "

@@ -1,5 +1,6 @@
 """Matplotlib, set up once: no window, one style, the same bytes for the same picture."""
 
+import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
@@ -11,6 +12,7 @@ from warploom.core.errors import BadInputError, MissingToolError
 
 KINDS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7ae6", "#7f8c8d")
 BAD, INK, DIM, ACCENT = "#b32318", "#18212d", "#586579", "#0b5cad"
+MOVING = (".gif", ".mp4")
 _FORMATS = (".svg", ".png", ".pdf")
 _STYLE: dict[str, Any] = {
     "figure.figsize": (8.6, 4.8), "figure.dpi": 110, "savefig.dpi": 160,
@@ -47,6 +49,25 @@ def require_format(path: Path) -> None:
             f"a plot is written as {', '.join(_FORMATS)}, got {path.suffix or 'no ending'!r}",
             file=str(path),
         )
+
+
+def require_moving(path: Path) -> None:
+    """Raise where nothing here can write a moving picture of a file's ending.
+
+    Raises:
+        MissingToolError: Pillow, matplotlib's font, or ffmpeg is missing.
+    """
+    require_matplotlib()
+    if find_spec("PIL") is None:
+        raise MissingToolError(
+            "the package pillow is needed to write pictures, and is not installed",
+            hint="pip install 'warploom[plots]'",
+        )
+    if path.suffix.lower() == ".mp4" and shutil.which("ffmpeg") is None:
+        raise MissingToolError(
+            "the program ffmpeg is needed to write .mp4, and is not here", file=str(path),
+            hint="install it (apt install ffmpeg), or write a .gif or .html instead",
+        )  # fmt: skip
 
 
 @contextmanager

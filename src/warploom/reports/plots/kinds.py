@@ -9,7 +9,8 @@ from warploom.reports.plots.canvas import ACCENT, BAD, DIM, INK, KINDS, figure
 from warploom.reports.queries.marks import Mark
 from warploom.reports.queries.nearness import embeddings_in, likeness_of
 from warploom.reports.queries.opened import OpenRun
-from warploom.reports.queries.views import migrations_of, overview_of, path_to, progress_of
+from warploom.reports.queries.scored import overview_of_run
+from warploom.reports.queries.views import migrations_of, path_to, progress_of
 
 _MOST_ALIKE = 40
 _MOST_LABELS = 80
@@ -78,6 +79,7 @@ def draw_pareto(run: OpenRun, path: Path) -> None:
         for lines, cost, number in front[:_MOST_LABELS]:
             axes.annotate(str(number), (lines, sign * cost), xytext=(5, 5), fontsize=8, color=INK,
                           textcoords="offset points")  # fmt: skip
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_xlabel("lines of code")
         axes.set_ylabel(f"milliseconds ({_source(run)})" if timed else "score")
         axes.legend()
@@ -90,18 +92,22 @@ def draw_islands(run: OpenRun, path: Path) -> None:
     names = sorted({one.island for one in run.marks.marks})
     scores = [one.score or 0.0 for one in marks]
     low, span = min(scores), (max(scores) - min(scores)) or 1.0
-    with figure(path, f"{run.source.title}: islands and migrations") as (_, axes):
+    moves = migrations_of(run.marks.events)
+    with figure(path, f"{run.source.title}: islands and migrations") as (drawn, axes):
         for island in names:
             members = [one for one in marks if one.island == island]
             axes.scatter([places[one.number] for one in members],
                          [island - 0.3 + 0.6 * ((one.score or 0.0) - low) / span
                           for one in members],
                          s=24, color=KINDS[island % len(KINDS)], linewidths=0)  # fmt: skip
-        for move in migrations_of(run.marks.events):
+        for move in moves:
             axes.annotate(
                 "", (move.at + 0.4, move.target), (move.at - 0.4, move.source),
                 arrowprops={"arrowstyle": "->", "color": "#8a5800", "lw": 1.4},
             )  # fmt: skip
+        if moves:
+            axes.plot([], [], color="#8a5800", lw=1.4, label="arrow: a copy to another island")
+            drawn.legend(loc="outside lower right", fontsize=9)
         axes.set_yticks(names, [f"island {one}" for one in names])
         axes.set_xlabel("attempts; within an island the better are higher")
 
@@ -157,8 +163,11 @@ def draw_lineage(run: OpenRun, path: Path) -> None:
         if len(marks) <= _MOST_LABELS:
             for one in marks:
                 axes.annotate(str(one.number), (depth[one.number], rows[one.number]), fontsize=7,
-                              xytext=(5, -2), textcoords="offset points", color=DIM)  # fmt: skip
+                              xytext=(3, 3), textcoords="offset points", color=DIM)  # fmt: skip
+        axes.plot([], [], color=ACCENT, linewidth=2.2, label="path to the best")
+        drawn.legend(loc="outside lower right", ncols=2, fontsize=9)
         axes.set_xlabel("steps from the seed")
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_yticks([])
         axes.invert_yaxis()
         drawn.colorbar(dots, ax=axes, label="rank of the score", pad=0.02)
@@ -205,4 +214,5 @@ def _failed_below(axes: Any, places: Sequence[int]) -> None:
 
 
 def _source(run: OpenRun) -> str:
-    return overview_of(run.marks.marks, run.marks.events, run.marks.seconds).time_source
+    view = overview_of_run(run)
+    return f"{view.time_source}, of {view.scored}" if view.scored else view.time_source

@@ -6,6 +6,7 @@ Its only script is ours, named in the page's policy by its hash, so that nothing
 import base64
 import hashlib
 import json
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 
 from warploom.core.errors import BadInputError
@@ -20,25 +21,30 @@ from warploom.store.records import StoredProgram
 _MOST_STEPS = 500
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One program of the path. `text` is its difference from the one before (`kind` "diff")."""
+
+    title: str
+    about: str
+    kind: str
+    text: str
+
+
 def player_html(run: OpenRun) -> str:
     """Return the page.
 
     Raises:
         BadInputError: the run has no correct program yet.
     """
-    leader = run.leader
-    if leader is None:
-        raise BadInputError("the run has no correct program yet", file=run.source.place)
-    numbers = [one.number for one in path_to(leader, run.marks.marks)][-_MOST_STEPS:]
-    programs = run.programs.get_all(numbers)
-    steps = [_step(before, one) for before, one in zip([None, *programs], programs, strict=False)]
+    steps = steps_of(run)
     room = files("warploom.reports.plots")
     script = room.joinpath("player.js").read_text(encoding="utf-8")
     style = files("warploom.reports.html").joinpath("style.css").read_text(encoding="utf-8")
     proof = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{proof}'"
     # JSON in a script element that is no script: `<` must not end it.
-    data = json.dumps(steps).replace("<", "\\u003c")
+    data = json.dumps([asdict(one) for one in steps]).replace("<", "\\u003c")
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -63,14 +69,26 @@ def player_html(run: OpenRun) -> str:
     return "<!doctype html>\n" + tag("html", head, body, lang="en").html + "\n"
 
 
-def _step(before: StoredProgram | None, one: StoredProgram) -> dict[str, str | int]:
+def steps_of(run: OpenRun) -> list[Step]:
+    """Return the steps from the seed to the best program, the last ones where they are very many.
+
+    Raises:
+        BadInputError: the run has no correct program yet.
+    """
+    leader = run.leader
+    if leader is None:
+        raise BadInputError("the run has no correct program yet", file=run.source.place)
+    numbers = [one.number for one in path_to(leader, run.marks.marks)][-_MOST_STEPS:]
+    programs = run.programs.get_all(numbers)
+    return [_step(before, one) for before, one in zip([None, *programs], programs, strict=False)]
+
+
+def _step(before: StoredProgram | None, one: StoredProgram) -> Step:
     time, score = one.outcome.time_ms, one.outcome.score
     told = f"{short(time)} ms" if time is not None else f"score {short(score or 0.0)}"
     changes = "; ".join(one.lineage.changes)
     text = one.code if before is None else unified_diff(before.code, one.code, context=8)
-    return {
-        "title": clean(f"Program {one.number}: {told}"),
-        "about": clean(f"{one.lineage.operator}: {changes}"),
-        "kind": "code" if before is None else "diff",
-        "text": clean(text),
-    }
+    return Step(
+        clean(f"Program {one.number}: {told}"), clean(f"{one.lineage.operator}: {changes}"),
+        "code" if before is None else "diff", clean(text),
+    )  # fmt: skip

@@ -2,8 +2,9 @@
 
 import json
 import tempfile
+from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from warploom.core.errors import BadInputError
 from warploom.core.records import Json
@@ -56,10 +57,12 @@ def draw_timeline(shown: ShownTimeline, number: int, path: Path) -> None:
                 at += length
         for _, colour, words in _PARTS:
             axes.barh(0, 0, color=colour, label=words)
+        if any(one.kind == "host" for one in shown.spans):
+            axes.barh(0, 0, color="#d3dae4", label="host")
         names = [f"rank {rank} {shown.lanes.get(f'{rank}/{lane}', '')}" for rank, lane in lanes]
         axes.set_yticks(range(len(lanes)), names, fontsize=8)
         axes.set_xlabel("microseconds")
-        axes.legend(ncols=3, fontsize=9, loc="lower right", bbox_to_anchor=(1, 1))
+        axes.legend(ncols=4, fontsize=9, loc="lower right", bbox_to_anchor=(1, 1))
 
 
 def draw_roofline(run: OpenRun, path: Path) -> None:
@@ -88,12 +91,40 @@ def draw_roofline(run: OpenRun, path: Path) -> None:
     with figure(path, f"{run.source.title}: roofline of {machine.name}") as (_, axes):
         low = min(edge, *(one[0] for one in points)) / 4
         high = max(edge, *(one[0] for one in points)) * 4
-        axes.loglog([low, edge, high], [low * memory, roof, roof], color=INK, linewidth=1.8)
-        axes.scatter([one[0] for one in points], [one[1] for one in points], color=ACCENT, s=30)
+        axes.loglog(
+            [low, edge, high],
+            [low * memory, roof, roof],
+            color=INK,
+            linewidth=1.8,
+            label="roof: memory, then arithmetic",
+        )
+        axes.scatter(
+            [one[0] for one in points],
+            [one[1] for one in points],
+            color=ACCENT,
+            s=30,
+            label="programs",
+        )
         axes.annotate(f"{roof:.0f} GFLOP/s", (high, roof), ha="right", va="bottom", color=DIM)
-        axes.annotate(f"{memory:.0f} GB/s", (low, low * memory), color=DIM)
+        axes.annotate(
+            f"{memory:.0f} GB/s",
+            (low, low * memory),
+            xytext=(12, 2),
+            color=DIM,
+            textcoords="offset points",
+        )
+        _plain_numbers(axes)
+        axes.legend(loc="lower right")
         axes.set_xlabel("operations for each byte")
         axes.set_ylabel("GFLOP/s")
+
+
+def _plain_numbers(axes: Any) -> None:
+    """Have axes with logarithms written out: powers would be mathematics, which text never is."""
+    ticker: Any = import_module("matplotlib.ticker")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+        axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _peak(machine: Topology) -> float:

@@ -19,7 +19,8 @@ MOST_TEXT = 400_000
 class ShownFinding:
     """One finding of a program.
 
-    `here` says that its line is one of the program's own text; `replay` is SEED:TIMING of the run
+    `here` says that its line is one of the program's own text, `other_line` is that of the other
+    access where it is in the same text; `replay` is SEED:TIMING of the run
     that showed it, "" where none did.
     """
 
@@ -33,6 +34,7 @@ class ShownFinding:
     rank: int | None
     kernel: str
     other: str
+    other_line: int | None
     replay: str
 
 
@@ -152,10 +154,14 @@ def finding_of(item: Mapping[str, Json], code: str) -> ShownFinding:
     line, file = item.get("line"), _text(item.get("file"))
     rank, other = item.get("rank"), item.get("other")
     lines = code.count("\n") + 1
-    own = Path(file).suffix in ("", ".cu", ".cpp", ".c", ".py")
-    where = ""
-    if isinstance(other, dict) and other.get("line"):
-        where = f"{Path(_text(other.get('file'))).name}:{other['line']}"
+    own = Path(file).suffix in ("", ".cu", ".cpp", ".c", ".py") and _is_candidates(Path(file))
+    where, far = "", other.get("line") if isinstance(other, dict) else None
+    if isinstance(other, dict) and isinstance(far, int):
+        name = Path(_text(other.get("file"))).name
+        function = _text(other.get("function"))
+        where = f"{name}:{far}{f' in {function}' if function else ''}"
+        if name != Path(file).name or not 1 <= far <= lines:
+            far = None  # a line of another file
     return ShownFinding(
         kind=_text(item.get("kind")) or "finding",
         severity=_text(item.get("severity")) or "error",
@@ -167,7 +173,15 @@ def finding_of(item: Mapping[str, Json], code: str) -> ShownFinding:
         rank=rank if isinstance(rank, int) else None,
         kernel=_text(item.get("kernel")),
         other=where,
+        other_line=far if isinstance(far, int) else None,
         replay=f"{item.get('seed')}:{_text(item.get('timing'))}" if item.get("timing") else "",
+    )
+
+
+def _is_candidates(file: Path) -> bool:
+    """Whether a path is that of a candidate: one of the workload's own files has the same name."""
+    return not file.is_absolute() or any(
+        part.startswith(("attempt", "warploom-")) for part in file.parts
     )
 
 

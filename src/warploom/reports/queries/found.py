@@ -11,7 +11,11 @@ from warploom.reports.queries.details import ShownFinding, finding_of
 
 @dataclass(frozen=True, slots=True)
 class FoundKind:
-    """One kind of finding in a run: how many findings, in how many programs, one of them whole."""
+    """One kind of finding in a run: how many findings, in how many programs, one of them whole.
+
+    `programs` are the first of `programs_total`; the example is finding `example_at` of its
+    program, counted from 1.
+    """
 
     kind: str
     severity: str
@@ -19,19 +23,21 @@ class FoundKind:
     programs: list[int]
     example: ShownFinding
     example_program: int
+    example_at: int
+    programs_total: int
 
 
 def found_in(rows: Sequence[Any], most: int = 30) -> list[FoundKind]:
     """Return findings by kind, the commonest first; rows are (id, number, findings)."""
-    kinds: dict[tuple[str, str], list[tuple[int, Mapping[str, Json]]]] = defaultdict(list)
+    kinds: dict[tuple[str, str], list[tuple[int, int, Mapping[str, Json]]]] = defaultdict(list)
     for _, number, findings in rows:
-        for item in findings:
+        for at, item in enumerate(findings, 1):
             key = (str(item.get("severity", "error")), str(item.get("kind", "")))
-            kinds[key].append((number, item))
+            kinds[key].append((number, at, item))
     found: list[FoundKind] = []
     for items in kinds.values():
-        numbers = list(dict.fromkeys(number for number, _ in items))
-        example = finding_of(items[0][1], "")
+        numbers = list(dict.fromkeys(number for number, _, _ in items))
+        example = finding_of(items[0][2], "")
         found.append(FoundKind(example.kind, example.severity, len(items), numbers[:most], example,
-                               items[0][0]))  # fmt: skip
+                               items[0][0], items[0][1], len(numbers)))  # fmt: skip
     return sorted(found, key=lambda one: (one.severity, -len(one.programs), one.kind))

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """A run in the list of runs. `error` says why it cannot be shown, where it cannot."""
+    """A run in the list of runs. `error` says why it cannot be shown, where it cannot.
+
+    `kind` is "search", "transform" or "synthesis"; the last two have no programs, attempts only.
+    """
 
     key: str
     title: str
@@ -16,3 +19,4 @@ class RunInfo:
     best_score: float | None
     created: float
     error: str
+    kind: str = "search"

@@ -38,6 +38,7 @@ class Mark(NamedTuple):
     cost: float
     created: float
     nloc: int
+    rejected: int
 
 
 _COLUMNS = [PROGRAMS.c[name] for name in Mark._fields]

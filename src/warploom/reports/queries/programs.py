@@ -29,6 +29,10 @@ _LIGHT = [PROGRAMS.c[name] for name in _SHOWN]
 _SEARCHED = ("operator", "proposer", "model", "failure", "feedback")
 
 
+class NoProgramError(BadInputError):
+    """A run has no program of this number."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProgramFilter:
     """Which programs are wanted; a field that is None or empty asks for nothing."""
@@ -115,11 +119,11 @@ class ProgramQueries:
         """Return a program, whole.
 
         Raises:
-            BadInputError: the run has none of this number.
+            NoProgramError: the run has none of this number.
         """
         found = self.get_all((number,))
         if not found:
-            raise BadInputError(f"the run has no program {number}", file=self._place)
+            raise NoProgramError(f"the run has no program {number}", file=self._place)
         return found[0]
 
     def get_all(self, numbers: Sequence[int]) -> list[StoredProgram]:

@@ -43,6 +43,11 @@ class RunSource:
         return make_url(self.url).render_as_string(hide_password=True)
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """The run's configuration; empty where there is none that can be read."""
+        return {} if self.folder is None else _settings_in(self.folder)
+
+    @property
     def title(self) -> str:
         """What people call it: its folder's name, or its own."""
         return self.name if self.folder is None else self.folder.name
@@ -162,16 +167,21 @@ def _of_folder(folder: Path) -> RunSource:
 
 def _database_in(folder: Path) -> dict[str, str]:
     """Return what a configuration says of its `database`: `url`, and `run` if it is shared."""
+    kept = _settings_in(folder).get("database")
+    items = cast("dict[str, Any]", kept).items() if isinstance(kept, dict) else ()
+    return {name: value for name, value in items if isinstance(value, str)}
+
+
+def _settings_in(folder: Path) -> dict[str, Any]:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
     try:
         data: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
-        items = cast("dict[str, Any]", data["database"]).items()
-    except (OSError, YAMLError, OmegaConfBaseException, KeyError, TypeError, AttributeError):
+    except (OSError, YAMLError, OmegaConfBaseException):
         return {}
-    return {name: value for name, value in items if isinstance(value, str)}
+    return cast("dict[str, Any]", data) if isinstance(data, dict) else {}
 
 
 def _of_database(url: str) -> list[RunSource]:

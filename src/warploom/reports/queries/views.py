@@ -83,7 +83,8 @@ class Overview:
 
     Times are milliseconds, `seconds` wall time of all its processes, `cost` US dollars. The
     champion's figures are from its second judgement; `baseline_ms` is the original program's, from
-    the same.
+    the same. `scored` says what the times are of. `rejections` counts proposals that were turned
+    away as known before they were judged.
     """
 
     attempts: int
@@ -105,6 +106,7 @@ class Overview:
     seconds: float
     cost: float
     progress: list[Progress] = field(default_factory=list[Progress])
+    scored: str = ""
 
 
 def overview_of(marks: Sequence[Mark], events: Sequence[Event], seconds: float) -> Overview:
@@ -133,7 +135,7 @@ def overview_of(marks: Sequence[Mark], events: Sequence[Event], seconds: float) 
         islands=len(members_of(marks, events)),
         generations=max((one.generation for one in marks), default=0),
         migrations=kinds["migration"],
-        rejections=kinds["rejection"],
+        rejections=sum(one.rejected for one in marks),
         summaries=kinds["summary"],
         seconds=seconds or _span(marks),
         cost=cost_of(marks, events),

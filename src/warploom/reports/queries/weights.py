@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from warploom.llm.choice import Arm, AsymmetricUCB
@@ -32,18 +31,11 @@ def weights_of(marks: Sequence[Mark], settings: Mapping[str, float]) -> dict[str
     return dict(zip(arms, choice.indices(list(arms.values())), strict=True)) if arms else {}
 
 
-def bandit_settings(folder: Path | None) -> dict[str, float]:
+def bandit_settings(settings: Mapping[str, Any]) -> dict[str, float]:
     """Return what a run's configuration says of the bandit; empty where it says nothing."""
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
-    from yaml import YAMLError
-
-    if folder is None:
-        return {}
     try:
-        data: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
-        models: Any = data["models"]
+        models: Any = settings["models"]
         found = {name: float(models[name]) for name in ("exploration", "cost_weight")}
-    except (OSError, YAMLError, OmegaConfBaseException, KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError):
         return {}
     return found if 0 <= found["cost_weight"] <= 1 and found["exploration"] >= 0 else {}

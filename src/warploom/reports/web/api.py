@@ -27,6 +27,8 @@ from warploom.reports.queries.programs import (
     SortKey,
     Status,
 )
+from warploom.reports.queries.replays import FindingPage, finding_page
+from warploom.reports.queries.scored import overview_of_run
 from warploom.reports.queries.space import Lever, space_of
 from warploom.reports.queries.table import csv_lines
 from warploom.reports.queries.timelines import ShownTimeline, timeline_of
@@ -40,16 +42,16 @@ from warploom.reports.queries.views import (
     groups_of,
     members_of,
     migrations_of,
-    overview_of,
     summaries_of,
 )
 from warploom.reports.queries.weights import bandit_settings, weights_of
+from warploom.reports.web.answers import ERRORS, MissingTextError, attached
 from warploom.reports.web.hub import Hub
 
 _MOST_ALIKE = 60
 _WORD = 300
 
-router = APIRouter(prefix="/api")
+router = APIRouter(prefix="/api", responses=ERRORS)
 
 
 def _hub(request: Request) -> Hub:
@@ -118,7 +120,7 @@ def overview(key: str, hub: TheHub, run: Run) -> RunPage:
     """Return a run in one look."""
     view = hub.kept(
         key, "overview",
-        lambda one: overview_of(one.marks.marks, one.marks.events, one.marks.seconds),
+        overview_of_run,
     )  # fmt: skip
     info = next(one for one in hub.infos() if one.key == key)
     told = run.folder
@@ -169,7 +171,7 @@ def programs_csv(run: Run, wanted: Annotated[Wanted, Depends(_wanted)]) -> Strea
     rows = run.programs.all(wanted.filter, wanted.sort, descending=wanted.descending)
     lines: Iterator[str] = csv_lines(rows)
     return StreamingResponse(lines, media_type="text/csv; charset=utf-8",
-                             headers=_attached("programs.csv"))  # fmt: skip
+                             headers=attached("programs.csv"))  # fmt: skip
 
 
 @router.get("/runs/{key}/programs/{number}")
@@ -184,7 +186,7 @@ def code(run: Run, number: int) -> PlainTextResponse:
     one = run.programs.get(number)
     name = f"program-{number}.{'py' if one.language == 'python' else 'cu'}"
     content = one.code.encode("utf-8", "surrogateescape")
-    return PlainTextResponse(content, headers=_attached(name))
+    return PlainTextResponse(content, headers=attached(name))
 
 
 @router.get("/runs/{key}/programs/{number}/diff")
@@ -207,6 +209,15 @@ def timeline(run: Run, number: int) -> ShownTimeline | None:
     """Return when what ran on each rank and stream, where `warploom plot timeline` kept it."""
     run.programs.get(number)
     return timeline_of(run.source.folder, number)
+
+
+@router.get("/runs/{key}/programs/{number}/findings/{at}")
+def finding(run: Run, number: int, at: int) -> FindingPage:
+    """Return a finding, counted from 1: its two places, its cure, what each rank did before it."""
+    found = finding_page(run.programs.get(number), at, run.source.folder)
+    if found is None:
+        raise MissingTextError(f"program {number} has no finding {at}")
+    return found
 
 
 @router.get("/runs/{key}/graph")
@@ -246,7 +257,7 @@ def proposers(key: str, hub: TheHub) -> Proposers:
     def make(run: OpenRun) -> Proposers:
         marks = run.marks.marks
         models = [one for one in groups_of(marks, "model") if one.name]
-        weights = weights_of(marks, bandit_settings(run.source.folder))
+        weights = weights_of(marks, bandit_settings(run.source.settings))
         return Proposers(
             groups_of(marks, "operator"), groups_of(marks, "proposer"), models, weights
         )
@@ -290,7 +301,3 @@ def summaries(run: Run) -> list[Summary]:
 
 def _embeddings(run: OpenRun) -> tuple[list[int], Matrix]:
     return embeddings_in(run.programs.columns(("number", "embedding")))
-
-
-def _attached(name: str) -> dict[str, str]:
-    return {"Content-Disposition": f'attachment; filename="{name}"'}

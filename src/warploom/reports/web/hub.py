@@ -1,14 +1,15 @@
 """The runs that the server shows. Each is opened once, and asked for what is new when needed."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from warploom.core.errors import WarploomError
+from warploom.core.errors import BadInputError, WarploomError
 from warploom.reports.queries.infos import RunInfo
 from warploom.reports.queries.opened import OpenRun
 from warploom.reports.queries.runs import RunSource, find_runs
+from warploom.reports.queries.staged import StagedSource, find_staged, staged_run
 
 Made = TypeVar("Made")
 
@@ -25,6 +26,7 @@ class Hub:
         self._url = url
         self._lock = threading.RLock()
         self._sources: dict[str, RunSource] = {}
+        self._staged: dict[str, StagedSource] = {}
         self._open: dict[str, OpenRun] = {}
         self._kept: dict[tuple[str, str], tuple[int, Any]] = {}
         self.find()
@@ -35,19 +37,33 @@ class Hub:
         Raises:
             BadInputError: there is none.
         """
-        found = {one.key: one for one in find_runs(self._path, self._url)}
+        staged = [] if self._url is not None else find_staged(self._path)
+        try:
+            found = find_runs(self._path, self._url)
+        except BadInputError:
+            if not staged:
+                raise
+            found = []
         with self._lock:
-            self._sources = found
-
-    @property
-    def sources(self) -> Mapping[str, RunSource]:
-        """The runs by key."""
-        return self._sources
+            self._sources = {one.key: one for one in found}
+            self._staged = {one.key: one for one in staged}
 
     def infos(self) -> list[RunInfo]:
         """Return all runs, those that cannot be opened with the reason."""
         with self._lock:
-            return [self._info(source) for source in self._sources.values()]
+            searches = [self._info(source) for source in self._sources.values()]
+            return [*searches, *(_staged_info(source) for source in self._staged.values())]
+
+    def staged(self, key: str) -> StagedSource:
+        """Return the folder of a transform or a synthesis.
+
+        Raises:
+            UnknownRunError: there is none of this key.
+        """
+        with self._lock:
+            if key not in self._staged:
+                raise UnknownRunError(f"there is no transform or synthesis {key}")
+            return self._staged[key]
 
     def run(self, key: str) -> OpenRun:
         """Return a run, up to date.
@@ -95,3 +111,12 @@ class Hub:
             source.key, source.title, source.name, source.place, state, len(run.marks.marks),
             None if best is None else best.score, run.marks.created, "",
         )  # fmt: skip
+
+
+def _staged_info(source: StagedSource) -> RunInfo:
+    run = staged_run(source)
+    attempts = len(run.attempts) or sum(one.attempts for one in run.stages)
+    state = "verified" if run.verified else "not verified"
+    begun = (source.folder / "report.json").stat().st_mtime
+    return RunInfo(source.key, run.title, run.facts.get("run", run.title), run.place, state,
+                   attempts, None, begun, "", source.kind)  # fmt: skip

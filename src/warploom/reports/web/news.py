@@ -9,12 +9,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
 from warploom.core.errors import WarploomError
+from warploom.reports.web.answers import ERRORS
 from warploom.reports.web.hub import Hub
 
 _EVERY = 0.4  # seconds between two looks
 _SILENCE = 15.0  # seconds after which a comment keeps the connection open
 
-router = APIRouter(prefix="/api")
+router = APIRouter(prefix="/api", responses=ERRORS)
 
 
 @router.get("/runs/{key}/news", response_class=StreamingResponse)

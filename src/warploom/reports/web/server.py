@@ -8,15 +8,16 @@ from importlib.resources import files
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI, Request
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 
 from warploom.core.errors import BadInputError, MissingToolError, WarploomError
 from warploom.core.version import VERSION
-from warploom.reports.web import api, news
+from warploom.reports.web import answers, api, news, staged_api
 from warploom.reports.web.guard import Guard
-from warploom.reports.web.hub import Hub, UnknownRunError
+from warploom.reports.web.hub import Hub
 
 DEFAULT_PORT = 8321
 _CLOSING = 1  # seconds that streams have to end
@@ -46,9 +47,11 @@ def app_for(hub: Hub, token: str = "") -> FastAPI:
     app.state.hub = hub
     app.state.leaving = lambda: False
     app.include_router(api.router)
+    app.include_router(staged_api.router)
     app.include_router(news.router)
-    app.add_exception_handler(WarploomError, _told)
-    app.add_exception_handler(OverflowError, _too_large)
+    app.add_exception_handler(WarploomError, answers.told)
+    app.add_exception_handler(OverflowError, answers.too_large)
+    app.add_exception_handler(RequestValidationError, answers.refused)
 
     @app.get("/", include_in_schema=False)
     def index() -> FileResponse:  # pyright: ignore[reportUnusedFunction]
@@ -57,20 +60,6 @@ def app_for(hub: Hub, token: str = "") -> FastAPI:
     app.mount("/static", StaticFiles(directory=static))
     app.add_middleware(Guard, token=token)
     return app
-
-
-async def _too_large(_: Request, error: Exception) -> JSONResponse:
-    """Answer who asked for a number that no database can hold."""
-    del error
-    return JSONResponse({"error": "a number is too large", "hint": ""}, status_code=422)
-
-
-async def _told(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, WarploomError)
-    missing = isinstance(error, UnknownRunError) or "has no program" in error.message
-    return JSONResponse(
-        {"error": error.message, "hint": error.hint}, status_code=404 if missing else 500
-    )
 
 
 def listening(host: str, port: int | None) -> socket.socket:

@@ -2,7 +2,7 @@
 
 export class Told extends Error {}
 
-export async function ask(path) {
+export async function ask(path, form = "json") {
   let answer;
   try {
     answer = await fetch(`/api/${path}`, { headers: { Accept: "application/json" } });
@@ -10,7 +10,7 @@ export async function ask(path) {
     throw new Told("The server does not answer. Is warploom visualize still running?");
   }
   if (!answer.ok) throw new Told(await reason(answer));
-  return answer.json();
+  return form === "json" ? answer.json() : answer.text();
 }
 
 async function reason(answer) {
@@ -27,3 +27,6 @@ export const runPath = (key, rest = "") => `runs/${encodeURIComponent(key)}${res
 export const runLink = (key, view = "overview", rest = "") =>
   `#/${encodeURIComponent(key)}/${view}${rest}`;
 export const programLink = (key, number) => runLink(key, "program", `/${number}`);
+export const isStaged = (key) => /^(transform|synthesis)-/.test(key);
+export const stagedLink = (key, view = "result", rest = "") =>
+  `#/${encodeURIComponent(key)}/${view}${rest ? `/${encodeURIComponent(rest)}` : ""}`;

@@ -41,7 +41,8 @@ function painted(line, inside) {
 const cut = (line) => (line.length > LONGEST ? `${line.slice(0, LONGEST)} …` : line);
 
 // findings: [{ line, here, severity, kind, message, hint }]
-export function codeBlock(code, findings = []) {
+// `first` is the number of the first line, `marked` one to be shown as hit.
+export function codeBlock(code, findings = [], first = 1, marked = 0) {
   const lines = code.split("\n");
   const notes = new Map();
   for (const one of findings) if (one.here) notes.set(one.line, [...(notes.get(one.line) ?? []), one]);
@@ -49,20 +50,20 @@ export function codeBlock(code, findings = []) {
   const make = (at) => {
     const [spans, open] = painted(cut(lines[at]), inside);
     inside = open;
-    const about = notes.get(at + 1) ?? [];
-    const hit = about.length ? ` hit ${about[0].severity}` : "";
+    const number = first + at, about = notes.get(number) ?? [];
+    const hit = about.length ? ` hit ${about[0].severity}` : number === marked ? " hit" : "";
     return [
-      h("div", { class: `line${hit}`, id: `L${at + 1}` }, h("i", {}, at + 1), h("span", {}, spans)),
+      h("div", { class: `line${hit}`, id: `L${number}` }, h("i", {}, number), h("span", {}, spans)),
       about.map((one) => h("div", { class: `note ${one.severity}` }, h("b", {}, one.kind), ` ${one.message}`, one.hint ? `\n${one.hint}` : "")),
     ];
   };
-  return inParts(lines.length, make, "Code", Math.max(0, ...notes.keys()));
+  return inParts(lines.length, make, "Code", Math.max(0, ...notes.keys()) - first);
 }
 
 export function diffBlock(diff) {
   const lines = diff.split("\n");
   if (lines.at(-1) === "") lines.pop();
-  let old = 0, fresh = 0;
+  let old = NaN, fresh = NaN; // a part of a difference has no numbers
   return inParts(lines.length, (at) => {
     const line = lines[at];
     const hunk = /^@@ -(\d+)\S* \+(\d+)/.exec(line);
@@ -75,7 +76,7 @@ export function diffBlock(diff) {
     if (sign !== "+") old++;
     if (sign !== "-") fresh++;
     const kind = sign === "+" ? " add" : sign === "-" ? " del" : "";
-    return h("div", { class: `line${kind}` }, h("i", {}, number),
+    return h("div", { class: `line${kind}` }, h("i", {}, Number.isNaN(number) ? "" : number),
       h("span", {}, `${sign ?? ""} `, painted(cut(line.slice(1)), false)[0]));
   }, "Difference");
 }

@@ -84,3 +84,32 @@ export function table(columns, rows, label) {
       h("tbody", {}, rows.map((row) => h("tr", {}, columns.map(([, cell, kind]) =>
         h("td", { class: kind }, cell(row))))))));
 }
+
+// rows: arrays of plain values, the first one the names
+export function csv(rows) {
+  const cell = (value) => {
+    const text = value === null || value === undefined ? "" : String(value);
+    const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+  return rows.map((row) => row.map(cell).join(",")).join("\n") + "\n";
+}
+
+// What a view can be taken home as: its table, what the server knows, its picture.
+export function exports_(path, name, rows, picture) {
+  const button = (text, onclick) => h("button", { type: "button", onclick }, text);
+  return [
+    picture ? button("SVG", () => { const found = picture(); if (found) saveAs(`${name}.svg`, pictured(found), "image/svg+xml"); }) : null,
+    rows ? button("CSV", () => saveAs(`${name}.csv`, csv(rows()), "text/csv")) : null,
+    path ? h("a", { class: "button", href: `/api/${path}`, download: `${name}.json` }, "JSON") : null,
+  ];
+}
+
+// A picture of the page with the colours that the page gives it.
+function pictured(element) {
+  const copy = element.cloneNode(true);
+  const of = [...element.querySelectorAll("*")];
+  [...copy.querySelectorAll("*")].forEach((one, at) => one.setAttribute("fill", getComputedStyle(of[at]).fill));
+  copy.setAttribute("xmlns", SVG);
+  return new XMLSerializer().serializeToString(copy);
+}

@@ -1,6 +1,6 @@
 // Where one is (the address), what is shown there, and news of a run that goes on.
 
-import { ask, runLink, runPath } from "./api.js";
+import { ask, isStaged, runLink, runPath, stagedLink } from "./api.js";
 import { empty, h, hideTip, say, show } from "./dom.js";
 import { count } from "./format.js";
 import { Model } from "./model.js";
@@ -11,20 +11,23 @@ const VIEWS = [
   ["Likeness", [["plane", "Embeddings"], ["similarity", "Similarity"]]],
   ["Notes", [["summaries", "Summaries"]]],
 ];
+const STAGED = [["The run", [["result", "Result"], ["stages", "Stages and attempts"], ["correctness", "Correctness"], ["roofline", "Roofline"], ["texts", "Programs"]]]];
 const SLOWLY = 250; // milliseconds between two renewals of a view
 
 const main = document.getElementById("main");
 const here = { key: null, run: null, model: null, view: null, name: "", asked: 0 };
 let news = null;
 
-async function route() {
+async function route(event) {
   hideTip();
+  if (event?.type === "hashchange") window.scrollTo(0, 0); // another view begins at its top
   const [, key, name = "overview", argument] = location.hash.split("/").map(decodeURIComponent);
   here.view?.close?.();
   here.view = null;
   const asked = ++here.asked;
   try {
     if (!key) await showRuns();
+    else if (isStaged(key)) await showStaged(key, name === "overview" ? "result" : name, argument, asked);
     else await showView(key, name, argument, asked);
   } catch (error) {
     if (asked === here.asked) fail(error);
@@ -55,7 +58,7 @@ async function showView(key, name, argument, asked) {
   here.name = name;
   drawNav(name);
   main.setAttribute("aria-busy", "true");
-  const known = name === "program" || VIEWS.some(([, views]) => views.some(([word]) => word === name));
+  const known = ["program", "finding"].includes(name) || VIEWS.some(([, views]) => views.some(([word]) => word === name));
   if (!known) throw new Error(`There is no view ${name}.`);
   const { render } = await import(`./views/${name}.js`);
   const view = await render(main, here, argument);
@@ -64,6 +67,19 @@ async function showView(key, name, argument, asked) {
   main.setAttribute("aria-busy", "false");
   const title = main.querySelector("h1")?.textContent ?? name;
   document.title = `${title} – ${here.run.info.title} – warploom`;
+}
+
+async function showStaged(key, name, argument, asked) {
+  leaveRun();
+  Object.assign(here, { key, name });
+  if (!STAGED[0][1].some(([word]) => word === name)) throw new Error(`There is no view ${name}.`);
+  drawMenu(STAGED, name, (view) => stagedLink(key, view));
+  main.setAttribute("aria-busy", "true");
+  const { render } = await import("./views/staged.js");
+  await render(main, here, argument);
+  if (asked !== here.asked) return;
+  main.setAttribute("aria-busy", "false");
+  document.title = `${main.querySelector("h1")?.textContent ?? name} – ${key} – warploom`;
 }
 
 async function enterRun(key) {
@@ -130,12 +146,17 @@ async function renew(key) {
 }
 
 function drawNav(current) {
-  const active = current === "program" ? "programs" : current;
-  show(document.getElementById("nav"), VIEWS.map(([title, views]) => [
-    h("h2", {}, title),
-    views.map(([name, text]) => h("a", { href: runLink(here.key, name), "aria-current": name === active ? "page" : null }, text)),
-  ]));
+  drawMenu(VIEWS, { program: "programs", finding: "findings" }[current] ?? current, (name) => runLink(here.key, name));
   show(document.getElementById("crumb"), h("b", {}, here.run.info.title), ` ${here.run.info.place === here.run.info.title ? "" : here.run.info.place}`);
+}
+
+function drawMenu(menu, active, link) {
+  const nav = document.getElementById("nav"), inside = nav.contains(document.activeElement);
+  show(nav, menu.map(([title, views]) => [
+    h("h2", {}, title),
+    views.map(([name, text]) => h("a", { href: link(name), "aria-current": name === active ? "page" : null }, text)),
+  ]));
+  if (inside) nav.querySelector("[aria-current]")?.focus(); // who walks by keys goes on from there
 }
 
 function drawStatus(problem) {

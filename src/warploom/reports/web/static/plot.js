@@ -4,7 +4,7 @@
 //   strokes: [{ paths, colour, width, alpha }] below the nodes, above: the same over them, back(surface, x, y) or nothing,
 //   nodes: { x, y, number, colour, radius, alpha, ring } (columns), tell(at), label(at) or nothing }
 
-import { h, hideTip, saveAs, say, showTip } from "./dom.js";
+import { csv, h, hideTip, saveAs, say, showTip } from "./dom.js";
 import { CanvasSurface, SvgSurface } from "./surface.js";
 import { short } from "./format.js";
 import { themed } from "./colours.js";
@@ -259,16 +259,6 @@ export class Plot {
       rows ? h("button", { type: "button", onclick: () => saveAs(`${this.name}.csv`, csv(rows()), "text/csv") }, "CSV") : null,
     ];
   }
-}
-
-// rows: arrays of plain values, the first one the names
-export function csv(rows) {
-  const cell = (value) => {
-    const text = value === null || value === undefined ? "" : String(value);
-    const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-  };
-  return rows.map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }
 
 export function ticks(low, high, wanted) {

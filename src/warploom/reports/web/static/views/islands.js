@@ -1,10 +1,10 @@
 // Islands: their programs over time, and what went from one to another.
 
 import { ask, programLink, runPath } from "../api.js";
-import { card, empty, h, head, saveAs, show, table } from "../dom.js";
+import { card, empty, exports_, h, head, show, table } from "../dom.js";
 import { count, short } from "../format.js";
 import { kind, themed } from "../colours.js";
-import { csv, legend, Plot } from "../plot.js";
+import { legend, Plot } from "../plot.js";
 
 export async function render(main, here) {
   let data = await ask(runPath(here.key, "/islands"));
@@ -12,10 +12,10 @@ export async function render(main, here) {
   const plot = new Plot({ label: "Islands and migrations", height: 320, name: "islands",
     make: () => sceneOf(here, data, names()), open: (number) => { location.hash = programLink(here.key, number); } });
   const body = h("div", {});
-  const draw = () => show(body, legend(names().map((name) => [kind(name), `island ${name}`])), groups(data, here), moves(data, here));
+  const draw = () => show(body, legend([...names().map((name) => [kind(name), `island ${name}`]), [themed("bad"), "failed"], [themed("warn"), "line: a copy to another island"], [themed("ink"), "ring: the best"]]), groups(data, here), moves(data, here));
   const rows = () => [["at", "kind", "program", "from", "to"], ...data.migrations.map((one) => [one.at, one.kind, one.number, one.source, one.target])];
   show(main, head("Islands and migrations", "Each row is an island, each dot a program when it was judged. Lines are copies that went to another island.", plot.tools(),
-    h("button", { type: "button", onclick: () => saveAs("migrations.csv", csv(rows()), "text/csv") }, "CSV")),
+    exports_(runPath(here.key, "/islands"), "migrations", rows)),
     card("", plot.element), body);
   draw();
   plot.draw();

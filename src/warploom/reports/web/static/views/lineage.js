@@ -1,7 +1,7 @@
 // Which program was made of which. Colours by score, rings for what stands out, the path to the best.
 
-import { programLink } from "../api.js";
-import { card, choose, empty, h, head, show } from "../dom.js";
+import { programLink, runPath } from "../api.js";
+import { card, choose, empty, exports_, h, head, show } from "../dom.js";
 import { count, short } from "../format.js";
 import { kind, ranker, scale, themed } from "../colours.js";
 import { legend, Plot } from "../plot.js";
@@ -88,7 +88,7 @@ export function render(main, here) {
     head("Lineage", "Which program was made of which, the seeds on the left. Drag to move, double-click or + to zoom.",
       choose("Along", [["depth", "steps from the seed"], ["generation", "generation"], ["at", "attempt"]], options.x, set("x")),
       choose("Colour", [["score", "score"], ["island", "island"], ["operator", "operator"]], options.colour, set("colour")),
-      partners, plot.tools(rows)),
+      partners, plot.tools(rows), exports_(runPath(here.key, "/graph"), "programs", null)),
     here.model.length ? card("", plot.element, keys, note) : card("", empty("No program yet."), plot.element, keys, note));
   about();
   plot.draw();

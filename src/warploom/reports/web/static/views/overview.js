@@ -1,19 +1,21 @@
 // A run in one look.
 
-import { programLink, runLink } from "../api.js";
-import { card, empty, h, head, show, table } from "../dom.js";
+import { programLink, runLink, runPath } from "../api.js";
+import { card, empty, exports_, h, head, show, table } from "../dom.js";
 import { count, dollars, duration, ms, plural, share, short, times } from "../format.js";
-import { scorePlot } from "./scores.js";
+import { scoreLegend, scorePlot } from "./scores.js";
 
 export function render(main, here) {
   const body = h("div", {});
   const plot = scorePlot(here, { height: 260, x: "at", y: "score", colour: "island" });
-  const chart = card("Scores", plot.element, h("p", { class: "dim small" },
+  const keys = h("div", {});
+  const chart = card("Scores", plot.element, keys, h("p", { class: "dim small" },
     "Each dot is a program; the line is the best so far. ", h("a", { href: runLink(here.key, "scores") }, "More axes and colours")));
   const draw = () => {
+    show(keys, scoreLegend(here, { x: "at", y: "score", colour: "island" }));
     const { overview: view, info, facts } = here.run;
     show(body,
-      head(info.title, told(view, facts), h("a", { class: "button", href: runLink(here.key, "programs") }, "All programs")),
+      head(info.title, told(view, facts), h("a", { class: "button", href: runLink(here.key, "programs") }, "All programs"), plot.tools(() => bestRows(view)).slice(3), exports_(runPath(here.key), "run", null)),
       figures(view, here), view.attempts ? chart : card("", empty("No program has been judged yet. This page follows the run.")),
       h("div", { class: "grid" }, progress(view, here), facts_(view, facts)));
   };
@@ -23,8 +25,12 @@ export function render(main, here) {
   return { update() { draw(); plot.renew(); }, close: () => plot.close() };
 }
 
+function bestRows(view) {
+  return [["number", "attempt", "score", "time_ms", "seconds", "cost"], ...view.progress.map((one) => [one.number, one.at, one.score, one.time_ms, one.seconds, one.cost])];
+}
+
 function told(view, facts) {
-  const source = view.time_source === "none" ? "" : `Times are ${view.time_source}. `;
+  const source = view.time_source === "none" ? "" : `Times are ${view.time_source}${view.scored ? `, of ${view.scored}` : ""}. `;
   const ended = facts.stopped ? `It ended because ${facts.stopped}.` : "";
   return `${source}${ended}`;
 }

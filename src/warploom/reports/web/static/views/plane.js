@@ -1,7 +1,7 @@
 // Programs in the plane in which their texts differ most.
 
 import { ask, programLink, runPath } from "../api.js";
-import { card, choose, empty, h, head, show } from "../dom.js";
+import { card, choose, empty, exports_, h, head, show } from "../dom.js";
 import { share } from "../format.js";
 import { kind, ranker, scale, themed } from "../colours.js";
 import { legend, Plot } from "../plot.js";
@@ -12,12 +12,12 @@ export async function render(main, here) {
   const plot = new Plot({ label: "Programs by likeness of their texts", height: 520, name: "embeddings",
     make: () => sceneOf(here, data, options), open: (number) => { location.hash = programLink(here.key, number); } });
   const keys = h("div", {});
-  const about = () => show(keys, legend(options.colour === "score" ? [[scale(0), "lowest score"], [scale(1), "highest score"], [themed("bad"), "failed"]]
-    : [...new Set(options.colour === "cluster" ? data.cluster : here.model[options.colour])].sort().slice(0, 12).map((name, at) => [kind(options.colour === "cluster" ? name : at), `${options.colour} ${name}`])));
+  const about = () => show(keys, legend([...(options.colour === "score" ? [[scale(0), "lowest score"], [scale(0.5), "middle rank"], [scale(1), "highest score"]]
+    : [...new Set(options.colour === "cluster" ? data.cluster : here.model[options.colour])].sort().slice(0, 12).map((name, at) => [kind(options.colour === "cluster" ? name : at), `${options.colour === "cluster" ? "group" : options.colour} ${name}`])), [themed("bad"), "failed"], [themed("ink"), "ring: the best"]]));
   const rows = () => [["number", "x", "y", "cluster"], ...data.number.map((number, i) => [number, data.x[i], data.y[i], data.cluster[i]])];
   show(main, head("Embeddings", `Near programs have like texts. The axes hold ${share(data.explained[0])} and ${share(data.explained[1])} of what they differ in.`,
     choose("Colour", [["score", "score"], ["cluster", "group"], ["island", "island"], ["operator", "operator"]], options.colour, (value) => { options.colour = value; plot.renew(); about(); }),
-    plot.tools(rows)), data.number.length ? card("", plot.element, keys) : card("", empty("No program has an embedding yet."), plot.element));
+    plot.tools(rows), exports_(runPath(here.key, "/plane"), "embeddings", null)), data.number.length ? card("", plot.element, keys) : card("", empty("No program has an embedding yet."), plot.element));
   about();
   plot.draw();
   return { close: () => plot.close(), async update() {

@@ -1,7 +1,7 @@
 // One program: where it comes from, what was said of it, its code and how that differs.
 
-import { ask, programLink, runPath } from "../api.js";
-import { card, choose, empty, h, head, show, table } from "../dom.js";
+import { ask, programLink, runLink, runPath } from "../api.js";
+import { card, choose, empty, h, head, saveAs, show, table } from "../dom.js";
 import { codeBlock, diffBlock } from "../code.js";
 import { dollars, duration, ms, plural, short } from "../format.js";
 import { timelineView } from "../timeline.js";
@@ -97,7 +97,7 @@ async function difference(one, here) {
   const body = h("div", {});
   const draw = async (to) => {
     const found = await ask(runPath(here.key, `/programs/${one.number}/diff?to=${to}`));
-    show(body, found.diff ? diffBlock(found.diff) : empty("The texts are the same."));
+    show(body, found.diff ? [h("p", {}, h("button", { type: "button", onclick: () => saveAs(`program-${one.number}-from-${to}.diff`, found.diff, "text/x-diff") }, "Difference as a file")), diffBlock(found.diff)] : empty("The texts are the same."));
   };
   await draw(one.parent);
   return [h("div", { class: "tools" }, choose("Against", options, String(one.parent), draw)), h("p", {}), body];
@@ -111,7 +111,7 @@ function code(one, here) {
     ["line", (item) => (item.line === null ? "–" : item.here ? h("button", { type: "button", class: "quiet", onclick: () => document.getElementById(`L${item.line}`)?.scrollIntoView({ block: "center" }) }, `${item.file}:${item.line}`) : `${item.file}:${item.line}`)],
     ["who", (item) => [item.rank === null ? "" : `rank ${item.rank} `, item.kernel]],
     ["message", (item) => [item.message, item.hint ? h("div", { class: "dim small" }, item.hint) : null, item.other ? h("div", { class: "dim small" }, `other side: ${item.other}`) : null,
-      item.replay ? h("div", { class: "dim small" }, "the ranks around it: ", h("code", {}, `warploom check FILE --replay ${item.replay} --html FILE.html`)) : null]],
+      h("div", { class: "small" }, h("a", { href: runLink(here.key, "finding", `/${one.number}-${one.findings.indexOf(item) + 1}`) }, "both places, the cure, and what each rank did"))]],
   ], one.findings, "Findings") : null;
   const said = one.feedback ? h("details", {}, h("summary", {}, "What the judge said"), h("pre", { class: "text" }, one.feedback)) : null;
   return [list, said, h("p", {}), cut, one.code ? codeBlock(one.code, one.findings) : empty("There is no text: nothing that could be judged came of this attempt.")];

@@ -16,6 +16,7 @@ export async function render(main, here, argument) {
   for (const [key, value] of new URLSearchParams(argument ?? "")) if (key in state) state[key] = value;
   const body = h("div", {});
   const csv = h("a", { href: "#", class: "button", download: "programs.csv" }, "CSV");
+  const json = h("a", { href: "#", class: "button", download: "programs.json" }, "This page as JSON");
   const query = () => {
     const found = new URLSearchParams();
     for (const [key, value] of Object.entries(state)) if (value !== "") found.set(key, value);
@@ -27,6 +28,7 @@ export async function render(main, here, argument) {
     const words = query();
     csv.setAttribute("href", `/api/${runPath(here.key, "/programs.csv")}?${words}`);
     words.set("limit", PAGE);
+    json.setAttribute("href", `/api/${runPath(here.key, "/programs")}?${words}`);
     const page = await ask(runPath(here.key, `/programs?${words}`));
     if (mine !== asked) return;
     show(body, page.total ? lines(page, state, here, draw) : empty("No program matches."), pages(page, state, draw));
@@ -43,7 +45,7 @@ export async function render(main, here, argument) {
       choose("Island", values("island"), state.island, set("island")),
       choose("By", values("operator"), state.operator, set("operator")),
       values("model").length > 1 ? choose("Model", values("model"), state.model, set("model")) : null,
-      values("failure").length > 1 ? choose("Failure", values("failure"), state.failure, set("failure")) : null, csv),
+      values("failure").length > 1 ? choose("Failure", values("failure"), state.failure, set("failure")) : null, csv, json),
     card("", body));
   await draw();
   return { update: draw, close: () => clearTimeout(typed) };

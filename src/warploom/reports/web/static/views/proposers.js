@@ -1,24 +1,26 @@
 // Who proposed what, how it went, and what it cost.
 
 import { ask, programLink, runPath } from "../api.js";
-import { card, empty, h, head, saveAs, show, table } from "../dom.js";
+import { bars } from "../bars.js";
+import { card, empty, exports_, h, head, show, table } from "../dom.js";
 import { count, dollars, duration, share, short, times } from "../format.js";
-import { csv } from "../plot.js";
 
 export async function render(main, here) {
   const body = h("div", {});
   let data;
   const draw = async () => {
     data = await ask(runPath(here.key, "/proposers"));
+    const paid = data.models.filter((one) => one.cost).map((one) => [one.name, one.cost, dollars(one.cost)]);
     show(body,
-      card("Operators", data.operators.length ? table(columns("operator", here, data.operators), data.operators, "Operators") : empty("None yet.")),
+      card("Operators", data.operators.length ? [bars(data.operators.map((one) => [one.name, one.correct, `${count(one.correct)} of ${count(one.attempts)}`]), "Correct programs by operator"), h("p", { class: "dim small" }, "Correct programs of all attempts."), table(columns("operator", here, data.operators), data.operators, "Operators")] : empty("None yet.")),
       card("Models", data.models.length ? table([...columns("model", here, data.models), ["bandit’s index", (one) => short(data.weights[one.name]), "num"]], data.models, "Models") : empty("No language model was asked: the rules proposed everything.")),
+      paid.length ? card("What each model cost", bars(paid, "US dollars by model")) : null,
       card("Proposers", data.proposers.length ? table(columns("proposer", here, data.proposers), data.proposers, "Proposers") : empty("None yet.")));
   };
   const rows = () => [["kind", "name", "attempts", "judged", "correct", "better", "best_gain", "best_score", "cost", "seconds"],
     ...["operators", "models", "proposers"].flatMap((kind) => data[kind].map((one) => [kind, one.name, one.attempts, one.judged, one.correct, one.better, one.best_gain, one.best_score, one.cost, one.seconds]))];
   show(main, head("Operators and models", "What each came to: how many of its programs were correct, and better than their parents.",
-    h("button", { type: "button", onclick: () => saveAs("proposers.csv", csv(rows()), "text/csv") }, "CSV")), body);
+    exports_(runPath(here.key, "/proposers"), "proposers", rows, () => body.querySelector("svg"))), body);
   await draw();
   return { update: draw };
 }

@@ -1,7 +1,7 @@
 // Scores over attempts, time or cost; colours by island, operator or model.
 
-import { programLink } from "../api.js";
-import { card, choose, h, head, show } from "../dom.js";
+import { programLink, runPath } from "../api.js";
+import { card, choose, exports_, h, head, show } from "../dom.js";
 import { duration, dollars } from "../format.js";
 import { kind, themed } from "../colours.js";
 import { legend, Plot } from "../plot.js";
@@ -79,14 +79,19 @@ export function scorePlot(here, options) {
   });
 }
 
+export function scoreLegend(here, { colour }) {
+  const groups = groupsOf(here.model, colour);
+  const name = (one) => (colour === "island" ? `island ${one}` : one || "none");
+  const rest = groups.length > 12 ? [[themed("dim"), `and ${groups.length - 12} more`]] : [];
+  return legend([...groups.slice(0, 12).map((one, at) => [kind(at), name(one)]), ...rest,
+    [themed("bad"), "failed (at the edge)"], [themed("accent"), "line: the best so far"], [themed("ink"), "ring: the champion"]]);
+}
+
 export function render(main, here) {
   const options = { height: 480, x: "at", y: "score", colour: "island" };
   const plot = scorePlot(here, options);
   const keys = h("div", {});
-  const legendNow = () => {
-    const groups = sceneOf(here, options).groups;
-    show(keys, legend([...[...groups].slice(0, 12).map(([name, colour]) => [colour, options.colour === "island" ? `island ${name}` : name || "none"]), [themed("bad"), "failed (at the edge)"]]));
-  };
+  const legendNow = () => show(keys, scoreLegend(here, options));
   const set = (name) => (value) => { options[name] = value; plot.renew(); legendNow(); };
   const rows = () => [["number", "at", "score", "time_ms", "correct", "island", "operator", "model", "cost", "created"],
     ...here.model.number.map((number, i) => [number, here.model.at[i], here.model.score[i], here.model.time_ms[i], here.model.correct[i], here.model.island[i], here.model.operator[i], here.model.model[i], here.model.cost[i], here.model.created[i]])];
@@ -95,7 +100,7 @@ export function render(main, here) {
       choose("Along", Object.entries(X), options.x, set("x")),
       choose("Up", Object.entries(Y), options.y, set("y")),
       choose("Colour", [["island", "island"], ["operator", "operator"], ["proposer", "proposer"], ["model", "model"]], options.colour, set("colour")),
-      plot.tools(rows)),
+      plot.tools(rows), exports_(runPath(here.key, "/graph"), "programs", null)),
     card("", plot.element, keys));
   legendNow();
   plot.draw();

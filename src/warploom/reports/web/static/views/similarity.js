@@ -1,9 +1,9 @@
 // How like each other the best programs are: a table of colours.
 
 import { ask, programLink, runPath } from "../api.js";
-import { card, empty, h, head, hideTip, saveAs, show, showTip } from "../dom.js";
+import { card, csv, empty, exports_, h, head, hideTip, saveAs, show, showTip } from "../dom.js";
 import { scale, themed } from "../colours.js";
-import { csv, legend } from "../plot.js";
+import { legend } from "../plot.js";
 import { CanvasSurface, SvgSurface } from "../surface.js";
 
 const EDGE = 46;
@@ -37,7 +37,7 @@ export async function render(main, here) {
   const near = h("div", {});
   const about = () => { const [low] = lowest(data); show(near, legend([[scale(0), `cosine ${low.toFixed(4)}`], [scale(1), "1, the same"]]), pairs(data, here)); };
   show(main, head("Similarity", "Cosine similarity of the best programs' texts; like ones stand together.",
-    h("button", { type: "button", onclick: keep }, "SVG"), h("button", { type: "button", onclick: () => saveAs("similarity.csv", csv(rows()), "text/csv") }, "CSV")),
+    h("button", { type: "button", onclick: keep }, "SVG"), h("button", { type: "button", onclick: () => saveAs("similarity.csv", csv(rows()), "text/csv") }, "CSV"), exports_(runPath(here.key, "/similarity?count=40"), "similarity", null)),
     data.number.length ? card("", body, near) : card("", empty("No program has an embedding yet.")));
   watcher.observe(body);
   about();

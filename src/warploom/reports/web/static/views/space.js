@@ -1,9 +1,10 @@
 // The design space: which directives were tried, and how they scored.
 
 import { ask, programLink, runPath } from "../api.js";
-import { card, empty, h, head, saveAs, show } from "../dom.js";
+import { card, empty, exports_, h, head, show } from "../dom.js";
 import { plural, share, short } from "../format.js";
-import { csv } from "../plot.js";
+import { themed } from "../colours.js";
+import { legend } from "../plot.js";
 
 export async function render(main, here) {
   const body = h("div", {});
@@ -14,12 +15,13 @@ export async function render(main, here) {
     const rest = levers.filter((one) => !tried.includes(one));
     show(body,
       tried.length ? card("Levers that were moved", tried.map((one) => lever(one, here))) : card("", empty("No directive was changed yet.")),
+      tried.length ? legend([[themed("good"), "a step to it was a gain on average"], [themed("bad"), "a loss"], [themed("accent"), "framed: the best program has it"]]) : null,
       rest.length ? card("Levers that nobody has moved", h("div", { class: "chips" }, rest.map((one) => h("span", { class: "chip" }, `${one.name}=${one.choices[0]?.value ?? ""}`)))) : null);
   };
   const rows = () => [["lever", "value", "programs", "correct", "steps", "mean_gain", "best_score", "best"],
     ...levers.flatMap((one) => one.choices.map((choice) => [one.name, choice.value, choice.programs, choice.correct, choice.steps, choice.mean_gain, choice.best_score, choice.best]))];
   show(main, head("Design space", "Each value of each lever: in how many programs, how many of them correct, and what a step to it gained on average. The best program's choices are framed.",
-    h("button", { type: "button", onclick: () => saveAs("space.csv", csv(rows()), "text/csv") }, "CSV")), body);
+    exports_(runPath(here.key, "/space"), "space", rows)), body);
   await draw();
   return { update: draw };
 }
