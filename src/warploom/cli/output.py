@@ -67,7 +67,8 @@ def finding_lines(
 ) -> list[str]:
     """Return the lines of a finding; `painter` may colour the severity."""
     colour = "error" if finding.severity == Severity.ERROR else "warning"
-    where = "" if finding.file is None else f"{short_path(finding.file)}:{finding.line or 1}: "
+    line = "" if finding.line is None else f":{finding.line}"
+    where = "" if finding.file is None else f"{short_path(finding.file)}{line}: "
     painted = painter(f"{finding.severity}:", colour)
     lines = [f"{where}{painted} {finding.message} [{finding.kind}]"]
     who = _who(finding)

@@ -15,7 +15,7 @@ _SHOWN = 12  # findings of the raw report
 def describe(evaluation: Evaluation) -> str:
     """Say in a few lines why an evaluation failed."""
     errors = [m.finding for m in evaluation.findings if m.finding.severity is Severity.ERROR]
-    lines = [f"{e.kind} at line {e.line or '?'}: {e.message}" for e in errors[:5]]
+    lines = [f"{e.kind}{f' at line {e.line}' if e.line else ''}: {e.message}" for e in errors[:5]]
     lines += [f"output {c.buffer} differs" for c in evaluation.comparisons if not c.passed][:5]
     return "\n".join(lines) or _exits(evaluation)
 
