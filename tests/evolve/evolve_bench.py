@@ -56,7 +56,9 @@ class StallsOnce:
 
     def __call__(self, candidate: Path, question: Question) -> Outcome:
         assert self.inner.log is not None
-        if not self.inner.log.is_file() or len(self.inner.log.read_text().splitlines()) < 2:
+        log = self.inner.log.read_text().splitlines() if self.inner.log.is_file() else []
+        second = len(question.inputs) > 1  # the second judgement of a champion
+        if second or sum("," not in line for line in log) < 2:
             return self.inner(candidate, question)
         try:
             with self.mark.open("x") as file:

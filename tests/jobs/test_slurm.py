@@ -117,6 +117,8 @@ def test_a_batch_script_that_fails_is_told(slurm_cluster: Slurm, tmp_path: Path)
 def test_answers_come_while_the_controller_of_slurm_is_away(
     slurm_cluster: Slurm, tmp_path: Path
 ) -> None:
+    slurm_cluster.restart_controller()  # or jobs of the test before this one would come back
+    slurm_cluster.until_idle()
     engine = SlurmEngine(config(), 4, tmp_path / "jobs")
     try:
         engine.submit(Task(1, Begins(tmp_path / "begun", 3.0)))

@@ -278,12 +278,15 @@ class SlurmEngine:
 
         Its controller forgets the last seconds when it crashes: a job that had begun waits again.
         """
+        again: list[str] = []
         for number, answered in tuple(self._past.items()):
             state = states.get(number)
             if state is None or state.ended:
                 del self._past[number]
-            elif state.waits or now > answered + _SETTLE:
-                cancel(number)
+            elif state.waits or (state.state == "RUNNING" and now > answered + _SETTLE):
+                again.append(number)
+        if again:
+            cancel(*again)
 
     def _verdict(
         self, one: _Running, state: JobState | None, now: float

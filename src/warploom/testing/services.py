@@ -193,6 +193,11 @@ class Slurm:
         """Start a node's daemon."""
         self.start(node, ["slurmd", "-D", "-N", node, "-f", str(self.folder / "slurm.conf")])
 
+    def restart_controller(self) -> None:
+        """Stop the controller as it should be, so that it writes all down, and start it."""
+        self.end("slurmctld", signal.SIGTERM)
+        self.start_controller()
+
     def until_idle(self, seconds: float = _PATIENCE) -> None:
         """Wait until all nodes are there and have nothing to do; those that were down come back."""
 
@@ -215,6 +220,7 @@ class Slurm:
         """End all jobs; where nodes are not idle then, start the cluster anew, without its past."""
         self.end_jobs()
         try:
+            until(lambda: not self.run("squeue", "-h"), "jobs do not end", _SETTLES, self.seen)
             self.until_idle(_SETTLES)
         except ServiceError as error:
             sys.stderr.write(f"Slurm is started anew: {error}\n")
