@@ -154,6 +154,20 @@ def test_a_folder_hands_out_its_own_texts_only(tmp_path: Path) -> None:
         assert staged_text(source, name) is None
 
 
+def test_a_synthesis_has_a_report_in_html(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep_synthesis(tmp_path / "made", HOSTILE)
+    target = tmp_path / "r.html"
+    assert main(["report", str(tmp_path / "made"), "-o", str(target)]) == 0
+    text = target.read_text()
+    for words in ("element 3 is off", "1500", "not tried".capitalize(), "__global__ void norm()"):
+        assert words in text
+    assert "<script" not in text and "&lt;script&gt;" in text
+    assert main(["report", str(tmp_path / "made"), "-o", str(tmp_path / "r.md")]) == 2
+    assert "written as .html" in capsys.readouterr().err
+
+
 def test_damaged_reports_are_no_runs_or_shown_as_far_as_they_go(tmp_path: Path) -> None:
     for name, content in (("a", "{"), ("b", "[]"), ("c", "{}"),
                           ("d", '{"stages": [1, {"stage": 3}], "collectives": 0}')):  # fmt: skip

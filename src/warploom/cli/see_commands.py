@@ -46,10 +46,16 @@ def report(
     """Write one report of a search, or of a transform, for people: HTML or Markdown.
 
     It works while the search goes on, too. The HTML page runs no script and loads nothing. Of a
-    synthesis, whose report is written with it, `show` prints that, and `latest` the newest.
+    synthesis, whose report is written with it, `show` prints that, `latest` the newest, and -o
+    writes HTML.
     """
     from warploom.cli.report_command import run_report
-    from warploom.cli.synthesis_report import is_synthesis, show_latest, show_report
+    from warploom.cli.synthesis_report import (
+        is_synthesis,
+        show_latest,
+        show_report,
+        write_report,
+    )
 
     if run == "latest":
         return show_latest(which, as_json=as_json)
@@ -57,6 +63,8 @@ def report(
         raise BadInputError("report show needs the folder of a synthesis")
     folder = which if run == "show" and which is not None else Path(run)
     if run == "show" or is_synthesis(folder):
+        if output is not None:
+            return write_report(folder, output, as_json=as_json)
         return show_report(folder, as_json=as_json)
     return run_report(folder, output, as_json=as_json)
 

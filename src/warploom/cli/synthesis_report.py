@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
-from warploom.cli.output import out, print_json
+from warploom.cli.output import out, print_json, short_path
 from warploom.core.errors import BadInputError
 from warploom.core.records import Json
+from warploom.reports.formats.files import require_place, write_text
+from warploom.reports.html.synthesis_report import synthesis_html
+from warploom.reports.queries.staged import StagedSource, staged_run, staged_text
 
 _REPORT = "report.json"
 
@@ -40,6 +43,29 @@ def show_report(folder: Path, *, as_json: bool) -> int:
         print_json(data)
     else:
         out((folder / "report.md").read_text())
+    return 0
+
+
+def write_report(folder: Path, target: Path, *, as_json: bool) -> int:
+    """Write the report of a synthesis as one HTML page; returns 0.
+
+    Raises:
+        BadInputError: the folder holds none, or the file cannot be written.
+    """
+    data = _report(folder)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise BadInputError(
+            f"the report of a synthesis is written as .html, got {target.suffix!r}",
+            file=str(target), hint="without -o it is printed, as Markdown",
+        )  # fmt: skip
+    require_place(target)
+    source = StagedSource("synthesis", folder.absolute())
+    kernel = staged_text(source, "kernel.cu") or ""
+    write_text(target, synthesis_html(staged_run(source), kernel))
+    if as_json:
+        print_json({"report": str(target), "verified": data.get("verified")})
+    else:
+        out(f"{short_path(target)}: the synthesis {folder.name}")
     return 0
 
 
