@@ -88,8 +88,9 @@ class Bench:
         """Send a candidate through acceptance, and keep it with its verdict."""
         self._trials += 1
         trial = prepare_trial(
-            self.found.spec, self._reference, self.run.seed_of(self._trials), self._secret
-        )
+            self.found.spec, self._reference, self.run.seed_of(self._trials), self._secret,
+            candidate.text,
+        )  # fmt: skip
         config = self.run.config
         report = accept(
             candidate.text, self.found.spec, trial, architectures=self.run.architectures,

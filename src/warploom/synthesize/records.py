@@ -49,7 +49,8 @@ class PrecisionTolerance:
 
     Per element: `rtol` x |expected|, `room` and half of the length of the longest `reduction`
     times what a rounding of each input (in the type `computed_in`) moves it, and three times what
-    PyTorch itself is off by at its magnitude.
+    PyTorch itself is off by at its magnitude. `exact` is "bits" where numbers are moved only,
+    "values" where they are chosen or change their sign, and else "": they are rounded.
     """
 
     dtype: str
@@ -57,6 +58,7 @@ class PrecisionTolerance:
     rtol: float
     room: float
     reduction: str = "1"
+    exact: str = ""
 
 
 @dataclass(frozen=True, slots=True)

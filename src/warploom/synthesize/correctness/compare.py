@@ -5,6 +5,7 @@ when each input moves by a rounding (an honest kernel cannot know better), times
 length of reductions; and what PyTorch itself is off by, at elements of the same magnitude.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,13 @@ from warploom.synthesize.correctness.numbers import (
 )
 from warploom.synthesize.records import PrecisionTolerance
 
+_MOVING = frozenset(
+    {"view", "permute", "clone", "slice", "flip", "cat", "gather", "index", "embedding", "expand",
+     "select", "constant_pad_nd", "unsqueeze", "squeeze", "alias", "roll", "arange", "full",
+     "scalar_tensor", "where", "index_select", "diagonal", "repeat", "split_with_sizes",
+     "le", "lt", "ge", "gt", "eq", "ne", "bitwise_not", "logical_not", "logical_and"}
+)  # fmt: skip
+_CHOOSING = frozenset({"amax", "amin", "maximum", "minimum", "relu", "clamp", "neg", "abs"})
 _EAGER_ROOM = 3.0
 _ROOM = 4.0
 Flags = npt.NDArray[np.bool_]
@@ -72,8 +80,18 @@ class Comparison:
         )
 
 
-def tolerance_for(dtype: str, computed_in: str, text: str) -> PrecisionTolerance:
+def exactness_of(operations: Iterable[str], inputs: Sequence[str], dtype: str) -> str:
+    """Return what an output of a graph must equal: "bits", "values", or "" where it is rounded."""
+    used = set(operations)
+    if dtype not in inputs or not is_floating(dtype) or not used <= _MOVING | _CHOOSING:
+        return ""
+    return "bits" if used <= _MOVING else "values"
+
+
+def tolerance_for(dtype: str, computed_in: str, text: str, exact: str = "") -> PrecisionTolerance:
     """Return the tolerance of an output; `text` is the length of its longest reduction."""
+    if exact:
+        return PrecisionTolerance(dtype, computed_in, 0.0, 0.0, text, exact)
     if not is_floating(dtype):
         return PrecisionTolerance(dtype, computed_in, 0.0, 0.0, text)
     rtol = 2 * UNIT[dtype] + 8 * UNIT[computed_in]
@@ -93,6 +111,8 @@ def compare(got: bytes | memoryview, expected: Expected, rule: PrecisionToleranc
     """Compare the bytes of an output."""
     if not is_floating(expected.dtype):
         return _compare_integers(got, expected)
+    if rule.exact:
+        return _compare_exactly(got, expected, rule.exact)
     values = decode(got, expected.dtype)
     if values.shape != expected.exact.shape:
         return Comparison(expected.exact.size, expected.exact.size)
@@ -162,6 +182,23 @@ def _by_magnitude(size: Array, off: Array) -> Array:
     grown[:-1] = np.maximum(grown[:-1], most[1:])
     result: Array = grown[power - low]
     return result
+
+
+def _compare_exactly(got: bytes | memoryview, expected: Expected, exact: str) -> Comparison:
+    """Compare numbers that no operation rounded; of any NaN another one may be made."""
+    values, native = (decode(data, expected.dtype) for data in (got, expected.native))
+    if values.shape != native.shape:
+        return Comparison(native.size, native.size)
+    good = (values == native) | (np.isnan(values) & np.isnan(native))
+    if exact == "bits":
+        good &= np.isnan(native) | (np.signbit(values) == np.signbit(native))
+    wrong = np.flatnonzero(~good)
+    if wrong.size == 0:
+        return Comparison(values.size, 0)
+    worst = int(wrong[0])
+    return Comparison(
+        values.size, int(wrong.size), worst, float(values[worst]), float(native[worst])
+    )
 
 
 def _compare_integers(got: bytes | memoryview, expected: Expected) -> Comparison:

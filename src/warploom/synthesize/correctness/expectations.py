@@ -10,6 +10,7 @@ import numpy as np
 from warploom.core.errors import SourceError
 from warploom.synthesize.correctness.cases import CasePlan
 from warploom.synthesize.correctness.compare import Expected
+from warploom.synthesize.correctness.numbers import is_floating
 from warploom.synthesize.records import KernelSpec
 from warploom.synthesize.reference.client import ReferenceProcess
 from warploom.synthesize.sizes import shape_value, size_value
@@ -38,13 +39,13 @@ def prepare_case(
         bound = size_value(tensor.index_of, plan.symbols) if tensor.index_of else 0
         entries.append({
             "shape": list(shape_value(tensor.shape, plan.symbols)), "bound": bound,
-            "same_as": plan.alias.get(at),
+            "same_as": plan.alias.get(at), "whole": is_whole(spec),
         })  # fmt: skip
     stem = folder / f"case-{plan.name}"
     computed = spec.tolerances[0].computed_in
     answer = reference.case({
         "stem": str(stem), "seed": plan.seed, "kind": plan.kind, "computed_in": computed,
-        "inputs": entries, "distinct": _asks_for_places(spec),
+        "inputs": entries, "distinct": _asks_for_places(spec), "values": list(plan.values),
     })  # fmt: skip
     shapes = answer["inputs"]
     sizes = tuple(shapes[s.input][s.dim] for s in spec.symbols)
@@ -62,6 +63,11 @@ def prepare_case(
     for path in folder.glob(f"{stem.name}.*"):
         path.unlink()
     return PreparedCase(plan, sizes, inputs, tuple(outputs))
+
+
+def is_whole(spec: KernelSpec) -> bool:
+    """Whether a task is of integers alone: these wrap, whatever their values."""
+    return not any(is_floating(t.dtype) for t in (*spec.inputs, *spec.outputs))
 
 
 def _asks_for_places(spec: KernelSpec) -> bool:

@@ -50,27 +50,29 @@ def lay_out(case: PreparedCase, input_types: Sequence[str], seed: int) -> LaidCa
             inputs.append(CaseBuffer(b"", inputs[other].offset, filled=False, shared=other))
             spans.append((0, 0))
             continue
-        buffer, span = _placed(data, input_types[at], case.plan.guarded, words, filled=True)
+        shift = case.plan.shifts[0] if case.plan.guarded else None
+        buffer, span = _placed(data, input_types[at], shift, words, filled=True)
         inputs.append(buffer)
         spans.append(span)
     outputs: list[CaseBuffer] = []
     for expected in case.outputs:
         size = len(expected.native)
         poison = words.randbytes(size)
-        buffer, span = _placed(
-            poison, expected.dtype, case.plan.guarded, words, filled=case.plan.guarded
-        )
+        shift = case.plan.shifts[1] if case.plan.guarded else None
+        buffer, span = _placed(poison, expected.dtype, shift, words, filled=shift is not None)
         outputs.append(buffer)
         spans.append(span)
-    return LaidCase(case, CaseImage(case.sizes, tuple(inputs), tuple(outputs)), tuple(spans))
+    return LaidCase(
+        case, CaseImage(case.sizes, tuple(inputs), tuple(outputs), case.plan.guarded), tuple(spans)
+    )
 
 
 def _placed(
-    data: bytes, dtype: str, guarded: bool, words: random.Random, *, filled: bool
+    data: bytes, dtype: str, shift: int | None, words: random.Random, *, filled: bool
 ) -> tuple[CaseBuffer, tuple[int, int]]:
-    if not guarded:
+    if shift is None:
         return CaseBuffer(data, 0, filled), (0, len(data))
-    before = _GUARD + _ITEM.get(dtype, 1)
+    before = _GUARD + shift * _ITEM.get(dtype, 1)
     image = words.randbytes(before) + data + words.randbytes(_GUARD)
     return CaseBuffer(image, before, True), (before, before + len(data))
 
