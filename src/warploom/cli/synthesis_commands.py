@@ -31,6 +31,7 @@ def synthesize(
     tune: synthesize_parameters.Tune = 4,
     seed: synthesize_parameters.SecretSeed = None,
     nvcc: synthesize_parameters.Nvcc = True,
+    backend: synthesize_parameters.KernelBackend = "emulator",
     proposer: synthesize_parameters.Writer = "rules",
     models: Models = None,
     max_cost: MaxCost = None,
@@ -50,7 +51,7 @@ def synthesize(
 
     config = config_of(
         proposer, models or [], max_cost, max_requests, price, tune=tune, seed=seed, nvcc=nvcc,
-        jobs=jobs, unsafe=unsafe,
+        jobs=jobs, unsafe=unsafe, backend=backend,
     )  # fmt: skip
     return run_synthesize(
         prompt_of(prompt, prompt_file), reference, target, config, folder, as_json=as_json

@@ -41,7 +41,8 @@ def prompt_of(prompt: str | None, file: Path | None) -> str:
 
 def config_of(
     proposer: str, models: Sequence[str], dollars: float | None, requests: int | None,
-    price: str | None, *, tune: int, seed: int | None, nvcc: bool, jobs: int | None, unsafe: bool,
+    price: str | None, *, tune: int, seed: int | None, nvcc: bool, jobs: int | None,
+    unsafe: bool, backend: str = "emulator",
 ) -> SynthesisConfig:  # fmt: skip
     """Return the configuration that the options ask for.
 
@@ -51,7 +52,7 @@ def config_of(
     prices = {} if price is None else dict.fromkeys(models, parse_price(price))
     return SynthesisConfig(
         proposer=proposer, tune=tune, seed=seed, nvcc=nvcc, jobs=jobs, unsafe=unsafe,
-        models=tuple(models), budget=Budget(dollars, None, requests, None),
+        backend=backend, models=tuple(models), budget=Budget(dollars, None, requests, None),
         settings=LLMSettings(prices=prices),
     )  # fmt: skip
 

@@ -36,6 +36,12 @@ SecretSeed = Annotated[
         "--seed", metavar="N", help="Repeat a run with this seed. [default: drawn, and told]"
     ),
 ]
+KernelBackend = Annotated[
+    str,
+    typer.Option(
+        "--backend", metavar="NAME", help="emulator: any machine; cuda: this machine's GPU as well."
+    ),
+]
 Nvcc = Annotated[
     bool, typer.Option("--nvcc/--no-nvcc", help="Compile with nvcc too, where it is found.")
 ]

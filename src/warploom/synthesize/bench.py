@@ -10,7 +10,7 @@ from typing import Protocol
 from warploom.core.ids import digest
 from warploom.core.records import to_json
 from warploom.synthesize.config import SynthesisConfig
-from warploom.synthesize.correctness import accept, prepare_trial
+from warploom.synthesize.correctness import Trial, accept, prepare_trial
 from warploom.synthesize.correctness.building import kernel_file
 from warploom.synthesize.correctness.expectations import PreparedCase
 from warploom.synthesize.interview import Interview
@@ -79,8 +79,8 @@ class Bench:
     ) -> None:
         self.run = run
         self.found = found
-        self._reference = reference
-        self._secret = secret
+        self.reference = reference
+        self.secret = secret
         self._trials = 0
         self._timed: PreparedCase | None = None
 
@@ -88,22 +88,25 @@ class Bench:
         """Send a candidate through acceptance, and keep it with its verdict."""
         self._trials += 1
         trial = prepare_trial(
-            self.found.spec, self._reference, self.run.seed_of(self._trials), self._secret,
+            self.found.spec, self.reference, self.run.seed_of(self._trials), self.secret,
             candidate.text,
         )  # fmt: skip
+        report = self._accepted(candidate, trial)
+        self._keep(candidate, report)
+        return report
+
+    def _accepted(self, candidate: Candidate, trial: Trial) -> CorrectnessReport:
         config = self.run.config
-        report = accept(
+        return accept(
             candidate.text, self.found.spec, trial, architectures=self.run.architectures,
             seconds=config.seconds, jobs=config.jobs,
         )  # fmt: skip
-        self._keep(candidate, report)
-        return report
 
     def time(self, candidate: Candidate) -> PerformanceReport | None:
         """Return the modelled time of a candidate; None where its timed call is not right."""
         if self._timed is None:
             seed = self.run.seed_of(5000)
-            trial = prepare_trial(self.found.spec, self._reference, seed, self._secret)
+            trial = prepare_trial(self.found.spec, self.reference, seed, self.secret)
             self._timed = trial.cases[0]
         return model_time(
             candidate.text, self.found.spec, self.found.graph, self._timed, self.run.config.seconds

@@ -7,6 +7,8 @@ from warploom.llm import Budget, LLMSettings
 from warploom.llm.backend import Backend
 from warploom.synthesize.records import OptimizationPriority
 
+BACKENDS = ("emulator", "cuda")
+"""Where kernels are judged and timed: `cuda` is a GPU as well as the emulator."""
 PROPOSERS = ("rules", "llm")
 """Who writes kernels."""
 
@@ -29,13 +31,15 @@ class Retries:
 class SynthesisConfig:
     """How to synthesize.
 
-    `proposer` writes the kernels; `tune` is how many settings of the parameters are tried; `nvcc`
-    says whether the real compiler judges too, for `architectures`. `seed` repeats a run: None draws
-    a secret one. `seconds` bounds each run of a candidate. `models` are asked by the proposer llm,
+    `proposer` writes the kernels; `backend` cuda judges and times them on a GPU too; `tune` is how
+    many settings of the parameters are tried; `nvcc` says whether the real compiler judges too, for
+    `architectures`. `seed` repeats a run: None draws a secret one. `seconds` bounds each run of a
+    candidate. `models` are asked by the proposer llm,
     a stronger one later; `unsafe` runs their kernels where there is no sandbox.
     """
 
     proposer: str = "rules"
+    backend: str = "emulator"
     tune: int = 4
     nvcc: bool = True
     architectures: tuple[str, ...] = ()
@@ -56,6 +60,8 @@ class SynthesisConfig:
             raise BadInputError(
                 f"a proposer must be {' or '.join(PROPOSERS)}, got {self.proposer!r}"
             )
+        if self.backend not in BACKENDS:
+            raise BadInputError(f"a backend must be {' or '.join(BACKENDS)}, got {self.backend!r}")
         if not 1 <= self.tune <= 64:
             raise BadInputError(f"tune must be 1 to 64 settings, got {self.tune}")
         if self.seconds <= 0:

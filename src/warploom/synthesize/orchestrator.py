@@ -12,12 +12,15 @@ from pathlib import Path
 from warploom.core.errors import WarploomError
 from warploom.core.ids import new_run_id
 from warploom.core.records import to_json
+from warploom.hardware import Setup
 from warploom.synthesize.bench import Bench, Candidate
 from warploom.synthesize.config import SynthesisConfig
 from warploom.synthesize.correctness.building import kernel_file
 from warploom.synthesize.export.package import write_package
+from warploom.synthesize.gpu_bench import GpuBench
 from warploom.synthesize.interview import Interview, interview
 from warploom.synthesize.models import ModelWriter
+from warploom.synthesize.performance.measured import require_gpu
 from warploom.synthesize.proposers import ModelProposer, Proposer, RulesProposer
 from warploom.synthesize.records import Stage, StageTrace
 from warploom.synthesize.reference.client import ReferenceProcess
@@ -62,13 +65,14 @@ class Orchestrator:
     def run(self) -> SynthesisResult:
         """Go through the stages; returns the result, with its error where there is one."""
         request = self.request
+        setup = require_gpu() if request.config.backend == "cuda" else None
         request.folder.mkdir(parents=True, exist_ok=True)
         try:
             with (
                 tempfile.TemporaryDirectory(prefix="warploom-secret-") as secret,
                 ReferenceProcess(request.reference, request.name) as reference,
             ):
-                self._stages(reference, Path(secret))
+                self._stages(reference, Path(secret), setup)
         except WarploomError as error:
             self.result = replace(
                 self.result, error=error.message, error_line=error.line,
@@ -84,10 +88,12 @@ class Orchestrator:
             self._write()
         return self.result
 
-    def _stages(self, reference: ReferenceProcess, secret: Path) -> None:
+    def _stages(self, reference: ReferenceProcess, secret: Path, setup: Setup | None) -> None:
         found = self._interview(reference)
         with contextlib.ExitStack() as stack:
-            bench = Bench(self, found, reference, secret)
+            bench: Bench = Bench(self, found, reference, secret)
+            if setup is not None:
+                bench = GpuBench(self, found, reference, secret, setup)
             proposer: Proposer = RulesProposer(bench)
             if self.request.config.proposer == "llm":
                 writer = ModelWriter(

@@ -22,7 +22,7 @@ _OF_PLACES = ("argmax", "argmin", "topk", "sort")
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 31, 33)
 _ODD = (37, 63, 65, 101, 127, 129)
 _LONG = (1031, 2053, 3001)
-_ROWS = 517  # where each is a block of its own
+_ROWS = 517  # where each is a block of its own, or takes part in a whole tile of products
 _EVEN = (32, 64, 96, 128, 256)
 _MULTIPLES = (4, 8, 12, 16)
 _VAST = 65_536  # beyond what sixteen bits count
@@ -177,7 +177,8 @@ class _Planner:
     def _vast(self, name: str) -> Iterator[CasePlan]:
         """Yield a case of more elements than sixteen bits count, where that is no work."""
         symbols = {**dict.fromkeys(self.names, 1), name: _VAST + self.random.randrange(1, 99)}
-        if self._elements(symbols) <= 3 * _VAST and not self._is_by_row(name):
+        few = self._elements(symbols) <= 3 * _VAST and not self._has_products()
+        if few and not self._is_by_row(name):
             yield self._case(f"{name}-vast", "long", symbols, "normal")
 
     def _is_by_row(self, name: str) -> bool:
@@ -204,7 +205,8 @@ class _Planner:
             yield replace(plan, values=values)
 
     def _is_too_large(self, name: str, symbols: dict[str, int]) -> bool:
-        blocks = self._is_by_row(name) and symbols[name] > _LONG[-1]
+        costly = self._is_by_row(name) or self._has_products()
+        blocks = costly and symbols[name] > _LONG[0]
         return blocks or self._elements(symbols) > 4 * _VAST or self._work(symbols) > _MOST_WORK
 
     def _too_much(self, symbols: Mapping[str, int]) -> bool:
@@ -212,7 +214,9 @@ class _Planner:
 
     def _long(self, name: str, kind: str) -> CasePlan:
         symbols = dict.fromkeys(self.names, 2)
-        symbols[name] = _ROWS if self._is_by_row(name) else self.random.choice(_LONG)
+        symbols[name] = self.random.choice(_LONG)
+        if self._is_by_row(name) or self._has_products():
+            symbols[name] = _ROWS
         while self._elements(symbols) > _LENGTHY and symbols[name] > _SMALL[-1]:
             symbols[name] //= 2
         check = {"normal": "long", "ties": "ties"}.get(kind, "accumulation")
@@ -240,8 +244,12 @@ class _Planner:
     def _fitted(self, symbols: Mapping[str, int]) -> dict[str, int]:
         return {s.name: -(-symbols[s.name] // s.multiple) * s.multiple for s in self.spec.symbols}
 
+    def _has_products(self) -> bool:
+        """Whether there is a product of matrices: a whole tile of work for the smallest of them."""
+        return any(op in ("mm", "bmm") for op in self.spec.operations)
+
     def _work(self, symbols: Mapping[str, int]) -> int:
-        if not any(op in ("mm", "bmm") for op in self.spec.operations):
+        if not self._has_products():
             return 0
         total = 1
         for value in symbols.values():

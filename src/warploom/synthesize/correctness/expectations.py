@@ -34,13 +34,7 @@ def prepare_case(
     Raises:
         SourceError: the reference fails on these inputs.
     """
-    entries: list[Mapping[str, Any]] = []
-    for at, tensor in enumerate(spec.inputs):
-        bound = size_value(tensor.index_of, plan.symbols) if tensor.index_of else 0
-        entries.append({
-            "shape": list(shape_value(tensor.shape, plan.symbols)), "bound": bound,
-            "same_as": plan.alias.get(at), "whole": is_whole(spec),
-        })  # fmt: skip
+    entries = entries_of(spec, plan)
     stem = folder / f"case-{plan.name}"
     computed = spec.tolerances[0].computed_in
     answer = reference.case({
@@ -63,6 +57,18 @@ def prepare_case(
     for path in folder.glob(f"{stem.name}.*"):
         path.unlink()
     return PreparedCase(plan, sizes, inputs, tuple(outputs))
+
+
+def entries_of(spec: KernelSpec, plan: CasePlan) -> list[Mapping[str, Any]]:
+    """Return how the reference's process draws each input of a case."""
+    entries: list[Mapping[str, Any]] = []
+    for at, tensor in enumerate(spec.inputs):
+        bound = size_value(tensor.index_of, plan.symbols) if tensor.index_of else 0
+        entries.append({
+            "shape": list(shape_value(tensor.shape, plan.symbols)), "bound": bound,
+            "same_as": plan.alias.get(at), "whole": is_whole(spec),
+        })  # fmt: skip
+    return entries
 
 
 def is_whole(spec: KernelSpec) -> bool:

@@ -104,6 +104,7 @@ int harness_case(std::FILE* file, cudaStream_t stream, double* milliseconds) {
   const int inputs_count = static_cast<int>(harness_number(file));
   const int outputs_count = static_cast<int>(harness_number(file));
   const bool watched = harness_number(file) != 0;
+  const long long flush = harness_number(file);
   const int count = inputs_count + outputs_count;
   harness_need(sizes_count <= kMostSizes && count <= kMostBuffers, "too many buffers");
   long long sizes[kMostSizes + 1] = {};
@@ -114,9 +115,10 @@ int harness_case(std::FILE* file, cudaStream_t stream, double* milliseconds) {
     harness_read(file, all, at);
     pointers[at] = all[at].device + all[at].offset;
   }
-  cudaEvent_t begin, end;
+  cudaEvent_t begin, end, idle;
   cudaEventCreate(&begin);
   cudaEventCreate(&end);
+  cudaEventCreate(&idle);
   long long most = 1;
   for (int at = 0; at < count; ++at) most = all[at].bytes > most ? all[at].bytes : most;
   char* scratch[2] = {};
@@ -124,6 +126,11 @@ int harness_case(std::FILE* file, cudaStream_t stream, double* milliseconds) {
   cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
   for (int at = 0; at < 2 && watched; ++at)
     cudaMalloc(reinterpret_cast<void**>(&scratch[at]), most);
+  char* dirt = nullptr;
+  if (flush > 0) {
+    harness_need(cudaMalloc(reinterpret_cast<void**>(&dirt), flush) == cudaSuccess, "no memory");
+    cudaMemsetAsync(dirt, 1, flush, stream);
+  }
   cudaDeviceSynchronize();
   const unsigned long long used = harness_used();
   if (watched) harness_use(all, 0, inputs_count, scratch[0], other);
@@ -141,12 +148,19 @@ int harness_case(std::FILE* file, cudaStream_t stream, double* milliseconds) {
     return 8;
   if (watched) harness_use(all, inputs_count, count, scratch[1], stream);
   if (cudaDeviceSynchronize() != cudaSuccess) return 4;
+  cudaEventRecord(idle, stream);
+  cudaEventSynchronize(idle);
   if (cudaGetLastError() != cudaSuccess) return 5;
   if (harness_used() != used) return 7;
   for (int at = 0; at < 2 && watched; ++at) cudaFree(scratch[at]);
   cudaStreamDestroy(other);
   float elapsed = 0.0f;
   cudaEventElapsedTime(&elapsed, begin, end);
+  if (flush > 0) {  // the stream's end may come before what else the candidate started
+    float whole = 0.0f;
+    cudaEventElapsedTime(&whole, begin, idle);
+    cudaFree(dirt);
+  }
   *milliseconds += elapsed;
   for (int at = 0; at < count; ++at) {
     if (all[at].shared >= 0 || all[at].bytes == 0) continue;
@@ -157,6 +171,7 @@ int harness_case(std::FILE* file, cudaStream_t stream, double* milliseconds) {
   harness_release(all, count);
   cudaEventDestroy(begin);
   cudaEventDestroy(end);
+  cudaEventDestroy(idle);
   return 0;
 }
 
@@ -210,12 +225,16 @@ class CaseBuffer:
 
 @dataclass(frozen=True, slots=True)
 class CaseImage:
-    """One call as the program reads it; `watched`: somebody else uses its tensors too."""
+    """One call as the program reads it; `watched`: somebody else uses its tensors too.
+
+    `flush` bytes are written before the call, which is timed for the whole device too then.
+    """
 
     sizes: tuple[int, ...]
     inputs: tuple[CaseBuffer, ...]
     outputs: tuple[CaseBuffer, ...]
     watched: bool = False
+    flush: int = 0
 
 
 def cases_bytes(cases: Sequence[CaseImage]) -> bytes:
@@ -223,7 +242,8 @@ def cases_bytes(cases: Sequence[CaseImage]) -> bytes:
     parts = [struct.pack("<q", len(cases))]
     for case in cases:
         head = (
-            len(case.sizes), len(case.inputs), len(case.outputs), int(case.watched), *case.sizes,
+            len(case.sizes), len(case.inputs), len(case.outputs), int(case.watched), case.flush,
+            *case.sizes,
         )  # fmt: skip
         parts.append(struct.pack(f"<{len(head)}q", *head))
         for buffer in (*case.inputs, *case.outputs):

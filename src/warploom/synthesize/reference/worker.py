@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from warploom.synthesize.reference import judging, loading, tracing, values
+from warploom.synthesize.reference import judging, loading, timing, tracing, values
 from warploom.synthesize.reference.failures import (
     ReferenceFailedError,
     first_line,
@@ -30,6 +30,7 @@ class _Server:
         self.domains: dict[int, values.Domain] = {}
         self.examples: list[tuple[Any, ...]] = []
         self.program: Any = None
+        self.timer: timing.Timer | None = None
 
     def answer(self, request: dict[str, Json]) -> Json:
         """Do what one request asks."""
@@ -100,6 +101,21 @@ class _Server:
             outputs.append({"shape": list(near.shape), "dtype": dtype_name(near.dtype)})
         shapes = [list(value.shape) for value in inputs if is_tensor(value)]
         return {"inputs": shapes, "outputs": outputs}
+
+    def do_gpu(self, request: dict[str, Json]) -> Json:
+        """Say what GPU is here."""
+        del request
+        return timing.gpu()
+
+    def do_time(self, request: dict[str, Json]) -> Json:
+        """Take the reference's times on the GPU, one call for each seed."""
+        assert self.loaded is not None
+        if self.timer is None:
+            self.timer = timing.Timer(self.loaded.function)
+        calls = [
+            self._inputs(request, torch.Generator().manual_seed(seed)) for seed in request["seeds"]
+        ]
+        return self.timer.turn(calls, request["flush"])
 
     def _check_trace(self, request: dict[str, Json]) -> None:
         """Refuse sizes at which the reference does something else than its trace.
