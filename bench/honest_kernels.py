@@ -29,7 +29,7 @@ from warploom.synthesize.suite.tasks_of import SuiteTask
 
 Outcome = dict[str, str | int | float | bool]
 _FORMS = 3
-_AT_ONCE = 5  # seeds of a task before the next one
+_AT_ONCE = 3  # seeds of a task before the next one
 
 
 def main() -> int:
