@@ -23,6 +23,7 @@ from warploom.synthesize.records import (
 )
 from warploom.synthesize.reference.client import ReferenceProcess
 from warploom.synthesize.result import SynthesisResult
+from warploom.synthesize.resume import refused_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Run(Protocol):
         """Return a secret seed of the run."""
         ...
 
+    def write(self) -> None:
+        """Write the report as it is now."""
+        ...
+
     def tell(self, text: str) -> None:
         """Say what goes on."""
         ...
@@ -87,6 +92,12 @@ class Bench:
     def judge(self, candidate: Candidate) -> CorrectnessReport:
         """Send a candidate through acceptance, and keep it with its verdict."""
         self._trials += 1
+        stem = self.run.folder / "attempts" / f"{self._trials:03}"
+        seed = self.run.seed_of(self._trials)
+        known = refused_before(stem, kernel_file(candidate.text), seed)
+        if known is not None and self.run.config.resume:
+            self._keep(candidate, known)
+            return known
         trial = prepare_trial(
             self.found.spec, self.reference, self.run.seed_of(self._trials), self.secret,
             candidate.text,
@@ -127,6 +138,7 @@ class Bench:
             self.run.result = replace(self.run.result, kernel=kernel, correctness=report)
         elif not self.run.result.correctness or not self.run.result.correctness.passed:
             self.run.result = replace(self.run.result, correctness=report)
+        self.run.write()
 
 
 def now() -> float:

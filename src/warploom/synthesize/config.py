@@ -1,5 +1,6 @@
 """What a synthesis may be told."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from warploom.core.errors import BadInputError
@@ -9,6 +10,8 @@ from warploom.synthesize.records import OptimizationPriority
 
 BACKENDS = ("emulator", "cuda")
 """Where kernels are judged and timed: `cuda` is a GPU as well as the emulator."""
+STAGES = ("codegen", "correctness", "performance")
+"""The stages that ask models."""
 PROPOSERS = ("rules", "llm")
 """Who writes kernels."""
 
@@ -35,7 +38,8 @@ class SynthesisConfig:
     many settings of the parameters are tried; `nvcc` says whether the real compiler judges too, for
     `architectures`. `seed` repeats a run: None draws a secret one. `seconds` bounds each run of a
     candidate. `models` are asked by the proposer llm,
-    a stronger one later; `unsafe` runs their kernels where there is no sandbox.
+    a stronger one later; `unsafe` runs their kernels where there is no sandbox. `resume`
+    goes on with the run that the folder holds. `stage_models` are asked in a stage instead.
     """
 
     proposer: str = "rules"
@@ -52,10 +56,17 @@ class SynthesisConfig:
     budget: Budget = field(default_factory=Budget)
     settings: LLMSettings = field(default_factory=LLMSettings)
     unsafe: bool = False
+    resume: bool = False
+    stage_models: Mapping[str, tuple[str | Backend, ...]] = field(
+        default_factory=dict[str, tuple[str | Backend, ...]]
+    )
 
     def __post_init__(self) -> None:
         if self.proposer == "llm" and not self.models:
             raise BadInputError("--proposer llm needs a model", hint="--model anthropic:NAME")
+        wrong = [name for name in self.stage_models if name not in STAGES]
+        if wrong:
+            raise BadInputError(f"models are asked in {', '.join(STAGES)}, not in {wrong[0]!r}")
         if self.proposer not in PROPOSERS:
             raise BadInputError(
                 f"a proposer must be {' or '.join(PROPOSERS)}, got {self.proposer!r}"

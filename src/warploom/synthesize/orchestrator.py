@@ -25,6 +25,7 @@ from warploom.synthesize.proposers import ModelProposer, Proposer, RulesProposer
 from warploom.synthesize.records import Stage, StageTrace
 from warploom.synthesize.reference.client import ReferenceProcess
 from warploom.synthesize.result import SynthesisResult, report_text
+from warploom.synthesize.resume import begin, facts_of
 
 Tell = Callable[[str], None]
 REPORT = "report.json"
@@ -67,12 +68,14 @@ class Orchestrator:
         request = self.request
         setup = require_gpu() if request.config.backend == "cuda" else None
         request.folder.mkdir(parents=True, exist_ok=True)
+        self._begin()
         try:
             with (
                 tempfile.TemporaryDirectory(prefix="warploom-secret-") as secret,
                 ReferenceProcess(request.reference, request.name) as reference,
             ):
                 self._stages(reference, Path(secret), setup)
+            self.result = replace(self.result, error="", error_code=0)
         except WarploomError as error:
             self.result = replace(
                 self.result, error=error.message, error_line=error.line,
@@ -85,8 +88,23 @@ class Orchestrator:
             self.result = replace(self.result, error="interrupted", error_code=130)
             raise
         finally:
-            self._write()
+            self.write()
         return self.result
+
+    def _begin(self) -> None:
+        """Write down how the run begins, or read how the one that is resumed did."""
+        request, seed = self.request, self.seed
+        assert seed is not None
+        facts = facts_of(
+            self.result.run, seed, request.prompt, request.reference, request.target,
+            request.config.proposer,
+        )  # fmt: skip
+        known = begin(request.folder, facts, resume=request.config.resume)
+        self.seed = known["seed"]
+        self.result = replace(
+            self.result, run=known["run"], error="the run did not come to its end", error_code=130
+        )
+        self.write()
 
     def _stages(self, reference: ReferenceProcess, secret: Path, setup: Setup | None) -> None:
         found = self._interview(reference)
@@ -161,12 +179,15 @@ class Orchestrator:
         seconds = time.monotonic() - begin
         trace = StageTrace(stage, status, seconds, attempts, notes, dollars)
         self.result = replace(self.result, stages=(*self.result.stages, trace))
+        self.write()
 
-    def _write(self) -> None:
+    def write(self) -> None:
         """Write the report, whatever the state of the run."""
         self.result = replace(self.result, seconds=time.monotonic() - self.started)
         folder = self.request.folder
-        (folder / REPORT).write_text(json.dumps(self.result.to_json(), indent=2) + "\n")
+        part = folder / f"{REPORT}.part"
+        part.write_text(json.dumps(self.result.to_json(), indent=2) + "\n")
+        part.replace(folder / REPORT)  # whoever reads it while the run is on finds a whole one
         (folder / "report.md").write_text(report_text(self.result))
 
 

@@ -133,7 +133,13 @@ class _Planner:
         places = {"argmax", "argmin", "max", "min"} & set(self.spec.calls)
         unordered = {"topk", "sort"} & set(self.spec.calls)
         kinds = (*KINDS, "ties") if places and not unordered else KINDS
-        return tuple(k for k in kinds if k != "rows" or not calls & set(_OF_PLACES))
+        if calls & set(_OF_PLACES):
+            kinds = tuple(kind for kind in kinds if kind != "rows")
+        return tuple(kind for kind in kinds if kind != "wide" or not self._multiplies())
+
+    def _multiplies(self) -> bool:
+        """Whether long products are taken: a part may be infinite where the whole is not."""
+        return bool({"prod", "cumprod"} & set(self.spec.operations))
 
     def _case(
         self, name: str, check: str, symbols: Mapping[str, int], kind: str, *,
@@ -200,7 +206,7 @@ class _Planner:
         fit = [plan for plan in plans if not self._is_too_large(*plan)]
         for at, (name, symbols) in enumerate(self.random.sample(fit, min(len(fit), _MOST_NAMED))):
             yield self._case(f"named-{at}-{name}", "named-sizes", symbols, "normal")
-        if values:
+        if values and not self._multiplies():
             plan = self._case("named-values", "special-values", self._odd(), "normal")
             yield replace(plan, values=values)
 

@@ -40,7 +40,7 @@ class Expected:
 
     `exact` in double precision, `eager` as PyTorch computes it, `low` and `high` over inputs that
     are a rounding away; `native` are PyTorch's bytes. `length` is that of the longest reduction;
-    `places`: they are places of extremes.
+    `places`: they are places of extremes. `scale`: what a rounding is of the step to those inputs.
     """
 
     dtype: str
@@ -52,6 +52,7 @@ class Expected:
     native: bytes
     length: int = 1
     places: bool = False
+    scale: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ def _same_kind(values: Array, other: Array) -> Flags:
 def _allowed(expected: Expected, rule: PrecisionTolerance) -> Array:
     exact = np.where(np.isfinite(expected.exact), expected.exact, 0.0)
     reach = np.maximum(expected.high - expected.exact, expected.exact - expected.low)
-    reach = np.where(np.isfinite(reach), np.maximum(reach, 0.0), 0.0)
+    reach = np.where(np.isfinite(reach), np.maximum(reach, 0.0), 0.0) * expected.scale
     off = np.abs(expected.eager - expected.exact)
     off = np.where(np.isfinite(off), off, 0.0)
     own = _by_magnitude(np.abs(exact), off)
@@ -213,7 +214,8 @@ def _compare_integers(got: bytes | memoryview, expected: Expected) -> Comparison
         return Comparison(native.size, native.size)
     good = values == native
     close = values.astype(np.float64)
-    for other in (expected.exact, expected.low, expected.high):
+    near = (expected.low, expected.high) if expected.scale == 1.0 else ()
+    for other in (expected.exact, *near):
         good |= close == other
     if expected.places:
         good |= native.astype(np.float64) != expected.exact

@@ -1,7 +1,7 @@
 """Cases with their inputs and what is expected of them, drawn in the reference's process."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,8 @@ def prepare_case(
                 f"{spec.outputs[at].dtype}{list(wanted)}"
             )
         length = size_value(spec.tolerances[at].reduction, _named(spec, sizes))
-        outputs.append(_expected(stem, at, entry, length, places=_asks_for_places(spec)))
+        one = _expected(stem, at, entry, length, places=_asks_for_places(spec))
+        outputs.append(replace(one, scale=answer["scale"]))
     inputs = tuple(Path(f"{stem}.in{at}").read_bytes() for at in range(len(shapes)))
     for path in folder.glob(f"{stem.name}.*"):
         path.unlink()

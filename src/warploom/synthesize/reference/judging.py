@@ -11,6 +11,7 @@ from warploom.synthesize.reference.loading import Loaded
 from warploom.synthesize.reference.torch_module import is_tensor, torch
 
 _PERTURBED = 6
+_STEP = 2.0**-32  # the least that double precision tells from its own roundings, in long sums
 _ROUGH = 2.0**-5  # much more than roundings, much less than another computation
 _FEW = 0.1  # share of integers that roundings may move
 _NARROW = frozenset(
@@ -107,10 +108,20 @@ def _wide(value: Any) -> Any:
     return value.double() if is_tensor(value) and value.dtype in _NARROW else value
 
 
+def step_of(eps: float) -> float:
+    """Return by how much inputs are moved to see what a rounding of `eps` moves."""
+    return max(eps, _STEP)
+
+
 def spread_of(
     loaded: Loaded, inputs: list[Any], exact: tuple[Any, ...], eps: float, generator: Any
 ) -> list[tuple[Any, Any]]:
-    """Return the least and the greatest of each result over inputs that are a rounding away."""
+    """Return the least and the greatest of each result over inputs that are a rounding away.
+
+    A step of a rounding of double precision is lost in the reference's own roundings: a larger one
+    is taken then (`step_of`).
+    """
+    eps = step_of(eps)
     low = [value.double().clone() for value in exact]
     high = [value.double().clone() for value in exact]
     for _ in range(_PERTURBED):

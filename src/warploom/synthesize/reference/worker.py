@@ -100,7 +100,8 @@ class _Server:
             _write(f"{stem}.out{at}.native", near)
             outputs.append({"shape": list(near.shape), "dtype": dtype_name(near.dtype)})
         shapes = [list(value.shape) for value in inputs if is_tensor(value)]
-        return {"inputs": shapes, "outputs": outputs}
+        scale = eps / judging.step_of(eps)
+        return {"inputs": shapes, "outputs": outputs, "scale": scale}
 
     def do_gpu(self, request: dict[str, Json]) -> Json:
         """Say what GPU is here."""
