@@ -2,7 +2,8 @@
 
 The error budget of an element has three parts: roundings of the output's type; how far it moves
 when each input moves by a rounding (an honest kernel cannot know better), times a factor for the
-length of reductions; and what PyTorch itself is off by, at elements of the same magnitude.
+length of reductions, and when each operation rounds; and what PyTorch itself is off by, at elements
+of the same magnitude.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,6 +42,7 @@ class Expected:
     `exact` in double precision, `eager` as PyTorch computes it, `low` and `high` over inputs that
     are a rounding away; `native` are PyTorch's bytes. `length` is that of the longest reduction;
     `places`: they are places of extremes. `scale`: what a rounding is of the step to those inputs.
+    `rounded` is how far each element moves where every operation of the reference rounds.
     """
 
     dtype: str
@@ -53,6 +55,7 @@ class Expected:
     length: int = 1
     places: bool = False
     scale: float = 1.0
+    rounded: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +165,10 @@ def _allowed(expected: Expected, rule: PrecisionTolerance) -> Array:
     off = np.abs(expected.eager - expected.exact)
     off = np.where(np.isfinite(off), off, 0.0)
     own = _by_magnitude(np.abs(exact), off)
+    rounded = 0.0 if expected.rounded is None else expected.rounded
     return (
         rule.rtol * np.abs(exact)
+        + _ROOM * rounded
         + _room(rule, expected.length) * reach
         + _EAGER_ROOM * own
         + TINY[expected.dtype]

@@ -90,11 +90,11 @@ def _expected(
 ) -> Expected:
     values = {
         name: np.frombuffer(Path(f"{stem}.out{at}.{name}").read_bytes(), dtype=np.float64)
-        for name in ("exact", "eager", "low", "high")
+        for name in ("exact", "eager", "low", "high", "rounded")
     }
     native = Path(f"{stem}.out{at}.native").read_bytes()
     return Expected(
         entry["dtype"], tuple(entry["shape"]), values["exact"], values["eager"], values["low"],
         values["high"], native, max(length, 1),
-        places and entry["dtype"] == "int64",
+        places and entry["dtype"] == "int64", rounded=values["rounded"],
     )  # fmt: skip

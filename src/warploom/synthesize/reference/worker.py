@@ -88,6 +88,7 @@ class _Server:
         exact = judging.evaluate(self.loaded, inputs, double=True)
         eps = _EPS.get(request["computed_in"], _EPS_NARROW)
         bounds = judging.spread_of(self.loaded, inputs, exact, eps, generator)
+        moved = judging.roundings_of(self.loaded, inputs, exact, eps, generator)
         stem = request["stem"]
         for at, value in enumerate(v for v in inputs if is_tensor(v)):
             _write(f"{stem}.in{at}", value)
@@ -97,6 +98,7 @@ class _Server:
                 raise ReferenceFailedError("the reference's shapes depend on the precision")
             for name, value in (("exact", right), ("eager", near), ("low", low), ("high", high)):
                 _write(f"{stem}.out{at}.{name}", value.double())
+            _write(f"{stem}.out{at}.rounded", moved[at])
             _write(f"{stem}.out{at}.native", near)
             outputs.append({"shape": list(near.shape), "dtype": dtype_name(near.dtype)})
         shapes = [list(value.shape) for value in inputs if is_tensor(value)]
