@@ -31,8 +31,12 @@ def synthesize(
     tune: synthesize_parameters.Tune = 4,
     seed: synthesize_parameters.SecretSeed = None,
     nvcc: synthesize_parameters.Nvcc = True,
+    backend: synthesize_parameters.KernelBackend = "emulator",
     proposer: synthesize_parameters.Writer = "rules",
     models: Models = None,
+    stage_models: synthesize_parameters.StageModels = None,
+    retries: synthesize_parameters.StageRetries = None,
+    resume: synthesize_parameters.GoOn = False,
     max_cost: MaxCost = None,
     max_requests: MaxRequests = None,
     price: Price = None,
@@ -50,7 +54,8 @@ def synthesize(
 
     config = config_of(
         proposer, models or [], max_cost, max_requests, price, tune=tune, seed=seed, nvcc=nvcc,
-        jobs=jobs, unsafe=unsafe,
+        jobs=jobs, unsafe=unsafe, backend=backend, resume=resume,
+        stage_models=stage_models or [], retries=retries or [],
     )  # fmt: skip
     return run_synthesize(
         prompt_of(prompt, prompt_file), reference, target, config, folder, as_json=as_json

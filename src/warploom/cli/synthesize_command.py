@@ -16,7 +16,7 @@ from warploom.cli.transform_ask import parse_price
 from warploom.core.errors import BadInputError
 from warploom.core.records import Severity
 from warploom.llm import Budget, LLMSettings
-from warploom.synthesize.config import SynthesisConfig
+from warploom.synthesize.config import STAGES, Retries, SynthesisConfig
 from warploom.synthesize.orchestrator import synthesize
 from warploom.synthesize.reference.client import require_torch
 from warploom.synthesize.result import SynthesisResult
@@ -41,19 +41,52 @@ def prompt_of(prompt: str | None, file: Path | None) -> str:
 
 def config_of(
     proposer: str, models: Sequence[str], dollars: float | None, requests: int | None,
-    price: str | None, *, tune: int, seed: int | None, nvcc: bool, jobs: int | None, unsafe: bool,
+    price: str | None, *, tune: int, seed: int | None, nvcc: bool, jobs: int | None,
+    unsafe: bool, backend: str = "emulator", resume: bool = False,
+    stage_models: Sequence[str] = (), retries: Sequence[str] = (),
 ) -> SynthesisConfig:  # fmt: skip
     """Return the configuration that the options ask for.
 
     Raises:
         BadInputError: an option breaks a rule.
     """
-    prices = {} if price is None else dict.fromkeys(models, parse_price(price))
+    groups = _by_stage("--stage-model", stage_models)
+    counts = {
+        stage: _count(values[-1]) for stage, values in _by_stage("--retries", retries).items()
+    }
+    models = models or groups.get("codegen", [])
+    everyone = [*models, *(name for names in groups.values() for name in names)]
+    prices = {} if price is None else dict.fromkeys(everyone, parse_price(price))
     return SynthesisConfig(
         proposer=proposer, tune=tune, seed=seed, nvcc=nvcc, jobs=jobs, unsafe=unsafe,
+        backend=backend, resume=resume, retries=Retries(**counts),
+        stage_models={stage: tuple(names) for stage, names in groups.items()},
         models=tuple(models), budget=Budget(dollars, None, requests, None),
         settings=LLMSettings(prices=prices),
     )  # fmt: skip
+
+
+def _by_stage(option: str, words: Sequence[str]) -> dict[str, list[str]]:
+    """Read STAGE=VALUE, as often as it is given.
+
+    Raises:
+        BadInputError: one is none, or names no stage that asks models.
+    """
+    found: dict[str, list[str]] = {}
+    for word in words:
+        stage, equals, value = word.partition("=")
+        if not equals or not value or stage not in STAGES:
+            raise BadInputError(
+                f"{option} must be STAGE=VALUE, STAGE one of {', '.join(STAGES)}, got {word!r}"
+            )
+        found.setdefault(stage, []).append(value)
+    return found
+
+
+def _count(text: str) -> int:
+    if not text.isdigit():
+        raise BadInputError(f"--retries must be STAGE=N, N a number, got {text!r}")
+    return int(text)
 
 
 def run_synthesize(

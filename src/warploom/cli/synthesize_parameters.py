@@ -36,6 +36,27 @@ SecretSeed = Annotated[
         "--seed", metavar="N", help="Repeat a run with this seed. [default: drawn, and told]"
     ),
 ]
+GoOn = Annotated[bool, typer.Option("--resume", help="Go on with the run that --out holds.")]
+StageModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--stage-model", metavar="STAGE=MODEL",
+        help="Who is asked in codegen, correctness or performance instead of --model; in turn.",
+    ),
+]  # fmt: skip
+StageRetries = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--retries", metavar="STAGE=N",
+        help="Further kernels that a stage may ask for. [codegen=3, correctness=5, performance=3]",
+    ),
+]  # fmt: skip
+KernelBackend = Annotated[
+    str,
+    typer.Option(
+        "--backend", metavar="NAME", help="emulator: any machine; cuda: this machine's GPU as well."
+    ),
+]
 Nvcc = Annotated[
     bool, typer.Option("--nvcc/--no-nvcc", help="Compile with nvcc too, where it is found.")
 ]

@@ -10,7 +10,7 @@ from typing import Protocol
 from warploom.core.ids import digest
 from warploom.core.records import to_json
 from warploom.synthesize.config import SynthesisConfig
-from warploom.synthesize.correctness import accept, prepare_trial
+from warploom.synthesize.correctness import Trial, accept, prepare_trial
 from warploom.synthesize.correctness.building import kernel_file
 from warploom.synthesize.correctness.expectations import PreparedCase
 from warploom.synthesize.interview import Interview
@@ -23,6 +23,7 @@ from warploom.synthesize.records import (
 )
 from warploom.synthesize.reference.client import ReferenceProcess
 from warploom.synthesize.result import SynthesisResult
+from warploom.synthesize.resume import refused_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Run(Protocol):
         """Return a secret seed of the run."""
         ...
 
+    def write(self) -> None:
+        """Write the report as it is now."""
+        ...
+
     def tell(self, text: str) -> None:
         """Say what goes on."""
         ...
@@ -79,30 +84,40 @@ class Bench:
     ) -> None:
         self.run = run
         self.found = found
-        self._reference = reference
-        self._secret = secret
+        self.reference = reference
+        self.secret = secret
         self._trials = 0
         self._timed: PreparedCase | None = None
 
     def judge(self, candidate: Candidate) -> CorrectnessReport:
         """Send a candidate through acceptance, and keep it with its verdict."""
         self._trials += 1
+        stem = self.run.folder / "attempts" / f"{self._trials:03}"
+        seed = self.run.seed_of(self._trials)
+        known = refused_before(stem, kernel_file(candidate.text), seed)
+        if known is not None and self.run.config.resume:
+            self._keep(candidate, known)
+            return known
         trial = prepare_trial(
-            self.found.spec, self._reference, self.run.seed_of(self._trials), self._secret
-        )
+            self.found.spec, self.reference, self.run.seed_of(self._trials), self.secret,
+            candidate.text,
+        )  # fmt: skip
+        report = self._accepted(candidate, trial)
+        self._keep(candidate, report)
+        return report
+
+    def _accepted(self, candidate: Candidate, trial: Trial) -> CorrectnessReport:
         config = self.run.config
-        report = accept(
+        return accept(
             candidate.text, self.found.spec, trial, architectures=self.run.architectures,
             seconds=config.seconds, jobs=config.jobs,
         )  # fmt: skip
-        self._keep(candidate, report)
-        return report
 
     def time(self, candidate: Candidate) -> PerformanceReport | None:
         """Return the modelled time of a candidate; None where its timed call is not right."""
         if self._timed is None:
             seed = self.run.seed_of(5000)
-            trial = prepare_trial(self.found.spec, self._reference, seed, self._secret)
+            trial = prepare_trial(self.found.spec, self.reference, seed, self.secret)
             self._timed = trial.cases[0]
         return model_time(
             candidate.text, self.found.spec, self.found.graph, self._timed, self.run.config.seconds
@@ -123,6 +138,7 @@ class Bench:
             self.run.result = replace(self.run.result, kernel=kernel, correctness=report)
         elif not self.run.result.correctness or not self.run.result.correctness.passed:
             self.run.result = replace(self.run.result, correctness=report)
+        self.run.write()
 
 
 def now() -> float:

@@ -1,5 +1,6 @@
 """What a synthesis may be told."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from warploom.core.errors import BadInputError
@@ -7,6 +8,10 @@ from warploom.llm import Budget, LLMSettings
 from warploom.llm.backend import Backend
 from warploom.synthesize.records import OptimizationPriority
 
+BACKENDS = ("emulator", "cuda")
+"""Where kernels are judged and timed: `cuda` is a GPU as well as the emulator."""
+STAGES = ("codegen", "correctness", "performance")
+"""The stages that ask models."""
 PROPOSERS = ("rules", "llm")
 """Who writes kernels."""
 
@@ -29,13 +34,16 @@ class Retries:
 class SynthesisConfig:
     """How to synthesize.
 
-    `proposer` writes the kernels; `tune` is how many settings of the parameters are tried; `nvcc`
-    says whether the real compiler judges too, for `architectures`. `seed` repeats a run: None draws
-    a secret one. `seconds` bounds each run of a candidate. `models` are asked by the proposer llm,
-    a stronger one later; `unsafe` runs their kernels where there is no sandbox.
+    `proposer` writes the kernels; `backend` cuda judges and times them on a GPU too; `tune` is how
+    many settings of the parameters are tried; `nvcc` says whether the real compiler judges too, for
+    `architectures`. `seed` repeats a run: None draws a secret one. `seconds` bounds each run of a
+    candidate. `models` are asked by the proposer llm,
+    a stronger one later; `unsafe` runs their kernels where there is no sandbox. `resume`
+    goes on with the run that the folder holds. `stage_models` are asked in a stage instead.
     """
 
     proposer: str = "rules"
+    backend: str = "emulator"
     tune: int = 4
     nvcc: bool = True
     architectures: tuple[str, ...] = ()
@@ -48,14 +56,23 @@ class SynthesisConfig:
     budget: Budget = field(default_factory=Budget)
     settings: LLMSettings = field(default_factory=LLMSettings)
     unsafe: bool = False
+    resume: bool = False
+    stage_models: Mapping[str, tuple[str | Backend, ...]] = field(
+        default_factory=dict[str, tuple[str | Backend, ...]]
+    )
 
     def __post_init__(self) -> None:
         if self.proposer == "llm" and not self.models:
             raise BadInputError("--proposer llm needs a model", hint="--model anthropic:NAME")
+        wrong = [name for name in self.stage_models if name not in STAGES]
+        if wrong:
+            raise BadInputError(f"models are asked in {', '.join(STAGES)}, not in {wrong[0]!r}")
         if self.proposer not in PROPOSERS:
             raise BadInputError(
                 f"a proposer must be {' or '.join(PROPOSERS)}, got {self.proposer!r}"
             )
+        if self.backend not in BACKENDS:
+            raise BadInputError(f"a backend must be {' or '.join(BACKENDS)}, got {self.backend!r}")
         if not 1 <= self.tune <= 64:
             raise BadInputError(f"tune must be 1 to 64 settings, got {self.tune}")
         if self.seconds <= 0:

@@ -12,16 +12,20 @@ from pathlib import Path
 from warploom.core.errors import WarploomError
 from warploom.core.ids import new_run_id
 from warploom.core.records import to_json
+from warploom.hardware import Setup
 from warploom.synthesize.bench import Bench, Candidate
 from warploom.synthesize.config import SynthesisConfig
 from warploom.synthesize.correctness.building import kernel_file
 from warploom.synthesize.export.package import write_package
+from warploom.synthesize.gpu_bench import GpuBench
 from warploom.synthesize.interview import Interview, interview
 from warploom.synthesize.models import ModelWriter
+from warploom.synthesize.performance.measured import require_gpu
 from warploom.synthesize.proposers import ModelProposer, Proposer, RulesProposer
 from warploom.synthesize.records import Stage, StageTrace
 from warploom.synthesize.reference.client import ReferenceProcess
 from warploom.synthesize.result import SynthesisResult, report_text
+from warploom.synthesize.resume import begin, facts_of
 
 Tell = Callable[[str], None]
 REPORT = "report.json"
@@ -62,13 +66,16 @@ class Orchestrator:
     def run(self) -> SynthesisResult:
         """Go through the stages; returns the result, with its error where there is one."""
         request = self.request
+        setup = require_gpu() if request.config.backend == "cuda" else None
         request.folder.mkdir(parents=True, exist_ok=True)
+        self._begin()
         try:
             with (
                 tempfile.TemporaryDirectory(prefix="warploom-secret-") as secret,
                 ReferenceProcess(request.reference, request.name) as reference,
             ):
-                self._stages(reference, Path(secret))
+                self._stages(reference, Path(secret), setup)
+            self.result = replace(self.result, error="", error_code=0)
         except WarploomError as error:
             self.result = replace(
                 self.result, error=error.message, error_line=error.line,
@@ -81,13 +88,30 @@ class Orchestrator:
             self.result = replace(self.result, error="interrupted", error_code=130)
             raise
         finally:
-            self._write()
+            self.write()
         return self.result
 
-    def _stages(self, reference: ReferenceProcess, secret: Path) -> None:
+    def _begin(self) -> None:
+        """Write down how the run begins, or read how the one that is resumed did."""
+        request, seed = self.request, self.seed
+        assert seed is not None
+        facts = facts_of(
+            self.result.run, seed, request.prompt, request.reference, request.target,
+            request.config.proposer,
+        )  # fmt: skip
+        known = begin(request.folder, facts, resume=request.config.resume)
+        self.seed = known["seed"]
+        self.result = replace(
+            self.result, run=known["run"], error="the run did not come to its end", error_code=130
+        )
+        self.write()
+
+    def _stages(self, reference: ReferenceProcess, secret: Path, setup: Setup | None) -> None:
         found = self._interview(reference)
         with contextlib.ExitStack() as stack:
-            bench = Bench(self, found, reference, secret)
+            bench: Bench = Bench(self, found, reference, secret)
+            if setup is not None:
+                bench = GpuBench(self, found, reference, secret, setup)
             proposer: Proposer = RulesProposer(bench)
             if self.request.config.proposer == "llm":
                 writer = ModelWriter(
@@ -155,12 +179,15 @@ class Orchestrator:
         seconds = time.monotonic() - begin
         trace = StageTrace(stage, status, seconds, attempts, notes, dollars)
         self.result = replace(self.result, stages=(*self.result.stages, trace))
+        self.write()
 
-    def _write(self) -> None:
+    def write(self) -> None:
         """Write the report, whatever the state of the run."""
         self.result = replace(self.result, seconds=time.monotonic() - self.started)
         folder = self.request.folder
-        (folder / REPORT).write_text(json.dumps(self.result.to_json(), indent=2) + "\n")
+        part = folder / f"{REPORT}.part"
+        part.write_text(json.dumps(self.result.to_json(), indent=2) + "\n")
+        part.replace(folder / REPORT)  # whoever reads it while the run is on finds a whole one
         (folder / "report.md").write_text(report_text(self.result))
 
 

@@ -177,5 +177,6 @@ def _note(
     run = bench.run
     if time is not None:
         run.result = replace(run.result, performance=replace(time, tried=tried))
-    notes = ("no GPU here: time is modelled",)
+    modelled = time is not None and time.time_source == "modelled"
+    notes = ("no GPU was asked: time is modelled",) if modelled else ()
     run.trace(Stage.PERFORMANCE, "done" if time else "no time", begin, tried, notes, dollars)

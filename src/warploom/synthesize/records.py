@@ -48,8 +48,10 @@ class PrecisionTolerance:
     """How far an output may be from the reference in double precision; the harness owns it.
 
     Per element: `rtol` x |expected|, `room` and half of the length of the longest `reduction`
-    times what a rounding of each input (in the type `computed_in`) moves it, and three times what
-    PyTorch itself is off by at its magnitude.
+    times what a rounding of each input (in the type `computed_in`) moves it, `room` times what
+    those of all operations do, and three times what PyTorch itself is off by at its magnitude.
+    `exact` is "bits" where numbers are moved only, "values" where they are chosen or change their
+    sign, and else "": they are rounded.
     """
 
     dtype: str
@@ -57,6 +59,7 @@ class PrecisionTolerance:
     rtol: float
     room: float
     reduction: str = "1"
+    exact: str = ""
 
 
 @dataclass(frozen=True, slots=True)

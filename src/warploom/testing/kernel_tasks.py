@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.synthesize.codegen import Graph, generate
-from warploom.synthesize.correctness import Trial, accept, prepare_trial
+from warploom.synthesize.correctness import accept, prepare_trial
 from warploom.synthesize.interview import interview
 from warploom.synthesize.records import CorrectnessReport, KernelSpec
 from warploom.synthesize.reference.client import ReferenceProcess
@@ -12,21 +12,32 @@ from warploom.synthesize.reference.client import ReferenceProcess
 
 @dataclass(frozen=True)
 class PreparedTask:
-    """A task with the kernel that the rules generate and one trial."""
+    """A task with the kernel that the rules generate; its reference waits in a process."""
 
     spec: KernelSpec
     graph: Graph
     text: str
-    trial: Trial
+    seed: int
+    reference: ReferenceProcess
+    secret: Path
 
-    def judge(self, text: str) -> CorrectnessReport:
+    def judge(self, text: str, seconds: float = 60.0) -> CorrectnessReport:
         """Send a kernel through acceptance, without nvcc."""
-        return accept(text, self.spec, self.trial, jobs=2)
+        trial = prepare_trial(self.spec, self.reference, self.seed, self.secret, text)
+        return accept(text, self.spec, trial, seconds=seconds, jobs=2)
+
+    def close(self) -> None:
+        """End the process of the reference."""
+        self.reference.close()
 
 
 def prepare_task(file: Path, seed: int, secret: Path) -> PreparedTask:
     """Prepare the task of a reference file; `secret` is a folder for what is expected."""
-    with ReferenceProcess(file) as reference:
+    reference = ReferenceProcess(file)
+    try:
         found = interview(reference, "a kernel", "sm_90", [1, 2])
-        trial = prepare_trial(found.spec, reference, seed, secret)
-    return PreparedTask(found.spec, found.graph, generate(found.graph).text, trial)
+        text = generate(found.graph).text
+    except BaseException:
+        reference.close()
+        raise
+    return PreparedTask(found.spec, found.graph, text, seed, reference, secret)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity, Timing, Verdict
-from warploom.emulator import EmulatorBuild, EmulatorRun, run_many
+from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run_many
 from warploom.evaluate.findings import merge
 from warploom.evaluate.fresh_memory import judge_fresh_reads
 from warploom.evaluate.runs import findings_of
@@ -36,12 +36,14 @@ from warploom.synthesize.records import BuildOutcome, Check, CorrectnessReport, 
 from warploom.synthesize.reference.client import ReferenceProcess
 
 _CHECKS = (
-    "legality", "build", "nvcc", "private-seeds", "odd-sizes", "sizes-of-zero", "sizes-of-one",
-    "long", "accumulation", "magnitudes", "special-values", "ties", "misaligned", "aliasing",
-    "inputs-unchanged", "surroundings-unchanged", "deterministic", "memory-and-races",
+    "legality", "build", "nvcc", "private-seeds", "odd-sizes", "even-sizes", "named-sizes",
+    "sizes-of-zero", "sizes-of-one", "long", "accumulation", "magnitudes", "special-values", "ties",
+    "misaligned", "aliasing", "inputs-unchanged", "surroundings-unchanged", "deterministic",
+    "memory-and-races",
 )  # fmt: skip
 """All checks, in the order of reports."""
 _SHOWN = 6
+_PATIENCE = 4
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,12 @@ class Trial:
     skipped: tuple[str, ...]
 
 
-def prepare_trial(spec: KernelSpec, reference: ReferenceProcess, seed: int, folder: Path) -> Trial:
+def prepare_trial(
+    spec: KernelSpec, reference: ReferenceProcess, seed: int, folder: Path, text: str = ""
+) -> Trial:
     """Draw the cases of a trial and have the reference judge them, in `folder`.
+
+    `text` is the candidate's: sizes and values that it names are tried too.
 
     Raises:
         BadInputError: the reference fails on everything but its example, or an output proves
@@ -62,7 +68,7 @@ def prepare_trial(spec: KernelSpec, reference: ReferenceProcess, seed: int, fold
     """
     cases: list[PreparedCase] = []
     skipped: list[str] = []
-    for plan in plan_cases(spec, seed):
+    for plan in plan_cases(spec, seed, text):
         try:
             cases.append(prepare_case(spec, plan, reference, folder))
         except BadInputError as error:
@@ -168,12 +174,26 @@ class _Judge:
             for seed, timing in zip(seeds, (Timing.EAGER, Timing.RANDOM), strict=True)
         ]
         found = run_many(program, options, workers=self.jobs)
-        runs = [one for one in found if one is not None]
+        runs = [
+            self._again(program, one, how) for one, how in zip(found, options, strict=True)
+            if one is not None
+        ]  # fmt: skip
         runs = self._judged(program, runs, laid)
         self.sandbox = runs[0].sandbox
         parts = [self._results(one, laid) for one in runs]
         if all(part is not None for part in parts):
             self._same(*(part for part in parts if part is not None))
+
+    def _again(self, program: EmulatorBuild, one: EmulatorRun, how: RunOptions) -> EmulatorRun:
+        """Return a run; one that the wall clock ended is tried again, alone and for longer.
+
+        A busy machine is no fault of the candidate.
+        """
+        if one.state != "timeout":
+            return one
+        longer = replace(how.limits, seconds=_PATIENCE * self.seconds)
+        (second,) = run_many(program, [replace(how, limits=longer)], workers=1)
+        return one if second is None else second
 
     def _judged(
         self, program: EmulatorBuild, runs: list[EmulatorRun], laid: Sequence[LaidCase]
@@ -284,6 +304,8 @@ _ENDS = {
     4: "a kernel failed",
     5: "a launch failed",
     6: "its results could not be copied",
+    8: "the arrays that it was given were changed",
+    7: "memory of cudaMallocAsync was not given back",
 }
 
 

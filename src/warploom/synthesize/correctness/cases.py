@@ -2,36 +2,52 @@
 
 import math
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from warploom.core.errors import BadInputError
+from warploom.synthesize.correctness.named import numbers_of
 from warploom.synthesize.records import KernelSpec, TensorArg
 from warploom.synthesize.sizes import shape_value
 
-KINDS = ("normal", "positive", "negative", "large", "small", "flat", "special")
+KINDS = ("normal", "positive", "negative", "large", "small", "flat", "wide", "special", "rows")
 """Kinds of values, as the reference's process draws them."""
 _CHECKS = {
-    "special": "special-values", "ties": "ties",
-    **dict.fromkeys(("large", "negative", "small", "flat"), "magnitudes"),
+    "special": "special-values", "rows": "special-values", "ties": "ties",
+    **dict.fromkeys(("large", "negative", "small", "flat", "wide"), "magnitudes"),
 }  # fmt: skip
-_EQUALIZING = ("large", "negative", "special")
+_EQUALIZING = ("large", "negative", "wide", "special", "rows")
+_OF_PLACES = ("argmax", "argmin", "topk", "sort")
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 31, 33)
 _ODD = (37, 63, 65, 101, 127, 129)
 _LONG = (1031, 2053, 3001)
+_ROWS = 517  # where each is a block of its own, or takes part in a whole tile of products
+_EVEN = (32, 64, 96, 128, 256)
+_MULTIPLES = (4, 8, 12, 16)
+_VAST = 65_536  # beyond what sixteen bits count
 _MOST_ELEMENTS = 60_000  # of all tensors of a case: the emulator looks at each access
-_MOST_WORK = 1_500_000
+_MOST_WORK = 400_000
 _MOST_EXAMPLE = 300_000
 _LENGTHY = 12_000
+_MOST_NAMED = 16
+REDUCING = frozenset(
+    {"sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "any", "all", "var", "cumsum",
+     "cumprod", "mm", "bmm", "logsumexp"}
+)  # fmt: skip
+"""Operations for which rules launch a block for each row."""
 
 
 @dataclass(frozen=True, slots=True)
 class CasePlan:
     """One case: the sizes, the kind of values, a seed, and how it lies in memory.
 
-    `guarded`: tensors begin one element off any alignment, amid words that must stay; outputs hold
-    words that nobody can guess. Without it each tensor is an allocation of its own, and outputs are
-    memory that nobody has written. `alias` are inputs (by number) that share another's memory.
+    `guarded`: tensors lie amid words that must stay, off any alignment; outputs hold words that
+    nobody can guess; others use the tensors too. Without it each tensor is an allocation of its
+    own, and outputs are memory that nobody has written. `alias` are inputs (by number) that share
+    another's memory.
+    `values` are strewn among the values. `shifts` are how many elements the inputs and the outputs
+    of a guarded case lie off an alignment.
     """
 
     name: str
@@ -41,11 +57,17 @@ class CasePlan:
     seed: int
     guarded: bool = False
     alias: Mapping[int, int] = field(default_factory=dict[int, int])
+    values: tuple[float, ...] = ()
+    shifts: tuple[int, int] = (0, 0)
 
 
-def plan_cases(spec: KernelSpec, seed: int) -> tuple[CasePlan, ...]:
-    """Return the cases for a specification; all of it follows from `seed`, which is secret."""
-    return tuple(_Planner(spec, seed).cases())
+def plan_cases(spec: KernelSpec, seed: int, text: str = "") -> tuple[CasePlan, ...]:
+    """Return the cases for a specification; all of it follows from `seed`, which is secret.
+
+    Numbers in `text`, the candidate's, become sizes and values of further cases.
+    """
+    planner = _Planner(spec, seed)
+    return (*planner.cases(), *planner.named(text))
 
 
 def are_equals_unordered(spec: KernelSpec) -> bool:
@@ -68,7 +90,8 @@ class _Planner:
         if not self.names:
             for kind in self._kinds():
                 yield self._case(kind, _check_of(kind), {}, kind)
-            yield self._case("guarded", "misaligned", {}, "normal", guarded=True)
+            for at, shifts in enumerate(self._shifts()):
+                yield self._case(f"guarded-{at}", "misaligned", {}, "normal", shifts=shifts)
             yield from self._aliased({})
             return
         for kind in self._kinds():
@@ -79,11 +102,15 @@ class _Planner:
                 symbols = {**self._small(), name: value}
                 yield self._case(f"{name}-{value}", check, symbols, "normal")
             yield self._long(name, "normal")
-            yield self._long(name, "positive")
-            if "ties" in self._kinds():
+            if not self._is_by_row(name):
+                yield self._long(name, "positive")
+            if "ties" in self._kinds() and not self._is_by_row(name):
                 yield self._long(name, "ties")
-        yield self._case("guarded", "misaligned", self._small(), "normal", guarded=True)
-        yield self._case("guarded-odd", "misaligned", self._odd(), "normal", guarded=True)
+            yield from self._vast(name)
+        yield self._case("even", "even-sizes", self._even(), "normal")
+        sizes = (self._small, self._odd, self._even, self._small)
+        for at, (draw, shifts) in enumerate(zip(sizes, self._shifts(), strict=True)):
+            yield self._case(f"guarded-{at}", "misaligned", draw(), "normal", shifts=shifts)
         yield from self._aliased(self._small())
 
     def _first(self) -> CasePlan:
@@ -102,16 +129,30 @@ class _Planner:
         """Return the kinds of values; equal ones where the reference says which place is first."""
         if are_equals_unordered(self.spec):
             return tuple(kind for kind in KINDS if kind not in _EQUALIZING)
+        calls = {*self.spec.calls, *self.spec.operations}
         places = {"argmax", "argmin", "max", "min"} & set(self.spec.calls)
         unordered = {"topk", "sort"} & set(self.spec.calls)
-        return (*KINDS, "ties") if places and not unordered else KINDS
+        kinds = (*KINDS, "ties") if places and not unordered else KINDS
+        if calls & set(_OF_PLACES):
+            kinds = tuple(kind for kind in kinds if kind != "rows")
+        return tuple(kind for kind in kinds if kind != "wide" or not self._multiplies())
+
+    def _multiplies(self) -> bool:
+        """Whether long products are taken: a part may be infinite where the whole is not."""
+        return bool({"prod", "cumprod"} & set(self.spec.operations))
 
     def _case(
         self, name: str, check: str, symbols: Mapping[str, int], kind: str, *,
-        guarded: bool = False, alias: Mapping[int, int] | None = None,
+        shifts: tuple[int, int] | None = None, alias: Mapping[int, int] | None = None,
     ) -> CasePlan:  # fmt: skip
         seed = self.random.getrandbits(48)
-        return CasePlan(name, check, dict(symbols), kind, seed, guarded, dict(alias or {}))
+        plan = CasePlan(name, check, dict(symbols), kind, seed, alias=dict(alias or {}))
+        return plan if shifts is None else replace(plan, guarded=True, shifts=shifts)
+
+    def _shifts(self) -> tuple[tuple[int, int], ...]:
+        """Return how tensors lie off an alignment: inputs and outputs, together and alone."""
+        a, b, c = self.random.sample((1, 2, 3), 3)
+        return (a, a), (0, b), (c, 0), (b, c)
 
     def _small(self) -> dict[str, int]:
         """Return small sizes, all different where that is possible."""
@@ -127,9 +168,61 @@ class _Planner:
             sizes[self.names[-2]] -= 2
         return self._bounded(sizes)
 
+    def _even(self) -> dict[str, int]:
+        """Return sizes that wide loads are taken for: multiples of four, or of a warp."""
+        sizes = {name: self.random.choice(_MULTIPLES) for name in self.names}
+        for name in self.names[-2:]:
+            sizes[name] = self.random.choice(_EVEN)
+        while self._too_much(sizes):
+            name = max(sizes, key=sizes.__getitem__)
+            if sizes[name] <= _MULTIPLES[0]:
+                break
+            sizes[name] = max(sizes[name] // 8 * 4, _MULTIPLES[0])
+        return sizes
+
+    def _vast(self, name: str) -> Iterator[CasePlan]:
+        """Yield a case of more elements than sixteen bits count, where that is no work."""
+        symbols = {**dict.fromkeys(self.names, 1), name: _VAST + self.random.randrange(1, 99)}
+        few = self._elements(symbols) <= 3 * _VAST and not self._has_products()
+        if few and not self._is_by_row(name):
+            yield self._case(f"{name}-vast", "long", symbols, "normal")
+
+    def _is_by_row(self, name: str) -> bool:
+        """Whether something is reduced, and not along `name`: as many blocks would be launched."""
+        if not REDUCING & set(self.spec.operations):
+            return False
+        return not any(re.search(rf"\b{name}\b", rule.reduction) for rule in self.spec.tolerances)
+
+    def named(self, text: str) -> Iterator[CasePlan]:
+        """Yield cases of the sizes and with the values that a candidate's text names."""
+        sizes, values = numbers_of(text)
+        plans: list[tuple[str, dict[str, int]]] = []
+        for size in sizes:
+            for name in self.names:
+                plans += [(name, {**self._small(), name: size + more}) for more in (0, 1)]
+            if self.names:
+                last, rest = self.names[-1], dict.fromkeys(self.names, 2)
+                plans.append((last, {**rest, last: size // 2 ** (len(rest) - 1) + 1}))
+        fit = [plan for plan in plans if not self._is_too_large(*plan)]
+        for at, (name, symbols) in enumerate(self.random.sample(fit, min(len(fit), _MOST_NAMED))):
+            yield self._case(f"named-{at}-{name}", "named-sizes", symbols, "normal")
+        if values and not self._multiplies():
+            plan = self._case("named-values", "special-values", self._odd(), "normal")
+            yield replace(plan, values=values)
+
+    def _is_too_large(self, name: str, symbols: dict[str, int]) -> bool:
+        costly = self._is_by_row(name) or self._has_products()
+        blocks = costly and symbols[name] > _LONG[0]
+        return blocks or self._elements(symbols) > 4 * _VAST or self._work(symbols) > _MOST_WORK
+
+    def _too_much(self, symbols: Mapping[str, int]) -> bool:
+        return self._elements(symbols) > _MOST_ELEMENTS or self._work(symbols) > _MOST_WORK
+
     def _long(self, name: str, kind: str) -> CasePlan:
         symbols = dict.fromkeys(self.names, 2)
         symbols[name] = self.random.choice(_LONG)
+        if self._is_by_row(name) or self._has_products():
+            symbols[name] = _ROWS
         while self._elements(symbols) > _LENGTHY and symbols[name] > _SMALL[-1]:
             symbols[name] //= 2
         check = {"normal": "long", "ties": "ties"}.get(kind, "accumulation")
@@ -137,7 +230,7 @@ class _Planner:
 
     def _bounded(self, symbols: dict[str, int]) -> dict[str, int]:
         """Return sizes with which a case stays within what the emulator does in a second."""
-        while self._elements(symbols) > _MOST_ELEMENTS or self._work(symbols) > _MOST_WORK:
+        while self._too_much(symbols):
             name = max(symbols, key=symbols.__getitem__)
             if symbols[name] <= 3:  # an odd half of it would be no less
                 break
@@ -157,8 +250,12 @@ class _Planner:
     def _fitted(self, symbols: Mapping[str, int]) -> dict[str, int]:
         return {s.name: -(-symbols[s.name] // s.multiple) * s.multiple for s in self.spec.symbols}
 
+    def _has_products(self) -> bool:
+        """Whether there is a product of matrices: a whole tile of work for the smallest of them."""
+        return any(op in ("mm", "bmm") for op in self.spec.operations)
+
     def _work(self, symbols: Mapping[str, int]) -> int:
-        if not any(op in ("mm", "bmm") for op in self.spec.operations):
+        if not self._has_products():
             return 0
         total = 1
         for value in symbols.values():

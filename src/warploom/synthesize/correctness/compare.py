@@ -2,9 +2,11 @@
 
 The error budget of an element has three parts: roundings of the output's type; how far it moves
 when each input moves by a rounding (an honest kernel cannot know better), times a factor for the
-length of reductions; and what PyTorch itself is off by, at elements of the same magnitude.
+length of reductions, and when each operation rounds; and what PyTorch itself is off by, at elements
+of the same magnitude.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +23,13 @@ from warploom.synthesize.correctness.numbers import (
 )
 from warploom.synthesize.records import PrecisionTolerance
 
+_MOVING = frozenset(
+    {"view", "permute", "clone", "slice", "flip", "cat", "gather", "index", "embedding", "expand",
+     "select", "constant_pad_nd", "unsqueeze", "squeeze", "alias", "roll", "arange", "full",
+     "scalar_tensor", "where", "index_select", "diagonal", "repeat", "split_with_sizes",
+     "le", "lt", "ge", "gt", "eq", "ne", "bitwise_not", "logical_not", "logical_and"}
+)  # fmt: skip
+_CHOOSING = frozenset({"amax", "amin", "maximum", "minimum", "relu", "clamp", "neg", "abs"})
 _EAGER_ROOM = 3.0
 _ROOM = 4.0
 Flags = npt.NDArray[np.bool_]
@@ -32,7 +41,8 @@ class Expected:
 
     `exact` in double precision, `eager` as PyTorch computes it, `low` and `high` over inputs that
     are a rounding away; `native` are PyTorch's bytes. `length` is that of the longest reduction;
-    `places`: they are places of extremes.
+    `places`: they are places of extremes. `scale`: what a rounding is of the step to those inputs.
+    `rounded` is how far each element moves where every operation of the reference rounds.
     """
 
     dtype: str
@@ -44,6 +54,8 @@ class Expected:
     native: bytes
     length: int = 1
     places: bool = False
+    scale: float = 1.0
+    rounded: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +84,18 @@ class Comparison:
         )
 
 
-def tolerance_for(dtype: str, computed_in: str, text: str) -> PrecisionTolerance:
+def exactness_of(operations: Iterable[str], inputs: Sequence[str], dtype: str) -> str:
+    """Return what an output of a graph must equal: "bits", "values", or "" where it is rounded."""
+    used = set(operations)
+    if dtype not in inputs or not is_floating(dtype) or not used <= _MOVING | _CHOOSING:
+        return ""
+    return "bits" if used <= _MOVING else "values"
+
+
+def tolerance_for(dtype: str, computed_in: str, text: str, exact: str = "") -> PrecisionTolerance:
     """Return the tolerance of an output; `text` is the length of its longest reduction."""
+    if exact:
+        return PrecisionTolerance(dtype, computed_in, 0.0, 0.0, text, exact)
     if not is_floating(dtype):
         return PrecisionTolerance(dtype, computed_in, 0.0, 0.0, text)
     rtol = 2 * UNIT[dtype] + 8 * UNIT[computed_in]
@@ -93,6 +115,8 @@ def compare(got: bytes | memoryview, expected: Expected, rule: PrecisionToleranc
     """Compare the bytes of an output."""
     if not is_floating(expected.dtype):
         return _compare_integers(got, expected)
+    if rule.exact:
+        return _compare_exactly(got, expected, rule.exact)
     values = decode(got, expected.dtype)
     if values.shape != expected.exact.shape:
         return Comparison(expected.exact.size, expected.exact.size)
@@ -137,12 +161,14 @@ def _same_kind(values: Array, other: Array) -> Flags:
 def _allowed(expected: Expected, rule: PrecisionTolerance) -> Array:
     exact = np.where(np.isfinite(expected.exact), expected.exact, 0.0)
     reach = np.maximum(expected.high - expected.exact, expected.exact - expected.low)
-    reach = np.where(np.isfinite(reach), np.maximum(reach, 0.0), 0.0)
+    reach = np.where(np.isfinite(reach), np.maximum(reach, 0.0), 0.0) * expected.scale
     off = np.abs(expected.eager - expected.exact)
     off = np.where(np.isfinite(off), off, 0.0)
     own = _by_magnitude(np.abs(exact), off)
+    rounded = 0.0 if expected.rounded is None else expected.rounded
     return (
         rule.rtol * np.abs(exact)
+        + _ROOM * rounded
         + _room(rule, expected.length) * reach
         + _EAGER_ROOM * own
         + TINY[expected.dtype]
@@ -164,6 +190,23 @@ def _by_magnitude(size: Array, off: Array) -> Array:
     return result
 
 
+def _compare_exactly(got: bytes | memoryview, expected: Expected, exact: str) -> Comparison:
+    """Compare numbers that no operation rounded; of any NaN another one may be made."""
+    values, native = (decode(data, expected.dtype) for data in (got, expected.native))
+    if values.shape != native.shape:
+        return Comparison(native.size, native.size)
+    good = (values == native) | (np.isnan(values) & np.isnan(native))
+    if exact == "bits":
+        good &= np.isnan(native) | (np.signbit(values) == np.signbit(native))
+    wrong = np.flatnonzero(~good)
+    if wrong.size == 0:
+        return Comparison(values.size, 0)
+    worst = int(wrong[0])
+    return Comparison(
+        values.size, int(wrong.size), worst, float(values[worst]), float(native[worst])
+    )
+
+
 def _compare_integers(got: bytes | memoryview, expected: Expected) -> Comparison:
     """Compare integers: as the reference says, for these inputs or some a rounding away.
 
@@ -176,7 +219,8 @@ def _compare_integers(got: bytes | memoryview, expected: Expected) -> Comparison
         return Comparison(native.size, native.size)
     good = values == native
     close = values.astype(np.float64)
-    for other in (expected.exact, expected.low, expected.high):
+    near = (expected.low, expected.high) if expected.scale == 1.0 else ()
+    for other in (expected.exact, *near):
         good |= close == other
     if expected.places:
         good |= native.astype(np.float64) != expected.exact

@@ -1,7 +1,7 @@
 """Cases with their inputs and what is expected of them, drawn in the reference's process."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from warploom.core.errors import SourceError
 from warploom.synthesize.correctness.cases import CasePlan
 from warploom.synthesize.correctness.compare import Expected
+from warploom.synthesize.correctness.numbers import is_floating
 from warploom.synthesize.records import KernelSpec
 from warploom.synthesize.reference.client import ReferenceProcess
 from warploom.synthesize.sizes import shape_value, size_value
@@ -33,18 +34,12 @@ def prepare_case(
     Raises:
         SourceError: the reference fails on these inputs.
     """
-    entries: list[Mapping[str, Any]] = []
-    for at, tensor in enumerate(spec.inputs):
-        bound = size_value(tensor.index_of, plan.symbols) if tensor.index_of else 0
-        entries.append({
-            "shape": list(shape_value(tensor.shape, plan.symbols)), "bound": bound,
-            "same_as": plan.alias.get(at),
-        })  # fmt: skip
+    entries = entries_of(spec, plan)
     stem = folder / f"case-{plan.name}"
     computed = spec.tolerances[0].computed_in
     answer = reference.case({
         "stem": str(stem), "seed": plan.seed, "kind": plan.kind, "computed_in": computed,
-        "inputs": entries, "distinct": _asks_for_places(spec),
+        "inputs": entries, "distinct": _asks_for_places(spec), "values": list(plan.values),
     })  # fmt: skip
     shapes = answer["inputs"]
     sizes = tuple(shapes[s.input][s.dim] for s in spec.symbols)
@@ -57,11 +52,29 @@ def prepare_case(
                 f"{spec.outputs[at].dtype}{list(wanted)}"
             )
         length = size_value(spec.tolerances[at].reduction, _named(spec, sizes))
-        outputs.append(_expected(stem, at, entry, length, places=_asks_for_places(spec)))
+        one = _expected(stem, at, entry, length, places=_asks_for_places(spec))
+        outputs.append(replace(one, scale=answer["scale"]))
     inputs = tuple(Path(f"{stem}.in{at}").read_bytes() for at in range(len(shapes)))
     for path in folder.glob(f"{stem.name}.*"):
         path.unlink()
     return PreparedCase(plan, sizes, inputs, tuple(outputs))
+
+
+def entries_of(spec: KernelSpec, plan: CasePlan) -> list[Mapping[str, Any]]:
+    """Return how the reference's process draws each input of a case."""
+    entries: list[Mapping[str, Any]] = []
+    for at, tensor in enumerate(spec.inputs):
+        bound = size_value(tensor.index_of, plan.symbols) if tensor.index_of else 0
+        entries.append({
+            "shape": list(shape_value(tensor.shape, plan.symbols)), "bound": bound,
+            "same_as": plan.alias.get(at), "whole": is_whole(spec),
+        })  # fmt: skip
+    return entries
+
+
+def is_whole(spec: KernelSpec) -> bool:
+    """Whether a task is of integers alone: these wrap, whatever their values."""
+    return not any(is_floating(t.dtype) for t in (*spec.inputs, *spec.outputs))
 
 
 def _asks_for_places(spec: KernelSpec) -> bool:
@@ -77,11 +90,11 @@ def _expected(
 ) -> Expected:
     values = {
         name: np.frombuffer(Path(f"{stem}.out{at}.{name}").read_bytes(), dtype=np.float64)
-        for name in ("exact", "eager", "low", "high")
+        for name in ("exact", "eager", "low", "high", "rounded")
     }
     native = Path(f"{stem}.out{at}.native").read_bytes()
     return Expected(
         entry["dtype"], tuple(entry["shape"]), values["exact"], values["eager"], values["low"],
         values["high"], native, max(length, 1),
-        places and entry["dtype"] == "int64",
+        places and entry["dtype"] == "int64", rounded=values["rounded"],
     )  # fmt: skip

@@ -25,6 +25,7 @@ EMPTY_BODY = """extern "C" int warploom_forward(void* const* inputs, void* const
 _MAIN = r"""
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 extern "C" int warploom_forward(void* const* inputs, void* const* outputs, const long long* sizes,
                                 void* stream_handle);
@@ -81,10 +82,29 @@ void harness_release(HarnessBuffer* all, int count) {
   }
 }
 
+unsigned long long harness_used() {
+  cudaMemPool_t pool;
+  unsigned long long used = 0;
+  cudaDeviceGetDefaultMemPool(&pool, 0);
+  cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used);
+  return used;
+}
+
+// Somebody else uses a tensor at the same time: reads an input on a stream of its own while the
+// candidate runs, or an output on the candidate's stream once it was called.
+void harness_use(HarnessBuffer* all, int from, int to, char* scratch, cudaStream_t stream) {
+  for (int at = from; at < to; ++at) {
+    if (all[at].shared < 0 && all[at].bytes > 0)
+      cudaMemcpyAsync(scratch, all[at].device, all[at].bytes, cudaMemcpyDeviceToDevice, stream);
+  }
+}
+
 int harness_case(std::FILE* file, cudaStream_t stream, double* milliseconds) {
   const int sizes_count = static_cast<int>(harness_number(file));
   const int inputs_count = static_cast<int>(harness_number(file));
   const int outputs_count = static_cast<int>(harness_number(file));
+  const bool watched = harness_number(file) != 0;
+  const long long flush = harness_number(file);
   const int count = inputs_count + outputs_count;
   harness_need(sizes_count <= kMostSizes && count <= kMostBuffers, "too many buffers");
   long long sizes[kMostSizes + 1] = {};
@@ -95,18 +115,52 @@ int harness_case(std::FILE* file, cudaStream_t stream, double* milliseconds) {
     harness_read(file, all, at);
     pointers[at] = all[at].device + all[at].offset;
   }
-  cudaEvent_t begin, end;
+  cudaEvent_t begin, end, idle;
   cudaEventCreate(&begin);
   cudaEventCreate(&end);
+  cudaEventCreate(&idle);
+  long long most = 1;
+  for (int at = 0; at < count; ++at) most = all[at].bytes > most ? all[at].bytes : most;
+  char* scratch[2] = {};
+  cudaStream_t other;
+  cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+  for (int at = 0; at < 2 && watched; ++at)
+    cudaMalloc(reinterpret_cast<void**>(&scratch[at]), most);
+  char* dirt = nullptr;
+  if (flush > 0) {
+    harness_need(cudaMalloc(reinterpret_cast<void**>(&dirt), flush) == cudaSuccess, "no memory");
+    cudaMemsetAsync(dirt, 1, flush, stream);
+  }
   cudaDeviceSynchronize();
+  const unsigned long long used = harness_used();
+  if (watched) harness_use(all, 0, inputs_count, scratch[0], other);
   cudaEventRecord(begin, stream);
-  const int failed = warploom_forward(pointers, pointers + inputs_count, sizes, stream);
+  long long given_sizes[kMostSizes + 1];
+  void* given_pointers[kMostBuffers + 1];
+  std::memcpy(given_sizes, sizes, sizeof sizes);
+  std::memcpy(given_pointers, pointers, sizeof pointers);
+  const int failed = warploom_forward(given_pointers, given_pointers + inputs_count, given_sizes,
+                                      stream);
   cudaEventRecord(end, stream);
   if (failed != 0) return 3;
+  if (std::memcmp(given_sizes, sizes, sizeof sizes) != 0 ||
+      std::memcmp(given_pointers, pointers, sizeof pointers) != 0)
+    return 8;
+  if (watched) harness_use(all, inputs_count, count, scratch[1], stream);
   if (cudaDeviceSynchronize() != cudaSuccess) return 4;
+  cudaEventRecord(idle, stream);
+  cudaEventSynchronize(idle);
   if (cudaGetLastError() != cudaSuccess) return 5;
+  if (harness_used() != used) return 7;
+  for (int at = 0; at < 2 && watched; ++at) cudaFree(scratch[at]);
+  cudaStreamDestroy(other);
   float elapsed = 0.0f;
   cudaEventElapsedTime(&elapsed, begin, end);
+  if (flush > 0) {  // the stream's end may come before what else the candidate started
+    float whole = 0.0f;
+    cudaEventElapsedTime(&whole, begin, idle);
+    cudaFree(dirt);
+  }
   *milliseconds += elapsed;
   for (int at = 0; at < count; ++at) {
     if (all[at].shared >= 0 || all[at].bytes == 0) continue;
@@ -117,6 +171,7 @@ int harness_case(std::FILE* file, cudaStream_t stream, double* milliseconds) {
   harness_release(all, count);
   cudaEventDestroy(begin);
   cudaEventDestroy(end);
+  cudaEventDestroy(idle);
   return 0;
 }
 
@@ -126,7 +181,7 @@ int main() {
   std::FILE* file = std::fopen("cases.bin", "rb");
   harness_need(file != nullptr, "cases.bin is not there");
   cudaStream_t stream;
-  cudaStreamCreate(&stream);
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   const long long count = harness_number(file);
   double milliseconds = 0.0;
   for (long long at = 0; at < count; ++at) {
@@ -170,18 +225,26 @@ class CaseBuffer:
 
 @dataclass(frozen=True, slots=True)
 class CaseImage:
-    """One call as the program reads it."""
+    """One call as the program reads it; `watched`: somebody else uses its tensors too.
+
+    `flush` bytes are written before the call, which is timed for the whole device too then.
+    """
 
     sizes: tuple[int, ...]
     inputs: tuple[CaseBuffer, ...]
     outputs: tuple[CaseBuffer, ...]
+    watched: bool = False
+    flush: int = 0
 
 
 def cases_bytes(cases: Sequence[CaseImage]) -> bytes:
     """Return the file that holds `cases`."""
     parts = [struct.pack("<q", len(cases))]
     for case in cases:
-        head = (len(case.sizes), len(case.inputs), len(case.outputs), *case.sizes)
+        head = (
+            len(case.sizes), len(case.inputs), len(case.outputs), int(case.watched), case.flush,
+            *case.sizes,
+        )  # fmt: skip
         parts.append(struct.pack(f"<{len(head)}q", *head))
         for buffer in (*case.inputs, *case.outputs):
             words = (len(buffer.image), buffer.offset, int(buffer.filled), buffer.shared)

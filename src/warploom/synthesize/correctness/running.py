@@ -4,9 +4,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from warploom.core.records import Limits, RunSpec, Timing
-from warploom.emulator import EmulatorRun, RunOptions, Topology
+from warploom.emulator import RunOptions, Topology
 from warploom.synthesize.correctness.expectations import PreparedCase
 from warploom.synthesize.correctness.frame import (
     CASES_FILE,
@@ -18,6 +19,15 @@ from warploom.synthesize.correctness.frame import (
 _ITEM = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2,
          "int16": 2}  # fmt: skip
 _GUARD = 64
+
+
+class HasData(Protocol):
+    """One copy to the host."""
+
+    @property
+    def data(self) -> bytes | memoryview:
+        """Its bytes."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -39,8 +49,8 @@ class CaseResult:
     changed_around: tuple[int, ...]
 
 
-def lay_out(case: PreparedCase, input_types: Sequence[str], seed: int) -> LaidCase:
-    """Decide where the tensors of a case lie and what is around them."""
+def lay_out(case: PreparedCase, input_types: Sequence[str], seed: int, flush: int = 0) -> LaidCase:
+    """Decide where the tensors of a case lie and what is around them; `flush`: see CaseImage."""
     words = random.Random(seed)  # noqa: S311 - a repeatable secret
     spans: list[tuple[int, int]] = []
     inputs: list[CaseBuffer] = []
@@ -50,27 +60,31 @@ def lay_out(case: PreparedCase, input_types: Sequence[str], seed: int) -> LaidCa
             inputs.append(CaseBuffer(b"", inputs[other].offset, filled=False, shared=other))
             spans.append((0, 0))
             continue
-        buffer, span = _placed(data, input_types[at], case.plan.guarded, words, filled=True)
+        shift = case.plan.shifts[0] if case.plan.guarded else None
+        buffer, span = _placed(data, input_types[at], shift, words, filled=True)
         inputs.append(buffer)
         spans.append(span)
     outputs: list[CaseBuffer] = []
     for expected in case.outputs:
         size = len(expected.native)
         poison = words.randbytes(size)
-        buffer, span = _placed(
-            poison, expected.dtype, case.plan.guarded, words, filled=case.plan.guarded
-        )
+        shift = case.plan.shifts[1] if case.plan.guarded else None
+        buffer, span = _placed(poison, expected.dtype, shift, words, filled=shift is not None)
         outputs.append(buffer)
         spans.append(span)
-    return LaidCase(case, CaseImage(case.sizes, tuple(inputs), tuple(outputs)), tuple(spans))
+    return LaidCase(
+        case,
+        CaseImage(case.sizes, tuple(inputs), tuple(outputs), case.plan.guarded, flush),
+        tuple(spans),
+    )
 
 
 def _placed(
-    data: bytes, dtype: str, guarded: bool, words: random.Random, *, filled: bool
+    data: bytes, dtype: str, shift: int | None, words: random.Random, *, filled: bool
 ) -> tuple[CaseBuffer, tuple[int, int]]:
-    if not guarded:
+    if shift is None:
         return CaseBuffer(data, 0, filled), (0, len(data))
-    before = _GUARD + _ITEM.get(dtype, 1)
+    before = _GUARD + shift * _ITEM.get(dtype, 1)
     image = words.randbytes(before) + data + words.randbytes(_GUARD)
     return CaseBuffer(image, before, True), (before, before + len(data))
 
@@ -91,7 +105,16 @@ def options_for(
     )  # fmt: skip
 
 
-def results_of(run: EmulatorRun, cases: Sequence[LaidCase]) -> list[CaseResult] | None:
+class HasReadbacks(Protocol):
+    """A run, in the emulator or on a GPU, that read back what the frame reads back."""
+
+    @property
+    def readbacks(self) -> Sequence[HasData]:
+        """The copies to the host, in order."""
+        ...
+
+
+def results_of(run: HasReadbacks, cases: Sequence[LaidCase]) -> list[CaseResult] | None:
     """Return what came back of each case; None where it is not what the frame reads back."""
     found: list[CaseResult] = []
     taken = iter(run.readbacks)

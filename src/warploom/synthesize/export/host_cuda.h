@@ -231,6 +231,11 @@ inline uint16_t narrow(float value, int exponent_bits, int mantissa_bits, bool i
                                static_cast<unsigned>(std::ldexp(part, mantissa_bits)));
 }
 
+// As the constructors of CUDA's types of eight bits do: what is too large becomes the largest.
+inline float bounded(float value, float most) {
+  return value != value ? value : std::fmin(std::fmax(value, -most), most);
+}
+
 inline float wide(uint16_t bits, int exponent_bits, int mantissa_bits, bool infinity) {
   const int total = 1 + exponent_bits + mantissa_bits;
   const int bias = (1 << (exponent_bits - 1)) - 1;
@@ -268,14 +273,16 @@ struct __nv_fp8_e4m3 {
   uint8_t bits;
   __nv_fp8_e4m3() = default;
   explicit __nv_fp8_e4m3(float value)
-      : bits(static_cast<uint8_t>(host_cuda::narrow(value, 4, 3, false, 448.0))) {}
+      : bits(static_cast<uint8_t>(host_cuda::narrow(host_cuda::bounded(value, 448.0f), 4, 3, false,
+                                                     448.0))) {}
   explicit operator float() const { return host_cuda::wide(bits, 4, 3, false); }
 };
 struct __nv_fp8_e5m2 {
   uint8_t bits;
   __nv_fp8_e5m2() = default;
   explicit __nv_fp8_e5m2(float value)
-      : bits(static_cast<uint8_t>(host_cuda::narrow(value, 5, 2, true, 57344.0))) {}
+      : bits(static_cast<uint8_t>(host_cuda::narrow(host_cuda::bounded(value, 57344.0f), 5, 2, true,
+                                                     57344.0))) {}
   explicit operator float() const { return host_cuda::wide(bits, 5, 2, true); }
 };
 inline float rsqrtf(float value) { return 1.0f / std::sqrt(value); }

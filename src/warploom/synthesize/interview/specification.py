@@ -11,7 +11,7 @@ from warploom.synthesize.codegen.graph import Graph, Node, graph_from
 from warploom.synthesize.codegen.reductions import dims_of
 from warploom.synthesize.codegen.refusal import BeyondRulesError
 from warploom.synthesize.codegen.values import PRODUCTS, REDUCTIONS, SCANS
-from warploom.synthesize.correctness.compare import tolerance_for
+from warploom.synthesize.correctness.compare import exactness_of, tolerance_for
 from warploom.synthesize.records import KernelSpec, SymbolArg, TensorArg
 from warploom.synthesize.reference.client import ReferenceProcess
 from warploom.synthesize.sizes import size_value
@@ -56,7 +56,12 @@ def interview(
     example = {symbol.name: symbol.example for symbol in symbols}
     text = _longest_reduction(graph, example)
     computed = "float64" if any(t.dtype == "float64" for t in inputs) else "float32"
-    tolerances = tuple(tolerance_for(t.dtype, computed, text) for t in outputs)
+    operations = tuple(dict.fromkeys(node.op for node in graph.nodes))
+    types = [tensor.dtype for tensor in inputs]
+    tolerances = tuple(
+        tolerance_for(t.dtype, computed, text, exactness_of(operations, types, t.dtype))
+        for t in outputs
+    )
     spec = KernelSpec(
         name=_name(reference, prompt),
         prompt=prompt,
@@ -65,7 +70,7 @@ def interview(
         outputs=outputs,
         symbols=symbols,
         tolerances=tolerances,
-        operations=tuple(dict.fromkeys(node.op for node in graph.nodes)),
+        operations=operations,
         calls=tuple(trace["calls"]),
         constants={e["name"]: e["scalar"] for e in loaded["inputs"]
                    if isinstance(e.get("scalar"), int | float)},

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from warploom.llm import LLMClient, LLMRequest
+from warploom.llm.backend import Backend
 from warploom.synthesize.config import SynthesisConfig
 from warploom.synthesize.correctness.frame import HEADERS
 from warploom.synthesize.models.prompts import (
@@ -42,7 +43,15 @@ class ModelWriter:
     ) -> None:
         require_sandbox("a language model", unsafe=config.unsafe)
         self._task = task_text(spec, reference.read_text(encoding="utf-8"))
-        self._client = LLMClient(config.models, config.budget, folder, settings=config.settings)
+        groups = {"": config.models, **config.stage_models}
+        every: list[str | Backend] = []
+        for model in (model for group in groups.values() for model in group):
+            every += [] if any(model is known or model == known for known in every) else [model]
+        self._client = LLMClient(every, config.budget, folder, settings=config.settings)
+        self._asked = {
+            stage: [self._client.models[every.index(model)] for model in group]
+            for stage, group in groups.items()
+        }
 
     def __enter__(self) -> Self:
         return self
@@ -68,7 +77,7 @@ class ModelWriter:
         return self._ask("performance", attempt, faster_text(body, report))
 
     def _ask(self, stage: str, attempt: int, more: str) -> WrittenKernel:
-        models = self._client.models
+        models = self._asked.get(stage, self._asked[""])
         request = LLMRequest(
             purpose=f"kernel-{stage}",
             system=SYSTEM,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO, cast
@@ -22,6 +23,14 @@ def require_torch() -> None:
             "PyTorch is needed to read a reference, but is not installed",
             hint="pip install 'warploom[torch]'",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Times of the reference's calls in one mode, in milliseconds."""
+
+    mode: str
+    milliseconds: tuple[float, ...]
 
 
 class ReferenceProcess:
@@ -79,6 +88,29 @@ class ReferenceProcess:
             SourceError: the reference fails on these inputs.
         """
         return self._ask({"do": "case", **request})
+
+    def gpu(self) -> tuple[str, float]:
+        """Return the GPU that PyTorch sees, and the GB/s at which it copies.
+
+        Raises:
+            MissingToolError: PyTorch sees none.
+        """
+        answer = self._ask({"do": "gpu"})
+        if not answer["name"]:
+            raise MissingToolError(
+                "the cuda backend needs a PyTorch that sees the GPU, but this one does not",
+                hint="install PyTorch for CUDA: https://pytorch.org/get-started",
+            )
+        return answer["name"], answer["copy_gbs"]
+
+    def times(self, request: Mapping[str, Any]) -> tuple[Baseline, ...]:
+        """Take the reference's times on the GPU: in eager mode, and each of torch.compile's.
+
+        Raises:
+            SourceError: the reference fails there.
+        """
+        answer: Any = self._ask({"do": "time", **request})
+        return tuple(Baseline(one["mode"], tuple(one["milliseconds"])) for one in answer)
 
     def _ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         stdin = cast("TextIO", self._process.stdin)

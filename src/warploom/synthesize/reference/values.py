@@ -1,5 +1,6 @@
 """Inputs that the harness draws itself, of kinds that wrong kernels fail on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,11 @@ _HALF_LARGE = 30.0
 _HALF_BELOW = 100.0
 _LARGE = 1000.0
 _SMALL = 1e-3
+_POWER = 40  # of two: squares and cubes of it are finite
+_POWERS = {
+    torch.float16: 6, torch.float8_e4m3fn: 4, torch.float8_e5m2: 6, torch.float64: 200,
+}  # fmt: skip
+_STREWN = 0.3
 _SPECIAL = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0)
 
 
@@ -47,19 +53,21 @@ def draw(
     bound: int,
     *,
     distinct: bool = False,
+    strewn: Sequence[float] = (),
+    whole: bool = False,
 ) -> Any:
-    """Return a tensor of one kind: normal, large, small, positive, negative, flat, ties, special.
+    """Return a tensor of one kind: normal, large, small, positive, negative, flat, ties, and more.
+
+    In wide ones magnitudes are of many powers of two; in special ones some values are no finite
+    numbers, in rows whole rows are.
 
     `bound` is the value of `index_of`, 0 where there is none. `distinct`: no special value twice,
-    where places are asked for: of equal values any place may be right.
+    where places are asked for: of equal values any place may be right. `strewn` are put among them.
+    `whole`: integers of the kind large have all values of their type.
     """
-    if dtype is torch.bool:
-        return torch.randint(0, 2, shape, generator=generator).to(torch.bool)
     if not domain.floating:
-        low, high = int(domain.low), int(domain.high)
-        if domain.index_of:
-            low, high = 0, max(bound - 1, 0)
-        return torch.randint(low, high + 1, shape, generator=generator, dtype=torch.int64).to(dtype)
+        whole = whole and kind == "large"
+        return _integers(shape, dtype, domain, generator, bound, whole=whole)
     values = torch.randn(shape, generator=generator, dtype=torch.float64)
     halves = (torch.float16, torch.float8_e4m3fn, torch.float8_e5m2)
     if kind == "large":
@@ -72,6 +80,14 @@ def draw(
         values = -(values.abs() + 1) * (_HALF_BELOW if dtype in halves else _LARGE)
     elif kind == "ties":
         values = torch.round(values).clamp(-1, 1)
+    elif kind == "wide":
+        power = _POWERS.get(dtype, _POWER)
+        values = values * 2.0 ** torch.randint(-power, power + 1, shape, generator=generator)
+    if strewn and values.numel():
+        words = torch.tensor([*strewn, *(-word for word in strewn)], dtype=torch.float64)
+        chosen = torch.randint(0, len(words), shape, generator=generator)
+        values = torch.where(torch.rand(shape, generator=generator) < _STREWN, words[chosen],
+                             values)  # fmt: skip
     if domain.nonnegative or kind == "positive":
         values = values.abs()
     if domain.low >= 0 and domain.high <= 1:
@@ -80,7 +96,33 @@ def draw(
         values = values + domain.low
     if kind == "special" and values.numel():
         values = _with_special(values, domain, dtype, generator, distinct)
+    if kind == "rows" and values.dim():
+        values = _with_rows(values, domain, generator)
     return values.to(dtype)
+
+
+def _integers(
+    shape: list[int], dtype: Any, domain: Domain, generator: Any, bound: int, *, whole: bool
+) -> Any:
+    """Return integers: as in the examples, below `bound`, or, where `whole`, all of the type."""
+    if dtype is torch.bool:
+        return torch.randint(0, 2, shape, generator=generator).to(torch.bool)
+    low, high = int(domain.low), int(domain.high)
+    if domain.index_of:
+        low, high = 0, max(bound - 1, 0)
+    elif whole:
+        low, high = torch.iinfo(dtype).min, min(torch.iinfo(dtype).max, 2**63 - 2)
+    return torch.randint(low, high + 1, shape, generator=generator, dtype=torch.int64).to(dtype)
+
+
+def _with_rows(values: Any, domain: Domain, generator: Any) -> Any:
+    """Return values with rows that are one special value: empty ones of a mask, for one."""
+    words = [w for w in (*_SPECIAL[:3], 0.0) if not (domain.nonnegative and w < 0)]
+    rows = values.reshape(-1, values.shape[-1]).clone() if values.numel() else values
+    for at in range(min(len(words), rows.shape[0] // 2 if values.numel() else 0)):
+        place = int(torch.randint(0, rows.shape[0], (1,), generator=generator))
+        rows[place] = words[at]
+    return rows.reshape(values.shape)
 
 
 def _with_special(values: Any, domain: Domain, dtype: Any, generator: Any, distinct: bool) -> Any:

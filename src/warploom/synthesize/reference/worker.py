@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from warploom.synthesize.reference import judging, loading, tracing, values
+from warploom.synthesize.reference import judging, loading, timing, tracing, values
 from warploom.synthesize.reference.failures import (
     ReferenceFailedError,
     first_line,
@@ -30,6 +30,7 @@ class _Server:
         self.domains: dict[int, values.Domain] = {}
         self.examples: list[tuple[Any, ...]] = []
         self.program: Any = None
+        self.timer: timing.Timer | None = None
 
     def answer(self, request: dict[str, Json]) -> Json:
         """Do what one request asks."""
@@ -87,6 +88,7 @@ class _Server:
         exact = judging.evaluate(self.loaded, inputs, double=True)
         eps = _EPS.get(request["computed_in"], _EPS_NARROW)
         bounds = judging.spread_of(self.loaded, inputs, exact, eps, generator)
+        moved = judging.roundings_of(self.loaded, inputs, exact, eps, generator)
         stem = request["stem"]
         for at, value in enumerate(v for v in inputs if is_tensor(v)):
             _write(f"{stem}.in{at}", value)
@@ -96,10 +98,27 @@ class _Server:
                 raise ReferenceFailedError("the reference's shapes depend on the precision")
             for name, value in (("exact", right), ("eager", near), ("low", low), ("high", high)):
                 _write(f"{stem}.out{at}.{name}", value.double())
+            _write(f"{stem}.out{at}.rounded", moved[at])
             _write(f"{stem}.out{at}.native", near)
             outputs.append({"shape": list(near.shape), "dtype": dtype_name(near.dtype)})
         shapes = [list(value.shape) for value in inputs if is_tensor(value)]
-        return {"inputs": shapes, "outputs": outputs}
+        scale = eps / judging.step_of(eps)
+        return {"inputs": shapes, "outputs": outputs, "scale": scale}
+
+    def do_gpu(self, request: dict[str, Json]) -> Json:
+        """Say what GPU is here."""
+        del request
+        return timing.gpu()
+
+    def do_time(self, request: dict[str, Json]) -> Json:
+        """Take the reference's times on the GPU, one call for each seed."""
+        assert self.loaded is not None
+        if self.timer is None:
+            self.timer = timing.Timer(self.loaded.function)
+        calls = [
+            self._inputs(request, torch.Generator().manual_seed(seed)) for seed in request["seeds"]
+        ]
+        return self.timer.turn(calls, request["flush"])
 
     def _check_trace(self, request: dict[str, Json]) -> None:
         """Refuse sizes at which the reference does something else than its trace.
@@ -142,7 +161,8 @@ class _Server:
                 values.draw(
                     entry["shape"], DTYPES[dtype_name(value.dtype)], self.domains[at],
                     request["kind"], generator, entry.get("bound", 0),
-                    distinct=request["distinct"],
+                    distinct=request["distinct"], strewn=request["values"],
+                    whole=entry.get("whole", False),
                 )
             )  # fmt: skip
         return found
