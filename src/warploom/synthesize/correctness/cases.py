@@ -204,7 +204,9 @@ class _Planner:
                 last, rest = self.names[-1], dict.fromkeys(self.names, 2)
                 plans.append((last, {**rest, last: size // 2 ** (len(rest) - 1) + 1}))
         fit = [plan for plan in plans if not self._is_too_large(*plan)]
-        for at, (name, symbols) in enumerate(self.random.sample(fit, min(len(fit), _MOST_NAMED))):
+        self.random.shuffle(fit)
+        fit.sort(key=lambda plan: plan[1][plan[0]] <= _SMALL[-1])  # small sizes are tried anyway
+        for at, (name, symbols) in enumerate(fit[:_MOST_NAMED]):
             yield self._case(f"named-{at}-{name}", "named-sizes", symbols, "normal")
         if values and not self._multiplies():
             plan = self._case("named-values", "special-values", self._odd(), "normal")
