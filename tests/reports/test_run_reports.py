@@ -149,7 +149,7 @@ def test_the_bandits_index_prefers_what_gained_more() -> None:
 
     def mark(number: int, model: str, time: float) -> Mark:
         return Mark(number, number, 1 if model else None, None, 0, 1, "diff", "llm", model, True,
-                    1.0 / time, time, "modelled", "", 4, 1.0, 0.01, 0.0, 10)  # fmt: skip
+                    1.0 / time, time, "modelled", "", 4, 1.0, 0.01, 0.0, 10, 0)  # fmt: skip
 
     marks = [mark(1, "", 4.0), mark(2, "a", 2.0), mark(3, "b", 4.0)]
     found = weights_of(marks, {})
