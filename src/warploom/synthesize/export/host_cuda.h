@@ -273,16 +273,16 @@ struct __nv_fp8_e4m3 {
   uint8_t bits;
   __nv_fp8_e4m3() = default;
   explicit __nv_fp8_e4m3(float value)
-      : bits(static_cast<uint8_t>(host_cuda::narrow(host_cuda::bounded(value, 448.0f), 4, 3, false,
-                                                     448.0))) {}
+      : bits(static_cast<uint8_t>(
+            host_cuda::narrow(host_cuda::bounded(value, 448.0f), 4, 3, false, 448.0))) {}
   explicit operator float() const { return host_cuda::wide(bits, 4, 3, false); }
 };
 struct __nv_fp8_e5m2 {
   uint8_t bits;
   __nv_fp8_e5m2() = default;
   explicit __nv_fp8_e5m2(float value)
-      : bits(static_cast<uint8_t>(host_cuda::narrow(host_cuda::bounded(value, 57344.0f), 5, 2, true,
-                                                     57344.0))) {}
+      : bits(static_cast<uint8_t>(
+            host_cuda::narrow(host_cuda::bounded(value, 57344.0f), 5, 2, true, 57344.0))) {}
   explicit operator float() const { return host_cuda::wide(bits, 5, 2, true); }
 };
 inline float rsqrtf(float value) { return 1.0f / std::sqrt(value); }
