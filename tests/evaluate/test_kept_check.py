@@ -210,6 +210,14 @@ def test_calls_may_be_wrapped_by_what_a_header_has() -> None:
     assert told_with_header(DEVICE) == []
 
 
+def test_wrappers_of_headers_that_nobody_has_are_wrappers_too() -> None:
+    """As where a condition that is not decided leaves out the include."""
+    maybe = '#ifdef ODD\n#endif\n#if defined(A) && !defined(A)\n#include "util.h"\n#endif\n'
+    old, new = (text.replace('#include "util.h"\n', maybe) for text in (WITH_HEADER, DEVICE))
+    given = Given(headers={"util.h": HEADER})
+    assert kept_check_findings(Program(new), Program(old), "c.cu", given) == []
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -9,7 +9,9 @@ import pytest
 from warploom.core.errors import RefusedError
 from warploom.core.records import Verdict
 from warploom.evaluate.check import check
+from warploom.evaluate.workload import Workload
 from warploom.transform import PreTransformPipeline, TransformConfig
+from warploom.transform.several_files import several_files
 
 SPREAD = Path(__file__).parent / "programs" / "spread"
 QUICK = {"nvcc": False, "two_stage": False, "backend": "emulator"}
@@ -50,3 +52,13 @@ def test_sources_that_clash_in_one_unit_are_refused(tmp_path: Path) -> None:
         PreTransformPipeline(TransformConfig(**QUICK)).run(tree, tmp_path / "out")
     assert caught.value.refusals[0].file.endswith("comm.cu")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_copy_of_the_librarys_header_is_no_file_of_the_program(tmp_path: Path) -> None:
+    (tmp_path / "nccl.h").write_text(
+        "#pragma once\n#define NCCL_MAJOR 2\nint ncclSend(const void*, int);\n"
+    )
+    (tmp_path / "comm.h").write_text('#pragma once\n#include "nccl.h"\n')
+    program = tmp_path / "main.cu"
+    program.write_text('#include "comm.h"\nint main() { ncclSend(0, 1); }\n')
+    assert several_files(Workload.from_program(program)) is None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from warploom.evaluate.identifiers import Identifiers
 from warploom.evaluate.kept_statements import moves_data
+from warploom.evaluate.kept_worlds import NOT_LIVE
 from warploom.evaluate.refusals import KEYWORDS, words
 from warploom.evaluate.scopes import Declared, declarations
 from warploom.evaluate.statements import Statement, statements
@@ -37,8 +38,9 @@ class Text:
     @functools.cached_property
     def checks(self) -> frozenset[str]:
         """What may be wrapped around a call: macros, functions, and what wraps one here."""
-        named = frozenset(self.functions) | {name for _, _, name in macros(self.raw)}
-        return named | frozenset(_wrappers(self.raw))
+        named = set(self.functions) | {name for _, _, name in macros(self.raw)}
+        named.update(_wrappers(self.raw))
+        return frozenset(named | {f"{name}{NOT_LIVE}" for name in named})
 
 
 def read_text(tokens: tuple[Token, ...], raw: tuple[Token, ...]) -> Text:

@@ -28,7 +28,8 @@ from warploom.evaluate.preprocessed import (
 from warploom.evaluate.tokens import Token, joined, scan
 
 _OPEN = {"(": ")", "[": "]", "{": "}"}
-_NOT_LIVE = "\0"  # after the name of a macro that is not defined where it stands
+NOT_LIVE = "\0"
+"""Follows the name of a macro that is not defined where it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +214,7 @@ class _Reading(Pass):
         kept = self.plain | frozenset(self.known.defines)
         live = {name: macro for name, macro in expander.macros.items() if name in kept}
         shown = [
-            Token(t.kind, t.text + _NOT_LIVE, t.line, t.directive, t.spaced, t.trusted)
+            Token(t.kind, t.text + NOT_LIVE, t.line, t.directive, t.spaced, t.trusted)
             if t.kind == "name" and t.text in self.plain and t.text not in live
             else t
             for t in tokens

@@ -13,6 +13,8 @@ from warploom.source import AnalysisReport, CUDAAnalyzer
 from warploom.source.records import Collective
 from warploom.source.units import United, divide, origins, unite
 
+_NCCL_ITSELF = b"#define NCCL_MAJOR"  # in a copy of its header: declarations, no calls
+
 
 @dataclass(frozen=True, slots=True)
 class SeveralFiles:
@@ -118,7 +120,7 @@ def _united(workload: Workload, names: Iterable[str]) -> United | None:
         workload.program,
         workload.sources,
         workload.include_dirs,
-        lambda text: is_mentioned(text, names),
+        lambda text: _NCCL_ITSELF not in text and is_mentioned(text, names),
         defines=workload.defines,
     )
 
