@@ -229,3 +229,8 @@ def test_no_text_breaks_the_rewrite_or_loses_a_line(
     code = "int x;" + "".join(parts)
     text = text_of(rewritten(folder, code, "fuzz.cu"))
     assert text.count("\n") == code.count("\n") + 1
+
+
+def test_a_launch_within_the_configuration_of_another_is_one_launch(tmp_path: Path):
+    text = text_of(rewritten(tmp_path, "int x;k<<<k<<<>>>(", "fuzz.cu"))
+    assert text.count("launch_plain") == 1

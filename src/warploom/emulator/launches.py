@@ -81,6 +81,8 @@ def _config_end(stream: TokenStream, start: int) -> int | None:
             at = closer
         elif stream.is_run(at, b">"):
             return at
+        elif stream.is_run(at, b"<"):
+            return None  # another launch begins before this one's configuration ends
         elif token.text in (b";", b"}") or (place >= 0 and token.directive != place):
             return None
         at += 1
