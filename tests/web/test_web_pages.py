@@ -196,6 +196,23 @@ def test_another_view_begins_at_its_top_and_the_keys_stay_in_the_menu(
     assert page.evaluate("document.activeElement.textContent") == "Similarity"
 
 
+def test_the_view_that_was_asked_for_last_is_the_one_that_stays(
+    watched: Watched, address: str, finished: MadeRun
+) -> None:
+    key = one_run(finished.folder).key
+    overview = opened(watched, address, finished, "overview").locator("main h1").first.inner_text()
+    for first in ("plane", "lineage", "failures"):
+        page = opened(watched, address, finished, "scores")
+        page.reload()
+        page.evaluate(
+            "([a, b]) => { location.hash = a; setTimeout(() => { location.hash = b; }, 20); }",
+            [f"#/{key}/{first}", f"#/{key}/overview"],
+        )
+        page.wait_for_timeout(1500)
+        assert page.url.endswith("/overview")
+        assert page.locator("main h1").first.inner_text() == overview
+
+
 def test_light_and_dark_can_be_chosen_and_stay(
     watched: Watched, address: str, finished: MadeRun
 ) -> None:

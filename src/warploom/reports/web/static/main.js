@@ -16,6 +16,7 @@ const SLOWLY = 250; // milliseconds between two renewals of a view
 
 const main = document.getElementById("main");
 const here = { key: null, run: null, model: null, view: null, name: "", asked: 0 };
+let drawn = Promise.resolve(); // the view that was begun last, which may still draw on the page
 let news = null;
 
 async function route(event) {
@@ -61,12 +62,21 @@ async function showView(key, name, argument, asked) {
   const known = ["program", "finding"].includes(name) || VIEWS.some(([, views]) => views.some(([word]) => word === name));
   if (!known) throw new Error(`There is no view ${name}.`);
   const { render } = await import(`./views/${name}.js`);
-  const view = await render(main, here, argument);
+  const view = await draw(render, argument, asked);
   if (asked !== here.asked) { view?.close?.(); return; }
   here.view = view;
   main.setAttribute("aria-busy", "false");
   const title = main.querySelector("h1")?.textContent ?? name;
   document.title = `${title} – ${here.run.info.title} – warploom`;
+}
+
+// One view draws at a time: who was asked for in between is not drawn at all.
+async function draw(render, argument, asked) {
+  await drawn;
+  if (asked !== here.asked) return null;
+  const drawing = Promise.resolve(render(main, here, argument));
+  drawn = drawing.catch(() => {});
+  return drawing;
 }
 
 async function showStaged(key, name, argument, asked) {
@@ -76,7 +86,7 @@ async function showStaged(key, name, argument, asked) {
   drawMenu(STAGED, name, (view) => stagedLink(key, view));
   main.setAttribute("aria-busy", "true");
   const { render } = await import("./views/staged.js");
-  await render(main, here, argument);
+  await draw(render, argument, asked);
   if (asked !== here.asked) return;
   main.setAttribute("aria-busy", "false");
   document.title = `${main.querySelector("h1")?.textContent ?? name} – ${key} – warploom`;
