@@ -25,10 +25,10 @@ namespace {
 constexpr std::size_t kLeastResults = 256;  // bytes of a process; fewer are handles and counts
 constexpr std::size_t kMostWords = 1024;
 
-bool g_results = false;  // results have come to a host: nothing is an input any more
-std::unordered_set<const Process*> g_ended;  // processes whose inputs have ended
-std::vector<int> g_whose;                    // whose inputs change; empty: none
-unsigned g_every = 0;                        // 0: the words are given
+bool g_results_came = false;  // results have come to a host: nothing is an input any more
+std::unordered_set<const Process*> g_inputs_ended;  // processes whose inputs have ended
+std::vector<int> g_whose;                           // whose inputs change; empty: none
+unsigned g_every = 0;                               // 0: the words are given
 std::unordered_set<uint64_t> g_words;
 std::set<uint64_t> g_altered;
 
@@ -76,7 +76,7 @@ bool configure_inputs(const std::string& value) {
 bool configure_vary(const std::string& value) { return g_varying = configure_varying(value); }
 
 void note_upload(void* p, std::size_t bytes, int device, bool input) {
-  if (g_results || !input) {
+  if (g_results_came || !input) {
     if (is_carrying()) note_carried_upload(p, bytes);
     return;
   }
@@ -108,7 +108,7 @@ void note_launch(int device) {
 
 void note_results(std::size_t bytes, int rank) {
   static std::map<int, std::size_t> results;
-  if (!g_results && (results[rank] += bytes) >= kLeastResults) g_results = true;
+  if (!g_results_came && (results[rank] += bytes) >= kLeastResults) g_results_came = true;
 }
 
 bool passes_results_on(std::size_t bytes) {
@@ -116,14 +116,14 @@ bool passes_results_on(std::size_t bytes) {
   return !inputs_are_open() && (passed += bytes) >= kLeastResults;
 }
 
-void end_inputs() { g_ended.insert(&current_process()); }
+void end_inputs() { g_inputs_ended.insert(&current_process()); }
 
 bool inputs_are_open() {
-  if (g_results) return false;
-  return !g_current || !g_ended.contains(&current_process());
+  if (g_results_came) return false;
+  return !g_current || !g_inputs_ended.contains(&current_process());
 }
 
-bool no_inputs_ended() { return !g_results && g_ended.empty(); }
+bool no_inputs_ended() { return !g_results_came && g_inputs_ended.empty(); }
 
 void report_inputs() {
   if (g_whose.empty()) return;
