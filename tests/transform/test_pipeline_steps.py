@@ -169,16 +169,16 @@ def test_a_refusal_writes_nothing(judge: Judge, tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["moe.cu"]
 
 
-def test_communication_in_a_further_source_is_refused(judge: Judge, tmp_path: Path) -> None:
+def test_communication_in_a_c_file_is_refused(judge: Judge, tmp_path: Path) -> None:
     (tmp_path / "moe.cu").write_text(MOE.read_text())
-    (tmp_path / "more.cu").write_text(
+    (tmp_path / "more.c").write_text(
         "#include <nccl.h>\nvoid more(float* p, ncclComm_t comm) {\n"
         "  ncclAllReduce(p, p, 1, ncclFloat, ncclSum, comm, 0);\n}\n"
     )
-    workload = Workload.from_program(tmp_path / "moe.cu", sources=[tmp_path / "more.cu"])
-    with pytest.raises(RefusedError, match="further source") as caught:
+    workload = Workload.from_program(tmp_path / "moe.cu", sources=[tmp_path / "more.c"])
+    with pytest.raises(RefusedError, match="communication in a C file") as caught:
         PreTransformPipeline(TransformConfig()).run(workload, tmp_path / "out")
-    assert [r.line for r in caught.value.refusals] == [3]
+    assert [r.line for r in caught.value.refusals] == [1]
 
 
 def test_an_interruption_leaves_nothing(
