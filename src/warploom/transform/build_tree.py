@@ -16,6 +16,7 @@ from warploom.source.records import Collective
 from warploom.transform.compile_commands import CompiledSource, commands_file, read_commands
 from warploom.transform.records import PipelineResult
 from warploom.transform.several_files import Places, several_files
+from warploom.transform.texts import analysis_of, read_text
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -152,9 +153,8 @@ def planned(program: TreeProgram, api: Api, root: Path) -> TreePlan:
                     (base / name).resolve().relative_to(root).as_posix()
                     for name in several.united.files
                 )
-            text = one.program.read_bytes().decode("utf-8", "surrogateescape")
-            folders = (*one.include_dirs, one.program.parent)
-            report = CUDAAnalyzer(one.program, folders, one.defines).analyze()
+            text = read_text(one.program)
+            report = analysis_of(one.program, one)
             calls = report.collectives
             collectives = calls if places is None else tuple(map(places.collective, calls))
             if collectives:
@@ -170,11 +170,7 @@ def tree_patch(program: TreeProgram, result: PipelineResult, root: Path) -> str:
     parts: list[str] = []
     for file in result.files:
         place = file.original or program.workload.program.with_name(file.path.name)
-        before = _text(file.original) if file.original else ""
+        before = read_text(file.original) if file.original else ""
         name = place.resolve().relative_to(root.resolve()).as_posix()
-        parts.append(unified_diff(before, _text(file.path), name=name, new=not file.original))
+        parts.append(unified_diff(before, read_text(file.path), name=name, new=not file.original))
     return "".join(parts)
-
-
-def _text(path: Path) -> str:
-    return path.read_bytes().decode("utf-8", "surrogateescape")

@@ -25,15 +25,8 @@ from warploom.transform.outputs import free_run_dir, require_writable, write_out
 from warploom.transform.proposers import CALLS
 from warploom.transform.records import PipelineResult, PipelineStepResult, StepStatus
 from warploom.transform.seen_results import without_results_seen
-from warploom.transform.state import (
-    RunState,
-    analysis_of,
-    opened,
-    read_text,
-    see_results,
-    unmarked,
-    write_text,
-)
+from warploom.transform.state import RunState, opened, see_results, unmarked
+from warploom.transform.texts import analysis_of, read_text, write_text
 from warploom.transform.trials import describe
 from warploom.transform.warmup import add_warmup
 

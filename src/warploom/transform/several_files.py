@@ -9,9 +9,9 @@ from warploom.core.errors import BadInputError, Refusal, RefusedError
 from warploom.emulator import build
 from warploom.evaluate.workload import Workload
 from warploom.propose.rules import REWRITTEN, SHARED_HEADER, TALKING, is_mentioned, with_header
-from warploom.source import AnalysisReport, CUDAAnalyzer
 from warploom.source.records import Collective
 from warploom.source.units import United, divide, origins, unite
+from warploom.transform.texts import analysis_of, write_text
 
 _NCCL_ITSELF = b"#define NCCL_MAJOR"  # in a copy of its header: declarations, no calls
 
@@ -30,9 +30,7 @@ class SeveralFiles:
 
     def as_one(self, folder: Path) -> Workload:
         """Write the one text to `folder`; return the workload with it as its program."""
-        path = folder / "united" / self.workload.program.name
-        path.parent.mkdir(parents=True)
-        path.write_bytes(self.united.text.encode("utf-8", "surrogateescape"))
+        path = write_text(folder / "united" / self.workload.program.name, self.united.text)
         beside = (self.united.base / name for name in self.united.files)
         folders = dict.fromkeys((*self.workload.include_dirs, *(one.parent for one in beside)))
         return replace(
@@ -78,9 +76,7 @@ class SeveralFiles:
     def at(self, folder: Path, files: Mapping[str, str]) -> Workload:
         """Write files to `folder`; return the workload that is made of them."""
         for name, content in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode("utf-8", "surrogateescape"))
+            write_text(folder / name, content)
         own = {(self.united.base / name).resolve(): folder / name for name in files}
 
         def moved(path: Path) -> Path:
@@ -127,15 +123,10 @@ def _united(workload: Workload, names: Iterable[str]) -> United | None:
 
 def _knows_buffers(workload: Workload) -> bool:
     """Whether the program's own file allocates all that it communicates."""
-    report = _analysis(workload)
+    report = analysis_of(workload.program, workload)
     own = {a.line for a in report.allocations if a.file == report.file}
     buffers = [b for c in report.collectives for b in (*c.send_buffers, *c.recv_buffers)]
     return all(b.allocations and own.issuperset(b.allocations) for b in buffers)
-
-
-def _analysis(workload: Workload) -> AnalysisReport:
-    folders = (*workload.include_dirs, workload.program.parent)
-    return CUDAAnalyzer(workload.program, folders, workload.defines).analyze()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from warploom.core.records import Api
 from warploom.evaluate.evaluation import Evaluation
 from warploom.evaluate.hardware_eval import HardwareEvaluation
 from warploom.evaluate.workload import Workload
-from warploom.source import AnalysisReport, CUDAAnalyzer
+from warploom.source import AnalysisReport
 from warploom.source.records import Collective
 from warploom.source.regions import Program, strip_markers
 from warploom.transform.host_to_device import RULES, Task
@@ -16,6 +16,7 @@ from warploom.transform.outputs import Written
 from warploom.transform.records import PipelineStepResult, StageResult, StepStatus
 from warploom.transform.seen_results import with_results_seen
 from warploom.transform.several_files import Places, SeveralFiles, several_files
+from warploom.transform.texts import analysis_of, write_text
 
 
 @dataclass
@@ -85,24 +86,6 @@ def opened(workload: Workload, folder: Path) -> RunState:
         return RunState(workload, folder, workload.program)
     one = files.as_one(folder)
     return RunState(one, folder, workload.program, files, Places.of(files, one.program))
-
-
-def analysis_of(path: Path, workload: Workload) -> AnalysisReport:
-    """Analyze a text at `path` in place of the workload's program."""
-    folders = (*workload.include_dirs, workload.program.parent)
-    return CUDAAnalyzer(path, include_dirs=folders, defines=workload.defines).analyze()
-
-
-def read_text(path: Path) -> str:
-    """Read a source; bytes that are not UTF-8 survive."""
-    return path.read_bytes().decode("utf-8", "surrogateescape")
-
-
-def write_text(path: Path, text: str) -> Path:
-    """Write a source, with its folder; return `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    return path
 
 
 def unmarked(workload: Workload, text: str, folder: Path) -> Workload:
