@@ -112,7 +112,16 @@ def test_all_at_once_loses_nothing(
         process = start(bench, "run", 6.0, *words)
         under_way = slurm_cluster.run("squeue", "-h", "-r", "-o", "%A").split()
         slurm_cluster.run("scancel", *(job for job in under_way if job != stalled))
-        until(lambda: len(begun(bench, "run")) >= 7, "what was cancelled was not begun anew")
+        until(
+            lambda: len(begun(bench, "run")) >= 7,
+            "what was cancelled was not begun anew",
+            seen=lambda: "\n".join(
+                (
+                    f"cancelled of {under_way}; stalled {stalled}; begun: {begun(bench, 'run')}",
+                    slurm_cluster.run("squeue", "-t", "all", "-r", "-o", "%i %A %T %S %M"),
+                )
+            ),
+        )
         postgres_server.stop()
         kill_one_work(slurm_cluster, int(spared))
         time.sleep(1.0)

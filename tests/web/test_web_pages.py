@@ -2,7 +2,9 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -196,13 +198,20 @@ def test_another_view_begins_at_its_top_and_the_keys_stay_in_the_menu(
     assert page.evaluate("document.activeElement.textContent") == "Similarity"
 
 
+def answered_late(route: Any, seconds: float) -> None:
+    time.sleep(seconds)
+    route.continue_()
+
+
 def test_the_view_that_was_asked_for_last_is_the_one_that_stays(
     watched: Watched, address: str, finished: MadeRun
 ) -> None:
     key = one_run(finished.folder).key
     overview = opened(watched, address, finished, "overview").locator("main h1").first.inner_text()
-    for first in ("plane", "lineage", "failures"):
+    for first, late in (("plane", 0.0), ("lineage", 0.0), ("failures", 0.0), ("plane", 0.3)):
         page = opened(watched, address, finished, "scores")
+        page.unroute_all()
+        page.route("**/graph*", partial(answered_late, seconds=late))  # the run is not known yet
         page.reload()
         page.evaluate(
             "([a, b]) => { location.hash = a; setTimeout(() => { location.hash = b; }, 20); }",

@@ -16,6 +16,7 @@ const SLOWLY = 250; // milliseconds between two renewals of a view
 
 const main = document.getElementById("main");
 const here = { key: null, run: null, model: null, view: null, name: "", asked: 0 };
+let entered = null; // what the server tells of the run that one is in: each of its views waits for it
 let drawn = Promise.resolve(); // the view that was begun last, which may still draw on the page
 let news = null;
 
@@ -54,7 +55,8 @@ async function showRuns() {
 }
 
 async function showView(key, name, argument, asked) {
-  if (here.key !== key) await enterRun(key);
+  if (here.key !== key) enterRun(key);
+  await entered;
   if (asked !== here.asked) return;
   here.name = name;
   drawNav(name);
@@ -92,14 +94,24 @@ async function showStaged(key, name, argument, asked) {
   document.title = `${main.querySelector("h1")?.textContent ?? name} – ${key} – warploom`;
 }
 
-async function enterRun(key) {
+function enterRun(key) {
   leaveRun();
-  here.key = key;
-  here.model = new Model(key);
-  const [run] = await Promise.all([ask(runPath(key)), here.model.refresh()]);
-  here.run = run;
-  drawStatus();
-  listen(key);
+  const model = new Model(key);
+  Object.assign(here, { key, model });
+  entered = readRun(key, model);
+}
+
+async function readRun(key, model) {
+  try {
+    const [run] = await Promise.all([ask(runPath(key)), model.refresh()]);
+    if (here.model !== model) return; // left in between
+    here.run = run;
+    drawStatus();
+    listen(key);
+  } catch (error) {
+    if (here.model === model) leaveRun(); // the next view of it asks once more
+    throw error;
+  }
 }
 
 function leaveRun() {
