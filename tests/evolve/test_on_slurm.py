@@ -42,6 +42,7 @@ def test_cancelled_and_crashed_jobs_are_done_again(bench: Bench, slurm_cluster: 
         _, said = process.communicate(timeout=120)
     finally:
         process.kill()
+        process.communicate()  # else its end is reported in another test
     assert process.returncode == 0, said.decode()
     texts = begun(bench, "run")
     assert len(texts) > len(set(texts)) == 6  # two seeds, four candidates; some were done again
@@ -98,6 +99,10 @@ def test_all_at_once_loses_nothing(
     All in the middle of one search in PostgreSQL.
     """
     url = postgres_server.url("all_at_once")
+
+    def judged() -> int:  # champions' second judgements too
+        return len((bench.folder / "run.log").read_text().splitlines())
+
     mark = bench.folder / "stalled"
     (bench.folder / "stalls-once").touch()
     size = ("evolution.max_evaluations=6", "evolution.plateau=0", "evolution.workers=3")
@@ -112,27 +117,21 @@ def test_all_at_once_loses_nothing(
         process = start(bench, "run", 6.0, *words)
         under_way = slurm_cluster.run("squeue", "-h", "-r", "-o", "%A").split()
         slurm_cluster.run("scancel", *(job for job in under_way if job != stalled))
-        until(
-            lambda: len(begun(bench, "run")) >= 7,
-            "what was cancelled was not begun anew",
-            seen=lambda: "\n".join(
-                (
-                    f"cancelled of {under_way}; stalled {stalled}; begun: {begun(bench, 'run')}",
-                    slurm_cluster.run("squeue", "-t", "all", "-r", "-o", "%i %A %T %S %M"),
-                )
-            ),
-        )
+        cancelled = judged()
+        until(lambda: judged() > cancelled, "what was cancelled was not begun anew")
         postgres_server.stop()
+        killed = judged()
         kill_one_work(slurm_cluster, int(spared))
         time.sleep(1.0)
         postgres_server.start()
-        until(lambda: len(begun(bench, "run")) >= 8, "what was killed was not begun anew")
+        until(lambda: judged() > killed, "what was killed was not begun anew")
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         process = start(bench, "run", 6.0, *words)
         _, said = process.communicate(timeout=240)
     finally:
         process.kill()
+        process.communicate()  # else its end is reported in another test
     assert process.returncode == 0, said.decode()
     # Of an array, the first job's number means all of its jobs.
     told = slurm_cluster.run("squeue", "-h", "-t", "all", "-r", "-j", stalled, "-o", "%A %T")
@@ -141,5 +140,6 @@ def test_all_at_once_loses_nothing(
     whole.run("whole", *size, seed=5)
     assert whole.history("run", url) == whole.history("whole")
     texts = begun(bench, "run")
-    assert len(set(texts)) == 8 and 10 <= len(texts) <= 12  # up to four were done again
+    # The stalled one was done again, and up to three others; a champion's judgement is not here.
+    assert len(set(texts)) == 8 and 9 <= len(texts) <= 12
     assert jobs(slurm_cluster) == []

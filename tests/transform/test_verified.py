@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from llm_script import WAIT
-from transform_programs import COLLECTIVES, MESSAGES, SHAPES, combined, reductions_of
+from transform_programs import COLLECTIVES, MESSAGES, SHAPES, Sample, combined, reductions_of
 
 from warploom.core.records import Api, Timing
 from warploom.evaluate import Evaluation, Workload, evaluate
@@ -68,7 +68,13 @@ TEXTS = {
     "shapes": lambda: combined(SHAPES),
     "half": lambda: reductions_of("ncclFloat16"),
     "bytes": lambda: reductions_of("ncclInt8"),
+    "plain_exchanges": lambda: combined(some("allgather", "alltoall")),
+    "plain_all": lambda: combined(some("allgather", "alltoall", "allreduce", "allreduce_in_place")),
 }
+
+
+def some(*names: str) -> dict[str, Sample]:
+    return {name: COLLECTIVES[name] for name in names}
 
 
 def require(result: Evaluation) -> None:
@@ -88,6 +94,14 @@ def test_same_results_on_every_network(name: str, api: Api, pair) -> None:
 @pytest.mark.parametrize("lsa_size", [1, 2])
 def test_gin_needs_no_shared_memory(name: str, lsa_size: int, pair) -> None:
     require(pair(name, Api.GIN).judged(4, lsa_size=lsa_size))
+
+
+@pytest.mark.parametrize(("name", "api"), [("plain_exchanges", Api.GIN), ("plain_all", Api.LSA)])
+def test_the_plain_form(name: str, api: Api, pair) -> None:
+    assert ", plain form" in pair(name, api).device.read_text()
+    require(pair(name, api).judged(4))
+    require(pair(name, api).judged(3, nccl="2.28.9"))
+    require(pair(name, api).judged(1))
 
 
 @pytest.mark.parametrize(("nccl", "api"), [("2.28.9", Api.GIN), ("2.30.7", Api.LSA)])

@@ -357,6 +357,9 @@ def transform(
         bool, typer.Option("--no-nvcc", help="Do not compile with nvcc, even where it is found.")
     ] = False,
     no_markers: Annotated[bool, typer.Option("--no-markers", help="No evolve markers.")] = False,
+    no_plain: Annotated[
+        bool, typer.Option("--no-plain", help="The rules' general form only.")
+    ] = False,
     no_warmup: Annotated[bool, typer.Option("--no-warmup", help="No warm-up round.")] = False,
     proposer: Proposer = "auto",
     models: Models = None,
@@ -413,7 +416,7 @@ def transform(
         args=tuple(cast("list[str] | None", context.obj) or ()),
         node_size=node_size, processes=processes, leave_out=tuple(leave_out or ()),
         env=tuple(env or ()), one_stage=one_stage,
-        no_nvcc=no_nvcc, no_markers=no_markers, no_warmup=no_warmup,
+        no_nvcc=no_nvcc, no_markers=no_markers, no_plain=no_plain, no_warmup=no_warmup,
         proposer=proposer, models=tuple(models or ()),
         judge_model=judge_model, no_judge=no_judge, agent=agent, agent_seconds=agent_seconds,
         agent_steps=agent_steps, agent_env=tuple(agent_env or ()),

@@ -68,6 +68,7 @@ class TransformAsk:
     one_stage: bool = False
     no_nvcc: bool = False
     no_markers: bool = False
+    no_plain: bool = False
     no_warmup: bool = False
     proposer: str = "auto"
     models: tuple[str, ...] = ()
@@ -130,6 +131,7 @@ class TransformAsk:
             api_type=self.api,
             two_stage=not self.one_stage and self.proposer != "agent",
             nvcc=not self.no_nvcc,
+            plain=not self.no_plain,
             evolve_markers=not self.no_markers,
             warmup=not self.no_warmup,
             proposer=self.proposer,

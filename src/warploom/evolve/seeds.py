@@ -92,7 +92,7 @@ class TransformedSeeds:
         """Return the verified form for an API; None where there is none."""
         config = TransformConfig(
             api_type=api, nvcc=self.nvcc, proposer="rules", backend="emulator", seeds=1,
-            diagnostic_rerun=False,
+            diagnostic_rerun=False, plain=False,  # a search turns the general form's levers
         )  # fmt: skip
         with TemporaryDirectory(prefix="warploom-seed-") as folder:
             pipeline = PreTransformPipeline(config, on_progress)

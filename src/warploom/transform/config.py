@@ -30,6 +30,7 @@ class TransformConfig:
         stage_a_iterations: attempts in stage A.
         stage_b_iterations: attempts in stage B.
         host_to_device: whether to replace the host's communication.
+        plain: whether the rules try the plain form first (docs/transform.md).
         evolve_markers: whether to mark what may be changed later.
         warmup: whether to add a warm-up round to a program that times itself without one.
         diagnostic_rerun: run a candidate that failed again, with a synchronisation after each
@@ -59,6 +60,7 @@ class TransformConfig:
     stage_a_iterations: int = 5
     stage_b_iterations: int = 10
     host_to_device: bool = True
+    plain: bool = True
     evolve_markers: bool = True
     warmup: bool = True
     diagnostic_rerun: bool = True

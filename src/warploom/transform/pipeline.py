@@ -15,7 +15,7 @@ from warploom.evaluate.workload import Workload, load_target
 from warploom.llm.recorder import Recorder
 from warploom.propose import Stage
 from warploom.propose.protocol import add_costs
-from warploom.propose.rules import RewritePlan, rewrite
+from warploom.propose.rules import PLAIN, RewritePlan, rewrite
 from warploom.source.markers import insert_evolve_markers
 from warploom.source.regions import Program, strip_markers
 from warploom.transform.config import TransformConfig, choose_api
@@ -216,7 +216,8 @@ class PreTransformPipeline:
         path = run.folder / "marked" / run.workload.program.name
         report = analysis_of(write_text(path, text), run.workload)
         every = "all device memory of the program is in windows" in run.stages[-1].notes
-        plan = RewritePlan(api, Stage.DEVICE, every_allocation=every, markers=True)
+        plain = PLAIN in run.text
+        plan = RewritePlan(api, Stage.DEVICE, every_allocation=every, markers=True, plain=plain)
         return rewrite(text, report, plan).text
 
     def _warmup(self, run: RunState) -> _Done:

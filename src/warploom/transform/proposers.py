@@ -27,8 +27,8 @@ MakeModel = Callable[[tuple[str, ...]], LLMProposer]
 class AutoProposer:
     """The rules first; where they refuse or have nothing left, a model, if there is one."""
 
-    def __init__(self, make_model: MakeModel | None) -> None:
-        self._rules = RulesProposer()
+    def __init__(self, make_model: MakeModel | None, *, plain: bool = True) -> None:
+        self._rules = RulesProposer(plain=plain)
         self._make_model = make_model
         self._model: LLMProposer | None = None
         self._refusals: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ def open_proposer(config: TransformConfig, workload: Workload, folder: Path) -> 
         return LLMProposer(options, facts_of(config, workload, refusals), folder / CALLS)
 
     if config.proposer == "rules":
-        yield RulesProposer()
+        yield RulesProposer(plain=config.plain)
     elif config.proposer == "llm":
         with make_model(()) as model:
             yield model
@@ -89,7 +89,7 @@ def open_proposer(config: TransformConfig, workload: Workload, folder: Path) -> 
         with open_agent(config, workload, folder, folder / CALLS) as agent:
             yield agent
     else:
-        auto = AutoProposer(make_model if options is not None else None)
+        auto = AutoProposer(make_model if options is not None else None, plain=config.plain)
         try:
             yield auto
         finally:

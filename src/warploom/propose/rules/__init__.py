@@ -2,11 +2,13 @@
 
 from warploom.propose.rules.lexing import is_mentioned
 from warploom.propose.rules.places import with_header
+from warploom.propose.rules.plain import PLAIN
 from warploom.propose.rules.prelude import SHARED_HEADER
 from warploom.propose.rules.proposer import RulesProposer
 from warploom.propose.rules.rewriter import REWRITTEN, TALKING, Rewrite, RewritePlan, rewrite
 
 __all__ = [
+    "PLAIN",
     "REWRITTEN",
     "SHARED_HEADER",
     "TALKING",

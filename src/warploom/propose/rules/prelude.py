@@ -94,6 +94,11 @@ def reducible_type(expression: str) -> str | None:
     return name if name in _ELEMENTS else None
 
 
+def element_of(name: str) -> str:
+    """Return the C++ type of a data type, which has NCCL's newest spelling."""
+    return _ELEMENTS[name]
+
+
 @dataclass(frozen=True, slots=True)
 class PreludeSpec:
     """What a prelude must hold.

@@ -1,12 +1,23 @@
-"""The rules as a proposer: conservative first, then with all memory in windows, then no more."""
+"""The rules as a proposer: the plain form, the general one, then all memory in windows."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 
 from warploom.propose.protocol import Proposal, ProposalContext, Stage
+from warploom.propose.rules.plain import PLAIN
 from warploom.propose.rules.refusals import require_transformable
 from warploom.propose.rules.rewriter import Rewrite, RewritePlan, rewrite
 
 
 class RulesProposer:
-    """Rewrites by rules: needs no model and no network, and is deterministic."""
+    """Rewrites by rules: needs no model and no network, and is deterministic.
+
+    `plain`: the plain form first, where a program allows it.
+    """
+
+    def __init__(self, *, plain: bool = True) -> None:
+        self._plain = plain
 
     @property
     def name(self) -> str:
@@ -14,25 +25,37 @@ class RulesProposer:
         return "rules"
 
     def propose(self, context: ProposalContext) -> Proposal | None:
-        """Return the rewritten program, or None after the second attempt of a stage.
+        """Return the rewritten program, or None when no form is left.
 
         Raises:
             RefusedError: the program is beyond the rules; names every reason and line.
         """
         require_transformable(context.analysis, context.text)
-        plan = RewritePlan(context.api, context.stage, markers=context.markers)
-        result = rewrite(context.text, context.analysis, plan)
-        if context.attempt > 1:
-            if context.attempt > 2 or result.every_allocation:
-                return None
-            wider = RewritePlan(context.api, context.stage, True, context.markers)
-            result = rewrite(context.text, context.analysis, wider)
+        forms = islice(self._forms(context), context.attempt - 1, None)
+        result = next(forms, None)
+        if result is None:
+            return None
         return Proposal(
             text=result.text,
             origin=self.name,
             summary=_summary(context, result),
             notes=_notes(result),
         )
+
+    def _forms(self, context: ProposalContext) -> Iterator[Rewrite]:
+        """Yield the program in its plain form, in the general one, and with all memory in windows.
+
+        A later stage keeps the form of the one before.
+        """
+        plan = RewritePlan(context.api, context.stage, markers=context.markers)
+        if self._plain and (not context.base or PLAIN in context.base):
+            plain = rewrite(context.text, context.analysis, replace(plan, plain=True))
+            if plain.plain:
+                yield plain
+        general = rewrite(context.text, context.analysis, plan)
+        yield general
+        if not general.every_allocation:
+            yield rewrite(context.text, context.analysis, replace(plan, every_allocation=True))
 
 
 def _summary(context: ProposalContext, result: Rewrite) -> str:
@@ -45,6 +68,8 @@ def _summary(context: ProposalContext, result: Rewrite) -> str:
 
 def _notes(result: Rewrite) -> tuple[str, ...]:
     notes: list[str] = []
+    if result.plain:
+        notes.append("plain form: one communicator, and buffers that are alike on all ranks")
     if result.every_allocation:
         notes.append("all device memory of the program is in windows")
     if not result.opened:

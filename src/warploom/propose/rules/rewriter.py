@@ -12,8 +12,10 @@ from warploom.core.records import Api
 from warploom.propose.protocol import Stage
 from warploom.propose.rules.lexing import Mention, find_mentions
 from warploom.propose.rules.places import open_edit, prelude_edit
+from warploom.propose.rules.plain import plain_spec, render_plain
 from warploom.propose.rules.prelude import (
     CREATIONS,
+    GROUPS,
     LAUNCHERS,
     NAMESPACE,
     REDUCTIONS,
@@ -50,13 +52,14 @@ class RewritePlan:
     """What to rewrite.
 
     `every_allocation` puts all device memory of the program into windows, not only what the
-    analysis found to be communicated.
+    analysis found to be communicated. `plain` takes the plain form where the program allows it.
     """
 
     api: Api
     stage: Stage
     every_allocation: bool = False
     markers: bool = False
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +67,14 @@ class Rewrite:
     """The program as rewritten; `windows` are the lines of the allocations that become windows.
 
     `opened` says that a statement opens the windows; otherwise the first communication does.
+    `plain` says that the prelude has the plain form.
     """
 
     text: str
     windows: tuple[int, ...]
     opened: bool
     every_allocation: bool
+    plain: bool
 
 
 def rewrite(text: str, analysis: AnalysisReport, plan: RewritePlan) -> Rewrite:
@@ -85,11 +90,18 @@ def rewrite(text: str, analysis: AnalysisReport, plan: RewritePlan) -> Rewrite:
     """
     file = parse_source(text, analysis.file)
     lines, every = _window_lines(analysis, plan)
-    renames = _renames(file, plan, lines)
-    edits = [TextEdit(mention.start, mention.end, new) for mention, new in renames]
     spec = prelude_spec(file, analysis, plan)
-    edits.append(prelude_edit(file, render(spec), shared=spec.shared))
     opening = open_edit(file, analysis)
+    general = (
+        plan.every_allocation or spec.shared or spec.many_devices or spec.threads or opening is None
+    )
+    plain = None
+    if plan.plain and not general:
+        plain = plain_spec(file, analysis, plan.api, plan.stage, markers=plan.markers)
+    prelude = render_plain(plain) if plain else render(spec)
+    renames = _renames(file, plan, lines, groups=plain is None)
+    edits = [TextEdit(mention.start, mention.end, new) for mention, new in renames]
+    edits.append(prelude_edit(file, prelude, shared=spec.shared))
     if opening is not None:
         edits.append(opening)
     return Rewrite(
@@ -97,6 +109,7 @@ def rewrite(text: str, analysis: AnalysisReport, plan: RewritePlan) -> Rewrite:
         windows=tuple(sorted(lines)),
         opened=opening is not None,
         every_allocation=every,
+        plain=plain is not None,
     )
 
 
@@ -146,13 +159,15 @@ def _window_lines(analysis: AnalysisReport, plan: RewritePlan) -> tuple[frozense
 
 
 def _renames(
-    file: SourceFile, plan: RewritePlan, lines: frozenset[int]
+    file: SourceFile, plan: RewritePlan, lines: frozenset[int], *, groups: bool
 ) -> list[tuple[Mention, str]]:
     found: list[tuple[Mention, str]] = []
     table = {**_COMMUNICATOR, **_ALLOCATIONS, **_FREES}
     if plan.stage is Stage.DEVICE:
         table |= LAUNCHERS
     for mention in find_mentions(file.text, table):
+        if mention.name in GROUPS and not groups:
+            continue  # NCCL's own, with nothing in it
         if not mention.called:
             continue  # a name in a message or a type; collectives without a call are refused
         if mention.name in _ALLOCATIONS and not _is_window(file, mention, lines):

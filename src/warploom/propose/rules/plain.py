@@ -1,0 +1,201 @@
+"""The plain form of the prelude, as a person would write it, for programs that need no more.
+
+Most programs have one communicator, one stream that communicates, and buffers that they allocate
+once, in the same order and size on every rank. Then a place means the same on every rank, and each
+communication is one short kernel: no mailbox of places, and no agreement on windows at run time.
+`plain_spec` says whether a program is one of these; whether its plain form is right is judged as
+that of any other candidate, and where it is not the general form comes next.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from warploom.core.records import Api
+from warploom.propose.protocol import Stage
+from warploom.propose.rules.lexing import find_mentions
+from warploom.propose.rules.prelude import (
+    CREATIONS,
+    GROUPS,
+    LAUNCHERS,
+    NAMESPACE,
+    element_of,
+    reducible_type,
+    template,
+)
+from warploom.source import AnalysisReport, SourceFile
+from warploom.source.records import Allocation, Buffer, Collective
+from warploom.source.regions import END, START
+
+PLAIN = ", plain form"
+"""What the first line of a prelude in the plain form says."""
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_PATH = re.compile(r"\w+(?:(?:\.|->)\w+)*")
+_SUPPORTED = {
+    Api.LSA: frozenset({"ncclAllReduce", "ncclAllGather", "ncclAlltoAll"}),
+    Api.GIN: frozenset({"ncclAllGather", "ncclAlltoAll"}),
+}
+_EXCHANGES = ("ncclAllGather", "ncclAlltoAll")
+_OPERATORS = {
+    "ncclSum": "", "ncclAvg": "", "ncclProd": "a * b", "ncclMax": "a < b ? b : a",
+    "ncclMin": "b < a ? b : a",
+}  # fmt: skip
+_HALVES = {"ncclFloat16", "ncclBfloat16"}
+_BEYOND = ("ncclCommFinalize", "ncclCommAbort", "ncclMemAlloc", "ncclMemFree")
+
+
+@dataclass(frozen=True, slots=True)
+class PlainSpec:
+    """What a plain prelude holds: the calls that it replaces, of which data types and operators.
+
+    `reduced` is the data type that is reduced, or "".
+    """
+
+    api: Api
+    calls: frozenset[str]
+    types: frozenset[str]
+    reduced: str
+    operators: frozenset[str]
+    markers: bool
+
+
+def plain_spec(
+    file: SourceFile, analysis: AnalysisReport, api: Api, stage: Stage, *, markers: bool
+) -> PlainSpec | None:
+    """Return what the plain prelude of a program holds; None where it needs the general one.
+
+    The caller knows that its processes have one device and one thread each, and that a statement
+    opens the windows.
+    """
+    data = tuple(c for c in analysis.collectives if c.name not in GROUPS)
+    types = {reducible_type(c.dtype or "") for c in data}
+    named = frozenset(name for name in types if name is not None)
+    operators = frozenset(c.op or "" for c in data if c.name == "ncclAllReduce")
+    if (
+        not data
+        or not {c.name for c in data} <= _SUPPORTED[api]
+        or {m.name for m in find_mentions(file.text, LAUNCHERS)} - GROUPS != {c.name for c in data}
+        or len(named) != len(types)
+        or not operators <= set(_OPERATORS)
+        or not _reduces_one_type(data)
+        or len({c.stream for c in data}) != 1
+        or not _has_one_communicator(file, analysis)
+        or not all(_is_plain(c, analysis) for c in data)
+    ):
+        return None
+    calls = frozenset(c.name for c in data) if stage is Stage.DEVICE else frozenset[str]()
+    reduced = next((c.dtype or "" for c in data if c.name == "ncclAllReduce"), "")
+    return PlainSpec(api, calls, named, reducible_type(reduced) or "", operators, markers)
+
+
+def _reduces_one_type(data: Sequence[Collective]) -> bool:
+    """Whether all reductions are of one data type, whose values add up in that type itself."""
+    types = {reducible_type(c.dtype or "") for c in data if c.name == "ncclAllReduce"}
+    return len(types) <= 1 and not types & _HALVES
+
+
+def _has_one_communicator(file: SourceFile, analysis: AnalysisReport) -> bool:
+    made = [m.name for m in find_mentions(file.text, CREATIONS) if m.called]
+    beyond = find_mentions(file.text, _BEYOND)
+    return made == ["ncclCommInitRank"] and len(analysis.communicators) == 1 and not beyond
+
+
+def _is_plain(call: Collective, analysis: AnalysisReport) -> bool:
+    """Whether a call's buffers are plain names of memory that all ranks allocate alike."""
+    if call.name in _EXCHANGES and call.in_place:
+        return False
+    sides = ((call.send, call.send_buffers), (call.recv, call.recv_buffers))
+    return all(_is_named(text or "", buffers, analysis) for text, buffers in sides)
+
+
+def _is_named(text: str, buffers: tuple[Buffer, ...], analysis: AnalysisReport) -> bool:
+    if not _PATH.fullmatch(text.strip()) or len(buffers) != 1 or len(buffers[0].allocations) != 1:
+        return False
+    line = buffers[0].allocations[0]
+    made = [a for a in analysis.allocations if (a.file, a.line) == (analysis.file, line)]
+    return len(made) == 1 and _is_alike(made[0], analysis)
+
+
+def _is_alike(memory: Allocation, analysis: AnalysisReport) -> bool:
+    """Whether the size of an allocation is that of every rank, as far as its text says."""
+    own = {
+        name for c in analysis.communicators for name in re.findall(r"[A-Za-z_]\w*", c.rank or "")
+    }
+    named = set(re.findall(r"[A-Za-z_]\w*", memory.bytes))
+    return memory.call == "cudaMalloc" and not memory.calls and not own & named
+
+
+def render_plain(spec: PlainSpec) -> str:
+    """Return the text of a plain prelude: includes, then one namespace; ends with a newline."""
+    names = ["core", *_kernels(spec), "host"]
+    if spec.calls:
+        names.append("find")
+    if spec.calls & set(_EXCHANGES) and len(_sizes(spec)) > 1:
+        names.append("bytes")
+    names += sorted(name.removeprefix("nccl").lower() for name in spec.calls)
+    text = "".join(template(f"plain/{name}.cuh") for name in names)
+    for key, value in _values(spec).items():
+        text = text.replace(f"@{key}@", value)
+    close = f"\n#undef DEVICE_COMM_NCCL\n\n}}  // namespace {NAMESPACE}\n"
+    return includes() + "\n" + text + close
+
+
+def includes() -> str:
+    """Return the include lines that the prelude needs."""
+    names = ("cuda_runtime.h", "nccl.h", "nccl_device.h")
+    standard = ("algorithm", "cstdint", "cstdio", "vector")
+    lines = (*(f"#include <{n}>" for n in names), "", *(f"#include <{n}>" for n in standard))
+    return "\n".join(lines) + "\n"
+
+
+def _kernels(spec: PlainSpec) -> list[str]:
+    names = ["lsa"] if spec.api is Api.LSA else []
+    if spec.calls & set(_EXCHANGES):
+        names.append(f"{spec.api}_exchange")
+    if "ncclAllReduce" in spec.calls:
+        names.append("lsa_allreduce")
+    return names
+
+
+def _values(spec: PlainSpec) -> dict[str, str]:
+    api = str(spec.api)
+    sizes = _sizes(spec)
+    many = len(sizes) > 1
+    return {
+        "API": api.upper(),
+        "PROTOCOL": template(f"plain/{api}_protocol.txt").rstrip("\n"),
+        "REGION_START": f"// {START} communication\n" if spec.markers and spec.calls else "",
+        "REGION_END": f"// {END}\n" if spec.markers and spec.calls else "",
+        "PRECONDITION": template("plain/lsa_precondition.cuh") if spec.api is Api.LSA else "",
+        "REQUIREMENTS": template(f"plain/{api}_requirements.cuh").rstrip("\n"),
+        "SIZES": _cases(spec),
+        "BYTES": "bytesOf(type)" if many else str(min(sizes)),
+        "TYPE": " type" if many else "",
+        "COMBINE": _combine(spec),
+        "AVERAGE": template("plain/average.cuh") if "ncclAvg" in spec.operators else "",
+        "ELEMENT": element_of(spec.reduced) if spec.reduced else "",
+    }
+
+
+def _sizes(spec: PlainSpec) -> set[int]:
+    """Return how many bytes the values have that are communicated."""
+    return {_size(name) for name in spec.types}
+
+
+def _size(name: str) -> int:
+    return int(re.sub(r"\D", "", name)) // 8  # NCCL's names end with the bits of a value
+
+
+def _cases(spec: PlainSpec) -> str:
+    """Return the cases of a switch over data types."""
+    return "".join(f"    case {n}:\n      return {_size(n)};\n" for n in sorted(spec.types))
+
+
+def _combine(spec: PlainSpec) -> str:
+    lines = [
+        f"  if (op == {name}) return {how};\n"
+        for name, how in _OPERATORS.items()
+        if how and name in spec.operators
+    ]
+    return "".join(lines) + "  return a + b;\n"

@@ -1,0 +1,3 @@
+    if (op == ncclAvg) {
+      for (Element& item : total.item) item = static_cast<Element>(item / comm.nRanks);
+    }

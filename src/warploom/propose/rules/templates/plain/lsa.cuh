@@ -1,0 +1,9 @@
+constexpr int kBlocks = 64;            // of a kernel, at most
+constexpr size_t kBlockBytes = 16384;  // a block for each of so many bytes
+constexpr int kThreads = 256;          // of each block
+using Barrier = ncclLsaBarrierSession<ncclCoopCta>;
+
+// How many blocks share `bytes`: the same number on every rank.
+inline unsigned blocksFor(size_t bytes) {
+  return static_cast<unsigned>(std::min<size_t>(kBlocks, (bytes + kBlockBytes - 1) / kBlockBytes));
+}
