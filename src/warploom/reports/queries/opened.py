@@ -28,7 +28,11 @@ class OpenRun:
         """
         engine = open_run(source)
         marks = RunMarks(engine, source.name, source.place)
-        marks.refresh()
+        try:
+            marks.refresh()
+        except BaseException:
+            engine.dispose()
+            raise
         return cls(source, engine, marks)
 
     @property
