@@ -88,8 +88,9 @@ async function showStaged(key, name, argument, asked) {
   drawMenu(STAGED, name, (view) => stagedLink(key, view));
   main.setAttribute("aria-busy", "true");
   const { render } = await import("./views/staged.js");
-  await draw(render, argument, asked);
-  if (asked !== here.asked) return;
+  const view = await draw(render, argument, asked);
+  if (asked !== here.asked) { view?.close?.(); return; }
+  here.view = view;
   main.setAttribute("aria-busy", "false");
   document.title = `${main.querySelector("h1")?.textContent ?? name} – ${key} – warploom`;
 }
