@@ -8,6 +8,9 @@ from typing import get_args
 import pytest
 
 from warploom.cli import main
+from warploom.core.errors import BadInputError
+from warploom.reports.formats.checked import not_built
+from warploom.reports.html.check_page import check_html
 from warploom.reports.plots import keeping, timing
 from warploom.reports.plots.moving import window_of
 from warploom.reports.plots.player import Step
@@ -115,3 +118,13 @@ def test_a_timeline_of_a_run_that_cannot_be_written_is_drawn(
     with OpenRun.open(one_run(run.folder)) as opened:
         timing.kept_timeline(opened, 1, lambda *_: None)
     assert (run.folder / "timelines" / "1.json").is_file()
+
+
+def test_the_page_of_a_program_that_does_not_compile_says_so_first(tmp_path: Path) -> None:
+    program = tmp_path / "p.cu"
+    program.write_text("int main() { return x; }\n")
+    error = BadInputError("use of undeclared identifier 'x'", file=str(program), line=1)
+    page = check_html(not_built(error, program, 2, "2.30.7"))
+    assert "<h1>p.cu does not compile</h1>" in page and "<title>p.cu does not compile" in page
+    assert "use of undeclared identifier" in page and "Checked by" not in page
+    assert ">runs<" not in page and "No defect was found" not in page

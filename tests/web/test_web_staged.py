@@ -192,6 +192,37 @@ def test_script_in_any_field_of_a_folder_stays_text(watched: Watched, tmp_path: 
     assert watched.complaints == []
 
 
+def test_a_synthesis_that_goes_on_is_followed_to_its_end(watched: Watched, tmp_path: Path) -> None:
+    keep_synthesis(tmp_path / "made")
+    report = json.loads((tmp_path / "made" / "report.json").read_text())
+    stages, begun = report["stages"], {"verified": False, "error": "no end", "error_code": 130}
+    parts = {**report, **begun, "stages": [], "performance": {}, "correctness": {}}
+    write_json(tmp_path / "made" / "report.json", parts)
+    with serving(tmp_path / "made") as address:
+        key = keys(tmp_path / "made")["synthesis"]
+        page = shown(watched, address, f"{key}/result")
+        assert "unfinished" in page.inner_text(".facts")
+        assert "This page follows it" in page.inner_text("main")
+        write_json(tmp_path / "made" / "report.json", {**parts, "stages": stages})
+        page.wait_for_selector("td:has-text('codegen')")
+        write_json(tmp_path / "made" / "report.json", report)
+        page.wait_for_selector(".fact b.good:has-text('verified')")
+        assert "This page follows it" not in page.inner_text("main")
+        page.click("nav a:has-text('Roofline')")
+        page.wait_for_selector(
+            "text=/how near the kernel is to the roof of arithmetic is not known/"
+        )
+        assert "GFLOP/s on this machine" in page.inner_text("main")
+    assert watched.complaints == []
+
+
+def write_json(path: Path, data: object) -> None:
+    """Put a file there whole, as a run does."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(data))
+    fresh.replace(path)
+
+
 # --- findings ---
 
 
