@@ -73,7 +73,7 @@ class Hub:
         """
         with self._lock:
             if key not in self._staged:
-                raise UnknownRunError(f"there is no transform or synthesis {key}")
+                raise UnknownRunError(f"no transform or synthesis here has the key {key!r}")
             return self._staged[key]
 
     def run(self, key: str) -> OpenRun:
@@ -85,7 +85,7 @@ class Hub:
         """
         with self._lock:
             if key not in self._sources:
-                raise UnknownRunError(f"there is no run {key}")
+                raise UnknownRunError(f"no run here has the key {key!r}")
             if key in self._open:
                 self._open[key].marks.refresh()
             else:
