@@ -125,10 +125,10 @@ class Hub:
     def _info(self, source: RunSource) -> RunInfo:
         try:
             run = self.run(source.key)
+            best = run.marks.best
         except WarploomError as error:
             return RunInfo(source.key, source.title, source.name, source.place, "unreadable", 0,
                            None, 0.0, error.message)  # fmt: skip
-        best = run.marks.best
         state = run.folder.state if source.folder else "stopped"
         return RunInfo(
             source.key, source.title, source.name, source.place, state, len(run.marks.marks),
