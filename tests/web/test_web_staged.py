@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +250,12 @@ def test_a_findings_page_shows_its_places_its_cure_and_the_ranks(
     made = MadeRun(tmp_path / "run")
     made.begin(12)
     number = keep_replay(made)
+    lacking = {"kind": "missing-result", "severity": "error", "message": "rank 0: it is missing",
+               "file": "program.cu", "line": 3, "rank": 0, "seed": 3, "timing": "lazy"}  # fmt: skip
+    one = made.program(13)
+    one = replace(one, outcome=replace(one.outcome, findings=(lacking,)))
+    with ProgramDatabase(url=made.url, run=made.run) as store:
+        store.add(one)
     key = one_run(made.folder).key
     with serving(made.folder) as address:
         for theme in ("light", "dark"):
@@ -268,6 +275,12 @@ def test_a_findings_page_shows_its_places_its_cure_and_the_ranks(
         page.wait_for_selector("text=What each rank did before it")
         page.goto(f"{address}/#/{key}/finding/{number}-9")
         page.wait_for_selector("text=has no finding 9")
+        page = shown(watched, address, f"{key}/finding/13-1")
+        page.wait_for_selector("h1:has-text('missing-result')")
+        text = page.inner_text("main")
+        assert "have the host read that result back" in text
+        assert page.locator(".line.hit").count() == 0
+        assert "In the original program" in text and "program.cu:3" in text
     assert [one for one in watched.complaints if "404" not in one] == []
 
 

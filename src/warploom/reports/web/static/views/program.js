@@ -37,12 +37,12 @@ function around(number, here) {
 function figures(one, here) {
   const parent = here.model.place.get(one.parent);
   const before = parent === undefined ? null : here.model.time_ms[parent];
+  const again = one.number === here.model.champion ? here.run.overview.champion_ms : null;
   const gain = one.time_ms && before ? before / one.time_ms : null;
   const fact = (value, what, kind = "") => h("div", { class: "fact" }, h("b", { class: kind }, value), h("span", {}, what));
   return h("div", { class: "facts" },
     fact(one.correct ? "correct" : one.failure || "failed", `level ${one.level}: ${LEVELS[one.level] ?? ""}`, one.correct ? "good" : "bad"),
-    one.time_ms === null ? null : fact(ms(one.time_ms), one.number === here.model.champion ? `${one.time_source}, first judgement` : one.time_source),
-    one.number !== here.model.champion || here.run.overview.champion_ms === null ? null : fact(ms(here.run.overview.champion_ms), "second judgement, as the champion"),
+    one.time_ms === null ? null : fact(ms(one.time_ms), again === null ? one.time_source : `${one.time_source}, first judgement; ${ms(again)} in the second one`),
     one.score === null ? null : fact(short(one.score), "score"),
     gain === null ? null : fact(`${short(gain)}×`, "as fast as its parent", gain > 1 ? "good" : gain < 1 ? "bad" : ""),
     fact(`${one.generation} / ${one.island}`, "generation / island"),
