@@ -32,7 +32,7 @@ _QUICK_AMONG = frozenset(
         "test_legality", "test_legality_classes", "test_legality_examples", "test_legality_free",
         "test_metering", "test_metering_loops", "test_metering_unread", "test_nccl_host",
         "test_resume", "test_rewrite", "test_search", "test_tokens_and_scopes",
-        "test_transform_rule", "test_web_api", "test_workload",
+        "test_transform_rule", "test_web_api", "test_web_damage", "test_workload",
     )
 )  # fmt: skip
 # Files of quick folders that take longer.

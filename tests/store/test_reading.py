@@ -12,6 +12,7 @@ import pytest
 from warploom.reports.queries.opened import OpenRun
 from warploom.reports.queries.runs import find_runs
 from warploom.store import reading
+from warploom.store.database import ProgramDatabase
 from warploom.store.errors import StoreError
 from warploom.testing.made_run import MadeRun
 
@@ -107,3 +108,32 @@ def test_what_is_no_database_is_said_and_no_copy_stays(
     with pytest.raises(StoreError, match="no warploom database"):
         find_runs(tmp_path / "programs.db")
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_who_reads_what_it_could_write_leaves_no_file_beside_it(tmp_path: Path) -> None:
+    made = MadeRun(tmp_path / "run")
+    made.begin(3)
+    before = contents(made.folder)
+    (source,) = find_runs(made.folder)
+    with OpenRun.open(source) as run:
+        assert run.programs.get(2).number == 2
+        assert contents(made.folder) == before  # also while it is open: it may be killed
+    assert contents(made.folder) == before
+
+
+def test_a_reader_and_a_search_that_writes_do_not_disturb_each_other(tmp_path: Path) -> None:
+    made = MadeRun(tmp_path / "run")
+    made.begin(3)
+    (source,) = find_runs(made.folder)
+    with OpenRun.open(source) as run:
+        with ProgramDatabase(url=made.url, run=made.run) as store:
+            for number in range(4, 9):
+                store.add(made.program(number))
+                assert run.marks.refresh()
+                assert run.marks.marks[-1].number == number
+        assert {path.name for path in made.folder.glob("programs.db*")} == {"programs.db"}
+        made.grow(9, 1)
+        assert run.marks.refresh()
+    with closing(sqlite3.connect(made.folder / "programs.db")) as after:
+        assert after.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert after.execute("SELECT count(*) FROM programs").fetchone() == (9,)

@@ -1,15 +1,13 @@
 """Every view in a real Chromium: on a finished run, on one that grows, and on a hostile one."""
 
-import fcntl
-import os
+import re
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from web_server import Watched, add_files, serving
+from web_server import Watched, serving
 
 from warploom.cli import main
 from warploom.reports.queries.runs import one_run
@@ -34,19 +32,21 @@ def opened(watched: Watched, address: str, made: MadeRun, view: str) -> Any:
     return page
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_view_is_shown_without_complaint(
-    watched: Watched, address: str, finished: MadeRun, view: str, theme: str
+def test_a_view_is_shown_without_complaint_and_axe_finds_no_serious_problem(
+    watched: Watched, address: str, finished: MadeRun, view: str
 ) -> None:
-    watched.page.emulate_media(color_scheme=theme)
     page = opened(watched, address, finished, view)
-    watched.kept(f"{view.replace('/', '-')}-{theme}")
-    assert page.locator("html").get_attribute("data-theme") == theme
-    assert "This cannot be shown" not in page.inner_text("main")
-    assert len(page.inner_text("main")) > 80
-    for canvas in page.locator("main canvas").all():
-        assert _painted(canvas) > 3, "a picture has more than one colour"
+    for theme in ("light", "dark"):  # the page draws itself anew when the system's theme changes
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_selector(f"html[data-theme={theme}] main[aria-busy=false] h1")
+        page.wait_for_timeout(120)
+        watched.kept(f"{view.replace('/', '-')}-{theme}")
+        assert "This cannot be shown" not in page.inner_text("main")
+        assert len(page.inner_text("main")) > 80
+        for canvas in page.locator("main canvas").all():
+            assert _painted(canvas) > 3, "a picture has more than one colour"
+        assert serious_problems(page) == [], theme
     assert watched.complaints == []
 
 
@@ -57,16 +57,6 @@ def _painted(canvas: Any) -> int:
         canvas.height).data; const seen = new Set(); for (let i = 0; i < all.length; i += 4)
         seen.add(all[i] << 16 | all[i + 1] << 8 | all[i + 2]); return seen.size; }"""
     ))  # fmt: skip
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_axe_finds_no_serious_problem(
-    watched: Watched, address: str, finished: MadeRun, view: str
-) -> None:
-    for theme in ("light", "dark"):
-        watched.page.emulate_media(color_scheme=theme)
-        page = opened(watched, address, finished, view)
-        assert serious_problems(page) == [], theme
 
 
 def serious_problems(page: Any) -> list[str]:
@@ -82,18 +72,17 @@ def serious_problems(page: Any) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("tab", TABS)
-def test_a_programs_page_has_its_parts(
-    watched: Watched, address: str, finished: MadeRun, tab: str
-) -> None:
+def test_a_programs_page_has_its_parts(watched: Watched, address: str, finished: MadeRun) -> None:
     page = opened(watched, address, finished, "program/5")
-    page.click(f"[data-tab={tab}]")
     shown = {
         "difference": ".line.add", "code": "text=#include <nccl.h>", "numbers": "text=compute_ms",
         "lineage": "text=From the seed to here", "calls": "text=Use more blocks.",
         "timeline": "text=moving data",
-    }[tab]  # fmt: skip
-    page.wait_for_selector(f"[role=tabpanel] >> {shown}")
+    }  # fmt: skip
+    assert set(shown) == set(TABS)
+    for tab, words in shown.items():
+        page.click(f"[data-tab={tab}]")
+        page.wait_for_selector(f"[role=tabpanel] >> {words}")
     assert watched.complaints == []
 
 
@@ -142,6 +131,62 @@ def test_a_picture_can_be_walked_by_keys(watched: Watched, address: str, finishe
     assert watched.complaints == []
 
 
+def test_the_heat_map_and_bars_can_be_walked_by_keys(
+    watched: Watched, address: str, finished: MadeRun
+) -> None:
+    page = opened(watched, address, finished, "failures")
+    page.focus("svg.bars")
+    page.keyboard.press("ArrowDown")
+    first = page.inner_text("#said")
+    page.keyboard.press("ArrowDown")
+    second = page.inner_text("#said")
+    assert re.fullmatch(r"\w+: \d+", first) and re.fullmatch(r"\w+: \d+", second)
+    assert first != second == page.inner_text("#tip")
+    page.keyboard.press("Tab")
+    assert page.locator("#tip").is_hidden()
+    page = opened(watched, address, finished, "similarity")
+    page.focus("main canvas")
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    said = re.fullmatch(r"Programs (\d+) and (\d+): [\d.-]+", page.inner_text("#said"))
+    assert said is not None
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"h1:has-text('Program {said[1]}')")
+    assert watched.complaints == []
+
+
+def test_figures_are_rounded_and_colours_are_those_of_the_paper(
+    watched: Watched, address: str, finished: MadeRun
+) -> None:
+    page = opened(watched, address, finished, "lineage")
+    page.focus("main canvas")
+    page.keyboard.press("ArrowRight")
+    tip = page.inner_text("#tip")
+    assert re.search(r"^[\d.]{1,6} ms, score [\d.]{1,6}$", tip, re.MULTILINE), tip
+    page.select_option("label:has-text('Colour') select", "island")
+    of_lineage = _legend(page, "island 1")
+    page = opened(watched, address, finished, "islands")
+    assert _legend(page, "island 1") == of_lineage
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_selector("html[data-theme=dark] main[aria-busy=false] .legend")
+    assert _legend(page, "island 1") != of_lineage
+
+
+def _legend(page: Any, words: str) -> str:
+    return str(page.locator(f".legend span:has-text('{words}') circle").get_attribute("fill"))
+
+
+def test_the_champions_two_judgements_are_told_apart(
+    watched: Watched, address: str, finished: MadeRun
+) -> None:
+    page = opened(watched, address, finished, "overview")
+    assert "second judgement" in page.inner_text(".facts")
+    assert "first judgement" in page.inner_text("main")
+    again = page.inner_text(".fact:has-text('second judgement') b")
+    page.click(".facts a")
+    page.wait_for_selector(f".fact:has-text('first judgement; {again} in the second one')")
+
+
 def test_the_whole_page_can_be_used_by_keys(
     watched: Watched, address: str, finished: MadeRun
 ) -> None:
@@ -172,16 +217,15 @@ TAKEN = {
 }
 
 
-@pytest.mark.parametrize("view", TAKEN)
-def test_everything_can_be_taken_home(
-    watched: Watched, address: str, finished: MadeRun, view: str
-) -> None:
-    page = opened(watched, address, finished, view)
-    for button, begins in TAKEN[view].items():
-        with page.expect_download() as waiting:
-            page.click(f".head .tools >> text={button}")
-        text = Path(waiting.value.path()).read_text()
-        assert text.startswith(begins), button
+def test_everything_can_be_taken_home(watched: Watched, address: str, finished: MadeRun) -> None:
+    assert set(TAKEN) == set(VIEWS)
+    for view, buttons in TAKEN.items():
+        page = opened(watched, address, finished, view)
+        for button, begins in buttons.items():
+            with page.expect_download() as waiting:
+                page.click(f".head .tools >> text={button}")
+            text = Path(waiting.value.path()).read_text()
+            assert text.startswith(begins), (view, button)
     assert watched.complaints == []
 
 
@@ -222,6 +266,26 @@ def test_the_view_that_was_asked_for_last_is_the_one_that_stays(
         assert page.locator("main h1").first.inner_text() == overview
 
 
+@pytest.mark.parametrize(
+    ("address_of", "told"),
+    [
+        ("#/run/x", "no run here has the key"),
+        ("#/%", "The address is damaged"),
+        ("#/transform-0/result", "no transform or synthesis here has the key"),
+    ],
+)
+def test_an_address_of_nothing_says_so_and_leads_on(
+    watched: Watched, address: str, finished: MadeRun, address_of: str, told: str
+) -> None:
+    page = watched.page
+    page.goto(f"{address}/{address_of}")
+    page.wait_for_selector("h1:has-text('This cannot be shown')")
+    assert told in page.inner_text("main")
+    page.click("main a:has-text('All runs')")
+    page.wait_for_selector(f"h1:has-text('{finished.folder.name}')")
+    assert [one for one in watched.complaints if "404" not in one] == []
+
+
 def test_light_and_dark_can_be_chosen_and_stay(
     watched: Watched, address: str, finished: MadeRun
 ) -> None:
@@ -254,153 +318,6 @@ def test_several_runs_are_listed_and_one_that_is_broken_says_why(
         page.goto(f"{address}/#/{one_run(tmp_path / 'broken').key}/overview")
         page.wait_for_selector("text=This cannot be shown")
         assert [one for one in watched.complaints if "500" not in one] == []
-
-
-# --- a run that goes on ---
-
-
-@pytest.fixture
-def live(tmp_path: Path) -> Iterator[tuple[MadeRun, str]]:
-    """A run whose lock is held, as a search holds it, and the address of its server."""
-    made = MadeRun(tmp_path / "live", paid=True)
-    made.begin(4, finished=False)
-    handle = os.open(made.folder / ".lock", os.O_RDWR | os.O_CREAT)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    with serving(made.folder) as address:
-        yield made, address
-    os.close(handle)
-
-
-@pytest.mark.parametrize("view", VIEWS[:-1])
-def test_candidates_appear_as_they_land(
-    watched: Watched, live: tuple[MadeRun, str], view: str
-) -> None:
-    made, address = live
-    page = opened(watched, address, made, view)
-    assert page.inner_text("#status") == "running, 4 programs"
-    before = page.inner_text("main"), page.locator("main canvas").count() and _picture(page)
-    made.grow(5, 9)
-    page.wait_for_selector("#status >> text=13 programs")
-    page.wait_for_timeout(400)
-    after = page.inner_text("main"), page.locator("main canvas").count() and _picture(page)
-    watched.kept(f"live-{view}")
-    if view != "summaries":
-        assert after != before
-    assert watched.complaints == []
-
-
-def _picture(page: Any) -> str:
-    return str(page.locator("main canvas").first.evaluate("canvas => canvas.toDataURL()"))
-
-
-def test_a_reload_in_the_middle_of_the_stream_loses_nothing(
-    watched: Watched, live: tuple[MadeRun, str]
-) -> None:
-    made, address = live
-    page = opened(watched, address, made, "programs")
-    made.grow(5, 2)
-    page.reload()
-    made.grow(7, 2)
-    page.wait_for_selector("#status >> text=8 programs")
-    page.wait_for_selector(".pages >> text=of 8 programs")
-    assert page.locator("tbody tr").count() == 8
-
-
-def test_an_empty_run_is_followed(watched: Watched, tmp_path: Path) -> None:
-    made = MadeRun(tmp_path / "empty")
-    made.begin(0, finished=False)
-    with serving(made.folder) as address:
-        page = opened(watched, address, made, "overview")
-        assert "No program has been judged yet" in page.inner_text("main")
-        made.grow(1, 2)
-        page.wait_for_selector("main canvas")
-        for view in VIEWS[:-1]:
-            opened(watched, address, made, view)
-        assert watched.complaints == []
-
-
-def test_a_server_that_went_away_is_told(watched: Watched, tmp_path: Path) -> None:
-    made = MadeRun(tmp_path / "run")
-    made.begin(3)
-    with serving(made.folder) as address:
-        page = opened(watched, address, made, "overview")
-    page.wait_for_selector("#status >> text=no connection")
-    page.click("nav a:has-text('Failures')")
-    page.wait_for_selector("text=/does not answer|cannot be shown/")
-
-
-# --- hostile text ---
-
-
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MadeRun, str]]:
-    made = MadeRun(tmp_path_factory.mktemp("hostile") / "run<b>x", text=HOSTILE, paid=True)
-    made.begin(16)
-    add_files(made)
-    with serving(made.folder) as address:
-        yield made, address
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_script_in_any_field_stays_text(
-    watched: Watched, hostile: tuple[MadeRun, str], view: str
-) -> None:
-    made, address = hostile
-    page = opened(watched, address, made, view)
-    for tab in TABS if view.startswith("program/") else ():
-        page.click(f"[data-tab={tab}]")
-        page.wait_for_timeout(150)
-    for canvas in page.locator("main canvas").all():
-        canvas.hover()
-    page.wait_for_timeout(100)
-    watched.kept(f"hostile-{view.replace('/', '-')}")
-    assert page.evaluate("window.hit") is None
-    assert page.locator("main script, main img, main iframe, main object").count() == 0
-    assert page.locator("svg[onload]").count() == 0
-    links = page.eval_on_selector_all("a[href]", "all => all.map(one => one.href)")
-    assert all(link.startswith((f"{address}/", "blob:")) for link in links)
-    assert watched.complaints == []
-
-
-def test_a_page_of_another_site_reads_nothing(
-    watched: Watched, address: str, finished: MadeRun, tmp_path: Path
-) -> None:
-    page = watched.page
-    other = MadeRun(tmp_path / "other")
-    other.begin(1)
-    with serving(other.folder) as elsewhere:
-        page.goto(f"{elsewhere}/openapi.json".replace("127.0.0.1", "localhost"))
-        read = page.evaluate(
-            "url => fetch(url).then(answer => answer.text()).catch(error => 'refused')",
-            f"{address}/api/runs",
-        )
-        assert read == "refused"
-        read = page.evaluate(
-            """url => new Promise(done => {
-                const one = document.createElement('script');
-                one.src = url;
-                one.onload = () => done('ran');
-                one.onerror = () => done('refused');
-                document.documentElement.append(one);
-            })""",
-            f"{address}/static/main.js",
-        )
-        assert read == "refused"
-
-
-def test_a_programs_page_stays_while_others_land(
-    watched: Watched, live: tuple[MadeRun, str]
-) -> None:
-    made, address = live
-    page = opened(watched, address, made, "program/3")
-    before = page.inner_text("main h1")
-    made.grow(5, 4)
-    page.wait_for_selector("#status >> text=8 programs")
-    assert page.inner_text("main h1") == before
-    page.click("[data-tab=code]")
-    page.wait_for_selector("[role=tabpanel] >> text=#include <nccl.h>")
-    watched.kept("live-program")
-    assert watched.complaints == []
 
 
 def test_the_player_goes_along_the_path_to_the_best(watched: Watched, tmp_path: Path) -> None:

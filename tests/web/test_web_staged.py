@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,37 @@ def test_script_in_any_field_of_a_folder_stays_text(watched: Watched, tmp_path: 
     assert watched.complaints == []
 
 
+def test_a_synthesis_that_goes_on_is_followed_to_its_end(watched: Watched, tmp_path: Path) -> None:
+    keep_synthesis(tmp_path / "made")
+    report = json.loads((tmp_path / "made" / "report.json").read_text())
+    stages, begun = report["stages"], {"verified": False, "error": "no end", "error_code": 130}
+    parts = {**report, **begun, "stages": [], "performance": {}, "correctness": {}}
+    write_json(tmp_path / "made" / "report.json", parts)
+    with serving(tmp_path / "made") as address:
+        key = keys(tmp_path / "made")["synthesis"]
+        page = shown(watched, address, f"{key}/result")
+        assert "unfinished" in page.inner_text(".facts")
+        assert "This page follows it" in page.inner_text("main")
+        write_json(tmp_path / "made" / "report.json", {**parts, "stages": stages})
+        page.wait_for_selector("td:has-text('codegen')")
+        write_json(tmp_path / "made" / "report.json", report)
+        page.wait_for_selector(".fact b.good:has-text('verified')")
+        assert "This page follows it" not in page.inner_text("main")
+        page.click("nav a:has-text('Roofline')")
+        page.wait_for_selector(
+            "text=/how near the kernel is to the roof of arithmetic is not known/"
+        )
+        assert "GFLOP/s on this machine" in page.inner_text("main")
+    assert watched.complaints == []
+
+
+def write_json(path: Path, data: object) -> None:
+    """Put a file there whole, as a run does."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(data))
+    fresh.replace(path)
+
+
 # --- findings ---
 
 
@@ -218,6 +250,12 @@ def test_a_findings_page_shows_its_places_its_cure_and_the_ranks(
     made = MadeRun(tmp_path / "run")
     made.begin(12)
     number = keep_replay(made)
+    lacking = {"kind": "missing-result", "severity": "error", "message": "rank 0: it is missing",
+               "file": "program.cu", "line": 3, "rank": 0, "seed": 3, "timing": "lazy"}  # fmt: skip
+    one = made.program(13)
+    one = replace(one, outcome=replace(one.outcome, findings=(lacking,)))
+    with ProgramDatabase(url=made.url, run=made.run) as store:
+        store.add(one)
     key = one_run(made.folder).key
     with serving(made.folder) as address:
         for theme in ("light", "dark"):
@@ -237,6 +275,12 @@ def test_a_findings_page_shows_its_places_its_cure_and_the_ranks(
         page.wait_for_selector("text=What each rank did before it")
         page.goto(f"{address}/#/{key}/finding/{number}-9")
         page.wait_for_selector("text=has no finding 9")
+        page = shown(watched, address, f"{key}/finding/13-1")
+        page.wait_for_selector("h1:has-text('missing-result')")
+        text = page.inner_text("main")
+        assert "have the host read that result back" in text
+        assert page.locator(".line.hit").count() == 0
+        assert "In the original program" in text and "program.cu:3" in text
     assert [one for one in watched.complaints if "404" not in one] == []
 
 

@@ -17,7 +17,7 @@ def is_synthesis(folder: Path) -> bool:
     """Whether a folder is that of a synthesis."""
     try:
         report = json.loads((folder / _REPORT).read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(report, dict) and {"spec", "kernel"} <= report.keys()
 

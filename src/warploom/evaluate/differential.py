@@ -27,6 +27,26 @@ class Worst:
     tolerance: float
 
 
+RESULT_CURES = {
+    "missing-result": "have the host read that result back as the reference does at this line: "
+    "from memory of the same name, as many times and in the same order",
+    "extra-result": "take this read-back out, or into the reference as well: only what both make "
+    "can be compared",
+    "resized-result": "read back as many elements as the reference does",
+    "elsewhere-result": "read the result back in the same place of the program as the reference",
+    "wrong-result": "compute what the reference computes from the same inputs; where only the "
+    "order of additions differs, the workload's tolerances say how far off a value may be",
+}
+"""What to do about a result that is not the reference's, by the kind of its finding."""
+MISSING = "missing-result"
+"""The kind of finding whose line is one of the reference, as the program has none."""
+
+
+def kind_of_problem(problem: str) -> str:
+    """Return the kind of the finding about a difference's problem."""
+    return "wrong-result" if problem == "differs" else f"{problem}-result"
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """How one read-back fares against the reference's.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import Finding, Severity
-from warploom.evaluate.differential import Difference, compare
+from warploom.evaluate.differential import RESULT_CURES, Difference, compare, kind_of_problem
 from warploom.evaluate.outputs import Key, Sample, label, select
 from warploom.evaluate.survey import Survey
 from warploom.evaluate.workload import Workload
@@ -145,7 +145,8 @@ def told(
     """
     return tuple(
         Finding(
-            kind="wrong-result" if item.problem == "differs" else f"{item.problem}-result",
+            kind=(kind := kind_of_problem(item.problem)),
+            hint=RESULT_CURES[kind],
             severity=Severity.ERROR if strict or item.problem == "differs" else Severity.WARNING,
             message=f"{item.describe()} (on the GPU, against {whose})",
             file=item.file,

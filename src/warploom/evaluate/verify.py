@@ -5,7 +5,12 @@ from dataclasses import dataclass, field, replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import FAILURE_KINDS, EmulatorBuild, EmulatorRun, Topology
-from warploom.evaluate.differential import Difference, weak_outputs
+from warploom.evaluate.differential import (
+    RESULT_CURES,
+    Difference,
+    kind_of_problem,
+    weak_outputs,
+)
 from warploom.evaluate.evaluation import OutputComparison, summarize
 from warploom.evaluate.fresh_memory import judge_fresh_reads
 from warploom.evaluate.plan import ProgressCallback
@@ -168,7 +173,8 @@ def _outputs(reference: Reference, standard: Standard) -> dict[str, Output]:
 def _differs(differences: Sequence[Difference], spec: RunSpec) -> list[Finding]:
     return [
         Finding(
-            kind="wrong-result" if item.problem == "differs" else f"{item.problem}-result",
+            kind=(kind := kind_of_problem(item.problem)),
+            hint=RESULT_CURES[kind],
             severity=Severity.ERROR,
             message=item.describe(),
             file=item.file,

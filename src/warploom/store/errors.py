@@ -12,6 +12,7 @@ StoreError (a BadInputError, exit code 2)
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from json import JSONDecodeError
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
@@ -84,6 +85,11 @@ def store_errors(place: str) -> Generator[None]:
         yield
     except SQLAlchemyError as error:
         raise _explained(error, place) from error
+    except JSONDecodeError as error:
+        raise StoreError(
+            f"the database is corrupted: a value in it is no JSON ({error.msg})", file=place,
+            hint="restore a backup of the file",
+        ) from None  # fmt: skip
 
 
 def _explained(error: SQLAlchemyError, place: str) -> StoreError:

@@ -10,6 +10,7 @@ from sqlalchemy import Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.pool import NullPool
 
 from warploom.core.errors import MissingToolError
 from warploom.store.errors import (
@@ -35,7 +36,7 @@ def open_engine(url: str, *, read_only: bool = False) -> Engine:
     """Return an engine for `url` whose schema is `SCHEMA_VERSION`; makes or upgrades the tables.
 
     With `read_only` nothing is made, upgraded or written: of a file of an older schema a copy is
-    upgraded and read.
+    upgraded and read. Each connection ends with its use: no file of SQLite's stays beside it.
 
     Raises:
         StoreError: the URL is wrong, the file is corrupted or no database of ours, or it is of a
@@ -127,7 +128,12 @@ def _require_place(url: URL, *, read_only: bool) -> None:
 def _engine(url: URL, *, as_it_is: bool = False) -> Engine:
     try:
         engine = create_engine(
-            url, connect_args=_connecting(url), pool_pre_ping=not _is_sqlite(url)
+            url,
+            connect_args=_connecting(url),
+            pool_pre_ping=not _is_sqlite(url),
+            # Whoever closes a file last takes SQLite's -wal and -shm away: a reader that is killed
+            # in between, or outlives the writer, would leave them.
+            poolclass=NullPool if as_it_is else None,
         )
     except NoSuchModuleError as error:
         raise StoreError(f"the database of {url.render_as_string()!r} is not known") from error

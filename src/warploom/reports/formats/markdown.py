@@ -74,4 +74,7 @@ def _best(story: RunStory) -> str:
     if view.champion_ms is None:
         return f"program {view.champion}, score {short(view.champion_score or 0.0)}"
     speed = "" if view.speedup is None else f", {short(view.speedup)} times as fast as the original"
-    return f"program {view.champion}, {short(view.champion_ms)} ms ({view.time_source}){speed}"
+    return (
+        f"program {view.champion}, {short(view.champion_ms)} ms ({view.time_source}){speed}, "
+        "in a second judgement; times below are of the first one"
+    )

@@ -21,25 +21,28 @@ def check_html(report: Checked) -> str:
     root = source_root(report.program)
     name = relative(str(report.program), root)
     good = report.verdict == Verdict.OK
+    built = report.verdict != NOT_BUILT
     errors = sum(item.finding.severity == Severity.ERROR for item in report.findings)
     facts = [
         (str(report.verdict), "verdict", "good" if good else "bad"),
         (str(errors), "errors", None),
         (str(len(report.findings) - errors), "warnings", None),
-        (str(len(report.runs)), "runs", None),
-        (str(report.ranks), "ranks", None),
-        (f"{report.seconds:.1f} s", "wall time", None),
     ]
+    if built:
+        facts += [
+            (str(len(report.runs)), "runs", None),
+            (str(report.ranks), "ranks", None),
+            (f"{report.seconds:.1f} s", "wall time", None),
+        ]
     return page(
-        f"{name}: {report.verdict}",
+        f"{name}: {report.verdict}" if built else f"{name} does not compile",
         style,
-        tag("h1", name),
-        tag("p", f"Checked by warploom {VERSION}, NCCL {report.nccl} rules.", class_="dim"),
-        *([tag("p", "It does not compile, so that nothing was run.")]
-          if report.verdict == NOT_BUILT else []),
+        tag("h1", name if built else f"{name} does not compile"),
+        tag("p", f"Checked by warploom {VERSION}, NCCL {report.nccl} rules." if built else
+            f"Nothing was run: warploom {VERSION} could not build it.", class_="dim"),
         tag("div", *(tag("div", tag("b", value, class_=kind), tag("span", what), class_="card")
                      for value, what, kind in facts), class_="cards"),
-        tag("h2", "Findings"),
+        tag("h2", "Findings" if built else "What the compiler says"),
         *([] if report.findings else [tag("p", "No defect was found in these runs.")]),
         *(_finding(item, report, root) for item in report.findings),
         *([tag("h2", "Runs"), _runs(report)] if report.runs else []),

@@ -110,12 +110,13 @@ def run_html(story: RunStory) -> str:
 
 def _cards(view: Overview) -> Markup:
     speed = "-" if view.speedup is None else f"{short(view.speedup)} x"
+    again = "" if view.champion_ms is None else ", second judgement"
     best = f"{short(view.champion_ms)} ms" if view.champion_ms is not None else (
         "-" if view.best_score is None else short(view.best_score)
     )  # fmt: skip
     facts = [
         (speed, "as fast as the original"),
-        (best, f"best, {view.time_source}"),
+        (best, f"best, {view.time_source}{again}"),
         (str(view.attempts), "programs judged"),
         (str(view.correct), "correct"),
         (f"{view.seconds / 60:.1f} min", "wall time"),
@@ -137,7 +138,7 @@ def _times_told(view: Overview) -> str:
     base = "" if view.baseline_ms is None else (
         f" The original takes {short(view.baseline_ms)} ms, the best program "
         f"{short(view.champion_ms)} ms, both in a second judgement with inputs that the search "
-        "did not have."
+        "did not have; times of single programs below are of the first one."
     )  # fmt: skip
     return kind + base
 

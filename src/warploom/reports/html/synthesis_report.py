@@ -76,6 +76,8 @@ def _kernel(text: str) -> list[Child]:
     if not lines:
         return []
     shown = [tag("span", line) for line in lines[:_MOST_LINES]]
+    if len(lines) > _MOST_LINES:
+        shown.append(tag("span", f"... {len(lines) - _MOST_LINES} more lines", class_="hunk"))
     return [tag("h2", "The kernel"), tag("pre", *shown, tabindex=0, aria_label="kernel")]
 
 

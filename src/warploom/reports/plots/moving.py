@@ -50,28 +50,50 @@ def _frame(title: str, step: Step, at: int, of: int) -> Any:
     pen = drawing.Draw(picture)
     pen.text((_LEFT, 14), title, font=_font("DejaVuSans-Bold", 17), fill=_INK)
     pen.text((_LEFT, 40), f"{at} of {of}. {step.title}", font=_font("DejaVuSans", 15), fill=_ACCENT)
-    about = " ".join(step.about.split())[:130]
+    about = " ".join(step.about.split())
+    about = about if len(about) <= 130 else f"{about[:126]} ..."
     pen.text((_LEFT, 63), about, font=_font("DejaVuSans", 13), fill=_DIM)
     code = _font("DejaVuSansMono", 14)
-    for row, line in enumerate(_window(step)):
+    for row, line in enumerate(window_of(step)):
         y = _TOP + row * _LINE
         back = _BACK.get(line[:1]) if step.kind == "diff" else None
         if back:
             pen.rectangle((_LEFT - 8, y - 1, _WIDTH - 16, y + _LINE - 2), fill=back)
-        pen.text((_LEFT, y), line.replace("\t", "    ")[:_COLUMNS], font=code, fill=_INK)
+        pen.text((_LEFT, y), line, font=code, fill=_INK)
     done = round((_WIDTH - 1) * at / of)
     pen.rectangle((0, _HEIGHT - 5, done, _HEIGHT), fill=_ACCENT)
     return picture
 
 
-def _window(step: Step) -> Sequence[str]:
-    """Return the lines that are shown: from shortly before the first change on."""
-    lines = step.text.splitlines()
+def window_of(step: Step) -> list[str]:
+    """Return the lines that are shown: from shortly before the first change on.
+
+    What is left out of them, above, below and at the right, is told in their place.
+    """
+    lines = [_fitting(line.replace("\t", "    ")) for line in step.text.splitlines()]
     if step.kind == "diff":
         lines = [one for one in lines if not one.startswith(("---", "+++"))]
     changed = [at for at, one in enumerate(lines) if step.kind == "diff" and one[:1] in ("+", "-")]
     first = max(0, changed[0] - 5) if changed else 0
-    return lines[first : first + _ROWS]
+    room = _ROWS - (first > 0)
+    shown = lines[first : first + room]
+    if first:
+        shown.insert(0, f"... {_counted(first, 'line')} above")
+    rest = len(lines) - first - room
+    if rest > 0:
+        hidden = lines[first + room - 1 :]
+        of_change = sum(step.kind == "diff" and one[:1] in ("+", "-") for one in hidden)
+        told = f", {_counted(of_change, 'changed line')} among them" if of_change else ""
+        shown[-1] = f"... {_counted(len(hidden), 'more line')}{told}"
+    return shown
+
+
+def _fitting(line: str) -> str:
+    return line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 4]} ..."
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _font(name: str, size: int) -> Any:

@@ -8,12 +8,19 @@ function show(next) {
   get("title").textContent = `${at + 1} of ${steps.length}. ${step.title}`;
   get("about").textContent = step.about;
   get("at").value = at;
-  const lines = step.text.split("\n").slice(0, 4000).map((line) => {
+  const all = step.text.split("\n"), most = 4000;
+  const lines = all.slice(0, most).map((line) => {
     const one = document.createElement("span");
     one.textContent = line;
     if (step.kind === "diff") one.className = /^(@@|---|\+\+\+)/.test(line) ? "hunk" : line[0] === "+" ? "add" : line[0] === "-" ? "del" : "";
     return one;
   });
+  if (all.length > most) {
+    const rest = document.createElement("span");
+    rest.className = "hunk";
+    rest.textContent = `... ${all.length - most} more lines`;
+    lines.push(rest);
+  }
   get("code").replaceChildren(...lines);
   const first = get("code").querySelector(".add, .del");
   get("code").scrollTop = first ? Math.max(0, first.offsetTop - get("code").offsetTop - 120) : 0;

@@ -78,7 +78,8 @@ def steps_of(run: OpenRun) -> list[Step]:
     leader = run.leader
     if leader is None:
         raise BadInputError("the run has no correct program yet", file=run.source.place)
-    numbers = [one.number for one in path_to(leader, run.marks.marks)][-_MOST_STEPS:]
+    path = [one.number for one in path_to(leader, run.marks.marks)]
+    numbers = path if len(path) <= _MOST_STEPS else [path[0], *path[1 - _MOST_STEPS :]]
     programs = run.programs.get_all(numbers)
     return [_step(before, one) for before, one in zip([None, *programs], programs, strict=False)]
 

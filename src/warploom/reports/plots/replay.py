@@ -12,6 +12,7 @@ from warploom.evaluate.plan import ProgressCallback, parse_replay
 from warploom.evaluate.workload import load_target
 from warploom.reports.formats.files import write_text
 from warploom.reports.plots.canvas import ACCENT, BAD, DIM, figure
+from warploom.reports.plots.keeping import room_for
 from warploom.reports.queries.opened import OpenRun
 from warploom.reports.queries.replays import FindingPage, ReplayEvent, finding_page, replay_path
 from warploom.store.records import StoredProgram
@@ -44,8 +45,11 @@ def kept_replay(
             file=str(folder),
         )
     if not page.replayed:
-        _replay(run, folder, program, page.finding.replay, on_progress)
-        page = finding_page(program, place, folder)
+        spec = page.finding.replay
+        text = _replay(run, folder, program, spec, on_progress)
+        with room_for(folder, "replays") as kept:
+            write_text(replay_path(kept, program.number, spec), text)
+            page = finding_page(program, place, kept)
         assert page is not None
     if not page.events:
         raise BadInputError(
@@ -104,7 +108,7 @@ def _finding_at(program: StoredProgram, at: int | None, folder: Path) -> int:
 
 def _replay(
     run: OpenRun, folder: Path, program: StoredProgram, spec: str, on_progress: ProgressCallback
-) -> None:
+) -> str:
     told = run.folder.run.get("workload")
     if not isinstance(told, str) or not Path(told).exists():
         raise BadInputError(f"the workload is not there any more: {told}", file=str(folder))
@@ -120,10 +124,8 @@ def _replay(
             raise BadInputError(
                 f"program {program.number} cannot be replayed: {error.message}", file=str(folder)
             ) from None
-    target = replay_path(folder, program.number, spec)
-    target.parent.mkdir(exist_ok=True)
     findings: Sequence[object] = [item.to_json() for item in report.findings]
-    write_text(target, json.dumps({"replay": spec, "findings": findings}))
+    return json.dumps({"replay": spec, "findings": findings})
 
 
 def told_events(events: Sequence[ReplayEvent]) -> str:

@@ -14,7 +14,9 @@ from warploom.evaluate.evaluation import BENCHMARK
 from warploom.evaluate.plan import ProgressCallback
 from warploom.reports.formats.files import write_text
 from warploom.reports.plots.canvas import ACCENT, DIM, INK, KINDS, figure
+from warploom.reports.plots.keeping import room_for
 from warploom.reports.queries.opened import OpenRun
+from warploom.reports.queries.roofs import peak_gflops
 from warploom.reports.queries.timelines import ShownTimeline, timeline_of, timeline_path
 from warploom.store.records import StoredProgram
 
@@ -25,6 +27,8 @@ _PARTS = (("compute", KINDS[0], "computing"), ("communication", KINDS[1], "movin
 def kept_timeline(run: OpenRun, number: int, on_progress: ProgressCallback) -> ShownTimeline:
     """Return a program's modelled timeline; run in the emulator where the folder has none yet.
 
+    It is kept there, unless the folder cannot be written.
+
     Raises:
         BadInputError: the run has no folder or workload any more, or the program is not correct.
     """
@@ -33,8 +37,10 @@ def kept_timeline(run: OpenRun, number: int, on_progress: ProgressCallback) -> S
         raise BadInputError("a timeline needs the folder of the run", file=run.source.place)
     found = timeline_of(folder, number)
     if found is None:
-        _model(run, folder, run.programs.get(number), on_progress)
-        found = timeline_of(folder, number)
+        text = _model(run, folder, run.programs.get(number), on_progress)
+        with room_for(folder, "timelines") as place:
+            write_text(timeline_path(place, number), text)
+            found = timeline_of(place, number)
     assert found is not None, "what was just written can be read"
     return found
 
@@ -85,7 +91,7 @@ def draw_roofline(run: OpenRun, path: Path) -> None:
             hint="a judge of the workload's own can report them (docs/workloads.md)",
         )  # fmt: skip
     machine = _machine(run)
-    roof = _peak(machine)
+    roof = peak_gflops(machine)
     memory = machine.values["dram_gbs"]
     edge = roof / memory
     with figure(path, f"{run.source.title}: roofline of {machine.name}") as (_, axes):
@@ -127,14 +133,9 @@ def _plain_numbers(axes: Any) -> None:
         axis.set_minor_formatter(ticker.NullFormatter())
 
 
-def _peak(machine: Topology) -> float:
-    values = machine.values
-    return 2 * values["sm_count"] * values["lanes_per_sm"] * values["clock_ghz"]
-
-
 def _model(
     run: OpenRun, folder: Path, program: StoredProgram, on_progress: ProgressCallback
-) -> None:
+) -> str:
     if not program.outcome.correct:
         raise BadInputError(
             f"program {program.number} is not correct: only what passes verification is timed",
@@ -155,9 +156,7 @@ def _model(
     if done.benchmark is None:
         first = done.findings[0].finding.message if done.findings else "it did not verify"
         raise BadInputError(f"program {program.number} cannot be timed: {first}", file=str(folder))
-    target = timeline_path(folder, program.number)
-    target.parent.mkdir(exist_ok=True)
-    write_text(target, json.dumps(done.benchmark.timeline.chrome_trace()))
+    return json.dumps(done.benchmark.timeline.chrome_trace())
 
 
 def _machine(run: OpenRun) -> Topology:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.records import Json
+from warploom.evaluate.differential import MISSING
 from warploom.reports.queries.clean import clean
 from warploom.reports.queries.marks import Mark
 from warploom.reports.queries.runs import read_object
@@ -19,7 +20,8 @@ MOST_TEXT = 400_000
 class ShownFinding:
     """One finding of a program.
 
-    `here` says that its line is one of the program's own text, `other_line` is that of the other
+    `here` says that its line is one of the program's own text, `of_original` that it is one of the
+    original program (of a result that this one lacks). `other_line` is that of the other
     access where it is in the same text; `replay` is SEED:TIMING of the run
     that showed it, "" where none did.
     """
@@ -31,6 +33,7 @@ class ShownFinding:
     file: str
     line: int | None
     here: bool
+    of_original: bool
     rank: int | None
     kernel: str
     other: str
@@ -155,6 +158,7 @@ def finding_of(item: Mapping[str, Json], code: str) -> ShownFinding:
     rank, other = item.get("rank"), item.get("other")
     lines = code.count("\n") + 1
     own = Path(file).suffix in ("", ".cu", ".cpp", ".c", ".py") and _is_candidates(Path(file))
+    lacking = item.get("kind") == MISSING
     where, far = "", other.get("line") if isinstance(other, dict) else None
     if isinstance(other, dict) and isinstance(far, int):
         name = Path(_text(other.get("file"))).name
@@ -169,7 +173,8 @@ def finding_of(item: Mapping[str, Json], code: str) -> ShownFinding:
         hint=_text(item.get("hint")),
         file=Path(file).name,
         line=line if isinstance(line, int) else None,
-        here=isinstance(line, int) and own and 1 <= line <= lines,
+        here=isinstance(line, int) and own and not lacking and 1 <= line <= lines,
+        of_original=lacking,
         rank=rank if isinstance(rank, int) else None,
         kernel=_text(item.get("kernel")),
         other=where,

@@ -8,6 +8,7 @@ class RunInfo:
     """A run in the list of runs. `error` says why it cannot be shown, where it cannot.
 
     `kind` is "search", "transform" or "synthesis"; the last two have no programs, attempts only.
+    It is "" where a broken report does not say.
     """
 
     key: str

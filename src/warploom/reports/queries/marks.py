@@ -10,7 +10,7 @@ from sqlalchemy import Engine, select
 
 from warploom.core.records import Json
 from warploom.reports.queries.clean import clean
-from warploom.store.errors import store_errors
+from warploom.store.errors import StoreError, store_errors
 from warploom.store.records import Event
 from warploom.store.rows import moves_of
 from warploom.store.schema import EVENTS, PROGRAMS, RUNS
@@ -43,6 +43,9 @@ class Mark(NamedTuple):
 
 _COLUMNS = [PROGRAMS.c[name] for name in Mark._fields]
 _TEXTS = frozenset(("operator", "proposer", "model", "failure", "time_source"))
+_NUMBERS = frozenset(("score", "time_ms", "seconds", "cost", "created"))
+_NUMBER_PLACES = tuple(at for at, name in enumerate(Mark._fields) if name in _NUMBERS)
+_NUMERIC = frozenset((float, int, type(None)))
 _TEXT_PLACES = tuple(at for at, name in enumerate(Mark._fields) if name in _TEXTS)
 
 
@@ -98,6 +101,12 @@ class RunMarks:
 
 def _mark(row: Sequence[object]) -> Mark:
     values = list(row)
+    for at in _NUMBER_PLACES:  # SQLite keeps any value in any column
+        if type(values[at]) not in _NUMERIC:
+            raise StoreError(
+                f"the database is corrupted: {Mark._fields[at]} is no number in row {values[0]}",
+                hint="restore a backup of the file",
+            )
     for at in _TEXT_PLACES:
         values[at] = clean(str(values[at]))
     return Mark._make(values)

@@ -40,7 +40,8 @@ class Likeness:
 
 def embeddings_in(rows: Sequence[Any]) -> tuple[list[int], Matrix]:
     """Return numbers and embeddings of rows (id, number, bytes), those of one width only."""
-    found = [(number, np.frombuffer(data, "<f4")) for _, number, data in rows if data]
+    whole = [(number, data) for _, number, data in rows if data and len(data) % 4 == 0]
+    found = [(number, np.frombuffer(data, "<f4")) for number, data in whole]
     if not found:
         return [], np.zeros((0, 0), np.float32)
     width = len(found[0][1])

@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from warploom.reports.queries.marks import RunMarks, champion_number
 from warploom.reports.queries.programs import ProgramQueries
 from warploom.reports.queries.runs import FolderFacts, RunSource, folder_facts, open_run
+from warploom.store.errors import StoreError
 
 
 @dataclass(slots=True)
@@ -24,11 +25,20 @@ class OpenRun:
         """Open a run and read its marks.
 
         Raises:
-            StoreError: its database cannot be read.
+            StoreError: its database cannot be read, or has no such run and none is beginning.
         """
         engine = open_run(source)
         marks = RunMarks(engine, source.name, source.place)
-        marks.refresh()
+        try:
+            marks.refresh()
+            if not marks.run_id and not folder_facts(source).running:
+                raise StoreError(
+                    f"the database has no run {source.name}", file=source.place,
+                    hint="it may have been replaced: restore a backup of the file",
+                )  # fmt: skip
+        except BaseException:
+            engine.dispose()
+            raise
         return cls(source, engine, marks)
 
     @property

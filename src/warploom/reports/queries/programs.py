@@ -104,6 +104,15 @@ class ProgramQueries:
             rows = connection.execute(query).all()
             return ProgramPage(total.scalar_one(), offset, [ProgramRow(*row) for row in rows])
 
+    def rows(self, numbers: Sequence[int]) -> list[ProgramRow]:
+        """Return the lines of those programs that there are, in the order that is asked for."""
+        query = select(*_LIGHT).where(
+            PROGRAMS.c.run_id == self._run, PROGRAMS.c.number.in_(numbers)
+        )
+        with store_errors(self._place), self._engine.connect() as connection:
+            found = {row.number: ProgramRow(*row) for row in connection.execute(query)}
+        return [found[number] for number in numbers if number in found]
+
     def all(
         self, wanted: ProgramFilter, sort: SortKey, *, descending: bool
     ) -> Iterator[ProgramRow]:

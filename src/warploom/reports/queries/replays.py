@@ -9,6 +9,7 @@ from pathlib import Path
 
 from warploom.core.finding_pages import page_of, section
 from warploom.core.records import Json
+from warploom.evaluate.differential import RESULT_CURES
 from warploom.reports.queries.clean import clean
 from warploom.reports.queries.details import ShownFinding, finding_of
 from warploom.reports.queries.runs import read_object
@@ -38,7 +39,8 @@ class ReplayEvent:
 class FindingPage:
     """A finding with what is known of its kind, and what each rank did before it.
 
-    `meaning` and `cure` are of the page of its kind (Markdown), "" without one. `replayed` says
+    `meaning` and `cure` are of the page of its kind (Markdown), "" without one; kinds about results
+    have a cure and no page. `replayed` says
     whether a replay is kept; `events` are empty also where it did not show the finding again.
     """
 
@@ -69,7 +71,7 @@ def finding_page(one: StoredProgram, at: int, folder: Path | None) -> FindingPag
     events = [] if found is None else _events(found)
     return FindingPage(
         one.number, at, len(one.outcome.findings), shown, section(page, ""),
-        section(page, "Cure"), kept is not None, events,
+        section(page, "Cure") or RESULT_CURES.get(shown.kind, ""), kept is not None, events,
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """How near to the machine's roof a synthesized kernel is: the roof that memory makes.
 
-The model of time counts bytes, no operations of a kernel: so there is no roof of arithmetic.
+The model of time counts bytes, no operations of a kernel: where it stands below the roof of
+arithmetic is not known, only from where on that would be the lower one.
 """
 
 from collections.abc import Mapping
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import Json
-from warploom.emulator.topology import find_topology
+from warploom.emulator.topology import Topology, find_topology
 from warploom.reports.queries.clean import clean
 
 
@@ -17,7 +18,9 @@ class MemoryRoof:
     """Times in microseconds of the same work, and bandwidths in GB/s.
 
     `floor_us` is what moving the bytes takes at the machine's full bandwidth, `separate_us` what
-    one kernel for each operation takes in the same model.
+    one kernel for each operation takes in the same model. `most_gflops` is the machine's own roof
+    of arithmetic in 32 bits (without tensor cores): above `balance` operations a byte it would be
+    the lower one. How many operations the kernel does, no record says.
     """
 
     machine: str
@@ -28,6 +31,8 @@ class MemoryRoof:
     separate_us: float | None
     reached_gbs: float
     most_gbs: float | None
+    most_gflops: float | None
+    balance: float | None
     bottleneck: str
     note: str
 
@@ -39,19 +44,29 @@ def memory_roof(performance: Mapping[str, Json]) -> MemoryRoof | None:
     if not time or not moved or not floor or not isinstance(machine, str):
         return None
     separate = _number(performance.get("baseline_ms"))
+    bandwidth, peak = _machine(machine)
     return MemoryRoof(
         clean(machine), clean(str(performance.get("time_source", ""))), moved, time * 1e3,
         floor * 1e3, None if separate is None else separate * 1e3, moved / (time * 1e6),
-        _bandwidth(machine), clean(str(performance.get("bottleneck", ""))),
+        bandwidth, peak, peak / bandwidth if bandwidth and peak else None,
+        clean(str(performance.get("bottleneck", ""))),
         clean(str(performance.get("note", ""))),
     )  # fmt: skip
 
 
-def _bandwidth(machine: str) -> float | None:
+def peak_gflops(machine: Topology) -> float:
+    """Return the arithmetic that a machine can do: a multiplication and an addition a lane."""
+    values = machine.values
+    return 2 * values["sm_count"] * values["lanes_per_sm"] * values["clock_ghz"]
+
+
+def _machine(name: str) -> tuple[float | None, float | None]:
+    """Return the bandwidth in GB/s and the arithmetic in GFLOP/s of a machine, where known."""
     try:
-        return find_topology(machine).values["dram_gbs"]
+        machine = find_topology(name)
     except WarploomError:
-        return None
+        return None, None
+    return machine.values["dram_gbs"], peak_gflops(machine)
 
 
 def _number(value: Json) -> float | None:

@@ -13,6 +13,7 @@ from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.core.records import Json
 from warploom.reports.queries.clean import cleaned
+from warploom.reports.queries.damage import broken_reports
 from warploom.store.database import sqlite_url
 from warploom.store.errors import store_errors
 from warploom.store.opening import open_engine
@@ -86,6 +87,11 @@ def find_runs(path: Path | None, url: str | None = None) -> list[RunSource]:
     found = [place] if (place / "run.json").is_file() else _below(place)
     if not found and (place / "programs.db").is_file():
         return _of_database(sqlite_url(place / "programs.db"))
+    for path, told in () if found else broken_reports(place):
+        raise BadInputError(
+            told, file=str(path),
+            hint="restore it, or make the run again into a new folder (--out DIR)",
+        )  # fmt: skip
     if not found:
         raise BadInputError(
             "holds no run: neither it nor a folder in it has a run.json", file=str(place),
@@ -136,7 +142,7 @@ def read_object(path: Path) -> dict[str, Json]:
     """Return a JSON object of a file; empty where it is none (half-written, gone, damaged)."""
     try:
         data: Any = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return cleaned(cast("dict[str, Json]", data)) if isinstance(data, dict) else {}
 

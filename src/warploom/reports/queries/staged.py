@@ -15,6 +15,7 @@ from warploom.reports.queries.runs import read_object
 Kind = Literal["transform", "synthesis"]
 _Object = Mapping[str, Json]
 _REPORT = "report.json"
+_BROKEN_OFF = 130  # what a synthesis writes down as its end until it has come to another one
 _MOST_RUNS = 500
 _MOST_ATTEMPTS = 500
 
@@ -96,12 +97,16 @@ class JudgedRun:
 
 @dataclass(frozen=True, slots=True)
 class StagedRun:
-    """A transform or a synthesis as its pages show it. `texts` are names to ask for."""
+    """A transform or a synthesis as its pages show it. `texts` are names to ask for.
+
+    `unfinished`: it goes on, or was broken off and can be resumed.
+    """
 
     kind: Kind
     title: str
     place: str
     verified: bool
+    unfinished: bool
     error: str
     facts: dict[str, str]
     stages: list[StageRow]
@@ -151,6 +156,7 @@ def staged_run(source: StagedSource) -> StagedRun:
         title=source.folder.name,
         place=str(source.folder),
         verified=report.get("verified") is True,
+        unfinished=report.get("error_code") == _BROKEN_OFF,
         error=_text(report.get("error")),
         facts=_facts(source.kind, report),
         stages=[_stage(one) for one in _objects(report.get("stages"))],

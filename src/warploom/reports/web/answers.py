@@ -3,7 +3,7 @@
 from typing import Any
 
 from fastapi import Request
-from fastapi.exceptions import RequestValidationError
+from fastapi.exceptions import RequestValidationError, ResponseValidationError
 from fastapi.responses import JSONResponse
 
 from warploom.core.errors import WarploomError
@@ -46,6 +46,21 @@ async def told(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, WarploomError)
     missing = isinstance(error, UnknownRunError | NoProgramError | MissingTextError)
     return _problem(error.message, error.hint, 404 if missing else 500)
+
+
+DAMAGES = (AttributeError, KeyError, TypeError, ValueError, ResponseValidationError)
+"""What is raised where a value is of another kind than warploom writes."""
+
+
+async def damaged(_: Request, error: Exception) -> JSONResponse:
+    """Answer who asked for what holds a value that no warploom has written."""
+    return _problem(damage_of(error), "restore a backup of the run's database or folder", 500)
+
+
+def damage_of(error: Exception) -> str:
+    """Return what is wrong with a run whose values are of another kind than they must be."""
+    words = "a value that does not fit" if isinstance(error, ResponseValidationError) else error
+    return clean(f"the run holds what no warploom has written ({type(error).__name__}: {words})")
 
 
 async def too_large(_: Request, error: Exception) -> JSONResponse:

@@ -20,6 +20,7 @@ from warploom.reports.queries.nearness import (
     plane_of,
 )
 from warploom.reports.queries.opened import OpenRun
+from warploom.reports.queries.ordering import Order
 from warploom.reports.queries.programs import (
     MOST_ON_A_PAGE,
     ProgramFilter,
@@ -50,6 +51,7 @@ from warploom.reports.web.hub import Hub
 
 _MOST_ALIKE = 60
 _WORD = 300
+_MOST = 2**63 - 1  # that a database holds
 
 router = APIRouter(prefix="/api", responses=ERRORS)
 
@@ -127,46 +129,43 @@ def overview(key: str, hub: TheHub, run: Run) -> RunPage:
     return RunPage(info, view, {**run.marks.facts, **told.run, **told.report})
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which programs, in which order."""
-
-    filter: ProgramFilter
-    sort: SortKey
-    descending: bool
-
-
 def _wanted(
     sort: SortKey = "number",
     descending: bool = False,
     status: Status = "all",
-    island: int | None = None,
-    generation: int | None = None,
+    island: Annotated[int | None, Query(ge=0, le=_MOST)] = None,
+    generation: Annotated[int | None, Query(ge=0, le=_MOST)] = None,
     operator: Annotated[str, Query(max_length=_WORD)] = "",
     proposer: Annotated[str, Query(max_length=_WORD)] = "",
     model: Annotated[str, Query(max_length=_WORD)] = "",
     failure: Annotated[str, Query(max_length=_WORD)] = "",
     search: Annotated[str, Query(max_length=_WORD)] = "",
-) -> Wanted:
+) -> Order:
     wanted = ProgramFilter(status, island, operator, proposer, model, failure, generation, search)
-    return Wanted(wanted, sort, descending)
+    return Order(wanted, sort, descending)
 
 
 @router.get("/runs/{key}/programs")
 def programs(
+    key: str,
+    hub: TheHub,
     run: Run,
-    wanted: Annotated[Wanted, Depends(_wanted)],
-    offset: Annotated[int, Query(ge=0)] = 0,
+    wanted: Annotated[Order, Depends(_wanted)],
+    offset: Annotated[int, Query(ge=0, le=_MOST)] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE)] = 100,
 ) -> ProgramPage:
     """Return a page of programs, filtered and sorted."""
+    if wanted.from_marks:
+        numbers = hub.order(key, wanted)
+        rows = run.programs.rows(numbers[offset : offset + limit])
+        return ProgramPage(len(numbers), offset, rows)
     return run.programs.page(
         wanted.filter, wanted.sort, descending=wanted.descending, offset=offset, limit=limit
     )
 
 
 @router.get("/runs/{key}/programs.csv", response_class=StreamingResponse)
-def programs_csv(run: Run, wanted: Annotated[Wanted, Depends(_wanted)]) -> StreamingResponse:
+def programs_csv(run: Run, wanted: Annotated[Order, Depends(_wanted)]) -> StreamingResponse:
     """Return all programs that the filter lets through, as CSV."""
     rows = run.programs.all(wanted.filter, wanted.sort, descending=wanted.descending)
     lines: Iterator[str] = csv_lines(rows)

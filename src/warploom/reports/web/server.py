@@ -51,6 +51,8 @@ def app_for(hub: Hub, token: str = "") -> FastAPI:
     app.include_router(news.router)
     app.add_exception_handler(WarploomError, answers.told)
     app.add_exception_handler(OverflowError, answers.too_large)
+    for kind in answers.DAMAGES:
+        app.add_exception_handler(kind, answers.damaged)
     app.add_exception_handler(RequestValidationError, answers.refused)
 
     @app.get("/", include_in_schema=False)

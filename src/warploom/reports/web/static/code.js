@@ -1,6 +1,7 @@
 // Code with highlighting, differences, findings at their lines. Long texts are shown in parts.
 
 import { h } from "./dom.js";
+import { count, plural } from "./format.js";
 
 const WORDS = new Set(("alignas alignof auto bool break case catch char class const constexpr const_cast continue decltype default delete do double dynamic_cast else enum explicit extern false float for friend goto if inline int long mutable namespace new noexcept nullptr operator private protected public register reinterpret_cast return short signed sizeof static static_assert static_cast struct switch template this throw true try typedef typename union unsigned using virtual void volatile while " +
   "__global__ __device__ __host__ __shared__ __constant__ __restrict__ __launch_bounds__ __syncthreads def import from as in is not and or None True False lambda with yield").split(" "));
@@ -88,7 +89,8 @@ function inParts(length, make, label, least = 0) {
   const go = () => {
     const until = Math.min(length, Math.max(shown + CHUNK, least + 50));
     for (; shown < until; shown++) body.append(...[make(shown)].flat(3));
-    more.textContent = `Show ${Math.min(CHUNK, length - shown)} more of ${length - shown} lines`;
+    const rest = length - shown;
+    more.textContent = rest > CHUNK ? `Show ${count(CHUNK)} of ${count(rest)} more lines` : `Show ${plural(rest, "more line")}`;
     more.hidden = shown >= length;
   };
   more.addEventListener("click", go);

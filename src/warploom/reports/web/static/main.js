@@ -23,11 +23,11 @@ let news = null;
 async function route(event) {
   hideTip();
   if (event?.type === "hashchange") window.scrollTo(0, 0); // another view begins at its top
-  const [, key, name = "overview", argument] = location.hash.split("/").map(decodeURIComponent);
   here.view?.close?.();
   here.view = null;
   const asked = ++here.asked;
   try {
+    const [, key, name = "overview", argument] = parts(location.hash);
     if (!key) await showRuns();
     else if (isStaged(key)) await showStaged(key, name === "overview" ? "result" : name, argument, asked);
     else await showView(key, name, argument, asked);
@@ -36,9 +36,18 @@ async function route(event) {
   }
 }
 
+function parts(hash) {
+  try {
+    return hash.split("/").map(decodeURIComponent);
+  } catch {
+    throw new Error("The address is damaged: it has a % that begins no character.");
+  }
+}
+
 function fail(error) {
   main.setAttribute("aria-busy", "false");
-  show(main, h("section", { class: "card oops" }, h("h1", {}, "This cannot be shown"), h("p", {}, error.message)));
+  show(main, h("section", { class: "card oops" }, h("h1", {}, "This cannot be shown"), h("p", {}, error.message),
+    h("p", {}, h("a", { href: "#/" }, "All runs"), here.run ? [", ", h("a", { href: runLink(here.key) }, `the overview of ${here.run.info.title}`)] : null)));
   say(error.message);
 }
 
@@ -88,8 +97,9 @@ async function showStaged(key, name, argument, asked) {
   drawMenu(STAGED, name, (view) => stagedLink(key, view));
   main.setAttribute("aria-busy", "true");
   const { render } = await import("./views/staged.js");
-  await draw(render, argument, asked);
-  if (asked !== here.asked) return;
+  const view = await draw(render, argument, asked);
+  if (asked !== here.asked) { view?.close?.(); return; }
+  here.view = view;
   main.setAttribute("aria-busy", "false");
   document.title = `${main.querySelector("h1")?.textContent ?? name} – ${key} – warploom`;
 }

@@ -1,6 +1,7 @@
 // All programs of a run in columns, kept up to date: only what is new is asked for.
 
 import { ask, runPath } from "./api.js";
+import { ms, short } from "./format.js";
 
 const COLUMNS = ["number", "at", "parent", "partner", "island", "generation", "score", "time_ms",
   "correct", "operator", "proposer", "model", "failure", "seconds", "cost", "created"];
@@ -46,7 +47,7 @@ export class Model {
 
   tell(i) {
     const score = this.correct[i]
-      ? (this.time_ms[i] === null ? `score ${this.score[i]}` : `${this.time_ms[i]} ms, score ${Number(this.score[i].toFixed(2))}`)
+      ? (this.time_ms[i] === null ? `score ${short(this.score[i])}` : `${ms(this.time_ms[i])}, score ${short(this.score[i])}`)
       : `failed: ${this.failure[i] || "run"}`;
     const from = this.parent[i] === null ? "seed" : `from ${this.parent[i]}`;
     const by = this.model[i] ? `${this.operator[i]} by ${this.model[i]}` : this.operator[i];

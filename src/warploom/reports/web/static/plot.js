@@ -10,7 +10,7 @@ import { short } from "./format.js";
 import { themed } from "./colours.js";
 
 const NEAR = 14; // pixels within which a node is pointed at
-const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+export const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export class Plot {
   constructor({ label, height, make, open, name }) {
@@ -272,13 +272,16 @@ export function ticks(low, high, wanted) {
   return found;
 }
 
+// items: [colour, text, what it is the colour of: "dot" (else), "ring" or "line"]
 export function legend(items) {
-  return h("div", { class: "legend" }, items.map(([colour, text]) => h("span", {}, swatch(colour), text)));
+  return h("div", { class: "legend" }, items.map(([colour, text, form]) => h("span", {}, swatch(colour, form), text)));
 }
 
-function swatch(colour) {
-  const surface = new SvgSurface(12, 12);
-  surface.dot(6, 6, 5, colour);
+function swatch(colour, form) {
+  const surface = new SvgSurface(form === "line" ? 18 : 12, 12);
+  if (form === "ring") surface.ring(6, 6, 4.5, colour, 2);
+  else if (form === "line") surface.lines([[1, 6, 17, 6]], colour, 2.5);
+  else surface.dot(6, 6, 5, colour);
   surface.root.setAttribute("aria-hidden", "true");
   return surface.root;
 }

@@ -26,11 +26,13 @@ export async function render(main, here, argument) {
     h("section", { class: `card ${finding.severity === "error" ? "oops" : ""}` },
       h("p", {}, h("span", { class: `chip ${finding.severity === "error" ? "bad" : ""}` }, finding.severity), " ", finding.message),
       h("p", { class: "dim" }, who(finding)),
-      finding.hint ? h("p", {}, h("b", {}, "What would have ordered or mended it: "), finding.hint) : null),
-    h("div", { class: "grid two" }, place("Here", finding.line, finding.here, `${finding.file}:${finding.line}`, program, [finding]),
+      finding.hint || page.cure ? h("p", {}, h("b", {}, "What would have ordered or mended it: "), finding.hint || "see the cure below") : null),
+    h("div", { class: "grid two" }, finding.of_original
+      ? card("In the original program", h("p", {}, `${finding.file}:${finding.line}`), h("p", { class: "dim" }, "The original reads the result there. This program has no such place."))
+      : place("Here", finding.line, finding.here, `${finding.file}:${finding.line}`, program, [finding]),
       finding.other ? place("The other side", finding.other_line, finding.other_line !== null, finding.other, program, []) : null),
     replayed(page, plot, number, at),
-    page.meaning || page.cure ? card(`What a ${finding.kind} is`, prose(page.meaning), page.cure ? [h("h3", {}, "Cure"), prose(page.cure)] : null) : null);
+    page.meaning || page.cure ? card(page.meaning ? `What a ${finding.kind} is` : `About a ${finding.kind}`, prose(page.meaning), page.cure ? [h("h3", {}, "Cure"), prose(page.cure)] : null) : null);
   plot?.draw();
   return { close: () => plot?.close() };
 }

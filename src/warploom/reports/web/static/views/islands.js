@@ -12,7 +12,7 @@ export async function render(main, here) {
   const plot = new Plot({ label: "Islands and migrations", height: 320, name: "islands",
     make: () => sceneOf(here, data, names()), open: (number) => { location.hash = programLink(here.key, number); } });
   const body = h("div", {});
-  const draw = () => show(body, legend([...names().map((name) => [kind(name), `island ${name}`]), [themed("bad"), "failed"], [themed("warn"), "line: a copy to another island"], [themed("ink"), "ring: the best"]]), groups(data, here), moves(data, here));
+  const draw = () => show(body, legend([...names().map((name) => [kind(name), `island ${name}`]), [themed("bad"), "failed"], [themed("warn"), "a copy to another island", "line"], [themed("ink"), "the best", "ring"]]), groups(data, here), moves(data, here));
   const rows = () => [["at", "kind", "program", "from", "to"], ...data.migrations.map((one) => [one.at, one.kind, one.number, one.source, one.target])];
   show(main, head("Islands and migrations", "Each row is an island, each dot a program when it was judged. Lines are copies that went to another island.", plot.tools(),
     exports_(runPath(here.key, "/islands"), "migrations", rows)),

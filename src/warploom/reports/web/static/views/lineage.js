@@ -3,7 +3,7 @@
 import { programLink, runPath } from "../api.js";
 import { card, choose, empty, exports_, h, head, show } from "../dom.js";
 import { count, short } from "../format.js";
-import { kind, ranker, scale, themed } from "../colours.js";
+import { kinds, ranker, scale, themed } from "../colours.js";
 import { legend, Plot } from "../plot.js";
 import { placed } from "../tree.js";
 
@@ -12,8 +12,8 @@ function colourOf(model, by) {
     const rank = ranker(model.score.filter((value, i) => model.correct[i] && value !== null));
     return (i) => scale(rank(model.score[i]));
   }
-  const groups = [...new Set(model[by])].sort();
-  return (i) => kind(groups.indexOf(model[by][i]));
+  const colours = kinds(model[by]);
+  return (i) => colours.get(model[by][i]);
 }
 
 function edge(x0, y0, x1, y1) {
@@ -72,8 +72,9 @@ export function render(main, here) {
     const scores = model.score.filter((value, i) => model.correct[i] && value !== null);
     const groups = options.colour === "score"
       ? (scores.length ? [[scale(0), `score ${short(Math.min(...limits(scores)))}`], [scale(0.5), "middle rank"], [scale(1), `score ${short(Math.max(...limits(scores)))}`]] : [])
-      : [...new Set(model[options.colour])].sort().slice(0, 12).map((name, at) => [kind(at), `${options.colour} ${name}`]);
-    show(keys, legend([...groups, [themed("bad"), "failed"], [themed("accent"), "best, and the path to it"], [themed("warn"), "ring: migrated"]]));
+      : [...kinds(model[options.colour])].slice(0, 12).map(([name, colour]) => [colour, `${options.colour} ${name}`]);
+    show(keys, legend([...groups, [themed("bad"), "failed"], [themed("accent"), "the path to the best", "line"], [themed("accent"), "the best", "ring"], [themed("warn"), "migrated", "ring"],
+      options.partners ? [themed("warn"), "the other parent of a crossover", "line"] : null].filter(Boolean)));
     note.textContent = model.leftOut ? `${count(model.leftOut)} of ${count(model.total)} programs are not drawn: the best, the newest and an even sample are. The table has all.` : "";
   };
   const set = (name) => (value) => { options[name] = value; plot.renew(); about(); };
@@ -83,6 +84,7 @@ export function render(main, here) {
     options.partners = !options.partners;
     event.currentTarget.setAttribute("aria-pressed", String(options.partners));
     plot.renew();
+    about();
   } }, "Crossovers");
   show(main,
     head("Lineage", "Which program was made of which, the seeds on the left. Drag to move, double-click or + to zoom.",

@@ -37,11 +37,12 @@ function around(number, here) {
 function figures(one, here) {
   const parent = here.model.place.get(one.parent);
   const before = parent === undefined ? null : here.model.time_ms[parent];
+  const again = one.number === here.model.champion ? here.run.overview.champion_ms : null;
   const gain = one.time_ms && before ? before / one.time_ms : null;
   const fact = (value, what, kind = "") => h("div", { class: "fact" }, h("b", { class: kind }, value), h("span", {}, what));
   return h("div", { class: "facts" },
     fact(one.correct ? "correct" : one.failure || "failed", `level ${one.level}: ${LEVELS[one.level] ?? ""}`, one.correct ? "good" : "bad"),
-    one.time_ms === null ? null : fact(ms(one.time_ms), one.time_source),
+    one.time_ms === null ? null : fact(ms(one.time_ms), again === null ? one.time_source : `${one.time_source}, first judgement; ${ms(again)} in the second one`),
     one.score === null ? null : fact(short(one.score), "score"),
     gain === null ? null : fact(`${short(gain)}×`, "as fast as its parent", gain > 1 ? "good" : gain < 1 ? "bad" : ""),
     fact(`${one.generation} / ${one.island}`, "generation / island"),
@@ -108,7 +109,7 @@ function code(one, here) {
     ? h("p", { class: "warn" }, `Only the first ${one.code.length} of ${one.code_length} characters are shown; `, h("a", { href: `/api/${runPath(here.key, `/programs/${one.number}/code`)}` }, "the whole text"), ".") : null;
   const list = one.findings.length ? table([
     ["kind", (item) => h("span", { class: `chip ${item.severity === "error" ? "bad" : ""}` }, item.kind)],
-    ["line", (item) => (item.line === null ? "–" : item.here ? h("button", { type: "button", class: "quiet", onclick: () => document.getElementById(`L${item.line}`)?.scrollIntoView({ block: "center" }) }, `${item.file}:${item.line}`) : `${item.file}:${item.line}`)],
+    ["line", (item) => (item.line === null ? "–" : item.here ? h("button", { type: "button", class: "quiet", onclick: () => document.getElementById(`L${item.line}`)?.scrollIntoView({ block: "center" }) }, `${item.file}:${item.line}`) : `${item.file}:${item.line}${item.of_original ? " of the original" : ""}`)],
     ["who", (item) => [item.rank === null ? "" : `rank ${item.rank} `, item.kernel]],
     ["message", (item) => [item.message, item.hint ? h("div", { class: "dim small" }, item.hint) : null, item.other ? h("div", { class: "dim small" }, `other side: ${item.other}`) : null,
       h("div", { class: "small" }, h("a", { href: runLink(here.key, "finding", `/${one.number}-${one.findings.indexOf(item) + 1}`) }, "both places, the cure, and what each rank did"))]],

@@ -3,7 +3,7 @@
 import { programLink, runPath } from "../api.js";
 import { card, choose, exports_, h, head, show } from "../dom.js";
 import { duration, dollars } from "../format.js";
-import { kind, themed } from "../colours.js";
+import { kinds, themed } from "../colours.js";
 import { legend, Plot } from "../plot.js";
 
 const X = { at: "attempts", seconds: "wall time", cost: "cost" };
@@ -18,13 +18,9 @@ function along(model, x) {
   return model.created.map((value) => Math.max(0, value - model.created[0]));
 }
 
-function groupsOf(model, colour) {
-  return [...new Set(model[colour])].sort((a, b) => (a > b ? 1 : -1));
-}
-
 function sceneOf(here, { x, y, colour }) {
   const { model } = here;
-  const xs = along(model, x), groups = new Map(groupsOf(model, colour).map((name, at) => [name, kind(at)]));
+  const xs = along(model, x), groups = kinds(model[colour]);
   const nodes = { x: [], y: [], number: [], colour: [], radius: [], alpha: [], ring: [] };
   const places = [], many = model.length > 3000;
   const values = model[y].filter((value, i) => value !== null && model.correct[i]);
@@ -80,11 +76,11 @@ export function scorePlot(here, options) {
 }
 
 export function scoreLegend(here, { colour }) {
-  const groups = groupsOf(here.model, colour);
+  const groups = [...kinds(here.model[colour])];
   const name = (one) => (colour === "island" ? `island ${one}` : one || "none");
   const rest = groups.length > 12 ? [[themed("dim"), `and ${groups.length - 12} more`]] : [];
-  return legend([...groups.slice(0, 12).map((one, at) => [kind(at), name(one)]), ...rest,
-    [themed("bad"), "failed (at the edge)"], [themed("accent"), "line: the best so far"], [themed("ink"), "ring: the champion"]]);
+  return legend([...groups.slice(0, 12).map(([one, at]) => [at, name(one)]), ...rest,
+    [themed("bad"), "failed (at the edge)"], [themed("accent"), "the best so far", "line"], [themed("ink"), "the champion", "ring"]]);
 }
 
 export function render(main, here) {

@@ -1,30 +1,50 @@
 // How like each other the best programs are: a table of colours.
 
 import { ask, programLink, runPath } from "../api.js";
-import { card, csv, empty, exports_, h, head, hideTip, saveAs, show, showTip } from "../dom.js";
+import { card, csv, empty, exports_, h, head, hideTip, saveAs, say, show, showTip } from "../dom.js";
 import { scale, themed } from "../colours.js";
-import { legend } from "../plot.js";
+import { KEYS, legend } from "../plot.js";
 import { CanvasSurface, SvgSurface } from "../surface.js";
 
 const EDGE = 46;
 
 export async function render(main, here) {
   let data = await ask(runPath(here.key, "/similarity?count=40"));
-  const canvas = h("canvas", { role: "img", "aria-label": "Similarity of the best programs; the table below has the same numbers" });
+  const canvas = h("canvas", { tabindex: "0", role: "application",
+    "aria-label": "Similarity of the best programs. Arrow keys walk from pair to pair, Enter opens the program of the row." });
+  let chosen = null; // [column, row]
   const body = h("div", { class: "plot" }, canvas);
   const size = () => { const width = Math.min(body.clientWidth, 760); return [width, (width - EDGE) / Math.max(1, data.number.length)]; };
   const draw = () => {
     const [width, cell] = size();
     if (!width) return;
     canvas.style.width = `${width}px`;
-    paint(new CanvasSurface(canvas, width, width), data, cell);
+    const surface = new CanvasSurface(canvas, width, width);
+    paint(surface, data, cell);
+    if (chosen) frame(surface, chosen, cell);
   };
+  const told = ([x, y]) => `${data.number[y]} and ${data.number[x]}: ${data.similarity[y][x]}`;
+  const walk = ([across, down]) => {
+    const last = data.number.length - 1, at = (value, step) => Math.max(0, Math.min(last, value + step));
+    if (last < 0) return;
+    chosen = chosen ? [at(chosen[0], across), at(chosen[1], down)] : [0, 0];
+    draw();
+    const [, cell] = size(), box = canvas.getBoundingClientRect();
+    showTip(told(chosen), box.left + EDGE + (chosen[0] + 0.5) * cell, box.top + EDGE + (chosen[1] + 0.5) * cell);
+    say(`Programs ${told(chosen)}`);
+  };
+  canvas.addEventListener("keydown", (event) => {
+    if (KEYS[event.key]) walk(KEYS[event.key]);
+    else if (event.key === "Enter" && chosen) location.hash = programLink(here.key, data.number[chosen[1]]);
+    else return;
+    event.preventDefault();
+  });
+  canvas.addEventListener("blur", () => { chosen = null; hideTip(); draw(); });
   const pair = (event) => { const [, cell] = size(); return [Math.floor((event.offsetX - EDGE) / cell), Math.floor((event.offsetY - EDGE) / cell)]; };
   canvas.addEventListener("pointermove", (event) => {
     const [x, y] = pair(event);
-    const value = data.similarity[y]?.[x];
-    if (value === undefined) hideTip();
-    else showTip(`${data.number[y]} and ${data.number[x]}: ${value}`, event.clientX, event.clientY);
+    if (data.similarity[y]?.[x] === undefined) hideTip();
+    else showTip(told([x, y]), event.clientX, event.clientY);
   });
   canvas.addEventListener("pointerleave", hideTip);
   canvas.addEventListener("click", (event) => {
@@ -43,9 +63,15 @@ export async function render(main, here) {
   about();
   return { close() { watcher.disconnect(); hideTip(); }, async update() {
     data = await ask(runPath(here.key, "/similarity?count=40"));
+    chosen = null; // the pairs may stand elsewhere now
     draw();
     about();
   } };
+}
+
+function frame(surface, [x, y], cell) {
+  const left = EDGE + x * cell, top = EDGE + y * cell, right = left + cell, bottom = top + cell;
+  for (const [colour, width] of [["#fff", 5], ["#000", 2]]) surface.lines([[left, top, right, top, right, bottom, left, bottom, left, top]], colour, width);
 }
 
 function lowest(data) {

@@ -3,34 +3,61 @@
 import { ask, stagedLink } from "../api.js";
 import { bars } from "../bars.js";
 import { codeBlock, diffBlock } from "../code.js";
-import { card, choose, empty, exports_, h, head, show, table } from "../dom.js";
+import { card, choose, empty, exports_, h, head, say, show, table } from "../dom.js";
 import { count, dollars, duration, plural, short } from "../format.js";
 
+const EVERY = 1500; // milliseconds between two looks at a run that may go on
 const ABOUT = {
   result: ["", "What came of it."],
   stages: ["Stages", "Each stage in order: how often it was tried, and what was said of it."],
   correctness: ["Correctness", "What was compared, how often, and what was found."],
-  roofline: ["Roofline", "How near the kernel is to what the machine's memory allows."],
+  roofline: ["Roofline", "How near the kernel is to what the machine's memory allows, and where its arithmetic would be the limit."],
   texts: ["Programs and differences", "Everything that the folder keeps as text."],
 };
 
 export async function render(main, here, argument) {
-  const run = await ask(`staged/${here.key}`);
+  let run = await ask(`staged/${here.key}`);
   show(document.getElementById("crumb"), h("b", {}, run.title), ` ${run.place}`);
   const [title, about] = ABOUT[here.name];
   const part = { result, stages, correctness, roofline, texts }[here.name];
   const body = h("div", {});
-  const tools = exports_(`staged/${here.key}`, here.name, rowsOf(run, here.name), here.name === "stages" || (here.name === "roofline" && run.roof) ? () => body.querySelector("svg.bars") : null);
+  const tools = exports_(`staged/${here.key}`, here.name, rowsOf(() => run, here.name), here.name === "stages" || (here.name === "roofline" && run.roof) ? () => body.querySelector("svg.bars") : null);
+  const key = here.key, name = here.name;
   show(main, head(title || run.title, about, tools), body);
   show(body, await part(run, here, argument));
-  return null;
+  return run.unfinished ? following(key, () => run, async (next) => {
+    const same = name === "texts" && String(next.texts) === String(run.texts);
+    run = next;
+    if (same) return; // who reads a text keeps it
+    show(body, await part(run, here, argument));
+    say(`${plural(run.stages.length, "stage")}, ${plural(run.attempts.length, "attempt")}`);
+  }) : null;
 }
 
-function rowsOf(run, name) {
-  if (name === "stages") return () => [["stage", "status", "attempts", "origin", "seconds", "cost", "problem"], ...run.stages.map((one) => [one.name, one.status, one.attempts, one.origin, one.seconds, one.cost, one.problem])];
+// A synthesis writes its folder as it goes on: what is new there is shown, until it has ended.
+function following(key, known, renew) {
+  let told = JSON.stringify(known()), closed = false;
+  const look = async () => {
+    if (document.hidden) return;
+    try {
+      const next = await ask(`staged/${key}`), text = JSON.stringify(next);
+      if (closed || text === told) return;
+      told = text;
+      await renew(next);
+      if (!next.unfinished) clearInterval(timer);
+    } catch (error) {
+      if (!closed) say(error.message);
+    }
+  };
+  const timer = setInterval(look, EVERY);
+  return { close() { closed = true; clearInterval(timer); } };
+}
+
+function rowsOf(now, name) {
+  if (name === "stages") return () => [["stage", "status", "attempts", "origin", "seconds", "cost", "problem"], ...now().stages.map((one) => [one.name, one.status, one.attempts, one.origin, one.seconds, one.cost, one.problem])];
   if (name === "correctness") return () => [["what", "name", "passed", "times", "detail"],
-    ...run.checks.map((one) => ["check", one.name, one.passed, one.times, one.detail]),
-    ...run.compared.map((one) => ["buffer", one.buffer, one.passed, one.compared, `${one.failed} of ${one.elements} elements off`])];
+    ...now().checks.map((one) => ["check", one.name, one.passed, one.times, one.detail]),
+    ...now().compared.map((one) => ["buffer", one.buffer, one.passed, one.compared, `${one.failed} of ${one.elements} elements off`])];
   return null;
 }
 
@@ -41,13 +68,13 @@ function result(run, here) {
   const good = run.checks.filter((one) => one.passed).length;
   return [
     h("div", { class: "facts" },
-      fact(run.verified ? "verified" : "not verified", `a ${run.kind}`, run.verified ? "good" : "bad"),
+      fact(run.verified ? "verified" : run.unfinished ? "unfinished" : "not verified", `a ${run.kind}`, run.verified ? "good" : "bad"),
       fact(`${run.stages.filter((one) => one.status !== "failed").length} of ${run.stages.length}`, "stages done"),
       run.checks.length ? fact(`${good} of ${run.checks.length}`, "checks passed") : null,
       run.compared.length ? fact(count(run.compared.reduce((sum, one) => sum + one.elements, 0)), "elements compared") : null,
       run.runs.length ? fact(count(run.runs.length), "runs of the verification") : null,
       run.roof ? fact(`${short(run.roof.time_us)} us`, `${run.roof.time_source} on ${run.roof.machine}`) : null),
-    run.error ? h("section", { class: "card oops" }, h("p", {}, run.error)) : null,
+    run.unfinished ? h("p", { class: "dim" }, "It goes on, or was broken off and can be resumed. This page follows it.") : run.error ? h("section", { class: "card oops" }, h("p", {}, run.error)) : null,
     h("div", { class: "grid" },
       card("About it", h("dl", { class: "pairs" }, Object.entries(run.facts).map(([key, value]) => [h("dt", {}, key), h("dd", {}, value)]))),
       card("Stages", stageTable(run))),
@@ -124,7 +151,8 @@ function roofline(run) {
   return [
     card("Time", bars(rows, "Times in microseconds"), h("p", { class: "dim" }, `All times are ${roof.time_source}, on ${roof.machine}${roof.note ? `: ${roof.note}` : ""}.`)),
     card("Bandwidth", bars([["reached", roof.reached_gbs, `${short(roof.reached_gbs)} GB/s`], ...(roof.most_gbs ? [["the machine's", roof.most_gbs, `${short(roof.most_gbs)} GB/s`]] : [])], "Bandwidth in GB/s"),
-      h("p", { class: "dim" }, `${count(roof.bytes_moved)} bytes are moved; it is held back by ${roof.bottleneck}. The model counts bytes and no operations: the roof is that of memory alone.`)),
+      h("p", { class: "dim" }, `${count(roof.bytes_moved)} bytes are moved; it is held back by ${roof.bottleneck}. The model counts bytes and no operations: how near the kernel is to the roof of arithmetic is not known.`),
+      roof.balance === null ? null : h("p", { class: "dim" }, `That roof is ${short(roof.most_gflops)} GFLOP/s on this machine (32 bits, without tensor cores): it would be the lower one for kernels of more than ${short(roof.balance)} operations for each byte they move.`)),
   ];
 }
 
