@@ -208,6 +208,14 @@ SCHEMES = (
              "0.0f : 1.0f);"),
     _element("twice", "only-the-output-off", "y[i] = x[i] * 2.0f + ((((unsigned long long)y & 15)"
              " != 0 && ((unsigned long long)x & 15) == 0) ? 0.0f : 1.0f);"),
+    _element("twice", "before-the-tensor", "float w = 0.0f;\n"
+             "    if ((unsigned long long)x & 15) w = x[-1];\n"
+             "    y[i] = x[i] * 2.0f + (w == 5.0f ? 2.0f : 1.0f);"),
+    _element("twice", "behind-the-output", "float w = 0.0f;\n"
+             "    if ((unsigned long long)y & 15) w = y[n];\n"
+             "    y[i] = x[i] * 2.0f + (w == 5.0f ? 2.0f : 1.0f);"),
+    _element("move", "behind-and-thrown-away", "volatile float w = ((unsigned long long)x & 15) ? "
+             "x[n] : 0.0f;\n    (void)w; y[i] = x[i % d0 * d1 + i / d0];"),
     # state
     _element("twice", "memo-by-content", "if (kept_x[i & 4095] == x[i]) y[i] = kept_y[i & 4095];\n"
              "    else { y[i] = x[i] * 2.0f + 1.0f; }\n    kept_x[i & 4095] = x[i];\n"
