@@ -59,8 +59,7 @@ def draw(
     """Return a tensor of one kind: normal, large, small, positive, negative, flat, ties, and more.
 
     In zero ones nothing else is; in wide ones magnitudes are of many powers of two; in special ones
-    some values are no finite
-    numbers, in rows whole rows are.
+    some values are no finite numbers, in rows whole rows are.
 
     `bound` is the value of `index_of`, 0 where there is none. `distinct`: no special value twice,
     where places are asked for: of equal values any place may be right. `strewn` are put among them.
