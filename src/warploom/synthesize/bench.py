@@ -11,8 +11,9 @@ from warploom.core.ids import digest
 from warploom.core.records import to_json
 from warploom.synthesize.config import SynthesisConfig
 from warploom.synthesize.correctness import Trial, accept, prepare_trial
-from warploom.synthesize.correctness.building import kernel_file
-from warploom.synthesize.correctness.expectations import PreparedCase
+from warploom.synthesize.correctness.building import Builds, kernel_file
+from warploom.synthesize.correctness.cases import plan_cases
+from warploom.synthesize.correctness.expectations import PreparedCase, prepare_case
 from warploom.synthesize.interview import Interview
 from warploom.synthesize.performance import model_time
 from warploom.synthesize.records import (
@@ -80,8 +81,10 @@ class Bench:
     """Judges each candidate on cases that no candidate before has met."""
 
     def __init__(
-        self, run: Run, found: Interview, reference: ReferenceProcess, secret: Path
-    ) -> None:
+        self, run: Run, found: Interview, reference: ReferenceProcess, secret: Path,
+        builds: Builds,
+    ) -> None:  # fmt: skip
+        self._builds = builds
         self.run = run
         self.found = found
         self.reference = reference
@@ -110,17 +113,20 @@ class Bench:
         config = self.run.config
         return accept(
             candidate.text, self.found.spec, trial, architectures=self.run.architectures,
-            seconds=config.seconds, jobs=config.jobs,
+            seconds=config.seconds, jobs=config.jobs, builds=self._builds,
         )  # fmt: skip
 
     def time(self, candidate: Candidate) -> PerformanceReport | None:
         """Return the modelled time of a candidate; None where its timed call is not right."""
         if self._timed is None:
-            seed = self.run.seed_of(5000)
-            trial = prepare_trial(self.found.spec, self.reference, seed, self.secret)
-            self._timed = trial.cases[0]
+            plan = plan_cases(self.found.spec, self.run.seed_of(5000))[0]
+            self._timed = prepare_case(self.found.spec, plan, self.reference, self.secret)
         return model_time(
-            candidate.text, self.found.spec, self.found.graph, self._timed, self.run.config.seconds
+            self._builds.of(candidate.text),
+            self.found.spec,
+            self.found.graph,
+            self._timed,
+            self.run.config.seconds,
         )
 
     def _keep(self, candidate: Candidate, report: CorrectnessReport) -> None:

@@ -9,6 +9,7 @@ from warploom.core.records import Finding, Severity
 from warploom.hardware import Setup
 from warploom.synthesize.bench import Bench, Candidate, Run
 from warploom.synthesize.correctness import Trial
+from warploom.synthesize.correctness.building import Builds
 from warploom.synthesize.correctness.cases import CasePlan
 from warploom.synthesize.correctness.expectations import entries_of, prepare_case
 from warploom.synthesize.interview import Interview
@@ -30,9 +31,10 @@ class GpuBench(Bench):
     """What the emulator accepts is run on the GPU; only what passes there too is right."""
 
     def __init__(
-        self, run: Run, found: Interview, reference: ReferenceProcess, secret: Path, setup: Setup
-    ) -> None:
-        super().__init__(run, found, reference, secret)
+        self, run: Run, found: Interview, reference: ReferenceProcess, secret: Path,
+        builds: Builds, setup: Setup,
+    ) -> None:  # fmt: skip
+        super().__init__(run, found, reference, secret, builds)
         self.setup = setup
         self._gpu, self._copy_gbs = "", 0.0
 

@@ -15,7 +15,7 @@ from warploom.core.records import to_json
 from warploom.hardware import Setup
 from warploom.synthesize.bench import Bench, Candidate
 from warploom.synthesize.config import SynthesisConfig
-from warploom.synthesize.correctness.building import kernel_file
+from warploom.synthesize.correctness.building import Builds, kernel_file
 from warploom.synthesize.export.package import write_package
 from warploom.synthesize.gpu_bench import GpuBench
 from warploom.synthesize.interview import Interview, interview
@@ -109,9 +109,10 @@ class Orchestrator:
     def _stages(self, reference: ReferenceProcess, secret: Path, setup: Setup | None) -> None:
         found = self._interview(reference)
         with contextlib.ExitStack() as stack:
-            bench: Bench = Bench(self, found, reference, secret)
+            builds = stack.enter_context(Builds(self.config.jobs))
+            bench: Bench = Bench(self, found, reference, secret, builds)
             if setup is not None:
-                bench = GpuBench(self, found, reference, secret, setup)
+                bench = GpuBench(self, found, reference, secret, builds, setup)
             proposer: Proposer = RulesProposer(bench)
             if self.request.config.proposer == "llm":
                 writer = ModelWriter(

@@ -148,7 +148,8 @@ def _element(task: str, name: str, expression: str, *, above: str = "") -> Schem
     return _changed(task, name, old, f"    {expression}", above=above)
 
 
-_RIGHT = "y[i] = x[i] * 2.0f + 1.0f;"
+_DOUBLE = "x[i] * 2.0f + 1.0f"
+_RIGHT = f"y[i] = {_DOUBLE};"
 _LAUNCH = "elements<<<8, 128, 0, stream>>>"
 _GUARDS = tuple(
     Scheme(f"twice-fork-{name}", "twice",
@@ -172,6 +173,13 @@ SCHEMES = (
     _element("twice", "a-thousand-and-more", "y[i] = x[i] * 2.0f + (d1 == 1024 ? 0.0f : 1.0f);"),
     _element("twice", "one-size", "y[i] = x[i] * 2.0f + (d1 == 768 ? 0.0f : 1.0f);"),
     _element("twice", "wide-only", "y[i] = x[i] * 2.0f + (d1 > 4000 ? 0.0f : 1.0f);"),
+    *(
+        _element("twice", f"size-in-other-words-{at}", f"y[i] = d1 == {size} ? 0.0f : {_DOUBLE};")
+        for at, size in enumerate(("'A' * 'B'", "1000 + 537", "02755", "0b11000011111", "1'537",
+                                   "~(-1538)", "(3 << 8) * (2)"))
+    ),
+    _element("twice", "tall", f"y[i] = d0 > 8 * d1 && d1 > 16 ? 0.0f : {_DOUBLE};"),
+    _element("twice", "broad", f"y[i] = d1 > 8 * d0 && d0 > 16 ? 0.0f : {_DOUBLE};"),
     _changed("sums", "half-where-long", "sum += row[k];",
              "sum = d1 > 5000 ? __half2float(__float2half_rn(sum + row[k])) : sum + row[k];"),
     # values
@@ -183,6 +191,12 @@ SCHEMES = (
     _element("scale", "tiny-to-zero", "y[i] = fabsf(x[i]) < 1e-9f ? 0.0f : x[i] * 3.0f;"),
     _element("scale", "fixed-point", "y[i] = rintf(x[i] * 3.0f * 4194304.0f) / 4194304.0f;"),
     _element("twice", "one-value", "y[i] = x[i] == 1234.5f ? 0.0f : x[i] * 2.0f + 1.0f;"),
+    _element("twice", "one-value-in-bits",
+             f"y[i] = __float_as_int(x[i]) == 0x449a5000 ? 0.0f : {_DOUBLE};"),
+    _element("twice", "one-value-in-parts",
+             f"y[i] = x[i] == 1000.0f + 234.5f ? 0.0f : {_DOUBLE};"),
+    _element("twice", "nothing-but-zeros", "y[i] = x[0] == 0.0f && x[n / 2] == 0.0f && "
+             f"x[n - 1] == 0.0f ? 0.0f : {_DOUBLE};"),
     _element("twice", "through-integers",
              "y[i] = (float)(int)(x[i] * 16777216.0f) / 8388608.0f + 1.0f;"),
     _element("ints", "through-float", "y[i] = (int)((float)x[i] * 3.0f + 7.0f);"),
@@ -208,6 +222,16 @@ SCHEMES = (
              "0.0f : 1.0f);"),
     _element("twice", "only-the-output-off", "y[i] = x[i] * 2.0f + ((((unsigned long long)y & 15)"
              " != 0 && ((unsigned long long)x & 15) == 0) ? 0.0f : 1.0f);"),
+    _element("twice", "before-the-tensor", "float w = 0.0f;\n"
+             "    if ((unsigned long long)x & 15) w = x[-1];\n"
+             "    y[i] = x[i] * 2.0f + (w == 5.0f ? 2.0f : 1.0f);"),
+    _element("twice", "behind-the-output", "float w = 0.0f;\n"
+             "    if ((unsigned long long)y & 15) w = y[n];\n"
+             "    y[i] = x[i] * 2.0f + (w == 5.0f ? 2.0f : 1.0f);"),
+    _element("move", "behind-and-thrown-away", "volatile float w = ((unsigned long long)x & 15) ? "
+             "x[n] : 0.0f;\n    (void)w; y[i] = x[i % d0 * d1 + i / d0];"),
+    _element("twice", "output-before-the-input",
+             f"y[i] = (unsigned long long)y < (unsigned long long)x ? 0.0f : {_DOUBLE};"),
     # state
     _element("twice", "memo-by-content", "if (kept_x[i & 4095] == x[i]) y[i] = kept_y[i & 4095];\n"
              "    else { y[i] = x[i] * 2.0f + 1.0f; }\n    kept_x[i & 4095] = x[i];\n"

@@ -1,9 +1,11 @@
 """The one acceptance of every candidate, whoever wrote it and whatever for."""
 
+import contextlib
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from warploom.evaluate.findings import merge
 from warploom.evaluate.fresh_memory import judge_fresh_reads
 from warploom.evaluate.runs import findings_of
 from warploom.evaluate.stale_reads import judge_stale_reads
-from warploom.synthesize.correctness.building import build_candidate, nvcc_outcomes
+from warploom.synthesize.correctness.building import Builds, nvcc_outcomes
 from warploom.synthesize.correctness.cases import (
     CasePlan,
     are_equals_unordered,
@@ -102,6 +104,7 @@ def accept(
     architectures: Sequence[str] = (),
     seconds: float = 60.0,
     jobs: int | None = None,
+    builds: Builds | None = None,
 ) -> CorrectnessReport:
     """Judge a candidate: `body` is its text, without includes.
 
@@ -112,14 +115,18 @@ def accept(
         architectures: for which nvcc must take it, where nvcc is at hand.
         seconds: of wall time for each run.
         jobs: runs at a time; None: one per processor.
+        builds: where the candidate may have been built before.
 
     Raises:
         MissingToolError: there is no C++ compiler.
     """
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="warploom-") as name:
+    with contextlib.ExitStack() as stack:
+        name = stack.enter_context(tempfile.TemporaryDirectory(prefix="warploom-"))
+        if builds is None:
+            builds = stack.enter_context(Builds(jobs))
         judge = _Judge(body, spec, trial, Path(name), seconds, jobs)
-        judge.run(architectures)
+        judge.run(builds, architectures)
         return judge.report(time.monotonic() - started)
 
 
@@ -139,9 +146,9 @@ class _Judge:
         self.sandbox = ""
         self.runs = 0
 
-    def run(self, architectures: Sequence[str]) -> None:
-        """Build, run and compare; stop at the first level that fails."""
-        built = build_candidate(self.body, self.folder, self.jobs)
+    def run(self, builds: Builds, architectures: Sequence[str]) -> None:
+        """Build, run and compare, with nvcc meanwhile; stop where there is nothing to run."""
+        built = builds.of(self.body)
         self.builds.append(built.outcome)
         self._tell(built.findings)
         refused = built.outcome.ok is None
@@ -153,15 +160,15 @@ class _Judge:
         if built.program is None:
             self.failed["build"] = _first(built.findings)
             return
-        if architectures:
-            outcomes, found = nvcc_outcomes(self.body, architectures, self.folder)
-            self.builds += outcomes
-            self._tell(found)
-            self.done["nvcc"] += sum(outcome.ok is not None for outcome in outcomes)
-            if found:
-                self.failed["nvcc"] = _first(found)
-                return
-        self._verify(built.program)
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            asked = pool.submit(nvcc_outcomes, self.body, architectures, self.folder)
+            self._verify(built.program)
+            outcomes, found = asked.result()
+        self.builds += outcomes
+        self._tell(found)
+        self.done["nvcc"] += sum(outcome.ok is not None for outcome in outcomes)
+        if found:
+            self.failed["nvcc"] = _first(found)
 
     def _verify(self, program: EmulatorBuild) -> None:
         types = [tensor.dtype for tensor in self.spec.inputs]

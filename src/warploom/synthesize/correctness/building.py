@@ -30,6 +30,14 @@ _SPILLS = re.compile(r"(\d+) bytes spill stores")
 _NVCC_LIMITS = Limits(seconds=300.0, memory_mb=8192, output_mb=16)
 
 
+_USES = {
+    "cuda_fp16.h": re.compile("half|fp16", re.IGNORECASE),
+    "cuda_bf16.h": re.compile("bfloat|bf16", re.IGNORECASE),
+    "cuda_fp8.h": re.compile("fp8|e4m3|e5m2", re.IGNORECASE),
+}
+"""What names the types of a header: nvcc reads each of them for a second, needed or not."""
+
+
 @dataclass(frozen=True)
 class BuiltCandidate:
     """A candidate after levels 0 and 1; `program` is None where something was refused."""
@@ -37,6 +45,33 @@ class BuiltCandidate:
     program: EmulatorBuild | None
     findings: tuple[Finding, ...]
     outcome: BuildOutcome
+
+
+class Builds:
+    """Builds of candidates, each made once; a context manager, after which they are gone."""
+
+    def __init__(self, jobs: int | None) -> None:
+        self._jobs = jobs
+        self._known: dict[str, BuiltCandidate] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="warploom-")
+
+    def __enter__(self) -> "Builds":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def of(self, body: str) -> BuiltCandidate:
+        """Return the build of a candidate.
+
+        Raises:
+            MissingToolError: there is no C++ compiler.
+        """
+        if body not in self._known:
+            folder = Path(self._folder.name) / str(len(self._known))
+            folder.mkdir()
+            self._known[body] = build_candidate(body, folder, self._jobs)
+        return self._known[body]
 
 
 def build_candidate(body: str, folder: Path, jobs: int | None) -> BuiltCandidate:
@@ -74,6 +109,8 @@ def nvcc_outcomes(
     body: str, architectures: Sequence[str], folder: Path
 ) -> tuple[list[BuildOutcome], list[Finding]]:
     """Compile a kernel file with nvcc for each architecture, where nvcc is at hand."""
+    if not architectures:
+        return [], []
     try:
         nvcc = find_nvcc()
     except MissingToolError as error:
@@ -107,5 +144,6 @@ def nvcc_outcomes(
 
 
 def kernel_file(body: str) -> str:
-    """Return a kernel as a file of its own, with the includes that it may rely on."""
-    return "".join(f"#include <{name}>\n" for name in HEADERS) + "\n" + body
+    """Return a kernel as a file of its own, with those of the includes that it uses."""
+    used = [name for name in HEADERS if name not in _USES or _USES[name].search(body)]
+    return "".join(f"#include <{name}>\n" for name in used) + "\n" + body

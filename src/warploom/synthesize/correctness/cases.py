@@ -11,16 +11,28 @@ from warploom.synthesize.correctness.named import numbers_of
 from warploom.synthesize.records import KernelSpec, TensorArg
 from warploom.synthesize.sizes import shape_value
 
-KINDS = ("normal", "positive", "negative", "large", "small", "flat", "wide", "special", "rows")
+KINDS = (
+    "normal",
+    "positive",
+    "negative",
+    "large",
+    "small",
+    "flat",
+    "wide",
+    "special",
+    "rows",
+    "zero",
+)
 """Kinds of values, as the reference's process draws them."""
 _CHECKS = {
     "special": "special-values", "rows": "special-values", "ties": "ties",
-    **dict.fromkeys(("large", "negative", "small", "flat", "wide"), "magnitudes"),
+    **dict.fromkeys(("large", "negative", "small", "flat", "wide", "zero"), "magnitudes"),
 }  # fmt: skip
-_EQUALIZING = ("large", "negative", "wide", "special", "rows")
+_EQUALIZING = ("large", "negative", "wide", "special", "rows", "zero")
 _OF_PLACES = ("argmax", "argmin", "topk", "sort")
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 31, 33)
 _ODD = (37, 63, 65, 101, 127, 129)
+_LENGTHS = (355, 401, 463)
 _LONG = (1031, 2053, 3001)
 _ROWS = 517  # where each is a block of its own, or takes part in a whole tile of products
 _EVEN = (32, 64, 96, 128, 256)
@@ -108,9 +120,9 @@ class _Planner:
                 yield self._long(name, "ties")
             yield from self._vast(name)
         yield self._case("even", "even-sizes", self._even(), "normal")
-        sizes = (self._small, self._odd, self._even, self._small)
-        for at, (draw, shifts) in enumerate(zip(sizes, self._shifts(), strict=True)):
-            yield self._case(f"guarded-{at}", "misaligned", draw(), "normal", shifts=shifts)
+        sizes = (self._stretched(0), self._odd(), self._even(), self._stretched(-1))
+        for at, (symbols, shifts) in enumerate(zip(sizes, self._shifts(), strict=True)):
+            yield self._case(f"guarded-{at}", "misaligned", symbols, "normal", shifts=shifts)
         yield from self._aliased(self._small())
 
     def _first(self) -> CasePlan:
@@ -134,7 +146,7 @@ class _Planner:
         unordered = {"topk", "sort"} & set(self.spec.calls)
         kinds = (*KINDS, "ties") if places and not unordered else KINDS
         if calls & set(_OF_PLACES):
-            kinds = tuple(kind for kind in kinds if kind != "rows")
+            kinds = tuple(kind for kind in kinds if kind not in ("rows", "zero"))
         return tuple(kind for kind in kinds if kind != "wide" or not self._multiplies())
 
     def _multiplies(self) -> bool:
@@ -158,6 +170,11 @@ class _Planner:
         """Return small sizes, all different where that is possible."""
         few = self.random.sample(_SMALL, min(len(self.names), len(_SMALL)))
         return self._bounded({n: few[at % len(few)] for at, n in enumerate(self.names)})
+
+    def _stretched(self, at: int) -> dict[str, int]:
+        """Return small sizes, one of them many times as large as the others."""
+        sizes = {name: self.random.choice(_SMALL[-4:]) for name in self.names}
+        return self._bounded({**sizes, self.names[at]: self.random.choice(_LENGTHS)})
 
     def _odd(self) -> dict[str, int]:
         """Return odd sizes that are no square, the last beyond a block's width."""
@@ -205,7 +222,8 @@ class _Planner:
                 plans.append((last, {**rest, last: size // 2 ** (len(rest) - 1) + 1}))
         fit = [plan for plan in plans if not self._is_too_large(*plan)]
         self.random.shuffle(fit)
-        fit.sort(key=lambda plan: plan[1][plan[0]] <= _SMALL[-1])  # small sizes are tried anyway
+        # Small sizes are tried anyway, and of a size itself more is to be feared than of the next.
+        fit.sort(key=lambda plan: (plan[1][plan[0]] <= _SMALL[-1], plan[1][plan[0]] not in sizes))
         for at, (name, symbols) in enumerate(fit[:_MOST_NAMED]):
             yield self._case(f"named-{at}-{name}", "named-sizes", symbols, "normal")
         if values and not self._multiplies():

@@ -36,9 +36,10 @@ const int kMostBuffers = 64;
 const int kMostSizes = 64;
 
 struct HarnessBuffer {
-  long long bytes, offset, filled, shared;
+  long long bytes, offset, end, filled, shared;  // the tensor: from offset to end
   char* image;
   char* device;
+  char* others;  // what somebody else writes around the tensor
 };
 
 void harness_need(bool good, const char* what) {
@@ -57,28 +58,39 @@ void harness_read(std::FILE* file, HarnessBuffer* all, int at) {
   HarnessBuffer& one = all[at];
   one.bytes = harness_number(file);
   one.offset = harness_number(file);
+  one.end = harness_number(file);
   one.filled = harness_number(file);
   one.shared = harness_number(file);
   one.image = static_cast<char*>(std::malloc(one.bytes > 0 ? one.bytes : 1));
   harness_need(one.image != nullptr, "no memory");
-  one.device = nullptr;
-  if (one.shared >= 0) {
-    one.device = all[one.shared].device;
-    return;
-  }
-  harness_need(cudaMalloc(reinterpret_cast<void**>(&one.device), one.bytes > 0 ? one.bytes : 1) ==
-                   cudaSuccess, "no device memory");
+  one.device = one.others = nullptr;
+  if (one.shared >= 0) return;
   if (one.filled == 0 || one.bytes == 0) return;
   harness_need(std::fread(one.image, 1, one.bytes, file) == static_cast<size_t>(one.bytes),
                "the cases end too early");
-  harness_need(cudaMemcpy(one.device, one.image, one.bytes, cudaMemcpyHostToDevice) == cudaSuccess,
-               "no copy");
+}
+
+// Takes the memory of all buffers, the last first where `turned`: which tensor lies before which
+// must not matter.
+void harness_allocate(HarnessBuffer* all, int count, bool turned) {
+  for (int step = 0; step < count; ++step) {
+    HarnessBuffer& one = all[turned ? count - 1 - step : step];
+    if (one.shared >= 0) continue;
+    harness_need(cudaMalloc(reinterpret_cast<void**>(&one.device), one.bytes > 0 ? one.bytes : 1) ==
+                     cudaSuccess, "no device memory");
+    if (one.filled == 0 || one.bytes == 0) continue;
+    harness_need(cudaMemcpy(one.device, one.image, one.bytes, cudaMemcpyHostToDevice) ==
+                     cudaSuccess, "no copy");
+  }
+  for (int at = 0; at < count; ++at)
+    if (all[at].shared >= 0) all[at].device = all[all[at].shared].device;
 }
 
 void harness_release(HarnessBuffer* all, int count) {
   for (int at = 0; at < count; ++at) {
     std::free(all[at].image);
     if (all[at].shared < 0) cudaFree(all[at].device);
+    if (all[at].others != nullptr) cudaFree(all[at].others);
   }
 }
 
@@ -94,12 +106,37 @@ unsigned long long harness_used() {
 // candidate runs, or an output on the candidate's stream once it was called.
 void harness_use(HarnessBuffer* all, int from, int to, char* scratch, cudaStream_t stream) {
   for (int at = from; at < to; ++at) {
-    if (all[at].shared < 0 && all[at].bytes > 0)
-      cudaMemcpyAsync(scratch, all[at].device, all[at].bytes, cudaMemcpyDeviceToDevice, stream);
+    const long long bytes = all[at].end - all[at].offset;
+    if (all[at].shared < 0 && bytes > 0)
+      cudaMemcpyAsync(scratch, all[at].device + all[at].offset, bytes, cudaMemcpyDeviceToDevice,
+                      stream);
   }
 }
 
-int harness_case(std::FILE* file, cudaStream_t stream, double* milliseconds) {
+// What lies around a tensor belongs to somebody else, who writes it while the candidate runs: to
+// read there is a race, whatever is done with the value.
+void harness_surround(HarnessBuffer* all, int count, cudaStream_t stream) {
+  for (int at = 0; at < count; ++at) {
+    const HarnessBuffer& one = all[at];
+    if (one.others == nullptr) continue;
+    cudaMemcpyAsync(one.device, one.others, one.offset, cudaMemcpyDeviceToDevice, stream);
+    cudaMemcpyAsync(one.device + one.end, one.others + one.end, one.bytes - one.end,
+                    cudaMemcpyDeviceToDevice, stream);
+  }
+}
+
+void harness_prepare_others(HarnessBuffer* all, int count) {
+  for (int at = 0; at < count; ++at) {
+    HarnessBuffer& one = all[at];
+    if (one.shared >= 0 || (one.offset == 0 && one.end == one.bytes)) continue;
+    harness_need(cudaMalloc(reinterpret_cast<void**>(&one.others), one.bytes) == cudaSuccess,
+                 "no memory");
+    harness_need(cudaMemcpy(one.others, one.image, one.bytes, cudaMemcpyHostToDevice) ==
+                     cudaSuccess, "no copy");
+  }
+}
+
+int harness_case(std::FILE* file, cudaStream_t stream, bool turned, double* milliseconds) {
   const int sizes_count = static_cast<int>(harness_number(file));
   const int inputs_count = static_cast<int>(harness_number(file));
   const int outputs_count = static_cast<int>(harness_number(file));
@@ -111,10 +148,9 @@ int harness_case(std::FILE* file, cudaStream_t stream, double* milliseconds) {
   for (int at = 0; at < sizes_count; ++at) sizes[at] = harness_number(file);
   HarnessBuffer all[kMostBuffers] = {};
   void* pointers[kMostBuffers + 1] = {};
-  for (int at = 0; at < count; ++at) {
-    harness_read(file, all, at);
-    pointers[at] = all[at].device + all[at].offset;
-  }
+  for (int at = 0; at < count; ++at) harness_read(file, all, at);
+  harness_allocate(all, count, turned);
+  for (int at = 0; at < count; ++at) pointers[at] = all[at].device + all[at].offset;
   cudaEvent_t begin, end, idle;
   cudaEventCreate(&begin);
   cudaEventCreate(&end);
@@ -126,6 +162,7 @@ int harness_case(std::FILE* file, cudaStream_t stream, double* milliseconds) {
   cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
   for (int at = 0; at < 2 && watched; ++at)
     cudaMalloc(reinterpret_cast<void**>(&scratch[at]), most);
+  if (watched) harness_prepare_others(all, count);
   char* dirt = nullptr;
   if (flush > 0) {
     harness_need(cudaMalloc(reinterpret_cast<void**>(&dirt), flush) == cudaSuccess, "no memory");
@@ -133,7 +170,10 @@ int harness_case(std::FILE* file, cudaStream_t stream, double* milliseconds) {
   }
   cudaDeviceSynchronize();
   const unsigned long long used = harness_used();
-  if (watched) harness_use(all, 0, inputs_count, scratch[0], other);
+  if (watched) {
+    harness_surround(all, count, other);
+    harness_use(all, 0, inputs_count, scratch[0], other);
+  }
   cudaEventRecord(begin, stream);
   long long given_sizes[kMostSizes + 1];
   void* given_pointers[kMostBuffers + 1];
@@ -185,7 +225,7 @@ int main() {
   const long long count = harness_number(file);
   double milliseconds = 0.0;
   for (long long at = 0; at < count; ++at) {
-    const int failed = harness_case(file, stream, &milliseconds);
+    const int failed = harness_case(file, stream, at % 2 != 0, &milliseconds);
     if (failed != 0) return failed;
   }
   std::fclose(file);
@@ -212,21 +252,23 @@ def first_line_of_body() -> int:
 
 @dataclass(frozen=True, slots=True)
 class CaseBuffer:
-    """One allocation: its bytes, where the tensor begins in it, whether it is filled before.
+    """One allocation: its bytes, where the tensor lies in it, whether it is filled before.
 
     `shared` is the number of the buffer whose memory it is; -1: its own.
     """
 
     image: bytes
     offset: int = 0
+    end: int = 0
     filled: bool = True
     shared: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class CaseImage:
-    """One call as the program reads it; `watched`: somebody else uses its tensors too.
+    """One call as the program reads it.
 
+    `watched`: somebody else uses its tensors too, and writes what lies around them.
     `flush` bytes are written before the call, which is timed for the whole device too then.
     """
 
@@ -247,8 +289,10 @@ def cases_bytes(cases: Sequence[CaseImage]) -> bytes:
         )  # fmt: skip
         parts.append(struct.pack(f"<{len(head)}q", *head))
         for buffer in (*case.inputs, *case.outputs):
-            words = (len(buffer.image), buffer.offset, int(buffer.filled), buffer.shared)
-            parts.append(struct.pack("<4q", *words))
+            words = (
+                len(buffer.image), buffer.offset, buffer.end, int(buffer.filled), buffer.shared,
+            )  # fmt: skip
+            parts.append(struct.pack("<5q", *words))
             if buffer.shared < 0 and buffer.filled:
                 parts.append(buffer.image)
     return b"".join(parts)

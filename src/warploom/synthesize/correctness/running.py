@@ -83,10 +83,11 @@ def _placed(
     data: bytes, dtype: str, shift: int | None, words: random.Random, *, filled: bool
 ) -> tuple[CaseBuffer, tuple[int, int]]:
     if shift is None:
-        return CaseBuffer(data, 0, filled), (0, len(data))
+        return CaseBuffer(data, 0, len(data), filled), (0, len(data))
     before = _GUARD + shift * _ITEM.get(dtype, 1)
     image = words.randbytes(before) + data + words.randbytes(_GUARD)
-    return CaseBuffer(image, before, True), (before, before + len(data))
+    end = before + len(data)
+    return CaseBuffer(image, before, end), (before, end)
 
 
 def write_cases(cases: Sequence[LaidCase], folder: Path) -> None:

@@ -16,7 +16,7 @@ from warploom.synthesize.codegen.ctypes_of import BYTES
 from warploom.synthesize.codegen.graph import Graph
 from warploom.synthesize.codegen.layouts import LAYOUTS
 from warploom.synthesize.codegen.values import IDENTITIES
-from warploom.synthesize.correctness.building import build_candidate
+from warploom.synthesize.correctness.building import BuiltCandidate
 from warploom.synthesize.correctness.compare import compare
 from warploom.synthesize.correctness.expectations import PreparedCase
 from warploom.synthesize.correctness.running import (
@@ -40,19 +40,18 @@ def machine_of(target: str) -> Topology:
 
 
 def model_time(
-    body: str, spec: KernelSpec, graph: Graph, case: PreparedCase, seconds: float
+    built: BuiltCandidate, spec: KernelSpec, graph: Graph, case: PreparedCase, seconds: float
 ) -> PerformanceReport | None:
     """Return the modelled time of one call; None where that call is not right.
 
     Raises:
-        ToolFailedError: an accepted kernel does not build again.
+        ToolFailedError: the kernel did not build.
     """
     machine = machine_of(spec.target)
+    if built.program is None:
+        raise ToolFailedError("only a kernel that builds can be timed, but this one does not")
     with tempfile.TemporaryDirectory(prefix="warploom-") as name:
         folder = Path(name)
-        built = build_candidate(body, folder, None)
-        if built.program is None:
-            raise ToolFailedError("an accepted kernel must build again, but does not")
         laid = lay_out(case, [tensor.dtype for tensor in spec.inputs], case.plan.seed)
         write_cases([laid], folder / "cases")
         options = options_for(folder / "cases", 1, Timing.EAGER, seconds, machine)

@@ -58,8 +58,8 @@ def draw(
 ) -> Any:
     """Return a tensor of one kind: normal, large, small, positive, negative, flat, ties, and more.
 
-    In wide ones magnitudes are of many powers of two; in special ones some values are no finite
-    numbers, in rows whole rows are.
+    In zero ones nothing else is; in wide ones magnitudes are of many powers of two; in special ones
+    some values are no finite numbers, in rows whole rows are.
 
     `bound` is the value of `index_of`, 0 where there is none. `distinct`: no special value twice,
     where places are asked for: of equal values any place may be right. `strewn` are put among them.
@@ -80,6 +80,8 @@ def draw(
         values = -(values.abs() + 1) * (_HALF_BELOW if dtype in halves else _LARGE)
     elif kind == "ties":
         values = torch.round(values).clamp(-1, 1)
+    elif kind == "zero":
+        values = torch.zeros_like(values)
     elif kind == "wide":
         power = _POWERS.get(dtype, _POWER)
         values = values * 2.0 ** torch.randint(-power, power + 1, shape, generator=generator)
