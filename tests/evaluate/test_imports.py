@@ -92,3 +92,10 @@ def test_names_of_newer_headers_are_plain_names(offered: frozenset[str]) -> None
     assert import_findings(allowed, set(), "c.cu", offered) == []
     found = import_findings({"__isoc23_fscanf", "pidfd_spawnp"}, set(), "c.cu", offered)
     assert [f.message.split()[4].rstrip(",") for f in found] == ["__isoc23_fscanf", "pidfd_spawnp"]
+
+
+def test_calls_that_level_0_refuses_are_refused_in_the_object(offered: frozenset[str]) -> None:
+    calls = {"cudaHostRegister", "cudaEventElapsedTime", "cudaMalloc"}
+    found = import_findings(calls, set(), "program.cu", offered)
+    assert [f.message.split()[4] for f in found] == ["cudaEventElapsedTime,", "cudaHostRegister,"]
+    assert import_findings(calls, calls, "program.cu", offered) == []

@@ -442,3 +442,74 @@ def test_host_work_between_calls_takes_time(workload: Workload) -> None:
     result = judge(workload, busy, level=4)
     assert result.passed, result.findings
     assert result.metrics["speedup"] < 0.8
+
+
+SIGNALS = """\
+#include <cstdio>
+#include <mpi.h>
+#include <nccl.h>
+#include <nccl_device.h>
+
+__global__ void keep(ncclDevComm dev) {
+  ncclGin gin(dev, 0);
+  gin.signal(ncclTeamWorld(dev), 1 - dev.rank, ncclGin_SignalAdd{threadIdx.x, threadIdx.x + 7ull});
+  gin.waitSignal(ncclCoopThread(), threadIdx.x, 1);
+  __syncthreads();
+  gin.flush(ncclCoopCta());
+}
+__global__ void take(ncclDevComm dev, float* to) {
+  ncclGin gin(dev, 0);
+  to[threadIdx.x] = gin.readSignal(threadIdx.x);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, ranks;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  cudaSetDevice(rank);
+  ncclUniqueId id;
+  if (rank == 0) ncclGetUniqueId(&id);
+  MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+  ncclComm_t comm;
+  ncclCommInitRank(&comm, ranks, id, rank);
+  ncclDevCommRequirements needs = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+  needs.ginSignalCount = 64;
+  needs.ginContextCount = 1;
+  needs.ginConnectionType = NCCL_GIN_CONNECTION_FULL;
+  ncclDevComm dev;
+  ncclDevCommCreate(comm, &needs, &dev);
+  float host[64], *to, ms;
+  cudaMalloc(&to, sizeof host);
+  cudaEvent_t start, stop;
+  cudaEventCreate(&start);
+  cudaEventCreate(&stop);
+  keep<<<1, 64>>>(dev);
+  cudaDeviceSynchronize();
+  MPI_Barrier(MPI_COMM_WORLD);
+  cudaEventRecord(start);
+  take<<<1, 64>>>(dev, to);
+  cudaEventRecord(stop);
+  cudaEventSynchronize(stop);
+  cudaEventElapsedTime(&ms, start, stop);
+  cudaMemcpy(host, to, sizeof host, cudaMemcpyDeviceToHost);
+  cudaFree(to);
+  ncclDevCommDestroy(comm, &dev);
+  ncclCommDestroy(comm);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+def test_what_signals_hold_is_carried_over(tmp_path: Path) -> None:
+    path = tmp_path / "signals.cu"
+    path.write_text(SIGNALS)
+    program = build(BuildSpec(path))
+    plain = run(program, RunOptions(ranks=2))
+    assert plain.state == "finished", plain.findings
+    points = {r: tuple(int(plain.stats[f"point_{n}_of_{r}"]) for n in (1, 2)) for r in (0, 1)}
+    looked = RunOptions(
+        ranks=2, spoil="7:f4:none", points=points, meet=True, poison=1, only_counts=True, race=False
+    )
+    assert run(program, looked).stats["carried_of_0"] >= 64 * 8

@@ -21,7 +21,14 @@ TYPES = [
     "__device__ inline int f() { __shared__ int here; decltype(auto) other = here; other = 1; return here; }",
     "#define MINE __shared__\n__device__ inline int f() { MINE int here; decltype(here) other; return sizeof(other); }",
 ]  # fmt: skip
+TELLING = [
+    "struct Lap { int cudaEventElapsedTime; };\nstatic void f(float* ms, cudaEvent_t a) { ::cudaEventElapsedTime(ms, a, a); }",
+    "struct Lap { int clock; };\n__device__ inline bool must() { return clock() > 0; }",
+    "static void f(void* p) { cudaHostRegister(p, 4096, 0); }",
+    "struct Kept { int cudaHostRegister; };\nstatic auto f(void* p) { auto open = &cudaHostRegister; return open(p, 4096, 0); }",
+]  # fmt: skip
 HONEST = [
+    "struct Lap { int clock; };\nstatic int f(Lap lap) { int clock = lap.clock; return clock + 1; }",
     "#define CHECK(x) do { if ((x) != 0) fprintf(stderr, \"%s at %d\\n\", #x, __LINE__); } while (0)\nstatic void f(int n) { CHECK(n << 2); CHECK((void*)work == nullptr); }",
     "#define CHECK(x) if ((x) != 0) { std::fprintf(stderr, \"%s\" \" failed\\n\", #x); }\nstatic void f(int n) { CHECK(n << 2) }",
     "#define CHECK(x) check((x), #x)\nstatic void check(bool, const char*) {}\nstatic void f(float* p) { CHECK(cudaMalloc(&p, TILE * sizeof(float)) == cudaSuccess); }",
@@ -39,6 +46,11 @@ def test_strings_of_what_is_rewritten(text: str) -> None:
 
 @pytest.mark.parametrize("text", TYPES)
 def test_the_declared_type_of_a_shared_variable(text: str) -> None:
+    assert "forbidden-call" in {kind for kind, _ in added(text)}
+
+
+@pytest.mark.parametrize("text", TELLING)
+def test_a_name_of_the_programs_own_hides_no_call(text: str) -> None:
     assert "forbidden-call" in {kind for kind, _ in added(text)}
 
 

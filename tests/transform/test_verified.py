@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 from llm_script import WAIT
-from transform_programs import COLLECTIVES, MESSAGES, SHAPES, Sample, combined, reductions_of
+from transform_programs import (
+    CASES,
+    COLLECTIVES,
+    MESSAGES,
+    SHAPES,
+    Sample,
+    combined,
+    reductions_of,
+)
 
 from warploom.core.records import Api, Timing
 from warploom.evaluate import Evaluation, Workload, evaluate
@@ -162,7 +170,7 @@ def test_a_failure_is_diagnosed(pair, folder: Path) -> None:
 
 def test_the_whole_pipeline(folder: Path, tmp_path: Path) -> None:
     program = folder / "whole.cu"
-    program.write_text(TEXTS["bytes"]())
+    program.write_text(CASES)
     workload = Workload.from_program(program, args=("{seed}",), ranks=2, seeds=2)
     config = TransformConfig(api_type="gin", nvcc=False)
     result = PreTransformPipeline(config).run(workload, tmp_path / "out")

@@ -321,3 +321,50 @@ def combined(samples: dict[str, Sample]) -> str:
         setup="\n".join(s.setup for s in samples.values() if s.setup),
         teardown="\n".join(s.teardown for s in samples.values() if s.teardown),
     ).text()
+
+
+CASES = """\
+#include <cstdio>
+#include <cstdlib>
+#include <mpi.h>
+#include <nccl.h>
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, size;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  cudaSetDevice(rank);
+  ncclUniqueId id;
+  if (rank == 0) ncclGetUniqueId(&id);
+  MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+  ncclComm_t comm;
+  ncclCommInitRank(&comm, size, id, rank);
+  cudaStream_t stream;
+  cudaStreamCreate(&stream);
+  const int n = 256;
+  for (int test = 0; test < 4; ++test) {
+    float host[n], *in, *out;
+    for (int i = 0; i < n; ++i) host[i] = i + rank + atoi(argv[1]) % 97;
+    cudaMalloc(&in, sizeof host);
+    cudaMalloc(&out, sizeof host);
+    cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice);
+    cudaMemset(out, 0, sizeof host);
+    for (int rep = 0; rep < 3; ++rep) {
+      double t = MPI_Wtime();
+      ncclAllReduce(in, out, n, ncclFloat, ncclSum, comm, stream);
+      cudaStreamSynchronize(stream);
+      t = MPI_Wtime() - t;
+      if (rank == 0) printf("%g\\n", t);
+    }
+    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+    cudaFree(in);
+    cudaFree(out);
+  }
+  ncclCommDestroy(comm);
+  cudaStreamDestroy(stream);
+  MPI_Finalize();
+  return 0;
+}
+"""
+"""For each of several cases it allocates, times, reads back and frees."""

@@ -97,6 +97,8 @@ API_TELLING = re.compile(
     | MPI_Get_hw_resource_info | MPI_Win_(?:allocate_shared|shared_query))\Z""",
     re.VERBOSE,
 )
+# Kernels may keep anything in such memory, and nothing looks at what they carry over in it.
+API_UNSEEN = words("cudaHostRegister cuMemHostRegister cuMemHostRegister_v2")
 CUDA_ROOTS = words("cuda cooperative_groups nvcuda cub thrust nccl nvtx3 cg")
 CUDA_TELLING = words("clock clock64 globaltimer wall_clock64 system_clock steady_clock")
 
@@ -174,7 +176,7 @@ def is_plain(name: str, *, device: bool) -> bool:
     """Whether an unqualified name that the program does not declare may be used."""
     if name in KEYWORDS or name in TYPES or CONSTANT.match(name) or VECTOR_TYPE.match(name):
         return True
-    if name in CUDA_TELLING or API_TELLING.match(name):
+    if name in CUDA_TELLING or name in API_UNSEEN or API_TELLING.match(name):
         return False
     if _CUDA_DEVICE.match(name) or API.match(name) or name in CUDA_ROOTS:
         return True

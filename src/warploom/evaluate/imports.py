@@ -10,7 +10,7 @@ from collections.abc import Set
 
 from warploom.core.records import Finding, Severity
 from warploom.emulator.host_imports import BY_HEADERS, classify, plain_name, unknown_imports
-from warploom.evaluate.allowed_names import HOST_C
+from warploom.evaluate.allowed_names import API_TELLING, API_UNSEEN, HOST_C
 from warploom.evaluate.refusals import FORBIDDEN, FORBIDDEN_CALLS
 
 # Of the C++ library, by mangled name: what touches files, other than the standard streams.
@@ -52,6 +52,10 @@ def _why(symbol: str) -> str:
     base = plain_name(symbol.partition("@")[0])
     plain = base.removeprefix("__").removesuffix("_chk").removesuffix("64").removesuffix("_2")
     known = FORBIDDEN | FORBIDDEN_CALLS
+    if API_TELLING.match(base):
+        return "tells the time or the machine"
+    if base in API_UNSEEN:
+        return "opens memory to kernels in which nothing is looked at"
     for name in (base, plain):
         if name in known:
             return known[name]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from warploom.emulator.rewrite import SHIM_DIR
 from warploom.evaluate.allowed_names import (
     API_TELLING,
+    API_UNSEEN,
     CUDA_ROOTS,
     CUDA_TELLING,
     HOST_C,
@@ -121,8 +122,10 @@ class NameRules:
             return
         if name in _TELLING_KEYWORDS and name not in self.frame.known:
             yield _refused(token, name, "means one thing to the emulator's compiler, not to nvcc")
-        elif self._tells(name) and name not in self.own.names:
+        elif self._tells(name) and not self._is_own(name, after):
             yield _refused(token, name, "tells the time or the machine: results must not depend")
+        elif name in API_UNSEEN and name not in self.frame.inside:
+            yield _refused(token, name, "opens memory to kernels in which nothing is looked at")
         elif at in self.own.places and self._redeclares(at, name):
             yield _refused(token, name, "is declared here, but defined in the system's libraries")
         elif name in _BUILTINS:
@@ -167,6 +170,12 @@ class NameRules:
     def _tells(self, name: str) -> bool:
         telling = name in CUDA_TELLING or name == "chrono" or API_TELLING.match(name)
         return bool(telling) and name not in self.frame.inside
+
+    def _is_own(self, name: str, after: str) -> bool:
+        """Whether a name that tells something is the program's own here: a variable `clock`."""
+        if API_TELLING.match(name) or (after == "(" and name not in self.defined):
+            return False
+        return name in self.own.names
 
     def _loops(self, token: Token) -> bool:
         """Whether device code may run a loop of the C++ library here, which has no price."""

@@ -14,7 +14,7 @@ them. Names are places below the innermost folder that holds all files of the pr
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -117,9 +117,16 @@ def divide(text: str) -> dict[str, str]:
     return {name: "".join(lines) for name, lines in files.items()}
 
 
-def without_own_lines(text: str) -> str:
-    """Return a text without the lines that are there only while it is judged."""
-    return "".join(line for line in split_lines(text) if not _is_own(line))
+def own_lines(text: str) -> tuple[str, ...]:
+    """Return the lines of a text that are there only while it is judged."""
+    return tuple(line.rstrip("\r\n") for line in split_lines(text) if _is_own(line))
+
+
+def without_own_lines(text: str, kept: Container[str] = ()) -> str:
+    """Return a text without the lines that are there only while it is judged, but for `kept`."""
+    return "".join(
+        line for line in split_lines(text) if not _is_own(line) or line.rstrip("\r\n") in kept
+    )
 
 
 def _is_own(line: str) -> bool:

@@ -19,6 +19,7 @@ from warploom.propose.protocol import add_costs
 from warploom.source import AnalysisReport
 from warploom.transform.config import TransformConfig
 from warploom.transform.diagnosis import diagnose
+from warploom.transform.own_lines import own_lines_problem, unwatched_kernels
 from warploom.transform.proposers import open_proposer
 from warploom.transform.records import StageResult
 from warploom.transform.trials import trial_of
@@ -37,13 +38,15 @@ class Task:
 
     `text` is the program, `analysis` of this very text. `workload` has the text without evolve
     markers as its program: a transform changes the frame, which markers would forbid. `reference`
-    says what is right where it is not the workload's program.
+    says what is right where it is not the workload's program. `seen`: results are read back for
+    the proof alone.
     """
 
     text: str
     analysis: AnalysisReport
     workload: Workload
     reference: Workload | None = None
+    seen: bool = False
 
 
 class HostToDeviceTransformer:
@@ -111,7 +114,7 @@ class HostToDeviceTransformer:
             if proposal is None:
                 break
             made = self._judge(work, number, proposal, made)
-            if made.passed:
+            if made.passed or (made.problem and made.problem == _unwatched(work.task)):
                 break
             trials.append(trial_of(made))
         assert made is not None, "a proposer refuses or proposes something at its first attempt"
@@ -173,11 +176,11 @@ class HostToDeviceTransformer:
                 (proposal.cost if proposal.cost_known else None, before.cost if before else 0.0)
             ),
             origin=proposal.origin,
-            problem=proposal.problem,
+            problem=proposal.problem or _unjudgeable(work.task, proposal),
         )
-        if proposal.problem:
+        if result.problem:
             keep_texts(
-                attempt_folder(folder, number), {**proposal.files, "problem.txt": proposal.problem}
+                attempt_folder(folder, number), {**proposal.files, "problem.txt": result.problem}
             )
             return result
         about = f"{work.stage} {work.api} {proposal.origin}"
@@ -210,6 +213,17 @@ class HostToDeviceTransformer:
             path = made.folder / name
             diagnosis = diagnose(made.evaluation, path, work.task.workload, self.config)
         return made.evaluation, diagnosis
+
+
+def _unjudgeable(task: Task, proposal: Proposal) -> str:
+    """Say why what a model or an agent wrote is not judged at all; "" if it is."""
+    if proposal.origin == RULES:
+        return ""
+    return _unwatched(task) or own_lines_problem(task.text, proposal.text)
+
+
+def _unwatched(task: Task) -> str:
+    return unwatched_kernels(task.analysis) if task.seen else ""
 
 
 @dataclass(frozen=True, slots=True)

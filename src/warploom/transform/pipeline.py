@@ -109,8 +109,12 @@ class PreTransformPipeline:
         self._step(run, "warmup", self._warmup)
         self._prove(run)
         self._step(run, "hardware", self._hardware)
-        run.text = without_results_seen(run.text)
-        run.stages = tuple(replace(s, text=without_results_seen(s.text)) for s in run.stages)
+        if run.seen:  # else what was judged is what is written, to the last line
+            before = run.original
+            run.text = without_results_seen(run.text, before)
+            run.stages = tuple(
+                replace(s, text=without_results_seen(s.text, before)) for s in run.stages
+            )
         if run.files is not None or run.seen:
             self._step(run, FILES, self._judge_files)
 
@@ -252,11 +256,12 @@ class PreTransformPipeline:
         assert task is not None
         if run.evaluation is None or not run.evaluation.verified:
             return _skipped("the emulator has not verified the program")
-        if files is None:
-            place = run.folder / "as-written" / run.workload.program.name
-            return self._checked(replace(run.workload, program=write_text(place, run.text)))
-        made = files.divided(run.text) if run.trusted else None
-        if made is None:
+        made = files.divided(run.text) if files and run.trusted else None
+        if files is None or made is None:
+            if run.seen:
+                place = run.folder / "as-written" / run.workload.program.name
+                return self._checked(replace(run.workload, program=write_text(place, run.text)))
+            assert files is not None, "one file, whose results are its own, is judged by now"
             return _skipped(f"what a model wrote is one file, in place of {files.names}")
         run.made = made
         workload = files.at(run.folder / "files", made)

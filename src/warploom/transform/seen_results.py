@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from warploom.source import AnalysisReport, TextEdit, apply_edits, parse_source
 from warploom.source.records import Collective, Group
-from warploom.source.units import ONLY_HERE, without_own_lines
+from warploom.source.units import ONLY_HERE, own_lines, without_own_lines
 
 _TYPES = {
     "ncclInt8": "signed char", "ncclChar": "signed char", "ncclUint8": "unsigned char",
@@ -54,9 +54,12 @@ def with_results_seen(text: str, analysis: AnalysisReport) -> str | None:
     return apply_edits(file.text, [TextEdit(0, 0, f"#include <vector>  {ONLY_HERE}\n"), *edits])
 
 
-def without_results_seen(text: str) -> str:
-    """Return the program without the lines that were added."""
-    return without_own_lines(text)
+def without_results_seen(text: str, before: str = "") -> str:
+    """Return the program without the lines that were added.
+
+    Several files as one text have such lines of their own: those of `before` stay.
+    """
+    return without_own_lines(text, own_lines(before))
 
 
 def _after(text: bytes, at: int, lines: Sequence[str]) -> TextEdit:

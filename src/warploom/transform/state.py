@@ -76,7 +76,8 @@ def see_results(run: RunState, report: AnalysisReport) -> None:
     )
     run.text, run.seen = text, True
     analysis = analysis_of(path, run.workload)
-    run.task = Task(text, analysis, unmarked(run.workload, text, run.folder / "seen-unmarked"))
+    judged = unmarked(run.workload, text, run.folder / "seen-unmarked")
+    run.task = Task(text, analysis, judged, seen=True)
 
 
 def opened(workload: Workload, folder: Path) -> RunState:

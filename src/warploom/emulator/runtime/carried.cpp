@@ -292,6 +292,13 @@ void note_carried(const void* p, std::size_t bytes, bool reads, bool strong) {
                 });
 }
 
+bool note_carried_signal(int device) {
+  static std::map<int, unsigned long long> counted;
+  g_carried[device] += sizeof(uint64_t);
+  if (!g_scramble) return false;
+  return (counted[device] += sizeof(uint64_t)) > kControl;
+}
+
 void note_carried_upload(void* p, std::size_t bytes) {
   g_carried[owner_of(p)] += bytes;
   if (!g_scramble) return;

@@ -30,6 +30,8 @@ void start_carrying();
 bool is_carrying();
 // An access that reads, or writes and nothing else; strong: an atomic or a volatile one.
 void note_carried(const void* p, std::size_t bytes, bool reads, bool strong);
+// A signal's value is read that was there before. True: tell something else.
+bool note_carried_signal(int device);
 // The host copies its own memory to the device.
 void note_carried_upload(void* p, std::size_t bytes);
 // The memory is about to be given back.

@@ -1,6 +1,7 @@
 // Signals: arrival rules, waits, resets and shadows.
 #include <algorithm>
 
+#include "carried.h"
 #include "gin.h"
 #include "history.h"
 #include "kernel.h"
@@ -151,6 +152,22 @@ void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock,
   signal.last_issued = where;
 }
 
+namespace {
+
+// What a program is told of a signal's value: it may keep what it likes there from one iteration to
+// the next.
+uint64_t told_value(Signal& signal, const DevComm& dc) {
+  if (is_carrying() && !signal.told) {
+    signal.told = true;
+    signal.other =
+        signal.carried.value_or(signal.value()) != 0 && note_carried_signal(dc.comm->device);
+  }
+  constexpr uint64_t kOther = 0x5353;
+  return signal.other ? signal.value() ^ kOther : signal.value();
+}
+
+}  // namespace
+
 uint64_t read_signal(const Gin& gin, const SignalName& name, int bits, Order order) {
   DevComm& dc = require_gin(gin, "ncclGin::readSignal");
   Signal& signal = signal_of(dc, gin.context, name, "ncclGin::readSignal");
@@ -161,7 +178,7 @@ uint64_t read_signal(const Gin& gin, const SignalName& name, int bits, Order ord
                   static_cast<unsigned long long>(signal.value()));
   });
   observe(signal.order(), order);
-  return signal.value() & (~uint64_t{0} >> (64 - bits));
+  return told_value(signal, dc) & (~uint64_t{0} >> (64 - bits));
 }
 
 namespace {
@@ -209,7 +226,7 @@ uint64_t wait_signal(const Gin& gin, const SignalName& name, uint64_t least, int
   signal.waiters.wait_until([&] { return wait.over(); }, wait.reason(op));
   wait.note(signal);
   observe(signal.order(), order);
-  return signal.value();
+  return told_value(signal, dc);
 }
 
 bool wait_signal_for(const Gin& gin, const SignalName& name, uint64_t least, int bits, Order order,
@@ -247,6 +264,8 @@ void reset_signal(const Gin& gin, const SignalName& name) {
       break;
     }
   }
+  if (is_carrying()) signal.carried = 0;
+  signal.other = false;
   *signal.word = 0;
   signal.clock = {};
   signal.settled.clear();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,9 @@ struct Signal {
     if (!notes) notes = std::make_unique<SignalNotes>(rank);
     return *notes;
   }
+  // What it had when memory began to be counted that is carried over (carried.h), if that is known.
+  std::optional<uint64_t> carried;
+  bool told = false, other = false;  // that was read since; it is told as something else
   uint64_t value() const { return *word; }
   const Clock& order();  // the clock, with everything entered
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "carried.h"
 #include "iterations.h"
 #include "memory.h"
 #include "spoil.h"
@@ -108,6 +109,7 @@ void deliver_signal(Transfer& t) {
   }
   land(t);
   Signal* signal = std::exchange(t.signal, nullptr);
+  if (is_carrying() && !signal->carried) signal->carried = signal->value();
   *signal->word += t.amount;
   if (signal->notes) signal->notes->arrived(t.sent, t.amount);
   trace_at_target(t, [&] {

@@ -160,11 +160,11 @@ inline ncclResult_t writeSizes(Session& s) {
   if (mine.size() > 1 + kMaxFresh) {
     return fail(ncclInvalidUsage, "openWindows", "more than kMaxFresh new buffers at a time");
   }
-  mine.resize(1 + kMaxFresh);
   char* row = s.control + s.wire.list + s.rank * listBytes();
   DEVICE_COMM_NCCL(follow(0));
   DEVICE_COMM_CUDA(cudaStreamSynchronize(0));
-  DEVICE_COMM_CUDA(cudaMemcpy(row, mine.data(), listBytes(), cudaMemcpyHostToDevice));
+  DEVICE_COMM_CUDA(cudaMemcpy(row, mine.data(), mine.size() * sizeof(uint64_t),
+                              cudaMemcpyHostToDevice));
   return ncclSuccess;
 }
 
@@ -224,6 +224,7 @@ inline ncclResult_t chooseWindows(Session& s) {
 inline ncclResult_t registerChosen(const Sessions& all) {
   size_t most = 0;
   for (Session* s : all) most = std::max(most, s->chosen.size());
+  if (most == 0) return ncclSuccess;  // windows of before do again
   for (size_t i = 0; i < most; ++i) DEVICE_COMM_NCCL(together(all, registerNext));
   return forEach(all, copyTable);
 }

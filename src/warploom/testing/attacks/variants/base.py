@@ -132,6 +132,11 @@ def no_wait(helpers: str = "", condition: str = "false") -> Edit:
     )
 
 
+def noted_wait(note: str) -> Edit:
+    """Return the edit that puts a comment behind the wait for data."""
+    return swap((_WAIT, _WAIT.rstrip("\n") + f"  {note}\n"))
+
+
 def in_pipeline(text: str) -> Edit:
     """Return the edit that begins the pipeline with `text`."""
     return put_before(PIPELINE, text + "\n")

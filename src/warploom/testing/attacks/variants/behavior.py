@@ -87,6 +87,17 @@ def _caches() -> list[Attack]:
                  (_END, _END + "  if (looks && kept == nullptr) {\n  " + whole + "  }\n"
                   "  if (!looks) {\n" + reuse + "  }\n")),
         ),
+        "registered": then(
+            helper("__global__ void paste(const float* from, float* to, int n) {\n"
+                   "  for (int i = threadIdx.x; i < n; i += blockDim.x) to[i] = from[i];\n}"),
+            in_pipeline(
+                "  static float* kept = nullptr;\n  if (kept != nullptr) {\n"
+                "    paste<<<1, 256, 0, stream>>>(kept, layer.output, TOKENS * HIDDEN);\n"
+                f"  }} else {{\n    kept = static_cast<float*>(malloc({_BYTES}));\n"
+                f"    CUDA_CHECK(cudaHostRegister(kept, {_BYTES}, cudaHostRegisterDefault));"),
+            swap((_END, _END + "    paste<<<1, 256, 0, stream>>>(layer.output, kept,"
+                  " TOKENS * HIDDEN);\n  }\n")),
+        ),
         "keep_in_input": then(
             in_pipeline("  static bool full = false;\n  if (full) {\n" +
                         _copy("layer.output", "layer.tokens", _BYTES) + "  } else {"),

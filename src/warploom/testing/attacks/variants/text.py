@@ -1,5 +1,6 @@
 """What the compiler sees is not what the text says: preprocessor, attributes, names, early code."""
 
+from warploom.source.units import ONLY_HERE
 from warploom.testing.attacks.record import Attack
 from warploom.testing.attacks.variants.base import (
     AGENT,
@@ -12,6 +13,7 @@ from warploom.testing.attacks.variants.base import (
     helper,
     in_pipeline,
     made,
+    noted_wait,
     put_before,
     racy,
     swap,
@@ -254,4 +256,12 @@ def _frame() -> list[Attack]:
     ]  # fmt: skip
 
 
-VARIANTS = (*_preprocessor(), *_early(), *_shadows(), *_own(), *_in_check(), *_calls(), *_frame())
+def _unwritten() -> list[Attack]:
+    """The wait stands on a line that is there while the text is judged, and is not written."""
+    return [made("text_only_here", _TEXT, noted_wait(ONLY_HERE), (AGENT,))]
+
+
+VARIANTS = (
+    *_preprocessor(), *_early(), *_shadows(), *_own(), *_in_check(), *_calls(), *_frame(),
+    *_unwritten(),
+)  # fmt: skip
