@@ -62,6 +62,9 @@ BEYOND = {
     "finalize": ("  ncclCommDestroy", "  ncclCommFinalize(comm);\n  ncclCommDestroy"),
     "configured": ("ncclCommInitRank(&comm, ranks, id, rank)",
                    "ncclCommInitRankConfig(&comm, ranks, id, rank, nullptr)"),
+    "grouped": ("  ncclCommInitRank(&comm, ranks, id, rank);\n  float",
+                "  ncclGroupStart();\n  ncclCommInitRank(&comm, ranks, id, rank);\n"
+                "  ncclGroupEnd();\n  float"),
     "nccl_memory": ("cudaMalloc(&data,", "ncclMemAlloc((void**)&data,"),
     "choice": ("  ncclAllReduce(data", "  if (argc > 1) data = sum;\n  ncclAllReduce(data"),
     "communicators": (

@@ -2,32 +2,40 @@
 
 from pathlib import Path
 
+import pytest
 from transform_programs import COLLECTIVES
 
 from warploom.evaluate import Workload
 from warploom.transform import PreTransformPipeline, TransformConfig
 
+ALIKE = COLLECTIVES["alltoall"].text()
 ALLOCATION = "  CUDA_CHECK(cudaMalloc(&recv, n * sizeof(Value)));\n"
-UNLIKE = """\
-  const size_t own = n + rank * 5000;
-  CUDA_CHECK(cudaMalloc(&recv, own * sizeof(Value)));
-"""
+CALL = "ncclAlltoAll(send, recv, count, ncclFloat, comm, stream)"
+PROGRAMS = {
+    "alike": ALIKE,
+    "sizes": ALIKE.replace(ALLOCATION, (
+        "  const size_t own = n + rank * 5000;\n"
+        "  CUDA_CHECK(cudaMalloc(&recv, own * sizeof(Value)));\n"
+    )),
+    "streams": ALIKE.replace(CALL, CALL.replace("stream)", "turn)")).replace(
+        f"    NCCL_CHECK({CALL[:6]}",
+        "    CUDA_CHECK(cudaStreamSynchronize(stream));\n"
+        "    cudaStream_t turn = round % 2 ? other : stream;\n"
+        f"    NCCL_CHECK({CALL[:6]}",
+    ).replace("    consume<<<", "    CUDA_CHECK(cudaStreamSynchronize(turn));\n    consume<<<"),
+}  # fmt: skip
 
 
-def test_buffers_of_unlike_sizes_need_the_general_form(tmp_path: Path) -> None:
-    text = COLLECTIVES["alltoall"].text()
-    assert text.count(ALLOCATION) == 1
-    (tmp_path / "alike.cu").write_text(text)
-    (tmp_path / "unlike.cu").write_text(text.replace(ALLOCATION, UNLIKE))
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_not_alike_at_run_time_needs_the_general_form(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.cu"
+    assert name == "alike" or PROGRAMS[name] != ALIKE
+    path.write_text(PROGRAMS[name])
     config = TransformConfig(
         api_type="gin", two_stage=False, nvcc=False, backend="emulator", diagnostic_rerun=False
     )
-    forms: dict[str, bool] = {}
-    for name in ("alike", "unlike"):
-        workload = Workload.from_program(
-            tmp_path / f"{name}.cu", args=("{seed}",), ranks=2, seeds=1
-        )
-        result = PreTransformPipeline(config).run(workload, tmp_path / name)
-        assert result.verified and result.program is not None
-        forms[name] = ", plain form" in result.program.read_text()
-    assert forms == {"alike": True, "unlike": False}
+    workload = Workload.from_program(path, args=("{seed}",), ranks=2, seeds=1)
+    result = PreTransformPipeline(config).run(workload, tmp_path / "out")
+    assert result.verified and result.program is not None
+    assert (", plain form" in result.program.read_text()) == (name == "alike")
+    assert (result.stages[-1].attempts == 1) == (name == "alike")

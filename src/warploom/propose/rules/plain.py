@@ -97,8 +97,11 @@ def _reduces_one_type(data: Sequence[Collective]) -> bool:
 
 def _has_one_communicator(file: SourceFile, analysis: AnalysisReport) -> bool:
     made = [m.name for m in find_mentions(file.text, CREATIONS) if m.called]
-    beyond = find_mentions(file.text, _BEYOND)
-    return made == ["ncclCommInitRank"] and len(analysis.communicators) == 1 and not beyond
+    if made != ["ncclCommInitRank"] or len(analysis.communicators) != 1:
+        return False
+    line = analysis.communicators[0].line
+    grouped = any(g.line <= line <= (g.end_line or line) for g in analysis.groups)
+    return not grouped and not find_mentions(file.text, _BEYOND)
 
 
 def _is_plain(call: Collective, analysis: AnalysisReport) -> bool:

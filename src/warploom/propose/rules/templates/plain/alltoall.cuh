@@ -3,6 +3,7 @@ inline ncclResult_t launchAlltoAll(const void* send, void* recv, size_t count, n
                                    ncclComm_t, cudaStream_t stream) {
   const size_t bytes = count * @BYTES@;
   if (bytes == 0) return ncclSuccess;
+  DEVICE_COMM_NCCL(onStream(stream));
   Place from, to;
   DEVICE_COMM_NCCL(find(send, bytes * dev.nRanks, &from));
   DEVICE_COMM_NCCL(find(recv, bytes * dev.nRanks, &to));
