@@ -75,7 +75,7 @@ def right(stage: Stage = Stage.DEVICE) -> str:
     """What the rules make of the program, edited as a model might."""
     with TemporaryDirectory() as folder:
         analysis = CUDAAnalyzer(write_workload(Path(folder)) / "gather.cu").analyze()
-    made = RulesProposer().propose(ProposalContext(PROGRAM, analysis, Api.GIN, stage))
+    made = RulesProposer(plain=False).propose(ProposalContext(PROGRAM, analysis, Api.GIN, stage))
     assert made is not None
     return made.text.replace("int main(", "// Communicates from the device.\nint main(")
 
