@@ -220,8 +220,7 @@ class PreTransformPipeline:
         path = run.folder / "marked" / run.workload.program.name
         report = analysis_of(write_text(path, text), run.workload)
         plain = PLAIN in run.text
-        wide = "all device memory of the program is in windows" in run.stages[-1].notes
-        every = wide and not plain
+        every = "all device memory of the program is in windows" in run.stages[-1].notes
         plan = RewritePlan(api, Stage.DEVICE, every_allocation=every, markers=True, plain=plain)
         return rewrite(text, report, plan).text
 

@@ -8,7 +8,6 @@ that of any other candidate, and where it is not the general form comes next.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warploom.core.records import Api
@@ -20,7 +19,9 @@ from warploom.propose.rules.prelude import (
     LAUNCHERS,
     NAMESPACE,
     element_of,
+    include_lines,
     reducible_type,
+    requirements,
     template,
 )
 from warploom.source import AnalysisReport, SourceFile
@@ -36,7 +37,11 @@ _SUPPORTED = {
     Api.LSA: frozenset({"ncclAllReduce", "ncclAllGather", "ncclAlltoAll"}),
     Api.GIN: frozenset({"ncclAllGather", "ncclAlltoAll"}),
 }
-_EXCHANGES = ("ncclAllGather", "ncclAlltoAll")
+_EXCHANGES = {
+    "ncclAllGather": ("bytes", "0"),
+    "ncclAlltoAll": ("bytes * dev.nRanks", "bytes"),
+}
+"""How much a rank sends from, and how far apart is what it has for each peer."""
 _OPERATORS = {
     "ncclSum": "", "ncclAvg": "", "ncclProd": "a * b", "ncclMax": "a < b ? b : a",
     "ncclMin": "b < a ? b : a",
@@ -68,31 +73,27 @@ def plain_spec(
     The caller knows that its processes have one device and one thread each, and that a statement
     opens the windows.
     """
-    data = tuple(c for c in analysis.collectives if c.name not in GROUPS)
+    data = analysis.collectives
     types = {reducible_type(c.dtype or "") for c in data}
     named = frozenset(name for name in types if name is not None)
-    operators = frozenset(c.op or "" for c in data if c.name == "ncclAllReduce")
+    reductions = [c for c in data if c.name == "ncclAllReduce"]
+    operators = frozenset(c.op or "" for c in reductions)
+    reduced = {reducible_type(c.dtype or "") or "" for c in reductions}
     if (
         not data
         or not {c.name for c in data} <= _SUPPORTED[api]
         or {m.name for m in find_mentions(file.text, LAUNCHERS)} - GROUPS != {c.name for c in data}
         or len(named) != len(types)
         or not operators <= set(_OPERATORS)
-        or not _reduces_one_type(data)
+        or len(reduced) > 1
+        or reduced & _HALVES  # they add up in another type
         or len({c.stream for c in data}) != 1
         or not _has_one_communicator(file, analysis)
         or not all(_is_plain(c, analysis) for c in data)
     ):
         return None
     calls = frozenset(c.name for c in data) if stage is Stage.DEVICE else frozenset[str]()
-    reduced = next((c.dtype or "" for c in data if c.name == "ncclAllReduce"), "")
-    return PlainSpec(api, calls, named, reducible_type(reduced) or "", operators, markers)
-
-
-def _reduces_one_type(data: Sequence[Collective]) -> bool:
-    """Whether all reductions are of one data type, whose values add up in that type itself."""
-    types = {reducible_type(c.dtype or "") for c in data if c.name == "ncclAllReduce"}
-    return len(types) <= 1 and not types & _HALVES
+    return PlainSpec(api, calls, named, "".join(reduced), operators, markers)
 
 
 def _has_one_communicator(file: SourceFile, analysis: AnalysisReport) -> bool:
@@ -122,10 +123,8 @@ def _is_named(text: str, buffers: tuple[Buffer, ...], analysis: AnalysisReport) 
 
 def _is_alike(memory: Allocation, analysis: AnalysisReport) -> bool:
     """Whether the size of an allocation is that of every rank, as far as its text says."""
-    own = {
-        name for c in analysis.communicators for name in re.findall(r"[A-Za-z_]\w*", c.rank or "")
-    }
-    named = set(re.findall(r"[A-Za-z_]\w*", memory.bytes))
+    own = {name for c in analysis.communicators for name in _NAME.findall(c.rank or "")}
+    named = set(_NAME.findall(memory.bytes))
     return memory.call == "cudaMalloc" and not memory.calls and not own & named
 
 
@@ -134,27 +133,30 @@ def render_plain(spec: PlainSpec) -> str:
     names = ["core", *_kernels(spec), "host"]
     if spec.calls:
         names.append("find")
-    if spec.calls & set(_EXCHANGES) and len(_sizes(spec)) > 1:
+    if spec.calls & _EXCHANGES.keys() and len(_sizes(spec)) > 1:
         names.append("bytes")
-    names += sorted(name.removeprefix("nccl").lower() for name in spec.calls)
     text = "".join(template(f"plain/{name}.cuh") for name in names)
+    text += "".join(_launcher(name) for name in sorted(spec.calls))
     for key, value in _values(spec).items():
         text = text.replace(f"@{key}@", value)
     close = f"\n#undef DEVICE_COMM_NCCL\n\n}}  // namespace {NAMESPACE}\n"
-    return includes() + "\n" + text + close
+    headers = ("cuda_runtime.h", "nccl.h", "nccl_device.h")
+    includes = include_lines(headers, ("algorithm", "cstdint", "cstdio", "vector"))
+    return includes + "\n" + text + close
 
 
-def includes() -> str:
-    """Return the include lines that the prelude needs."""
-    names = ("cuda_runtime.h", "nccl.h", "nccl_device.h")
-    standard = ("algorithm", "cstdint", "cstdio", "vector")
-    lines = (*(f"#include <{n}>" for n in names), "", *(f"#include <{n}>" for n in standard))
-    return "\n".join(lines) + "\n"
+def _launcher(call: str) -> str:
+    """Return what takes the place of a call; of exchanges, all but what differs is one text."""
+    if call not in _EXCHANGES:
+        return template("plain/allreduce.cuh")
+    sent, stride = _EXCHANGES[call]
+    text = template("plain/exchange_call.cuh").replace("launch@CALL@", LAUNCHERS[call])
+    return text.replace("@SENT@", sent).replace("@STRIDE@", stride)
 
 
 def _kernels(spec: PlainSpec) -> list[str]:
     names = ["lsa"] if spec.api is Api.LSA else []
-    if spec.calls & set(_EXCHANGES):
+    if spec.calls & _EXCHANGES.keys():
         names.append(f"{spec.api}_exchange")
     if "ncclAllReduce" in spec.calls:
         names.append("lsa_allreduce")
@@ -171,7 +173,7 @@ def _values(spec: PlainSpec) -> dict[str, str]:
         "REGION_START": f"// {START} communication\n" if spec.markers and spec.calls else "",
         "REGION_END": f"// {END}\n" if spec.markers and spec.calls else "",
         "PRECONDITION": template("plain/lsa_precondition.cuh") if spec.api is Api.LSA else "",
-        "REQUIREMENTS": template(f"plain/{api}_requirements.cuh").rstrip("\n"),
+        "REQUIREMENTS": requirements(spec.api, signals="2", barriers="kBlocks"),
         "SIZES": _cases(spec),
         "BYTES": "bytesOf(type)" if many else str(min(sizes)),
         "TYPE": " type" if many else "",

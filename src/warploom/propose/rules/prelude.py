@@ -4,6 +4,7 @@ The templates are fragments of CUDA text in `templates/`. A prelude holds only w
 calls need: a type, kernel or launcher that nothing uses is left out.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -149,8 +150,19 @@ def includes(spec: PreludeSpec) -> str:
     headers += [_HALF_HEADERS[t] for _, t in _types(spec) if t in _HALF_HEADERS]
     mutex = ["mutex"] if spec.threads else []
     standard = ["algorithm", "cstdint", "cstdio", "list", "map", *mutex, "vector"]
+    return include_lines(headers, standard)
+
+
+def include_lines(headers: Iterable[str], standard: Iterable[str]) -> str:
+    """Return lines that include CUDA's and NCCL's headers, then the standard library's."""
     lines = [f"#include <{name}>" for name in headers]
     return "\n".join([*lines, "", *(f"#include <{name}>" for name in standard)]) + "\n"
+
+
+def requirements(api: Api, *, signals: str, barriers: str) -> str:
+    """Return the lines that say what a device communicator must have: GIN's signals or barriers."""
+    lines = template(f"{api}_requirements.cuh").rstrip("\n")
+    return lines.replace("@SIGNALS@", signals).replace("@BARRIERS@", barriers)
 
 
 def _types(spec: PreludeSpec) -> list[tuple[str, str]]:
@@ -213,7 +225,7 @@ def _values(spec: PreludeSpec) -> dict[str, str]:
         "REDUCE_CASES": _reduce_cases(spec),
         "REDUCIBLE_CASES": "\n".join(f"    case {name}:" for name, _ in _types(spec)),
         "MAIL_BYTES": _mail_bytes(spec),
-        "REQUIREMENTS": template(f"{spec.api}_requirements.cuh").rstrip("\n"),
+        "REQUIREMENTS": requirements(spec.api, signals="3 * s.ranks", barriers="kMaxBlocks"),
         "PRECONDITION": template(f"{spec.api}_precondition.cuh").rstrip("\n"),
         "REGION_START": f"// {START} communication\n" if spec.markers else "",
         "REGION_END": f"// {END}\n" if spec.markers else "",

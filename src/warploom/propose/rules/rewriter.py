@@ -92,9 +92,7 @@ def rewrite(text: str, analysis: AnalysisReport, plan: RewritePlan) -> Rewrite:
     lines, every = _window_lines(analysis, plan)
     spec = prelude_spec(file, analysis, plan)
     opening = open_edit(file, analysis)
-    general = (
-        plan.every_allocation or spec.shared or spec.many_devices or spec.threads or opening is None
-    )
+    general = spec.shared or spec.many_devices or spec.threads or opening is None
     plain = None
     if plan.plain and not general:
         plain = plain_spec(file, analysis, plan.api, plan.stage, markers=plan.markers)

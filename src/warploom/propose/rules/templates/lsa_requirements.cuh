@@ -1,1 +1,1 @@
-  needs.lsaBarrierCount = kMaxBlocks;
+  needs.lsaBarrierCount = @BARRIERS@;

@@ -1,1 +1,0 @@
-  needs.lsaBarrierCount = kBlocks;
