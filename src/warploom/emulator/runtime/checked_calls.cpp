@@ -24,7 +24,9 @@ namespace {
 
 // What a parameter's type says of the memory behind it. Handles are of types that no header shows.
 template <class T>
-concept Shown = requires { sizeof(T); };
+concept Shown = requires {
+  sizeof(T);
+};
 
 // What a call gives the host: written now, by the host.
 void check_written(const void* p, std::size_t bytes, const char* call, const void* caller) {
@@ -145,6 +147,13 @@ struct Lists<&MPI_Allgatherv> : ListOfRanks {
   }
 };
 template <>
+struct Lists<&MPI_Iallgatherv> : ListOfRanks {
+  static void check(Elements all, const void*, int, MPI_Datatype, void*, const int* counts,
+                    const int* starts, MPI_Datatype, MPI_Comm comm, MPI_Request*) {
+    read(all, comm, counts, starts);
+  }
+};
+template <>
 struct Lists<&MPI_Gatherv> : ListOfRanks {
   static void check(Elements all, const void*, int, MPI_Datatype, void*, const int* counts,
                     const int* starts, MPI_Datatype, int root, MPI_Comm comm) {
@@ -193,6 +202,26 @@ struct Lists<&MPI_Type_indexed> {
   static void check(Elements all, int count, const int* lengths, const int* starts, MPI_Datatype,
                     MPI_Datatype*) {
     for (const int* one : {lengths, starts}) all.read(one, positive(count));
+  }
+};
+template <>
+struct Lists<&MPI_Type_create_hindexed> {
+  static void check(Elements all, int count, const int* lengths, const MPI_Aint* starts, auto...) {
+    all.read(lengths, positive(count));
+    all.read(starts, positive(count));
+  }
+};
+template <>
+struct Lists<&MPI_Type_create_indexed_block> {
+  static void check(Elements all, int count, int, const int* starts, auto...) {
+    all.read(starts, positive(count));
+  }
+};
+template <>
+struct Lists<&MPI_Reduce_scatter> : ListOfRanks {
+  static void check(Elements all, const void*, void*, const int* counts, MPI_Datatype, MPI_Op,
+                    MPI_Comm comm) {
+    read(all, comm, counts);
   }
 };
 template <>
@@ -317,12 +346,12 @@ consteval auto* checked(Result (*)(Arguments...)) {
 
 // A symbol of its own stands for each function: its type is known to the template alone. It is
 // constant, so that what programs are sent through cannot be written.
-#define CHECKED_AS(symbol, function, type)                                                      \
-  extern "C" {                                                                                  \
-  [[gnu::visibility("hidden"),                                                                  \
-    gnu::used]] extern const std::type_identity_t<type> warploom_checked_##symbol =             \
-      warploom::checked<#function, static_cast<type>(&function)>(static_cast<type>(&function)); \
-  }                                                                                             \
+#define CHECKED_AS(symbol, function, type)                                                    \
+  extern "C" {                                                                                \
+  [[gnu::visibility("hidden"), gnu::used]] extern const std::type_identity_t<type>            \
+      warploom_checked_##symbol = warploom::checked<#function, static_cast<type>(&function)>( \
+          static_cast<type>(&function));                                                      \
+  }                                                                                           \
   WARPLOOM_WRAPPER(symbol)
 #define CHECKED(name) CHECKED_AS(name, name, decltype(&name))
 
