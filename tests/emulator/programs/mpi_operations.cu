@@ -58,10 +58,19 @@ static void operations() {
   int value = rank % 3, greatest = -1;
   MPI(MPI_Reduce(&value, &greatest, 1, MPI_INT, most, 0, MPI_COMM_WORLD));
   if (rank == 0) EXPECT(greatest == std::min(ranks - 1, 2));
+  // Only the root's receive buffer has a meaning: elsewhere it may be anything.
+  void* nowhere = reinterpret_cast<void*>(0x10);
+  int* everybody = nullptr;
+  std::vector<int> gathered(ranks);
+  if (rank == 0) everybody = gathered.data();
+  void* buffer = rank == 0 ? everybody : nowhere;
+  MPI(MPI_Gather(&value, 1, MPI_INT, buffer, 1, MPI_INT, 0, MPI_COMM_WORLD));
+  MPI(MPI_Reduce(&value, rank == 0 ? &greatest : nowhere, 1, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD));
+  for (int r = 0; r < ranks && rank == 0; r++) EXPECT(gathered[r] == r % 3);
   int other = 7;
   MPI(MPI_Reduce_local(&value, &other, 1, MPI_INT, most));
   EXPECT(other == 7);
-  MPI(MPI_Reduce_local(&value, &other, 1, MPI_INT, MPI_SUM));
+  MPI(MPI_Reduce_local(&value, &other, 1, MPI_INTEGER, MPI_SUM));
   EXPECT(other == 7 + value);
   MPI(MPI_Op_free(&op));
   MPI(MPI_Op_free(&most));

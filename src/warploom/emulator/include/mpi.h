@@ -119,7 +119,7 @@ typedef struct MPI_Status {
 #define MPI_ORDER_C 56
 #define MPI_ORDER_FORTRAN 57
 #define MPI_GROUP_NULL ((MPI_Group)0)
-#define MPI_GROUP_EMPTY ((MPI_Group)-1)
+#define MPI_GROUP_EMPTY ((MPI_Group) - 1)
 #define MPI_KEYVAL_INVALID (-1)
 #define MPI_TAG_UB 1
 #define MPI_HOST 2
@@ -173,6 +173,11 @@ typedef struct MPI_Status {
 #define MPI_LONG_INT ((MPI_Datatype)29)
 #define MPI_2INT ((MPI_Datatype)30)
 #define MPI_PACKED ((MPI_Datatype)31)
+// Fortran's names for C's types, which programs in C use too.
+#define MPI_INTEGER MPI_INT
+#define MPI_REAL MPI_FLOAT
+#define MPI_DOUBLE_PRECISION MPI_DOUBLE
+#define MPI_CHARACTER MPI_CHAR
 
 #define MPI_OP_NULL ((MPI_Op)0)
 #define MPI_MAX ((MPI_Op)1)

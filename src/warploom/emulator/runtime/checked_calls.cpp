@@ -24,9 +24,7 @@ namespace {
 
 // What a parameter's type says of the memory behind it. Handles are of types that no header shows.
 template <class T>
-concept Shown = requires {
-  sizeof(T);
-};
+concept Shown = requires { sizeof(T); };
 
 // What a call gives the host: written now, by the host.
 void check_written(const void* p, std::size_t bytes, const char* call, const void* caller) {
@@ -274,8 +272,45 @@ void read_node_lists(Elements all, auto... arguments) {
   (look(arguments), ...);
 }
 
+// Where a rank receives nothing, what it gives as the buffer for it has no meaning.
+template <auto function>
+struct Meaningless {
+  static const void* buffer(auto...) { return nullptr; }
+};
+struct AtRootOnly {
+  static const void* unless(bool root, const void* recv) { return root ? nullptr : recv; }
+};
+template <>
+struct Meaningless<&MPI_Reduce> : AtRootOnly {
+  static const void* buffer(const void*, void* recv, int, MPI_Datatype, MPI_Op, int root,
+                            MPI_Comm comm) {
+    return unless(mpi::rank_in(comm) == root, recv);
+  }
+};
+template <>
+struct Meaningless<&MPI_Ireduce> : AtRootOnly {
+  static const void* buffer(const void*, void* recv, int, MPI_Datatype, MPI_Op, int root,
+                            MPI_Comm comm, MPI_Request*) {
+    return unless(mpi::rank_in(comm) == root, recv);
+  }
+};
+template <>
+struct Meaningless<&MPI_Gather> : AtRootOnly {
+  static const void* buffer(const void*, int, MPI_Datatype, void* recv, int, MPI_Datatype, int root,
+                            MPI_Comm comm) {
+    return unless(mpi::rank_in(comm) == root, recv);
+  }
+};
+template <>
+struct Meaningless<&MPI_Gatherv> : AtRootOnly {
+  static const void* buffer(const void*, int, MPI_Datatype, void* recv, const int*, const int*,
+                            MPI_Datatype, int root, MPI_Comm comm) {
+    return unless(mpi::rank_in(comm) == root, recv);
+  }
+};
+
 template <class T>
-void check_argument(T value, const char* call, const void* caller) {
+void check_argument(T value, const void* meaningless, const char* call, const void* caller) {
   if constexpr (std::is_pointer_v<T>) {
     using Target = std::remove_pointer_t<T>;
     if constexpr (std::is_const_v<Target> && !std::is_void_v<Target> && !kIsList<T>) {
@@ -289,6 +324,7 @@ void check_argument(T value, const char* call, const void* caller) {
       if (!value) return;
       if constexpr (std::is_void_v<Target>) {
         // A buffer, which may be anywhere: the call itself says how much of it, and when.
+        if (value == meaningless) return;
         if (!in_arena(value) && !find_variable(value)) check_host_memory(value, 1, true, call);
       } else if constexpr (Shown<Target>) {
         check_written(value, sizeof(Target), call, caller);
@@ -324,7 +360,8 @@ struct Checked {
         if constexpr (!std::is_void_v<Result>) return kNotPermitted<Result>;
       }
       const void* caller = __builtin_return_address(0);
-      (check_argument(arguments, name.text, caller), ...);
+      const void* meaningless = Meaningless<function>::buffer(arguments...);
+      (check_argument(arguments, meaningless, name.text, caller), ...);
       Arrays<function>::check({name.text, caller}, arguments...);
       Lists<function>::check({name.text, caller}, arguments...);
       if constexpr ((kIsOfNodes<Arguments> || ...)) {
@@ -346,12 +383,12 @@ consteval auto* checked(Result (*)(Arguments...)) {
 
 // A symbol of its own stands for each function: its type is known to the template alone. It is
 // constant, so that what programs are sent through cannot be written.
-#define CHECKED_AS(symbol, function, type)                                                    \
-  extern "C" {                                                                                \
-  [[gnu::visibility("hidden"), gnu::used]] extern const std::type_identity_t<type>            \
-      warploom_checked_##symbol = warploom::checked<#function, static_cast<type>(&function)>( \
-          static_cast<type>(&function));                                                      \
-  }                                                                                           \
+#define CHECKED_AS(symbol, function, type)                                                      \
+  extern "C" {                                                                                  \
+  [[gnu::visibility("hidden"),                                                                  \
+    gnu::used]] extern const std::type_identity_t<type> warploom_checked_##symbol =             \
+      warploom::checked<#function, static_cast<type>(&function)>(static_cast<type>(&function)); \
+  }                                                                                             \
   WARPLOOM_WRAPPER(symbol)
 #define CHECKED(name) CHECKED_AS(name, name, decltype(&name))
 
