@@ -6,6 +6,7 @@ import signal
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -98,7 +99,7 @@ class HardwareOptions:
 
     `folder` holds the files that it finds by plain name, where there are any. `timing` is that of
     our network: "eager", "lazy" or "random:SEED" (see `network.timings`). `env` are variables that
-    the program has beside what its libraries need.
+    the program has beside what its libraries need, and `stdin` is what rank 0 reads.
     """
 
     args: tuple[str, ...] = ()
@@ -107,6 +108,7 @@ class HardwareOptions:
     folder: Path | None = None
     timing: str = EAGER
     env: Mapping[str, str] = field(default_factory=dict[str, str])
+    stdin: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +276,9 @@ def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -
     readable += [shim.parent] if shim else []
     readable += [setup.mpi.launcher.parent.parent] if setup.mpi else []
     readable += [setup.network.parent] if setup.network else []
-    with tempfile.TemporaryDirectory(prefix="warploom-gpu-") as name:
+    with tempfile.TemporaryDirectory(prefix="warploom-gpu-") as name, ExitStack() as stack:
         folder = Path(name)
+        read = {} if options.stdin is None else {0: stack.enter_context(options.stdin.open("rb"))}
         result = run_sandboxed(
             launch_command(build, setup, options, folder, shim),
             limits=limits,
@@ -283,6 +286,7 @@ def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -
             readable=[path for path in readable if path != Path("/usr")],
             environment={**options.env, **launch_environment(setup, folder, options.timing)},
             profile=Profile.GPU,
+            descriptors={number: file.fileno() for number, file in read.items()},
             extras=Extras((folder,), gpu_devices(), shared_mb=1024 * setup.ranks),
         )
         readbacks, intervals = read_log(folder, build)
