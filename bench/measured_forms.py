@@ -64,7 +64,8 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
             continue
         programs = {"host": example / f"{name}.cu"}
         for form, folder in folders.items():
-            places = (Path(folder) / f"{name}.cu", Path(folder) / name / f"{name}.cu")
+            base = Path(folder).resolve()
+            places = (base / f"{name}.cu", base / name / f"{name}.cu")
             if found := [place for place in places if place.is_file()]:
                 programs[form] = found[0]
         for sizes in SIZES[name]:
