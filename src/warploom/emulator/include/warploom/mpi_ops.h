@@ -1,6 +1,8 @@
 // Operations of the program's own, packed data, and rarer collectives.
 #pragma once
 
+#include <mpi.h>
+
 typedef void MPI_User_function(void* in, void* inout, int* length, MPI_Datatype* type);
 
 #ifdef __cplusplus
