@@ -25,7 +25,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warploom.core.errors import WarploomError
@@ -34,22 +34,22 @@ from warploom.hardware import Setup
 from warploom.synthesize.codegen import generate
 from warploom.synthesize.correctness import prepare_trial
 from warploom.synthesize.correctness.cases import CasePlan
-from warploom.synthesize.correctness.expectations import PreparedCase, entries_of, prepare_case
+from warploom.synthesize.correctness.expectations import PreparedCase, prepare_case
+from warploom.synthesize.correctness.running import ITEM_BYTES
 from warploom.synthesize.interview import interview
 from warploom.synthesize.performance.measured import (
-    FLUSH_BYTES,
     Launch,
     judge_on_gpu,
     launcher,
     measure,
     require_gpu,
+    time_reference,
 )
 from warploom.synthesize.records import KernelSpec, TensorArg
 from warploom.synthesize.reference.client import Baseline, ReferenceProcess
 from warploom.synthesize.sizes import shape_value
 from warploom.synthesize.suite import SuiteTask, find_suite
 
-_WIDTHS = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2}
 _TOOLS = ("memcheck", "racecheck")
 _SEED = 41
 
@@ -57,7 +57,7 @@ _SEED = 41
 def bytes_of(tensors: Sequence[TensorArg], sizes: Mapping[str, int]) -> int:
     """Return how many bytes tensors have at the given sizes."""
     return sum(
-        math.prod(shape_value(tensor.shape, sizes)) * _WIDTHS.get(tensor.dtype, 1)
+        math.prod(shape_value(tensor.shape, sizes)) * ITEM_BYTES.get(tensor.dtype, 1)
         for tensor in tensors
     )
 
@@ -85,11 +85,8 @@ class Ready:
 
     def turn(self, number: int) -> tuple[Baseline, ...]:
         """Time the reference in all modes, with values of this turn's own."""
-        return self.reference.times({
-            "kind": "normal", "inputs": entries_of(self.spec, self.plans[0]), "distinct": False,
-            "values": [], "flush": FLUSH_BYTES,
-            "seeds": [plan.seed + 1000 * (number + 1) for plan in self.plans],
-        })  # fmt: skip
+        plans = [replace(plan, seed=plan.seed + 1000 * (number + 1)) for plan in self.plans]
+        return time_reference(self.reference, self.spec, plans)
 
 
 def make_ready(

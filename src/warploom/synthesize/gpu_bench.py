@@ -11,14 +11,14 @@ from warploom.synthesize.bench import Bench, Candidate, Run
 from warploom.synthesize.correctness import Trial
 from warploom.synthesize.correctness.building import Builds
 from warploom.synthesize.correctness.cases import CasePlan
-from warploom.synthesize.correctness.expectations import entries_of, prepare_case
+from warploom.synthesize.correctness.expectations import prepare_case
 from warploom.synthesize.interview import Interview
 from warploom.synthesize.performance.measured import (
-    FLUSH_BYTES,
     Launch,
     judge_on_gpu,
     launcher,
     measure,
+    time_reference,
 )
 from warploom.synthesize.records import Check, CorrectnessReport, PerformanceReport
 from warploom.synthesize.reference.client import Baseline, ReferenceProcess
@@ -86,8 +86,4 @@ class GpuBench(Bench):
         ]
 
     def _turn(self, number: int) -> tuple[Baseline, ...]:
-        plans = self._plans(number + 1)
-        return self.reference.times({
-            "kind": "normal", "inputs": entries_of(self.found.spec, plans[0]), "distinct": False,
-            "values": [], "seeds": [plan.seed for plan in plans], "flush": FLUSH_BYTES,
-        })  # fmt: skip
+        return time_reference(self.reference, self.found.spec, self._plans(number + 1))

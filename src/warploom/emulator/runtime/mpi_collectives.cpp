@@ -38,14 +38,10 @@ int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
                         request, {{buffer, count, type, !is_root}});
 }
 
-int all_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-               MPI_Request* request, const char* what) {
-  const Place place = enter(comm, what, type);
-  const std::size_t bytes = extent(count, type, what);
-  note_moving(recv, what);
-  check_aliasing({{send, bytes}}, {{recv, bytes}}, what);
-  auto meeting = post(place, what, reduction_details(count, type, op, -1),
-                      read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
+// This rank gets what all ranks' operands come to.
+int end_reduction(const Place& place, const std::shared_ptr<Meeting>& meeting, const void* send,
+                  void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Request* request,
+                  const char* what) {
   const int last = place.comm->size() - 1;
   return end_collective(place, meeting, {},
                         [=] {
@@ -54,6 +50,17 @@ int all_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_O
                                        what);
                         },
                         request, {{send, count, type, false}, {recv, count, type, true}});
+}
+
+int all_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+               MPI_Request* request, const char* what) {
+  const Place place = enter(comm, what, type);
+  const std::size_t bytes = extent(count, type, what);
+  note_moving(recv, what);
+  check_aliasing({{send, bytes}}, {{recv, bytes}}, what);
+  auto meeting = post(place, what, reduction_details(count, type, op, -1),
+                      read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
+  return end_reduction(place, meeting, send, recv, count, type, op, request, what);
 }
 
 int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* recv, int recvcount,
@@ -96,14 +103,7 @@ int reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op
     return end_collective(place, meeting, {place.rank}, [] {}, request,
                           {{send, count, type, false}});
   }
-  const int last = place.comm->size() - 1;
-  return end_collective(place, meeting, {},
-                        [=] {
-                          const Bytes total = combined(*meeting, last, type, op, what);
-                          write_buffer(place, recv, total.data(), total.size(), meeting->origin,
-                                       what);
-                        },
-                        request, {{send, count, type, false}, {recv, count, type, true}});
+  return end_reduction(place, meeting, send, recv, count, type, op, request, what);
 }
 
 int prefix(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
@@ -161,8 +161,7 @@ int MPI_Barrier(MPI_Comm comm) {
 }
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const Place place = enter(comm, "MPI_Ibarrier");
-  return end_collective(
-      place, post(place, "MPI_Ibarrier", "", {}), {}, [] {}, request);
+  return end_collective(place, post(place, "MPI_Ibarrier", "", {}), {}, [] {}, request);
 }
 
 int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {

@@ -16,8 +16,9 @@ from warploom.synthesize.correctness.frame import (
     cases_bytes,
 )
 
-_ITEM = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2,
-         "int16": 2}  # fmt: skip
+ITEM_BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2,
+              "int16": 2}  # fmt: skip
+"""Bytes of an element of each type that has more than one."""
 _GUARD = 64
 
 
@@ -84,7 +85,7 @@ def _placed(
 ) -> tuple[CaseBuffer, tuple[int, int]]:
     if shift is None:
         return CaseBuffer(data, 0, len(data), filled), (0, len(data))
-    before = _GUARD + shift * _ITEM.get(dtype, 1)
+    before = _GUARD + shift * ITEM_BYTES.get(dtype, 1)
     image = words.randbytes(before) + data + words.randbytes(_GUARD)
     end = before + len(data)
     return CaseBuffer(image, before, end), (before, end)

@@ -23,12 +23,13 @@ from warploom.hardware import (
     find_setup,
     run_hardware,
 )
+from warploom.synthesize.correctness.cases import CasePlan
 from warploom.synthesize.correctness.compare import compare
-from warploom.synthesize.correctness.expectations import PreparedCase
+from warploom.synthesize.correctness.expectations import PreparedCase, entries_of
 from warploom.synthesize.correctness.frame import program_text
 from warploom.synthesize.correctness.running import LaidCase, lay_out, results_of, write_cases
 from warploom.synthesize.records import KernelSpec, PerformanceReport
-from warploom.synthesize.reference.client import Baseline
+from warploom.synthesize.reference.client import Baseline, ReferenceProcess
 
 FLUSH_BYTES = 256 << 20
 """More than any cache of the second level: it is written before each timed call."""
@@ -157,6 +158,16 @@ def measure(
         bottleneck="memory bandwidth" if floor > mine.median / 2 else "latency or arithmetic",
         note=_note(mine, modes, copy_gbs),
     )  # fmt: skip
+
+
+def time_reference(
+    reference: ReferenceProcess, spec: KernelSpec, plans: Sequence[CasePlan]
+) -> tuple[Baseline, ...]:
+    """Take the reference's times in all modes: a call for each plan, all of one plan's sizes."""
+    return reference.times({
+        "kind": "normal", "inputs": entries_of(spec, plans[0]), "distinct": False,
+        "values": [], "seeds": [plan.seed for plan in plans], "flush": FLUSH_BYTES,
+    })  # fmt: skip
 
 
 def _note(mine: Times, modes: dict[str, Times], copy_gbs: float) -> str:
