@@ -17,6 +17,7 @@
 #include "spoil.h"
 #include "stats.h"
 #include "stream.h"
+#include "turned_inputs.h"
 #include "versions.h"
 #include "world.h"
 
@@ -86,6 +87,7 @@ bool idle() {
 
 void poison() {
   if (g_alters) for_each_change(spoil_memory);
+  turn_inputs();
   g_poisoned++;
 }
 

@@ -55,5 +55,6 @@ void vary_numbers(char* data, std::size_t bytes);
 bool chosen_by_key(uint64_t value, unsigned every);
 uint64_t drawn_by_key(uint64_t value);  // a number that the key chooses for it
 uint64_t other_word(uint64_t word);     // another number of like size, chosen by the key
+uint64_t turned_word(uint64_t word, unsigned round);  // and others, one for each round
 
 }  // namespace warploom
