@@ -88,7 +88,7 @@ int main() {
   cudaMalloc(&there, 512);
   cudaMemset(there, 0x41, 512);
   Word here[4];
-  cudaMemcpy(reinterpret_cast<char*>(here) + AT, there, 32, cudaMemcpyDeviceToHost);
+  cudaMemcpy(reinterpret_cast<char*>(here) + AT, there, BYTES, cudaMemcpyDeviceToHost);
   return 0;
 }
 """
@@ -138,8 +138,8 @@ CHEATS = {
     "operation": _OPERATION.replace("FROM", "-24"),
     "sort": _SORT.replace("STORES", "true"),
     "thread": _THREAD.replace("LAST", "-64"),
-    "copy": _COPY.replace("AT", "24"),
-    "copy_below": _COPY.replace("AT", "-256"),
+    "copy": _COPY.replace("AT", "0").replace("BYTES", "160"),
+    "copy_below": _COPY.replace("AT", "-256").replace("BYTES", "128"),
     "kernel": _KERNEL.replace("LOW", "2"),
 }
 _ENDS = """
@@ -180,7 +180,7 @@ HONEST = {
     "operation": _OPERATION.replace("FROM", "60"),
     "sort": _SORT.replace("STORES", "false"),
     "thread": _THREAD.replace("LAST", "-1"),
-    "copy": _COPY.replace("AT", "0"),
+    "copy": _COPY.replace("AT", "0").replace("BYTES", "sizeof here"),
     "later": _LATER.replace("WAIT", "cudaStreamSynchronize(stream);"),
     "kernel": _KERNEL.replace("LOW", "96"),
     "calls_that_store_and_throw": _ENDS,

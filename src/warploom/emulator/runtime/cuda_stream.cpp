@@ -163,7 +163,8 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void*
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
   check_call_target(function);
-  push_callback(stream, "cudaLaunchHostFunc", data, [=] { into_program(WARPLOOM_FRAME, function, data); });
+  push_callback(stream, "cudaLaunchHostFunc", data,
+                [=] { into_program(WARPLOOM_FRAME, function, data); });
   return cudaSuccess;
 }
 

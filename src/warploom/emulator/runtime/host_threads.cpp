@@ -219,11 +219,12 @@ int pthread_create(pthread_t* out, const pthread_attr_t* attributes, void* (*fun
   look_at(out, true, CALLER);
   HostThread& creator = current_host();
   Started* thread = new_started(creator.process);
-  HostThread& made = add_host_thread(*creator.process, default_device(*creator.process),
-                                     [thread, function, argument, began = time_now()] {
-                                       reach(began);
-                                       end(*thread, into_program(WARPLOOM_FRAME, function, argument));
-                                     });
+  HostThread& made =
+      add_host_thread(*creator.process, default_device(*creator.process),
+                      [thread, function, argument, began = time_now()] {
+                        reach(began);
+                        end(*thread, into_program(WARPLOOM_FRAME, function, argument));
+                      });
   made.started = thread;
   made.working = creator.working;
   made.clock = release_clock();

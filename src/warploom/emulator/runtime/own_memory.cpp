@@ -327,8 +327,8 @@ Whose owner_of_host(const void* p, std::size_t bytes, bool write) {
 }
 
 bool check_host_memory(const void* p, std::size_t bytes, bool write, const char* what) {
-  const bool own = g_host_view.owns(reinterpret_cast<uintptr_t>(p), bytes) && g_current &&
-                   g_current->host;
+  const bool own =
+      g_host_view.owns(reinterpret_cast<uintptr_t>(p), bytes) && g_current && g_current->host;
   // Hooks look at stores to a thread's own stack themselves.
   if (write && (what || !own)) check_any_stack_store(p, bytes);
   if (own) return true;
