@@ -134,9 +134,9 @@ def kept_findings(
         for tried in _TRIED
     ]
     for spec in specs:
-        finding = _kept_from(spoiler, outcomes[spec], spec, at_points)
+        finding, steady = _kept_from(spoiler, outcomes[spec], spec, at_points)
         if finding is None:
-            finding = _kept_within(spoiler, outcomes[spec], spec)
+            finding = _kept_within(spoiler, outcomes[spec], spec, steady=steady)
         if finding is not None:
             yield finding
             return
@@ -169,27 +169,31 @@ def _kept_from(
     spec: RunSpec,
     hows: Sequence[How],
     stops: Stops | None = None,
-) -> Finding | None:
+    *,
+    steady: bool = False,
+) -> tuple[Finding | None, bool]:
     """Alter the candidate's memory where that leaves the reference's outputs as they are.
 
-    `stops` are the candidate's, where those of `hows` are the reference's.
+    `stops` are the candidate's, where those of `hows` are the reference's. `steady`: the reference
+    depends on nothing that was computed before the point that comes before these. The same is
+    returned for what `hows` name.
     """
     own, expected, anew = _run_reference(spoiler, spec, hows)
     if not expected.stats.get("poisoned") or (stops and not anew):
-        return _late(spoiler, outcome, own, expected, stops)
+        return _late(spoiler, outcome, own, expected, stops), False
     how = replace(own, stops=stops, versions=2 * own.versions)
     [run] = spoiler.run(spoiler.candidate, [spec], _what(spoiler), how)
     finding = _depends(spoiler, outcome, run, spec) if anew else None
     if finding is None and (unseen := not_looked_at(expected.stats, run)):
-        return _finding(unseen, "use less memory, and wait for what was queued", spec)
+        finding = _finding(unseen, "use less memory, and wait for what was queued", spec)
     if finding is None and (late := late_results(spoiler, expected, run, own.stops)):
-        return _finding(late, _IN_TIME, spec)
+        finding = _finding(late, _IN_TIME, spec)
     if finding is None:
         unaltered = own.only_counts or not anew
         finding = _moved(spoiler, outcome, expected, own, replace(how, only_counts=unaltered))
     less = moves_less(expected.stats, run.stats) or uneven(expected.stats, run.stats, stops)
     if finding is None and less and anew:
-        return _finding(less, _ANEW, spec)
+        finding = _finding(less, _ANEW, spec)
     if finding is None and anew and works_otherwise(outcome.stats, run.stats):
         finding = _works_by_what_it_finds(spoiler, outcome, (run, how), (expected, own))
     if finding is None and carries_more(spoiler, spec.seed, run.stats, expected.stats):
@@ -201,9 +205,9 @@ def _kept_from(
     # Where work repeats between two points, that is looked at there, and takes in what is earlier.
     whole = stops is not None or repeats(spoiler.reference.stats[spec.seed])[1] < 2
     if finding is None and anew and own.strict and whole:
-        message = outdated(spoiler, Kinds(spec, (own, expected), (how, run)))
+        message = outdated(spoiler, Kinds(spec, (own, expected), (how, run), steady=steady))
         finding = _finding(message, _ANEW, spec) if message else None
-    return finding
+    return finding, anew and own.strict
 
 
 def not_looked_at(wanted: Mapping[str, float], run: EmulatorRun) -> str:
@@ -302,7 +306,9 @@ def _asking(spoiler: Spoiler, spec: RunSpec, own: How, expected: EmulatorRun) ->
     return expected if asking else None
 
 
-def _kept_within(spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec) -> Finding | None:
+def _kept_within(
+    spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec, *, steady: bool
+) -> Finding | None:
     """Look between two points, where the reference queues the same calls again and again."""
     reference = spoiler.reference.stats[spec.seed]
     point, parts = repeats(reference)
@@ -312,7 +318,8 @@ def _kept_within(spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec) -> Findi
         hows = [How(stops=own, strict=strict, versions=_VERSIONS_MB) for strict in (True, False)]
         if repeats_as(outcome.stats, point) % count == 0:
             stops = stops_of(outcome.stats, point, count)
-            if finding := _kept_from(spoiler, outcome, spec, hows, stops):
+            finding, _ = _kept_from(spoiler, outcome, spec, hows, stops, steady=steady)
+            if finding is not None:
                 return finding
             continue
         how, run, anew = _run_reference(spoiler, spec, hows)

@@ -28,24 +28,29 @@ _WORDS = 2048  # of inputs that turn, about, and at most (runtime/turned_inputs.
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """How the reference and the candidate ran while memory was altered, and those runs."""
+    """How the reference and the candidate ran while memory was altered, and those runs.
+
+    `steady`: inputs may change before the first stop as well, where the program takes the time.
+    """
 
     spec: RunSpec
     reference: tuple[How, EmulatorRun]
     candidate: tuple[How, EmulatorRun]
+    steady: bool = False
 
 
 def outdated(spoiler: Spoiler, kinds: Kinds) -> str:
     """Say which results are not those of the inputs that were there; "" if all are."""
     spec, (own, expected), (how, run) = kinds.spec, kinds.reference, kinds.candidate
     what = [f"{spoiler.layout()}:none"]
-    turned = replace(own, only_counts=True, turns=f"/{_share(spoiler, spec.seed)}")
+    before = "+" if kinds.steady else ""
+    turned = replace(own, only_counts=True, turns=f"{before}/{_share(spoiler, spec.seed)}")
     [theirs] = spoiler.run_reference([spec], what, turned)
     base = spoiler.reference.samples[spec.seed]
     marks = spoiler.changed(base, theirs, spoiler.reference.facts)
     if theirs.state != "finished" or not theirs.inputs or not _any(marks):
         return ""
-    turned = replace(how, only_counts=True, turns="=" + ",".join(theirs.inputs))
+    turned = replace(how, only_counts=True, turns=f"{before}=" + ",".join(theirs.inputs))
     [mine] = spoiler.run(spoiler.candidate, [spec], what, turned)
     if mine.state != "finished":
         return (

@@ -162,6 +162,7 @@ void reach_point(Course& course) {
   if (g_poisoning && g_kept && g_records.back().idle) {
     if (!is_carrying() && !g_stops.point) begin_carrying();
     if (number <= g_poison_records) poison();
+    if (number <= g_stops.point) turn_inputs_before_stops();
   }
   g_meeting.notify_all();
 }

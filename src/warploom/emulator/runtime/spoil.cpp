@@ -231,6 +231,10 @@ unsigned word_bytes() {
   return layout.bytes * elements_in_word(layout);
 }
 
+bool word_in_address(const char* data, std::size_t offset, std::size_t bytes) {
+  return is_control(data, offset, bytes, number_layout());
+}
+
 bool is_telling(uint64_t word, unsigned every) {
   const SpoilLayout& layout = number_layout();
   uint64_t low = 0;

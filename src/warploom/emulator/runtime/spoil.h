@@ -45,6 +45,8 @@ unsigned long long spoiled_elements();  // that were changed
 
 // Inputs (inputs.h) are looked at by words of one element, or of two where these have two bytes.
 unsigned word_bytes();
+// Is the word at `offset` a part of an address? The data begins at `data`.
+bool word_in_address(const char* data, std::size_t offset, std::size_t bytes);
 // Is it a number that few others are equal to, and one of those that the key chooses (one of
 // `every`)?
 bool is_telling(uint64_t word, unsigned every);

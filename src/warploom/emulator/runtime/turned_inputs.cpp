@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostWords = 2048;
 constexpr std::size_t kSketch = std::size_t{1} << 16;
 
-bool g_turning = false;
+bool g_turning = false, g_before_stops = false;
 unsigned g_every = 0;         // 0: the words are given
 unsigned g_round = 0;         // how often they have turned
 std::set<uint64_t> g_chosen;  // as they are uploaded
@@ -36,14 +36,17 @@ void turn(char* start, std::size_t bytes) {
     std::memcpy(&word, start + at, width);
     if (!g_sketch[place_of(word)]) continue;
     const auto found = g_now.find(word);
-    if (found != g_now.end()) std::memcpy(start + at, &found->second, width);
+    if (found == g_now.end() || word_in_address(start, at, bytes)) continue;
+    std::memcpy(start + at, &found->second, width);
   }
 }
 
 }  // namespace
 
-bool configure_turns(const std::string& value) {
+bool configure_turns(const std::string& text) {
   g_turning = true;
+  g_before_stops = text.starts_with('+');
+  const std::string value = text.substr(g_before_stops);
   if (value.starts_with('/')) {
     g_every = static_cast<unsigned>(std::atoi(value.c_str() + 1));
     return g_every > 0;
@@ -67,7 +70,8 @@ void note_turned_upload(void* p, std::size_t bytes, bool input) {
   for (std::size_t at = 0; at + width <= bytes && g_chosen.size() < kMostWords; at += width) {
     uint64_t word = 0;
     std::memcpy(&word, static_cast<const char*>(p) + at, width);
-    if (is_telling(word, g_every)) g_chosen.insert(word);
+    const bool part = word_in_address(static_cast<const char*>(p), at, bytes);
+    if (!part && is_telling(word, g_every)) g_chosen.insert(word);
   }
 }
 
@@ -83,6 +87,10 @@ void turn_inputs() {
     }
   }
   for_each_range(turn);
+}
+
+void turn_inputs_before_stops() {
+  if (g_before_stops) turn_inputs();
 }
 
 void report_turned() {

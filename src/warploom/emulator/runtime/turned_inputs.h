@@ -13,13 +13,14 @@
 namespace warploom {
 
 // "/N": one telling word of N that is uploaded as an input turns. "=W,W,...": these words do, in
-// hexadecimal. False: it is none of both. The key and the kind of elements are those of the spoil
-// run.
-bool configure_turns(const std::string& value);
+// hexadecimal. With a "+" before, they turn at points before stops as well. False: it is none of
+// these. The key and the kind of elements are those of the spoil run.
+bool configure_turns(const std::string& text);
 // The host's data has come to a device; `input`: as an input.
 void note_turned_upload(void* p, std::size_t bytes, bool input);
 // All processes wait, and nothing is on its way.
 void turn_inputs();
+void turn_inputs_before_stops();
 void report_turned();  // the words, before the end of the report
 
 }  // namespace warploom
