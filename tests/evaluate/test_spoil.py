@@ -120,7 +120,7 @@ def test_sums_may_be_added_up_in_another_order(folder: Path) -> None:
 def test_results_that_the_host_computes_are_found(folder: Path) -> None:
     result = judge(folder, written(after=HOST + COPY))
     assert not result.passed
-    assert kinds(result) == {"communication_unused"}
+    assert "communication_unused" in kinds(result)  # others may say so as well
     finding = result.findings[0].finding
     assert "0% of them here" in finding.message
     assert finding.rank is not None and finding.seed in result.seeds

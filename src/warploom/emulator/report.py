@@ -138,7 +138,7 @@ class Report:
     """When each process ended, in nanoseconds of modelled time."""
     spans_dropped: int = 0
     inputs: list[str] = field(default_factory=list[str])
-    """Words of uploads that were altered, in hexadecimal (runtime/inputs.h)."""
+    """Words of uploads that were altered, in hexadecimal (runtime/inputs.h, turned_inputs.h)."""
     read_back_digest: str = ""
     """Of all bytes that were read back, by the key that the runtime was given."""
 

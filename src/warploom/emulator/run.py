@@ -111,6 +111,8 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
             values["take_back"] = options.take_back
         if options.inputs:
             values["inputs"] = options.inputs
+        if options.turns:
+            values["turns"] = options.turns
     if options.vary:
         values["vary"] = options.vary
     if options.looks:

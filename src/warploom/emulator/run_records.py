@@ -78,7 +78,9 @@ class RunOptions:
     `strict` what kernels wrote before the first communication is altered as well.
     With `take_back` (runtime/versions.h; it needs `versions`) memory becomes at one point what it
     was at several moments before, and the program goes on with that.
-    `inputs` alters inputs of single ranks, as runtime/inputs.h says. All of these need a `spoil`.
+    `inputs` alters inputs of single ranks, as runtime/inputs.h says, and `turns` those of all ranks
+    between iterations, where memory is altered (runtime/turned_inputs.h). All of these need a
+    `spoil`.
     `vary` gives numbers other values on their way to the device, in any run (runtime/inputs.h).
     With `looks` the run finds out which read-backs nobody looks at (`Readback.unread`).
     """
@@ -119,6 +121,7 @@ class RunOptions:
     strict: bool = False
     take_back: str = ""
     inputs: str = ""
+    turns: str = ""
     vary: str = ""
     looks: bool = False
 

@@ -15,7 +15,8 @@ its work. Of what never changes from then on, much less may be carried: counters
 kept results do not.
 
 And what a repetition computes must be there when it ends (results_in_time.py), also what is moved
-before it is read back (moved_results.py).
+before it is read back (moved_results.py). What is kept where no counter sees it is of the inputs
+that were there: so they change between iterations (turned_inputs.py).
 
 Most programs take the time before and after many iterations. Where the calls that the reference
 queues between two points repeat, the same is done at the start of each repetition.
@@ -27,6 +28,7 @@ from dataclasses import replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun
+from warploom.evaluate.carried_over import carries_more
 from warploom.evaluate.moved_results import moved_late
 from warploom.evaluate.repetitions import (
     calls_after,
@@ -39,13 +41,9 @@ from warploom.evaluate.repetitions import (
 from warploom.evaluate.results_in_time import asks, late_results
 from warploom.evaluate.same_work import otherwise_by_seed, works_otherwise
 from warploom.evaluate.spoiler import How, Pair, Spoiler, Stops, points_of
+from warploom.evaluate.turned_inputs import Kinds, outdated
 
 WORK, TIMED = "work_differs", "timed_run_differs"
-_MORE = 1.25  # times what the reference carries over
-# Bytes of each rank that a candidate may carry over besides: of counters and flags at least, more
-# with each peer; at most; and as a share of the rank's outputs in between.
-_STATE, _STATE_OF_PEER, _MOST_STATE, _STATE_SHARE = 1 << 10, 1 << 8, 64 << 10, 1 / 8
-_CONSTANTS = 128  # bytes of these that never change: results, where state does
 _MOST_COUNTS = 3  # ways to divide what repeats
 _VERSIONS_MB = 512  # that may be kept of the reference; of a candidate, twice that
 _TRIED = (0, 1)  # records that memory is altered at: all but the last, or the first
@@ -136,9 +134,9 @@ def kept_findings(
         for tried in _TRIED
     ]
     for spec in specs:
-        finding = _kept_from(spoiler, outcomes[spec], spec, at_points)
+        finding, steady = _kept_from(spoiler, outcomes[spec], spec, at_points)
         if finding is None:
-            finding = _kept_within(spoiler, outcomes[spec], spec)
+            finding = _kept_within(spoiler, outcomes[spec], spec, steady=steady)
         if finding is not None:
             yield finding
             return
@@ -171,36 +169,45 @@ def _kept_from(
     spec: RunSpec,
     hows: Sequence[How],
     stops: Stops | None = None,
-) -> Finding | None:
+    *,
+    steady: bool = False,
+) -> tuple[Finding | None, bool]:
     """Alter the candidate's memory where that leaves the reference's outputs as they are.
 
-    `stops` are the candidate's, where those of `hows` are the reference's.
+    `stops` are the candidate's, where those of `hows` are the reference's. `steady`: the reference
+    depends on nothing that was computed before the point that comes before these. The same is
+    returned for what `hows` name.
     """
     own, expected, anew = _run_reference(spoiler, spec, hows)
     if not expected.stats.get("poisoned") or (stops and not anew):
-        return _late(spoiler, outcome, own, expected, stops)
+        return _late(spoiler, outcome, own, expected, stops), False
     how = replace(own, stops=stops, versions=2 * own.versions)
     [run] = spoiler.run(spoiler.candidate, [spec], _what(spoiler), how)
     finding = _depends(spoiler, outcome, run, spec) if anew else None
     if finding is None and (unseen := not_looked_at(expected.stats, run)):
-        return _finding(unseen, "use less memory, and wait for what was queued", spec)
+        finding = _finding(unseen, "use less memory, and wait for what was queued", spec)
     if finding is None and (late := late_results(spoiler, expected, run, own.stops)):
-        return _finding(late, _IN_TIME, spec)
+        finding = _finding(late, _IN_TIME, spec)
     if finding is None:
         unaltered = own.only_counts or not anew
         finding = _moved(spoiler, outcome, expected, own, replace(how, only_counts=unaltered))
     less = moves_less(expected.stats, run.stats) or uneven(expected.stats, run.stats, stops)
     if finding is None and less and anew:
-        return _finding(less, _ANEW, spec)
+        finding = _finding(less, _ANEW, spec)
     if finding is None and anew and works_otherwise(outcome.stats, run.stats):
         finding = _works_by_what_it_finds(spoiler, outcome, (run, how), (expected, own))
-    if finding is None and _carries_more(spoiler, spec.seed, run.stats, expected.stats):
+    if finding is None and carries_more(spoiler, spec.seed, run.stats, expected.stats):
         scrambles = replace(how, scramble=True, versions=0)
         [scrambled] = spoiler.run(spoiler.candidate, [spec], _what(spoiler), scrambles)
         finding = _depends(spoiler, outcome, scrambled, spec)
         if finding is None and works_otherwise(run.stats, scrambled.stats):
             finding = _kept("the work of the run depends", spec)
-    return finding
+    # Where work repeats between two points, that is looked at there, and takes in what is earlier.
+    whole = stops is not None or repeats(spoiler.reference.stats[spec.seed])[1] < 2
+    if finding is None and anew and own.strict and whole:
+        message = outdated(spoiler, Kinds(spec, (own, expected), (how, run), steady=steady))
+        finding = _finding(message, _ANEW, spec) if message else None
+    return finding, anew and own.strict
 
 
 def not_looked_at(wanted: Mapping[str, float], run: EmulatorRun) -> str:
@@ -299,7 +306,9 @@ def _asking(spoiler: Spoiler, spec: RunSpec, own: How, expected: EmulatorRun) ->
     return expected if asking else None
 
 
-def _kept_within(spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec) -> Finding | None:
+def _kept_within(
+    spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec, *, steady: bool
+) -> Finding | None:
     """Look between two points, where the reference queues the same calls again and again."""
     reference = spoiler.reference.stats[spec.seed]
     point, parts = repeats(reference)
@@ -309,7 +318,8 @@ def _kept_within(spoiler: Spoiler, outcome: EmulatorRun, spec: RunSpec) -> Findi
         hows = [How(stops=own, strict=strict, versions=_VERSIONS_MB) for strict in (True, False)]
         if repeats_as(outcome.stats, point) % count == 0:
             stops = stops_of(outcome.stats, point, count)
-            if finding := _kept_from(spoiler, outcome, spec, hows, stops):
+            finding, _ = _kept_from(spoiler, outcome, spec, hows, stops, steady=steady)
+            if finding is not None:
                 return finding
             continue
         how, run, anew = _run_reference(spoiler, spec, hows)
@@ -331,30 +341,6 @@ def _unchanged(spoiler: Spoiler, spec: RunSpec, run: EmulatorRun) -> bool:
     base = spoiler.reference.samples[spec.seed]
     marks = spoiler.changed(base, run, spoiler.reference.facts)
     return run.state == "finished" and not any(mask.any() for mask in marks.values())
-
-
-def _carries_more(
-    spoiler: Spoiler, seed: int, got: Mapping[str, float], wanted: Mapping[str, float]
-) -> bool:
-    """Whether memory carries more from iteration to iteration than the reference's and some state.
-
-    State changes from one iteration to the next. The memory of one rank may hold what another one
-    carries.
-    """
-    if not (got.get("carrying") and wanted.get("carrying")):
-        return False
-    constants = {name for name in got if name.startswith("constant_of_")}
-    if any(got[name] > _MORE * wanted.get(name, 0) + _CONSTANTS for name in constants):
-        return True
-    sizes: dict[int, int] = {}
-    for key, sample in spoiler.reference.samples[seed].items():
-        sizes[key.rank] = sizes.get(key.rank, 0) + len(sample.data)
-    owners = {name for name in (*got, *wanted) if name.startswith("carried_of_")}
-    carried = [(got.get(name, 0), wanted.get(name, 0)) for name in owners]
-    share = max(sizes.values(), default=0) * _STATE_SHARE
-    least = _STATE + _STATE_OF_PEER * len(owners)
-    allowed = min(_MOST_STATE, max(least, share))
-    return any(mine > _MORE * its + allowed for mine, its in carried)
 
 
 def _depends(

@@ -75,6 +75,33 @@ def unseen(spoiler: Spoiler, expected: EmulatorRun, stops: Stops | None) -> froz
     return frozenset(one.sample.key for one in held.values() if not one.stored_while_watched(stops))
 
 
+def asked_at(
+    spoiler: Spoiler, expected: EmulatorRun, run: EmulatorRun, stops: Stops | None
+) -> Iterator[tuple[Key, int, Mask]]:
+    """Yield which elements of each read-back both programs have computed by each moment."""
+    for theirs, mine in _pairs(spoiler, expected, run):
+        for moment, asked in _asked(theirs, stops):
+            both = asked & mine.stands(moment, stores=False)
+            if both.any():
+                yield theirs.sample.key, moment, both
+
+
+def earlier(spoiler: Spoiler, run: EmulatorRun, pair: Pair) -> dict[tuple[Key, int], Sample]:
+    """Return what lay at each moment where a run reads back later."""
+    samples = spoiler.samples(run, pair.facts)
+    found: dict[tuple[Key, int], Sample] = {}
+    labels = label(run.readbacks, pair.facts.sites)
+    for labelled, readback in zip(labels, run.readbacks, strict=True):
+        sample = samples.get(labelled.key)
+        if sample is None:
+            continue
+        for version in readback.versions:
+            then = sample if version.data is None else replace(sample, data=version.data)
+            for moment in version.moments:
+                found[sample.key, moment] = then
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Held:
     """A read-back, and what was there earlier, by moment."""

@@ -81,6 +81,7 @@ class How:
     strict: bool = False
     take_back: str = ""
     inputs: str = ""
+    turns: str = ""
     least_seconds: float = _SECONDS
 
 
@@ -154,6 +155,7 @@ class Spoiler:
             points=pair.points,
             meet=self.meet and bool(pair.points),
             inputs=how.inputs,
+            turns=how.turns,
         )
 
     def samples(self, run: EmulatorRun, facts: Survey) -> dict[Key, Sample]:

@@ -6,6 +6,7 @@
 #include "cluster.h"
 #include "equal_stores.h"
 #include "history.h"
+#include "into_program.h"
 #include "kernel.h"
 #include "memory.h"
 #include "report.h"
@@ -99,6 +100,9 @@ inline void Block::finish_thread(GpuThread& thread) {
   GpuThread* const first = threads.data();
   const auto count = static_cast<unsigned>(threads.size());
   auto accesses = accesses_made();
+  Closed closed{.high = reinterpret_cast<uintptr_t>(self->stack) + self->stack_bytes};
+  self->closed = &closed;
+  const uint64_t words[kMostWords] = {as_word(body.closure)};
   while (next_thread < count) {
     const unsigned position = next_thread++;
     GpuThread& thread = first[in_order ? position : thread_at(*this, position)];
@@ -107,12 +111,13 @@ inline void Block::finish_thread(GpuThread& thread) {
     self->has_polled = false;
     g_here._Wthread = thread;
     if (g_timed) begin_thread(*this);
-    body.invoke(body.closure);
+    warploom_into(reinterpret_cast<const void*>(body.invoke), words, &closed.low);
     if (accesses_made() != accesses) thread.touched_memory = true;
     accesses = accesses_made();
     finish_thread(thread);
   }
   self->gpu = nullptr;
+  self->closed = nullptr;
 }
 
 // Where a fiber begins, each time that it gets a block.

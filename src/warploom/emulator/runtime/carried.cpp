@@ -257,6 +257,10 @@ void for_each_change(const std::function<void(char*, std::size_t)>& change) {
   }
 }
 
+void for_each_range(const std::function<void(char*, std::size_t)>& take) {
+  for (const Range& range : ranges()) take(reinterpret_cast<char*>(range.start), range.bytes);
+}
+
 void scramble_carried() { g_scramble = true; }
 
 void start_carrying() {

@@ -22,6 +22,9 @@ void keep_upload(const void* p, std::size_t bytes, bool strict);
 // Calls `change` for each piece, of at most 8 bytes, that is not as it was kept.
 void for_each_change(const std::function<void(char*, std::size_t)>& change);
 
+// Calls `take` for each piece of memory that devices see: allocations and variables.
+void for_each_range(const std::function<void(char*, std::size_t)>& take);
+
 // What is carried over changes before it is used. The first of what atomics and volatile accesses
 // read stays as it is, for flags and counters.
 void scramble_carried();

@@ -6,6 +6,7 @@
 #include "carried.h"
 #include "cuda_copy.h"
 #include "cuda_error.h"
+#include "frame_links.h"
 #include "fresh.h"
 #include "fresh_pages.h"
 #include "graph.h"
@@ -127,6 +128,7 @@ void move(const Copy& copy, StreamOp& op) {
   for (std::size_t row = 0; row < copy.rows(); row++) {
     char* dst = copy.dst_row(row);
     const char* src = copy.src_row(row);
+    if (!emulated(dst)) check_any_stack_store(dst, copy.width);
     const bool to_host = on_device_side(src) && !on_device_side(dst);
     const Uncarried taken(to_host);
     access_read(actor, src, copy.width);

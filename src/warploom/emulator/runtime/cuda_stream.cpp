@@ -4,6 +4,7 @@
 #include "cuda_error.h"
 #include "graph.h"
 #include "host_functions.h"
+#include "into_program.h"
 #include "iterations.h"
 #include "polling.h"
 #include "report.h"
@@ -89,7 +90,7 @@ NodeWork warploom::host_work(cudaHostFn_t function, void* data) {
   work.rank = current_rank();
   const auto run = [function, data, where = work.where, rank = work.rank] {
     check_argument_lives(data, where, rank);
-    function(data);
+    into_program(WARPLOOM_FRAME, function, data);
   };
   work.prepare = [start = callback("a graph", run)](const auto&) { return start; };
   return work;
@@ -162,7 +163,8 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void*
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
   check_call_target(function);
-  push_callback(stream, "cudaLaunchHostFunc", data, [=] { function(data); });
+  push_callback(stream, "cudaLaunchHostFunc", data,
+                [=] { into_program(WARPLOOM_FRAME, function, data); });
   return cudaSuccess;
 }
 
@@ -172,7 +174,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t handle, cudaStreamCallback_t call
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
   check_call_target(callback);
   push_callback(stream, "cudaStreamAddCallback", data,
-                [=] { callback(handle, cudaSuccess, data); });
+                [=] { into_program(WARPLOOM_FRAME, callback, handle, cudaSuccess, data); });
   return cudaSuccess;
 }
 

@@ -5,6 +5,7 @@
 #include "call_targets.h"
 #include "cuda_error.h"
 #include "graph.h"
+#include "into_program.h"
 
 namespace warploom {
 
@@ -19,7 +20,9 @@ void release_object(UserObject* object, unsigned count) {
   }
   object->references = 0;
   g_user_object_handles.end(object);
-  if (object->destroy) std::exchange(object->destroy, nullptr)(object->pointer);
+  if (object->destroy) {
+    into_program(WARPLOOM_FRAME, std::exchange(object->destroy, nullptr), object->pointer);
+  }
 }
 
 }  // namespace warploom

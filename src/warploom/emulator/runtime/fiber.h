@@ -21,6 +21,7 @@ struct GpuThread;
 struct HostThread;
 struct Block;
 struct Process;
+struct Closed;
 
 // Offsets into the program's shared object, innermost first; 0 ends the list.
 struct Frames {
@@ -88,6 +89,7 @@ struct alignas(64) Fiber : Context {
   const void* polled = nullptr;        // last address that it read as a poll
   void* exceptions[2] = {};            // the C++ library's per-thread exception state
   std::size_t stack_bytes = 0;
+  const Closed* closed = nullptr;  // parts of its stack: into_program.h
   std::function<void()> entry;
   uint64_t polls_since = 0;         // g_progress when it began to poll several places
   uint32_t polls = 0;               // and how often it has done so

@@ -12,6 +12,7 @@
 #include "call_targets.h"
 #include "exceptions.h"
 #include "host_threads.h"
+#include "into_program.h"
 #include "libc_calls.h"
 #include "own_memory.h"
 #include "program_range.h"
@@ -218,11 +219,12 @@ int pthread_create(pthread_t* out, const pthread_attr_t* attributes, void* (*fun
   look_at(out, true, CALLER);
   HostThread& creator = current_host();
   Started* thread = new_started(creator.process);
-  HostThread& made = add_host_thread(*creator.process, default_device(*creator.process),
-                                     [thread, function, argument, began = time_now()] {
-                                       reach(began);
-                                       end(*thread, function(argument));
-                                     });
+  HostThread& made =
+      add_host_thread(*creator.process, default_device(*creator.process),
+                      [thread, function, argument, began = time_now()] {
+                        reach(began);
+                        end(*thread, into_program(WARPLOOM_FRAME, function, argument));
+                      });
   made.started = thread;
   made.working = creator.working;
   made.clock = release_clock();
@@ -301,7 +303,7 @@ int pthread_once(pthread_once_t* control, void (*function)()) {
   };
   set_once_call(call);
   try {
-    function();
+    into_program(WARPLOOM_FRAME, function);
   } catch (...) {
     leave(PTHREAD_ONCE_INIT);
     throw;

@@ -16,6 +16,7 @@
 #include "report.h"
 #include "sides.h"
 #include "spoil.h"
+#include "turned_inputs.h"
 #include "world.h"
 
 namespace warploom {
@@ -77,6 +78,7 @@ bool configure_vary(const std::string& value) { return g_varying = configure_var
 
 void note_upload(void* p, std::size_t bytes, int device, bool input) {
   if (g_results_came || !input) {
+    note_turned_upload(p, bytes, false);
     if (is_carrying()) note_carried_upload(p, bytes);
     return;
   }
@@ -84,6 +86,7 @@ void note_upload(void* p, std::size_t bytes, int device, bool input) {
   if (std::ranges::find(g_whose, device) != g_whose.end()) {
     alter(static_cast<char*>(p), bytes);
   }
+  note_turned_upload(p, bytes, true);
   if (g_poisoning) note_input(p, bytes);
 }
 
@@ -126,6 +129,7 @@ bool inputs_are_open() {
 bool no_inputs_ended() { return !g_results_came && g_inputs_ended.empty(); }
 
 void report_inputs() {
+  report_turned();
   if (g_whose.empty()) return;
   std::string words;
   for (const uint64_t word : g_altered) {

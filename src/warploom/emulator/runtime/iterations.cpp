@@ -17,6 +17,7 @@
 #include "spoil.h"
 #include "stats.h"
 #include "stream.h"
+#include "turned_inputs.h"
 #include "versions.h"
 #include "world.h"
 
@@ -86,6 +87,7 @@ bool idle() {
 
 void poison() {
   if (g_alters) for_each_change(spoil_memory);
+  turn_inputs();
   g_poisoned++;
 }
 
@@ -160,6 +162,7 @@ void reach_point(Course& course) {
   if (g_poisoning && g_kept && g_records.back().idle) {
     if (!is_carrying() && !g_stops.point) begin_carrying();
     if (number <= g_poison_records) poison();
+    if (number <= g_stops.point) turn_inputs_before_stops();
   }
   g_meeting.notify_all();
 }

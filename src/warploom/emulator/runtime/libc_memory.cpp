@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "call_targets.h"
+#include "into_program.h"
 #include "jumps.h"
 #include "kernel.h"
 #include "program_range.h"
@@ -55,6 +56,20 @@ namespace {
   }
   return length;
 }
+}  // namespace
+
+namespace {
+
+struct Comparing {
+  int (*compare)(const void*, const void*);
+  const void* frame;  // of the call by the program
+};
+
+int compare_for(const void* one, const void* other, void* data) {
+  const auto& how = *static_cast<const Comparing*>(data);
+  return warploom::into_program(how.frame, how.compare, one, other);
+}
+
 }  // namespace
 
 extern "C" {
@@ -272,13 +287,22 @@ void __wrap_qsort(void* base, std::size_t count, std::size_t bytes,
   program_reads(base, warploom::bytes_of(count, bytes));
   program_writes(base, warploom::bytes_of(count, bytes));
   warploom::check_call_target(compare);
-  std::qsort(base, count, bytes, compare);
+  Comparing comparing{compare, WARPLOOM_FRAME};
+  ::qsort_r(base, count, bytes, compare_for, &comparing);
 }
 void* __wrap_bsearch(const void* key, const void* base, std::size_t count, std::size_t bytes,
                      int (*compare)(const void*, const void*)) {
   program_reads(base, warploom::bytes_of(count, bytes));
   warploom::check_call_target(compare);
-  return const_cast<void*>(std::bsearch(key, base, count, bytes, compare));
+  const char* first = static_cast<const char*>(base);
+  while (count > 0) {
+    const char* middle = first + count / 2 * bytes;
+    const int order = warploom::into_program(WARPLOOM_FRAME, compare, key, middle);
+    if (order == 0) return const_cast<char*>(middle);
+    if (order > 0) first = middle + bytes;
+    count = order > 0 ? count - count / 2 - 1 : count / 2;
+  }
+  return nullptr;
 }
 
 }  // extern "C"

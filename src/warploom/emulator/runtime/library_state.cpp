@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "call_targets.h"
+#include "into_program.h"
 #include "program_range.h"
 #include "report.h"
 
@@ -117,7 +118,7 @@ bool call_new_handler() {
     void* own = handler.get();
     if (!own) return false;
     check_call_target(own);
-    reinterpret_cast<void (*)()>(own)();
+    into_program(WARPLOOM_FRAME, reinterpret_cast<void (*)()>(own));
     return true;
   }
   return false;

@@ -31,6 +31,7 @@
 #include "stats.h"
 #include "timing.h"
 #include "trace.h"
+#include "turned_inputs.h"
 #include "versions.h"
 #include "world.h"
 #include "world_setup.h"
@@ -155,6 +156,8 @@ bool set_option(const std::string& key, const std::string& value) {
     return configure_vary(value);
   } else if (key == "inputs") {
     return configure_inputs(value);
+  } else if (key == "turns") {
+    return configure_turns(value);
   } else if (key == "timed") {
     change_flag(g_timed, integer() != 0);
     warploom_meters_locals = g_timed;

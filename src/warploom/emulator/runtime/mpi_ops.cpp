@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "call_targets.h"
+#include "into_program.h"
 #include "mpi_objects.h"
 #include "process_heap.h"
 
@@ -61,7 +62,7 @@ void combine_by_program(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_O
   if (count == 0) return;
   // MPI: the second operand takes the result, and the first is of the lower ranks.
   const InProgram first(into, what), second(from, what);
-  found.function(first.data, second.data, &count, &type);
+  into_program(WARPLOOM_FRAME, found.function, first.data, second.data, &count, &type);
   std::memcpy(into.data(), second.data, into.size());
   into.origin.join(from.origin);
 }

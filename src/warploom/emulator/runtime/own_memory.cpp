@@ -17,6 +17,7 @@
 #include "../include/warploom/device.h"
 #include "crash.h"
 #include "exceptions.h"
+#include "frame_links.h"
 #include "host_copies.h"
 #include "libc_made.h"
 #include "library_calls.h"
@@ -326,8 +327,11 @@ Whose owner_of_host(const void* p, std::size_t bytes, bool write) {
 }
 
 bool check_host_memory(const void* p, std::size_t bytes, bool write, const char* what) {
-  if (g_host_view.owns(reinterpret_cast<uintptr_t>(p), bytes) && g_current && g_current->host)
-    return true;
+  const bool own =
+      g_host_view.owns(reinterpret_cast<uintptr_t>(p), bytes) && g_current && g_current->host;
+  // Hooks look at stores to a thread's own stack themselves.
+  if (write && (what || !own)) check_any_stack_store(p, bytes);
+  if (own) return true;
   const Whose whose = owner_of_host(p, bytes, write);
   if (whose == Whose::Own || whose == Whose::Nobody) return true;
   report(whose, p, bytes, write, what);

@@ -17,6 +17,7 @@
 
 #include "call_targets.h"
 #include "descriptors.h"
+#include "into_program.h"
 #include "libc_made.h"
 #include "process_heap.h"
 #include "program_range.h"
@@ -172,7 +173,7 @@ void leave_process(HostThread& thread) {
 }
 
 void end_thread_data(ThreadState& state) {
-  if (state.end) state.end(state.data);
+  if (state.end) into_program(WARPLOOM_FRAME, state.end, state.data);
 }
 
 }  // namespace warploom

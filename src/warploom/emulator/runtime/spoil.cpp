@@ -231,6 +231,10 @@ unsigned word_bytes() {
   return layout.bytes * elements_in_word(layout);
 }
 
+bool word_in_address(const char* data, std::size_t offset, std::size_t bytes) {
+  return is_control(data, offset, bytes, number_layout());
+}
+
 bool is_telling(uint64_t word, unsigned every) {
   const SpoilLayout& layout = number_layout();
   uint64_t low = 0;
@@ -257,6 +261,22 @@ uint64_t other_word(uint64_t word) {
     const uint64_t chosen = ((element >> layout.changed_at) + step) & kChanged;
     const uint64_t changed =
         (element & ~(kChanged << layout.changed_at)) | chosen << layout.changed_at;
+    other |= changed << i * layout.bytes * 8;
+  }
+  return other;
+}
+
+uint64_t turned_word(uint64_t word, unsigned round) {
+  const SpoilLayout& layout = number_layout();
+  const unsigned width = layout.bytes == 2 ? 3 : 6;
+  const uint64_t values = uint64_t{1} << width;
+  uint64_t other = 0;
+  for (unsigned i = 0; i < elements_in_word(layout); i++) {
+    const uint64_t element = element_of(word, i, layout);
+    // Never its own value, nor that of the round before.
+    const uint64_t start = keyed(element * 0xD6E8FEB86659FD93) % (values / 2);
+    const uint64_t step = 1 + (start + round) % (values - 1);
+    const uint64_t changed = element ^ step << (layout.exponent_at - width);
     other |= changed << i * layout.bytes * 8;
   }
   return other;

@@ -45,6 +45,8 @@ unsigned long long spoiled_elements();  // that were changed
 
 // Inputs (inputs.h) are looked at by words of one element, or of two where these have two bytes.
 unsigned word_bytes();
+// Is the word at `offset` a part of an address? The data begins at `data`.
+bool word_in_address(const char* data, std::size_t offset, std::size_t bytes);
 // Is it a number that few others are equal to, and one of those that the key chooses (one of
 // `every`)?
 bool is_telling(uint64_t word, unsigned every);
@@ -55,5 +57,6 @@ void vary_numbers(char* data, std::size_t bytes);
 bool chosen_by_key(uint64_t value, unsigned every);
 uint64_t drawn_by_key(uint64_t value);  // a number that the key chooses for it
 uint64_t other_word(uint64_t word);     // another number of like size, chosen by the key
+uint64_t turned_word(uint64_t word, unsigned round);  // and others, one for each round
 
 }  // namespace warploom

@@ -15,6 +15,7 @@
 #include "descriptors.h"
 #include "device_symbols.h"
 #include "exceptions.h"
+#include "into_program.h"
 #include "kernel.h"
 #include "library_calls.h"
 #include "memory.h"
@@ -122,7 +123,7 @@ void process_main(Process& process, const char* path, int argc, char** argv) {
   // descriptor's number, which is the name, would serve the next rank.
   auto entry = reinterpret_cast<MainFunction>(dlsym(process.handle, "warploom_main"));
   if (!entry) fail_to_load("it has no main");
-  end_process(entry(argc, own_arguments(argc, argv)));
+  end_process(into_program(WARPLOOM_FRAME, entry, argc, own_arguments(argc, argv)));
 }
 
 HostThread& add_thread(Process& process, int device, std::function<void()> entry) {

@@ -4,11 +4,13 @@ from warploom.testing.attacks.record import Attack
 from warploom.testing.attacks.variants import (
     behavior,
     control,
+    frames,
     hooks,
     kept,
     late,
     leaks,
     orders,
+    returned,
     state,
     tells,
     text,
@@ -27,4 +29,6 @@ VARIANTS: tuple[Attack, ...] = (
     *leaks.VARIANTS,
     *orders.VARIANTS,
     *windows.VARIANTS,
+    *returned.VARIANTS,
+    *frames.VARIANTS,
 )
