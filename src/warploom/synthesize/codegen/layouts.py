@@ -186,7 +186,7 @@ def _wrapped(
 ) -> str:
     at = values.value(places, index, scope, guard)
     long = f"static_cast<long long>({at})"
-    return scope.define("long long", f"{long} < 0 ? {long} + {size} : {long}")
+    return scope.define("long long", f"{long} + ({long} >> 63 & {size})")  # from the end below 0
 
 
 def _index(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> str:
@@ -212,7 +212,7 @@ def _index(values: Values, node: Node, index: Index, scope: Scope, guard: str) -
 def _gather(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> str:
     source, places = _source(values, node, 0), _source(values, node, 2)
     dim = int(node.args[1]) % len(source.sizes)
-    at = _wrapped(values, places, _shaped(places, index), c_size(source.sizes[dim]), scope, guard)
+    at = values.value(places, _shaped(places, index), scope, guard)  # never negative
     return values.value(source, (*index[:dim], at, *index[dim + 1 :]), scope, guard)
 
 
