@@ -103,18 +103,22 @@ def is_bound(tree: SourceFile, node: Node) -> bool:
         around = around.parent
     if around is None:
         return False
+    sides = [node.child_by_field_name(name) for name in ("left", "right")]
+    words = {_bare(tree.node_text(side)) for side in sides if side is not None}
+    sign = node.child_by_field_name("operator")
+    if len(words) < 2 or sign is None or tree.node_text(sign) not in ("<", "<=", ">", ">="):
+        return False
     if around.type == "conditional_expression":
+        arms = [around.child_by_field_name(name) for name in ("consequence", "alternative")]
         condition = around.child_by_field_name("condition")
-        inside = (
-            condition is not None and condition.start_byte <= node.start_byte < condition.end_byte
-        )
-        return inside and is_bound_text(tree.node_text(around))
+        inside = condition is not None and condition.start_byte <= node.start_byte
+        inside = inside and condition is not None and node.end_byte <= condition.end_byte
+        return inside and {_bare(tree.node_text(arm)) for arm in arms if arm is not None} == words
     body = around.child_by_field_name("consequence")
     if around.type != "if_statement" or body is None or around.child_by_field_name("alternative"):
         return False
-    sides = [_bare(part) for part in re.split(r"<=?|>=?", tree.node_text(node))]
     given = _joined(tree.node_text(body)).strip("{};").split("=")
-    return len(sides) == 2 and len(given) == 2 and set(map(_bare, given)) == set(sides)
+    return len(given) == 2 and set(map(_bare, given)) == words
 
 
 def is_bound_text(text: str) -> bool:

@@ -169,6 +169,7 @@ class _Watcher:
         self.edits: list[TextEdit] = []
         self.conditions: list[Condition] = []
         self.seen: set[int] = set()
+        self.answers: dict[int, tuple[int, bool]] = {}
         self.exits = Exits(tree)
         self.templates = _template_names(tree)
         self.functions = _function_names(tree)
@@ -182,6 +183,10 @@ class _Watcher:
                 self._ternary(node)
             case "binary_expression" | "unary_expression" if self._operator(node) in _CONDITIONAL:
                 self.condition(node, frozenset())
+            case "init_declarator" if self._is_answer(node):
+                value = node.child_by_field_name("value")
+                assert value is not None
+                self.answers[value.start_byte] = self.condition(value, frozenset())
             case "switch_statement":
                 self._switch(node)
             case "case_statement" | "for_range_loop":
@@ -219,7 +224,39 @@ class _Watcher:
             return self._comparison(inner, operator, free), True
         if inner.type == "declaration":
             raise UnwatchedError("a condition that declares a variable", self._line(inner))
-        return self._wrapped(inner, "way", free, lambda: self.visit(inner)), True
+        number = self._wrapped(inner, "way", free, lambda: self.visit(inner))
+        known = self._value_of(inner)
+        if known is not None:
+            self.conditions[number] = replace(self.conditions[number], parts=(known,))
+        return number, True
+
+    def _value_of(self, name: Node) -> tuple[int, bool] | None:
+        """Return the condition that a constant of this function is the answer of."""
+        around: Node | None = name if name.type == "identifier" else None
+        while around is not None and around.type != "function_definition":
+            around = around.parent
+        if around is None:
+            return None
+        text = self.tree.node_text(name)
+        declared = [
+            node
+            for node in self.tree.nodes("identifier", within=around)
+            if self.tree.node_text(node) == text
+            and node.parent is not None
+            and node.parent.type in _DECLARING
+        ]
+        one = declared[0].parent if len(declared) == 1 else None
+        value = one.child_by_field_name("value") if one is not None else None
+        statement = one.parent if one is not None else None
+        if value is None or statement is None or statement.type != "declaration":
+            return None
+        constant = self.tree.node_text(statement).startswith("const bool ")
+        return self.answers.get(value.start_byte) if constant else None
+
+    def _is_answer(self, node: Node) -> bool:
+        """Whether a variable is declared as the answer of a condition."""
+        value = node.child_by_field_name("value")
+        return value is not None and self._operator(_plain(value)) in _CONDITIONAL
 
     def check_all_seen(self) -> None:
         """Hold what was watched against the words of the text."""
