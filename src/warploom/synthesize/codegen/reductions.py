@@ -113,7 +113,7 @@ def ahead(kind: Reduction, value: str, other: str) -> str:
 def _places_text(kind: Reduction) -> str:
     in_warp = kind.helper.replace("block_", "warp_", 1)
     alike = "other == value || (other != other && value != value)"
-    return f"""// Finds the place of the extreme value of a warp, of equal ones the first, for every thread.
+    return f"""// Finds the place of the extreme value of a warp, of equal ones the first, for all.
 static __device__ void {in_warp}({kind.ctype}& value, long long& place) {{
   for (int step = 16; step > 0; step >>= 1) {{
     const {kind.ctype} other = __shfl_xor_sync({_ALL}, value, step);

@@ -22,7 +22,8 @@ from warploom.synthesize.correctness.frame import (
     program_text,
 )
 from warploom.synthesize.correctness.legality import candidate_findings
-from warploom.synthesize.correctness.ways import Condition, UnwatchedError, watch
+from warploom.synthesize.correctness.way_text import watch
+from warploom.synthesize.correctness.ways import Condition, UnwatchedError
 from warploom.synthesize.records import BuildOutcome
 from warploom.toolchain.nvcc import NvccResult, find_nvcc, parse_nvcc_errors, run_nvcc
 
