@@ -82,6 +82,56 @@ def test_bounds_are_no_choice() -> None:
     assert not _told(body, _way(0, held=False, failed=True), _way(1, held=False, failed=True))
 
 
+_ZERO = """extern "C" int warploom_forward(void* const* inputs, void* const* outputs,
+                                const long long* sizes, void* stream_handle) {{
+  const int rows = static_cast<int>(sizes[0]);
+  long long n = sizes[0] * sizes[1];
+  const long long h = sizes[0] * 7 % 1013 - 5;
+  const int power = static_cast<int>(sizes[0] * sizes[0] * sizes[0]);
+  const char low = static_cast<char>(sizes[1]);
+  const int threads = 128;
+  const unsigned blocks = (n + threads - 1) / threads;
+  {0}
+  return 0;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    "test",
+    ["rows == 0", "n <= 0", "0 == n", "n < 1LL", "!rows", "rows <= 0 || sizes[1] == 0",
+     "blocks == 0", "(int)sizes[1] == 0", "(n + 255) / 256 == 0"],
+)  # fmt: skip
+def test_a_way_for_sizes_of_zero_need_not_be_shown(test: str) -> None:
+    never = [_way(at, held=False, failed=True) for at in range(3)]
+    if test == "!rows":
+        never = [_way(0, held=True, failed=False)]
+    assert not _told(_ZERO.format(f"if ({test}) return 0;"), *never)
+
+
+@pytest.mark.parametrize(
+    "test",
+    ["h == 0", "power == 0", "low == 0", "rows == 1", "n / 1000 == 0", "(n + 511) / 256 == 0",
+     "n > 0", "rows - 5 == 0", "(char)sizes[0] == 0"],
+)  # fmt: skip
+def test_a_way_for_other_sizes_must_be_shown(test: str) -> None:
+    never = _way(0, held=False, failed=True)
+    assert _told(_ZERO.format(f"if ({test}) return 0;"), never)
+
+
+@pytest.mark.parametrize("test", ["n == 0", "blocks == 0"])
+def test_what_was_changed_is_no_size(test: str) -> None:
+    never = _way(0, held=False, failed=True)
+    assert _told(_ZERO.format(f"n = n * 7 % 1013 - 5; if ({test}) return 0;"), never)
+
+
+def test_what_a_function_may_change_is_no_size() -> None:
+    never = _way(0, held=False, failed=True)
+    mess = "static void mess(long long& n) { n = n * 7 % 1013 - 5; }\n"
+    assert _told(mess + _ZERO.format("mess(n); if (n == 0) return 0;"), never)
+    assert not _told(mess + _ZERO.format("if (rows == 0) return 0;"), never)
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [
@@ -130,6 +180,32 @@ def test_a_trigger_by_arithmetic_is_refused(
     assert not report.passed
     assert {check.name for check in report.checks if not check.passed} == {"every-way"}
     assert report.findings[0].kind == "way-not-shown"
+
+
+_HONEST = Path(__file__).parent / "honest"
+
+
+def test_names_in_the_body_of_a_template_are_no_templates() -> None:
+    body = (
+        "template <int N> static __device__ float first(float* x) { float v = x[N]; return v; }\n"
+        "template <int N> static __device__ float second(float v) { v = first<N>(&v); return v; }\n"
+    )
+    assert not watch(body + _entry("return 0;")).conditions
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(file.stem, marks=() if file.stem == "twice" else (pytest.mark.long,))
+     for file in sorted(_HONEST.glob("*.cu"))],
+)  # fmt: skip
+def test_honest_kernels_pass(
+    name: str, tmp_path_factory: pytest.TempPathFactory, prepared: Callable[[Path], PreparedTask]
+) -> None:
+    """Tail guards, loops over the grid, several forms, vectors, NaN, sizes of zero, errors."""
+    file = tmp_path_factory.getbasetemp() / f"honest-{name}.py"
+    file.write_text(TASKS[name].reference)
+    report = prepared(file).judge((_HONEST / f"{name}.cu").read_text())
+    assert report.passed, report.findings
 
 
 def test_honest_guards_pass(

@@ -193,6 +193,15 @@ def nvcc_outcomes(
 
 
 def kernel_file(body: str) -> str:
-    """Return a kernel as a file of its own, with those of the includes that it uses."""
-    used = [name for name in HEADERS if name not in _USES or _USES[name].search(body)]
-    return "".join(f"#include <{name}>\n" for name in used) + "\n" + body
+    """Return a kernel as a file of its own, with those of the includes that it uses.
+
+    Its text begins on the line on which it does in the program that is judged: findings name it.
+    """
+    lines = [
+        f"#include <{name}>"
+        if name not in _USES or _USES[name].search(body)
+        else f"// not used: {name}"
+        for name in HEADERS
+    ]
+    lines += [""] * (first_line_of_body() - 1 - len(lines))
+    return "".join(f"{line}\n" for line in lines) + body

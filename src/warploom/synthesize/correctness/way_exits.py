@@ -138,12 +138,13 @@ def _joined(text: str) -> str:
 def _bare(text: str) -> str:
     """Return a text without blanks, and without brackets around all of it."""
     text = _joined(text)
-    while text[:1] == "(" and text[-1:] == ")" and _closes_last(text):
+    while text[:1] == "(" and text[-1:] == ")" and closes_last(text):
         text = text[1:-1]
     return text
 
 
-def _closes_last(text: str) -> bool:
+def closes_last(text: str) -> bool:
+    """Whether the bracket that a text begins with is closed by its last letter."""
     depth = 0
     for at, sign in enumerate(text):
         depth += (sign == "(") - (sign == ")")

@@ -14,6 +14,8 @@ from tree_sitter import Node
 from warploom.source.edits import TextEdit, apply_edits
 from warploom.source.syntax import SourceFile, parse_source
 from warploom.synthesize.correctness.way_exits import Exits, is_bound, is_bound_text
+from warploom.synthesize.correctness.way_extents import zero_way
+from warploom.synthesize.correctness.way_names import function_names, template_names
 from warploom.synthesize.correctness.ways import Condition, UnwatchedError, Watched
 
 _ORDERED = {"<": "way_lt", "<=": "way_le", ">": "way_gt", ">=": "way_ge"}
@@ -70,8 +72,8 @@ class _Watcher:
         self.seen: set[int] = set()
         self.answers: dict[int, tuple[int, bool]] = {}
         self.exits = Exits(tree)
-        self.templates = _template_names(tree)
-        self.functions = _function_names(tree)
+        self.templates = template_names(tree)
+        self.functions = function_names(tree)
 
     def visit(self, node: Node) -> None:
         """Watch what is in `node`, which is no condition itself."""
@@ -335,6 +337,8 @@ class _Watcher:
         number = len(self.conditions)
         if labels is None and is_bound(self.tree, node):
             free = frozenset((True, False))
+        elif labels is None and self.exits.is_in_entry(node):
+            free |= zero_way(self.tree, node)
         words = " ".join(text.split())
         self.conditions.append(Condition(number, self._line(node), words, free, labels))
         return number
@@ -360,27 +364,6 @@ def _cases(body: Node) -> Iterator[Node]:
             yield child
         if child.type not in ("switch_statement", "lambda_expression"):
             yield from _cases(child)
-
-
-def _function_names(tree: SourceFile) -> frozenset[str]:
-    return frozenset(
-        tree.node_text(name)
-        for node in tree.nodes("function_declarator")
-        if (name := node.child_by_field_name("declarator")) is not None
-        and name.type in ("identifier", "field_identifier")
-    )
-
-
-def _template_names(tree: SourceFile) -> frozenset[str]:
-    """Return what the file declares as templates."""
-    return frozenset(
-        tree.node_text(name)
-        for node in tree.nodes("template_declaration")
-        for name in tree.nodes("identifier", "type_identifier", within=node)
-        if name.parent is not None
-        and name.parent.type in ("function_declarator", "struct_specifier", "class_specifier",
-                                 "init_declarator", "alias_declaration")
-    )  # fmt: skip
 
 
 def _check_macros(tree: SourceFile) -> None:

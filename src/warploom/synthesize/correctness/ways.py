@@ -13,8 +13,9 @@ from warploom.emulator import WayTaken
 from warploom.synthesize.correctness.frame import first_line_of_body
 
 _CURE = (
-    "leave the branch out, let it end in `return 1;` of warploom_forward or in `__trap();`, or "
-    "bound a value by min and max"
+    "remove the branch; or name the size or value that it waits for as a number, which is tried "
+    "then; or let it end in `return 1;` of warploom_forward or in `__trap();`; bounds are min and "
+    "max"
 )
 
 
