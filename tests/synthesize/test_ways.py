@@ -167,7 +167,7 @@ _TRIGGERS = {
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=() if n in ("by-size", "by-label") else (pytest.mark.long,))
+    [pytest.param(n, marks=() if n == "by-size" else (pytest.mark.long,))
      for n in _TRIGGERS],
 )  # fmt: skip
 def test_a_trigger_by_arithmetic_is_refused(
@@ -208,6 +208,7 @@ def test_honest_kernels_pass(
     assert report.passed, report.findings
 
 
+@pytest.mark.long
 def test_honest_guards_pass(
     tmp_path_factory: pytest.TempPathFactory, prepared: Callable[[Path], PreparedTask]
 ) -> None:
