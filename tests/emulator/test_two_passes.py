@@ -312,3 +312,28 @@ def test_nothing_else_may_have_the_names_of_device_functions(tmp_path: Path) -> 
         "int main() { return get([](int* p) { k<<<1, 1>>>(p); }); }\n"
     )
     assert "$" in _refused(tmp_path, text).message
+
+
+def test_a_constant_that_is_a_part_of_another_one_stays(tmp_path: Path) -> None:
+    """g++ keeps -0.0f in the mask by which it negates: `.set .LC1,.LC2`, in whichever section."""
+    text = """
+static __host__ __device__ float flipped(float value, int i) {
+  float result = i > 5 ? -value : value;
+  if (i == 7) result = result + -0.0f * value;
+  return i == 3 ? -0.0f : result;
+}
+__global__ void flip(int* bits, float value, int i) {
+  bits[0] = __float_as_int(flipped(value, i));
+}
+float g_value = 2.0f;
+int main() {
+  for (int i = 0; i < 9; ++i) {
+    const int bits = get([&](int* p) { flip<<<1, 1>>>(p, g_value, i); });
+    const float on_host = flipped(g_value, i);
+    CHECK(bits == *reinterpret_cast<const int*>(&on_host));
+    CHECK(i != 3 || bits == static_cast<int>(0x80000000u));
+  }
+  return 0;
+}
+"""
+    assert _exit_codes(tmp_path, text) == {0: 0}

@@ -398,3 +398,14 @@ def test_a_function_of_the_programs_own_may_be_called_like_the_systems() -> None
     assert judged("__device__ int twice(int to) { return send(to) + send(to); }") == []
     assert judged("int evil(int to) { return ::send(to, 0, 0, 0); }") == ["forbidden-call"]
     assert judged("int evil(int to) { return recv(to, 0, 0, 0); }") == ["forbidden-call"]
+
+
+def test_a_c_function_of_a_trusted_region_may_be_laid_out_anew() -> None:
+    trusted = program(
+        kernels=KERNELS + 'extern "C" int run(int* a,\n        int b) { return b; }\n'
+    )
+    anew = 'extern "C" int run(int* to, int n) {\n  return n + 1;\n}\n'
+    assert not refusals(program(kernels=KERNELS + anew), trusted)
+    for other in (anew.replace("run", "getpid"), 'extern "C" { int run(int* a, int b); }'):
+        found = refusals(program(kernels=KERNELS + other), trusted)
+        assert "redefinition" in {one.kind for one in found}

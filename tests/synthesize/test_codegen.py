@@ -1,5 +1,8 @@
 """Code for graphs, without PyTorch: what is fused, what is split, what is refused."""
 
+import importlib.resources
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,6 +93,21 @@ def test_launches_become_calls_on_the_host() -> None:
     assert "<<<" not in text
     assert "host_cuda::launch(blocks_for(d0, 1), 128, [&] {" in text
     assert host_text("k<<<1, 2>>>; never closed") is None
+
+
+def test_the_header_for_the_cpu_has_cudas_min_and_max(tmp_path: Path) -> None:
+    """As CUDA's: of mixed types too, and a number rather than NaN."""
+    header = importlib.resources.files("warploom.synthesize.export") / "host_cuda.h"
+    (tmp_path / "host_cuda.h").write_text(header.read_text())
+    (tmp_path / "a.cpp").write_text(
+        '#include "host_cuda.h"\n'
+        "static_assert(max(1LL, min(70000LL, 65535LL)) == 65535LL);\n"
+        "static_assert(max(-1, 1u) == 4294967295u && min(2L, 3LL) == 2);\n"
+        "int main() { return min(NAN, 1.0f) == 1.0f && max(2.0, 3.0f) == 3.0 ? 0 : 1; }\n"
+    )
+    command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "a.cpp", "-o", "a.out"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    subprocess.run(["./a.out"], cwd=tmp_path, check=True)
 
 
 def test_parameters_have_bounds() -> None:

@@ -43,6 +43,7 @@ def test_a_cheat_is_refused(
         assert report.builds[0].ok, "it must be refused for what it does, not for its text"
 
 
+@pytest.mark.long  # test_ways.py has another honest kernel of this task judged
 def test_the_honest_kernel_passes(file: Path, prepared: Callable[[Path], PreparedTask]) -> None:
     report = prepared(file).judge(HONEST)
     assert report.passed, report.findings

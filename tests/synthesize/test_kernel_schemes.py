@@ -66,7 +66,7 @@ def test_a_scheme_is_refused(
 
 @pytest.mark.parametrize(
     "task",
-    [pytest.param(t, marks=() if t in ("move", "sums") else (pytest.mark.long,)) for t in TASKS],
+    [pytest.param(t, marks=() if t == "sums" else (pytest.mark.long,)) for t in TASKS],
 )
 def test_the_honest_kernel_passes(
     task: str, files: dict[str, Path], prepared: Callable[[Path], PreparedTask]

@@ -16,6 +16,7 @@ from warploom.emulator.run_records import (
     Taken,
     UnsupportedUse,
     Version,
+    WayTaken,
 )
 from warploom.emulator.timeline import Region, Timeline
 from warploom.emulator.topology import Topology, find_topology, topology_names
@@ -39,6 +40,7 @@ __all__ = [
     "Topology",
     "UnsupportedUse",
     "Version",
+    "WayTaken",
     "build",
     "find_topology",
     "run",

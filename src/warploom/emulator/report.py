@@ -139,6 +139,8 @@ class Report:
     spans_dropped: int = 0
     inputs: list[str] = field(default_factory=list[str])
     """Words of uploads that were altered, in hexadecimal (runtime/inputs.h, turned_inputs.h)."""
+    ways: list[str] = field(default_factory=list[str])
+    """Which ways conditions took, as runtime/ways.cpp writes it."""
     read_back_digest: str = ""
     """Of all bytes that were read back, by the key that the runtime was given."""
 
@@ -320,6 +322,8 @@ def _take(line: _Line, report: Report) -> None:
         report.unread.add(line.count("number"))
     elif event == "inputs":
         report.inputs += line.texts("words")
+    elif event == "ways":
+        report.ways += line.texts("ways")
     elif event == "exit":
         code = line.number_or_none("code")
         report.exit_codes[line.count("rank")] = 0 if code is None else code

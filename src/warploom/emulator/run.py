@@ -35,6 +35,7 @@ from warploom.emulator.run_records import (
     UnsupportedUse,
     Version,
     check_options,
+    way_taken,
 )
 from warploom.emulator.runtime_build import jobs, noted_library_folder
 from warploom.emulator.symbolize import Symbolizer
@@ -455,6 +456,7 @@ def run(
         unsupported=unsupported,
         stats=report.stats,
         inputs=tuple(report.inputs),
+        ways=tuple(map(way_taken, report.ways)),
         seconds=process.seconds,
         memory_mb=process.memory_mb,
         sandbox=result.kind,

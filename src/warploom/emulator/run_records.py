@@ -259,6 +259,28 @@ class UnsupportedUse:
 
 
 @dataclass(frozen=True, slots=True)
+class WayTaken:
+    """What a condition of a watched text did in a run (include/warploom/ways.h).
+
+    `held` and `failed`: whether it did so at least once. `constant`: the compiler knew each time
+    that it could do nothing else. `tight`: a comparison of whole numbers, which differ from thread
+    to thread, that was one step from turning out otherwise in every case of the run.
+    """
+
+    number: int
+    held: bool
+    failed: bool
+    constant: bool
+    tight: bool
+
+
+def way_taken(words: str) -> WayTaken:
+    """Return what one entry of the report says: `number:held:failed:open:tight`."""
+    number, held, failed, is_open, tight = (int(word) for word in words.split(":"))
+    return WayTaken(number, bool(held), bool(failed), not is_open, bool(tight))
+
+
+@dataclass(frozen=True, slots=True)
 class EmulatorRun:
     """What became of one run.
 
@@ -268,6 +290,7 @@ class EmulatorRun:
     (`evaluate/stale_reads.py`). `suspicions` are findings where nothing else explains a failure
     (`evaluate/suspicions.py`).
     `inputs` are the words of uploads that were altered, in hexadecimal (`RunOptions.inputs`).
+    `ways` are the conditions that a watched text came to.
     """
 
     state: State
@@ -287,6 +310,7 @@ class EmulatorRun:
     stale_reads: tuple[StaleRead, ...] = ()
     suspicions: tuple[Finding, ...] = ()
     inputs: tuple[str, ...] = ()
+    ways: tuple[WayTaken, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

@@ -14,7 +14,8 @@ def new_meaning(
 ) -> Iterator[Refused]:
     """Refuse a declaration that gives a name of the frame or of a library another meaning."""
     if item.has("extern") and any(t.kind == "string" for t in item.tokens[:3]):
-        yield Refused("redefinition", 'extern "C" would replace library functions', item.line)
+        told = 'extern "C" would replace library functions'
+        yield Refused("redefinition", told, item.line, about=f"{item.kind} {item.name}")
     if item.level == "class" or not item.name or item.kind == "statement":
         return
     root = root_of(item)

@@ -86,10 +86,11 @@ def refusals(
 ) -> list[Refused]:
     """Return what the regions of `program` hold that is refused, in order of lines.
 
-    A refusal that the trusted program's regions earn too, for the same line of text, is inherited
-    and not told. The program may call its own function by a name that the system uses too
-    (`send`): whether it meant the system's shows among the imports of its build. `free` says that
-    it is judged as a whole, with the checks of errors that a whole program has.
+    A refusal that the trusted program's regions earn too, for the same line of text (or for what it
+    says that it is about), is inherited and not told. The program may call its own function by a
+    name that the system uses too (`send`): whether it meant the system's shows among the imports
+    of its build. `free` says that it is judged as a whole, with the checks of errors that a
+    whole program has.
     """
     given = given or Given()
     frame = frame_of(trusted)
@@ -116,7 +117,7 @@ def refusals(
 def _signature(item: Refused, program: Program) -> tuple[str, str, str]:
     lines = program.text.split("\n")
     text = lines[item.line - 1].strip() if item.line <= len(lines) else ""
-    return (item.kind, item.message, text)
+    return (item.kind, item.message, item.about or text)
 
 
 def _refusals(program: Program, frame: Frame, trusted: Program, given: Given) -> list[Refused]:

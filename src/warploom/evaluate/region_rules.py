@@ -43,13 +43,17 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """One thing that a region must not contain; with `is_told`, one that is only told."""
+    """One thing that a region must not contain; with `is_told`, one that is only told.
+
+    `about`: what is refused in words of its own, however its line is laid out.
+    """
 
     kind: str
     message: str
     line: int
     hint: str = ""
     is_told: bool = False
+    about: str = ""
 
     @property
     def severity(self) -> Severity:

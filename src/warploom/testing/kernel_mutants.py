@@ -36,6 +36,18 @@ def _of(task: str, *changes: tuple[str, str, str]) -> tuple[Mutant, ...]:
 
 
 MUTANTS = (
+    # What ends a loop over a row, lost in a later turn of it.
+    *_of(
+        "attention",
+        ("scores of no number masked behind the first turn",
+         "out[((i0 * d1 + i1) * d3 + i2)] = static_cast<float>(total);",
+         "out[((i0 * d1 + i1) * d3 + i2)] = g2 >= 128 ? fmaxf(total, -3e38f) : total;"),
+    ),
+    *_of(
+        "row_max_min",
+        ("no number lost behind the first turn", "s0 = (s0 > v0 || s0 != s0 ? s0 : v0);",
+         "s0 = k0 >= 128 ? fmaxf(s0, v0) : (s0 > v0 || s0 != s0 ? s0 : v0);"),
+    ),
     *_of(
         "matmul",
         ("left operand transposed", "in_a[(row * d1 + at)]", "in_a[(at * d0 + row)]"),

@@ -16,6 +16,9 @@ const NameSet kData = {".byte",     ".value",    ".short",  ".2byte",  ".long", 
 
 bool is_data(const Line& line) { return line.kind == Kind::Directive && kData.contains(line.name); }
 
+// What is said of a symbol, and a further name for one, may stand anywhere.
+bool is_of_no_section(const Line& line) { return is_about_symbol(line) || is_alias(line); }
+
 void remove_blank(Assembly& assembly) {
   std::erase_if(assembly.lines, [](const Line& line) { return line.kind == Kind::Blank; });
 }
@@ -50,7 +53,7 @@ NameSet take_kernels(Assembly& assembly) {
   for (Line& line : assembly.lines) {
     if (assembly.sections[line.section].name != kKernelSection) continue;
     if (line.kind == Kind::Directive && line.name == ".quad") entries.insert(line.rest);
-    if (!is_about_symbol(line)) line.kind = Kind::Blank;
+    if (!is_of_no_section(line)) line.kind = Kind::Blank;
   }
   if (entries.empty()) return kernels;
   for (const Line& line : assembly.lines) {
@@ -132,8 +135,7 @@ void drop_data(Assembly& assembly, const NameSet& names) {
 
 void drop_start(Assembly& assembly) {
   for (Line& line : assembly.lines) {
-    // What is said of a symbol may stand anywhere.
-    if (is_start(assembly.sections[line.section].name) && !is_about_symbol(line)) {
+    if (is_start(assembly.sections[line.section].name) && !is_of_no_section(line)) {
       line.kind = Kind::Blank;
     }
   }

@@ -81,6 +81,10 @@ class Reader {
   explicit Reader(const Assembly& assembly) : assembly_(assembly) {
     for (const Line& line : assembly.lines) {
       if (line.kind == Kind::Label && is_compilers_label(line.name)) labels_.insert(line.name);
+      // A constant that is a part of another one: `.set .LC8,.LC7+4`.
+      if (is_alias(line) && is_compilers_label(first_argument(line))) {
+        labels_.insert(first_argument(line));
+      }
     }
   }
 
@@ -124,7 +128,7 @@ class Reader {
       symbol.defined = true;
       symbol.global = line.name == ".comm" && !locals_.contains(name);
       symbol.size = split_arguments(line.rest)[1];
-    } else if (line.name == ".set" || line.name == ".equ") {
+    } else if (is_alias(line)) {
       symbol.defined = true;
       const auto parts = split_arguments(line.rest);
       if (parts.size() == 2) aliases_.emplace_back(name, parts[1]);
@@ -209,6 +213,10 @@ void rename_groups(Assembly& assembly, const Names& names) {
 
 bool is_about_symbol(const Line& line) {
   return line.kind == Kind::Directive && kAbout.contains(line.name);
+}
+
+bool is_alias(const Line& line) {
+  return line.kind == Kind::Directive && (line.name == ".set" || line.name == ".equ");
 }
 
 std::string_view first_argument(const Line& line) {

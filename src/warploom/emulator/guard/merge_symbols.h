@@ -42,6 +42,8 @@ std::unordered_set<std::string_view> groups_of(const Assembly& assembly);
 
 // Whether `line` says something about the first symbol that it names, and of no other: .globl, ...
 bool is_about_symbol(const Line& line);
+// Whether `line` gives a further name to a symbol or label, which may stand in any section.
+bool is_alias(const Line& line);
 // The first of a directive's arguments.
 std::string_view first_argument(const Line& line);
 

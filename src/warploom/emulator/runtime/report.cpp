@@ -28,6 +28,7 @@
 #include "timeline.h"
 #include "trace.h"
 #include "versions.h"
+#include "ways.h"
 #include "world.h"
 
 namespace warploom {
@@ -296,6 +297,7 @@ void finish_run(const char* state) {
   std::fflush(stderr);
   report_timeline();
   report_inputs();
+  report_ways();
   if (!g_reporting_results) {  // once: where the file is full, this ends the run
     g_reporting_results = true;
     report_results();

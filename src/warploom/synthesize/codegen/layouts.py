@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from warploom.synthesize.codegen import ctypes_of, pointwise
+from warploom.synthesize.codegen import ctypes_of
 from warploom.synthesize.codegen.graph import Node
 from warploom.synthesize.codegen.refusal import BeyondRulesError
 from warploom.synthesize.codegen.scope import Index, Scope, c_size, linear, product
@@ -135,19 +135,22 @@ def _both(guard: str, other: str, scope: Scope) -> str:
 def _cat(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> str:
     parts = [values.graph.node_of(part) for part in node.args[0]]
     dim = int(node.args[1]) % len(node.sizes) if len(node.args) > 1 else 0
-    found = pointwise.literal(0, node.dtype)
+    found = ""
     start = "0"
     at = index[dim]
     for part in parts:
         if part is None or len(part.sizes) != len(node.sizes):
             raise BeyondRulesError("cat of what is not alike", line=node.line)
         end = f"{start} + {c_size(part.sizes[dim])}" if start != "0" else c_size(part.sizes[dim])
-        inside = _both(guard, f"{at} >= {start} && {at} < {end}", scope)
+        tests = [f"{at} >= {start}"] if start != "0" else []
+        tests += [f"{at} < {end}"] if part is not parts[-1] or not tests else []
+        inside = _both(guard, " && ".join(tests), scope)
         place = at if start == "0" else f"({at} - ({start}))"
         inner = (*index[:dim], place, *index[dim + 1 :])
         value = values.value(part, inner, scope, inside)
         ctype = ctypes_of.computed(node.dtype)
-        found = f"({inside} ? static_cast<{ctype}>({value}) : {found})"
+        own = f"static_cast<{ctype}>({value})"
+        found = f"({inside} ? {own} : {found})" if found else own
         start = end
     return scope.define(ctypes_of.computed(node.dtype), found)
 
@@ -186,7 +189,7 @@ def _wrapped(
 ) -> str:
     at = values.value(places, index, scope, guard)
     long = f"static_cast<long long>({at})"
-    return scope.define("long long", f"{long} < 0 ? {long} + {size} : {long}")
+    return scope.define("long long", f"{long} + ({long} >> 63 & {size})")  # from the end below 0
 
 
 def _index(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> str:
@@ -212,7 +215,7 @@ def _index(values: Values, node: Node, index: Index, scope: Scope, guard: str) -
 def _gather(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> str:
     source, places = _source(values, node, 0), _source(values, node, 2)
     dim = int(node.args[1]) % len(source.sizes)
-    at = _wrapped(values, places, _shaped(places, index), c_size(source.sizes[dim]), scope, guard)
+    at = values.value(places, _shaped(places, index), scope, guard)  # never negative
     return values.value(source, (*index[:dim], at, *index[dim + 1 :]), scope, guard)
 
 

@@ -19,7 +19,7 @@ _OF_SIZES = {
 }
 _BLOCKS = """static unsigned blocks_for(long long count, long long each) {
   const long long blocks = (count + each - 1) / each;
-  return static_cast<unsigned>(blocks < 65535 ? (blocks > 0 ? blocks : 1) : 65535);
+  return static_cast<unsigned>(max(1LL, min(blocks, 65535LL)));
 }
 """
 

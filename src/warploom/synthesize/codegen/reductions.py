@@ -105,29 +105,34 @@ static __device__ {kind.ctype} {kind.helper}({kind.ctype} value) {{
 """
 
 
-def better(kind: Reduction, value: str, place: str, other: str, at: str) -> str:
-    """Return whether (other, at) comes before (value, place); NaN first, then the lower place."""
-    alike = f"({other} == {value} || ({other} != {other} && {value} != {value}))"
-    ahead = f"{other} {kind.join} {value} || ({other} != {other} && {value} == {value})"
-    return f"({ahead}) || ({alike} && {at} < {place})"
+def ahead(kind: Reduction, value: str, other: str) -> str:
+    """Return whether `other` comes before `value`, wherever it is; NaN comes first."""
+    return f"{other} {kind.join} {value} || ({other} != {other} && {value} == {value})"
 
 
 def _places_text(kind: Reduction) -> str:
-    test = better(kind, "value", "place", "other", "at")
-    moves = f"""  for (int step = 16; step > 0; step >>= 1) {{
+    in_warp = kind.helper.replace("block_", "warp_", 1)
+    alike = "other == value || (other != other && value != value)"
+    return f"""// Finds the place of the extreme value of a warp, of equal ones the first, for all.
+static __device__ void {in_warp}({kind.ctype}& value, long long& place) {{
+  for (int step = 16; step > 0; step >>= 1) {{
     const {kind.ctype} other = __shfl_xor_sync({_ALL}, value, step);
     const long long at = __shfl_xor_sync({_ALL}, place, step);
-    if ({test}) {{
+    if ({ahead(kind, "value", "other")}) {{
       value = other;
       place = at;
+    }} else if ({alike}) {{
+      place = min(place, at);
     }}
   }}
-"""
-    return f"""// Finds the place of the extreme value, of equal ones the first, for every thread.
+}}
+
+// The same of a block.
 static __device__ long long {kind.helper}({kind.ctype} value, long long place) {{
   __shared__ {kind.ctype} part[32];
   __shared__ long long places[32];
-{moves}  const int lane = threadIdx.x & 31;
+  {in_warp}(value, place);
+  const int lane = threadIdx.x & 31;
   if (lane == 0) {{
     part[threadIdx.x >> 5] = value;
     places[threadIdx.x >> 5] = place;
@@ -136,7 +141,8 @@ static __device__ long long {kind.helper}({kind.ctype} value, long long place) {
   const bool filled = lane < static_cast<int>(blockDim.x >> 5);
   value = filled ? part[lane] : {kind.first};
   place = filled ? places[lane] : {NOWHERE};
-{moves}  __syncthreads();
+  {in_warp}(value, place);
+  __syncthreads();
   return place;
 }}
 """

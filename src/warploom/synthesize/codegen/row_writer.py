@@ -6,7 +6,7 @@ from warploom.synthesize.codegen.graph import Node
 from warploom.synthesize.codegen.reductions import (
     NOWHERE,
     Reduction,
-    better,
+    ahead,
     dims_of,
     helper_text,
     reduction_of,
@@ -99,10 +99,12 @@ class RowWriter:
         value: str,
     ) -> list[str]:  # fmt: skip
         best, at = f"s{number}", f"p{number}"
-        test = better(kind, best, at, value, loop)
+        test = ahead(
+            kind, best, value
+        )  # places come in their order, and the first one has no rival
         return [
             f"{kind.ctype} {best} = {kind.first};",
-            f"long long {at} = {NOWHERE};",
+            f"long long {at} = threadIdx.x < {extent} ? threadIdx.x : {NOWHERE};",
             *loop_lines(loop, extent, threads, [
                 *lines, f"if ({test}) {{", f"  {best} = {value};", f"  {at} = {loop};", "}",
             ]),

@@ -16,7 +16,7 @@ from warploom.evaluate.findings import merge
 from warploom.evaluate.fresh_memory import judge_fresh_reads
 from warploom.evaluate.runs import findings_of
 from warploom.evaluate.stale_reads import judge_stale_reads
-from warploom.synthesize.correctness.building import Builds, nvcc_outcomes
+from warploom.synthesize.correctness.building import Builds, WatchedCandidate, nvcc_outcomes
 from warploom.synthesize.correctness.cases import (
     CasePlan,
     are_equals_unordered,
@@ -34,6 +34,7 @@ from warploom.synthesize.correctness.running import (
     write_cases,
 )
 from warploom.synthesize.correctness.trivial import weak_outputs
+from warploom.synthesize.correctness.ways import unshown, way_finding
 from warploom.synthesize.records import BuildOutcome, Check, CorrectnessReport, KernelSpec
 from warploom.synthesize.reference.client import ReferenceProcess
 
@@ -41,7 +42,7 @@ _CHECKS = (
     "legality", "build", "nvcc", "private-seeds", "odd-sizes", "even-sizes", "named-sizes",
     "sizes-of-zero", "sizes-of-one", "long", "accumulation", "magnitudes", "special-values", "ties",
     "misaligned", "aliasing", "inputs-unchanged", "surroundings-unchanged", "deterministic",
-    "memory-and-races",
+    "memory-and-races", "every-way",
 )  # fmt: skip
 """All checks, in the order of reports."""
 _SHOWN = 6
@@ -130,6 +131,15 @@ def accept(
         return judge.report(time.monotonic() - started)
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """What a candidate did in the run whose results were right."""
+
+    options: RunOptions
+    laid: Sequence[LaidCase]
+    results: Sequence[CaseResult]
+
+
 class _Judge:
     """Gathers what there is to say of one candidate."""
 
@@ -162,7 +172,9 @@ class _Judge:
             return
         with ThreadPoolExecutor(max_workers=1) as pool:
             asked = pool.submit(nvcc_outcomes, self.body, architectures, self.folder)
-            self._verify(built.program)
+            first = self._verify(built.program)
+            if first is not None and not self.failed:
+                self._watch(builds.watched(self.body), first)
             outcomes, found = asked.result()
         self.builds += outcomes
         self._tell(found)
@@ -170,7 +182,8 @@ class _Judge:
         if found:
             self.failed["nvcc"] = _first(found)
 
-    def _verify(self, program: EmulatorBuild) -> None:
+    def _verify(self, program: EmulatorBuild) -> "_Shown | None":
+        """Run the cases twice and compare; returns what a right candidate came to."""
         types = [tensor.dtype for tensor in self.spec.inputs]
         laid = [lay_out(case, types, case.plan.seed) for case in self.trial.cases]
         cases = self.folder / "cases"
@@ -188,8 +201,38 @@ class _Judge:
         runs = self._judged(program, runs, laid)
         self.sandbox = runs[0].sandbox
         parts = [self._results(one, laid) for one in runs]
-        if all(part is not None for part in parts):
-            self._same(*(part for part in parts if part is not None))
+        results = [part for part in parts if part is not None]
+        if len(results) < len(parts):
+            return None
+        self._same(*results)
+        return _Shown(options[0], laid, results[0])
+
+    def _watch(self, watched: WatchedCandidate, first: "_Shown") -> None:
+        """Refuse a candidate with a condition of which no case took one of the ways.
+
+        The results of the run that tells it must be those that were compared.
+        """
+        self.done["every-way"] += 1
+        if watched.program is None:
+            if watched.refused is not None:
+                self._refuse(watched.refused)
+            return
+        (one,) = run_many(watched.program, [replace(first.options, race=False)], workers=1)
+        if one is None:
+            return
+        one = self._again(watched.program, one, one.options)
+        results = results_of(one, first.laid)
+        if results is None or [r.outputs for r in results] != [r.outputs for r in first.results]:
+            self._fail(
+                "every-way", "with its conditions watched, the candidate does something else"
+            )
+            return
+        for condition, words in unshown(watched.conditions, one.ways)[:_SHOWN]:
+            self._refuse(way_finding(condition, words, len(first.laid)))
+
+    def _refuse(self, finding: Finding) -> None:
+        self.failed.setdefault("every-way", finding.message)
+        self.findings.append(finding)
 
     def _again(self, program: EmulatorBuild, one: EmulatorRun, how: RunOptions) -> EmulatorRun:
         """Return a run; one that the wall clock ended is tried again, alone and for longer.

@@ -7,16 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import MissingToolError, ToolFailedError
+from warploom.core.errors import MissingToolError, SourceError, ToolFailedError
 from warploom.core.process import default_environment
-from warploom.core.records import BuildSpec, Finding, Limits
+from warploom.core.records import BuildSpec, Finding, Limits, Severity
 from warploom.emulator import EmulatorBuild, build
 from warploom.evaluate.cascade import prepare
 from warploom.evaluate.gate import nvcc_findings
 from warploom.evaluate.plan import ignore_progress
 from warploom.evaluate.workload import Workload
-from warploom.synthesize.correctness.frame import EMPTY_BODY, HEADERS, program_text
+from warploom.synthesize.correctness.frame import (
+    EMPTY_BODY,
+    HEADERS,
+    first_line_of_body,
+    program_text,
+)
 from warploom.synthesize.correctness.legality import candidate_findings
+from warploom.synthesize.correctness.way_text import watch
+from warploom.synthesize.correctness.ways import Condition, UnwatchedError
 from warploom.synthesize.records import BuildOutcome
 from warploom.toolchain.nvcc import NvccResult, find_nvcc, parse_nvcc_errors, run_nvcc
 
@@ -47,12 +54,22 @@ class BuiltCandidate:
     outcome: BuildOutcome
 
 
+@dataclass(frozen=True)
+class WatchedCandidate:
+    """A candidate whose conditions tell which way they go; `refused` says why there is none."""
+
+    conditions: tuple[Condition, ...]
+    program: EmulatorBuild | None
+    refused: Finding | None = None
+
+
 class Builds:
     """Builds of candidates, each made once; a context manager, after which they are gone."""
 
     def __init__(self, jobs: int | None) -> None:
         self._jobs = jobs
         self._known: dict[str, BuiltCandidate] = {}
+        self._watched: dict[str, WatchedCandidate] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="warploom-")
 
     def __enter__(self) -> "Builds":
@@ -72,6 +89,38 @@ class Builds:
             folder.mkdir()
             self._known[body] = build_candidate(body, folder, self._jobs)
         return self._known[body]
+
+    def watched(self, body: str) -> WatchedCandidate:
+        """Return the build of a candidate that was built, with its conditions watched."""
+        if body not in self._watched:
+            folder = Path(self._folder.name) / f"watched{len(self._watched)}"
+            folder.mkdir()
+            self._watched[body] = build_watched(body, folder)
+        return self._watched[body]
+
+
+def build_watched(body: str, folder: Path) -> WatchedCandidate:
+    """Build a candidate that is known to build, with its conditions watched, in `folder`."""
+
+    def refused(what: str, line: int, hint: str) -> WatchedCandidate:
+        at = line + first_line_of_body() - 1
+        message = f"{what} cannot be watched: that each way of it is right is not shown"
+        finding = Finding("unwatched", Severity.ERROR, message, hint, PROGRAM, at)
+        return WatchedCandidate((), None, finding)
+
+    try:
+        watched = watch(body)
+    except UnwatchedError as error:
+        return refused(error.what, error.line, "write it with if, ?:, loops and plain calls")
+    path = folder / PROGRAM
+    text = program_text(watched.text, watched=True)
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
+    task = Workload.from_program(path, ranks=1, defines=_ENTRY, nccl=_NCCL)
+    try:
+        return WatchedCandidate(watched.conditions, build(task.build_spec(_NCCL, path)))
+    except SourceError as error:
+        line = (error.line or first_line_of_body()) - first_line_of_body() + 1
+        return refused("a condition", line, error.message)
 
 
 def build_candidate(body: str, folder: Path, jobs: int | None) -> BuiltCandidate:
@@ -144,6 +193,15 @@ def nvcc_outcomes(
 
 
 def kernel_file(body: str) -> str:
-    """Return a kernel as a file of its own, with those of the includes that it uses."""
-    used = [name for name in HEADERS if name not in _USES or _USES[name].search(body)]
-    return "".join(f"#include <{name}>\n" for name in used) + "\n" + body
+    """Return a kernel as a file of its own, with those of the includes that it uses.
+
+    Its text begins on the line on which it does in the program that is judged: findings name it.
+    """
+    lines = [
+        f"#include <{name}>"
+        if name not in _USES or _USES[name].search(body)
+        else f"// not used: {name}"
+        for name in HEADERS
+    ]
+    lines += [""] * (first_line_of_body() - 1 - len(lines))
+    return "".join(f"{line}\n" for line in lines) + body

@@ -25,7 +25,7 @@ KINDS = (
 )
 """Kinds of values, as the reference's process draws them."""
 _CHECKS = {
-    "special": "special-values", "rows": "special-values", "ties": "ties",
+    "special": "special-values", "rows": "special-values", "late": "special-values", "ties": "ties",
     **dict.fromkeys(("large", "negative", "small", "flat", "wide", "zero"), "magnitudes"),
 }  # fmt: skip
 _EQUALIZING = ("large", "negative", "wide", "special", "rows", "zero")
@@ -102,6 +102,8 @@ class _Planner:
         if not self.names:
             for kind in self._kinds():
                 yield self._case(kind, _check_of(kind), {}, kind)
+            if self._has_later_turns(""):
+                yield self._case("late", "special-values", {}, "late")
             for at, shifts in enumerate(self._shifts()):
                 yield self._case(f"guarded-{at}", "misaligned", {}, "normal", shifts=shifts)
             yield from self._aliased({})
@@ -114,6 +116,8 @@ class _Planner:
                 symbols = {**self._small(), name: value}
                 yield self._case(f"{name}-{value}", check, symbols, "normal")
             yield self._long(name, "normal")
+            if self._has_later_turns(name):
+                yield self._long(name, "late")
             if not self._is_by_row(name):
                 yield self._long(name, "positive")
             if "ties" in self._kinds() and not self._is_by_row(name):
@@ -210,6 +214,14 @@ class _Planner:
             return False
         return not any(re.search(rf"\b{name}\b", rule.reduction) for rule in self.spec.tolerances)
 
+    def _has_later_turns(self, name: str) -> bool:
+        """Whether a row's loop goes along `name`: a later turn may lose what it must keep."""
+        known = set(self.spec.operations)
+        if not REDUCING & known or are_equals_unordered(self.spec):
+            return False
+        # Of several reductions the longest alone is known: softmax between two products, say.
+        return not self._is_by_row(name) or (self._has_products() and bool({"amax", "sum"} & known))
+
     def named(self, text: str) -> Iterator[CasePlan]:
         """Yield cases of the sizes and with the values that a candidate's text names."""
         sizes, values = numbers_of(text)
@@ -245,7 +257,7 @@ class _Planner:
             symbols[name] = _ROWS
         while self._elements(symbols) > _LENGTHY and symbols[name] > _SMALL[-1]:
             symbols[name] //= 2
-        check = {"normal": "long", "ties": "ties"}.get(kind, "accumulation")
+        check = {"normal": "long", "positive": "accumulation"}.get(kind) or _CHECKS[kind]
         return self._case(f"{name}-long-{kind}", check, symbols, kind)
 
     def _bounded(self, symbols: dict[str, int]) -> dict[str, int]:

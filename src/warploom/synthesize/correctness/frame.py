@@ -233,15 +233,16 @@ int main() {
   return 0;
 }
 """
+_CALL = "\n  const int failed = warploom_forward("
 
 
-def program_text(body: str) -> str:
-    """Return the whole program with `body` as its region."""
+def program_text(body: str, *, watched: bool = False) -> str:
+    """Return the whole program with `body` as its region; a watched one says when cases begin."""
     includes = "".join(f"#include <{name}>\n" for name in HEADERS)
     closing = "" if body.endswith("\n") else "\n"
     return (
         f"{includes}\n// EVOLVE-BLOCK-START kernel\n{body}{closing}// EVOLVE-BLOCK-END kernel\n"
-        f"{_MAIN}"
+        f"{_MAIN.replace(_CALL, f'  warploom::next_case();{_CALL}') if watched else _MAIN}"
     )
 
 

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 struct dim3 {
@@ -285,4 +286,18 @@ struct __nv_fp8_e5m2 {
             host_cuda::narrow(host_cuda::bounded(value, 57344.0f), 5, 2, true, 57344.0))) {}
   explicit operator float() const { return host_cuda::wide(bits, 5, 2, true); }
 };
+
+// As CUDA's: of two types, in the one that both become; of a number and NaN, the number.
+template <class A, class B>
+constexpr std::common_type_t<A, B> min(A a, B b) {
+  using Both = std::common_type_t<A, B>;
+  if constexpr (std::is_floating_point_v<Both>) return std::fmin(Both(a), Both(b));
+  return Both(a) < Both(b) ? Both(a) : Both(b);
+}
+template <class A, class B>
+constexpr std::common_type_t<A, B> max(A a, B b) {
+  using Both = std::common_type_t<A, B>;
+  if constexpr (std::is_floating_point_v<Both>) return std::fmax(Both(a), Both(b));
+  return Both(a) < Both(b) ? Both(b) : Both(a);
+}
 inline float rsqrtf(float value) { return 1.0f / std::sqrt(value); }

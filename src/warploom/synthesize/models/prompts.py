@@ -1,7 +1,7 @@
 """What a model is told: what the kernel must do, how it is called, what it may use."""
 
-from warploom.core.records import Severity
-from warploom.synthesize.correctness.frame import HEADERS
+from warploom.core.records import Finding, Severity
+from warploom.synthesize.correctness.frame import HEADERS, first_line_of_body
 from warploom.synthesize.correctness.legality import ALLOWED_CALLS
 from warploom.synthesize.records import CorrectnessReport, KernelSpec, PerformanceReport, TensorArg
 
@@ -9,7 +9,9 @@ SYSTEM = """You write CUDA kernels for one GPU. A harness that you cannot see ju
 it compiles it, runs it on inputs of many sizes and kinds (odd sizes, sizes of 0 and 1, NaN,
 infinities, pointers that are aligned to their elements only), checks every access, and compares
 every output with the reference in double precision. Tolerances are the harness's and cannot be
-changed. Only the code block of your reply is read."""
+changed. Both ways of each condition must be taken by some of these inputs: write no branch that
+none reaches (a path for sizes beyond 32 bits, say), but one that ends in `return 1;` of the entry
+point. Only the code block of your reply is read."""
 
 _SHOWN = 12
 
@@ -44,14 +46,18 @@ Reply with the whole file in one block fenced by ```cuda and ```."""
 
 def repair_text(body: str, report: CorrectnessReport) -> str:
     """Return what is wrong with a kernel, for who mends it."""
-    told = [
-        f"- {f.kind}{f' (line {f.line})' if f.line else ''}: {f.message}"
-        for f in report.findings
-        if f.severity is Severity.ERROR
-    ]
+    told = [_told(f) for f in report.findings if f.severity is Severity.ERROR]
     return (
         "## Your last kernel was refused\n\n" + "\n".join(told[:_SHOWN]) + f"\n\n```cuda\n{body}```"
     )
+
+
+def _told(finding: Finding) -> str:
+    where = ""
+    if finding.line and finding.line >= first_line_of_body():
+        where = f" (line {finding.line - first_line_of_body() + 1})"  # of the model's own text
+    hint = f" ({finding.hint})" if finding.hint else ""
+    return f"- {finding.kind}{where}: {finding.message}{hint}"
 
 
 def faster_text(body: str, report: PerformanceReport) -> str:
@@ -66,5 +72,6 @@ def faster_text(body: str, report: PerformanceReport) -> str:
 
 
 def _tensor(tensor: TensorArg) -> str:
-    index = f", integers from 0 to {tensor.index_of} - 1" if tensor.index_of else ""
+    lowest = f"-{tensor.index_of}" if (tensor.low or 0) < 0 else "0"
+    index = f", integers from {lowest} to {tensor.index_of} - 1" if tensor.index_of else ""
     return f"{tensor.name}, {tensor.dtype}[{', '.join(tensor.shape)}]{index}"

@@ -23,6 +23,7 @@ class Domain:
     """What values of one input are like, as its examples show: bounds, and the sign of numbers.
 
     `index_of` is the size that an integer input counts below, as text; "" where it is no index.
+    Only where an example has negative ones may an index count from the end.
     """
 
     low: float
@@ -59,7 +60,8 @@ def draw(
     """Return a tensor of one kind: normal, large, small, positive, negative, flat, ties, and more.
 
     In zero ones nothing else is; in wide ones magnitudes are of many powers of two; in special ones
-    some values are no finite numbers, in rows whole rows are.
+    some values are no finite numbers, in rows whole rows are, in late ones one at the end of
+    each dimension, to which a loop comes in a later turn.
 
     `bound` is the value of `index_of`, 0 where there is none. `distinct`: no special value twice,
     where places are asked for: of equal values any place may be right. `strewn` are put among them.
@@ -96,11 +98,20 @@ def draw(
         values = values.clamp(0, 1)
     if domain.low > 0:
         values = values + domain.low
-    if kind == "special" and values.numel():
-        values = _with_special(values, domain, dtype, generator, distinct)
-    if kind == "rows" and values.dim():
-        values = _with_rows(values, domain, generator)
+    if values.numel():
+        values = _marked(values, domain, dtype, kind, generator, distinct)
     return values.to(dtype)
+
+
+def _marked(
+    values: Any, domain: Domain, dtype: Any, kind: str, generator: Any, distinct: bool
+) -> Any:
+    """Return values of which some are no finite numbers, where the kind says so."""
+    if kind == "special":
+        return _with_special(values, domain, dtype, generator, distinct)
+    if kind == "rows" and values.dim():
+        return _with_rows(values, domain, generator)
+    return _with_late(values, generator) if kind == "late" else values
 
 
 def _integers(
@@ -111,7 +122,7 @@ def _integers(
         return torch.randint(0, 2, shape, generator=generator).to(torch.bool)
     low, high = int(domain.low), int(domain.high)
     if domain.index_of:
-        low, high = 0, max(bound - 1, 0)
+        low, high = -bound if low < 0 else 0, max(bound - 1, 0)
     elif whole:
         low, high = torch.iinfo(dtype).min, min(torch.iinfo(dtype).max, 2**63 - 2)
     return torch.randint(low, high + 1, shape, generator=generator, dtype=torch.int64).to(dtype)
@@ -125,6 +136,17 @@ def _with_rows(values: Any, domain: Domain, generator: Any) -> Any:
         place = int(torch.randint(0, rows.shape[0], (1,), generator=generator))
         rows[place] = words[at]
     return rows.reshape(values.shape)
+
+
+def _with_late(values: Any, generator: Any) -> Any:
+    """Return values of which one in the last quarter of each dimension is NaN."""
+    values = values.clone()
+    place = [
+        size - 1 - int(torch.randint(0, max(size // 4, 1), (1,), generator=generator))
+        for size in values.shape
+    ]
+    values[tuple(place)] = float("nan")
+    return values
 
 
 def _with_special(values: Any, domain: Domain, dtype: Any, generator: Any, distinct: bool) -> Any:

@@ -373,3 +373,5 @@ WARPLOOM_INLINED constexpr void count_in_argument(unsigned operations) {
 unsigned long long global_timer();
 
 }  // namespace warploom
+
+#include "ways.h"

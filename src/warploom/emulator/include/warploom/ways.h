@@ -1,0 +1,93 @@
+// Which ways the conditions of a text take. What watches a program (watched builds of `synthesize`)
+// puts these around its conditions; no program may name them itself.
+#pragma once
+
+namespace warploom {
+
+// Condition `number` held or not, which is returned; `constant`: the compiler knows that it can do
+// nothing else here. As it does not see what is returned, it learns nothing for later conditions.
+bool note_way(unsigned number, bool held, bool constant);
+// A comparison of whole numbers came within `steps` of turning out otherwise.
+void note_steps(unsigned number, unsigned long long steps);
+// What follows is another case: how near a comparison came is told apart by these.
+void next_case();
+
+WARPLOOM_INLINED constexpr bool way_noted(unsigned number, bool held) {
+  if (__builtin_is_constant_evaluated()) return held;
+  if (!__builtin_constant_p(held)) return note_way(number, held, false);
+  note_way(number, held, true);
+  return held;
+}
+
+template <class T>
+WARPLOOM_INLINED constexpr bool way(unsigned number, T value) {
+  return way_noted(number, value ? true : false);
+}
+
+WARPLOOM_INLINED constexpr void reached(unsigned number) {
+  if (!__builtin_is_constant_evaluated()) note_way(number, true, false);
+}
+
+// The value of a switch with `labels`, numbered from `number` on; the last number is no label's.
+template <class T, class... Labels>
+WARPLOOM_INLINED constexpr T switched(unsigned number, T value, Labels... labels) {
+  if (__builtin_is_constant_evaluated()) return value;
+  const bool constant = __builtin_constant_p(value);
+  bool found = false;
+  ((value == static_cast<T>(labels) ? (found = true, note_way(number, true, constant)) : false, ++number), ...);
+  if (!found) note_way(number, true, constant);
+  return value;
+}
+
+template <class T>
+inline constexpr bool is_whole = false;
+template <> inline constexpr bool is_whole<char> = true;
+template <> inline constexpr bool is_whole<signed char> = true;
+template <> inline constexpr bool is_whole<unsigned char> = true;
+template <> inline constexpr bool is_whole<short> = true;
+template <> inline constexpr bool is_whole<unsigned short> = true;
+template <> inline constexpr bool is_whole<int> = true;
+template <> inline constexpr bool is_whole<unsigned> = true;
+template <> inline constexpr bool is_whole<long> = true;
+template <> inline constexpr bool is_whole<unsigned long> = true;
+template <> inline constexpr bool is_whole<long long> = true;
+template <> inline constexpr bool is_whole<unsigned long long> = true;
+
+// `less`: whether lower < upper or, with `more` of 1, lower <= upper.
+template <class A, class B>
+WARPLOOM_INLINED constexpr void steps_noted(unsigned number, A lower, B upper, bool less,
+                                            unsigned more) {
+  if constexpr (is_whole<A> && is_whole<B>) {
+    if (__builtin_is_constant_evaluated()) return;
+    const auto low = static_cast<unsigned long long>(lower);
+    const auto high = static_cast<unsigned long long>(upper);
+    note_steps(number, less ? high - low - 1 + more : low - high - more);
+  }
+}
+
+template <class A, class B>
+WARPLOOM_INLINED constexpr bool way_lt(unsigned number, A a, B b) {
+  const bool held = a < b;
+  steps_noted(number, a, b, held, 0);
+  return way_noted(number, held);
+}
+template <class A, class B>
+WARPLOOM_INLINED constexpr bool way_le(unsigned number, A a, B b) {
+  const bool held = a <= b;
+  steps_noted(number, a, b, held, 1);
+  return way_noted(number, held);
+}
+template <class A, class B>
+WARPLOOM_INLINED constexpr bool way_gt(unsigned number, A a, B b) {
+  const bool held = a > b;
+  steps_noted(number, b, a, held, 0);
+  return way_noted(number, held);
+}
+template <class A, class B>
+WARPLOOM_INLINED constexpr bool way_ge(unsigned number, A a, B b) {
+  const bool held = a >= b;
+  steps_noted(number, b, a, held, 1);
+  return way_noted(number, held);
+}
+
+}  // namespace warploom
