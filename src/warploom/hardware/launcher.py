@@ -53,18 +53,21 @@ class Launcher:
         return ranks // self.node_ranks
 
     def command(self, ranks: int, each: int | None = None) -> list[str]:
-        """Return the command that starts the ranks, or `each` processes on each machine."""
+        """Return the command that starts the ranks, or `each` processes on each machine.
+
+        How many stands before the words that follow the first: those may end in a container's.
+        """
         nodes = self.nodes(ranks)
         each = self.node_ranks if each is None else each
         if not self.is_slurm:
             place = ["-ppn", str(each)] if self.hydra else ["--map-by", f"ppr:{each}:node"]
             bind = "-bind-to" if self.hydra else "--bind-to"
-            return [*self.words, "-n", str(nodes * each), *place, bind, "none"]
+            return [self.words[0], "-n", str(nodes * each), *place, bind, "none", *self.words[1:]]
         asked = any(word.startswith(_GPUS) for word in self.words[1:])
         gpus = [] if asked else [f"--gpus-per-node={self.node_ranks}"]
         return [
-            *self.words, f"--nodes={nodes}", f"--ntasks={nodes * each}",
-            f"--ntasks-per-node={each}", *gpus, "--kill-on-bad-exit=1",
+            self.words[0], f"--nodes={nodes}", f"--ntasks={nodes * each}",
+            f"--ntasks-per-node={each}", *gpus, "--kill-on-bad-exit=1", *self.words[1:],
         ]  # fmt: skip
 
 
