@@ -74,7 +74,7 @@ class CountingSpace(LevelSpace):
 
 
 def test_programs_with_nothing_left_to_try_are_not_walked_through_again(bench: Bench) -> None:
-    levels = {name: ("1", "2", "3", "4") for name in ("blocks", "chunks", "unroll")}
+    levels = dict.fromkeys(("blocks", "chunks", "unroll"), ("1", "2", "3", "4"))
     whole, space = LevelSpace(levels), CountingSpace(levels)
     start = LevelSeeds({"gin": level_text(dict.fromkeys(levels, "1"))})
     run = replace(bench, space=space, seeds=start, evaluator=LevelEvaluator(FACTORS))
