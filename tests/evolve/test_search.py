@@ -1,15 +1,12 @@
 """A search over levers, with a fake evaluator: what it finds, and that a seed repeats it."""
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from evolve_bench import BEST_MS, EVALUATOR, FACTORS, START, Bench
 
 from warploom.core.errors import BadInputError, ToolFailedError
-from warploom.evolve.space import Step
 from warploom.testing.search import LevelEvaluator, LevelSeeds, LevelSpace, level_text
 
 TWO = LevelSeeds({"gin": level_text(START, "gin_seed"), "lsa": level_text(START, "lsa_seed")})
@@ -62,27 +59,6 @@ def test_a_space_ends(bench: Bench) -> None:
     assert result.correct == 3 * 2 * 2 - 1  # all that are sound, but the seed
     assert result.evaluations <= 3 * 2 * 3 - 1  # and those that fail, which are no parents
     assert result.failures["missing_wait"] >= 1
-
-
-@dataclass(frozen=True)
-class CountingSpace(LevelSpace):
-    walks: list[str] = field(default_factory=list)
-
-    def steps(self, source: str) -> Sequence[Step]:
-        self.walks.append(source)
-        return super().steps(source)
-
-
-def test_programs_with_nothing_left_to_try_are_not_walked_through_again(bench: Bench) -> None:
-    levels = dict.fromkeys(("blocks", "chunks", "unroll"), ("1", "2", "3", "4"))
-    whole, space = LevelSpace(levels), CountingSpace(levels)
-    start = LevelSeeds({"gin": level_text(dict.fromkeys(levels, "1"))})
-    run = replace(bench, space=space, seeds=start, evaluator=LevelEvaluator(FACTORS))
-    words = ("evolution.num_generations=40", "evolution.max_tries=1")
-    assert run.run("run", *words).evaluations == 63
-    assert max(Counter(space.walks).values()) < 25  # of 63 attempts
-    replace(run, space=whole).run("again", *words)
-    assert run.history("run") == run.history("again")
 
 
 def test_each_seed_has_an_island_and_keeps_its_api(bench: Bench) -> None:

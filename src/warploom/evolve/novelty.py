@@ -85,15 +85,9 @@ class Novelty:
 
     def is_known(self, text: str) -> bool:
         """Whether a proposal by rules is known, or too much like one that is."""
-        return self.is_recorded(text) or self.is_pending(text)
-
-    def is_pending(self, text: str) -> bool:
-        """Whether a text is being judged."""
-        return normal_hash(text, self.pending.language) in self.pending.seen_by_rules()
-
-    def is_recorded(self, text: str) -> bool:
-        """Whether the store has a text, or one that is too much like it: it will have for ever."""
         if self._database.duplicate_of(text) is not None:
+            return True
+        if normal_hash(text, self.pending.language) in self.pending.seen_by_rules():
             return True
         near = self._database.nearest(embedding_of(text))
         if near is None or near[1] < self._config.similarity:

@@ -51,9 +51,6 @@ class Search:
         self._planner = planner
         self._has_rules = False
         self._text = lru_cache(maxsize=256)(self._read)
-        # Programs all of whose single steps the store has, and how many these are: a long search
-        # would walk through thousands of them for each attempt.
-        self._spent: dict[int, int] = {}
         self._observed = 0  # of the programs that are recorded, in order
         self.catch_up()
 
@@ -232,29 +229,19 @@ class Search:
 
     def _exhaustive(self, number: int, island: int, rejected: int) -> Candidate | None:
         """Return the first single step that is not known, from the best program on."""
-        for parent in self.database.best_first():
-            if parent in self._spent:
-                rejected += self._spent[parent]
-                continue
+        for parent in self.database.top(len(self.database)):
             text = self._text(parent)
-            recorded, known = 0, 0
             for step in self.space.steps(text):
                 after = self.space.take(text, step)
-                if after is None:
+                if after is None or after == text or self.novelty.is_known(after):
+                    rejected += after is not None
                     continue
-                known += 1
-                if after == text or self.novelty.is_recorded(after):
-                    recorded += 1
-                elif not self.novelty.is_pending(after):
-                    draft = Draft(after, (label(step),))
-                    lineage = Lineage(
-                        parent, None, (), (), island, self.generation_of(number), "single",
-                        changes=draft.changes, rejected=rejected + known - 1,
-                    )  # fmt: skip
-                    return self._candidate(number, draft, lineage)
-            if recorded == known:  # what is being judged may yet be forgotten
-                self._spent[parent] = known
-            rejected += known
+                draft = Draft(after, (label(step),))
+                lineage = Lineage(
+                    parent, None, (), (), island, self.generation_of(number), "single",
+                    changes=draft.changes, rejected=rejected,
+                )  # fmt: skip
+                return self._candidate(number, draft, lineage)
         return None
 
     def _candidate(self, number: int, draft: Draft, lineage: Lineage) -> Candidate:

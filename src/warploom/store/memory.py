@@ -1,6 +1,6 @@
 """What a process knows of one run: islands, archive, hashes; texts stay in the database."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -67,10 +67,6 @@ class RunMemory:
     def top(self, count: int) -> list[int]:
         """Return the numbers of the best correct programs, best first."""
         return [self._all.member(at) for at in range(min(count, len(self._all)))]
-
-    def best_first(self) -> Iterator[int]:
-        """Yield the numbers of the correct programs, best first; none may be added meanwhile."""
-        return (self._all.member(at) for at in range(len(self._all)))
 
     def history_of(self, number: int) -> tuple[tuple[int, int, int], ...]:
         """Return a program's migrations: attempts recorded by then, from island, to island."""
