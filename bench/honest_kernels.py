@@ -2,15 +2,19 @@
 
 Each seed has cases of its own, and goes through the same acceptance as any candidate; seed by seed
 the rules' parameters change, so that several right kernels of a task are judged. Every outcome is
-appended to `--log`, and what is there is not done again.
+appended to `--log`, and what is there is not done again. As many tasks are judged at a time as
+there are processors, or `--jobs`.
 
     python bench/honest_kernels.py --seeds 20 --log bench/results/honest_kernels.jsonl
 """
 
 import json
+import multiprocessing
+import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -39,19 +43,21 @@ def main() -> int:
     parser.add_argument("--suite", default="internal")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--log", type=Path, help="a file of JSON lines to add outcomes to")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     tasks = find_suite(options.suite, options.only)
     kept = _kept(options.log)
-    for last in (*range(_AT_ONCE, options.seeds, _AT_ONCE), options.seeds):
-        for task in tasks:
-            done = {int(one["seed"]) for one in kept if one["task"] == task.name}
-            wanted = [seed for seed in range(1, last + 1) if not done & {seed, 0}]
-            for one in _judged(task, wanted) if wanted else ():
-                kept.append(one)
-                if options.log is not None:
-                    with options.log.open("a") as file:
-                        file.write(json.dumps(one) + "\n")
-                print(_line(one), file=sys.stderr, flush=True)
+    if options.log is not None:
+        options.log.parent.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each job is one of as many as processors
+    pool = ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn"))
+    with pool:
+        asked = [
+            pool.submit(_judge_and_log, task, seeds, options.log)
+            for task, seeds in _wanted(tasks, options.seeds, kept)
+        ]
+        for one in as_completed(asked):
+            kept += one.result()
     rows = [_row(task.name, [one for one in kept if one["task"] == task.name]) for task in tasks]
     show(rows, options.json, "right kernels, judged with secret seeds")
     rejected = sum(int(row["rejected"]) for row in rows)
@@ -63,6 +69,30 @@ def _kept(log: Path | None) -> list[Outcome]:
     if log is None or not log.is_file():
         return []
     return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def _wanted(
+    tasks: Sequence[SuiteTask], seeds: int, kept: Sequence[Outcome]
+) -> Iterator[tuple[SuiteTask, list[int]]]:
+    """Return what is to be judged: some seeds of every task, then further ones."""
+    for begin in range(1, seeds + 1, _AT_ONCE):
+        for task in tasks:
+            done = {int(one["seed"]) for one in kept if one["task"] == task.name}
+            left = range(begin, min(begin + _AT_ONCE, seeds + 1))
+            wanted = [seed for seed in left if not done & {seed, 0}]
+            if wanted:
+                yield task, wanted
+
+
+def _judge_and_log(task: SuiteTask, seeds: list[int], log: Path | None) -> list[Outcome]:
+    found: list[Outcome] = []
+    for one in _judged(task, seeds):
+        found.append(one)
+        if log is not None:
+            with log.open("a") as file:  # one write of one line: others append to it too
+                file.write(json.dumps(one) + "\n")
+        print(_line(one), file=sys.stderr, flush=True)
+    return found
 
 
 def _judged(task: SuiteTask, seeds: list[int]) -> Iterator[Outcome]:

@@ -1,14 +1,14 @@
 """Measures forms of the examples on GPUs side by side: host-driven, transformed, evolved.
 
     python bench/measured_forms.py measure OUT.json --form NAME=DIR ... [--rounds N]
-        [--only NAME,...]
+        [--only NAME,...] [--ranks N]
     python bench/measured_forms.py table OUT.json
 
 DIR holds EXAMPLE.cu or EXAMPLE/EXAMPLE.cu of each example, as `warploom transform` writes it;
-`host` is the example itself. Two ranks, three practical sizes. All are built first; then the forms
-take turns, `--rounds` times, another one being first each time. What counts is the time that a
-program prints, of one step, pass or layer: OUT.json keeps every one and OUT.log all that the
-programs printed. A ratio is the median over the rounds of host-driven / form.
+`host` is the example itself. One rank on each of `--ranks` GPUs (2), three practical sizes. All are
+built first; then the forms take turns, `--rounds` times, another one being first each time. What
+counts is the time that a program prints, of one step, pass or layer: OUT.json keeps every one and
+OUT.log all that the programs printed. A ratio is the median over the rounds of host-driven / form.
 """
 
 import argparse
@@ -64,7 +64,8 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
             continue
         programs = {"host": example / f"{name}.cu"}
         for form, folder in folders.items():
-            places = (Path(folder) / f"{name}.cu", Path(folder) / name / f"{name}.cu")
+            base = Path(folder).resolve()
+            places = (base / f"{name}.cu", base / name / f"{name}.cu")
             if found := [place for place in places if place.is_file()]:
                 programs[form] = found[0]
         for sizes in SIZES[name]:
@@ -76,7 +77,7 @@ def measure(options: argparse.Namespace, todo: Sequence[Case]) -> dict[str, dict
     from warploom.hardware import HardwareOptions, run_hardware
     from warploom.hardware.run import find_setup
 
-    setup = find_setup(RANKS, "per_rank", uses_mpi=True, nccl=None)
+    setup = find_setup(options.ranks, "per_rank", uses_mpi=True, nccl=None)
     how = HardwareOptions(("1",), Limits(seconds=60.0))
     builds = build_all(todo, setup)
     gpus = [gpu.describe() for gpu in setup.gpus]
@@ -96,7 +97,10 @@ def measure(options: argparse.Namespace, todo: Sequence[Case]) -> dict[str, dict
                         times[case.key].append(told_ms(run.output))
             for at in group:
                 key = todo[at].key
-                found[key] = {"all": times[key], "gpus": gpus, "nccl": setup.nccl.version}
+                found[key] = {
+                    "all": times[key], "ranks": options.ranks, "gpus": gpus,
+                    "nccl": setup.nccl.version,
+                }  # fmt: skip
                 print(key, times[key], flush=True)
             options.file.write_text(json.dumps(found, indent=1))
     return found
@@ -138,6 +142,7 @@ def main() -> int:
     parser.add_argument("--form", action="append", default=[], metavar="NAME=DIR")
     parser.add_argument("--only", default="", help="examples, by comma")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--ranks", type=int, default=RANKS)
     options = parser.parse_args()
     if options.what == "table":
         return table(options.file)

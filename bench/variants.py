@@ -96,11 +96,11 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
             yield from (Case(folder.name, form, path, sizes) for form, path in forms.items())
 
 
-def modelled(case: Case, topology: str) -> tuple[str, dict[str, object]]:
+def modelled(case: Case, topology: str, ranks: int) -> tuple[str, dict[str, object]]:
     """Return the modelled time of one program."""
     built = build(case.spec(MODELLED, timed=True))
     options = RunOptions(
-        ranks=RANKS, args=("1",), race=False, readbacks=False, machine=find_topology(topology),
+        ranks=ranks, args=("1",), race=False, readbacks=False, machine=find_topology(topology),
         limits=Limits(seconds=1800.0, memory_mb=16384),
     )  # fmt: skip
     done = run(built, options)
@@ -113,7 +113,9 @@ def model(options: argparse.Namespace) -> int:
     """Model all; return 1 where one does not run well."""
     found: dict[str, dict[str, object]] = {}
     with ThreadPoolExecutor(options.jobs) as pool:
-        for key, value in pool.map(partial(modelled, topology=options.topology), cases(options)):
+        for key, value in pool.map(
+            partial(modelled, topology=options.topology, ranks=options.ranks), cases(options)
+        ):
             found[key] = value
             print(key, value, flush=True)
             options.file.write_text(json.dumps(found, indent=1))
@@ -198,6 +200,7 @@ def main() -> int:
     parser.add_argument("--topology", default="h100-8")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--noise", type=float, default=0.03)
+    parser.add_argument("--ranks", type=int, default=RANKS)
     options = parser.parse_args()
     if options.what == "make":
         return make(options)

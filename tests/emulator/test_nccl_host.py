@@ -82,7 +82,8 @@ def lines_of(defect: str) -> set[int]:
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
 @pytest.mark.parametrize("ranks", [1, 2, 4, 5])
 @pytest.mark.parametrize(
-    "program", ["nccl_collectives.cu", "mpi_calls.cu", "mpi_shapes.cu", "plain.c"]
+    "program",
+    ["nccl_collectives.cu", "mpi_calls.cu", "mpi_shapes.cu", "mpi_operations.cu", "plain.c"],
 )
 def test_calls_do_what_they_document(program: str, ranks: int, schedule: RunSpec):
     outcome = emulate(program, schedule, ranks=ranks)

@@ -80,12 +80,19 @@ def test_unconditional_headers_are_known(tmp_path: Path):
 
 def test_a_header_of_the_users_own_beside_the_program_comes_first(tmp_path: Path):
     (tmp_path / "vector_types.h").write_text("constexpr int mine = 4;\n")
-    (tmp_path / "cuda_runtime.h").write_text("#error a copy of the real one\n")
-    code = '#include "cuda_runtime.h"\n#include "vector_types.h"\nint main() { return mine; }\n'
+    (tmp_path / "cuda.h").write_text("constexpr int also = 4;\n")
+    (tmp_path / "cuda_runtime.h").write_text(
+        "// Copyright NVIDIA Corporation\n#error a copy of the real one\n"
+    )
+    code = (
+        '#include "cuda_runtime.h"\n#include "vector_types.h"\n#include "cuda.h"\n'
+        "int main() { return mine - also; }\n"
+    )
     overlay = rewritten(tmp_path, code)
     text = overlay.texts[overlay.units[0]].decode()
     assert '#include "cuda_runtime.h"' in text
     assert '#include "u1_vector_types.h"' in text
+    assert '#include "u2_cuda.h"' in text
 
 
 def test_include_in_a_circle_ends(tmp_path: Path):

@@ -44,6 +44,7 @@ from warploom.cli.parameters import (
     Seeds,
     SeedsFrom,
     Sources,
+    Stdin,
     Target,
     Unsafe,
 )
@@ -145,6 +146,7 @@ def check(
     processes: Processes = None,
     node_size: NodeSize = None,
     env: Env = None,
+    stdin: Stdin = None,
     backend: Backend = "emulator",
     html: HtmlFile = None,
     sarif: SarifFile = None,
@@ -181,6 +183,7 @@ def check(
         args=cast("list[str] | None", context.obj),
         node_size=node_size,
         env=env,
+        stdin=stdin,
     )
     if is_cuda(backend):
         from warploom.cli.hardware_command import run_check_on_gpus

@@ -32,6 +32,7 @@ class RunChoices:
     processes: int | None = None
     leave_out: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
+    stdin: Path | None = None
 
     @classmethod
     def parse(
@@ -52,6 +53,7 @@ class RunChoices:
         processes: int | None = None,
         leave_out: Sequence[str] | None = None,
         env: Sequence[str] | None = None,
+        stdin: Path | None = None,
     ) -> Self:
         """Check the options of one command.
 
@@ -90,6 +92,7 @@ class RunChoices:
             processes=processes,
             leave_out=tuple(leave_out or ()),
             env=parse_variables(env or ()),
+            stdin=stdin,
         )
 
     def apply(self, target: Path) -> Workload:
@@ -113,6 +116,7 @@ class RunChoices:
             seeds=self.seeds,
             leave_out=self.leave_out,
             env=self.env,
+            stdin=self.stdin,
         )
 
 

@@ -99,6 +99,15 @@ Env = Annotated[
         help="Environment variable for the program. It sees no others.",
     ),
 ]
+Stdin = Annotated[
+    Path | None,
+    typer.Option(
+        "--stdin",
+        metavar="FILE",
+        help="What the program reads from standard input: rank 0 alone, as under mpirun. "
+        "[default: the workload's, or nothing]",
+    ),
+]
 Backend = Annotated[
     str,
     typer.Option(

@@ -39,6 +39,11 @@ from warploom.toolchain.nvcc import user_contents
 SHIM_DIR = Path(__file__).with_name("include")
 """Headers that stand in for CUDA, NCCL and MPI."""
 
+# What copies of the headers that ours stand for say of themselves.
+_COPIED = re.compile(
+    rb"NVIDIA C(?:orporation|ORPORATION)|\bMPI_VERSION\b|\bCUresult;|\bncclResult_t;|"
+    rb"\bnamespace[ \t]+cooperative_groups\b"
+)
 _INCLUDE = re.compile(rb'#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 _HAS_INCLUDE = re.compile(rb'__has_include[ \t]*\([ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[ \t]*\)')
 _UNQUOTABLE = re.compile(r'[^ -~]|[\\"]')
@@ -82,9 +87,11 @@ def file_named(files: tuple[UserFile, ...], name: str) -> UserFile | None:
     )
 
 
-def _is_replaced(name: str) -> bool:
-    """Whether our header stands for every file of that name, even for a copy in the program."""
-    return name.startswith(("cuda", "nccl", "mpi.h", "nvtx3/", "cooperative_groups"))
+def _is_replaced(name: str, file: Path) -> bool:
+    """Whether our header stands for `file` of the program, as it is a copy of what we replace."""
+    if not name.startswith(("cuda", "nccl", "mpi.h", "nvtx3/", "cooperative_groups")):
+        return False
+    return _COPIED.search(_read(file, is_program=False)) is not None
 
 
 def _is_toolkit(folder: Path) -> bool:
@@ -132,7 +139,12 @@ class _Rewriter:
     def _resolve(self, name: str, folder: Path, *, quoted: bool) -> Path | None:
         """Return the user's file that an include means, None for a system or shim header."""
         beside = folder / name
-        if quoted and beside.is_file() and not _is_replaced(name) and not _is_toolkit(folder):
+        if (
+            quoted
+            and beside.is_file()
+            and not _is_replaced(name, beside)
+            and not _is_toolkit(folder)
+        ):
             return beside  # a file of the user's that has the name of a header
         if (SHIM_DIR / name).is_file():
             return None

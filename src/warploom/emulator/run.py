@@ -1,5 +1,6 @@
 """Runs a build under the runtime and turns its report into records."""
 
+import contextlib
 import hashlib
 import mmap
 import os
@@ -92,6 +93,7 @@ def _configuration(build: EmulatorBuild, options: RunOptions, known: _Secrets) -
         "sync_launches": int(options.sync_launches),
         "trace": options.trace,
         "time_limit": f"{options.limits.seconds:g}",
+        "input_to_first": int(options.stdin is not None),
     }
     if options.spoil:
         values |= {
@@ -355,7 +357,11 @@ def _execute(
     """Run the program with the descriptors of the contract; read-backs go to the file `data`."""
     readable, environment = _surroundings(build, options)
     reader = _configuration_pipe(_configuration(build, options, known))
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, reader)
+        descriptors = {_CONFIG: reader, _READBACKS: data.fileno()}
+        if options.stdin is not None:
+            descriptors[0] = stack.enter_context(options.stdin.open("rb")).fileno()
         return run_sandboxed(
             [build.runtime, build.library, *options.args],
             limits=options.limits,
@@ -366,12 +372,10 @@ def _execute(
             beside=options.folder,
             environment=environment,
             channels=[_REPORT],
-            descriptors={_CONFIG: reader, _READBACKS: data.fileno()},
+            descriptors=descriptors,
             cancel=cancel,
             file_mb=_room_mb(options),
         )
-    finally:
-        os.close(reader)
 
 
 def run(

@@ -57,7 +57,8 @@ class RunOptions:
     has (None: one machine has all): a process sees those of its own, numbered from 0. `race`
     switches the happens-before check, `readbacks` the recording of what the program reads back,
     `sync_launches` synchronises after every launch. `environment` is all that the program sees of
-    an environment; `device_memory_mb` is the memory that a device says it has, and
+    an environment, and `stdin` what its first process reads from standard input (None: nothing, as
+    the others); `device_memory_mb` is the memory that a device says it has, and
     `device_most_mb` what it gives to a program that asks for more. Of the access history,
     `whole_history_mb` are kept as is quickest, the rest as is smallest; nothing else depends on it.
     `trace` is how many events of each rank are kept for the findings to show (0: none); it changes
@@ -93,6 +94,7 @@ class RunOptions:
     processes: Literal["per_rank", "single"] | int = "per_rank"
     node_size: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    stdin: Path | None = None
     device_memory_mb: int = 4096
     device_most_mb: int = 0
     whole_history_mb: int = 1024

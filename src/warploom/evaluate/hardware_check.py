@@ -148,7 +148,11 @@ def check_hardware(
     on_progress(Progress("build", 1, 1))
     expected = _expected(workload, facts, jobs, on_progress)
     how = HardwareOptions(
-        workload.args_for(_SEED), workload.limits, folder=workload.root, env=workload.env
+        workload.args_for(_SEED),
+        workload.limits,
+        folder=workload.root,
+        env=workload.env,
+        stdin=workload.stdin,
     )
     options = [replace(how, timing=timing) for timing in timings(_PLAIN_RUNS[effort])]
     runs: list[HardwareRun] = []

@@ -74,6 +74,7 @@ def run_options(
         args=workload.args_for(spec.seed),
         limits=workload.limits,
         environment=workload.env,
+        stdin=workload.stdin,
         device_memory_mb=min(max(4096, workload.limits.memory_mb // 2), MAX_DEVICE_MB),
         device_most_mb=MAX_DEVICE_MB,
         whole_history_mb=workload.limits.memory_mb // 4,

@@ -97,6 +97,8 @@ class Workload:
     seed and alike in both programs; "": none.
     `leave_out` are buffers that are no outputs, as they vary by nature: timers, clocks.
     `env` are environment variables, which the program has beside those of its launcher.
+    `stdin` is a file that rank 0 reads as standard input; the others, and without it all, read
+    nothing.
     `scored_region` is which of the regions that the program times itself is scored, counted from 1
     in the order in which it asks for their times; 0: the whole run.
     `judge` is the command that judges programs, where the workload brings a judge of its own: it is
@@ -127,6 +129,7 @@ class Workload:
     vary_inputs: str = ""
     leave_out: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
+    stdin: Path | None = None
     scored_region: int = 0
     processes: int | None = None
     time_sizes: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -239,6 +242,7 @@ class Workload:
         memory_mb: int | None = None,
         leave_out: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
+        stdin: Path | None = None,
         scored_region: int | None = None,
         processes: int | None = None,
         time_sizes: Mapping[str, str] | None = None,
@@ -269,6 +273,7 @@ class Workload:
             seeds=self.seeds if seeds is None else seeds,
             leave_out=tuple(dict.fromkeys((*self.leave_out, *map(plain_name, leave_out)))),
             env={**self.env, **(env or {})},
+            stdin=self.stdin if stdin is None else require_file(stdin),
             scored_region=self.scored_region if scored_region is None else scored_region,
             processes=self.processes if processes is None else processes,
             time_sizes={**self.time_sizes, **(time_sizes or {})},

@@ -76,6 +76,7 @@ class _WorkloadTable(_Table):
     vary_inputs: str = ""
     leave_out: list[str] = []
     env: dict[str, str] = {}
+    stdin: str = ""
     scored_region: int = Field(default=0, ge=0, le=MAX_REGIONS)
     api: list[str] = ["gin", "lsa"]
     launcher: str = ""
@@ -141,6 +142,11 @@ def _freeze(table: _WorkloadTable, file: Path, text: str) -> Workload:
             seeds=table.seeds,
             leave_out=tuple(map(plain_name, table.leave_out)),
             env=dict(table.env),
+            stdin=(
+                _named(require_file, root / table.stdin, "stdin", file, text)
+                if table.stdin
+                else None
+            ),
             scored_region=table.scored_region,
             time_sizes={name: str(value) for name, value in table.sizes.time.items()},
             vary_inputs=_varied(table.vary_inputs, file, text),

@@ -7,7 +7,7 @@ import signal
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -81,7 +81,7 @@ class HardwareOptions:
 
     `folder` holds the files that it finds by plain name, where there are any. `timing` is that of
     our network: "eager", "lazy" or "random:SEED" (see `network.timings`). `env` are variables that
-    the program has beside what its libraries need.
+    the program has beside what its libraries need, and `stdin` is what rank 0 reads.
     """
 
     args: tuple[str, ...] = ()
@@ -90,6 +90,7 @@ class HardwareOptions:
     folder: Path | None = None
     timing: str = EAGER
     env: Mapping[str, str] = field(default_factory=dict[str, str])
+    stdin: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +286,11 @@ def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -
     Raises:
         MissingToolError: compute-sanitizer or a C++ compiler is missing.
     """
+    if setup.launcher and options.stdin is not None:
+        raise UnsupportedError(
+            "a launcher's ranks have no standard input, but the workload has stdin",
+            hint="leave out launcher or stdin",
+        )
     shim = None if options.tool else build_shim()
     with _folder_for(setup) as folder:
         log = folder / LOG if setup.launcher else folder
@@ -293,7 +299,7 @@ def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -
             process, outcomes = run_ranks(setup.launcher, setup.ranks, asked, folder)
             kinds = ", ".join(sorted({outcome.sandbox for outcome in outcomes}))
         else:
-            result = _run_here(setup, asked, folder)
+            result = _run_here(setup, asked, folder, options.stdin)
             process, outcomes, kinds = result.process, (), str(result.kind)
         readbacks, intervals = read_log(log, build)
         report = _sanitizer(log, build, options, process) if options.tool else None
@@ -340,16 +346,21 @@ def _asked(
     )
 
 
-def _run_here(setup: Setup, asked: Orders, folder: Path) -> SandboxedResult:
-    return run_sandboxed(
-        asked.command,
-        limits=Limits(asked.seconds, asked.memory_mb, asked.output_mb),
-        beside=Path(asked.beside) if asked.beside else None,
-        readable=[Path(path) for path in asked.readable],
-        environment=asked.environment,
-        profile=Profile.GPU,
-        extras=Extras((folder,), gpu_devices(), shared_mb=1024 * setup.ranks),
-    )
+def _run_here(
+    setup: Setup, asked: Orders, folder: Path, stdin: Path | None
+) -> SandboxedResult:  # fmt: skip
+    with ExitStack() as stack:
+        descriptors = {} if stdin is None else {0: stack.enter_context(stdin.open("rb")).fileno()}
+        return run_sandboxed(
+            asked.command,
+            limits=Limits(asked.seconds, asked.memory_mb, asked.output_mb),
+            beside=Path(asked.beside) if asked.beside else None,
+            readable=[Path(path) for path in asked.readable],
+            environment=asked.environment,
+            profile=Profile.GPU,
+            descriptors=descriptors,
+            extras=Extras((folder,), gpu_devices(), shared_mb=1024 * setup.ranks),
+        )
 
 
 def run_tools(

@@ -6,6 +6,15 @@
 #include <stddef.h>
 
 #include "warploom/api.h"
+// Headers for C and CUDA alike declare kernels, of which C sees plain functions, as with CUDA's
+// own.
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __shared__
+#define __managed__
+#define __forceinline__ inline __attribute__((always_inline))
 #else
 // C++20's lerp is a global function as well, which CUDA's C++17 programs define themselves.
 #if !defined(_GLIBCXX_CMATH) && !defined(_LIBCPP_CMATH)

@@ -172,6 +172,12 @@ typedef struct MPI_Status {
 #define MPI_DOUBLE_INT ((MPI_Datatype)28)
 #define MPI_LONG_INT ((MPI_Datatype)29)
 #define MPI_2INT ((MPI_Datatype)30)
+#define MPI_PACKED ((MPI_Datatype)31)
+// Fortran's names for C's types, which programs in C use too.
+#define MPI_INTEGER MPI_INT
+#define MPI_REAL MPI_FLOAT
+#define MPI_DOUBLE_PRECISION MPI_DOUBLE
+#define MPI_CHARACTER MPI_CHAR
 
 #define MPI_OP_NULL ((MPI_Op)0)
 #define MPI_MAX ((MPI_Op)1)
@@ -247,6 +253,10 @@ int MPI_Type_create_hvector(int count, int length, MPI_Aint stride, MPI_Datatype
                             MPI_Datatype* out);
 int MPI_Type_indexed(int count, const int* lengths, const int* displacements, MPI_Datatype base,
                      MPI_Datatype* out);
+int MPI_Type_create_hindexed(int count, const int* lengths, const MPI_Aint* displacements,
+                             MPI_Datatype base, MPI_Datatype* out);
+int MPI_Type_create_indexed_block(int count, int length, const int* displacements,
+                                  MPI_Datatype base, MPI_Datatype* out);
 int MPI_Type_create_struct(int count, const int* lengths, const MPI_Aint* displacements,
                            const MPI_Datatype* types, MPI_Datatype* out);
 int MPI_Type_create_subarray(int dimensions, const int* sizes, const int* parts, const int* starts,
@@ -306,8 +316,11 @@ int MPI_Sendrecv(const void* send, int sendcount, MPI_Datatype sendtype, int des
                  MPI_Comm comm, MPI_Status* status);
 int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest, int sendtag,
                          int source, int recvtag, MPI_Comm comm, MPI_Status* status);
+int MPI_Rsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm);
 int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
               MPI_Request* request);
+int MPI_Issend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+               MPI_Request* request);
 int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
               MPI_Request* request);
 int MPI_Send_init(const void* buffer, int count, MPI_Datatype type, int dest, int tag,
@@ -404,6 +417,7 @@ int MPI_File_write_at_all(MPI_File file, MPI_Offset offset, const void* buffer, 
 #ifdef __cplusplus
 }
 #endif
+#include "warploom/mpi_ops.h"
 
 // The macros by which programs leave the C++ bindings out, of Open MPI and of MPICH.
 #if defined(__cplusplus) && !defined(OMPI_SKIP_MPICXX) && !defined(MPICH_SKIP_MPICXX)

@@ -145,6 +145,13 @@ struct Lists<&MPI_Allgatherv> : ListOfRanks {
   }
 };
 template <>
+struct Lists<&MPI_Iallgatherv> : ListOfRanks {
+  static void check(Elements all, const void*, int, MPI_Datatype, void*, const int* counts,
+                    const int* starts, MPI_Datatype, MPI_Comm comm, MPI_Request*) {
+    read(all, comm, counts, starts);
+  }
+};
+template <>
 struct Lists<&MPI_Gatherv> : ListOfRanks {
   static void check(Elements all, const void*, int, MPI_Datatype, void*, const int* counts,
                     const int* starts, MPI_Datatype, int root, MPI_Comm comm) {
@@ -193,6 +200,26 @@ struct Lists<&MPI_Type_indexed> {
   static void check(Elements all, int count, const int* lengths, const int* starts, MPI_Datatype,
                     MPI_Datatype*) {
     for (const int* one : {lengths, starts}) all.read(one, positive(count));
+  }
+};
+template <>
+struct Lists<&MPI_Type_create_hindexed> {
+  static void check(Elements all, int count, const int* lengths, const MPI_Aint* starts, auto...) {
+    all.read(lengths, positive(count));
+    all.read(starts, positive(count));
+  }
+};
+template <>
+struct Lists<&MPI_Type_create_indexed_block> {
+  static void check(Elements all, int count, int, const int* starts, auto...) {
+    all.read(starts, positive(count));
+  }
+};
+template <>
+struct Lists<&MPI_Reduce_scatter> : ListOfRanks {
+  static void check(Elements all, const void*, void*, const int* counts, MPI_Datatype, MPI_Op,
+                    MPI_Comm comm) {
+    read(all, comm, counts);
   }
 };
 template <>
@@ -245,8 +272,45 @@ void read_node_lists(Elements all, auto... arguments) {
   (look(arguments), ...);
 }
 
+// Where a rank receives nothing, what it gives as the buffer for it has no meaning.
+template <auto function>
+struct Meaningless {
+  static const void* buffer(auto...) { return nullptr; }
+};
+struct AtRootOnly {
+  static const void* unless(bool root, const void* recv) { return root ? nullptr : recv; }
+};
+template <>
+struct Meaningless<&MPI_Reduce> : AtRootOnly {
+  static const void* buffer(const void*, void* recv, int, MPI_Datatype, MPI_Op, int root,
+                            MPI_Comm comm) {
+    return unless(mpi::rank_in(comm) == root, recv);
+  }
+};
+template <>
+struct Meaningless<&MPI_Ireduce> : AtRootOnly {
+  static const void* buffer(const void*, void* recv, int, MPI_Datatype, MPI_Op, int root,
+                            MPI_Comm comm, MPI_Request*) {
+    return unless(mpi::rank_in(comm) == root, recv);
+  }
+};
+template <>
+struct Meaningless<&MPI_Gather> : AtRootOnly {
+  static const void* buffer(const void*, int, MPI_Datatype, void* recv, int, MPI_Datatype, int root,
+                            MPI_Comm comm) {
+    return unless(mpi::rank_in(comm) == root, recv);
+  }
+};
+template <>
+struct Meaningless<&MPI_Gatherv> : AtRootOnly {
+  static const void* buffer(const void*, int, MPI_Datatype, void* recv, const int*, const int*,
+                            MPI_Datatype, int root, MPI_Comm comm) {
+    return unless(mpi::rank_in(comm) == root, recv);
+  }
+};
+
 template <class T>
-void check_argument(T value, const char* call, const void* caller) {
+void check_argument(T value, const void* meaningless, const char* call, const void* caller) {
   if constexpr (std::is_pointer_v<T>) {
     using Target = std::remove_pointer_t<T>;
     if constexpr (std::is_const_v<Target> && !std::is_void_v<Target> && !kIsList<T>) {
@@ -260,6 +324,7 @@ void check_argument(T value, const char* call, const void* caller) {
       if (!value) return;
       if constexpr (std::is_void_v<Target>) {
         // A buffer, which may be anywhere: the call itself says how much of it, and when.
+        if (value == meaningless) return;
         if (!in_arena(value) && !find_variable(value)) check_host_memory(value, 1, true, call);
       } else if constexpr (Shown<Target>) {
         check_written(value, sizeof(Target), call, caller);
@@ -295,7 +360,8 @@ struct Checked {
         if constexpr (!std::is_void_v<Result>) return kNotPermitted<Result>;
       }
       const void* caller = __builtin_return_address(0);
-      (check_argument(arguments, name.text, caller), ...);
+      const void* meaningless = Meaningless<function>::buffer(arguments...);
+      (check_argument(arguments, meaningless, name.text, caller), ...);
       Arrays<function>::check({name.text, caller}, arguments...);
       Lists<function>::check({name.text, caller}, arguments...);
       if constexpr ((kIsOfNodes<Arguments> || ...)) {

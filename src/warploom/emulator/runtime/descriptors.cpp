@@ -16,6 +16,7 @@
 #include <cstring>
 #include <set>
 
+#include "copies_beside.h"
 #include "crash.h"
 #include "libc_calls.h"
 #include "report.h"
@@ -171,7 +172,11 @@ int open_for_program(int folder, const char* path, int flags, unsigned mode) {
   if (const int standard = standard_descriptor(path); standard >= 0) {
     return fcntl(standard, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
   }
-  const long found = open_without_magic(folder, path, flags, mode);
+  long found = open_without_magic(folder, path, flags, mode);
+  const bool refused = found == -EROFS || (found == -EACCES && (flags & O_ACCMODE) != O_RDONLY);
+  if (refused && folder == AT_FDCWD && copy_from_beside(path)) {
+    found = open_without_magic(folder, path, flags, mode);
+  }
   if (found == -ELOOP && std::strstr(path, "/proc/")) {
     report_reach(format("the program opens '%s'", path));
   }

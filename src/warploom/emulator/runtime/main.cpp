@@ -27,6 +27,7 @@
 #include "report.h"
 #include "scheduler.h"
 #include "spoil.h"
+#include "standard_files.h"
 #include "stats.h"
 #include "timing.h"
 #include "trace.h"
@@ -110,6 +111,8 @@ bool set_option(const std::string& key, const std::string& value) {
     c.race = integer() != 0;
   } else if (key == "readbacks") {
     c.readbacks = integer() != 0;
+  } else if (key == "input_to_first") {
+    c.input_to_first = integer() != 0;
   } else if (key == "sync_launches") {
     c.sync_launches = integer() != 0;
   } else if (key == "nccl_version") {
@@ -214,6 +217,7 @@ int main(int argc, char** argv) {
   start_time_limit(g_config.time_limit);
   forbid_processes();
   create_world(argv[1], argc - 1, argv + 1);
+  if (g_config.input_to_first) give_input_to_first();
   keep_open_descriptors();
   mprotect(&g_config, sizeof g_config, PROT_READ);  // nothing changes these from here on
   mprotect(&g_places, sizeof g_places, PROT_READ);

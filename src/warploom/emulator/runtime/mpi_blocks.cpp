@@ -142,6 +142,39 @@ Blocks uneven(const int* counts, const int* displacements, MPI_Datatype type, co
   return {counts, displacements, 0, dense_bytes(type, what)};
 }
 
+int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* recv,
+               const int* counts, const int* displacements, MPI_Datatype recvtype, MPI_Comm comm,
+               MPI_Request* request, const char* what) {
+  const Place place = enter(comm, what, recvtype);
+  const Blocks layout = uneven(counts, displacements, recvtype, what);
+  note_moving(recv, what);
+  const int ranks = place.comm->size();
+  const std::vector<Used> blocks = all_of(recv, layout, ranks);
+  std::vector<Lent> lent;
+  for (int rank = 0; rank < ranks; rank++) {
+    lent.push_back({at(recv, layout.offset(rank)), counts[rank], recvtype, true});
+  }
+  const Used mine = blocks[static_cast<std::size_t>(place.rank)];
+  Used given = mine;
+  if (send != MPI_IN_PLACE) {
+    given = {send, extent(sendcount, sendtype, what)};
+    check_aliasing({given}, blocks, what);
+    lent.push_back({send, sendcount, sendtype, false});
+  }
+  auto meeting = post(place, what, "", read_buffer(given.start, given.bytes, what));
+  // The lists may be gone when the call is completed.
+  std::vector<int> sizes(counts, counts + ranks), starts(displacements, displacements + ranks);
+  return end_collective(
+      place, meeting, {},
+      [=] {
+        const Blocks kept{sizes.data(), starts.data(), 0, layout.element};
+        for (int rank = 0; rank < ranks; rank++) {
+          store_block(place, recv, kept, rank, from(*meeting, rank), what);
+        }
+      },
+      request, lent);
+}
+
 }  // namespace
 
 }  // namespace warploom::mpi
@@ -154,24 +187,14 @@ extern "C" {
 int MPI_Allgatherv(const void* send, int sendcount, MPI_Datatype sendtype, void* recv,
                    const int* counts, const int* displacements, MPI_Datatype recvtype,
                    MPI_Comm comm) {
-  constexpr const char* kName = "MPI_Allgatherv";
-  const Place place = enter(comm, kName, recvtype);
-  const Blocks layout = uneven(counts, displacements, recvtype, kName);
-  note_moving(recv, kName);
-  const bool in_place = send == MPI_IN_PLACE;
-  if (!in_place) {
-    check_aliasing({{send, extent(sendcount, sendtype, kName)}},
-                   all_of(recv, layout, place.comm->size()), kName);
-  }
-  auto meeting = post(
-      place, kName, "",
-      in_place ? read_buffer(at(recv, layout.offset(place.rank)), layout.bytes(place.rank), kName)
-               : read_buffer(send, extent(sendcount, sendtype, kName), kName));
-  await(place, *meeting);
-  for (int rank = 0; rank < place.comm->size(); rank++) {
-    store_block(place, recv, layout, rank, from(*meeting, rank), kName);
-  }
-  return MPI_SUCCESS;
+  return all_gather(send, sendcount, sendtype, recv, counts, displacements, recvtype, comm, nullptr,
+                    "MPI_Allgatherv");
+}
+int MPI_Iallgatherv(const void* send, int sendcount, MPI_Datatype sendtype, void* recv,
+                    const int* counts, const int* displacements, MPI_Datatype recvtype,
+                    MPI_Comm comm, MPI_Request* request) {
+  return all_gather(send, sendcount, sendtype, recv, counts, displacements, recvtype, comm, request,
+                    "MPI_Iallgatherv");
 }
 
 int MPI_Gather(const void* send, int sendcount, MPI_Datatype sendtype, void* recv, int recvcount,

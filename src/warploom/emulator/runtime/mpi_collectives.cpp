@@ -20,27 +20,6 @@ Bytes combined(const Meeting& meeting, int last, MPI_Datatype type, MPI_Op op, c
   return total;
 }
 
-// Starts a collective whose end is `finish`; a plain call waits at once, an I-call later.
-int run(const Place& place, std::shared_ptr<Meeting> meeting, std::vector<int> needs,
-        std::function<void()> finish, MPI_Request* request, const std::vector<Lent>& buffers = {}) {
-  if (!request) {
-    await(place, *meeting, needs);
-    finish();
-    return MPI_SUCCESS;
-  }
-  auto* started = new warploom_mpi_request;
-  started->what = "MPI_Wait";
-  started->ready = [=] { return is_complete(*meeting, needs); };
-  started->block = [=] { await(place, *meeting, needs); };
-  started->finish = [=](MPI_Status*) {
-    acquire_from(*meeting, needs);
-    finish();
-  };
-  lend(*started, meeting->what.c_str(), buffers);
-  *request = g_request_handles.give(started);
-  return MPI_SUCCESS;
-}
-
 int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
               MPI_Request* request, const char* what) {
   const Place place = enter(comm, what, type);
@@ -50,13 +29,13 @@ int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
   const bool is_root = place.rank == root;
   auto meeting = post(place, what, format("root %d, %zu bytes", root, bytes),
                       is_root ? read_buffer(buffer, bytes, what) : Bytes{});
-  return run(place, meeting, {root},
-             [=] {
-               if (!is_root)
-                 write_buffer(place, buffer, from(*meeting, root).data(), bytes, meeting->origin,
-                              what);
-             },
-             request, {{buffer, count, type, !is_root}});
+  return end_collective(place, meeting, {root},
+                        [=] {
+                          if (!is_root)
+                            write_buffer(place, buffer, from(*meeting, root).data(), bytes,
+                                         meeting->origin, what);
+                        },
+                        request, {{buffer, count, type, !is_root}});
 }
 
 int all_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
@@ -68,12 +47,13 @@ int all_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_O
   auto meeting = post(place, what, reduction_details(count, type, op, -1),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
   const int last = place.comm->size() - 1;
-  return run(place, meeting, {},
-             [=] {
-               const Bytes total = combined(*meeting, last, type, op, what);
-               write_buffer(place, recv, total.data(), total.size(), meeting->origin, what);
-             },
-             request, {{send, count, type, false}, {recv, count, type, true}});
+  return end_collective(place, meeting, {},
+                        [=] {
+                          const Bytes total = combined(*meeting, last, type, op, what);
+                          write_buffer(place, recv, total.data(), total.size(), meeting->origin,
+                                       what);
+                        },
+                        request, {{send, count, type, false}, {recv, count, type, true}});
 }
 
 int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* recv, int recvcount,
@@ -89,16 +69,41 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
   check_aliasing({{send, bytes}}, {{recv, block * static_cast<std::size_t>(ranks)}}, what);
   auto meeting = post(place, what, format("%zu bytes from each", bytes),
                       read_buffer(in_place ? at(recv, mine) : send, bytes, what));
-  return run(place, meeting, {},
-             [=] {
-               Bytes all;
-               for (int rank = 0; rank < ranks; rank++) {
-                 all.append(from(*meeting, rank));
-               }
-               write_buffer(place, recv, all.data(), all.size(), meeting->origin, what);
-             },
-             request,
-             {{send, sendcount, sendtype, false}, {recv, ranks * recvcount, recvtype, true}});
+  return end_collective(
+      place, meeting, {},
+      [=] {
+        Bytes all;
+        for (int rank = 0; rank < ranks; rank++) {
+          all.append(from(*meeting, rank));
+        }
+        write_buffer(place, recv, all.data(), all.size(), meeting->origin, what);
+      },
+      request, {{send, sendcount, sendtype, false}, {recv, ranks * recvcount, recvtype, true}});
+}
+
+int reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, int root,
+           MPI_Comm comm, MPI_Request* request, const char* what) {
+  const Place place = enter(comm, what, type);
+  check_root(place, root, what);
+  const std::size_t bytes = extent(count, type, what);
+  const bool is_root = place.rank == root;
+  note_moving(is_root ? recv : send, what);
+  require(is_root || send != MPI_IN_PLACE, what, "only the root gives MPI_IN_PLACE");
+  if (is_root) check_aliasing({{send, bytes}}, {{recv, bytes}}, what);
+  auto meeting = post(place, what, reduction_details(count, type, op, root),
+                      read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
+  if (!is_root) {  // which waits for nobody
+    return end_collective(place, meeting, {place.rank}, [] {}, request,
+                          {{send, count, type, false}});
+  }
+  const int last = place.comm->size() - 1;
+  return end_collective(place, meeting, {},
+                        [=] {
+                          const Bytes total = combined(*meeting, last, type, op, what);
+                          write_buffer(place, recv, total.data(), total.size(), meeting->origin,
+                                       what);
+                        },
+                        request, {{send, count, type, false}, {recv, count, type, true}});
 }
 
 int prefix(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
@@ -121,6 +126,27 @@ int prefix(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op
 
 }  // namespace
 
+int end_collective(const Place& place, std::shared_ptr<Meeting> meeting, std::vector<int> needs,
+                   std::function<void()> finish, MPI_Request* request,
+                   const std::vector<Lent>& buffers) {
+  if (!request) {
+    await(place, *meeting, needs);
+    finish();
+    return MPI_SUCCESS;
+  }
+  auto* started = new warploom_mpi_request;
+  started->what = "MPI_Wait";
+  started->ready = [=] { return is_complete(*meeting, needs); };
+  started->block = [=] { await(place, *meeting, needs); };
+  started->finish = [=](MPI_Status*) {
+    acquire_from(*meeting, needs);
+    finish();
+  };
+  lend(*started, meeting->what.c_str(), buffers);
+  *request = g_request_handles.give(started);
+  return MPI_SUCCESS;
+}
+
 }  // namespace warploom::mpi
 
 using namespace warploom;
@@ -135,7 +161,8 @@ int MPI_Barrier(MPI_Comm comm) {
 }
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const Place place = enter(comm, "MPI_Ibarrier");
-  return run(place, post(place, "MPI_Ibarrier", "", {}), {}, [] {}, request);
+  return end_collective(
+      place, post(place, "MPI_Ibarrier", "", {}), {}, [] {}, request);
 }
 
 int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
@@ -157,21 +184,11 @@ int MPI_Iallreduce(const void* send, void* recv, int count, MPI_Datatype type, M
 
 int MPI_Reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, int root,
                MPI_Comm comm) {
-  constexpr const char* kName = "MPI_Reduce";
-  const Place place = enter(comm, kName, type);
-  check_root(place, root, kName);
-  const std::size_t bytes = extent(count, type, kName);
-  const bool is_root = place.rank == root;
-  note_moving(is_root ? recv : send, kName);
-  require(is_root || send != MPI_IN_PLACE, kName, "only the root gives MPI_IN_PLACE");
-  if (is_root) check_aliasing({{send, bytes}}, {{recv, bytes}}, kName);
-  auto meeting = post(place, kName, reduction_details(count, type, op, root),
-                      read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, kName));
-  if (!is_root) return MPI_SUCCESS;
-  await(place, *meeting);
-  const Bytes total = combined(*meeting, place.comm->size() - 1, type, op, kName);
-  write_buffer(place, recv, total.data(), total.size(), meeting->origin, kName);
-  return MPI_SUCCESS;
+  return reduce(send, recv, count, type, op, root, comm, nullptr, "MPI_Reduce");
+}
+int MPI_Ireduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, int root,
+                MPI_Comm comm, MPI_Request* request) {
+  return reduce(send, recv, count, type, op, root, comm, request, "MPI_Ireduce");
 }
 
 int MPI_Reduce_scatter_block(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,

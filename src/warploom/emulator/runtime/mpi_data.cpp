@@ -62,7 +62,8 @@ const TypeInfo kTypes[] = {{"MPI_DATATYPE_NULL", 0},
                            {"MPI_FLOAT_INT", sizeof(Located<float>)},
                            {"MPI_DOUBLE_INT", sizeof(Located<double>)},
                            {"MPI_LONG_INT", sizeof(Located<long>)},
-                           {"MPI_2INT", sizeof(Located<int>)}};
+                           {"MPI_2INT", sizeof(Located<int>)},
+                           {"MPI_PACKED", 1}};
 static_assert(std::size(kTypes) == kBuiltIn);
 
 template <class T, class Function>
@@ -176,10 +177,12 @@ const char* op_name(MPI_Op op) {
                                        "MPI_PROD",    "MPI_LAND",    "MPI_BAND", "MPI_LOR",
                                        "MPI_BOR",     "MPI_LXOR",    "MPI_BXOR", "MPI_MAXLOC",
                                        "MPI_MINLOC",  "MPI_REPLACE", "MPI_NO_OP"};
+  if (op >= kUserOps) return "an operation of the program";
   return op >= 0 && op < static_cast<int>(std::size(kNames)) ? kNames[op] : "an unknown operation";
 }
 
 void combine(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op, const char* what) {
+  if (op >= kUserOps) return combine_by_program(into, from, type, op, what);
   switch (type) {
     case MPI_CHAR:
     case MPI_SIGNED_CHAR:

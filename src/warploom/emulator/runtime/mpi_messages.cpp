@@ -196,6 +196,20 @@ warploom_mpi_request* finished_request() {
   return request;
 }
 
+namespace {
+
+int begin_send(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+               MPI_Request* request, Started how) {
+  const Place place = enter(comm, how.what, type);
+  check_peer(place, dest, false, how.what);
+  *request = g_request_handles.give(dest == MPI_PROC_NULL
+                                        ? finished_request()
+                                        : start_send(place, buffer, count, dest, tag, how));
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
 }  // namespace warploom::mpi
 
 using namespace warploom;
@@ -208,6 +222,10 @@ int MPI_Send(const void* buffer, int count, MPI_Datatype type, int dest, int tag
 }
 int MPI_Ssend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
   return send(buffer, count, type, dest, tag, comm, true, "MPI_Ssend");
+}
+// Allowed where the receive is posted already; it may do what MPI_Send does.
+int MPI_Rsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+  return send(buffer, count, type, dest, tag, comm, false, "MPI_Rsend");
 }
 
 int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
@@ -228,12 +246,11 @@ int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MP
 
 int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  const Place place = enter(comm, "MPI_Isend", type);
-  check_peer(place, dest, false, "MPI_Isend");
-  *request = g_request_handles.give(
-      dest == MPI_PROC_NULL ? finished_request()
-                            : start_send(place, buffer, count, dest, tag, {"MPI_Isend"}));
-  return MPI_SUCCESS;
+  return begin_send(buffer, count, type, dest, tag, comm, request, {"MPI_Isend"});
+}
+int MPI_Issend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+               MPI_Request* request) {
+  return begin_send(buffer, count, type, dest, tag, comm, request, {"MPI_Issend", true});
 }
 
 int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,

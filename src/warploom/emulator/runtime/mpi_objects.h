@@ -123,7 +123,7 @@ int split(MPI_Comm comm, int color, int key, MPI_Comm* out, const char* what);
 // What `check` finds false is a wrong argument: MPI's default is to end the job.
 void require(bool check, const char* what, const char* rule);
 
-constexpr int kBuiltIn = 31;                    // data types below are MPI's own
+constexpr int kBuiltIn = 32;                    // data types below are MPI's own
 std::size_t built_in_bytes(MPI_Datatype type);  // 0: derived, or none
 // Bytes of one element's data, without its gaps; `dense_bytes` refuses a type that has gaps.
 std::size_t type_bytes(MPI_Datatype type, const char* what);
@@ -183,6 +183,11 @@ struct Piece {
 };
 std::vector<Piece> pieces_of(int count, MPI_Datatype type, const char* what);
 
+// Ends a collective by `finish` once those of `needs` are there: at once where `request` is
+// nullptr, and else when the request is waited for.
+int end_collective(const Place& place, std::shared_ptr<Meeting> meeting, std::vector<int> needs,
+                   std::function<void()> finish, MPI_Request* request,
+                   const std::vector<Lent>& buffers = {});
 std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string details,
                               Bytes data);
 // Waits for the ranks that `needs` names (all of them if it is empty), and takes their order over.
@@ -213,6 +218,10 @@ inline const char* at(const void* p, std::size_t offset) {
 // Element by element: into = op(into, from).
 void combine(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op, const char* what);
 const char* op_name(MPI_Op op);
+// mpi_ops.cpp: the same by a function of the program. Its operations have the numbers from here on.
+constexpr MPI_Op kUserOps = 32;
+void combine_by_program(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op,
+                        const char* what);
 
 }  // namespace warploom::mpi
 

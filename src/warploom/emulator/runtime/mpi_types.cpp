@@ -131,7 +131,7 @@ MPI_Datatype element_type(MPI_Datatype type) {
 
 std::string elements_of(MPI_Datatype type) {
   type = element_type(type);
-  if (type == MPI_DATATYPE_NULL || type == MPI_BYTE) return "";
+  if (type == MPI_DATATYPE_NULL || type == MPI_BYTE || type == MPI_PACKED) return "";
   if (type >= MPI_FLOAT_INT) return type_name(type);
   const bool floating = type == MPI_FLOAT || type == MPI_DOUBLE || type == MPI_LONG_DOUBLE;
   return format("%s of %zu bytes", floating ? "floating-point numbers" : "integers",
@@ -211,6 +211,30 @@ int MPI_Type_indexed(int count, const int* lengths, const int* displacements, MP
   Layout layout;
   for (int i = 0; i < count; i++) {
     layout.add_run(element, lengths[i], displacements[i] * element.extent);
+  }
+  layout.close();
+  return make(std::move(layout), base, out, kName);
+}
+
+int MPI_Type_create_hindexed(int count, const int* lengths, const MPI_Aint* displacements,
+                             MPI_Datatype base, MPI_Datatype* out) {
+  constexpr const char* kName = "MPI_Type_create_hindexed";
+  require(count >= 0, kName, "the count must not be negative");
+  const Layout element = known_layout(base, kName);
+  Layout layout;
+  for (int i = 0; i < count; i++) layout.add_run(element, lengths[i], displacements[i]);
+  layout.close();
+  return make(std::move(layout), base, out, kName);
+}
+
+int MPI_Type_create_indexed_block(int count, int length, const int* displacements,
+                                  MPI_Datatype base, MPI_Datatype* out) {
+  constexpr const char* kName = "MPI_Type_create_indexed_block";
+  require(count >= 0, kName, "the count must not be negative");
+  const Layout element = known_layout(base, kName);
+  Layout layout;
+  for (int i = 0; i < count; i++) {
+    layout.add_run(element, length, displacements[i] * element.extent);
   }
   layout.close();
   return make(std::move(layout), base, out, kName);

@@ -83,6 +83,18 @@ int close_standard(FILE* stream) {
   return result;
 }
 
+void give_input_to_first() {
+  keep_first_files();
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  for (std::size_t i = 1; i < g_processes.size(); i++) {
+    StandardFile& input = g_processes[i]->state.standard[0];
+    input.changed = true;
+    input.closed = nothing < 0;
+    if (nothing >= 0) input.kept = far_copy(nothing);
+  }
+  if (nothing >= 0) raw_call(SYS_close, nothing);
+}
+
 // Of what was read ahead, the file takes back what the program has not had.
 void leave_standard(StandardFile (&files)[kStandard]) {
   if (!g_standard_changed) return;

@@ -30,6 +30,9 @@ bool is_standard(const FILE* stream);
 // As fclose does for the process: the stream itself is everybody's.
 int close_standard(FILE* stream);
 
+// All processes but the first read nothing from standard input. Before any of them has run.
+void give_input_to_first();
+
 void leave_standard(StandardFile (&files)[3]);
 void enter_standard(const StandardFile (&before)[3], StandardFile (&files)[3]);
 

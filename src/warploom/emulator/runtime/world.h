@@ -40,6 +40,7 @@ struct alignas(4096) Config {
   bool race = true;
   bool readbacks = true;
   bool sync_launches = false;
+  bool input_to_first = false;  // standard input is the first process's, as under mpirun
   int nccl_version = 23203;
   std::size_t device_memory = std::size_t{4} << 30;  // that a device says it has
   std::size_t device_most = 0;                       // that it gives, if that is more

@@ -115,7 +115,7 @@ def draw_roofline(run: OpenRun, path: Path) -> None:
         axes.annotate(
             f"{memory:.0f} GB/s",
             (low, low * memory),
-            xytext=(12, 2),
+            xytext=(24, -8),
             color=DIM,
             textcoords="offset points",
         )

@@ -168,6 +168,10 @@ enum { MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD
 #define MPI_LONG_DOUBLE WARPLOOM_MPI_TYPE(31)
 #define MPI_WCHAR WARPLOOM_MPI_TYPE(32)
 #define MPI_LONG_INT WARPLOOM_MPI_TYPE(33)
+#define MPI_INTEGER MPI_INT
+#define MPI_REAL MPI_FLOAT
+#define MPI_DOUBLE_PRECISION MPI_DOUBLE
+#define MPI_CHARACTER MPI_CHAR
 
 #define WARPLOOM_MPI_OP(n) ((MPI_Op)(n))
 #define MPI_MAX WARPLOOM_MPI_OP(1)
@@ -217,6 +221,8 @@ int MPI_Info_free(MPI_Info*);
 
 int MPI_Send(const void*, int, MPI_Datatype, int, int, MPI_Comm);
 int MPI_Ssend(const void*, int, MPI_Datatype, int, int, MPI_Comm);
+int MPI_Rsend(const void*, int, MPI_Datatype, int, int, MPI_Comm);
+int MPI_Issend(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 int MPI_Recv(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status*);
 int MPI_Isend(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 int MPI_Irecv(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
@@ -243,6 +249,7 @@ int MPI_Ibarrier(MPI_Comm, MPI_Request*);
 int MPI_Bcast(void*, int, MPI_Datatype, int, MPI_Comm);
 int MPI_Ibcast(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Request*);
 int MPI_Reduce(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm);
+int MPI_Ireduce(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Request*);
 int MPI_Allreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 int MPI_Iallreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*);
 int MPI_Scan(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
@@ -258,6 +265,8 @@ int MPI_Iallgather(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI
                    MPI_Request*);
 int MPI_Allgatherv(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype,
                    MPI_Comm);
+int MPI_Iallgatherv(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype,
+                    MPI_Comm, MPI_Request*);
 int MPI_Alltoall(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm);
 int MPI_Alltoallv(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
                   MPI_Datatype, MPI_Comm);
@@ -271,6 +280,13 @@ int MPI_Type_commit(MPI_Datatype*);
 int MPI_Type_free(MPI_Datatype*);
 int MPI_Op_create(MPI_User_function*, int, MPI_Op*);
 int MPI_Op_free(MPI_Op*);
+int MPI_Op_commutative(MPI_Op, int*);
+int MPI_Reduce_local(const void*, void*, int, MPI_Datatype, MPI_Op);
+int MPI_Pack(const void*, int, MPI_Datatype, void*, int, int*, MPI_Comm);
+int MPI_Unpack(const void*, int, int*, void*, int, MPI_Datatype, MPI_Comm);
+int MPI_Pack_size(int, MPI_Datatype, MPI_Comm, int*);
+int MPI_Type_create_hindexed(int, const int*, const MPI_Aint*, MPI_Datatype, MPI_Datatype*);
+int MPI_Type_create_indexed_block(int, int, const int*, MPI_Datatype, MPI_Datatype*);
 
 int MPI_Get_library_version(char*, int*);
 int MPI_Errhandler_set(MPI_Comm, MPI_Errhandler);
