@@ -5,6 +5,7 @@ whole program, the same in each process; noted are the read-backs of the process
 """
 
 import os
+import pickle
 import sys
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from warploom.core.records import RunSpec, Timing
 from warploom.emulator import build, run
 from warploom.evaluate.runs import run_options
 from warploom.evaluate.workload import Workload
-from warploom.hardware.launcher import LOG, ORDERS, OUTCOMES, Node, Orders, Outcome, leave, taken
+from warploom.hardware.handed import Node, Orders, Outcome, leave, taken
+from warploom.hardware.launcher import LOG, ORDERS, OUTCOMES
 from warploom.toolchain.gpu import Gpu
 
 
@@ -22,12 +24,11 @@ def main() -> None:
     gpus = [int(index) for index in os.environ["CUDA_VISIBLE_DEVICES"].split(",")]
     if sys.argv[2:] == ["--look"]:
         found = tuple(Gpu(index, "emulated", "sm_90", 1024, "none") for index in gpus)
-        leave(folder / OUTCOMES / str(rank), Node(node, found, card=False))
+        leave(folder / OUTCOMES / str(rank), Node(node, found, False, "bubblewrap"))
         return
-    orders = taken(folder / ORDERS)
-    assert isinstance(orders, Orders)
+    orders = taken(folder / ORDERS, Orders)
     *_, program, seed = orders.command
-    task = taken(Path(program))
+    task = pickle.loads(Path(program).read_bytes())
     assert isinstance(task, Workload)
     built = build(task.build_spec("2.32.3"))
     did = run(built, run_options(task, RunSpec(int(seed), Timing.LAZY), "per_rank"))

@@ -11,7 +11,8 @@ from warploom.core.errors import MissingToolError, UnsupportedError
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
 from warploom.hardware import HardwareBuild, HardwareOptions, Setup, run
-from warploom.hardware.launcher import Launcher, Node
+from warploom.hardware.handed import Node
+from warploom.hardware.launcher import Launcher
 from warploom.hardware.run import (
     connect,
     find_setup,
@@ -90,7 +91,7 @@ def test_a_launcher_is_told_how_many_before_words_that_may_be_a_containers() -> 
 
 def test_gin_between_machines_needs_cards(headers: NcclHeaders) -> None:
     gpus = parse_gpus(SMI)
-    nodes = (Node("n1", gpus, card=True), Node("n2", gpus, card=False))
+    nodes = (Node("n1", gpus, True, "bubblewrap"), Node("n2", gpus, False, "bubblewrap"))
     setup = Setup(gpus, headers, OPENMPI, 4, shared=False, nodes=nodes)
     assert connect(setup, wants_network=False) == setup
     with pytest.raises(MissingToolError, match="a network card in each, but there is none in n2"):

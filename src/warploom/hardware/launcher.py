@@ -5,34 +5,47 @@ there is `hardware/rank.py`, which runs the program in that machine's sandbox. T
 below the cache: all machines see that, this Python and the workload's folder by the same names.
 """
 
+import math
 import os
-import pickle
-import shutil
+import re
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warploom.core.errors import MissingToolError
+from warploom.core.errors import MissingToolError, RanksLostError
 from warploom.core.process import ProcessResult, Stop, run_process
 from warploom.core.records import Limits
+from warploom.hardware.handed import Node, Orders, Outcome, leave, see_anew, taken_all
 from warploom.toolchain.cache import cache_root
-from warploom.toolchain.gpu import Gpu
+from warploom.toolchain.sandbox import find_sandbox
+from warploom.toolchain.sandbox_kind import SandboxKind
 
 AGENT = (sys.executable, "-m", "warploom.hardware.rank")
 """What a launcher starts for each rank, before the name of a folder with its orders."""
 
 ORDERS, OUTCOMES, LOG = "orders", "outcomes", "log"
-_STARTING = 120.0  # seconds that a launcher may need beside the program's own time
+STARTING = 120.0
+"""Seconds that a launcher may need beside the program's own time."""
+
 _LAUNCHERS_OWN_MB = 2048
+_TO_CANCEL = Limits(seconds=20.0, memory_mb=512, output_mb=1)
 _TOLD = 1000  # characters of what a launcher printed
 _GPUS = ("--gpus", "--gres", "--tres-per", "-G")  # options by which a user asks srun for GPUs
+_TIMES = ("--time", "-t")  # and by which one limits a job's time
 # Of our environment, what launchers need: their own settings, and how they know their cluster.
 _NAMES = frozenset(("PATH", "HOME", "USER", "LOGNAME", "LANG", "LD_LIBRARY_PATH", "TMPDIR"))
 _PREFIXES = (
-    "SLURM", "MUNGE_", "OMPI_", "OPAL_", "ORTE_", "PMIX_", "PRTE_", "HYDRA_", "UCX_", "PYTHON",
+    "SLURM", "MUNGE_", "OMPI_", "OPAL_", "ORTE_", "PMIX_MCA_", "PRTE_", "HYDRA_", "UCX_", "PYTHON",
     "WARPLOOM_",
 )  # fmt: skip
+# But neither keys (Slurm's own token is one that srun needs) nor what is true of this process only.
+_NOT = re.compile(
+    r"^(?!SLURM_JWT$).*(?:KEY|TOKEN|SECRET|PASSW|CREDENTIAL|JWT|COOKIE)|^OMPI_COMM_WORLD_"
+    r"|^SLURM_(?:PROCID|LOCALID|NODEID|GTIDS|TASK_PID)$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,108 +84,103 @@ class Launcher:
         ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """One machine: its GPUs, and whether it has a network card that NCCL's GIN may use."""
-
-    name: str
-    gpus: tuple[Gpu, ...]
-    card: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one rank's process, and on which machine; see `ProcessResult`."""
-
-    rank: int
-    node: str
-    sandbox: str
-    exit_code: int | None
-    signal: int | None = None
-    stopped: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """Whether it came to its end with exit code 0."""
-        return self.exit_code == 0 and not self.stopped
-
-
-def shared_folder(name: str) -> Path:
-    """Return a new folder that all machines see; whoever asks removes it."""
+@contextmanager
+def shared_folder(name: str) -> Generator[Path]:
+    """Yield a new folder that all machines see, and nobody else's user."""
     place = cache_root() / "ranks"
     place.mkdir(parents=True, exist_ok=True)
-    folder = place / f"{name}-{os.getpid()}-{os.urandom(4).hex()}"
-    for part in (OUTCOMES, LOG):
-        (folder / part).mkdir(parents=True)
-    return folder
+    with tempfile.TemporaryDirectory(
+        prefix=f"{name}-{os.getpid()}-", dir=place, ignore_cleanup_errors=True
+    ) as made:
+        folder = Path(made)
+        for part in (OUTCOMES, LOG):
+            (folder / part).mkdir(mode=0o700)
+        yield folder
 
 
 def look_at_nodes(launcher: Launcher, ranks: int) -> tuple[Node, ...]:
     """Return the machines that a launcher starts processes on.
 
     Raises:
-        MissingToolError: it cannot be run, or starts them on another number of machines.
+        MissingToolError: it cannot be run, or starts them on another number of machines; or one of
+            these has no sandbox, and this one has.
     """
-    folder = shared_folder("nodes")
-    try:
+    with shared_folder("nodes") as folder:
         command = [*launcher.command(ranks, 1), *AGENT, str(folder), "--look"]
-        done = launch(command, Limits(seconds=_STARTING))
-        found = [said for said in _said(folder) if isinstance(said, Node)]
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        done = launch(launcher, command, Limits(seconds=0.0), folder.name)
+        found = taken_all(folder / OUTCOMES, Node)
     count = launcher.nodes(ranks)
     if not done.ok or len({node.name for node in found}) != count:
-        told = done.log.strip().splitlines() or ["it says nothing"]
         raise MissingToolError(
             f"the workload's launcher must start processes on {count} machines, but started them "
-            f"on {len({node.name for node in found})}: {told[-1]}",
+            f"on {len({node.name for node in found})}: {_said(done)}",
             hint=f"try it yourself: {' '.join(launcher.command(ranks, 1))} hostname",
         )
+    _require_sandboxes(found)
     return tuple(sorted(found, key=lambda node: node.name))
 
 
-def launch(command: Sequence[str], limits: Limits) -> ProcessResult:
+def is_confined() -> bool:
+    """Whether programs have a sandbox here, so that they must have one everywhere."""
+    return find_sandbox().kind is not SandboxKind.LIMITS
+
+
+def _require_sandboxes(nodes: Sequence[Node]) -> None:
+    open_ = ", ".join(node.name for node in nodes if node.sandbox == SandboxKind.LIMITS)
+    if open_ and is_confined():
+        raise MissingToolError(
+            f"programs must run in a sandbox on each machine as on this one, but {open_} has none",
+            hint="install bubblewrap there; WARPLOOM_SANDBOX=limits has all run without",
+        )
+
+
+def launch(launcher: Launcher, command: Sequence[str], limits: Limits, name: str) -> ProcessResult:
     """Run a launcher to its end; its time is the program's and that of starting it.
 
     Raises:
         MissingToolError: it is not there.
     """
     bounds = replace(
-        limits, seconds=limits.seconds + _STARTING, memory_mb=limits.memory_mb + _LAUNCHERS_OWN_MB
+        limits, seconds=limits.seconds + STARTING, memory_mb=limits.memory_mb + _LAUNCHERS_OWN_MB
     )
-    return run_process(command, limits=bounds, environment=launchers_environment())
+    environment = launchers_environment()
+    if not launcher.is_slurm:
+        return run_process(command, limits=bounds, environment=environment)
+    # A limit of Slurm's own ends what nobody is left to end; a name finds it again.
+    minutes = math.ceil((bounds.seconds + STARTING) / 60)
+    limited = any(word.startswith(_TIMES) for word in launcher.words[1:])
+    named = [command[0], f"--job-name={name}", *([] if limited else [f"--time={minutes}"])]
+    over = False
+    try:
+        done = run_process([*named, *command[1:]], limits=bounds, environment=environment)
+        over = done.stopped is None
+    finally:
+        if not over:
+            _cancel(name, environment)
+    return done
+
+
+def _cancel(name: str, environment: Mapping[str, str]) -> None:
+    """End an allocation whose srun was killed: Slurm would keep it."""
+    with suppress(MissingToolError):
+        run_process(
+            ["scancel", "--quiet", f"--name={name}"],
+            limits=_TO_CANCEL, environment={**environment},
+        )  # fmt: skip
 
 
 def launchers_environment() -> dict[str, str]:
-    """Return our environment as far as launchers and Python need it."""
-    ours = {k: v for k, v in os.environ.items() if k in _NAMES or k.startswith(_PREFIXES)}
+    """Return our environment as far as launchers and Python need it.
+
+    Without what an outer launcher has told of this process: ranks would take it for theirs.
+    """
+    ours = {
+        name: value
+        for name, value in os.environ.items()
+        if (name in _NAMES or name.startswith(_PREFIXES)) and not _NOT.search(name)
+    }
     root = dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
     return {**root, **ours}
-
-
-@dataclass(frozen=True, slots=True)
-class Orders:
-    """What each rank's process does: as the arguments of `run_sandboxed`, by plain values."""
-
-    command: tuple[str, ...]
-    environment: Mapping[str, str]
-    readable: tuple[str, ...]
-    beside: str | None
-    seconds: float
-    memory_mb: int
-    output_mb: int
-
-
-def leave(place: Path, said: object) -> None:
-    """Leave a record for another machine, whole or not at all."""
-    fresh = place.with_name(f".{place.name}.new")
-    fresh.write_bytes(pickle.dumps(said))
-    fresh.replace(place)
-
-
-def taken(place: Path) -> object:
-    """Return the record that was left."""
-    return pickle.loads(place.read_bytes())  # noqa: S301 - ours: programs cannot write there
 
 
 def run_ranks(
@@ -181,23 +189,32 @@ def run_ranks(
     """Run a program's ranks on their machines; what they noted is in the folder's `log`.
 
     Raises:
-        MissingToolError: the launcher is not there, or none of its processes began.
+        MissingToolError: the launcher is not there.
+        RanksLostError: not all ranks were begun or ended, and none of the others failed.
     """
     leave(folder / ORDERS, orders)
-    limits = Limits(orders.seconds, orders.memory_mb, orders.output_mb * ranks)
-    done = launch([*launcher.command(ranks), *AGENT, str(folder)], limits)
-    outcomes = tuple(said for said in _said(folder) if isinstance(said, Outcome))
-    if not outcomes and not done.stopped:
-        told = done.log.strip()[-_TOLD:] or "it says nothing"
-        raise MissingToolError(f"{launcher.words[0]} started none of {ranks} ranks: {told}")
-    bad = next((outcome for outcome in outcomes if not outcome.ok), None)
-    if bad is not None:  # the launcher then ends the others, and tells how those ended
+    each = orders.memory_mb * launcher.node_ranks  # mpirun has those of this machine below it
+    limits = Limits(orders.seconds, each, orders.output_mb * ranks)
+    done = launch(launcher, [*launcher.command(ranks), *AGENT, str(folder)], limits, folder.name)
+    outcomes = tuple(taken_all(folder / OUTCOMES, Outcome))
+    see_anew(folder / LOG)
+    failed = sorted((one for one in outcomes if not one.ok), key=lambda one: one.signal is None)
+    if failed:  # the launcher then ends the others, and tells how those ended
+        bad = failed[0]
         stopped = Stop(bad.stopped) if bad.stopped else None
-        done = replace(done, exit_code=bad.exit_code, signal=bad.signal, stopped=stopped)
+        return replace(done, exit_code=bad.exit_code, signal=bad.signal, stopped=stopped), outcomes
+    lost = sorted(set(range(ranks)) - {one.rank for one in outcomes})
+    if lost or len(outcomes) != ranks:
+        raise RanksLostError(
+            f"{launcher.words[0]} must run {ranks} ranks to their end, but nothing is known of "
+            f"{len(lost)} ({', '.join(map(str, lost[:8]))}): {_said(done)}"
+        )
     return done, outcomes
 
 
-def _said(folder: Path) -> list[object]:
-    """Return what the processes have said of themselves, in the order of ranks."""
-    places = [place for place in (folder / OUTCOMES).iterdir() if place.name.isdecimal()]
-    return [taken(place) for place in sorted(places, key=lambda place: int(place.name))]
+def _said(done: ProcessResult) -> str:
+    """Return how a launcher failed, in its last words."""
+    told = (done.log.strip().splitlines() or ["it says nothing"])[-1][:_TOLD]
+    if done.stopped is None:
+        return told
+    return f"{told} (ended by warploom: {done.stopped} after {done.seconds:.0f} s)"

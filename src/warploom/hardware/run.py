@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
@@ -16,11 +15,11 @@ from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, run_tool
 from warploom.core.records import Finding, Limits, Severity, SourceLocation
 from warploom.hardware.build import HardwareBuild
+from warploom.hardware.handed import Node, Orders
 from warploom.hardware.launcher import (
     LOG,
     Launcher,
-    Node,
-    Orders,
+    is_confined,
     look_at_nodes,
     run_ranks,
     shared_folder,
@@ -285,6 +284,7 @@ def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -
 
     Raises:
         MissingToolError: compute-sanitizer or a C++ compiler is missing.
+        RanksLostError: a launcher did not run all ranks to their end.
     """
     if setup.launcher and options.stdin is not None:
         raise UnsupportedError(
@@ -318,11 +318,8 @@ def _folder_for(setup: Setup) -> Generator[Path]:
         with tempfile.TemporaryDirectory(prefix="warploom-gpu-") as name:
             yield Path(name)
         return
-    folder = shared_folder("run")
-    try:
+    with shared_folder("run") as folder:
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _asked(
@@ -343,12 +340,12 @@ def _asked(
         seconds=options.limits.seconds * (_SANITIZER_FACTOR if options.tool else 1.0),
         memory_mb=options.limits.memory_mb + ranks * _RANK_MEMORY_MB,
         output_mb=options.limits.output_mb,
+        node_ranks=setup.launcher.node_ranks if setup.launcher else ranks,
+        confined=is_confined(),
     )
 
 
-def _run_here(
-    setup: Setup, asked: Orders, folder: Path, stdin: Path | None
-) -> SandboxedResult:  # fmt: skip
+def _run_here(setup: Setup, asked: Orders, folder: Path, stdin: Path | None) -> SandboxedResult:
     with ExitStack() as stack:
         descriptors = {} if stdin is None else {0: stack.enter_context(stdin.open("rb")).fileno()}
         return run_sandboxed(
