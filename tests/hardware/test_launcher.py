@@ -210,6 +210,12 @@ def test_a_machine_without_a_sandbox_runs_nothing(
         look_at_nodes(Launcher(("srun",), 1), 1)
 
 
+def test_it_is_known_which_launchers_obey_ranks() -> None:
+    assert Launcher(("mpirun",), 2).obeys_ranks and Launcher(("srun", "--mpi=pmi2"), 2).obeys_ranks
+    assert TWO.obeys_ranks  # the cluster's default is not known
+    assert not Launcher(("srun", "--mpi=pmix_v4"), 2).obeys_ranks
+
+
 def test_a_launcher_that_is_missing_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

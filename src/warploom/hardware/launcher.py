@@ -61,6 +61,15 @@ class Launcher:
         """Whether it is srun, else mpirun."""
         return Path(self.words[0]).name == "srun"
 
+    @property
+    def obeys_ranks(self) -> bool:
+        """Whether a rank may have it start processes, which are outside of the sandbox.
+
+        mpirun and Slurm's PMI-2 do (`MPI_Comm_spawn`), Slurm's PMIx does not.
+        """
+        harmless = ("--mpi=pmix", "--mpi=none")
+        return not (self.is_slurm and any(word.startswith(harmless) for word in self.words))
+
     def nodes(self, ranks: int) -> int:
         """Return how many machines a number of ranks takes."""
         return ranks // self.node_ranks

@@ -298,6 +298,8 @@ def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -
         if setup.launcher:
             process, outcomes = run_ranks(setup.launcher, setup.ranks, asked, folder)
             kinds = ", ".join(sorted({outcome.sandbox for outcome in outcomes}))
+            if setup.launcher.obeys_ranks:
+                kinds += f" ({setup.launcher.words[0]}, which ranks can ask, is outside)"
         else:
             result = _run_here(setup, asked, folder, options.stdin)
             process, outcomes, kinds = result.process, (), str(result.kind)
