@@ -103,7 +103,8 @@ def test_a_killed_runner_goes_on_where_it_was(bench: Bench, place: str) -> None:
 def test_a_server_that_restarts_loses_nothing(
     bench: Bench, place: str, postgres_server: Postgres, how: str
 ) -> None:
-    processes = [runner(bench, name, place) for name in NAMES]
+    more = "database.lease_s=30"  # however slow this machine is: nobody is thought to be gone
+    processes = [runner(bench, name, place, more) for name in NAMES]
     for count in (8, 20, 30):
         wait_for(bench, count, processes[0])
         postgres_server.stop(how)

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
@@ -203,7 +204,26 @@ def test_what_a_runner_that_is_gone_had_begun_is_taken_over_once(url: str) -> No
         with pytest.raises(ClaimLostError):  # it goes on, and is too late
             first.database.add(made(1), also=first.done("attempt", 1))
         second.database.add(made(1), also=second.done("attempt", 1))
-        first.sync()
+        for _ in ("recorded, and not known", "recorded, and known"):
+            with pytest.raises(ClaimLostError):
+                first.database.add(made(1), also=first.done("attempt", 1))
+            first.sync()
         assert list(first.database.numbers) == [1]
+
+    pair(url, act)
+
+
+def test_while_the_server_is_away_nobody_is_gone(url: str, postgres_server: Postgres) -> None:
+    def act(first: Crew, second: Crew) -> None:
+        assert first.claim("attempt", 1, {}, "h1")
+        second.sync()
+        assert second.claim("attempt", 2, {}, "h2")
+        for _ in range(2):
+            postgres_server.stop()
+            time.sleep(1.5 * QUICK.lease_s)
+            postgres_server.start()
+            for crew in (first, second) * 5:
+                assert crew.adopt() is None
+                time.sleep(QUICK.lease_s / 10)
 
     pair(url, act)

@@ -78,7 +78,13 @@ def test_the_style_is_known(name: str) -> None:
 )
 def test_the_style_is_verified(name: str, api: Api, timing: Timing, judged) -> None:
     require(judged(name, device_text(name, api), 4, timing))
-    require(judged(name, device_text(name, api), 2, timing))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", STYLES)
+@pytest.mark.parametrize("api", list(Api))
+def test_the_style_is_verified_with_two_ranks(name: str, api: Api, judged) -> None:
+    require(judged(name, device_text(name, api), 2, Timing.LAZY))
 
 
 def test_the_style_keeps_its_host_collectives_in_stage_a(judged) -> None:

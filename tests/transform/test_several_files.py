@@ -17,7 +17,7 @@ SPREAD = Path(__file__).parent / "programs" / "spread"
 QUICK = {"nvcc": False, "two_stage": False, "backend": "emulator"}
 
 
-@pytest.mark.parametrize("api", ["gin", "lsa"])
+@pytest.mark.parametrize("api", ["gin", pytest.param("lsa", marks=pytest.mark.long)])
 def test_the_files_are_transformed_and_verified(api: str, tmp_path: Path) -> None:
     config = TransformConfig(api_type=api, **QUICK)
     result = PreTransformPipeline(config).run(SPREAD, tmp_path / "out")

@@ -142,23 +142,24 @@ class ProgramDatabase(RunMemory):
         long the run has taken until now; `events` are recorded with the program, `also` is done.
 
         Raises:
+            ClaimLostError: `also` ends this runner's claim, and another runner has taken it over.
             StoreError: its number is taken, or the database cannot be written.
         """
         whole = described(program)
-        if whole.number in self._light:
+        if whole.number in self._light and not self._shared:
             raise StoreError(
                 f"an attempt is recorded once, and number {whole.number} is there already",
                 file=self._place,
             )
 
         def body(connection: Connection) -> None:
+            if also is not None:
+                also(connection)  # first: who lost the claim finds the number taken
             connection.execute(insert(PROGRAMS), row_of(self._run, whole))
             for event in events:
                 connection.execute(insert(EVENTS), event_row(self._run, event))
             if seconds is not None:
                 connection.execute(self._taken(seconds))
-            if also is not None:
-                also(connection)
 
         try:
             self.write(body)

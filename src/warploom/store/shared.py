@@ -7,6 +7,7 @@ so; then any other takes its work, one each, by rows that are locked and skipped
 """
 
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ class Crew:
         self.database = database
         self.claims: list[Claim] = []
         self._lease = database.config.lease_s
+        self._beaten = self._steady_since = 0.0  # by the monotonic clock
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -94,10 +96,15 @@ class Crew:
         return True
 
     def adopt(self) -> Claim | None:
-        """Take over one piece of work of a runner that is gone; None where there is none."""
-        gone = (RUNNERS.c.seen.is_(None)) | (
-            RUNNERS.c.seen < func.now() - text(f"interval '{self._lease:f} seconds'")
-        )
+        """Take over one piece of work of a runner that is gone; None where there is none.
+
+        A runner that was not seen counts as gone only where we were, all the time: while the server
+        was away, nobody could be seen.
+        """
+        gone = RUNNERS.c.seen.is_(None)
+        if self._steady:
+            old = func.now() - text(f"interval '{self._lease:f} seconds'")
+            gone = gone | (RUNNERS.c.seen < old)
         theirs = CLAIMS.c.runner_id != self.database.runner
         query = (
             select(CLAIMS)
@@ -140,6 +147,16 @@ class Crew:
 
         return drop
 
+    @property
+    def _steady(self) -> bool:
+        """Whether the server has seen us for as long as a runner may be silent."""
+        now = time.monotonic()
+        return now - self._beaten <= self._longest_gap and now - self._steady_since >= self._lease
+
+    @property
+    def _longest_gap(self) -> float:
+        return 2 * self._lease / _BEATS
+
     def _go_on_beating(self) -> None:
         while not self._over.wait(self._lease / _BEATS):
             with suppress(StoreError):  # a server that is away knows of nobody
@@ -147,6 +164,10 @@ class Crew:
 
     def _beat(self) -> None:
         self._write(lambda c: self._be_seen(c, func.now()))
+        now = time.monotonic()
+        if now - self._beaten > self._longest_gap:
+            self._steady_since = now
+        self._beaten = now
 
     def _be_seen(self, connection: Connection, when: Any) -> None:
         mine = RUNNERS.c.id == self.database.runner
