@@ -113,6 +113,20 @@ def test_a_wrong_value_names_file_line_key_rule_and_value(
     assert caught.value.exit_code == 2
 
 
+def test_a_launcher_is_the_words_of_a_command(folder: Path) -> None:
+    def read(line: str) -> Workload:
+        return Workload.from_file(write(folder, FULL.replace("lsa_size = 4", line)))
+
+    words = ("srun", "--mpi=pmix", "--partition=gpu big")
+    assert read("launcher = \"srun --mpi=pmix --partition='gpu big'\"").launcher == words
+    with pytest.raises(WorkloadError, match="launcher must be the words of a command") as caught:
+        read('launcher = "srun \'x"')
+    assert caught.value.line == 7
+    with pytest.raises(WorkloadError, match=r"launcher must begin with srun.* got 'ssh'") as caught:
+        read('launcher = "ssh n1"')
+    assert caught.value.line == 7
+
+
 def test_missing_files_are_told(folder: Path) -> None:
     with pytest.raises(SourceError, match="no such file") as caught:
         Workload.from_file(write(folder, 'program = "gone.cu"\n'))

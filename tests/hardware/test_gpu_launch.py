@@ -11,7 +11,10 @@ from warploom.core.errors import MissingToolError, UnsupportedError
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
 from warploom.hardware import HardwareBuild, HardwareOptions, Setup, run
+from warploom.hardware.handed import Node
+from warploom.hardware.launcher import Launcher
 from warploom.hardware.run import (
+    connect,
     find_setup,
     judge,
     launch_command,
@@ -72,6 +75,27 @@ def test_a_plain_run_has_the_readback_library_and_a_tools_run_has_not(
     assert "LD_PRELOAD" not in " ".join(tool)
     assert tool[tool.index("--tool") + 1] == "racecheck"
     assert f"{tmp_path}/racecheck.%q{{OMPI_COMM_WORLD_RANK}}" in tool
+
+
+def test_a_launcher_is_told_how_many_before_words_that_may_be_a_containers() -> None:
+    inside = ("srun", "--mpi=pmix", "apptainer", "exec", "w.sif")
+    assert Launcher(inside, 4).command(8) == [
+        "srun", "--nodes=2", "--ntasks=8", "--ntasks-per-node=4", "--gpus-per-node=4",
+        "--kill-on-bad-exit=1", "--mpi=pmix", "apptainer", "exec", "w.sif",
+    ]  # fmt: skip
+    assert "--gpus-per-node=4" not in Launcher(("srun", "--gres=gpu:h100:8"), 4).command(8)
+    by_mpi = Launcher(("/opt/mpi/bin/mpirun", "--hostfile", "hosts"), 4).command(8, each=1)
+    assert by_mpi[1:5] == ["-n", "2", "--map-by", "ppr:1:node"]
+    assert Launcher(("mpiexec",), 4, hydra=True).command(8)[1:5] == ["-n", "8", "-ppn", "4"]
+
+
+def test_gin_between_machines_needs_cards(headers: NcclHeaders) -> None:
+    gpus = parse_gpus(SMI)
+    nodes = (Node("n1", gpus, True, "bubblewrap"), Node("n2", gpus, False, "bubblewrap"))
+    setup = Setup(gpus, headers, OPENMPI, 4, shared=False, nodes=nodes)
+    assert connect(setup, wants_network=False) == setup
+    with pytest.raises(MissingToolError, match="a network card in each, but there is none in n2"):
+        connect(setup, wants_network=True)
 
 
 def test_a_run_gets_nccls_settings_and_no_secret(

@@ -195,6 +195,24 @@ def test_duplicates_are_found_by_their_tokens(store: ProgramDatabase) -> None:
     assert [store.duplicate_of(one) for one in other] == [None] * 5
 
 
+def test_likeness_is_to_programs_with_the_same_directives_and_never_falls(
+    store: ProgramDatabase,
+) -> None:
+    rows = np.eye(3, dtype=np.float32)
+    blocks = [{"blocks": "1"}, {"blocks": "2"}]
+    assert store.alike(blocks[0], rows[0]) == 0.0
+    for number, (row, directives) in enumerate(zip(rows, [*blocks, blocks[0]], strict=True), 1):
+        store.add(made(number, embedding=row, lineage=Lineage(directives=directives)))
+    probe = rows[0] + 0.1 * rows[1]
+    alike = store.alike(blocks[0], probe)
+    assert alike == pytest.approx(1 / math.sqrt(1.01))
+    assert store.alike(blocks[1], probe) == pytest.approx(0.1 / math.sqrt(1.01))
+    # Then another one is nearer, with other directives.
+    store.add(made(4, embedding=probe, lineage=Lineage(directives=blocks[1])))
+    assert (store.nearest(probe) or (0, 0.0))[0] == 4
+    assert store.alike(blocks[0], probe) == alike
+
+
 def test_the_nearest_program_is_found(store: ProgramDatabase) -> None:
     rng = np.random.default_rng(4)
     rows = rng.standard_normal((200, 16)).astype(np.float32)

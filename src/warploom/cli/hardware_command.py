@@ -141,7 +141,9 @@ def _print_tools(runs: tuple[HardwareRecord, ...]) -> None:
 def _machine(report: HardwareReport | HardwareEvaluation) -> str:
     sharing = ", several ranks on a GPU" if report.shared else ""
     network = ", over warploom's network (no card for GIN here)" if report.own_network else ""
+    nodes = sorted({node for run in report.runs for node in run.nodes})
+    machines = f" of {len(nodes)} machines ({', '.join(nodes)})" if nodes else ""
     return (
-        f"{report.ranks} ranks{sharing} on {len(report.gpus)} x {report.gpus[0]}, NCCL "
+        f"{report.ranks} ranks{sharing} on {len(report.gpus)} x {report.gpus[0]}{machines}, NCCL "
         f"{report.nccl}{network}, sandbox: {report.sandbox}"
     )

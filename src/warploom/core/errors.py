@@ -8,6 +8,7 @@ WarploomError
 ├── UnsupportedError     something is not emulated or supported exit code 3
 ├── MissingToolError     a compiler, header or package is absent exit code 3
 ├── ToolFailedError      a tool that we ran broke unexpectedly  exit code 3
+│   └── RanksLostError   a launcher lost a program's ranks
 └── LLMError             a language model; see llm/errors.py
 
 Messages state the rule and the value: what must hold, and what was got.
@@ -95,3 +96,7 @@ class ToolFailedError(WarploomError):
     """A tool that must work (a compiler on our own files, the emulator) broke."""
 
     exit_code = 3
+
+
+class RanksLostError(ToolFailedError):
+    """A launcher lost a program's ranks: nothing is known of the program."""

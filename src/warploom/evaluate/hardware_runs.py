@@ -29,7 +29,8 @@ class HardwareRecord:
 
     `tool` is the compute-sanitizer tool above it, or "". `note` says why the tool's silence proves
     nothing, `foreign` how many of its reports were about code that is not the user's. `network` is
-    the timing of our own network, or "" where the program did not run over it.
+    the timing of our own network, or "" where the program did not run over it. `nodes` are the
+    machines of its ranks, where a launcher has put them on several.
     """
 
     seed: int
@@ -41,6 +42,7 @@ class HardwareRecord:
     foreign: int = 0
     note: str = ""
     network: str = ""
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ def setup_for(workload: Workload, facts: Survey) -> Setup:
         uses_mpi=facts.uses_mpi,
         wants_network=wants_network(workload.build_spec(facts.nccl)),
         nccl=workload.nccl,
+        launcher=workload.launcher,
+        node_size=workload.node_size,
     )
 
 
@@ -116,6 +120,7 @@ def record_of(seed: int, run: HardwareRun) -> HardwareRecord:
         foreign=said.foreign if said else 0,
         note=said.note if said else "",
         network=run.network,
+        nodes=run.nodes,
     )
 
 

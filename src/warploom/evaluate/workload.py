@@ -17,6 +17,7 @@ A workload is a folder with a `workload.toml`:
     vary_inputs = "float32"         # numbers that are uploaded get other values for each seed
     api = ["gin", "lsa"]            # which device APIs a transform may use, best first
     scored_region = 1               # which of its timed regions is scored; default: the whole run
+    launcher = "srun --mpi=pmix"    # starts ranks on several machines, for runs on GPUs
     [defines]
     TOKENS = 64
     [env]                           # what the program sees of an environment
@@ -52,6 +53,7 @@ WORKLOAD_FILE = "workload.toml"
 MAX_RANKS = 256
 MAX_SEEDS = 1000
 MAX_REGIONS = 1000
+LAUNCHERS = ("srun", "mpirun", "mpiexec")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,8 @@ class Workload:
     for evolve only then, and `task` says what its programs are for.
     `time_sizes` are macros that come in addition where GPUs measure its time: practical sizes, at
     which verification would take too long.
+    `launcher` are the words of the command, srun or mpirun, by which runs on GPUs put `node_size`
+    ranks on each of several machines; (): all ranks are on this one.
     `machine` is the one whose time modelled runs show, where the caller has chosen one: not of the
     file.
     """
@@ -129,6 +133,7 @@ class Workload:
     scored_region: int = 0
     processes: int | None = None
     time_sizes: Mapping[str, str] = field(default_factory=dict[str, str])
+    launcher: tuple[str, ...] = ()
     machine: Topology | None = None
     judge: tuple[str, ...] = ()
     task: str = ""
@@ -140,6 +145,7 @@ class Workload:
         check_nccl(self.nccl)
         check_seeds(self.seeds)
         check_region(self.scored_region)
+        check_launcher(self.launcher)
         if self.lsa_size is None:
             object.__setattr__(self, "lsa_size", self.node_size)
 
@@ -339,6 +345,17 @@ def check_region(number: int) -> None:
         )
 
 
+def check_launcher(words: Sequence[str]) -> None:
+    """Raise BadInputError unless the words are a command that starts ranks on machines."""
+    if words and Path(words[0]).name not in LAUNCHERS:
+        raise BadInputError(
+            f"launcher must begin with {', '.join(LAUNCHERS[:-1])} or {LAUNCHERS[-1]}, "
+            f"got {words[0]!r}",
+            hint='such as launcher = "srun --mpi=pmix --partition=gpu"; node_size says how many '
+            "ranks each machine has",
+        )
+
+
 def _require_once(files: Sequence[Path]) -> None:
     """Raise BadInputError where a file of a program is named twice."""
     for at, file in enumerate(files):
@@ -421,6 +438,7 @@ __all__ = [
     "Output",
     "Workload",
     "WorkloadError",
+    "check_launcher",
     "check_left_out",
     "check_ranks",
     "check_seeds",

@@ -79,6 +79,7 @@ class _WorkloadTable(_Table):
     stdin: str = ""
     scored_region: int = Field(default=0, ge=0, le=MAX_REGIONS)
     api: list[str] = ["gin", "lsa"]
+    launcher: str = ""
     judge: _JudgeTable | None = None
     sizes: _SizesTable = _SizesTable()
 
@@ -150,13 +151,14 @@ def _freeze(table: _WorkloadTable, file: Path, text: str) -> Workload:
             time_sizes={name: str(value) for name, value in table.sizes.time.items()},
             vary_inputs=_varied(table.vary_inputs, file, text),
             api=tuple(_api(name, file, text) for name in table.api),
+            launcher=tuple(_words(table.launcher, "launcher", file, text)),
             judge=() if table.judge is None else _command(table.judge, file, text),
             task="" if table.judge is None else table.judge.task,
         )
     except (WorkloadError, SourceError):
         raise
     except BadInputError as error:
-        key = error.message.partition(" ")[0]  # lsa_size, processes, nccl, leave_out or env
+        key = error.message.partition(" ")[0]  # lsa_size, processes, launcher, leave_out or env
         raise WorkloadError(
             error.message, file=str(file), line=_line_of(text, key), hint=error.hint
         ) from None
@@ -183,6 +185,18 @@ def _output(table: _OutputTable, file: Path, text: str) -> Output:
             line=_line_of(text, "dtype", table.dtype),
         )
     return Output.with_defaults(table.buffer, table.dtype, table.rtol, table.atol)
+
+
+def _words(given: str, key: str, file: Path, text: str) -> list[str]:
+    """Return the words of a command, split as a shell does."""
+    try:
+        return shlex.split(given)
+    except ValueError as error:
+        raise WorkloadError(
+            f"{key} must be the words of a command, got {given!r}: {error}",
+            file=str(file),
+            line=_line_of(text, key),
+        ) from None
 
 
 def _command(table: _JudgeTable, file: Path, text: str) -> tuple[str, ...]:

@@ -103,8 +103,8 @@ class JudgingConfig(_Section):
 class NoveltyConfig(_Section):
     """What is too much like what is there already.
 
-    The same text, comments and blanks aside, is always known. A text whose directives are those of
-    its nearest neighbour is known too from the cosine similarity `similarity` on; what a model
+    The same text, comments and blanks aside, is always known. A text by rules is known too
+    from the cosine similarity `similarity` on to a program with the same directives; what a model
     proposes, from `model_similarity` on, None: never, as it may change what no directive names.
     With `judge` a model is asked about what a model proposes from `judge_similarity` on.
     """

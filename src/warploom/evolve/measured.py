@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.core.errors import ToolFailedError, UnsupportedError
+from warploom.core.errors import RanksLostError, ToolFailedError, UnsupportedError
 from warploom.core.ids import digest
 from warploom.core.records import Finding
 from warploom.evaluate.cascade import evaluate
@@ -14,7 +14,7 @@ from warploom.evaluate.modelled import score_of
 from warploom.evaluate.workload import Workload
 from warploom.evolve.elsewhere import measure_elsewhere
 from warploom.evolve.evaluator import Question, failed, outcome_of, rule_for
-from warploom.jobs.protocol import WorkLostError
+from warploom.jobs.protocol import Loss, WorkLostError
 from warploom.store.records import Outcome
 
 MEASURED = "measured"
@@ -61,6 +61,8 @@ class MeasuredEvaluator:
             times = self._measured(candidate, question.inputs)
         except WorkLostError:  # nothing is known of the candidate
             raise
+        except RanksLostError as error:
+            raise WorkLostError(Loss.DIED, error.message) from error
         except (UnsupportedError, ToolFailedError) as error:
             return failed(type(error).__name__.removesuffix("Error").lower(), error.message)
         if times.findings:

@@ -1,5 +1,6 @@
 """Whether a text is new: by its tokens, then by its embedding. Nothing is built for that."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -35,22 +36,31 @@ class Pending:
     language: str = CUDA
     _rules: dict[int, _Waiting] = field(default_factory=dict[int, _Waiting])
     _models: dict[int, _Waiting] = field(default_factory=dict[int, _Waiting])
+    _by_rules: Counter[str] = field(default_factory=Counter[str])
+    _by_models: Counter[str] = field(default_factory=Counter[str])
 
     def add(self, number: int, text: str, directives: Mapping[str, str], *, model: bool) -> None:
         """Note a text."""
-        group = self._models if model else self._rules
-        group[number] = _Waiting(normal_hash(text, self.language), directives, text)
+        one = _Waiting(normal_hash(text, self.language), directives, text)
+        self.drop(number)
+        group, hashes = (self._models, self._by_models) if model else (self._rules, self._by_rules)
+        group[number] = one
+        hashes[one.normal_hash] += 1
 
     def drop(self, number: int) -> None:
         """Forget a text: it is in the store now."""
-        self._rules.pop(number, None)
-        self._models.pop(number, None)
+        groups = ((self._rules, self._by_rules), (self._models, self._by_models))
+        for group, hashes in groups:
+            one = group.pop(number, None)
+            if one is not None:
+                hashes[one.normal_hash] -= 1
+                if not hashes[one.normal_hash]:
+                    del hashes[one.normal_hash]
 
-    def seen_by_rules(self) -> Iterator[str]:
-        """Yield the hashes that a proposal by rules must not have."""
-        yield from (one.normal_hash for one in self._rules.values())
-        if not self.ordered:
-            yield from (one.normal_hash for one in self._models.values())
+    def is_seen_by_rules(self, text: str) -> bool:
+        """Whether a proposal by rules must not be this text."""
+        found = normal_hash(text, self.language)
+        return found in self._by_rules or (not self.ordered and found in self._by_models)
 
     def before(self, number: int) -> Iterator[tuple[int, _Waiting]]:
         """Yield what a model's proposal of this number is compared with, by number."""
@@ -84,16 +94,14 @@ class Novelty:
         self.pending = pending
 
     def is_known(self, text: str) -> bool:
-        """Whether a proposal by rules is known, or too much like one that is."""
-        if self._database.duplicate_of(text) is not None:
+        """Whether a proposal by rules is known, or too much like one that is.
+
+        Once it is, it always will be: a search need not ask again.
+        """
+        if self._database.duplicate_of(text) is not None or self.pending.is_seen_by_rules(text):
             return True
-        if normal_hash(text, self.pending.language) in self.pending.seen_by_rules():
-            return True
-        near = self._database.nearest(embedding_of(text))
-        if near is None or near[1] < self._config.similarity:
-            return False
-        theirs = self._database.brief(near[0]).lineage.directives
-        return self.levers(text) == dict(theirs)
+        near = self._database.alike(self.levers(text), embedding_of(text))
+        return near >= self._config.similarity
 
     def levers(self, text: str) -> dict[str, str]:
         """Return the levers of a text; what a model wrote may be beyond the rules."""

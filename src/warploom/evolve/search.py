@@ -11,6 +11,7 @@ from random import Random
 from warploom.evolve.bandit import OperatorBandit, StepStatistics, gain
 from warploom.evolve.candidates import Candidate, Plan, with_steps
 from warploom.evolve.config import MODEL_KINDS, EvolutionConfig, PhaseConfig
+from warploom.evolve.frontier import Frontier
 from warploom.evolve.novelty import Novelty, Pending
 from warploom.evolve.operators import OPERATORS, Draft, Material, follow
 from warploom.evolve.planning import Chosen, Planner
@@ -51,6 +52,7 @@ class Search:
         self._planner = planner
         self._has_rules = False
         self._text = lru_cache(maxsize=256)(self._read)
+        self._frontier = Frontier(space, self._text, self.novelty.is_known)
         self._observed = 0  # of the programs that are recorded, in order
         self.catch_up()
 
@@ -81,7 +83,9 @@ class Search:
             self._observe(self.database.brief(number))
 
     def _observe(self, program: StoredProgram) -> None:
-        lineage = program.lineage
+        lineage, outcome = program.lineage, program.outcome
+        if outcome.correct and outcome.score is not None:
+            self._frontier.add(program.number, outcome.score)
         parent = sound_ancestor(self.database, program.number)
         if parent is None:
             return
@@ -229,20 +233,16 @@ class Search:
 
     def _exhaustive(self, number: int, island: int, rejected: int) -> Candidate | None:
         """Return the first single step that is not known, from the best program on."""
-        for parent in self.database.top(len(self.database)):
-            text = self._text(parent)
-            for step in self.space.steps(text):
-                after = self.space.take(text, step)
-                if after is None or after == text or self.novelty.is_known(after):
-                    rejected += after is not None
-                    continue
-                draft = Draft(after, (label(step),))
-                lineage = Lineage(
-                    parent, None, (), (), island, self.generation_of(number), "single",
-                    changes=draft.changes, rejected=rejected,
-                )  # fmt: skip
-                return self._candidate(number, draft, lineage)
-        return None
+        found = self._frontier.first()
+        if found is None:
+            return None
+        parent, text, step = found
+        draft = Draft(text, (label(step),))
+        lineage = Lineage(
+            parent, None, (), (), island, self.generation_of(number), "single",
+            changes=draft.changes, rejected=rejected,
+        )  # fmt: skip
+        return self._candidate(number, draft, lineage)
 
     def _candidate(self, number: int, draft: Draft, lineage: Lineage) -> Candidate:
         assert lineage.parent is not None

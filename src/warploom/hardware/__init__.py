@@ -2,11 +2,10 @@
 
 from warploom.hardware.build import HardwareBuild, build_executable
 from warploom.hardware.network import timings, wants_network
+from warploom.hardware.noted import Interval, Readback
 from warploom.hardware.run import (
     HardwareOptions,
     HardwareRun,
-    Interval,
-    Readback,
     Setup,
     connect,
     find_setup,

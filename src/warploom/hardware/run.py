@@ -4,9 +4,9 @@ import os
 import re
 import signal
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,16 +15,26 @@ from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, run_tool
 from warploom.core.records import Finding, Limits, Severity, SourceLocation
 from warploom.hardware.build import HardwareBuild
+from warploom.hardware.handed import Node, Orders
+from warploom.hardware.launcher import (
+    LOG,
+    Launcher,
+    is_confined,
+    look_at_nodes,
+    run_ranks,
+    shared_folder,
+)
 from warploom.hardware.network import EAGER, build_network, has_card, serves
+from warploom.hardware.noted import Interval, Readback, plain_files, read_log
 from warploom.hardware.places import places_of
 from warploom.hardware.sanitizer import SanitizerReport, findings_in
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import find_compiler
-from warploom.toolchain.gpu import Gpu, gpu_devices, require_gpus
+from warploom.toolchain.gpu import Gpu, gpu_devices, one_kind, require_gpus
 from warploom.toolchain.mpi import Mpi, find_mpi
 from warploom.toolchain.nccl import NcclHeaders, get_nccl, nccl_library, version_key
 from warploom.toolchain.nvcc import find_sanitizer
-from warploom.toolchain.sandbox import Extras, run_sandboxed
+from warploom.toolchain.sandbox import Extras, SandboxedResult, run_sandboxed
 from warploom.toolchain.seccomp import Profile
 
 _SHIM = tuple(
@@ -37,40 +47,8 @@ _MANY_RANKS = (2, 30)  # the first NCCL that lets ranks share a GPU
 _SANITIZER_FACTOR = 4.0  # how much longer a run may take under compute-sanitizer
 # NCCL's words on what went wrong; that it has no RMA over sockets is said in every run.
 _WARNING = re.compile(r"NCCL WARN (?!RMA/Socket)(.*)")
-_NOTED = re.compile(
-    r"R \d{1,18}(?: \d{1,18}){5}"
-    r"|T \d{1,18}(?: \d{1,18}){3} \d{1,18}(?:\.\d{1,18})?(?:e[+-]\d{1,3})?"
-)
 _PLACED = re.compile(r"\.(?:cu|cuh|cpp|cc|c|h|hpp)[:(]\d+")  # a line that names a source line
 _NO_GIN = re.compile(r"requested GIN but not all ranks|GIN (?:is )?not (?:supported|available)")
-
-
-@dataclass(frozen=True, slots=True)
-class Readback:
-    """One device-to-host copy: `data` as it was when the copy was over; line from 1.
-
-    `seq` grows within a rank, thread by thread in the order of their calls.
-    """
-
-    rank: int
-    seq: int
-    data: bytes
-    file: str | None
-    line: int | None
-    taken: None = None  # what hosts read in place, nobody sees on hardware
-    readers: tuple[()] = ()  # only the copy itself is known
-    arrived: None = None  # nor what MPI brings
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A time that the program took, with events or MPI_Wtime, in milliseconds; measured."""
-
-    rank: int
-    seq: int
-    milliseconds: float
-    file: str | None
-    line: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +56,7 @@ class Setup:
     """What a real run needs, all found: `shared` says that ranks share GPUs.
 
     `network` is our plugin, where the program wants a network and the machine has no card for it.
+    `launcher` starts the ranks on the machines `nodes`; without it all are on this one.
     """
 
     gpus: tuple[Gpu, ...]
@@ -86,6 +65,8 @@ class Setup:
     ranks: int
     shared: bool
     network: Path | None = None
+    launcher: Launcher | None = None
+    nodes: tuple[Node, ...] = ()
 
     @property
     def arch(self) -> str:
@@ -117,7 +98,8 @@ class HardwareRun:
 
     `state` is "finished", "timeout", "crashed", "unsupported" or a limit's name. `sanitizer` is
     there for runs under a tool, which have neither read-backs nor intervals. `network` is the
-    timing of our network, or "" without it.
+    timing of our network, or "" without it. `nodes` are the machines that a launcher has put the
+    ranks on, rank by rank.
     """
 
     state: str
@@ -130,6 +112,7 @@ class HardwareRun:
     seconds: float
     sandbox: str
     network: str = ""
+    nodes: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -143,7 +126,14 @@ class HardwareRun:
 
 
 def find_setup(
-    ranks: int, processes: str, *, uses_mpi: bool, wants_network: bool = False, nccl: str | None
+    ranks: int,
+    processes: str,
+    *,
+    uses_mpi: bool,
+    wants_network: bool = False,
+    nccl: str | None,
+    launcher: Sequence[str] = (),
+    node_size: int | None = None,
 ) -> Setup:
     """Find all that a run of `ranks` ranks needs.
 
@@ -153,33 +143,45 @@ def find_setup(
         uses_mpi: whether the program calls MPI.
         wants_network: whether it uses GIN or NCCL's one-sided calls.
         nccl: NCCL version, or None for the newest whose library is here.
+        launcher: the words that start ranks on several machines, or none.
+        node_size: how many ranks a machine has then; None: all.
 
     Raises:
         MissingToolError: GPUs, NCCL's library or MPI are missing, or the GPUs are too few.
         UnsupportedError: the program starts its ranks in a way that we cannot.
     """
-    gpus = require_gpus()
-    headers = get_nccl(nccl)
-    nccl_library(headers)
+    if launcher and processes == "single":
+        raise UnsupportedError(
+            f"{launcher[0]} starts one process per rank, but the program drives all from one",
+            hint="judge it on one machine: leave launcher out of the workload",
+        )
     if processes == "per_rank" and not uses_mpi:
         raise UnsupportedError(
             "a program of one process per rank must use MPI to be launched on GPUs, but it does "
             "not (it takes NCCL's unique id from a file)",
             hint="check it in the emulator, which starts such ranks: leave out --backend cuda",
         )
-    shared = ranks > len(gpus)
+    mpi = find_mpi() if launcher else None
+    starts = Launcher(tuple(launcher), node_size or ranks, mpi.kind == "hydra") if mpi else None
+    nodes = look_at_nodes(starts, ranks) if starts else ()
+    gpus = one_kind([gpu for node in nodes for gpu in node.gpus]) if nodes else require_gpus()
+    headers = get_nccl(nccl)
+    nccl_library(headers)
+    fits = min(len(node.gpus) for node in nodes) * len(nodes) if nodes else len(gpus)
+    shared = ranks > fits
     if shared and processes == "single":
         raise MissingToolError(
-            f"{ranks} ranks in one process need as many GPUs, but here are {len(gpus)}",
-            hint=f"--ranks {len(gpus)}",
+            f"{ranks} ranks in one process need as many GPUs, but here are {fits}",
+            hint=f"--ranks {fits}",
         )
     if shared and version_key(headers.version)[:2] < _MANY_RANKS:
         raise MissingToolError(
-            f"{ranks} ranks need as many GPUs, but here are {len(gpus)}, and NCCL "
+            f"{ranks} ranks need as many GPUs, but here are {fits}, and NCCL "
             f"{headers.version} cannot put several ranks on one GPU",
-            hint=f"--ranks {len(gpus)}, or install NCCL 2.30 or newer",
+            hint=f"--ranks {fits}, or install NCCL 2.30 or newer",
         )
-    setup = Setup(gpus, headers, find_mpi() if uses_mpi else None, ranks, shared)
+    mpi = mpi or (find_mpi() if uses_mpi else None)
+    setup = Setup(gpus, headers, mpi, ranks, shared, launcher=starts, nodes=nodes)
     return connect(setup, wants_network=wants_network)
 
 
@@ -187,26 +189,44 @@ def connect(setup: Setup, *, wants_network: bool) -> Setup:
     """Return `setup` with our network if a program wants one and needs ours, else without.
 
     Raises:
-        MissingToolError: the network must be built and there is no C++ compiler.
+        MissingToolError: the network must be built and there is no C++ compiler; or the ranks are
+            on several machines, which only cards connect.
     """
-    own = wants_network and not has_card() and serves(setup.nccl.version)
+    if setup.nodes and wants_network and not all(node.card for node in setup.nodes):
+        names = ", ".join(node.name for node in setup.nodes if not node.card)
+        raise MissingToolError(
+            f"GIN between machines needs a network card in each, but there is none in {names}",
+            hint="warploom's own network is for the ranks of one machine",
+        )
+    own = wants_network and not setup.nodes and not has_card() and serves(setup.nccl.version)
     return replace(setup, network=build_network() if own else None)
 
 
 def launch_command(
     build: HardwareBuild, setup: Setup, options: HardwareOptions, folder: Path, shim: Path | None
 ) -> list[str]:
-    """Return the command line: the launcher, what stands before the program, the program."""
+    """Return the command line of a run on this machine: the launcher, then what each rank is."""
     command = setup.mpi.command(setup.ranks) if setup.mpi else []
+    return [*command, *rank_command(build, setup, options, folder, shim)]
+
+
+def rank_command(
+    build: HardwareBuild, setup: Setup, options: HardwareOptions, folder: Path, shim: Path | None
+) -> list[str]:
+    """Return the command line of one rank: what stands before the program, the program."""
+    command: list[str] = []
     if options.tool:
-        rank = f"%q{{{setup.mpi.rank_variable}}}" if setup.mpi else "0"
-        command += [
+        variable = setup.mpi.rank_variable if setup.mpi else ""
+        if setup.launcher and setup.launcher.is_slurm:
+            variable = "SLURM_PROCID"
+        rank = f"%q{{{variable}}}" if variable else "0"
+        command = [
             str(find_sanitizer()), "--tool", options.tool, "--show-backtrace", "yes",
             "--print-limit", "200", "--log-file", str(folder / f"{options.tool}.{rank}"),
             *(["--leak-check", "full"] if options.tool == "memcheck" else []),
         ]  # fmt: skip
     elif shim is not None:
-        command += ["/usr/bin/env", f"LD_PRELOAD={shim}"]
+        command = ["/usr/bin/env", f"LD_PRELOAD={shim}"]
     return [*command, str(build.program), *options.args]
 
 
@@ -264,39 +284,82 @@ def run_hardware(build: HardwareBuild, setup: Setup, options: HardwareOptions) -
 
     Raises:
         MissingToolError: compute-sanitizer or a C++ compiler is missing.
+        RanksLostError: a launcher did not run all ranks to their end.
     """
+    if setup.launcher and options.stdin is not None:
+        raise UnsupportedError(
+            "a launcher's ranks have no standard input, but the workload has stdin",
+            hint="leave out launcher or stdin",
+        )
     shim = None if options.tool else build_shim()
-    factor = _SANITIZER_FACTOR if options.tool else 1.0
-    limits = replace(
-        options.limits,
-        seconds=options.limits.seconds * factor,
-        memory_mb=options.limits.memory_mb + setup.ranks * _RANK_MEMORY_MB,
-    )
+    with _folder_for(setup) as folder:
+        log = folder / LOG if setup.launcher else folder
+        asked = _asked(build, setup, options, log, shim)
+        if setup.launcher:
+            process, outcomes = run_ranks(setup.launcher, setup.ranks, asked, folder)
+            kinds = ", ".join(sorted({outcome.sandbox for outcome in outcomes}))
+            if setup.launcher.obeys_ranks:
+                kinds += f" ({setup.launcher.words[0]}, which ranks can ask, is outside)"
+        else:
+            result = _run_here(setup, asked, folder, options.stdin)
+            process, outcomes, kinds = result.process, (), str(result.kind)
+        readbacks, intervals = read_log(log, build)
+        report = _sanitizer(log, build, options, process) if options.tool else None
+    state, findings = judge(process, options)
+    return HardwareRun(
+        state, process.exit_code, findings, readbacks, intervals, report, process.log,
+        process.seconds, kinds, options.timing if setup.network else "",
+        tuple(outcome.node for outcome in outcomes),
+    )  # fmt: skip
+
+
+@contextmanager
+def _folder_for(setup: Setup) -> Generator[Path]:
+    """Yield a folder for what a run notes: one that all of its machines see."""
+    if setup.launcher is None:
+        with tempfile.TemporaryDirectory(prefix="warploom-gpu-") as name:
+            yield Path(name)
+        return
+    with shared_folder("run") as folder:
+        yield folder
+
+
+def _asked(
+    build: HardwareBuild, setup: Setup, options: HardwareOptions, log: Path, shim: Path | None
+) -> Orders:
+    """Return what is to be run in the sandbox: all ranks, or each of them on its own machine."""
+    ranks = 1 if setup.launcher else setup.ranks  # of this sandbox
     readable = [build.program.parent, nccl_library(setup.nccl).parent]
     readable += [shim.parent] if shim else []
     readable += [setup.mpi.launcher.parent.parent] if setup.mpi else []
     readable += [setup.network.parent] if setup.network else []
-    with tempfile.TemporaryDirectory(prefix="warploom-gpu-") as name, ExitStack() as stack:
-        folder = Path(name)
-        read = {} if options.stdin is None else {0: stack.enter_context(options.stdin.open("rb"))}
-        result = run_sandboxed(
-            launch_command(build, setup, options, folder, shim),
-            limits=limits,
-            beside=options.folder,
-            readable=[path for path in readable if path != Path("/usr")],
-            environment={**options.env, **launch_environment(setup, folder, options.timing)},
+    one = rank_command if setup.launcher else launch_command
+    return Orders(
+        command=tuple(one(build, setup, options, log, shim)),
+        environment={**options.env, **launch_environment(setup, log, options.timing)},
+        readable=tuple(str(path) for path in readable if path != Path("/usr")),
+        beside=str(options.folder) if options.folder else None,
+        seconds=options.limits.seconds * (_SANITIZER_FACTOR if options.tool else 1.0),
+        memory_mb=options.limits.memory_mb + ranks * _RANK_MEMORY_MB,
+        output_mb=options.limits.output_mb,
+        node_ranks=setup.launcher.node_ranks if setup.launcher else ranks,
+        confined=is_confined(),
+    )
+
+
+def _run_here(setup: Setup, asked: Orders, folder: Path, stdin: Path | None) -> SandboxedResult:
+    with ExitStack() as stack:
+        descriptors = {} if stdin is None else {0: stack.enter_context(stdin.open("rb")).fileno()}
+        return run_sandboxed(
+            asked.command,
+            limits=Limits(asked.seconds, asked.memory_mb, asked.output_mb),
+            beside=Path(asked.beside) if asked.beside else None,
+            readable=[Path(path) for path in asked.readable],
+            environment=asked.environment,
             profile=Profile.GPU,
-            descriptors={number: file.fileno() for number, file in read.items()},
+            descriptors=descriptors,
             extras=Extras((folder,), gpu_devices(), shared_mb=1024 * setup.ranks),
         )
-        readbacks, intervals = read_log(folder, build)
-        report = _sanitizer(folder, build, options, result.process) if options.tool else None
-    state, findings = judge(result.process, options)
-    return HardwareRun(
-        state, result.process.exit_code, findings, readbacks, intervals, report,
-        result.process.log, result.process.seconds, str(result.kind),
-        options.timing if setup.network else "",
-    )  # fmt: skip
 
 
 def run_tools(
@@ -345,49 +408,13 @@ def judge(process: ProcessResult, options: HardwareOptions) -> tuple[str, tuple[
     return "finished", ()
 
 
-def _plain_files(folder: Path, pattern: str) -> list[Path]:
-    """Return files that the program left: no links, pipes or folders, which it could plant."""
-    return sorted(p for p in folder.glob(pattern) if p.is_file() and not p.is_symlink())
-
-
-def read_log(
-    folder: Path, build: HardwareBuild
-) -> tuple[tuple[Readback, ...], tuple[Interval, ...]]:
-    """Read what our library wrote. A torn last line, of a program that was ended, is left out."""
-    data = {path.stem: path for path in _plain_files(folder, "*.data")}
-    lines = [
-        (data[index.stem], text.split())
-        for index in _plain_files(folder, "*.index")
-        if index.stem in data
-        for text in index.read_text(errors="replace").splitlines()
-        if _NOTED.fullmatch(text)
-    ]
-    # A thread's in the order of its calls, whatever other threads did meanwhile.
-    lines.sort(key=lambda line: tuple(int(line[1][at]) for at in (3, 1, 2)))
-    places = places_of(build, (int(words[4]) for _, words in lines))
-    readbacks: list[Readback] = []
-    intervals: list[Interval] = []
-    for path, words in lines:
-        rank, frame = int(words[3]), int(words[4])
-        place = places.get(frame)
-        where = (place.file, place.line) if place else (None, None)
-        if words[0] == "T":
-            intervals.append(Interval(rank, len(intervals), float(words[5]), *where))
-        else:
-            with path.open("rb") as file:
-                file.seek(int(words[5]))
-                content = file.read(int(words[6]))
-                readbacks.append(Readback(rank, len(readbacks), content, *where))
-    return tuple(readbacks), tuple(intervals)
-
-
 def _sanitizer(
     folder: Path, build: HardwareBuild, options: HardwareOptions, process: ProcessResult
 ) -> SanitizerReport:
     found: list[Finding] = []
     foreign = 0
     complete = True
-    logs = _plain_files(folder, f"{options.tool}.*")
+    logs = plain_files(folder, f"{options.tool}.*")
     for path in logs:
         rank = path.suffix.removeprefix(".")
         text = path.read_text(errors="replace")

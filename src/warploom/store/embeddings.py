@@ -1,5 +1,7 @@
 """Embeddings of a run's programs in memory, and which of them is nearest to another."""
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -66,6 +68,13 @@ class EmbeddingMatrix:
         similar = np.einsum("ij,j->i", self._rows[places], row)
         at = int(np.argmax(similar))
         return self._numbers[int(places[at])], float(similar[at])
+
+    def among(self, vector: Vector, places: Sequence[int]) -> Iterator[tuple[int, float]]:
+        """Yield the programs at some places, in the order of adding, and their similarities."""
+        length = float(np.linalg.norm(vector)) or 1.0
+        row = np.asarray(vector / np.float32(length), dtype=np.float32)
+        similar = np.einsum("ij,j->i", self._rows[list(places)], row)
+        return ((self._numbers[at], float(one)) for at, one in zip(places, similar, strict=True))
 
     def _likely(self, row: NDArray[np.float32], count: int) -> NDArray[np.intp]:
         """Return the places of the rows whose signatures are the closest to a row's, in order."""

@@ -32,6 +32,7 @@ class RunMemory:
         self._children: dict[int, int] = {}
         self._archive = Archive(config.archive)
         self._embeddings = EmbeddingMatrix()
+        self._places: dict[int, list[int]] = {}  # of embeddings, by the hash of directives
         self._exact: dict[str, int] = {}
         self._normal: dict[str, int] = {}
         self._all = Island()
@@ -123,6 +124,16 @@ class RunMemory:
         """Return the program with the most similar embedding, and the cosine similarity."""
         return self._embeddings.nearest(vector)
 
+    def alike(self, directives: Mapping[str, str], vector: Vector) -> float:
+        """Return the highest cosine similarity to a program with these directives; 0 without one.
+
+        It never falls: what was too much like a program once always will be.
+        """
+        places = self._places.get(_key(directives))
+        found = self._embeddings.among(vector, places) if places else ()
+        same = (near for at, near in found if self._light[at].lineage.directives == directives)
+        return max(same, default=0.0)
+
     # --- what was recorded ---
 
     def _take(self, program: StoredProgram) -> None:
@@ -137,6 +148,7 @@ class RunMemory:
         self._exact.setdefault(program.code_hash, number)
         self._normal.setdefault(program.normal_hash, number)
         if program.embedding is not None:
+            self._places.setdefault(_key(lineage.directives), []).append(len(self._embeddings))
             self._embeddings.add(number, program.embedding)
         parent = lineage.parent
         self._roots[number] = number if parent is None else self._roots.get(parent, number)
@@ -175,3 +187,7 @@ class RunMemory:
             island = self._islands.setdefault(target, Island())
             if score is not None and number not in island:
                 island.add(number, score, self._children.get(number, 0))
+
+
+def _key(directives: Mapping[str, str]) -> int:
+    return hash(frozenset(directives.items()))

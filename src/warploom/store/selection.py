@@ -47,7 +47,7 @@ def draw(config: SelectionConfig, scores: Floats, children: NDArray[np.int64], r
     return min(at, count - 1)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)  # one for each island's size: each is as long as the island
 def _power_law_sums(count: int, exponent: float) -> Floats:
     return np.cumsum(_power_law(count, exponent))
 

@@ -302,7 +302,8 @@ def _settings(folder: Path) -> list[str]:
         "ClusterName=warploom", "SlurmctldHost=localhost(127.0.0.1)",
         f"SlurmctldPort={free_port()}", "SlurmUser=root", "SlurmdUser=root",
         f"AuthInfo=socket={folder}/munge.socket", f"StateSaveLocation={folder}/state",
-        f"SlurmdSpoolDir={folder}/%n", f"SlurmctldPidFile={folder}/slurmctld.pid",
+        f"SlurmdSpoolDir={folder}/%n", f"TmpFS={folder}/%n",  # of its own: PMIx has files there
+        f"SlurmctldPidFile={folder}/slurmctld.pid",
         f"SlurmdPidFile={folder}/%n.pid", f"SlurmctldLogFile={folder}/slurmctld.log",
         f"SlurmdLogFile={folder}/%n.log", "ProctrackType=proctrack/linuxproc",
         "TaskPlugin=task/none", "JobAcctGatherType=jobacct_gather/none",

@@ -174,6 +174,7 @@ def wrapped(sandbox: Sandbox, ask: Ask, given: Given) -> list[str]:
         shared_mb=extras.shared_mb if sandbox.sized else None,
         temporary_mb=ask.disk_mb if sandbox.sized else None,
         filter=given.text(seccomp_filter(ask.profile)) if listed else None,
+        together=extras.together,
     )
     arguments = b"".join(os.fsencode(part) + b"\0" for part in wrap(show))
     return [sandbox.program, "--args", str(given.text(arguments)), "--", *ask.words(INSIDE)]

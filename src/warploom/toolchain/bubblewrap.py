@@ -1,5 +1,6 @@
 """bubblewrap's command line: a file system that is a list of folders, and nobody's identity."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ class Show:
     """What a command gets to see; sizes are in MiB, None where they cannot be bounded.
 
     `bound` are files by their names in the sandbox: paths, or descriptors to copy them from, which
-    tell nobody where they lie.
+    tell nobody where they lie. `together` is as in `Extras`.
     """
 
     readable: Sequence[Path]
@@ -34,6 +35,7 @@ class Show:
     shared_mb: int | None
     temporary_mb: int | None
     filter: int | None
+    together: Path | None = None
 
 
 def wrap(show: Show) -> list[str]:
@@ -45,11 +47,15 @@ def wrap(show: Show) -> list[str]:
         return [*size, "--tmpfs", path]
 
     wrapped = [
-        "--unshare-all", "--unshare-user", "--uid", _NOBODY, "--gid", _NOBODY,
-        "--die-with-parent", "--cap-drop", "ALL", "--hostname", "warploom",
+        "--unshare-all", "--unshare-user", *_identity(show.together is not None),
+        "--die-with-parent", "--cap-drop", "ALL",
         *_system(), "--dev", "/dev", "--proc", "/proc",
         *(part for path in show.devices for part in ("--dev-bind", str(path), str(path))),
-        *empty("/dev/shm", show.shared_mb),  # noqa: S108
+        *(
+            empty("/dev/shm", show.shared_mb)  # noqa: S108
+            if show.together is None
+            else ["--bind", str(show.together), "/dev/shm"]  # noqa: S108
+        ),
         *empty("/tmp", show.temporary_mb),  # noqa: S108
         "--dir", WORK,
     ]  # fmt: skip
@@ -69,6 +75,13 @@ def wrap(show: Show) -> list[str]:
     if show.filter is not None:
         wrapped += ["--seccomp", str(show.filter)]
     return [*wrapped, "--chdir", str(show.cwd or WORK)]
+
+
+def _identity(together: bool) -> list[str]:
+    """Return who a program is, and whom it can reach: nobody, and nobody."""
+    if together:  # a launcher's daemon asks for its user's number, libraries for the machine's name
+        return ["--uid", str(os.getuid()), "--gid", str(os.getgid()), "--share-net"]
+    return ["--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "warploom"]
 
 
 def _system() -> list[str]:

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,13 +72,26 @@ def require_gpus() -> tuple[Gpu, ...]:
     if not gpus:
         how = "nvidia-smi is not found" if shutil.which("nvidia-smi") is None else "it shows none"
         raise MissingToolError(f"the cuda backend needs a GPU, but {how}", hint=_CURE)
+    return one_kind(gpus)
+
+
+def one_kind(gpus: Sequence[Gpu]) -> tuple[Gpu, ...]:
+    """Return GPUs that one build serves.
+
+    Raises:
+        MissingToolError: there are none, or they are of several architectures.
+    """
+    if not gpus:
+        raise MissingToolError(
+            "the cuda backend needs a GPU, but the machines have none", hint=_CURE
+        )
     kinds = sorted({gpu.arch for gpu in gpus})
     if len(kinds) > 1:
         raise MissingToolError(
             f"the GPUs must be of one architecture, but here are {', '.join(kinds)}",
             hint="choose some of them by index in CUDA_VISIBLE_DEVICES",
         )
-    return gpus
+    return tuple(gpus)
 
 
 def gpu_devices() -> tuple[Path, ...]:

@@ -190,7 +190,8 @@ def run_sandboxed(
         with contextlib.ExitStack() as stack:
             given = Given(stack, passed, 1 + max([9, *passed, *channels]))
             words = wrapped(chosen, ask, given)
-            held = Held(data_mb=data_mb)
+            # What is shared with others is not a file system of its own, which would be bounded.
+            held = Held(folder=extras.together, disk_mb=extras.shared_mb, data_mb=data_mb)
             result = run(words, environment=env, descriptors=passed, held=held)
         return SandboxedResult(_decode_signal(result), chosen.kind)
     if chosen.kind is SandboxKind.LIMITS:

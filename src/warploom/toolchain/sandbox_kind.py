@@ -62,9 +62,12 @@ class Extras:
     """What a program that uses GPUs needs beyond an ordinary one.
 
     `writable` folders are shared with it, `devices` are device files and folders of them, and
-    `shared_mb` is the size of its /dev/shm, MiB.
+    `shared_mb` is the size of its /dev/shm, MiB. Where it is one of the ranks that a launcher has
+    started, `together` is the folder that the ranks of this machine have as /dev/shm; it then has
+    the network and the machine's name, by which ranks find each other, and the user's number.
     """
 
     writable: tuple[Path, ...] = ()
     devices: tuple[Path, ...] = ()
     shared_mb: int = 64
+    together: Path | None = None
