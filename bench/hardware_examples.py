@@ -20,8 +20,8 @@ from common import EXAMPLES
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import Limits
-from warploom.evaluate.hardware_eval import evaluate_hardware
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.on_gpus.evaluation import evaluate_hardware
+from warploom.workload.workload import Workload
 
 
 def main() -> int:

@@ -32,16 +32,16 @@ from typing import Any
 from warploom.core.errors import WarploomError
 from warploom.core.records import Limits
 from warploom.evaluate.check import check
-from warploom.evaluate.hardware_check import check_hardware
-from warploom.evaluate.hardware_runs import setup_for
+from warploom.evaluate.on_gpus.check import check_hardware
+from warploom.evaluate.on_gpus.runs import setup_for
 from warploom.evaluate.survey import survey
-from warploom.evaluate.workload import Workload
 from warploom.hardware import TOOLS, build_executable
 from warploom.hardware.network import has_card, serves
 from warploom.testing.corpus import PROGRAMS
 from warploom.testing.corpus_files import read_corpus
 from warploom.toolchain.gpu import find_gpus
 from warploom.toolchain.nccl import newest_version
+from warploom.workload.workload import Workload
 
 NO_GIN = "not run: no GIN between these GPUs"
 SINGLE = Path(__file__).parent / "hardware" / "defects.cu"

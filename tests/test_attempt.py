@@ -9,7 +9,7 @@ import pytest
 from warploom.attempt import attempt
 from warploom.core.errors import ToolFailedError
 from warploom.core.jsontext import dumps, write_json
-from warploom.evaluate.differential import Worst
+from warploom.evaluate.compare.differential import Worst
 from warploom.evaluate.evaluation import Evaluation, OutputComparison
 
 

@@ -10,7 +10,7 @@ KIND = re.compile(r'(?:\.kind = |kind = |return \{|fail\()"([a-z0-9_]{3,})"')
 
 def kinds_of_the_runtime() -> set[str]:
     runtime = ROOT / "src" / "warploom" / "emulator" / "runtime"
-    return {kind for path in runtime.glob("*.cpp") for kind in KIND.findall(path.read_text())}
+    return {kind for path in runtime.rglob("*.cpp") for kind in KIND.findall(path.read_text())}
 
 
 def test_every_kind_has_a_page() -> None:

@@ -75,7 +75,7 @@ def test_unknown_names_are_attribute_errors() -> None:
 
 
 def test_evaluate_is_callable_even_after_its_package_was_imported() -> None:
-    import_module("warploom.evaluate.workload")
+    import_module("warploom.workload.workload")
     with pytest.raises(TypeError, match=r"evaluate\(\) missing 2 required positional arguments"):
         warploom.evaluate()
     assert pickle.loads(pickle.dumps(warploom.evaluate)) is warploom.evaluate

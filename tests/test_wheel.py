@@ -21,7 +21,7 @@ def test_the_wheel_holds_the_package_and_its_data(tmp_path: Path) -> None:
     pages = {f"warploom/findings/{path.name}" for path in (ROOT / "docs/findings").glob("*.md")}
     assert inside == expected | pages
     for needed in (
-        "emulator/runtime/main.cpp",
+        "emulator/runtime/machine/main.cpp",
         "emulator/include/nccl.h",
         "findings/missing_wait.md",
         "py.typed",

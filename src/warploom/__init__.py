@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from warploom.evaluate.cascade import evaluate
     from warploom.evaluate.check import CheckReport, check
     from warploom.evaluate.evaluation import Evaluation
-    from warploom.evaluate.workload import Workload
     from warploom.evolve import EvolutionConfig, EvolutionRunner
     from warploom.jobs import Engine, JobConfig, JobScheduler
     from warploom.llm import EmbeddingClient, LLMClient
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
         PreTransformPipeline,
         TransformConfig,
     )
+    from warploom.workload.workload import Workload
 
 __all__ = [
     "AnalysisReport",
@@ -124,7 +124,7 @@ _HOMES = {
     "SynthesisResult": "warploom.synthesize",
     "TensorArg": "warploom.synthesize",
     "TransformConfig": "warploom.transform",
-    "Workload": "warploom.evaluate.workload",
+    "Workload": "warploom.workload.workload",
     "apply_diff_patch": "warploom.source.patches",
     "apply_full_patch": "warploom.source.patches",
     "check": "warploom.evaluate.check",

@@ -14,9 +14,9 @@ from warploom.cli import main
 from warploom.cli.eval_command import describe_comparison
 from warploom.cli.options import parse_defines
 from warploom.core.errors import BadInputError
-from warploom.evaluate.differential import Worst
+from warploom.evaluate.compare.differential import Worst
 from warploom.evaluate.evaluation import OutputComparison
-from warploom.evaluate.workload import load_target
+from warploom.workload.workload import load_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MOE = ["check", str(EXAMPLES / "moe"), "--ranks", "4"]

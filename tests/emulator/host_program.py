@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.plan import Effort
+from warploom.evaluate.runs.plan import Effort
 
 _HEAD = """
 #include <cuda_runtime.h>

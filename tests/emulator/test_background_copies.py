@@ -7,7 +7,7 @@ from host_program import check_program, kinds_of
 
 from warploom.core.errors import WarploomError
 from warploom.evaluate.check import check
-from warploom.evaluate.plan import Effort
+from warploom.evaluate.runs.plan import Effort
 
 _PROGRAM = """
 #include <cuda/ptx>

@@ -23,7 +23,7 @@ def test_clocks_answer_as_the_model_does(tmp_path: Path) -> None:
         f"-I{SHIM_DIR}",
         f"-I{RUNTIME_DIR}",
     ]
-    sources = [PROGRAM, *(RUNTIME_DIR / f"{name}.cpp" for name in RUNTIME_PARTS)]
+    sources = [PROGRAM, *(RUNTIME_DIR / f"order/{name}.cpp" for name in RUNTIME_PARTS)]
     subprocess.run([*find_compiler().command, *flags, *sources, "-o", program], check=True)
     done = subprocess.run([program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

@@ -6,7 +6,7 @@ import pytest
 
 from warploom.core.records import Verdict
 from warploom.evaluate.check import check
-from warploom.evaluate.plan import Effort
+from warploom.evaluate.runs.plan import Effort
 
 _HEAD = """
 #include <cuda_runtime.h>

@@ -9,7 +9,7 @@ from warploom.core.errors import WarploomError
 from warploom.core.records import BuildSpec, Verdict
 from warploom.emulator import RunOptions, build, find_topology, run
 from warploom.evaluate.check import check
-from warploom.evaluate.plan import Effort
+from warploom.evaluate.runs.plan import Effort
 
 _PROGRAM = """
 #include <cooperative_groups.h>

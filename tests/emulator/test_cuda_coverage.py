@@ -69,7 +69,7 @@ def test_defect_is_named_with_its_line(name: str, macro: str, kind: str, line: i
 def test_runtime_sources_can_share_any_unit(tmp_path: Path):
     """They are compiled several at a time, grouped by number: no two may use one private name."""
     unit = tmp_path / "all.cpp"
-    unit.write_text("".join(f'#include "{path}"\n' for path in sorted(RUNTIME_DIR.glob("*.cpp"))))
+    unit.write_text("".join(f'#include "{path}"\n' for path in sorted(RUNTIME_DIR.rglob("*.cpp"))))
     compiler = find_compiler()
     options = ["-std=c++20", "-fsyntax-only", f"-I{SHIM_DIR}", f"-I{RUNTIME_DIR}"]
     done = run_compiler(compiler, [*options, unit], tmp_path)

@@ -9,7 +9,7 @@ from warploom.toolchain.compilers import find_compiler
 PROGRAM = """
 #include <sys/wait.h>
 #include <unistd.h>
-#include "RUNTIME/flags.cpp"
+#include "RUNTIME/base/flags.cpp"
 using namespace warploom;
 namespace warploom {
 Machine g_machine;

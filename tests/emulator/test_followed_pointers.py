@@ -282,7 +282,7 @@ def test_programs_bind_to_nothing_that_only_shares_a_word_with_a_header() -> Non
 
 def test_each_descriptor_is_asked_for(tmp_path: Path) -> None:
     declared = parameters(declarations(tmp_path))
-    source = re.sub(r",\n\s+", ", ", (RUNTIME_DIR / "libc_effects.cpp").read_text())
+    source = re.sub(r",\n\s+", ", ", (RUNTIME_DIR / "host/libc_effects.cpp").read_text())
     rows = dict(_ROW.findall(source))
     harmless = {n for entry in TABLE if entry.held is Held.HARMLESS for n in entry.names}
     stated = {name for how in OWN_CODE.values() for name in how}

@@ -70,7 +70,7 @@ def test_no_header_runs_code_before_main(planted: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "header",
-    sorted((*RUNTIME_DIR.glob("*.h"), *RUNTIME_DIR.with_name("guard").glob("*.h"))),
+    sorted((*RUNTIME_DIR.rglob("*.h"), *RUNTIME_DIR.with_name("guard").glob("*.h"))),
     ids=lambda path: f"{path.parent.name}/{path.name}",
 )
 def test_a_header_of_ours_names_where_its_integers_come_from(header: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from host_program import kinds_of
 
 from warploom.evaluate.check import check
-from warploom.evaluate.plan import Effort
+from warploom.evaluate.runs.plan import Effort
 
 _PROGRAM = """
 #include <cuda_runtime.h>

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from warploom.core.records import Severity, Verdict
 from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.plan import Effort
+from warploom.evaluate.runs.plan import Effort
 
 MAKES = """
 #include <cuda_runtime.h>

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from warploom.core.records import Verdict
 from warploom.evaluate.check import check
-from warploom.evaluate.plan import Effort
+from warploom.evaluate.runs.plan import Effort
 
 # `peek` has no register left for `p`. The copy for `take` is one that the compiler gives no hook.
 _PROGRAM = """

@@ -65,7 +65,7 @@ def test_each_call_with_a_pointer_has_its_effects_stated(tmp_path: Path) -> None
 
 def test_rows_say_something_of_each_pointer(tmp_path: Path) -> None:
     declared = parameters(declarations(tmp_path))
-    source = (RUNTIME_DIR / "libc_effects.cpp").read_text()
+    source = (RUNTIME_DIR / "host/libc_effects.cpp").read_text()
     rows = _ROW.findall(re.sub(r",\n\s+", ", ", source))
     assert len(rows) > 250
     unseen = {n for entry in TABLE if entry.held is Held.UNSEEN for n in entry.names}

@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
 _FILTERED = """
 #include <dlfcn.h>
 #include <sys/mman.h>
-#include "confine.h"
+#include "machine/confine.h"
 int main() {
   warploom::forbid_processes();
   auto* plain = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -92,7 +92,7 @@ def test_the_system_refuses_it_too(tmp_path: Path) -> None:
     program = tmp_path / "filter.cpp"
     program.write_text(_FILTERED)
     made = tmp_path / "filter"
-    sources = [str(program), str(RUNTIME_DIR / "confine.cpp")]
+    sources = [str(program), str(RUNTIME_DIR / "machine/confine.cpp")]
     command = [
         find_compiler().command[0],
         "-std=c++20",

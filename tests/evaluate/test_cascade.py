@@ -10,9 +10,9 @@ from warploom.core.errors import BadInputError
 from warploom.core.records import Timing
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.plan import ALL_TIMINGS, Progress
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.runs.plan import ALL_TIMINGS, Progress
 from warploom.source.regions import Program
+from warploom.workload.workload import Workload
 
 TEXT = """\
 #include <cuda_runtime.h>

@@ -9,9 +9,9 @@ from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, UnsupportedUse
 from warploom.evaluate import check as check_module
-from warploom.evaluate import runs as runs_module
 from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.plan import Effort
+from warploom.evaluate.runs import emulated as runs_module
+from warploom.evaluate.runs.plan import Effort
 from warploom.toolchain.sandbox import SandboxKind
 
 PROGRAM = """\

@@ -9,7 +9,7 @@ from test_legality_classes import added
 from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
 from warploom.emulator.build import build
-from warploom.evaluate.tokens import scan
+from warploom.evaluate.legality.tokens import scan
 
 
 @pytest.mark.parametrize("value", ["!" * 4000 + "1", "(" * 3000 + "1" + ")" * 3000])

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warploom.emulator import Taken
-from warploom.evaluate.differential import (
+from warploom.evaluate.compare.differential import (
     compare,
     compare_buffer,
     decode,
     typical_magnitude,
     weak_outputs,
 )
-from warploom.evaluate.dtypes import DTYPES, dtype_of
-from warploom.evaluate.outputs import Key, Sample, Site, label, output_of, select
-from warploom.evaluate.workload import Output, Workload
+from warploom.evaluate.compare.outputs import Key, Sample, Site, label, output_of, select
+from warploom.workload.dtypes import DTYPES, dtype_of
+from warploom.workload.workload import Output, Workload
 
 
 def floats(*values: float) -> bytes:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from warploom.evaluate.edited_check import edited_check_findings
+from warploom.evaluate.kept.edited_check import edited_check_findings
 from warploom.source.regions import Program
 
 ORIGINAL = """\

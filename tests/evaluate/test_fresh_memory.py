@@ -6,7 +6,7 @@ import pytest
 
 from warploom.core.records import Severity
 from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.plan import Effort, parse_replay
+from warploom.evaluate.runs.plan import Effort, parse_replay
 
 PROGRAM = """\
 #include <cuda_runtime.h>

@@ -9,8 +9,8 @@ from warploom.core.records import BuildSpec
 from warploom.emulator import build
 from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.runtime_build import build_runtime
-from warploom.evaluate.imports import import_findings
-from warploom.evaluate.object_rules import init_findings, runs_by_itself
+from warploom.evaluate.legality.imports import import_findings
+from warploom.evaluate.legality.object_rules import init_findings, runs_by_itself
 from warploom.toolchain.compilers import find_compiler
 
 

@@ -10,10 +10,10 @@ from spoiled_program import COPY, HOST, KERNEL, TEXT, written
 from warploom.core.records import BuildSpec
 from warploom.emulator import RunOptions, build, find_topology, run
 from warploom.evaluate.cascade import evaluate
+from warploom.evaluate.depends.iterations import not_looked_at
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.iterations import not_looked_at
-from warploom.evaluate.workload import Output, Workload
 from warploom.source.regions import Program
+from warploom.workload.workload import Output, Workload
 
 GATHER = "    ncclAllGather(mine, gathered, kCount, ncclFloat, comm, stream);\n"
 ONCE = f"    if (iteration == 0) {{\n{GATHER}{KERNEL}    }}\n"

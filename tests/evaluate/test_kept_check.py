@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import Api
-from warploom.evaluate.expanded_rules import Given
-from warploom.evaluate.kept_check import kept_check_findings
+from warploom.evaluate.kept.check import kept_check_findings
+from warploom.evaluate.legality.expanded_rules import Given
 from warploom.propose import ProposalContext, Stage
 from warploom.propose.rules import RulesProposer
 from warploom.source import CUDAAnalyzer

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from warploom.evaluate.kept_check import kept_check_findings
-from warploom.evaluate.printed import printed_findings
+from warploom.evaluate.kept.check import kept_check_findings
+from warploom.evaluate.runs.printed import printed_findings
 from warploom.source.regions import Program
 
 ORIGINAL = """\

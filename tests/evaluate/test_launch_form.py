@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from warploom.evaluate.check import check
-from warploom.evaluate.plan import Effort, ignore_progress
-from warploom.evaluate.reference import reference_for
-from warploom.evaluate.workload import load_target
+from warploom.evaluate.compare.reference import reference_for
+from warploom.evaluate.runs.plan import Effort, ignore_progress
+from warploom.workload.workload import load_target
 
 _ONE_PROCESS = """
 #include <cuda_runtime.h>

@@ -11,7 +11,7 @@ from warploom.core.errors import BadInputError, WorkloadError
 from warploom.core.records import Severity, Timing
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.workload import Output, Workload
+from warploom.workload.workload import Output, Workload
 
 PROGRAM = """\
 #include <cuda_runtime.h>

@@ -3,7 +3,7 @@
 import pytest
 
 from warploom.core.records import Severity
-from warploom.evaluate.legality import check_legality, refusals
+from warploom.evaluate.legality.candidate import check_legality, refusals
 from warploom.source.regions import Program
 
 FRAME = """\

@@ -3,7 +3,7 @@
 
 import pytest
 
-from warploom.evaluate.legality import refusals
+from warploom.evaluate.legality.candidate import refusals
 from warploom.source.regions import Program
 
 FRAME = r"""#include <cuda_runtime.h>

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from warploom.evaluate.legality import refusals
-from warploom.evaluate.scopes import declarations
-from warploom.evaluate.tokens import scan
+from warploom.evaluate.legality.candidate import refusals
+from warploom.evaluate.legality.scopes import declarations
+from warploom.evaluate.legality.tokens import scan
 from warploom.source import CUDAAnalyzer
 from warploom.source.markers import insert_evolve_markers
 from warploom.source.regions import Program

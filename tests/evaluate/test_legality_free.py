@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import Api, Finding, Severity
-from warploom.evaluate.object_rules import init_findings
+from warploom.evaluate.legality.object_rules import init_findings
 from warploom.evaluate.transform_rule import TransformRule, text_findings
 from warploom.propose import Stage
 from warploom.propose.rules import RewritePlan, rewrite

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import Api
-from warploom.evaluate.legality import refusals
+from warploom.evaluate.legality.candidate import refusals
 from warploom.propose import Stage
 from warploom.propose.rules import RewritePlan, rewrite
 from warploom.source import CUDAAnalyzer

@@ -8,7 +8,7 @@ from test_legality_classes import added, inside
 
 from warploom.core.records import BuildSpec
 from warploom.emulator.build import build
-from warploom.evaluate.object_rules import replaced_findings
+from warploom.evaluate.legality.object_rules import replaced_findings
 
 OWN = "template <class U> struct Mine { using type = U; };\nenum class Kind { a, b };\n"
 REFUSED = [

@@ -7,10 +7,10 @@ import pytest
 from warploom.core.records import BuildSpec, RunSpec, Severity, Timing
 from warploom.emulator import Readback, RunOptions, build, run
 from warploom.evaluate.cascade import evaluate
+from warploom.evaluate.compare.outputs import label
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.outputs import label
 from warploom.evaluate.survey import survey
-from warploom.evaluate.workload import Workload
+from warploom.workload.workload import Workload
 
 TRUSTED = """\
 #include <cuda_runtime.h>

@@ -7,8 +7,8 @@ import pytest
 from warploom.core.errors import SourceError
 from warploom.core.records import Verdict
 from warploom.evaluate.check import check
-from warploom.evaluate.other_versions import others
-from warploom.evaluate.plan import Effort
+from warploom.evaluate.runs.other_versions import others
+from warploom.evaluate.runs.plan import Effort
 
 PROGRAMS = Path(__file__).parents[1] / "corpus" / "programs"
 

@@ -8,7 +8,7 @@ from reduced_program import INCLUDES, KERNEL, MAIN
 from warploom.core.records import Severity, Timing
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.workload import Workload
+from warploom.workload.workload import Workload
 
 SUM_OF = """\
 static float sum_of(const float* from) {

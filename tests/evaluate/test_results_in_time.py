@@ -9,10 +9,10 @@ from spoiled_program import KERNEL, TEXT
 from warploom.core.records import BuildSpec
 from warploom.emulator import EmulatorRun, RunOptions, build, find_topology, run
 from warploom.evaluate.cascade import evaluate
+from warploom.evaluate.depends.iterations import not_looked_at
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.iterations import not_looked_at
-from warploom.evaluate.workload import Workload
 from warploom.source.regions import Program
+from warploom.workload.workload import Workload
 
 LAST = 4
 BEGIN, END = "// EVOLVE-BLOCK-START\n", "// EVOLVE-BLOCK-END\n"

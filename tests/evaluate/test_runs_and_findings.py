@@ -18,7 +18,7 @@ from warploom.core.records import (
     Verdict,
 )
 from warploom.evaluate.findings import merge, renamed
-from warploom.evaluate.plan import (
+from warploom.evaluate.runs.plan import (
     Effort,
     Progress,
     check_plan,
@@ -28,7 +28,7 @@ from warploom.evaluate.plan import (
     verify_plan,
     worker_count,
 )
-from warploom.evaluate.printed import printed_verdict
+from warploom.evaluate.runs.printed import printed_verdict
 
 
 def finding(kind: str = "race", line: int | None = 3, **fields: object) -> Finding:
@@ -141,7 +141,7 @@ def test_the_counter_counts() -> None:
 
 
 def test_the_worst_verdict_wins() -> None:
-    from warploom.evaluate.runs import overall
+    from warploom.evaluate.runs.emulated import overall
 
     assert overall([]) == Verdict.OK
     assert overall([Verdict.OK, Verdict.FAILED, Verdict.DEFECT]) == Verdict.DEFECT

@@ -7,7 +7,7 @@ import pytest
 from warploom.core.records import Severity
 from warploom.emulator.topology import find_topology
 from warploom.evaluate.cascade import evaluate
-from warploom.evaluate.workload import Workload
+from warploom.workload.workload import Workload
 
 PROGRAM = """\
 #include <cuda_runtime.h>

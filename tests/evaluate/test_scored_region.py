@@ -10,9 +10,9 @@ from warploom.emulator import Region, Timeline, find_topology
 from warploom.emulator.report import RawSpan
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.scored_region import KIND, region_findings, scored_times
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.times.scored_region import KIND, region_findings, scored_times
 from warploom.source.regions import Program
+from warploom.workload.workload import Workload
 
 AFTER = "  cudaEventSynchronize(end);\n"
 WHOLE = "\n".join(line for line in TEXT.splitlines() if "EVOLVE-BLOCK" not in line)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from warploom.core.errors import BadInputError
 from warploom.evaluate.cascade import evaluate
-from warploom.evaluate.secret_seeds import MOST, draw_seeds, seeds_from
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.runs.secret_seeds import MOST, draw_seeds, seeds_from
 from warploom.source.regions import Program
+from warploom.workload.workload import Workload
 
 TEXT = """\
 #include <cuda_runtime.h>

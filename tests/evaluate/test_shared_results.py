@@ -12,7 +12,7 @@ from warploom.core.records import Severity, Timing
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.check import check
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.workload import Output, Workload
+from warploom.workload.workload import Output, Workload
 
 KEPT = """\
 __managed__ float kept[2 * kCount];

@@ -11,13 +11,13 @@ from spoiled_program import COPY, HOST, KERNEL, REDUCED, TEXT, written
 from warploom.core.records import RunSpec, Timing
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions
 from warploom.evaluate.cascade import evaluate
+from warploom.evaluate.compare.reference import Reference
+from warploom.evaluate.depends.spoiler import How, Pair, Spoiler
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.plan import ignore_progress
-from warploom.evaluate.reference import Reference
-from warploom.evaluate.spoiler import How, Pair, Spoiler
+from warploom.evaluate.runs.plan import ignore_progress
 from warploom.evaluate.survey import Survey
-from warploom.evaluate.workload import Workload
 from warploom.source.regions import Program
+from warploom.workload.workload import Workload
 
 RING = """
     cudaMemcpyAsync(gathered + rank * kCount, mine, kCount * sizeof(float),
@@ -165,7 +165,7 @@ def test_an_altered_run_without_an_end_is_given_up_soon(
         given.extend(one.limits.seconds for one in options)
         return []
 
-    monkeypatch.setattr("warploom.evaluate.spoiler.run_all", note)
+    monkeypatch.setattr("warploom.evaluate.depends.spoiler.run_all", note)
     task = workload(folder, TEXT)
     facts = cast("Survey", SimpleNamespace(processes="single"))
     stats = {0: {"seconds": 0.2}}

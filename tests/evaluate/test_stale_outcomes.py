@@ -7,8 +7,8 @@ import pytest
 from warploom.core.records import BuildSpec, Limits, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun, RunOptions, build, run
 from warploom.evaluate.check import check
-from warploom.evaluate.plan import Effort
-from warploom.evaluate.stale_reads import judge_stale_reads
+from warploom.evaluate.runs.plan import Effort
+from warploom.evaluate.runs.stale_reads import judge_stale_reads
 
 HIDDEN = """\
 #include <cuda_runtime.h>

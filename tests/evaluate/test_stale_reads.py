@@ -8,7 +8,7 @@ import pytest
 from warploom.core.records import Severity, Timing, Verdict
 from warploom.evaluate.check import CheckReport, check
 from warploom.evaluate.findings import MergedFinding
-from warploom.evaluate.plan import Effort, parse_replay
+from warploom.evaluate.runs.plan import Effort, parse_replay
 
 PROGRAM = """\
 #include <cuda/atomic>

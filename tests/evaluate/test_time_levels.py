@@ -11,9 +11,9 @@ from warploom.core.errors import BadInputError
 from warploom.emulator import Region, Timeline, find_topology
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.modelled import is_possible
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.times.modelled import is_possible
 from warploom.source.regions import Program
+from warploom.workload.workload import Workload
 
 TEXT = """\
 #include <cuda_runtime.h>

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warploom.evaluate.branches import choices, conditionals_balanced
-from warploom.evaluate.scopes import UnbalancedError, declarations
-from warploom.evaluate.tokens import scan
+from warploom.evaluate.legality.branches import choices, conditionals_balanced
+from warploom.evaluate.legality.scopes import UnbalancedError, declarations
+from warploom.evaluate.legality.tokens import scan
 
 PIECES = st.sampled_from(
     [

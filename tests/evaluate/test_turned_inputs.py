@@ -9,8 +9,8 @@ from spoiled_program import KERNEL, TEXT, written
 from warploom.emulator import find_topology
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.workload import Output, Workload
 from warploom.source.regions import Program
+from warploom.workload.workload import Output, Workload
 
 GATHER = "    ncclAllGather(mine, gathered, kCount, ncclFloat, comm, stream);\n"
 # What the host got in the warm-up comes back by value. What moves between ranks is for show, as

@@ -8,8 +8,8 @@ from warploom.cli.options import parse_variables
 from warploom.core.errors import BadInputError, WorkloadError
 from warploom.core.records import Verdict
 from warploom.evaluate.check import check
-from warploom.evaluate.plan import Effort
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.runs.plan import Effort
+from warploom.workload.workload import Workload
 
 PROGRAM = """
 #include <cuda_runtime.h>

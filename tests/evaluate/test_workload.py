@@ -6,8 +6,8 @@ import pytest
 
 from warploom.core.errors import BadInputError, SourceError, WarploomError, WorkloadError
 from warploom.core.records import Api, Limits, RunSpec, Timing
-from warploom.evaluate.runs import run_options
-from warploom.evaluate.workload import Output, Workload, is_workload, load_target
+from warploom.evaluate.runs.emulated import run_options
+from warploom.workload.workload import Output, Workload, is_workload, load_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -12,12 +12,12 @@ from warploom.cli.eval_command import print_evaluation
 from warploom.core.errors import BadInputError
 from warploom.core.records import Severity, Timing
 from warploom.evaluate.cascade import evaluate
-from warploom.evaluate.element_types import element_types
+from warploom.evaluate.compare.element_types import element_types
+from warploom.evaluate.compare.outputs import Key, Sample
+from warploom.evaluate.compare.standard import all_same, variation
+from warploom.evaluate.compare.unwritten import OTHER_FRESH, unwritten_bytes
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.outputs import Key, Sample
-from warploom.evaluate.standard import all_same, variation
-from warploom.evaluate.unwritten import OTHER_FRESH, unwritten_bytes
-from warploom.evaluate.workload import Workload
+from warploom.workload.workload import Workload
 
 MAIN = """\
 int main(int argc, char** argv) {

@@ -7,11 +7,11 @@ import os
 import sys
 from pathlib import Path
 
-from warploom.evaluate.measured import Measured
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.on_gpus.measured import Measured
 from warploom.evolve import elsewhere
 from warploom.evolve.config import JudgingConfig
 from warploom.evolve.evaluator import Question, judge_for
+from warploom.workload.workload import Workload
 
 
 def measure(

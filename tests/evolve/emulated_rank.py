@@ -11,11 +11,11 @@ from pathlib import Path
 
 from warploom.core.records import RunSpec, Timing
 from warploom.emulator import build, run
-from warploom.evaluate.runs import run_options
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.runs.emulated import run_options
 from warploom.hardware.handed import Node, Orders, Outcome, leave, taken
 from warploom.hardware.launcher import LOG, ORDERS, OUTCOMES
 from warploom.toolchain.gpu import Gpu
+from warploom.workload.workload import Workload
 
 
 def main() -> None:

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 from warploom.cli.run import run_cli
-from warploom.evaluate.workload import load_target
 from warploom.evolve.compose import compose
 from warploom.evolve.runner import EvolutionRunner
 from warploom.evolve.seeds import kept_seeds
 from warploom.store.database import ProgramDatabase, sqlite_url
+from warploom.workload.workload import load_target
 
 MOE = Path(__file__).parents[2] / "examples" / "moe"
 SHORT = (

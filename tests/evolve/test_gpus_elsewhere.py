@@ -15,7 +15,6 @@ import pytest
 from test_measured import EXAMPLE, QUESTION, candidate
 
 from warploom.core.errors import MissingToolError
-from warploom.evaluate.workload import Workload
 from warploom.evolve.compose import ConfigError, compose
 from warploom.evolve.elsewhere import measure_elsewhere
 from warploom.evolve.measured import MeasuredEvaluator
@@ -23,6 +22,7 @@ from warploom.jobs import JobConfig, Loss, Task, WorkLostError
 from warploom.jobs.slurm import SlurmEngine
 from warploom.testing.engines import collect
 from warploom.testing.services import Slurm
+from warploom.workload.workload import Workload
 
 __all__ = ["candidate"]
 

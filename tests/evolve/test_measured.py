@@ -7,8 +7,7 @@ import pytest
 
 from warploom.core.errors import MissingToolError, WorkloadError
 from warploom.core.records import Api, Finding, Severity
-from warploom.evaluate.measured import Measured
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.on_gpus.measured import Measured
 from warploom.evolve import measured as judge
 from warploom.evolve.compose import compose
 from warploom.evolve.evaluator import Question
@@ -18,6 +17,7 @@ from warploom.propose import Stage
 from warploom.propose.mutate import Mutation, apply
 from warploom.propose.rules import RewritePlan, rewrite
 from warploom.source import CUDAAnalyzer
+from warploom.workload.workload import Workload
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "gemm_allgather"
 QUESTION = Question("lsa", (5,))

@@ -12,7 +12,6 @@ from level_model import prompt_of, task_of
 
 from warploom.cli.run import run_cli
 from warploom.core.errors import BadInputError
-from warploom.evaluate.workload import load_target
 from warploom.evolve.compose import compose
 from warploom.evolve.evaluator import Question
 from warploom.evolve.judge import OwnJudge
@@ -21,6 +20,7 @@ from warploom.store.database import ProgramDatabase, sqlite_url
 from warploom.store.records import Outcome
 from warploom.testing.loopback import KEY, LoopbackServer
 from warploom.testing.wire import Asked, Reply
+from warploom.workload.workload import load_target
 
 SPREAD = Path(__file__).with_name("spread")
 USUAL = (

@@ -22,7 +22,6 @@ from warploom.cli import hardware_command, main
 from warploom.core.errors import MissingToolError
 from warploom.core.records import BuildSpec, Limits, SourceLocation
 from warploom.evaluate import hardware_eval
-from warploom.evaluate.workload import Workload
 from warploom.hardware import HardwareBuild, HardwareOptions, Setup, launcher, noted, run
 from warploom.hardware.launcher import Launcher, look_at_nodes
 from warploom.hardware.run import run_hardware
@@ -30,6 +29,7 @@ from warploom.testing.services import Slurm, until
 from warploom.toolchain.gpu import Gpu
 from warploom.toolchain.mpi import find_mpi
 from warploom.toolchain.nccl import NcclHeaders
+from warploom.workload.workload import Workload
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[1] / "examples" / "gemm_allgather"

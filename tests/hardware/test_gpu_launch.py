@@ -235,8 +235,8 @@ NEEDS = "needs GPUs, nvcc, NCCL's library and an MPI"
 )
 def test_a_correct_program_is_clean_on_gpus_and_equals_the_emulator() -> None:
     from warploom.core.records import Verdict
-    from warploom.evaluate.hardware_check import check_hardware
-    from warploom.evaluate.workload import Workload
+    from warploom.evaluate.on_gpus.check import check_hardware
+    from warploom.workload.workload import Workload
 
     program = Path(__file__).parents[1] / "corpus" / "programs" / "lsa_allgather.cu"
     report = check_hardware(Workload.from_program(program, ranks=2), tools=())

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import Verdict
-from warploom.evaluate.hardware_check import check_hardware
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.on_gpus.check import check_hardware
 from warploom.toolchain import gpu
+from warploom.workload.workload import Workload
 
 PROGRAMS = Path(__file__).parent / "programs"
 pytestmark = [

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from warploom.evaluate.hardware_eval import evaluate_hardware
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.on_gpus.evaluation import evaluate_hardware
 from warploom.hardware import run
 from warploom.hardware.run import connect, find_setup
 from warploom.toolchain.gpu import Gpu, parse_gpus
 from warploom.toolchain.mpi import Mpi
 from warploom.toolchain.nccl import NcclHeaders
+from warploom.workload.workload import Workload
 
 OPENMPI = Mpi(Path("/opt/mpi/bin/mpirun"), "openmpi", (), ())
 PLUGIN = Path("/cache/network.so")

@@ -10,12 +10,12 @@ pytest.importorskip("acp", reason="the extra [agents] is not installed")
 
 from warploom.core.errors import ToolFailedError
 from warploom.core.records import Api
-from warploom.evaluate.workload import Workload
 from warploom.propose import Proposal, ProposalContext, Stage
 from warploom.propose.agent import AgentLimits, AgentProposer
 from warploom.propose.agent import acp as acp_module
 from warploom.propose.agent.acp import AcpAgent
 from warploom.source import CUDAAnalyzer
+from warploom.workload.workload import Workload
 
 ROOT = Path(__file__).parents[2]
 WORKLOAD = Workload.from_file(ROOT / "examples" / "allreduce_dp")

@@ -12,13 +12,13 @@ import pytest
 
 from warploom.core.errors import BadInputError, MissingToolError, ToolFailedError
 from warploom.core.records import Api
-from warploom.evaluate.workload import Workload
 from warploom.propose import ProposalContext, Stage, Trial
 from warploom.propose.agent import AgentLimits, AgentOptions, AgentProposer
 from warploom.propose.agent.command import CommandAgent
 from warploom.propose.agent.session import Agent
 from warploom.source import CUDAAnalyzer
 from warploom.toolchain.sandbox import SandboxKind, find_sandbox
+from warploom.workload.workload import Workload
 
 ROOT = Path(__file__).parents[2]
 ALLREDUCE = ROOT / "examples" / "allreduce_dp"

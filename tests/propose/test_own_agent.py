@@ -9,7 +9,6 @@ import pytest
 from warploom.core.records import Api
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.workload import Workload
 from warploom.llm import Budget, LLMClient, Usage
 from warploom.llm.backend import Delivery, Exchange, Results, ToolCall
 from warploom.llm.errors import LLMBudgetError
@@ -19,6 +18,7 @@ from warploom.propose.agent.own import OwnAgent
 from warploom.propose.agent.tools import Bench
 from warploom.source import CUDAAnalyzer
 from warploom.testing.scripted import ScriptedModel
+from warploom.workload.workload import Workload
 
 ROOT = Path(__file__).parents[2]
 INCLUDE = ROOT / "src" / "warploom" / "emulator" / "include"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from warploom.core.errors import BadInputError
-from warploom.evaluate.workload import Workload
 from warploom.propose.agent.workspace import Workspace, make_workspace
+from warploom.workload.workload import Workload
 
 
 @pytest.fixture

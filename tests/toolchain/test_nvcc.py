@@ -12,12 +12,12 @@ from warploom.core.errors import MissingToolError, SourceError, ToolFailedError
 from warploom.core.records import BuildSpec
 from warploom.emulator.rewrite import SHIM_DIR
 from warploom.evaluate.cascade import evaluate
-from warploom.evaluate.workload import Workload
 from warploom.source.regions import Program
 from warploom.toolchain import nvcc
 from warploom.toolchain.compilers import find_compiler
 from warploom.toolchain.nccl import find_nccl
 from warploom.toolchain.nvcc import compile_gate, find_nvcc, parse_nvcc_errors, user_contents
+from warploom.workload.workload import Workload
 
 MPI_STUB = Path(nvcc.__file__).with_name("mpi_stub")
 

@@ -6,9 +6,9 @@ import pytest
 
 from warploom.core.errors import BadInputError
 from warploom.core.records import Api
-from warploom.evaluate.workload import Workload
 from warploom.transform import TransformConfig
 from warploom.transform.config import choose_api
+from warploom.workload.workload import Workload
 
 
 def workload(lsa_size: int | None = None, api: tuple[Api, ...] = (Api.GIN, Api.LSA)) -> Workload:

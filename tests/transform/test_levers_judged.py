@@ -6,11 +6,11 @@ import pytest
 
 from warploom.core.records import Api
 from warploom.evaluate import evaluate
-from warploom.evaluate.workload import Workload
 from warploom.propose import Stage
 from warploom.propose.mutate import Mutation, apply
 from warploom.propose.rules import RewritePlan, rewrite
 from warploom.source import CUDAAnalyzer
+from warploom.workload.workload import Workload
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -9,11 +9,11 @@ import pytest
 from warploom.core.errors import BadInputError, MissingToolError
 from warploom.core.records import Finding, Severity
 from warploom.evaluate.findings import MergedFinding
-from warploom.evaluate.hardware_eval import HardwareEvaluation
-from warploom.evaluate.workload import load_target
+from warploom.evaluate.on_gpus.evaluation import HardwareEvaluation
 from warploom.toolchain.gpu import Gpu
 from warploom.transform import PreTransformPipeline, StepStatus, TransformConfig, on_gpus, proposers
 from warploom.transform.pipeline import PipelineResult
+from warploom.workload.workload import load_target
 
 MOE = Path(__file__).parents[2] / "examples" / "moe"
 H200 = Gpu(0, "NVIDIA H200", "sm_90", 143771, "580.159.04")

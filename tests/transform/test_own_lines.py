@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import Api
-from warploom.evaluate.workload import Workload
 from warploom.propose import Proposal, ProposalContext
 from warploom.source import CUDAAnalyzer
 from warploom.source.units import ONLY_HERE
@@ -14,6 +13,7 @@ from warploom.transform.host_to_device import HostToDeviceTransformer, Task
 from warploom.transform.own_lines import own_lines_problem, unwatched_kernels
 from warploom.transform.seen_results import without_results_seen
 from warploom.transform.state import unmarked
+from warploom.workload.workload import Workload
 
 FIRST = f"#include <vector>  {ONLY_HERE}\n"
 GIVEN = f"""\

@@ -11,10 +11,10 @@ from warploom.core.records import Finding, Severity, Verdict
 from warploom.evaluate.check import CheckReport
 from warploom.evaluate.evaluation import Evaluation
 from warploom.evaluate.findings import MergedFinding
-from warploom.evaluate.plan import Progress
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.runs.plan import Progress
 from warploom.source.regions import Program
 from warploom.transform import PreTransformPipeline, StepStatus, TransformConfig
+from warploom.workload.workload import Workload
 
 MOE = Path(__file__).parents[2] / "examples" / "moe" / "moe.cu"
 DONE, SKIPPED, FAILED = StepStatus.DONE, StepStatus.SKIPPED, StepStatus.FAILED

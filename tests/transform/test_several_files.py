@@ -9,9 +9,9 @@ import pytest
 from warploom.core.errors import RefusedError
 from warploom.core.records import Verdict
 from warploom.evaluate.check import check
-from warploom.evaluate.workload import Workload
 from warploom.transform import PreTransformPipeline, TransformConfig
 from warploom.transform.several_files import several_files
+from warploom.workload.workload import Workload
 
 SPREAD = Path(__file__).parent / "programs" / "spread"
 QUICK = {"nvcc": False, "two_stage": False, "backend": "emulator"}

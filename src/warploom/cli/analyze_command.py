@@ -7,9 +7,9 @@ from warploom.cli.options import RunChoices, parse_defines
 from warploom.cli.output import out, print_json
 from warploom.core.records import to_json
 from warploom.evaluate.survey import analyze_program, nccl_version, survey
-from warploom.evaluate.workload import load_target
 from warploom.propose.design_space import DesignSpace, design_space
 from warploom.source import AnalysisReport
+from warploom.workload.workload import load_target
 
 
 def run_analyze(

@@ -17,7 +17,7 @@ from warploom.core.finding_pages import kinds_with_a_page
 from warploom.core.records import Severity, Verdict
 from warploom.evaluate.check import CheckReport, check
 from warploom.evaluate.findings import MergedFinding
-from warploom.evaluate.plan import parse_effort, parse_replay
+from warploom.evaluate.runs.plan import parse_effort, parse_replay
 from warploom.reports.formats.files import CheckFiles
 
 

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 from warploom.cli.output import out, say
 from warploom.core.errors import SourceError
-from warploom.evaluate.workload import Workload
 from warploom.reports.formats.checked import not_built
 from warploom.reports.formats.files import CheckFiles
+from warploom.workload.workload import Workload
 
 
 @contextmanager

@@ -26,8 +26,8 @@ from warploom.evaluate.evaluation import (
     Evaluation,
     OutputComparison,
 )
-from warploom.evaluate.modelled import Benchmark
-from warploom.evaluate.secret_seeds import seeds_from
+from warploom.evaluate.runs.secret_seeds import seeds_from
+from warploom.evaluate.times.modelled import Benchmark
 
 SPOILED = {
     "values": "altering what moves between ranks changes the outputs as in the reference",

@@ -7,11 +7,11 @@ from pathlib import Path
 from warploom.cli.evolve_view import watching
 from warploom.cli.output import out, paint, print_json, say, short_path, warn_without_sandbox
 from warploom.core.errors import BadInputError, WarploomError
-from warploom.evaluate.workload import load_target
 from warploom.evolve import EvolutionConfig, EvolutionResult, EvolutionRunner
 from warploom.evolve.compose import compose
 from warploom.evolve.folder import RunFolder
 from warploom.evolve.judge import JUDGE
+from warploom.workload.workload import load_target
 
 _CHANGEABLE = ("evolution.", "evolution=", "jobs.", "jobs=")
 """What a resumed run may have otherwise: its budget, and where it is judged."""

@@ -9,10 +9,10 @@ from warploom.cli.output import out, paint, print_finding, print_json, progress,
 from warploom.core.errors import BadInputError
 from warploom.core.records import Verdict
 from warploom.evaluate.evaluation import LEVELS
-from warploom.evaluate.hardware_check import HardwareReport, check_hardware
-from warploom.evaluate.hardware_eval import HardwareEvaluation, evaluate_hardware
-from warploom.evaluate.hardware_runs import HardwareRecord
-from warploom.evaluate.plan import Effort, parse_effort
+from warploom.evaluate.on_gpus.check import HardwareReport, check_hardware
+from warploom.evaluate.on_gpus.evaluation import HardwareEvaluation, evaluate_hardware
+from warploom.evaluate.on_gpus.runs import HardwareRecord
+from warploom.evaluate.runs.plan import Effort, parse_effort
 from warploom.reports.formats.files import CheckFiles
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from warploom.core.errors import BadInputError
-from warploom.evaluate.workload import Workload, load_target
+from warploom.workload.workload import Workload, load_target
 
 _MACRO = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _VERSION = re.compile(r"\d+\.\d+\.\d+\Z")

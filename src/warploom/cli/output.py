@@ -11,7 +11,7 @@ import typer
 
 from warploom.core.jsontext import dumps
 from warploom.core.records import Finding, Json, Severity, TraceEvent
-from warploom.evaluate.plan import Progress, ignore_progress
+from warploom.evaluate.runs.plan import Progress, ignore_progress
 from warploom.toolchain.sandbox import sandbox_warning
 
 _COLOURS = {"ok": typer.colors.GREEN, "error": typer.colors.RED, "warning": typer.colors.YELLOW}

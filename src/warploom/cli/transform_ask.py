@@ -16,13 +16,13 @@ from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
 from warploom.core.records import Json
-from warploom.evaluate.secret_seeds import seeds_from
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.runs.secret_seeds import seeds_from
 from warploom.llm import Budget, LLMSettings, Price
 from warploom.llm.names import parse_model
 from warploom.propose.agent import OWN, AgentLimits, AgentOptions
 from warploom.propose.llm import ModelOptions
 from warploom.transform import TransformConfig
+from warploom.workload.workload import Workload
 
 RUN_FILE = "run.json"
 _VERSION = 1

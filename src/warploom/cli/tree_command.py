@@ -10,7 +10,6 @@ from warploom.cli.transform_ask import TransformAsk
 from warploom.cli.transform_command import print_result
 from warploom.core.errors import BadInputError
 from warploom.core.records import Json
-from warploom.evaluate.workload import Workload
 from warploom.transform import PipelineResult, PreTransformPipeline
 from warploom.transform.build_tree import (
     TreePlan,
@@ -19,6 +18,7 @@ from warploom.transform.build_tree import (
     tree_programs,
 )
 from warploom.transform.config import choose_api
+from warploom.workload.workload import Workload
 
 _SHOWN = 12
 

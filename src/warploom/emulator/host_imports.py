@@ -112,7 +112,7 @@ _NUMBERS = re.compile(
     r"|stdc_[a-z_]+_u(?:c|s|i|ll?)"  # the bits of a number: <stdbit.h> of glibc 2.39
 )
 # Allocation and exceptions of the library's own making. Its lists of exceptions, and what it keeps
-# in front of each, are not the program's to write: runtime/exceptions.cpp.
+# in front of each, are not the program's to write: host/exceptions.cpp.
 _SUPPORT = re.compile(
     r"_Zn[wa](m|j)\w*|_Zd[la]Pv\w*"  # operator new and delete
     r"|__cxa_(rethrow|end_catch|bad_cast|pure_virtual|throw_bad_array_new_length|deleted_virtual"

@@ -56,7 +56,7 @@ class RawReadback:
 
     `place` is the thread that queued it, the order of that and the node of a graph: alike in all
     runs. `lost` says that not all of them could be written there; it ended the run. A `shared` one
-    is what the host took of memory that devices stored results in (runtime/results.h): `place` is
+    is what the host took of memory that devices stored results in (behavior/results.h): `place` is
     the thread that allocated it and the order of that, `frames` are of the allocation, and `name`
     is the variable's, where it is one; `takers` are the frames of the accesses by which the host
     took it, an empty one where there are more than are kept. One that a `call` of MPI brought has
@@ -81,7 +81,7 @@ class RawReadback:
     elements: str = ""
     source: int | None = None
     at: tuple[int, ...] = ()
-    """No read-back, but what lay there at these earlier moments (runtime/versions.h)."""
+    """No read-back, but what lay there at these earlier moments (behavior/versions.h)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +138,9 @@ class Report:
     """When each process ended, in nanoseconds of modelled time."""
     spans_dropped: int = 0
     inputs: list[str] = field(default_factory=list[str])
-    """Words of uploads that were altered, in hexadecimal (runtime/inputs.h, turned_inputs.h)."""
+    """Words of uploads that were altered, in hexadecimal (behavior/inputs.h, turned_inputs.h)."""
     ways: list[str] = field(default_factory=list[str])
-    """Which ways conditions took, as runtime/ways.cpp writes it."""
+    """Which ways conditions took, as behavior/ways.cpp writes it."""
     read_back_digest: str = ""
     """Of all bytes that were read back, by the key that the runtime was given."""
 

@@ -68,20 +68,20 @@ class RunOptions:
     memory which nobody has written; by default it depends on the seed. Reads of such memory at
     `fresh_sites` (`FreshRead.site`) get the word `fresh_other` instead. Reads at `stale_sites`
     (`StaleRead.site`) get the value before the newest one, where a GPU may give that: all of them,
-    or each `stale_every`-th. `spoil` alters what moves between ranks, as runtime/spoil.h says (once
-    `spoil_from` events have been recorded), `poison` at that many records of events what iterations
-    should compute anew, and `scramble` instead of that what they carry over, when it is read
+    or each `stale_every`-th. `spoil` alters what moves between ranks, as behavior/spoil.h says
+    (once `spoil_from` events have been recorded), `poison` at that many records of events what
+    iterations should compute anew, and `scramble` instead what they carry over, when it is read
     (`only_counts`: nothing is altered there, and the same is counted). With `versions`, MiB to keep
     that in, each read-back tells what lay there at earlier points and stops; with
-    `stops` (runtime/iterations.h), where the program repeats its work instead. `points` are the
+    `stops` (behavior/iterations.h), where the program repeats its work instead. `points` are the
     records of each process that count for this, `meet` has all processes wait at these, and with
     `strict` what kernels wrote before the first communication is altered as well.
-    With `take_back` (runtime/versions.h; it needs `versions`) memory becomes at one point what it
+    With `take_back` (behavior/versions.h; it needs `versions`) memory becomes at one point what it
     was at several moments before, and the program goes on with that.
-    `inputs` alters inputs of single ranks, as runtime/inputs.h says, and `turns` those of all ranks
-    between iterations, where memory is altered (runtime/turned_inputs.h). All of these need a
-    `spoil`.
-    `vary` gives numbers other values on their way to the device, in any run (runtime/inputs.h).
+    `inputs` alters inputs of single ranks, as behavior/inputs.h says, and `turns` those of all
+    ranks between iterations, where memory is altered (behavior/turned_inputs.h). All of these need
+    a `spoil`.
+    `vary` gives numbers other values on their way to the device, in any run (behavior/inputs.h).
     With `looks` the run finds out which read-backs nobody looks at (`Readback.unread`).
     """
 
@@ -174,14 +174,14 @@ class Arrived:
 
 
 CHUNK_BYTES = 1 << 20
-"""Bytes of one chunk of `Taken` (runtime/results.cpp)."""
+"""Bytes of one chunk of `Taken` (behavior/results.cpp)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
     """What lay where a read-back came from at earlier moments, before anything was altered there.
 
-    `moments` are numbered: 2 n is point n, 2 n + 1 is stop n (runtime/iterations.h). `data` and
+    `moments` are numbered: 2 n is point n, 2 n + 1 is stop n (behavior/iterations.h). `data` and
     `stored`, a bit for each byte that was stored since the moment before, are None where they are
     the read-back's own, and all of it was stored.
     """
@@ -285,10 +285,10 @@ class EmulatorRun:
     """What became of one run.
 
     `state` is the runtime's word (finished, deadlock, stopped) or why there is none. `exit_codes`
-    holds the ranks that ended. `sandbox` says how the program was confined. `fresh_reads` are not
-    judged yet (`evaluate/fresh_memory.py`), and not among the findings; nor are `stale_reads`
-    (`evaluate/stale_reads.py`). `suspicions` are findings where nothing else explains a failure
-    (`evaluate/suspicions.py`).
+    holds the ranks that ended. `sandbox` says how the program was confined. `fresh_reads` and
+    `stale_reads` are not judged yet, and not among the findings (`evaluate/runs/fresh_memory.py`,
+    `stale_reads.py`). `suspicions` are findings where nothing else explains a failure
+    (`suspicions.py` there).
     `inputs` are the words of uploads that were altered, in hexadecimal (`RunOptions.inputs`).
     `ways` are the conditions that a watched text came to.
     """

@@ -27,7 +27,7 @@ from warploom.toolchain.folders import names_in
 from warploom.toolchain.sandbox import run_sandboxed
 
 RUNTIME_DIR = Path(__file__).with_name("runtime")
-"""The sources of the runtime."""
+"""The sources of the runtime: a folder is compiled as one unit."""
 
 PROCESS_DIR = Path(__file__).with_name("process")
 """The sources of the objects that are linked into each program: see process_library.py."""
@@ -38,36 +38,6 @@ COMPILE_LIMITS = Limits(seconds=600.0, memory_mb=8192, output_mb=16)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _INCLUDE = re.compile(rb'^#[ \t]*include[ \t]*[<"]([^>"\n]+)', re.MULTILINE)
-# Sources of one concern are compiled together: most of a compile goes into the headers they share.
-# Each is named by the words that its sources' names begin with. They share their anonymous
-# namespaces too, so what is compiled together must not change by what else there is: two equal
-# names then fail in the build of whoever writes the second.
-_CONCERNS = {
-    "cuda": (
-        "c_spellings", "capture", "cuda", "device", "graph", "host_functions",
-        "host_registration", "kernel_functions", "stream", "variables",
-    ),
-    "host": ("allocate", "checked", "descriptors", "libc", "own_memory", "process_heap"),
-    "mpi": ("mpi",),
-    "nccl": ("nccl",),
-    "network": (
-        "barriers", "gin", "known", "lanes", "learnt", "multimem", "network", "ptx", "transport",
-        "windows",
-    ),
-    "order": (
-        "agent", "async", "atomics", "clock", "closure", "equal", "frame_links", "fresh",
-        "guard", "history",
-        "hooks", "host_copies", "memory", "operations", "order", "race", "stale", "tsan",
-    ),
-    "report": (
-        "crash", "deadlock", "meter", "report", "stream_time", "timeline", "timing", "trace",
-    ),
-    "threads": (
-        "barrier", "block", "bulk", "cluster", "confine", "environment", "fiber", "grid",
-        "host_locks", "host_threads", "kernel", "main", "openmp", "phase", "process", "scheduler",
-        "shared", "unready", "virtual", "warp", "world",
-    ),
-}  # fmt: skip
 # Records of the history are two words each: as vectors they would go through memory.
 _FLAGS = (
     "-std=c++20", "-O2", "-fno-tree-slp-vectorize", "-g1", "-fno-omit-frame-pointer", "-Wall",
@@ -184,20 +154,14 @@ def _headers_of(*sources: Path) -> list[Path]:
 
 
 def units(sources: Sequence[Path]) -> dict[str, list[Path]]:
-    """Return what is compiled together, by name.
+    """Return what is compiled together, by the name of its folder.
 
-    A source belongs to the concern that has the most letters of its name's beginning. One that
-    belongs to none is a unit of its own, and can meet no other's names.
+    Most of a compile goes into the headers that the sources of a folder share. They share their
+    anonymous namespaces too: two equal names fail in the build of whoever writes the second.
     """
     found: dict[str, list[Path]] = {}
     for source in sorted(sources):
-        matches = [
-            (len(start), concern)
-            for concern, starts in _CONCERNS.items()
-            for start in starts
-            if f"{source.stem}_".startswith(f"{start}_")
-        ]
-        found.setdefault(max(matches)[1] if matches else source.name, []).append(source)
+        found.setdefault(source.parent.name, []).append(source)
     return found
 
 
@@ -240,7 +204,7 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
         ToolFailedError: it does not compile or link.
     """
     flags = (*_FLAGS, *(("-Werror",) if strict else ()))
-    sources = sorted(RUNTIME_DIR.glob("*.cpp"))
+    sources = sorted(RUNTIME_DIR.rglob("*.cpp"))
     if not sources:
         raise ToolFailedError(f"the emulator's runtime must lie in {RUNTIME_DIR}, but is not there")
 

@@ -12,7 +12,7 @@ from warploom.core.errors import BadInputError
 
 PROFILE_DIR = Path(__file__).with_name("profiles")
 """The profiles that come with warploom."""
-_HEADER = Path(__file__).with_name("runtime") / "machine.h"
+_HEADER = Path(__file__).with_name("runtime") / "base" / "machine.h"
 _LISTED = re.compile(r"\bX\([\s\\]*(\w+)\)")
 DEFAULT_TOPOLOGY = "h200-8"
 """What time is modelled for where nobody says."""

@@ -12,24 +12,24 @@ if TYPE_CHECKING:
     from warploom.evaluate.cascade import evaluate
     from warploom.evaluate.check import CheckReport
     from warploom.evaluate.evaluation import Evaluation
-    from warploom.evaluate.workload import Output, Workload
+    from warploom.workload.workload import Output, Workload
 
 __all__ = ["CheckReport", "Evaluation", "Output", "Workload", "evaluate"]
 
 # `check`, the function, is `warploom.check`: here the name is its module's.
 _HOMES = {
-    "CheckReport": "check",
-    "Evaluation": "evaluation",
-    "Output": "workload",
-    "Workload": "workload",
-    "evaluate": "cascade",
+    "CheckReport": "warploom.evaluate.check",
+    "Evaluation": "warploom.evaluate.evaluation",
+    "Output": "warploom.workload.workload",
+    "Workload": "warploom.workload.workload",
+    "evaluate": "warploom.evaluate.cascade",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)
 
 
 make_callable(__name__, "cascade")

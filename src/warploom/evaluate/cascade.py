@@ -30,21 +30,26 @@ from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorBuild, Topology, build, find_topology
 from warploom.emulator.elf import dynamic_symbols
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, check_fit
-from warploom.evaluate.benchmark import benchmark
-from warploom.evaluate.dependence import judge_dependence
-from warploom.evaluate.edited_check import edited_check_findings
+from warploom.evaluate.compare.readers import Frames, frames_of
+from warploom.evaluate.compare.reference import Reference, reference_for
+from warploom.evaluate.depends.dependence import judge_dependence
+from warploom.evaluate.depends.input_origin import origin_findings
+from warploom.evaluate.depends.iterations import kept_findings, work_findings
+from warploom.evaluate.depends.spoiler import Pair, Spoiler
 from warploom.evaluate.evaluation import BENCHMARK, BuildRecord, Evaluation
 from warploom.evaluate.findings import merge, renamed
 from warploom.evaluate.free_text import given_by, host_call_findings, no_frame
 from warploom.evaluate.gate import nvcc_findings
-from warploom.evaluate.imports import import_findings
-from warploom.evaluate.input_origin import origin_findings
-from warploom.evaluate.iterations import kept_findings, work_findings
-from warploom.evaluate.kept_check import kept_check_findings
-from warploom.evaluate.legality import ENDINGS, check_legality
-from warploom.evaluate.object_rules import init_findings, replaced_findings, runs_by_itself
+from warploom.evaluate.kept.check import kept_check_findings
+from warploom.evaluate.kept.edited_check import edited_check_findings
+from warploom.evaluate.legality.candidate import ENDINGS, check_legality
+from warploom.evaluate.legality.imports import import_findings
+from warploom.evaluate.legality.object_rules import init_findings, replaced_findings, runs_by_itself
+from warploom.evaluate.legality.unread_text import UNREAD
 from warploom.evaluate.parts import Parts, add, serious, verified
-from warploom.evaluate.plan import (
+from warploom.evaluate.reading import frame_of, read_program
+from warploom.evaluate.runs.emulated import machine_for, record
+from warploom.evaluate.runs.plan import (
     ALL_TIMINGS,
     Progress,
     ProgressCallback,
@@ -52,24 +57,19 @@ from warploom.evaluate.plan import (
     verify_plan,
     with_clock,
 )
-from warploom.evaluate.printed import printed_findings, printed_verdict
-from warploom.evaluate.readers import Frames, frames_of
-from warploom.evaluate.reading import frame_of, read_program
-from warploom.evaluate.reference import Reference, reference_for
-from warploom.evaluate.runs import machine_for, record
-from warploom.evaluate.secret_seeds import draw_seeds, require_seeds
-from warploom.evaluate.spoiler import Pair, Spoiler
+from warploom.evaluate.runs.printed import printed_findings, printed_verdict
+from warploom.evaluate.runs.secret_seeds import draw_seeds, require_seeds
 from warploom.evaluate.survey import Survey, as_built, nccl_version, survey
+from warploom.evaluate.times.benchmark import benchmark
 from warploom.evaluate.transform_rule import (
     TransformRule,
     text_findings,
     traffic_findings,
 )
-from warploom.evaluate.unread_text import UNREAD
 from warploom.evaluate.verify import Verification, verify
-from warploom.evaluate.workload import Workload, load_target, require_file
 from warploom.source.regions import Program
 from warploom.toolchain.nvcc import NvccResult, compile_gate
+from warploom.workload.workload import Workload, load_target, require_file
 
 
 def evaluate(

@@ -9,18 +9,7 @@ from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import Finding, Json, RunSpec, Severity, Timing, Verdict, to_json
 from warploom.emulator import EmulatorBuild, EmulatorRun, build
 from warploom.evaluate.findings import MergedFinding, merge
-from warploom.evaluate.fresh_memory import judge_fresh_reads
-from warploom.evaluate.other_versions import add_build_hint, with_run_hints
-from warploom.evaluate.plan import (
-    Batches,
-    Effort,
-    Progress,
-    ProgressCallback,
-    check_plan,
-    ignore_progress,
-)
-from warploom.evaluate.printed import printed_verdict
-from warploom.evaluate.runs import (
+from warploom.evaluate.runs.emulated import (
     RunRecord,
     findings_of,
     overall,
@@ -28,10 +17,21 @@ from warploom.evaluate.runs import (
     run_batches,
     run_options,
 )
-from warploom.evaluate.stale_reads import judge_stale_reads
+from warploom.evaluate.runs.fresh_memory import judge_fresh_reads
+from warploom.evaluate.runs.other_versions import add_build_hint, with_run_hints
+from warploom.evaluate.runs.plan import (
+    Batches,
+    Effort,
+    Progress,
+    ProgressCallback,
+    check_plan,
+    ignore_progress,
+)
+from warploom.evaluate.runs.printed import printed_verdict
+from warploom.evaluate.runs.stale_reads import judge_stale_reads
+from warploom.evaluate.runs.suspicions import with_suspicions
 from warploom.evaluate.survey import Survey, as_built, survey
-from warploom.evaluate.suspicions import with_suspicions
-from warploom.evaluate.workload import Workload, load_target
+from warploom.workload.workload import Workload, load_target
 
 _TAIL = 4000  # characters of the program's output that a report keeps
 _TRACE = 4096  # events of each rank that a replay keeps, of which a finding shows the last
@@ -103,8 +103,8 @@ def check(
 ) -> CheckReport:
     """Run a program in the emulator under several schedules and report every defect seen.
 
-    All runs have the happens-before check; `warploom.evaluate.plan.check_plan` says which there
-    are. Where the first cannot end (it crashes, or meets a limit) no other is made.
+    All runs have the happens-before check; `evaluate.runs.plan.check_plan` says which there are.
+    Where the first cannot end (it crashes, or meets a limit) no other is made.
 
     Args:
         target: a `.cu` program with a `main`, or a workload file or folder.

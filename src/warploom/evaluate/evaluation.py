@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.records import Json, to_json
-from warploom.evaluate.differential import Difference, Worst
+from warploom.evaluate.compare.differential import Difference, Worst
 from warploom.evaluate.findings import MergedFinding
-from warploom.evaluate.modelled import Benchmark
-from warploom.evaluate.runs import RunRecord
-from warploom.evaluate.workload import Output
+from warploom.evaluate.runs.emulated import RunRecord
+from warploom.evaluate.times.modelled import Benchmark
+from warploom.workload.workload import Output
 
 LEVELS = ("legality", "build", "verify", "benchmark", "score")
 VERIFY = 2
@@ -67,7 +67,7 @@ class Evaluation:
     the candidate contributed its regions only, "free" where its whole text was taken.
     `seeds` were drawn for this evaluation: `--seeds-from` repeats it.
     `dependence` says in which form spoil runs showed that the outputs depend on communication as
-    the reference's do: "values", "elements", or "" (`evaluate/dependence.py`).
+    the reference's do: "values", "elements", or "" (`evaluate/depends/dependence.py`).
     `left_out` are outputs that the workload or the user left out: nobody compared them.
     `time_source` is "modelled" where `benchmark` holds the emulator's modelled time, else "none".
     """

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity
-from warploom.evaluate.expanded_rules import Given
+from warploom.evaluate.legality.expanded_rules import Given
 from warploom.evaluate.survey import survey
 from warploom.evaluate.transform_rule import TransformRule, call_findings
-from warploom.evaluate.workload import Workload
 from warploom.toolchain.nvcc import user_contents
+from warploom.workload.workload import Workload
 
 
 def no_frame(trust_candidate: bool) -> Finding:

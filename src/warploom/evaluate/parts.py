@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from warploom.core.records import Finding, Severity
 from warploom.evaluate.evaluation import BuildRecord
-from warploom.evaluate.modelled import Benchmark
+from warploom.evaluate.times.modelled import Benchmark
 from warploom.evaluate.verify import Verification
 
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from warploom.core.errors import SourceError
-from warploom.evaluate.workload import Workload, require_file
 from warploom.source.regions import Program
+from warploom.workload.workload import Workload, require_file
 
 
 def frame_of(task: Workload) -> Program | None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from warploom.core.errors import BadInputError
-from warploom.evaluate.dtypes import dtype_of
-from warploom.evaluate.outputs import Site
+from warploom.evaluate.compare.outputs import Site
 from warploom.evaluate.survey import survey
-from warploom.evaluate.workload import WORKLOAD_FILE, Workload, require_file
+from warploom.workload.dtypes import dtype_of
+from warploom.workload.workload import WORKLOAD_FILE, Workload, require_file
 
 _SETTABLE = re.compile(
     r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)[ \t]*\n"

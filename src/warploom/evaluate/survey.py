@@ -8,11 +8,11 @@ from pathlib import Path
 from warploom.core.errors import SourceError, WarploomError
 from warploom.core.records import BuildSpec, Finding, Severity
 from warploom.emulator import EmulatorBuild, build
-from warploom.evaluate.element_types import element_types, resolved
-from warploom.evaluate.outputs import Site
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.compare.element_types import element_types, resolved
+from warploom.evaluate.compare.outputs import Site
 from warploom.source import AnalysisReport, CUDAAnalyzer
 from warploom.source.records import Readback
+from warploom.workload.workload import Workload
 
 # Warnings of the analyzer that tell of a verification which would prove nothing.
 _NOT_FOR_CHECK = frozenset({"no_communication"})

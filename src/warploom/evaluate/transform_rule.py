@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from warploom.core.records import Api, Finding, Severity
 from warploom.emulator import EmulatorRun
-from warploom.evaluate.expanded_rules import Given
-from warploom.evaluate.legality import refusals
-from warploom.evaluate.refusals import words
-from warploom.evaluate.runs import ended
-from warploom.evaluate.tokens import scan
+from warploom.evaluate.legality.candidate import refusals
+from warploom.evaluate.legality.expanded_rules import Given
+from warploom.evaluate.legality.refusals import words
+from warploom.evaluate.legality.tokens import scan
+from warploom.evaluate.runs.emulated import ended
 from warploom.source import AnalysisReport
 from warploom.source.regions import END, START, Program, strip_markers
 

@@ -5,22 +5,22 @@ from dataclasses import dataclass, field, replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import FAILURE_KINDS, EmulatorBuild, EmulatorRun, Topology
-from warploom.evaluate.differential import (
+from warploom.evaluate.compare.differential import (
     RESULT_CURES,
     Difference,
     kind_of_problem,
     weak_outputs,
 )
+from warploom.evaluate.compare.readers import Frames
+from warploom.evaluate.compare.reference import Reference
+from warploom.evaluate.compare.standard import Standard, all_same
 from warploom.evaluate.evaluation import OutputComparison, summarize
-from warploom.evaluate.fresh_memory import judge_fresh_reads
-from warploom.evaluate.plan import ProgressCallback
-from warploom.evaluate.readers import Frames
-from warploom.evaluate.reference import Reference
-from warploom.evaluate.runs import ended, findings_of, run_options, run_plan
-from warploom.evaluate.stale_reads import judge_stale_reads
-from warploom.evaluate.standard import Standard, all_same
+from warploom.evaluate.runs.emulated import ended, findings_of, run_options, run_plan
+from warploom.evaluate.runs.fresh_memory import judge_fresh_reads
+from warploom.evaluate.runs.plan import ProgressCallback
+from warploom.evaluate.runs.stale_reads import judge_stale_reads
 from warploom.evaluate.survey import Survey
-from warploom.evaluate.workload import Output
+from warploom.workload.workload import Output
 
 _SHOWN = 8  # differences that are told one by one
 _OTHERS = 1, 0x3FC03FC0  # a flag that is set, a number in every floating-point type

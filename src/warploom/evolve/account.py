@@ -4,7 +4,6 @@ import time
 from collections import Counter
 
 from warploom.core.errors import BadInputError
-from warploom.evaluate.workload import Workload
 from warploom.evolve.candidates import NO_PROGRAM, NOT_NOVEL
 from warploom.evolve.config import EvolutionConfig
 from warploom.evolve.desk import ModelDesk
@@ -18,6 +17,7 @@ from warploom.evolve.seeds import Seeds
 from warploom.evolve.summaries import SUMMARY
 from warploom.store.database import ProgramDatabase
 from warploom.store.records import Outcome
+from warploom.workload.workload import Workload
 
 
 class Tally:

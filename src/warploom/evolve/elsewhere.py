@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.errors import MissingToolError
-from warploom.evaluate.measured import Measured, measure
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.on_gpus.measured import Measured, measure
 from warploom.jobs.answers import answer_of, done_of
 from warploom.jobs.environment import job_environment
 from warploom.jobs.protocol import Loss, WorkLostError
+from warploom.workload.workload import Workload
 
 _ANSWER = "warploom answers "
 _MAIN = "from warploom.evolve.elsewhere import main; main()"

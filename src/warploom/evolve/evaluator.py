@@ -15,10 +15,10 @@ from warploom.emulator.topology import check_fit
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import SCORE, Evaluation
 from warploom.evaluate.transform_rule import TransformRule
-from warploom.evaluate.workload import Workload
 from warploom.evolve.config import JudgingConfig
 from warploom.propose.mutate import shaped_like
 from warploom.store.records import Outcome
+from warploom.workload.workload import Workload
 
 MODELLED = "modelled"
 _MOST_FINDINGS = 20

@@ -29,11 +29,11 @@ from warploom.attempt import attempt_folder
 from warploom.core.errors import BadInputError
 from warploom.core.ids import digest, new_run_id
 from warploom.core.jsontext import write_json
-from warploom.evaluate.secret_seeds import MOST
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.runs.secret_seeds import MOST
 from warploom.evolve.candidates import Candidate, Plan
 from warploom.evolve.compose import dump, load
 from warploom.evolve.config import EvolutionConfig
+from warploom.workload.workload import Workload
 
 _RUN, _CONFIG, _LOCK = "run.json", "config.yaml", ".lock"
 _PROPOSAL, _PLAN = "proposal.json", "plan.json"

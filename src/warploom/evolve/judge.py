@@ -18,11 +18,11 @@ from typing import Any, cast
 
 from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
-from warploom.evaluate.workload import Workload
 from warploom.evolve.evaluator import Question, failed
 from warploom.evolve.space import Step
 from warploom.store.records import Outcome
 from warploom.toolchain.sandbox import run_sandboxed
+from warploom.workload.workload import Workload
 
 JUDGE = "judge"
 """The `time_source` of what a workload's own judge ranks: a score, and no time."""

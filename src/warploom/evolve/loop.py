@@ -6,7 +6,6 @@ from functools import partial
 from typing import TypeVar
 
 from warploom.core.errors import BadInputError
-from warploom.evaluate.workload import Workload
 from warploom.evolve.account import Account
 from warploom.evolve.bandit import ModelBandit
 from warploom.evolve.candidates import Candidate, Plan
@@ -46,6 +45,7 @@ from warploom.propose.llm.summary import MetaSummarizer
 from warploom.store.database import ProgramDatabase
 from warploom.store.errors import ClaimLostError, StaleError
 from warploom.store.records import Lineage, Outcome
+from warploom.workload.workload import Workload
 
 _LOOK = 0.02  # seconds between looks at models' replies while programs are judged
 _OTHERS = 0.5  # seconds between looks at what other runners have recorded

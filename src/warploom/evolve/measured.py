@@ -9,13 +9,13 @@ from warploom.core.ids import digest
 from warploom.core.records import Finding
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import VERIFY
-from warploom.evaluate.measured import Measured, measure
-from warploom.evaluate.modelled import score_of
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.on_gpus.measured import Measured, measure
+from warploom.evaluate.times.modelled import score_of
 from warploom.evolve.elsewhere import measure_elsewhere
 from warploom.evolve.evaluator import Question, failed, outcome_of, rule_for
 from warploom.jobs.protocol import Loss, WorkLostError
 from warploom.store.records import Outcome
+from warploom.workload.workload import Workload
 
 MEASURED = "measured"
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from warploom.core.jsontext import write_json
-from warploom.evaluate.workload import Workload
 from warploom.evolve.islands import Housekeeping
 from warploom.evolve.result import Best, EvolutionResult
 from warploom.evolve.search import Search
 from warploom.source import unified_diff
+from warploom.workload.workload import Workload
 
 _PARTS = {
     "compute_ms": "compute",

@@ -4,8 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from warploom.core.errors import BadInputError
-from warploom.evaluate.plan import ProgressCallback, ignore_progress
-from warploom.evaluate.workload import Workload, load_target
+from warploom.evaluate.runs.plan import ProgressCallback, ignore_progress
 from warploom.evolve.config import EvolutionConfig
 from warploom.evolve.desk import FOLDER, ModelDesk
 from warploom.evolve.evaluator import Evaluator
@@ -22,6 +21,7 @@ from warploom.store.database import ProgramDatabase, sqlite_url
 from warploom.store.fingerprint import CUDA
 from warploom.toolchain.gpu import require_gpus
 from warploom.transform import unmarked
+from warploom.workload.workload import Workload, load_target
 
 
 def ignore_status(_: Status) -> None:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from warploom.evaluate.workload import Workload
 from warploom.evolve.candidates import Candidate
 from warploom.evolve.config import BudgetConfig, EvolutionConfig
 from warploom.evolve.evaluator import Evaluator, jobs_for, judge_for
@@ -11,6 +10,7 @@ from warploom.evolve.measured import MeasuredEvaluator
 from warploom.source import unified_diff
 from warploom.store.database import ProgramDatabase
 from warploom.store.records import Event, Outcome, StoredProgram
+from warploom.workload.workload import Workload
 
 REJECTION = "rejection"
 

@@ -2,7 +2,6 @@
 
 from warploom.emulator import find_topology
 from warploom.evaluate.survey import nccl_version
-from warploom.evaluate.workload import Workload
 from warploom.evolve.config import EvolutionConfig
 from warploom.evolve.drafts import Reader
 from warploom.evolve.judge import JUDGE, language_of
@@ -11,6 +10,7 @@ from warploom.propose.llm.replies import read_reply
 from warploom.propose.llm.sampler import SearchFacts
 from warploom.source.regions import Program
 from warploom.toolchain.gpu import find_gpus
+from warploom.workload.workload import Workload
 
 
 def search_facts(task: Workload, config: EvolutionConfig, time_source: str) -> SearchFacts:

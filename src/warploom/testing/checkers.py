@@ -14,9 +14,9 @@ from warploom.core.errors import BadInputError, ToolFailedError
 from warploom.core.records import Finding, Limits, Severity, Verdict
 from warploom.evaluate.check import check
 from warploom.evaluate.findings import MergedFinding
-from warploom.evaluate.plan import Effort
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.runs.plan import Effort
 from warploom.testing.corpus_files import Entry
+from warploom.workload.workload import Workload
 
 LIMITS = Limits(seconds=60.0, memory_mb=8192, output_mb=4)
 _COMMAND_SECONDS = 600.0

@@ -21,8 +21,8 @@ from warploom.cli.output import finding_lines
 from warploom.core.errors import BadInputError, WarploomError
 from warploom.core.records import Finding, Limits, Severity
 from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.plan import Effort
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.runs.plan import Effort
+from warploom.workload.workload import Workload
 
 PAGES = Path(__file__).parents[3] / "docs" / "findings"
 MARK = "// FINDING"

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warploom.core.ids import digest
-from warploom.evaluate.modelled import score_of
-from warploom.evaluate.plan import ProgressCallback
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.runs.plan import ProgressCallback
+from warploom.evaluate.times.modelled import score_of
 from warploom.evolve.evaluator import Question, failed
 from warploom.evolve.seeds import Seed, Seeds
 from warploom.evolve.space import Step
 from warploom.store.records import Outcome
+from warploom.workload.workload import Workload
 
 _LEVER = re.compile(r"^int (\w+) = (\w+);$", re.MULTILINE)
 

@@ -10,7 +10,6 @@ from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
 from warploom.evaluate.survey import nccl_version
 from warploom.evaluate.transform_rule import TransformRule
-from warploom.evaluate.workload import Workload
 from warploom.llm import LLMClient
 from warploom.propose import Stage
 from warploom.propose.agent import OWN, AgentProposer, AgentTask, outside_agent
@@ -20,6 +19,7 @@ from warploom.propose.agent.served import Wanted, open_service
 from warploom.propose.agent.tools import Bench
 from warploom.toolchain.nccl import get_nccl
 from warploom.transform.config import TransformConfig
+from warploom.workload.workload import Workload
 
 SESSIONS = "agents"
 """The folder of a run that holds the sessions of agents."""

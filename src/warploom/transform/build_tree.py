@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 
 from warploom.core.errors import BadInputError, Refusal, RefusedError
 from warploom.core.records import Api, Json, to_json
-from warploom.evaluate.workload import Workload, is_workload
 from warploom.propose import ProposalContext, Stage
 from warploom.propose.rules import RulesProposer
 from warploom.source import AnalysisReport, CUDAAnalyzer, unified_diff
@@ -17,6 +16,7 @@ from warploom.transform.compile_commands import CompiledSource, commands_file, r
 from warploom.transform.records import PipelineResult
 from warploom.transform.several_files import Places, several_files
 from warploom.transform.texts import analysis_of, read_text
+from warploom.workload.workload import Workload, is_workload
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 

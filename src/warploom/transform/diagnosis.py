@@ -7,10 +7,10 @@ from warploom.core.errors import WarploomError
 from warploom.core.records import RunSpec, Severity, Verdict
 from warploom.emulator import build, run
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.runs import run_options
+from warploom.evaluate.runs.emulated import run_options
 from warploom.evaluate.survey import as_built, survey
-from warploom.evaluate.workload import Workload
 from warploom.transform.config import TransformConfig
+from warploom.workload.workload import Workload
 
 _VERIFY = 2
 

@@ -11,9 +11,8 @@ from warploom.attempt import attempt, attempt_folder, keep_texts
 from warploom.core.records import Api, Timing
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.plan import Progress, ProgressCallback, ignore_progress
+from warploom.evaluate.runs.plan import Progress, ProgressCallback, ignore_progress
 from warploom.evaluate.transform_rule import TransformRule
-from warploom.evaluate.workload import Workload
 from warploom.propose import Proposal, ProposalContext, Proposer, Stage, Trial
 from warploom.propose.protocol import add_costs
 from warploom.source import AnalysisReport
@@ -24,6 +23,7 @@ from warploom.transform.proposers import open_proposer
 from warploom.transform.records import StageResult
 from warploom.transform.trials import trial_of
 from warploom.transform.verdicts import FailedAttempt, keep_failure, load_failure, verdict_key
+from warploom.workload.workload import Workload
 
 RULES = "rules"
 """The origin of proposals that our own rules made."""

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from warploom.core.errors import BadInputError, MissingToolError, UnsupportedError
 from warploom.core.records import Severity
-from warploom.evaluate.hardware_eval import HardwareEvaluation, evaluate_hardware
-from warploom.evaluate.hardware_runs import setup_for
-from warploom.evaluate.plan import ProgressCallback
+from warploom.evaluate.on_gpus.evaluation import HardwareEvaluation, evaluate_hardware
+from warploom.evaluate.on_gpus.runs import setup_for
+from warploom.evaluate.runs.plan import ProgressCallback
 from warploom.evaluate.survey import survey_built
-from warploom.evaluate.workload import Workload
 from warploom.toolchain.nvcc import find_sanitizer
 from warploom.transform.config import AUTO, CUDA, EMULATOR
 from warploom.transform.records import StepStatus
+from warploom.workload.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

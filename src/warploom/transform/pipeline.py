@@ -9,9 +9,8 @@ from tempfile import TemporaryDirectory
 from warploom.core.errors import BadInputError, RefusedError, UnsupportedError, WarploomError
 from warploom.core.records import Json, Severity, Verdict
 from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.plan import ProgressCallback, ignore_progress
+from warploom.evaluate.runs.plan import ProgressCallback, ignore_progress
 from warploom.evaluate.survey import nccl_version
-from warploom.evaluate.workload import Workload, load_target
 from warploom.llm.recorder import Recorder
 from warploom.propose import Stage
 from warploom.propose.protocol import add_costs
@@ -29,6 +28,7 @@ from warploom.transform.state import RunState, opened, see_results, unmarked
 from warploom.transform.texts import analysis_of, read_text, write_text
 from warploom.transform.trials import describe
 from warploom.transform.warmup import add_warmup
+from warploom.workload.workload import Workload, load_target
 
 STEPS = ("analyze", "host_to_device", "evolve_markers", "warmup", "hardware")
 FILES = "files"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from warploom.core.errors import RefusedError
 from warploom.evaluate.survey import nccl_version
-from warploom.evaluate.workload import Workload
 from warploom.propose import Proposal, ProposalContext, Proposer
 from warploom.propose.llm import Facts, LLMProposer, ModelOptions
 from warploom.propose.rules import RulesProposer
@@ -14,6 +13,7 @@ from warploom.toolchain.gpu import find_gpus
 from warploom.toolchain.sandbox import require_sandbox
 from warploom.transform.agents import open_agent
 from warploom.transform.config import EMULATOR, TransformConfig, choose_api
+from warploom.workload.workload import Workload
 
 CALLS = "calls"
 """The folder of a run that holds what models were asked and said."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warploom.core.records import Api, Json, to_json
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.hardware_eval import HardwareEvaluation
+from warploom.evaluate.on_gpus.evaluation import HardwareEvaluation
 from warploom.llm.ledger import Spent
 from warploom.propose import Stage
 from warploom.source.records import Collective

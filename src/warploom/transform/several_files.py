@@ -7,11 +7,11 @@ from pathlib import Path
 
 from warploom.core.errors import BadInputError, Refusal, RefusedError
 from warploom.emulator import build
-from warploom.evaluate.workload import Workload
 from warploom.propose.rules import REWRITTEN, SHARED_HEADER, TALKING, is_mentioned, with_header
 from warploom.source.records import Collective
 from warploom.source.units import United, divide, origins, unite
 from warploom.transform.texts import analysis_of, write_text
+from warploom.workload.workload import Workload
 
 _NCCL_ITSELF = b"#define NCCL_MAJOR"  # in a copy of its header: declarations, no calls
 

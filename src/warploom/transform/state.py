@@ -6,8 +6,7 @@ from pathlib import Path
 
 from warploom.core.records import Api
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.hardware_eval import HardwareEvaluation
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.on_gpus.evaluation import HardwareEvaluation
 from warploom.source import AnalysisReport
 from warploom.source.records import Collective
 from warploom.source.regions import Program, strip_markers
@@ -17,6 +16,7 @@ from warploom.transform.records import PipelineStepResult, StageResult, StepStat
 from warploom.transform.seen_results import with_results_seen
 from warploom.transform.several_files import Places, SeveralFiles, several_files
 from warploom.transform.texts import analysis_of, write_text
+from warploom.workload.workload import Workload
 
 
 @dataclass

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from warploom.evaluate.workload import Workload
 from warploom.source import AnalysisReport, CUDAAnalyzer
+from warploom.workload.workload import Workload
 
 
 def analysis_of(path: Path, workload: Workload) -> AnalysisReport:

@@ -12,8 +12,8 @@ from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
 from warploom.core.version import VERSION
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.workload import Workload
 from warploom.transform.config import TransformConfig
+from warploom.workload.workload import Workload
 
 _FILE = "verdict.json"
 

@@ -12,7 +12,7 @@
 #include <map>
 #include <string>
 
-#include "../../../src/warploom/emulator/runtime/keyed_hash.h"
+#include "../../../src/warploom/emulator/runtime/base/keyed_hash.h"
 
 static std::map<std::string, std::string> config;
 static int rank, sequence;

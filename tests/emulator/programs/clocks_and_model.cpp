@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "learnt.h"
+#include "order/learnt.h"
 
 namespace warploom {
 

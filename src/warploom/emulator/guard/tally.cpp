@@ -10,8 +10,8 @@ namespace guard {
 
 namespace {
 
-// Of the runtime: runtime/meter_tally.h has the same number, and tests/emulator/test_tally.py
-// compares.
+// Of the runtime: runtime/timing/meter_tally.h has the same number, and
+// tests/emulator/test_tally.py compares.
 constexpr uint32_t kTallyPlace = 0x20000000;
 
 // Are the flags free before this instruction, since it leaves all of them anew and reads none?

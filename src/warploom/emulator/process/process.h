@@ -6,7 +6,7 @@
 // word of which process runs, and what they keep is no more than the program's own memory.
 //
 // What libraries ask for on the program's behalf as well (the environment, the locale, the current
-// folder) is the runtime's to switch: runtime/process_state.h.
+// folder) is the runtime's to switch: runtime/machine/process_state.h.
 #pragma once
 
 // What the runtime provides.

@@ -11,11 +11,11 @@ from typing import NotRequired, TypedDict, cast
 from warploom.core.errors import ToolFailedError
 from warploom.core.jsontext import write_json
 from warploom.core.records import to_json
-from warploom.evaluate.workload import Workload
 from warploom.llm.errors import LLMBudgetError
 from warploom.propose.agent.session import Agent, AgentLimits, AgentReport, AgentTask, Ended
 from warploom.propose.agent.workspace import AgentLeftNothingError, Workspace, make_workspace
 from warploom.propose.protocol import Proposal, ProposalContext, Stage
+from warploom.workload.workload import Workload
 
 COSTS = "costs.jsonl"
 """The file among the sessions of a run with a line for each: what it has cost."""

@@ -13,13 +13,13 @@ from warploom.core.errors import WarploomError
 from warploom.core.records import Severity
 from warploom.evaluate.check import check
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.plan import Effort
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.runs.plan import Effort
 from warploom.llm import Tool
 from warploom.llm.records import tool
 from warploom.propose.agent.workspace import Workspace
 from warploom.source import CUDAAnalyzer
 from warploom.source.patches import apply_diff_patch
+from warploom.workload.workload import Workload
 
 RequestT = TypeVar("RequestT", bound=BaseModel)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.errors import BadInputError
-from warploom.evaluate.workload import Workload
+from warploom.workload.workload import Workload
 
 _MAX_PROGRAM_MB = 4
 _MAX_COPY_MB = 64

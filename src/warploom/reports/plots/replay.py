@@ -8,14 +8,14 @@ from pathlib import Path
 
 from warploom.core.errors import BadInputError, WarploomError
 from warploom.evaluate.check import check
-from warploom.evaluate.plan import ProgressCallback, parse_replay
-from warploom.evaluate.workload import load_target
+from warploom.evaluate.runs.plan import ProgressCallback, parse_replay
 from warploom.reports.formats.files import write_text
 from warploom.reports.plots.canvas import ACCENT, BAD, DIM, figure
 from warploom.reports.plots.keeping import room_for
 from warploom.reports.queries.opened import OpenRun
 from warploom.reports.queries.replays import FindingPage, ReplayEvent, finding_page, replay_path
 from warploom.store.records import StoredProgram
+from warploom.workload.workload import load_target
 
 _KINDS = (("", ACCENT, "event"), ("other", "#e69f00", "at the other access"),
           ("own", BAD, "at the finding's line"))  # fmt: skip

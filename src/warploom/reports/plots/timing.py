@@ -11,7 +11,7 @@ from warploom.core.records import Json
 from warploom.emulator.topology import Topology, find_topology
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import BENCHMARK
-from warploom.evaluate.plan import ProgressCallback
+from warploom.evaluate.runs.plan import ProgressCallback
 from warploom.reports.formats.files import write_text
 from warploom.reports.plots.canvas import ACCENT, DIM, INK, KINDS, figure
 from warploom.reports.plots.keeping import room_for

@@ -13,9 +13,9 @@ from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run_many
 from warploom.evaluate.findings import merge
-from warploom.evaluate.fresh_memory import judge_fresh_reads
-from warploom.evaluate.runs import findings_of
-from warploom.evaluate.stale_reads import judge_stale_reads
+from warploom.evaluate.runs.emulated import findings_of
+from warploom.evaluate.runs.fresh_memory import judge_fresh_reads
+from warploom.evaluate.runs.stale_reads import judge_stale_reads
 from warploom.synthesize.correctness.building import Builds, WatchedCandidate, nvcc_outcomes
 from warploom.synthesize.correctness.cases import (
     CasePlan,

@@ -13,8 +13,7 @@ from warploom.core.records import BuildSpec, Finding, Limits, Severity
 from warploom.emulator import EmulatorBuild, build
 from warploom.evaluate.cascade import prepare
 from warploom.evaluate.gate import nvcc_findings
-from warploom.evaluate.plan import ignore_progress
-from warploom.evaluate.workload import Workload
+from warploom.evaluate.runs.plan import ignore_progress
 from warploom.synthesize.correctness.frame import (
     EMPTY_BODY,
     HEADERS,
@@ -26,6 +25,7 @@ from warploom.synthesize.correctness.way_text import watch
 from warploom.synthesize.correctness.ways import Condition, UnwatchedError
 from warploom.synthesize.records import BuildOutcome
 from warploom.toolchain.nvcc import NvccResult, find_nvcc, parse_nvcc_errors, run_nvcc
+from warploom.workload.workload import Workload
 
 PROGRAM = "kernel.cu"
 _ENTRY = {"warploom_forward": "entry_forward"}

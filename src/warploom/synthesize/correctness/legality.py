@@ -1,16 +1,16 @@
 """What a candidate's text may hold: kernels, and of the host's interfaces little but launches.
 
-Beside the rules for mutable regions (`evaluate/legality.py`), which refuse files, processes, clocks
-and new meanings for names of the frame.
+Beside the rules for mutable regions (`evaluate/legality/candidate.py`), which refuse files,
+processes, clocks and new meanings for names of the frame.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 
 from warploom.core.records import Finding, Severity
-from warploom.evaluate.branches import choices
-from warploom.evaluate.scopes import Declared, UnbalancedError, declarations
-from warploom.evaluate.tokens import Token, scan
+from warploom.evaluate.legality.branches import choices
+from warploom.evaluate.legality.scopes import Declared, UnbalancedError, declarations
+from warploom.evaluate.legality.tokens import Token, scan
 from warploom.synthesize.correctness.frame import first_line_of_body
 
 ALLOWED_CALLS = frozenset(

@@ -1,7 +1,7 @@
 """The text of a candidate with its conditions watched: a call around each tells which way it goes.
 
 No candidate may use the names of these calls. What they tell is noted by the emulator's runtime, in
-memory where no program can write (`runtime/ways.cpp`). What decides something in another way than
+memory where no program can write (`behavior/ways.cpp`). What decides something in another way than
 by a condition is refused, and each word that may decide is held against what was watched.
 """
 

@@ -1,4 +1,4 @@
-// What the runtime computes for cuRAND: runtime/random_jumps.cpp.
+// What the runtime computes for cuRAND: runtime/cuda/random_jumps.cpp.
 #pragma once
 
 namespace warploom {

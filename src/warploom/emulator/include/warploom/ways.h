@@ -34,24 +34,37 @@ WARPLOOM_INLINED constexpr T switched(unsigned number, T value, Labels... labels
   if (__builtin_is_constant_evaluated()) return value;
   const bool constant = __builtin_constant_p(value);
   bool found = false;
-  ((value == static_cast<T>(labels) ? (found = true, note_way(number, true, constant)) : false, ++number), ...);
+  ((value == static_cast<T>(labels) ? (found = true, note_way(number, true, constant)) : false,
+    ++number),
+   ...);
   if (!found) note_way(number, true, constant);
   return value;
 }
 
 template <class T>
 inline constexpr bool is_whole = false;
-template <> inline constexpr bool is_whole<char> = true;
-template <> inline constexpr bool is_whole<signed char> = true;
-template <> inline constexpr bool is_whole<unsigned char> = true;
-template <> inline constexpr bool is_whole<short> = true;
-template <> inline constexpr bool is_whole<unsigned short> = true;
-template <> inline constexpr bool is_whole<int> = true;
-template <> inline constexpr bool is_whole<unsigned> = true;
-template <> inline constexpr bool is_whole<long> = true;
-template <> inline constexpr bool is_whole<unsigned long> = true;
-template <> inline constexpr bool is_whole<long long> = true;
-template <> inline constexpr bool is_whole<unsigned long long> = true;
+template <>
+inline constexpr bool is_whole<char> = true;
+template <>
+inline constexpr bool is_whole<signed char> = true;
+template <>
+inline constexpr bool is_whole<unsigned char> = true;
+template <>
+inline constexpr bool is_whole<short> = true;
+template <>
+inline constexpr bool is_whole<unsigned short> = true;
+template <>
+inline constexpr bool is_whole<int> = true;
+template <>
+inline constexpr bool is_whole<unsigned> = true;
+template <>
+inline constexpr bool is_whole<long> = true;
+template <>
+inline constexpr bool is_whole<unsigned long> = true;
+template <>
+inline constexpr bool is_whole<long long> = true;
+template <>
+inline constexpr bool is_whole<unsigned long long> = true;
 
 // `less`: whether lower < upper or, with `more` of 1, lower <= upper.
 template <class A, class B>

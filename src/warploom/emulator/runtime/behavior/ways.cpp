@@ -1,0 +1,77 @@
+#include "behavior/ways.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report/report.h"
+
+namespace warploom {
+
+namespace {
+
+constexpr unsigned kMostWays = 1 << 16;
+
+struct Way {
+  bool held, failed;  // which of its ways it took
+  bool open;          // somewhere the compiler did not know which
+  bool compared;      // steps were noted
+  bool varied;        // and were not always as many in a case
+  unsigned in_case;   // the case in which that was last
+  uint64_t nearest;   // fewest steps in that case
+  uint64_t farthest;  // of the cases before it, the most of their fewest
+};
+std::vector<Way> g_ways;
+unsigned g_case = 0;
+
+Way* way_of(unsigned number) {
+  if (number >= kMostWays) return nullptr;
+  if (number >= g_ways.size()) g_ways.resize(number + 1, {});
+  return &g_ways[number];
+}
+
+// Whether a comparison of what differs from thread to thread came next to its turn in every case.
+bool is_tight(const Way& way) {
+  return way.compared && way.varied && std::max(way.nearest, way.farthest) == 0;
+}
+
+}  // namespace
+
+bool note_way(unsigned number, bool held, bool constant) {
+  if (Way* way = way_of(number)) {
+    (held ? way->held : way->failed) = true;
+    if (!constant) way->open = true;
+  }
+  return held;
+}
+
+void note_steps(unsigned number, unsigned long long steps) {
+  Way* way = way_of(number);
+  if (!way) return;
+  if (way->compared && way->in_case == g_case) {
+    if (way->nearest != steps) way->varied = true;
+    way->nearest = std::min<uint64_t>(way->nearest, steps);
+    return;
+  }
+  way->farthest = way->compared ? std::max(way->nearest, way->farthest) : 0;
+  way->compared = true;
+  way->in_case = g_case;
+  way->nearest = steps;
+}
+
+void next_case() { g_case++; }
+
+void report_ways() {
+  if (g_ways.empty()) return;
+  std::string words;
+  for (std::size_t at = 0; at < g_ways.size(); ++at) {
+    const Way& way = g_ways[at];
+    if (!way.held && !way.failed) continue;
+    words += format("%s\"%zu:%d:%d:%d:%d\"", words.empty() ? "" : ",", at, way.held, way.failed,
+                    way.open, is_tight(way));
+  }
+  send_line("{\"ev\":\"ways\",\"ways\":[" + words + "]}");
+}
+
+}  // namespace warploom

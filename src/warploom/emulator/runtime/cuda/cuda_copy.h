@@ -1,0 +1,15 @@
+// Copies that other calls are made of.
+#pragma once
+
+#include <cstddef>
+
+#include "../../include/warploom/api_types.h"
+
+namespace warploom {
+
+// As cudaMemcpy or, where it does not `wait`, cudaMemcpyAsync does it, by the name of the call. The
+// direction is that of the pointers; who waits takes the default stream.
+cudaError_t copy_bytes(void* dst, const void* src, std::size_t bytes, const char* name,
+                       cudaStream_t stream, bool wait);
+
+}  // namespace warploom

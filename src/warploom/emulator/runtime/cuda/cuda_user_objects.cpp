@@ -1,0 +1,68 @@
+// Objects of the program that live as long as the graphs that hold them.
+#include <algorithm>
+#include <utility>
+
+#include "cuda/cuda_error.h"
+#include "cuda/graph.h"
+#include "host/call_targets.h"
+#include "machine/into_program.h"
+
+namespace warploom {
+
+namespace {
+HandleTable<UserObject, cudaUserObject_t> g_user_object_handles("a user object");
+}
+
+void release_object(UserObject* object, unsigned count) {
+  if (object->references > count) {
+    object->references -= count;
+    return;
+  }
+  object->references = 0;
+  g_user_object_handles.end(object);
+  if (object->destroy) {
+    into_program(WARPLOOM_FRAME, std::exchange(object->destroy, nullptr), object->pointer);
+  }
+}
+
+}  // namespace warploom
+
+using namespace warploom;
+
+cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* pointer, cudaHostFn_t destroy,
+                                 unsigned references, unsigned) {
+  if (!object || !destroy || references == 0) return cuda_fail(cudaErrorInvalidValue);
+  warploom::check_call_target(destroy);
+  *object = g_user_object_handles.give(new UserObject{pointer, destroy, references});
+  return cudaSuccess;
+}
+cudaError_t cudaUserObjectRetain(cudaUserObject_t handle, unsigned count) {
+  UserObject* object = g_user_object_handles.find(handle);
+  if (!object) return cuda_fail(cudaErrorInvalidValue);
+  object->references += count;
+  return cudaSuccess;
+}
+cudaError_t cudaUserObjectRelease(cudaUserObject_t handle, unsigned count) {
+  UserObject* object = g_user_object_handles.find(handle);
+  if (!object) return cuda_fail(cudaErrorInvalidValue);
+  release_object(object, count);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t handle, cudaUserObject_t object, unsigned count,
+                                      unsigned flags) {
+  Graph* graph = graph_of(handle);
+  UserObject* kept = g_user_object_handles.find(object);
+  if (!graph || !kept) return cuda_fail(cudaErrorInvalidValue);
+  graph->objects[kept] += count;
+  if (!(flags & cudaGraphUserObjectMove)) kept->references += count;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphReleaseUserObject(cudaGraph_t handle, cudaUserObject_t object,
+                                       unsigned count) {
+  Graph* graph = graph_of(handle);
+  UserObject* kept = g_user_object_handles.find(object);
+  if (!graph || !kept) return cuda_fail(cudaErrorInvalidValue);
+  graph->objects[kept] -= std::min(count, graph->objects[kept]);
+  release_object(kept, count);
+  return cudaSuccess;
+}

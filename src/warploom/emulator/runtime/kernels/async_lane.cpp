@@ -1,0 +1,36 @@
+#include "kernels/async_lane.h"
+
+#include "order/clock.h"
+
+namespace warploom {
+
+namespace {
+
+uint32_t g_async_lanes = 0;
+
+}  // namespace
+
+uint32_t AsyncLane::issue(OpId kernel) {
+  if (op != kernel)
+    *this = {kernel, kAsyncBlocks | (g_async_lanes++ % (kCopyBlocks - kAsyncBlocks)), 0, {}};
+  flying.insert(++issued);
+  return issued;
+}
+
+Clock AsyncLane::clock(uint32_t below) const {
+  Clock known;
+  if (op) known.advance_block(op, block, below, 0, 0);
+  return known;
+}
+
+// Neighbours are threads of their own: nothing orders two copies of one lane.
+Actor actor_of(const AsyncLane& lane, uint32_t number, const Clock& before, uint32_t pc) {
+  return {.op = lane.op,
+          .block = lane.block,
+          .thread = static_cast<uint16_t>(number % 1024),
+          .time = number,
+          .clock = &before,
+          .pc = pc};
+}
+
+}  // namespace warploom

@@ -1,0 +1,211 @@
+// Block barriers: __syncthreads and its voting forms, and named barriers.
+#include "kernels/kernel.h"
+#include "order/equal_stores.h"
+#include "report/report.h"
+#include "timing/timing.h"
+
+#include <algorithm>
+
+namespace warploom {
+
+namespace {
+
+void report_divergence(const Block& block, const BarrierState& barrier, const char* how) {
+  report_finding({.kind = "divergent_barrier",
+                  .message = format("threads of block (%u,%u,%u) of kernel %s %s", block.index.x,
+                                    block.index.y, block.index.z, block.kernel->name, how),
+                  .hint = "every thread of the block must call the same barrier: move it out of "
+                          "the branch",
+                  .where = barrier.where,
+                  .other = barrier.other,
+                  .rank = block.kernel->rank,
+                  .kernel = block.kernel->name});
+}
+
+// A thread that did some work and ended without the barrier skipped it. One that returned at
+// once, as a bounds guard does, is counted out of the barrier by the hardware.
+bool somebody_skipped(const Block& block, uint32_t reached) {
+  for (const GpuThread& thread : block.threads) {
+    if (thread.finished && thread.touched_memory && thread.barriers_reached < reached) return true;
+  }
+  return false;
+}
+
+// From here on the barriers of the block are out of step, so the run ends.
+[[noreturn]] void report_partial_group(const Block& block, const BarrierState& barrier) {
+  report_finding(
+      {.kind = "partial_coop",
+       .message = format("a part of block (%u,%u,%u) of kernel %s calls an NCCL "
+                         "operation of the whole block, the others are elsewhere",
+                         block.index.x, block.index.y, block.index.z, block.kernel->name),
+       .hint = "all threads of the block make the call; pass ncclCoopThread() where one "
+               "thread makes it",
+       .where = barrier.group_where,
+       .other = barrier.other,
+       .rank = block.kernel->rank,
+       .kernel = block.kernel->name});
+  stop_run();
+}
+
+void trace_opening(const Block& block, const BarrierState& barrier) {
+  if (barrier.in_group_call > 0) return;  // the NCCL operation has an event of its own
+  const bool whole = &barrier == &block.barrier;
+  record_event_at(barrier.where,
+                  format("%s: all %u threads are here", whole ? "__syncthreads" : "a named barrier",
+                         barrier.arrived));
+}
+
+[[gnu::noinline]] void open_barrier(Block& block, BarrierState& barrier) {
+  if (g_tracing) trace_opening(block, barrier);
+  if (barrier.sites_differ && barrier.in_group_call > 0) report_partial_group(block, barrier);
+  if (barrier.sites_differ) {
+    report_divergence(block, barrier, "meet at different calls of __syncthreads");
+  }
+  barrier.result_count = barrier.count;
+  barrier.result_all = barrier.all;
+  barrier.result_any = barrier.any;
+  barrier.arrived = barrier.in_group_call = 0;
+  barrier.count = barrier.any = 0;
+  barrier.all = 1;
+  barrier.sites_differ = false;
+  // A named barrier of a part of the block orders the others as well here: too much order hides
+  // races between the parts, but raises no false alarm.
+  order_block(block);
+  if (g_timed && &barrier == &block.barrier) {
+    meet_block(block, barrier.waiting);
+  } else if (g_timed) {
+    meet_threads(barrier.waiting,
+                 block_barrier_ns(static_cast<unsigned>(barrier.waiting.size() + 1)));
+  }
+  note_progress();
+  wake_block(block, barrier.waiting);
+}
+
+std::string progress_of(const BarrierState& barrier) {
+  return format("%u of %u threads have arrived", barrier.arrived, barrier.expected);
+}
+
+// Frames lie on the stack of whoever captures them: not on that of a thread that waits.
+[[gnu::noinline]] void capture_into(Frames& frames) { frames = capture_frames(); }
+
+[[gnu::noinline]] void arrive_first(BarrierState& barrier, unsigned expected, int site,
+                                    const char* what) {
+  barrier.waiting.reserve(expected);
+  barrier.site = site;
+  capture_into(barrier.where);
+  barrier.reason.what = what;
+  if (!barrier.reason.detail) barrier.reason.detail = [&barrier] { return progress_of(barrier); };
+}
+
+// Did the barrier open? False: the running fiber waits at it.
+inline bool arrive(GpuThread& self, BarrierState& barrier, unsigned expected, int site,
+                   const char* what) {
+  Block& block = *self.block;
+  self.barriers_reached++;
+  if (barrier.arrived == 0) {
+    arrive_first(barrier, std::min(expected, block.live), site, what);
+  } else if (barrier.site != site) {
+    barrier.sites_differ = true;
+    capture_into(barrier.other);
+  }
+  barrier.expected = expected;
+  barrier.arrived++;
+  if (self.group_call && barrier.in_group_call++ == 0) capture_into(barrier.group_where);
+  if (barrier.arrived < expected) {
+    barrier.waiting.push_back(self.fiber);
+    return false;
+  }
+  if (&barrier == &block.barrier && expected < block.threads.size() && barrier.in_group_call == 0 &&
+      somebody_skipped(block, self.barriers_reached)) {
+    report_divergence(block, barrier, "ended without a barrier that others wait at");
+  }
+  open_barrier(block, barrier);
+  return true;
+}
+
+inline GpuThread& thread_or_stop() {
+  GpuThread* thread = current_thread();
+  if (!thread) stop_unsupported("__syncthreads", "it was called outside of a kernel");
+  return *thread;
+}
+
+}  // namespace
+
+// Both are called from assembly (fiber.cpp), by the running fiber, whose context is saved: what to
+// load instead? Most threads come to a call where others wait already, and there is one that goes
+// on meanwhile. nullptr: it is not as simple.
+extern "C" Context* warploom_barrier_quickly(int site) {
+  Fiber* self = g_current;
+  if (!self->gpu) return nullptr;
+  Block& block = *self->block;
+  BarrierState& barrier = block.barrier;
+  if (barrier.arrived == 0 || barrier.arrived + 1 >= block.live || barrier.site != site ||
+      self->gpu->group_call || g_stores_pending ||
+      barrier.waiting.size() == barrier.waiting.capacity()) {
+    return nullptr;
+  }
+  barrier.waiting.push_back(self);
+  Fiber* next = block.next_at_once();
+  if (!next) {
+    barrier.waiting.pop_back();
+    return nullptr;
+  }
+  barrier.arrived++;
+  self->gpu->barriers_reached++;
+  self->state = FiberState::AtBarrier;
+  hand_over(next);
+  return next;
+}
+
+extern "C" Context* warploom_barrier_slowly(int site) {
+  GpuThread& self = thread_or_stop();
+  Block& block = *self.block;
+  if (g_stores_pending) settle_stores();
+  if (arrive(self, block.barrier, block.live, site, "__syncthreads")) return self.fiber;
+  self.fiber->state = FiberState::AtBarrier;
+  return block.pass_on();
+}
+
+int voting_barrier(BarrierVote vote, int predicate, int site) {
+  BarrierState& barrier = thread_or_stop().block->barrier;
+  barrier.count += predicate != 0;
+  barrier.all &= predicate != 0;
+  barrier.any |= predicate != 0;
+  block_barrier(site);
+  switch (vote) {
+    case BarrierVote::Count:
+      return barrier.result_count;
+    case BarrierVote::And:
+      return barrier.result_all;
+    default:
+      return barrier.result_any;
+  }
+}
+
+void named_barrier(unsigned id, unsigned threads, int site) {
+  GpuThread& self = thread_or_stop();
+  BarrierState& barrier = self.block->named_barriers[id];
+  if (!arrive(self, barrier, threads ? threads : self.block->live, site, "a named barrier")) {
+    block_current(barrier.reason);
+  }
+}
+
+void* part_memory(unsigned part, std::size_t bytes) {
+  // Device code reaches it, as it does kernel arguments.
+  Block::PartMemory& memory = thread_or_stop().block->part_memory[part];
+  if (memory.bytes < bytes) memory = Block::PartMemory(bytes);
+  return memory.start.get();
+}
+
+void barrier_after_exit(Block& block) {
+  BarrierState& barrier = block.barrier;
+  barrier.expected = block.live;
+  if (barrier.arrived == 0 || barrier.arrived < block.live) return;
+  const GpuThread* waiting = barrier.waiting.front()->gpu;
+  if (barrier.in_group_call == 0 && somebody_skipped(block, waiting->barriers_reached)) {
+    report_divergence(block, barrier, "ended without a barrier that others wait at");
+  }
+  open_barrier(block, barrier);
+}
+
+}  // namespace warploom

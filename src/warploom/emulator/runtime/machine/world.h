@@ -1,0 +1,144 @@
+// Processes, host threads and devices of the emulated machine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/flags.h"
+#include "machine/fiber.h"
+#include "machine/process_state.h"
+#include "machine/scheduler.h"
+#include "memory/memory.h"
+#include "order/clock.h"
+#include "order/race.h"
+
+namespace warploom {
+
+struct Stream;
+
+enum class NetTiming { Eager, Lazy, Random };
+
+// In pages of its own: it is read-only once the program runs.
+struct alignas(4096) Config {
+  int ranks = 4;
+  int lsa_size = 4;
+  bool single_process = false;
+  int processes = 0;  // that share the devices; 0: one for each
+  int node_size = 0;  // devices of one machine; 0: one machine has them all
+  uint64_t seed = 0;
+  uint32_t fresh_word = 0xFFF7FFF7;  // what memory holds that nobody has written
+  // Places (program offsets) whose reads of such memory get another word instead.
+  std::vector<uint32_t> fresh_sites;
+  uint32_t fresh_other = 0;
+  bool stale = false;  // look for reads that a GPU may answer with an older value
+  // Places whose reads get an older value where that is allowed, or every n-th one of these reads.
+  std::vector<uint32_t> stale_sites;
+  uint64_t stale_every = 1;
+  NetTiming timing = NetTiming::Eager;
+  bool race = true;
+  bool readbacks = true;
+  bool sync_launches = false;
+  bool input_to_first = false;  // standard input is the first process's, as under mpirun
+  int nccl_version = 23203;
+  std::size_t device_memory = std::size_t{4} << 30;  // that a device says it has
+  std::size_t device_most = 0;                       // that it gives, if that is more
+  // Records of single cells in whole, bytes; the others are shortened.
+  std::size_t whole_history = std::size_t{1} << 30;
+  int max_findings = 100;
+  double time_limit = 0;  // seconds of real time; 0: none
+  std::size_t trace = 0;  // events kept for each rank; 0: none
+};
+extern Config g_config;
+
+// One host thread of the program; a fiber of its own.
+struct HostThread final : Runnable {
+  HostThread() : Runnable(Kind::Host) {}
+  void run() override;
+  Fiber* fiber = nullptr;
+  struct Process* process = nullptr;
+  int device = 0;  // current device (global number)
+  int number = 0;  // in the order in which the process made them
+  AgentId agent = 0;
+  uint32_t time = 1;  // ticks at each release
+  OpId op = 0;        // operation of the current tick, made when first needed
+  Clock clock;
+  int last_error = 0;    // of the CUDA runtime, for cudaGetLastError
+  Frames error_where{};  // and where it arose
+  bool error_seen = true;
+  Clock pending{};        // what it saw by relaxed atomics: an acquiring fence takes it over
+  Clock fence_release{};  // what its last releasing fence gives to the relaxed stores behind it
+  bool fenced = false;    // there was one
+  bool saw_narrow_scope = false;      // a release whose scope did not reach the host
+  unsigned long long work = 0;        // accesses and operations that modelled time has not counted
+  bool working = false;               // its work counts: it has begun to use the device
+  struct Started* started = nullptr;  // what pthread_t stands for
+  const char* runs_for = nullptr;     // the call whose host function it runs on a stream
+  ThreadState state;
+};
+
+// One emulated process: its own copy of the program's globals.
+struct Process {
+  int rank = 0;  // MPI rank
+  int first_device = 0;
+  void* handle = nullptr;
+  uintptr_t base = 0, end = 0;  // of the loaded program
+  uintptr_t variables = 0;      // where its variables begin, which end with the program
+  std::vector<std::unique_ptr<HostThread>> threads;
+  int exit_code = 0;
+  bool exited = false;
+  ProcessState state;
+  bool holds(uintptr_t address, std::size_t bytes) const {
+    return address >= base && address < end && bytes <= end - address;
+  }
+  bool holds_variable(uintptr_t address) const { return address >= variables && address < end; }
+};
+
+struct Device {
+  int id = 0;
+  // The process that has used it first: most accesses are looked up by device alone. Others that
+  // share it are its guests.
+  int process = -1;
+  bool is_for(int rank);
+  Stream* legacy = nullptr;  // the default stream
+  std::vector<Stream*> streams;
+  std::vector<bool> peers;  // access enabled by cudaDeviceEnablePeerAccess
+  std::vector<bool> pools;  // whose pools' memory it may use, by cudaMemPoolSetAccess
+  int sm_count = 132;
+};
+
+extern std::vector<std::unique_ptr<Process>> g_processes;
+extern std::vector<std::unique_ptr<Device>> g_devices;
+
+HostThread& current_host();  // the running host thread; a GPU thread here is a finding and a stop
+Process& current_process();
+// What programs are told of where their file lies.
+const char* program_path();
+// The rank shown in reports for the running fiber: MPI rank, or device in a single process.
+int current_rank();
+// While a block has its turn: the device whose memory its threads may touch without a second look,
+// or that they are watched; checked: for races alone.
+constexpr int kNoThread = -2, kWatchedThreads = -3, kCheckedThreads = -4;
+extern int g_plain_device;
+inline bool valid_device(int device) { return device >= 0 && device < g_config.ranks; }
+int lsa_team_of(int rank);  // ranks of one LSA team are consecutive
+inline bool Allocation::is_of(const Fiber& fiber) const {
+  return process < 0 || !fiber.process || fiber.process->rank == process;
+}
+// A process sees the devices of its own machine, numbered from 0.
+inline int devices_of_machine() {
+  return g_config.node_size > 0 ? g_config.node_size : g_config.ranks;
+}
+int machine_of(const Process& process);
+// The device that each thread begins with: number 0 of the machine ("Device Selection" in the CUDA
+// C++ programming guide).
+int default_device(const Process& process);
+std::string machine_name();  // of the running process's machine
+// The number that the running process has for a device, and the other way: false if it sees none of
+// that number.
+int number_of_device(int device);
+bool find_device(int& number);
+[[noreturn]] void end_process(int code);  // exit() of the running host thread's process
+
+}  // namespace warploom

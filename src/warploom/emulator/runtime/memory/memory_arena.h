@@ -1,0 +1,25 @@
+// The addresses of one space, and who has them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "memory/memory.h"
+
+namespace warploom {
+
+// Freed allocations stay known, for reports, until their addresses are used again.
+struct Arena {
+  uintptr_t base = 0, top = 0, end = 0;
+  std::size_t capacity = 0, used = 0;
+  std::map<uintptr_t, Allocation> allocations;
+
+  // The allocation that starts at `p` or nearest before it, live or freed; nullptr if none does.
+  Allocation* at_or_before(uintptr_t p);
+  // Addresses for `span` bytes that nobody has had so far; 0 if there are not as many.
+  uintptr_t take_untouched(std::size_t span, std::size_t align);
+  // Addresses of one or several freed neighbours, which are known no more; 0 if there are none.
+  uintptr_t take_freed(std::size_t span, std::size_t align);
+};
+
+}  // namespace warploom

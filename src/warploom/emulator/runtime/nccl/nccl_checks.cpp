@@ -1,0 +1,51 @@
+// What must be in order when a process ends.
+#include "nccl/nccl_checks.h"
+
+#include "nccl/nccl_devcomm.h"
+#include "nccl/nccl_group.h"
+
+namespace warploom {
+
+using namespace nccl;
+
+namespace {
+
+void warn_leak(const char* what, const char* cure, const Frames& where) {
+  report_finding({.kind = "leak",
+                  .message = format("%s is still there when the process ends", what),
+                  .hint = cure,
+                  .warning = true,
+                  .where = where});
+}
+
+}  // namespace
+
+void nccl_process_exit_checks(int rank, int code) {
+  const Process& process = current_process();
+  for (const Frames& where : open_groups(process)) {
+    report_finding({.kind = "group_unclosed",
+                    .message = format("rank %d ends with a group that was opened and never closed: "
+                                      "its calls were not issued",
+                                      rank),
+                    .hint = "call ncclGroupEnd for each ncclGroupStart",
+                    .where = where});
+  }
+  if (code != 0) return;  // a process that failed has left everything as it was
+  for (const DevComm* dc : all_devcomms()) {
+    if (dc->comm->process == &process && dc->live) {
+      warn_leak("a device communicator", "call ncclDevCommDestroy", dc->created);
+    }
+  }
+  for (const ncclWindow_t window : all_windows()) {
+    if (window->comm->process == &process && window->live && !window->internal) {
+      warn_leak("a registered window", "call ncclCommWindowDeregister", window->registered);
+    }
+  }
+  for (const ncclComm* comm : all_comms()) {
+    if (comm->process == &process && !comm->destroyed) {
+      warn_leak("a communicator", "call ncclCommDestroy", comm->created);
+    }
+  }
+}
+
+}  // namespace warploom

@@ -1,0 +1,1 @@
+"""What was read back, against what the trusted program reads back."""

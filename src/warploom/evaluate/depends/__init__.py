@@ -1,0 +1,1 @@
+"""Whether results come of communication and of each iteration's work: spoil runs and counters."""

@@ -1,0 +1,244 @@
+"""Runs programs while what moves between ranks, their inputs or their memory are altered.
+
+What is made of it: dependence.py, input_origin.py and iterations.py.
+"""
+
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from warploom.core.records import RunSpec
+from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions
+from warploom.evaluate.compare.differential import differing
+from warploom.evaluate.compare.outputs import Key, Sample, label, output_of, select
+from warploom.evaluate.compare.reference import Reference
+from warploom.evaluate.runs.emulated import ELEMENTS, run_all, run_options
+from warploom.evaluate.runs.plan import ProgressCallback, counter
+from warploom.evaluate.survey import Survey
+from warploom.workload.workload import Output
+
+_GROUP = 8  # bytes of the widest element
+# An altered run ends about as soon as it does otherwise, or never: what it reads as a size or
+# a flag may be anything. One that takes longer than this, and as often the usual, is given up.
+_SECONDS, _SLOWER = 10.0, 10.0
+# Of each ncclDataType_t. Bytes are altered one by one, so that it does not matter where a message
+# begins, and whether a program moves words or bytes.
+_OF_TYPES = (
+    *("bytes", "bytes", "words", "words", "words", "words"),
+    *("f2", "f4", "f8", "b2", "bytes", "bytes"),
+)
+
+Points = Mapping[int, tuple[int, ...]]
+Mask = npt.NDArray[np.bool_]
+Masks = Mapping[Key, Mask]
+Samples = Mapping[Key, Sample]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A program, how its copies are named, and which of its records take the time."""
+
+    program: EmulatorBuild
+    facts: Survey
+    points: Points = field(default_factory=dict[int, tuple[int, ...]])
+
+
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """Where a program repeats its work: `parts` times after point `point` (counted from 1).
+
+    `calls` are those that each process queues in one part.
+    """
+
+    point: int
+    parts: int
+    calls: tuple[int, ...]
+
+    def __str__(self) -> str:
+        """Return the option of the run (behavior/iterations.h)."""
+        return f"{self.point}:{self.parts}:" + ",".join(map(str, self.calls))
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """What else is done in a spoil run: see `RunOptions`. `since` is its `spoil_from`.
+
+    With `versions` (MiB), what is there at points and stops is told (`results_in_time.py`), and
+    `take_back` makes memory what it was there (`moved_results.py`). It may take `least_seconds`,
+    and ten times what runs take that are not altered.
+    """
+
+    since: int = 0
+    poison: int = 0
+    scramble: bool = False
+    only_counts: bool = False
+    versions: int = 0
+    stops: Stops | None = None
+    strict: bool = False
+    take_back: str = ""
+    inputs: str = ""
+    turns: str = ""
+    least_seconds: float = _SECONDS
+
+
+_AS_IT_IS = How()
+
+
+class Spoiler:
+    """Runs the reference and a candidate with the same inputs and the same alterations."""
+
+    def __init__(
+        self,
+        reference: Reference,
+        candidate: Pair,
+        jobs: int | None,
+        on_progress: ProgressCallback,
+        outcomes: Iterable[EmulatorRun],
+        wider: Sequence[Output] = (),
+    ) -> None:
+        self.reference = reference
+        self._wider = tuple(wider)
+        outcomes = tuple(outcomes)
+        own = next(iter(reference.stats.values()))
+        self.trusted = Pair(reference.build, reference.facts, points_of(own))
+        nothing: Mapping[str, float] = {}
+        ended = next((one.stats for one in outcomes if one.state == "finished"), nothing)
+        self.candidate = replace(candidate, points=points_of(ended))
+        # Where each process takes the time as often as the others, they can meet there.
+        all_take_it = all(
+            len(pair.points) == stats.get("processes", 0)
+            for pair, stats in ((self.trusted, own), (self.candidate, ended))
+        )
+        counts = {len(p) for pair in (self.trusted, self.candidate) for p in pair.points.values()}
+        self.meet = all_take_it and len(counts) == 1
+        ours = (float(stats.get("seconds", 0)) for stats in reference.stats.values())
+        self.usual = max((*ours, *(outcome.seconds for outcome in outcomes)))
+        self.jobs = jobs
+        self.on_progress = on_progress
+        self.key = secrets.randbits(62)
+
+    def run(
+        self, pair: Pair, specs: Sequence[RunSpec], what: Sequence[str], how: How = _AS_IT_IS
+    ) -> list[EmulatorRun]:
+        """Run a program once for each of `specs` and each alteration of `what`."""
+        options = [
+            self._options(pair, spec, f"{self.key}:{one}", how) for spec in specs for one in what
+        ]
+        finished = counter("spoil", len(options), self.on_progress)
+        return run_all(pair.program, options, jobs=self.jobs, on_done=finished)
+
+    def run_reference(
+        self, specs: Sequence[RunSpec], what: Sequence[str], how: How = _AS_IT_IS
+    ) -> list[EmulatorRun]:
+        """Run the trusted program in the same way."""
+        return self.run(self.trusted, specs, what, how)
+
+    def _options(self, pair: Pair, spec: RunSpec, spoil: str, how: How) -> RunOptions:
+        options = run_options(self.reference.workload, spec, pair.facts.processes, race=False)
+        seconds = min(options.limits.seconds, how.least_seconds + _SLOWER * self.usual)
+        return replace(
+            options,
+            limits=replace(options.limits, seconds=seconds),
+            spoil=spoil,
+            spoil_from=how.since,
+            poison=how.poison,
+            scramble=how.scramble,
+            only_counts=how.only_counts,
+            versions=how.versions,
+            stops=str(how.stops or ""),
+            strict=how.strict,
+            take_back=how.take_back,
+            points=pair.points,
+            meet=self.meet and bool(pair.points),
+            inputs=how.inputs,
+            turns=how.turns,
+        )
+
+    def samples(self, run: EmulatorRun, facts: Survey) -> dict[Key, Sample]:
+        """Return what a run read back of the outputs, without what nobody writes in these."""
+        found = select(label(run.readbacks, facts.sites), self.reference.workload)
+        task = self.reference.workload
+        for seed, samples in self.reference.samples.items():
+            if task.args_for(seed) != run.options.args:
+                continue
+            for key, sample in samples.items():
+                mask = sample.unwritten
+                if mask is not None and key in found and len(found[key].data) == mask.size:
+                    found[key] = replace(found[key], unwritten=mask)
+        return found
+
+    def output_of(self, sample: Sample) -> Output:
+        """Return how `sample` is compared, with the room that the reference's own needs."""
+        return output_of(sample, (*self._wider, *self.reference.workload.outputs))
+
+    def changed(self, base: Samples, run: EmulatorRun, facts: Survey) -> dict[Key, Mask]:
+        """Return which elements of each output differ from `base`, of those that were read back."""
+        got = self.samples(run, facts)
+        return {
+            key: differing(sample, got[key], self.output_of(sample))
+            for key, sample in base.items()
+            if key in got
+        }
+
+    def untouched(self, base: Samples, run: EmulatorRun, facts: Survey) -> dict[Key, Mask]:
+        """Return which elements are the same as in `base`, to the last bit.
+
+        Where an output is compared byte by byte, its elements may be wider, and alterations change
+        some of their bytes only: there, groups of bytes are the same or not.
+        """
+        got = self.samples(run, facts)
+        outputs = self.reference.workload.outputs
+        masks = {
+            key: ~differing(
+                sample, got[key], replace(output_of(sample, outputs), rtol=0.0, atol=0.0)
+            )
+            for key, sample in base.items()
+            if key in got
+        }
+        return {
+            key: _in_groups(mask) if mask.size == len(base[key].data) else mask
+            for key, mask in masks.items()
+        }
+
+    def layout(self) -> str:
+        """Return the name of the elements that most outputs consist of."""
+        outputs = self.reference.workload.outputs
+        sizes: Counter[str] = Counter()
+        for samples in self.reference.samples.values():
+            for sample in samples.values():
+                dtype = output_of(sample, outputs).dtype
+                if dtype in ELEMENTS:
+                    sizes[ELEMENTS[dtype]] += len(sample.data)
+        return sizes.most_common(1)[0][0] if sizes else "f4"
+
+    def layouts(self) -> tuple[str, ...]:
+        """Return what to take elements for, best first.
+
+        That is what most of the data is that the reference's calls deliver, then what most outputs
+        consist of. Both programs are altered by the same.
+        """
+        sizes: Counter[str] = Counter()
+        for stats in self.reference.stats.values():
+            for number, name in enumerate(_OF_TYPES):
+                sizes[name] += int(stats.get(f"host_bytes_of_type_{number}", 0))
+        found = (*(name for name, size in sizes.most_common(1) if size), self.layout())
+        return tuple(dict.fromkeys((*found, "bytes")))
+
+
+def points_of(stats: Mapping[str, float]) -> dict[int, tuple[int, ...]]:
+    """Return the records of each process that it takes a time from, by their numbers."""
+    found: dict[int, list[int]] = {}
+    for name, value in stats.items():
+        if name.startswith("point_"):
+            found.setdefault(int(name.rpartition("_")[2]), []).append(int(value))
+    return {rank: tuple(sorted(numbers)) for rank, numbers in found.items()}
+
+
+def _in_groups(mask: Mask) -> Mask:
+    """Return the mask of which groups of `_GROUP` elements are marked as a whole."""
+    padded = np.pad(mask, (0, -mask.size % _GROUP), constant_values=True)
+    return np.repeat(padded.reshape(-1, _GROUP).all(axis=1), _GROUP)[: mask.size]

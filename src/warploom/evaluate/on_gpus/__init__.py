@@ -1,0 +1,1 @@
+"""`check` and `eval` on real GPUs, and times taken there."""

@@ -1,0 +1,1 @@
+"""Levels 3 and 4: modelled times and their score."""
