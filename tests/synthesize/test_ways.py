@@ -100,7 +100,7 @@ _ZERO = """extern "C" int warploom_forward(void* const* inputs, void* const* out
 @pytest.mark.parametrize(
     "test",
     ["rows == 0", "n <= 0", "0 == n", "n < 1LL", "!rows", "rows <= 0 || sizes[1] == 0",
-     "blocks == 0", "(int)sizes[1] == 0", "(n + 255) / 256 == 0"],
+     "blocks == 0", "(int)sizes[1] == 0", "(n + 255) / 256 == 0", "n * 8 <= 0", "rows * 3 == 0"],
 )  # fmt: skip
 def test_a_way_for_sizes_of_zero_need_not_be_shown(test: str) -> None:
     never = [_way(at, held=False, failed=True) for at in range(3)]
@@ -111,7 +111,8 @@ def test_a_way_for_sizes_of_zero_need_not_be_shown(test: str) -> None:
 
 @pytest.mark.parametrize(
     "test",
-    ["h == 0", "power == 0", "low == 0", "rows == 1", "n / 1000 == 0", "(n + 511) / 256 == 0",
+    ["(int)(n * 4096) == 0", "rows * 8 == 0", "n * 65536 * 65536 == 0",
+     "h == 0", "power == 0", "low == 0", "rows == 1", "n / 1000 == 0", "(n + 511) / 256 == 0",
      "n > 0", "rows - 5 == 0", "(char)sizes[0] == 0"],
 )  # fmt: skip
 def test_a_way_for_other_sizes_must_be_shown(test: str) -> None:

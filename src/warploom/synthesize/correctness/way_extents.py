@@ -3,6 +3,7 @@
 Where the reference fails on nothing, or no size varies, no case takes `if (n == 0) return 0;`.
 """
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ _ZERO_WAYS = {("==", 0): True, ("<=", 0): True, ("<", 1): True,
               ("!=", 0): False, (">", 0): False, (">=", 1): False}  # fmt: skip
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _NEITHER: frozenset[bool] = frozenset()
+_NARROW = re.compile(r"(?:unsigned|u?int32_t|(?<!long )int)\b(?! long)")
+_MOST = 1 << 16  # that numbers multiply sizes by
 _DEEPEST = 8
 
 
@@ -68,42 +71,55 @@ class _Entry:
     def is_extent(self, text: str) -> bool:
         """Whether a text is 0 only where a size is: a size, their products, blocks for them.
 
-        No size may be in it twice: the third power of 2048 is 0 where 32 bits hold it.
+        No size may be in it twice: the third power of 2048 is 0 where 32 bits hold it. Nor may 32
+        bits hold one that an even number multiplies.
         """
-        sizes = self._sizes_of(text, 0)
+        sizes = self._sizes_of(text, 0, narrow=False)
         return bool(sizes) and len(set(sizes)) == len(sizes)
 
-    def _sizes_of(self, text: str, depth: int) -> list[str]:
+    def _sizes_of(self, text: str, depth: int, *, narrow: bool) -> list[str]:
         """Return the sizes of which one must be 0 where a text is; none where more may be."""
         text = _bare(text)
         while cast := _CAST.match(text):
             rest = text[cast.end() :]
             if rest[:1] == "(" and not closes_last(rest):
                 break
+            narrow = narrow or bool(_NARROW.search(cast[0]))
             text = _bare(rest)
         if depth > _DEEPEST:
             return []
         if _SIZE.fullmatch(text):
             return [text]
         if text.isidentifier():
-            value = self._only_value(text)
-            return self._sizes_of(value, depth + 1) if value is not None else []
+            kind, value = self._declared(text)
+            narrow = narrow or bool(_NARROW.search(kind))
+            return self._sizes_of(value, depth + 1, narrow=narrow) if value else []
         ceiling = _CEILING.fullmatch(text)
         if ceiling:
             more, each = (self._constant(ceiling[name]) for name in ("more", "each"))
             if more is None or each is None or each < 1:
                 return []
             more -= 1 if ceiling["less"] else 0
-            return self._sizes_of(ceiling["size"], depth + 1) if more == each - 1 else []
-        found = [self._sizes_of(one, depth + 1) for one in _factors(text)]
-        return [size for one in found for size in one] if len(found) > 1 and all(found) else []
+            if more != each - 1:
+                return []
+            return self._sizes_of(ceiling["size"], depth + 1, narrow=narrow)
+        factors = _factors(text)
+        numbers = [number for one in factors if (number := _number(one)) is not None]
+        times = math.prod(numbers)
+        narrow = narrow or any(_NARROW.search(f"{self._declared(f)[0]} {f}") for f in factors)
+        if len(factors) < 2 or not 0 < times <= _MOST or (narrow and times % 2 == 0):
+            return []
+        found = [
+            self._sizes_of(one, depth + 1, narrow=narrow) for one in factors if _number(one) is None
+        ]
+        return [size for one in found for size in one] if all(found) else []
 
     def _constant(self, text: str) -> int | None:
         known = _number(text)
-        return known if known is not None else _number(self._only_value(text) or "")
+        return known if known is not None else _number(self._declared(text)[1])
 
-    def _only_value(self, name: str) -> str | None:
-        """Return what a variable is declared as, where nothing changes it."""
+    def _declared(self, name: str) -> tuple[str, str]:
+        """Return the type and the value of a variable that nothing changes; empty texts else."""
         word = rf"(?<![\w.>]){re.escape(name)}\b"
         given = list(re.finditer(rf"([^;{{}}()]*?){word}\s*=(?!=)([^;,]*);", self.text))
         written = re.findall(
@@ -111,9 +127,9 @@ class _Entry:
             self.text,
         )
         if len(given) != 1 or len(written) != 1 or not _TYPE.fullmatch(given[0][1].lstrip()):
-            return None
+            return "", ""
         constant = given[0][1].lstrip().startswith(("const ", "constexpr "))
-        return given[0][2] if constant or not self.passed else None
+        return (given[0][1].strip(), given[0][2]) if constant or not self.passed else ("", "")
 
 
 def _may_change(tree: SourceFile) -> bool:
