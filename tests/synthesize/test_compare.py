@@ -1,5 +1,7 @@
 """The comparison: what it allows, and what it does not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,17 @@ def test_what_is_no_number_must_be_none() -> None:
 def test_beyond_the_largest_number_of_the_type_is_infinity() -> None:
     assert _passes([float("inf")], _expected([1e6], "float16"))
     assert not _passes([60000.0], _expected([1e6], "float16"))
+
+
+def test_a_running_product_that_has_overflowed_stays_infinite() -> None:
+    inf, close = float("inf"), [2.9e38, 1.0]
+    products = replace(_expected(close), products=True)
+    assert _passes([inf, 1.0], products)
+    assert _passes(close, products)
+    assert not _passes([-inf, 1.0], products)
+    assert not _passes([1e38, 1.0], products)
+    assert not _passes([inf, inf], products)  # far from any overflow
+    assert not _passes([inf, 1.0], _expected(close))
 
 
 def test_integers_are_equal_or_as_for_inputs_a_rounding_away() -> None:

@@ -29,6 +29,7 @@ _CHECKS = {
     **dict.fromkeys(("large", "negative", "small", "flat", "wide", "zero"), "magnitudes"),
 }  # fmt: skip
 _EQUALIZING = ("large", "negative", "wide", "special", "rows", "zero")
+_OF_ONE_ORDER = ("wide", "large")  # values on both sides of 1, far from it
 _OF_PLACES = ("argmax", "argmin", "topk", "sort")
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 31, 33)
 _ODD = (37, 63, 65, 101, 127, 129)
@@ -88,6 +89,14 @@ def are_equals_unordered(spec: KernelSpec) -> bool:
     Powers underflow, or are all no numbers, and are equal then: no place is the right one.
     """
     return bool({"topk", "sort"} & set(spec.calls)) and "exp" in spec.operations
+
+
+def takes_products(spec: KernelSpec) -> bool:
+    """Whether a reference multiplies along a dimension, in an order that is a kernel's to choose.
+
+    A part of a product may be infinite, or zero, where the whole in another order is neither.
+    """
+    return bool({"prod", "cumprod"} & set(spec.operations))
 
 
 class _Planner:
@@ -151,11 +160,9 @@ class _Planner:
         kinds = (*KINDS, "ties") if places and not unordered else KINDS
         if calls & set(_OF_PLACES):
             kinds = tuple(kind for kind in kinds if kind not in ("rows", "zero"))
-        return tuple(kind for kind in kinds if kind != "wide" or not self._multiplies())
-
-    def _multiplies(self) -> bool:
-        """Whether long products are taken: a part may be infinite where the whole is not."""
-        return bool({"prod", "cumprod"} & set(self.spec.operations))
+        if takes_products(self.spec):
+            kinds = tuple(kind for kind in kinds if kind not in _OF_ONE_ORDER)
+        return kinds
 
     def _case(
         self, name: str, check: str, symbols: Mapping[str, int], kind: str, *,
@@ -238,7 +245,7 @@ class _Planner:
         fit.sort(key=lambda plan: (plan[1][plan[0]] <= _SMALL[-1], plan[1][plan[0]] not in sizes))
         for at, (name, symbols) in enumerate(fit[:_MOST_NAMED]):
             yield self._case(f"named-{at}-{name}", "named-sizes", symbols, "normal")
-        if values and not self._multiplies():
+        if values and not takes_products(self.spec):
             plan = self._case("named-values", "special-values", self._odd(), "normal")
             yield replace(plan, values=values)
 

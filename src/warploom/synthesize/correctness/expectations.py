@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from warploom.core.errors import SourceError
-from warploom.synthesize.correctness.cases import CasePlan
+from warploom.synthesize.correctness.cases import CasePlan, takes_products
 from warploom.synthesize.correctness.compare import Expected
 from warploom.synthesize.correctness.numbers import is_floating
 from warploom.synthesize.records import KernelSpec
@@ -39,7 +39,8 @@ def prepare_case(
     computed = spec.tolerances[0].computed_in
     answer = reference.case({
         "stem": str(stem), "seed": plan.seed, "kind": plan.kind, "computed_in": computed,
-        "inputs": entries, "distinct": _asks_for_places(spec), "values": list(plan.values),
+        "inputs": entries, "distinct": _asks_for_places(spec),
+        "subnormals": not takes_products(spec), "values": list(plan.values),
     })  # fmt: skip
     shapes = answer["inputs"]
     sizes = tuple(shapes[s.input][s.dim] for s in spec.symbols)
@@ -53,7 +54,8 @@ def prepare_case(
             )
         length = size_value(spec.tolerances[at].reduction, _named(spec, sizes))
         one = _expected(stem, at, entry, length, places=_asks_for_places(spec))
-        outputs.append(replace(one, scale=answer["scale"]))
+        products = takes_products(spec)
+        outputs.append(replace(one, scale=answer["scale"], products=products))
     inputs = tuple(Path(f"{stem}.in{at}").read_bytes() for at in range(len(shapes)))
     for path in folder.glob(f"{stem.name}.*"):
         path.unlink()

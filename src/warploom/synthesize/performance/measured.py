@@ -166,7 +166,8 @@ def time_reference(
     """Take the reference's times in all modes: a call for each plan, all of one plan's sizes."""
     return reference.times({
         "kind": "normal", "inputs": entries_of(spec, plans[0]), "distinct": False,
-        "values": [], "seeds": [plan.seed for plan in plans], "flush": FLUSH_BYTES,
+        "subnormals": True, "values": [], "seeds": [plan.seed for plan in plans],
+        "flush": FLUSH_BYTES,
     })  # fmt: skip
 
 

@@ -54,6 +54,7 @@ def draw(
     bound: int,
     *,
     distinct: bool = False,
+    subnormals: bool = True,
     strewn: Sequence[float] = (),
     whole: bool = False,
 ) -> Any:
@@ -64,7 +65,8 @@ def draw(
     each dimension, to which a loop comes in a later turn.
 
     `bound` is the value of `index_of`, 0 where there is none. `distinct`: no special value twice,
-    where places are asked for: of equal values any place may be right. `strewn` are put among them.
+    where places are asked for: of equal values any place may be right. `subnormals`: these are
+    among special values. `strewn` are put among them.
     `whole`: integers of the kind large have all values of their type.
     """
     if not domain.floating:
@@ -99,16 +101,16 @@ def draw(
     if domain.low > 0:
         values = values + domain.low
     if values.numel():
-        values = _marked(values, domain, dtype, kind, generator, distinct)
+        if kind == "special":
+            words = _special_words(domain, dtype, distinct=distinct, subnormals=subnormals)
+            values = _with_special(values, words, generator, distinct=distinct)
+        else:
+            values = _marked(values, domain, kind, generator)
     return values.to(dtype)
 
 
-def _marked(
-    values: Any, domain: Domain, dtype: Any, kind: str, generator: Any, distinct: bool
-) -> Any:
-    """Return values of which some are no finite numbers, where the kind says so."""
-    if kind == "special":
-        return _with_special(values, domain, dtype, generator, distinct)
+def _marked(values: Any, domain: Domain, kind: str, generator: Any) -> Any:
+    """Return values of which whole rows or late ones are no finite numbers, if the kind says so."""
     if kind == "rows" and values.dim():
         return _with_rows(values, domain, generator)
     return _with_late(values, generator) if kind == "late" else values
@@ -149,14 +151,17 @@ def _with_late(values: Any, generator: Any) -> Any:
     return values
 
 
-def _with_special(values: Any, domain: Domain, dtype: Any, generator: Any, distinct: bool) -> Any:
-    flat = values.flatten()
+def _special_words(domain: Domain, dtype: Any, *, distinct: bool, subnormals: bool) -> list[float]:
+    """Return the special values of an input, with both zeros as one where places are asked for."""
     tiny = float(torch.finfo(dtype).tiny) / 4
-    words = [*_SPECIAL, tiny, -tiny]
+    words = [*_SPECIAL, *((tiny, -tiny) if subnormals else ())]
     if domain.nonnegative:
         words = [w for w in words if not w < 0]
-    if distinct:
-        words = [w for w in words if w != 0] + [0.0]
+    return [w for w in words if w != 0] + [0.0] if distinct else words
+
+
+def _with_special(values: Any, words: list[float], generator: Any, *, distinct: bool) -> Any:
+    flat = values.flatten()
     most = len(words) if distinct else max(1, flat.numel() // 61)
     places = torch.randperm(flat.numel(), generator=generator)[:most]
     for at, place in enumerate(places.tolist()):

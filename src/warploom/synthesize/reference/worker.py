@@ -161,8 +161,8 @@ class _Server:
                 values.draw(
                     entry["shape"], DTYPES[dtype_name(value.dtype)], self.domains[at],
                     request["kind"], generator, entry.get("bound", 0),
-                    distinct=request["distinct"], strewn=request["values"],
-                    whole=entry.get("whole", False),
+                    distinct=request["distinct"], subnormals=request["subnormals"],
+                    strewn=request["values"], whole=entry.get("whole", False),
                 )
             )  # fmt: skip
         return found
