@@ -11,13 +11,19 @@ import pytest
 from evolve_bench import TWO, Bench
 from level_model import answer, prompt_of, task_of
 
-from warploom.core.errors import BadInputError
+from warploom.core.errors import BadInputError, MissingToolError
+from warploom.evolve.config import ModelsConfig
+from warploom.evolve.confined import ConfinedEvaluator
+from warploom.evolve.evaluator import Question
+from warploom.evolve.steps import evaluator_for
 from warploom.llm import Usage
 from warploom.llm.errors import LLMKeyError, LLMPriceError
 from warploom.llm.prices import Prices
 from warploom.llm.recorder import Recorder
 from warploom.testing.loopback import KEY, LoopbackServer
 from warploom.testing.wire import Asked, Reply
+from warploom.toolchain.sandbox import Sandbox, SandboxKind
+from warploom.workload.workload import load_target
 
 USUAL = (
     "evolution.max_dollars=50", "evolution.num_generations=12", "database.migration.interval=2",
@@ -212,6 +218,25 @@ def test_models_that_cannot_be_asked_are_told_before_the_seeds(
     with pytest.raises(LLMPriceError, match="no price is known"):
         bench.run("run", *USUAL, "models.names=['ollama:some-model@http://127.0.0.1:9/v1']")
     assert not (bench.folder / "run" / "run.json").exists()
+
+
+def test_what_models_write_needs_a_sandbox_where_it_is_judged(
+    bench: Bench, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    open_machine = Sandbox(SandboxKind.LIMITS, reason="asked by a test")
+    monkeypatch.setattr("warploom.toolchain.sandbox.find_sandbox", lambda: open_machine)
+    asks = bench.config(*USUAL, names(server))
+    with pytest.raises(MissingToolError, match="must run in a sandbox") as failure:
+        bench.run("run", *USUAL, names(server))
+    assert "models.unsafe=true" in failure.value.hint
+    assert not server.asked
+    task = load_target(bench.program)
+    judge = evaluator_for(task, asks, 1)
+    with pytest.raises(MissingToolError):  # a node of a cluster, say
+        judge(bench.program, Question("", (1,)))
+    unsafe = replace(judge, inner=bench.evaluator, models=ModelsConfig(names=("m",), unsafe=True))
+    assert unsafe(bench.program, Question("", (1,))).correct
+    assert not isinstance(evaluator_for(task, bench.config(), 1), ConfinedEvaluator)
 
 
 def test_the_report_tells_of_models(bench: Bench, server: LoopbackServer) -> None:

@@ -190,7 +190,8 @@ class ModelsConfig(_Section):
     tokens in and out, of all names, where no price is known. `max_tokens` and `max_requests` are
     caps beside `evolution.max_dollars`. `retries` is how often a model is told why its reply was
     not used, and asked once more. `concurrency` proposals are asked for at once. `task` says what
-    the program is for, `island_tasks` what each island is to try.
+    the program is for, `island_tasks` what each island is to try. `unsafe` has what
+    they write judged on machines without a sandbox too.
     """
 
     names: tuple[str, ...] = ()
@@ -207,6 +208,7 @@ class ModelsConfig(_Section):
     cost_weight: Share = 0.5
     task: str = ""
     island_tasks: dict[int, str] = Field(default_factory=dict[int, str])
+    unsafe: bool = False
 
     @property
     def judging(self) -> str:

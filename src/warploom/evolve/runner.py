@@ -6,6 +6,7 @@ from pathlib import Path
 from warploom.core.errors import BadInputError
 from warploom.evaluate.runs.plan import ProgressCallback, ignore_progress
 from warploom.evolve.config import EvolutionConfig
+from warploom.evolve.confined import require_confined
 from warploom.evolve.desk import FOLDER, ModelDesk
 from warploom.evolve.evaluator import Evaluator
 from warploom.evolve.folder import RunFacts, RunFolder, require_same
@@ -77,7 +78,7 @@ class EvolutionRunner:
         Raises:
             BadInputError: the workload or folder is wrong, no seed verifies, or (a StoreError) the
                 database cannot be used.
-            MissingToolError: there is no compiler.
+            MissingToolError: there is no compiler, or models propose and there is no sandbox.
             LLMError: a model cannot be asked: no key, no price, an outage; the run can be resumed.
             KeyboardInterrupt: Ctrl-C; the run can be resumed.
         """
@@ -92,6 +93,8 @@ class EvolutionRunner:
         if self.config.database.run:
             require_shareable(self.config, seed)
         self._require_gpus()  # before the seeds are made, which takes a minute
+        if not self.config.jobs.remote:
+            require_confined(self.config.models)
         with folder.locked(), ExitStack() as leaving:
             if resume:
                 facts = folder.facts()

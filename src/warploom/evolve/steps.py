@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from warploom.evolve.candidates import Candidate
 from warploom.evolve.config import BudgetConfig, EvolutionConfig
+from warploom.evolve.confined import ConfinedEvaluator
 from warploom.evolve.evaluator import Evaluator, jobs_for, judge_for
 from warploom.evolve.judge import OwnJudge
 from warploom.evolve.measured import MeasuredEvaluator
@@ -17,6 +18,11 @@ REJECTION = "rejection"
 
 def evaluator_for(task: Workload, config: EvolutionConfig, workers: int) -> Evaluator:
     """Return who judges the candidates of a workload in `workers` slots."""
+    judge = _judge_of(task, config, workers)
+    return ConfinedEvaluator(judge, config.models) if config.models.names else judge
+
+
+def _judge_of(task: Workload, config: EvolutionConfig, workers: int) -> Evaluator:
     if task.judge:
         return OwnJudge(task)
     judging, jobs = config.evaluation, config.jobs

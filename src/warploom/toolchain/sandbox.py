@@ -92,12 +92,13 @@ def _why_no_landlock() -> str:
     return f"Landlock and seccomp do not work here: {first}"
 
 
-def require_sandbox(whose: str, *, unsafe: bool) -> None:
+def require_sandbox(whose: str, *, unsafe: bool, option: str = "--unsafe") -> None:
     """Refuse to run text that nobody vouches for where nothing would hold it.
 
     Args:
         whose: who wrote the text, such as "a model".
         unsafe: the user wants it nevertheless.
+        option: how the user says so.
 
     Raises:
         MissingToolError: this machine has limits only.
@@ -108,7 +109,7 @@ def require_sandbox(whose: str, *, unsafe: bool) -> None:
             f"programs of {whose} must run in a sandbox, but this machine has none: "
             f"{sandbox.reason}",
             hint="install bubblewrap (Debian: apt-get install bubblewrap), or use a kernel with "
-            "Landlock; --unsafe runs them with the user's files and network in reach",
+            f"Landlock; {option} runs them with the user's files and network in reach",
         )
 
 
