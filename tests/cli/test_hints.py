@@ -10,7 +10,7 @@ from warploom.cli.app import app
 
 SOURCE = Path(__file__).parents[2] / "src" / "warploom"
 # Options of other programs, which hints name too.
-OTHERS = {"--head", "--acp", "--output-format", "--upgrade"}
+OTHERS = {"--head", "--acp", "--mpi", "--output-format", "--partition", "--upgrade"}
 
 
 def options() -> set[str]:

@@ -21,7 +21,7 @@ import pytest
 from warploom.cli import hardware_command, main
 from warploom.core.errors import MissingToolError
 from warploom.core.records import BuildSpec, Limits, SourceLocation
-from warploom.evaluate import hardware_eval
+from warploom.evaluate.on_gpus import evaluation as on_gpus
 from warploom.hardware import HardwareBuild, HardwareOptions, Setup, launcher, noted, run
 from warploom.hardware.launcher import Launcher, look_at_nodes
 from warploom.hardware.run import run_hardware
@@ -157,9 +157,9 @@ def emulated(
     monkeypatch.setattr(noted, "places_of", places)
     monkeypatch.setattr(run, "get_nccl", lambda _: headers)
     monkeypatch.setattr(run, "build_shim", lambda: headers.include / "shim.so")
-    monkeypatch.setattr(hardware_eval, "build_executable", build_executable)
-    monkeypatch.setattr(hardware_eval, "REPEATS", 1)
-    without = partial(hardware_eval.evaluate_hardware, tools=())
+    monkeypatch.setattr(on_gpus, "build_executable", build_executable)
+    monkeypatch.setattr(on_gpus, "REPEATS", 1)
+    without = partial(on_gpus.evaluate_hardware, tools=())
     monkeypatch.setattr(hardware_command, "evaluate_hardware", without)
     return place
 

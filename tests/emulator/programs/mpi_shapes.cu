@@ -118,6 +118,17 @@ static void types() {
   MPI(MPI_Type_commit(&wide));
   EXPECT((row_of(p, 1, wide) == std::vector<int>{0, 1, 8, 9}));
 
+  // To all others' columns, and nothing beside them.
+  int matrix[24];
+  for (int i = 0; i < 24; i++) matrix[i] = rank == 0 ? 50 + i : i;
+  MPI(MPI_Bcast(matrix + 3, 1, column, 0, MPI_COMM_WORLD));
+  for (int i = 0; i < 24; i++) EXPECT(matrix[i] == (rank == 0 || i % 6 == 3 ? 50 + i : i));
+  for (int i = 0; i < 24; i++) matrix[i] = rank == 0 ? 80 + i : i;
+  MPI_Request given;
+  MPI(MPI_Ibcast(matrix, 2, two, 0, MPI_COMM_WORLD, &given));
+  MPI(MPI_Wait(&given, MPI_STATUS_IGNORE));
+  for (int i = 0; i < 24; i++) EXPECT(matrix[i] == (rank == 0 || i % 6 < 2 ? 80 + i : i));
+
   // Into a column, and nothing beside it.
   const int values[4] = {100, 101, 102, 103};
   int host[24];

@@ -24,16 +24,17 @@ int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
               MPI_Request* request, const char* what) {
   const Place place = enter(comm, what, type);
   check_root(place, root, what);
-  const std::size_t bytes = extent(count, type, what);
+  const std::size_t bytes = packed(count, type, what);
   note_moving(buffer, what);
   const bool is_root = place.rank == root;
   auto meeting = post(place, what, format("root %d, %zu bytes", root, bytes),
-                      is_root ? read_buffer(buffer, bytes, what) : Bytes{});
+                      is_root ? gather_elements(buffer, count, type, what) : Bytes{});
   return end_collective(place, meeting, {root},
                         [=] {
-                          if (!is_root)
-                            write_buffer(place, buffer, from(*meeting, root).data(), bytes,
-                                         meeting->origin, what);
+                          if (is_root) return;
+                          Bytes data = from(*meeting, root);
+                          data.origin = meeting->origin;
+                          scatter_elements(place, buffer, data, what);
                         },
                         request, {{buffer, count, type, !is_root}});
 }
