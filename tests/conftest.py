@@ -36,7 +36,9 @@ _QUICK_AMONG = frozenset(
     )
 )  # fmt: skip
 # Files of quick folders that take longer.
-_SLOW_AMONG = frozenset(("test_postgres", "test_check_written", "test_reading"))
+_SLOW_AMONG = frozenset(
+    ("test_postgres", "test_check_written", "test_prelude_compiles", "test_reading")
+)
 # Needs npm and minutes: only who names the folder gets it (docs/testing.md).
 _ASKED_FOR = "agents"
 
