@@ -7,7 +7,7 @@ namespace warploom {
 // Condition `number` held or not, which is returned; `constant`: the compiler knows that it can do
 // nothing else here. As it does not see what is returned, it learns nothing for later conditions.
 bool note_way(unsigned number, bool held, bool constant);
-// A comparison of whole numbers came within `steps` of turning out otherwise.
+// _WA comparison of whole numbers came within `steps` of turning out otherwise.
 void note_steps(unsigned number, unsigned long long steps);
 // What follows is another case: how near a comparison came is told apart by these.
 void next_case();
@@ -19,8 +19,8 @@ WARPLOOM_INLINED constexpr bool way_noted(unsigned number, bool held) {
   return held;
 }
 
-template <class T>
-WARPLOOM_INLINED constexpr bool way(unsigned number, T value) {
+template <class _WT>
+WARPLOOM_INLINED constexpr bool way(unsigned number, _WT value) {
   return way_noted(number, value ? true : false);
 }
 
@@ -29,19 +29,19 @@ WARPLOOM_INLINED constexpr void reached(unsigned number) {
 }
 
 // The value of a switch with `labels`, numbered from `number` on; the last number is no label's.
-template <class T, class... Labels>
-WARPLOOM_INLINED constexpr T switched(unsigned number, T value, Labels... labels) {
+template <class _WT, class... _WLabels>
+WARPLOOM_INLINED constexpr _WT switched(unsigned number, _WT value, _WLabels... labels) {
   if (__builtin_is_constant_evaluated()) return value;
   const bool constant = __builtin_constant_p(value);
   bool found = false;
-  ((value == static_cast<T>(labels) ? (found = true, note_way(number, true, constant)) : false,
+  ((value == static_cast<_WT>(labels) ? (found = true, note_way(number, true, constant)) : false,
     ++number),
    ...);
   if (!found) note_way(number, true, constant);
   return value;
 }
 
-template <class T>
+template <class _WT>
 inline constexpr bool is_whole = false;
 template <>
 inline constexpr bool is_whole<char> = true;
@@ -67,10 +67,10 @@ template <>
 inline constexpr bool is_whole<unsigned long long> = true;
 
 // `less`: whether lower < upper or, with `more` of 1, lower <= upper.
-template <class A, class B>
-WARPLOOM_INLINED constexpr void steps_noted(unsigned number, A lower, B upper, bool less,
+template <class _WA, class _WB>
+WARPLOOM_INLINED constexpr void steps_noted(unsigned number, _WA lower, _WB upper, bool less,
                                             unsigned more) {
-  if constexpr (is_whole<A> && is_whole<B>) {
+  if constexpr (is_whole<_WA> && is_whole<_WB>) {
     if (__builtin_is_constant_evaluated()) return;
     const auto low = static_cast<unsigned long long>(lower);
     const auto high = static_cast<unsigned long long>(upper);
@@ -78,26 +78,26 @@ WARPLOOM_INLINED constexpr void steps_noted(unsigned number, A lower, B upper, b
   }
 }
 
-template <class A, class B>
-WARPLOOM_INLINED constexpr bool way_lt(unsigned number, A a, B b) {
+template <class _WA, class _WB>
+WARPLOOM_INLINED constexpr bool way_lt(unsigned number, _WA a, _WB b) {
   const bool held = a < b;
   steps_noted(number, a, b, held, 0);
   return way_noted(number, held);
 }
-template <class A, class B>
-WARPLOOM_INLINED constexpr bool way_le(unsigned number, A a, B b) {
+template <class _WA, class _WB>
+WARPLOOM_INLINED constexpr bool way_le(unsigned number, _WA a, _WB b) {
   const bool held = a <= b;
   steps_noted(number, a, b, held, 1);
   return way_noted(number, held);
 }
-template <class A, class B>
-WARPLOOM_INLINED constexpr bool way_gt(unsigned number, A a, B b) {
+template <class _WA, class _WB>
+WARPLOOM_INLINED constexpr bool way_gt(unsigned number, _WA a, _WB b) {
   const bool held = a > b;
   steps_noted(number, b, a, held, 0);
   return way_noted(number, held);
 }
-template <class A, class B>
-WARPLOOM_INLINED constexpr bool way_ge(unsigned number, A a, B b) {
+template <class _WA, class _WB>
+WARPLOOM_INLINED constexpr bool way_ge(unsigned number, _WA a, _WB b) {
   const bool held = a >= b;
   steps_noted(number, b, a, held, 1);
   return way_noted(number, held);
