@@ -7,7 +7,7 @@ namespace warploom {
 // Condition `number` held or not, which is returned; `constant`: the compiler knows that it can do
 // nothing else here. As it does not see what is returned, it learns nothing for later conditions.
 bool note_way(unsigned number, bool held, bool constant);
-// _WA comparison of whole numbers came within `steps` of turning out otherwise.
+// A comparison of whole numbers came within `steps` of turning out otherwise.
 void note_steps(unsigned number, unsigned long long steps);
 // What follows is another case: how near a comparison came is told apart by these.
 void next_case();
