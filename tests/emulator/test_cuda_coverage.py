@@ -8,9 +8,6 @@ import pytest
 
 from warploom.core.records import BuildSpec, Finding, Limits, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorRun, RunOptions, build, run
-from warploom.emulator.rewrite import SHIM_DIR
-from warploom.emulator.runtime_build import RUNTIME_DIR, run_compiler
-from warploom.toolchain.compilers import find_compiler
 
 PROGRAMS = Path(__file__).with_name("programs")
 SCHEDULES = [RunSpec(0, Timing.EAGER), RunSpec(0, Timing.LAZY), RunSpec(3, Timing.RANDOM)]
@@ -64,16 +61,6 @@ def test_defect_is_named_with_its_line(name: str, macro: str, kind: str, line: i
         kinds = set(kind.split("|"))
         assert any((one, line) in places for one in kinds), (schedule, found)
         assert {f.kind for f in found} - {"exit_code"} <= kinds, (schedule, found)
-
-
-def test_runtime_sources_can_share_any_unit(tmp_path: Path):
-    """They are compiled several at a time, grouped by number: no two may use one private name."""
-    unit = tmp_path / "all.cpp"
-    unit.write_text("".join(f'#include "{path}"\n' for path in sorted(RUNTIME_DIR.rglob("*.cpp"))))
-    compiler = find_compiler()
-    options = ["-std=c++20", "-fsyntax-only", f"-I{SHIM_DIR}", f"-I{RUNTIME_DIR}"]
-    done = run_compiler(compiler, [*options, unit], tmp_path)
-    assert done.ok, done.log
 
 
 def test_a_graph_that_one_rank_does_not_launch_is_a_deadlock_named_by_its_node():

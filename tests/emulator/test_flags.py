@@ -44,5 +44,7 @@ def test_a_flag_changes_by_its_call_alone(tmp_path: Path) -> None:
     program, made = tmp_path / "flags.cpp", tmp_path / "flags"
     program.write_text(PROGRAM.replace("RUNTIME", str(RUNTIME_DIR)))
     options = ["-std=c++20", "-O2"]
-    subprocess.run([*find_compiler().command, *options, program, "-o", made], check=True)
+    subprocess.run(
+        [*find_compiler().command, *options, f"-I{RUNTIME_DIR}", program, "-o", made], check=True
+    )
     assert subprocess.run([made], check=False).returncode == 0

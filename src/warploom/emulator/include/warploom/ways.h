@@ -2,6 +2,8 @@
 // puts these around its conditions; no program may name them itself.
 #pragma once
 
+#include "device.h"
+
 namespace warploom {
 
 // Condition `number` held or not, which is returned; `constant`: the compiler knows that it can do

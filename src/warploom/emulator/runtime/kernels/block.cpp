@@ -102,7 +102,7 @@ inline void Block::finish_thread(GpuThread& thread) {
   auto accesses = accesses_made();
   Closed closed{.high = reinterpret_cast<uintptr_t>(self->stack) + self->stack_bytes};
   self->closed = &closed;
-  const uint64_t words[kMostWords] = {as_word(body.closure)};
+  const uint64_t words[kArgumentWords] = {as_word(body.closure)};
   while (next_thread < count) {
     const unsigned position = next_thread++;
     GpuThread& thread = first[in_order ? position : thread_at(*this, position)];

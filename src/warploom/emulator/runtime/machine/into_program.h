@@ -42,7 +42,7 @@ class Closing {
   Closed closed_;
 };
 
-constexpr int kMostWords = 4;
+constexpr int kArgumentWords = 4;
 
 // Calls `function` with four words; the registers that it has to preserve are kept in closed
 // memory, which begins at `low`.
@@ -62,8 +62,8 @@ uint64_t as_word(T value) {
 template <class Result, class... Arguments>
 Result into_program(const void* frame, Result (*function)(Arguments...),
                     std::type_identity_t<Arguments>... arguments) {
-  static_assert(sizeof...(Arguments) <= kMostWords);
-  const uint64_t words[kMostWords] = {as_word(arguments)...};
+  static_assert(sizeof...(Arguments) <= kArgumentWords);
+  const uint64_t words[kArgumentWords] = {as_word(arguments)...};
   Closing closing(frame);
   const uint64_t result =
       warploom_into(reinterpret_cast<const void*>(function), words, closing.low());
