@@ -14,6 +14,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from warploom.core.errors import ToolFailedError
+from warploom.core.records import Limits
 from warploom.toolchain.gpu import Gpu
 
 _MOST_BYTES = 1 << 20
@@ -67,6 +68,21 @@ class Orders:
     output_mb: int
     node_ranks: int
     confined: bool
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the run."""
+        return Limits(self.seconds, self.memory_mb, self.output_mb)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder whose files the program reads by their plain names."""
+        return Path(self.beside) if self.beside else None
+
+    @property
+    def readable_paths(self) -> list[Path]:
+        """What else it can read."""
+        return [Path(path) for path in self.readable]
 
 
 def leave(place: Path, said: object) -> None:

@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from warploom.core.errors import MissingToolError, ToolFailedError, WarploomError
-from warploom.core.records import Limits
 from warploom.hardware.handed import Node, Orders, Outcome, leave, taken
 from warploom.hardware.launcher import LOG, ORDERS, OUTCOMES, is_confined
 from warploom.hardware.network import has_card
@@ -131,16 +130,16 @@ def run_rank(folder: Path) -> int:
             f"programs must run in a sandbox, but this machine has none: {find_sandbox().reason}",
             hint="install bubblewrap",
         )
-    node = os.environ.get("SLURMD_NODENAME", os.uname().nodename)
+    node = _node()
     with (
         shared_memory(f"{folder.name}-{node}") as memory,
         _while_wanted(folder / ORDERS) as gone,
     ):
         result = run_sandboxed(
             list(orders.command),
-            limits=Limits(orders.seconds, orders.memory_mb, orders.output_mb),
-            beside=Path(orders.beside) if orders.beside else None,
-            readable=[Path(path) for path in orders.readable],
+            limits=orders.limits,
+            beside=orders.folder,
+            readable=orders.readable_paths,
             environment={**orders.environment, **told(os.environ)},
             profile=Profile.GPU,
             descriptors=_descriptors(),
@@ -171,10 +170,14 @@ def _descriptors() -> dict[int, int]:
     return {int(number): int(number)} if number.isdecimal() else {}
 
 
+def _node() -> str:
+    """Return what this machine is called: by Slurm, where it runs us."""
+    return os.environ.get("SLURMD_NODENAME", os.uname().nodename)
+
+
 def look(folder: Path) -> int:
     """Say what this machine has."""
-    node = os.environ.get("SLURMD_NODENAME", os.uname().nodename)
-    said = Node(node, find_gpus(), has_card(), str(find_sandbox().kind))
+    said = Node(_node(), find_gpus(), has_card(), str(find_sandbox().kind))
     leave(folder / OUTCOMES / str(rank_of(os.environ)), said)
     return 0
 

@@ -352,9 +352,9 @@ def _run_here(setup: Setup, asked: Orders, folder: Path, stdin: Path | None) -> 
         descriptors = {} if stdin is None else {0: stack.enter_context(stdin.open("rb")).fileno()}
         return run_sandboxed(
             asked.command,
-            limits=Limits(asked.seconds, asked.memory_mb, asked.output_mb),
-            beside=Path(asked.beside) if asked.beside else None,
-            readable=[Path(path) for path in asked.readable],
+            limits=asked.limits,
+            beside=asked.folder,
+            readable=asked.readable_paths,
             environment=asked.environment,
             profile=Profile.GPU,
             descriptors=descriptors,

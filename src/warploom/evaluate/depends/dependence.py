@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun
 from warploom.evaluate.compare.outputs import Key
-from warploom.evaluate.depends.spoiler import How, Mask, Masks, Samples, Spoiler
+from warploom.evaluate.depends.spoiler import How, Mask, Masks, Samples, Spoiler, any_marked
 from warploom.evaluate.transform_rule import Traffic
 
 KIND = "communication_unused"
@@ -97,7 +97,7 @@ def _altered(
             [expected] = spoiler.run_reference(specs[:1], [f"{layout}:all"], how)
             marks = spoiler.changed(reference.samples[seed], expected, reference.facts)
             ends = expected.state == "finished"
-            if any(mask.any() for mask in marks.values()):
+            if any_marked(marks):
                 gentle = ends and layout not in _ROUGH
                 return Alteration(layout, how, gentle), expected, marks
             if not ends:

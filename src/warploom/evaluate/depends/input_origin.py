@@ -12,12 +12,10 @@ takes their data.
 import secrets
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun
 from warploom.evaluate.depends.dependence import KIND
-from warploom.evaluate.depends.spoiler import How, Masks, Spoiler
+from warploom.evaluate.depends.spoiler import How, Masks, Spoiler, wrong_by_rank
 
 _WORDS = 768  # about as many of what is uploaded are altered
 _LEAST = 4  # at most one of so many
@@ -36,7 +34,7 @@ def origin_findings(
     what = [f"{spoiler.layout()}:none"]
     for group in _groups(spoiler.reference.workload.ranks):
         devices = ",".join(map(str, sorted(group)))
-        how = How(inputs=f"{devices}/{_share(spoiler, seed)}")
+        how = How(inputs=f"{devices}/{max(_LEAST, spoiler.words_uploaded(seed) // _WORDS)}")
         [expected] = spoiler.run_reference([spec], what, how)
         base = spoiler.reference.samples[seed]
         marks = spoiler.changed(base, expected, spoiler.reference.facts)
@@ -61,20 +59,12 @@ def _groups(ranks: int) -> Iterator[set[int]]:
         yield set(range(ranks)) - half
 
 
-def _share(spoiler: Spoiler, seed: int) -> int:
-    words = int(spoiler.reference.stats[seed].get("staged_bytes", 0)) // 4
-    return max(_LEAST, words // _WORDS)
-
-
 def _reach_others(marks: Masks, group: set[int]) -> bool:
     return any(mask.any() for key, mask in marks.items() if key.rank not in group)
 
 
 def _against(spec: RunSpec, devices: str, marks: Masks, wrong: Masks) -> Iterator[Finding]:
-    for rank in sorted({key.rank for key in marks}):
-        keys = [key for key in marks if key.rank == rank]
-        changed = sum(int(marks[key].sum()) for key in keys)
-        off = sum(int(np.sum(wrong[key])) if key in wrong else marks[key].size for key in keys)
+    for rank, changed, off in wrong_by_rank(marks, wrong):
         if not changed or off <= _MOST_WRONG * changed:
             continue
         yield Finding(

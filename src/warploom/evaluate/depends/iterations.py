@@ -40,7 +40,7 @@ from warploom.evaluate.depends.repetitions import (
 )
 from warploom.evaluate.depends.results_in_time import asks, late_results
 from warploom.evaluate.depends.same_work import otherwise_by_seed, works_otherwise
-from warploom.evaluate.depends.spoiler import How, Pair, Spoiler, Stops, points_of
+from warploom.evaluate.depends.spoiler import How, Pair, Spoiler, Stops, any_marked, points_of
 from warploom.evaluate.depends.turned_inputs import Kinds, outdated
 
 WORK, TIMED = "work_differs", "timed_run_differs"
@@ -340,7 +340,7 @@ def _unchanged(spoiler: Spoiler, spec: RunSpec, run: EmulatorRun) -> bool:
     """Whether the reference's run ends, with the outputs that it has otherwise."""
     base = spoiler.reference.samples[spec.seed]
     marks = spoiler.changed(base, run, spoiler.reference.facts)
-    return run.state == "finished" and not any(mask.any() for mask in marks.values())
+    return run.state == "finished" and not any_marked(marks)
 
 
 def _depends(

@@ -5,7 +5,7 @@ What is made of it: dependence.py, input_origin.py and iterations.py.
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -36,6 +36,23 @@ Points = Mapping[int, tuple[int, ...]]
 Mask = npt.NDArray[np.bool_]
 Masks = Mapping[Key, Mask]
 Samples = Mapping[Key, Sample]
+
+
+def any_marked(marks: Masks) -> bool:
+    """Whether an element of any output is marked."""
+    return any(mask.any() for mask in marks.values())
+
+
+def wrong_by_rank(marks: Masks, wrong: Masks) -> Iterator[tuple[int, int, int]]:
+    """Yield each rank, its marked elements, and how many are wrong of the outputs that have some.
+
+    An output that `wrong` says nothing of is wrong as a whole.
+    """
+    for rank in sorted({key.rank for key in marks}):
+        keys = [key for key in marks if key.rank == rank]
+        changed = sum(int(marks[key].sum()) for key in keys)
+        off = sum(int(np.sum(wrong[key])) if key in wrong else marks[key].size for key in keys)
+        yield rank, changed, off
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +174,10 @@ class Spoiler:
             inputs=how.inputs,
             turns=how.turns,
         )
+
+    def words_uploaded(self, seed: int) -> int:
+        """Return how many words of four bytes the reference moves between host and devices."""
+        return int(self.reference.stats[seed].get("staged_bytes", 0)) // 4
 
     def samples(self, run: EmulatorRun, facts: Survey) -> dict[Key, Sample]:
         """Return what a run read back of the outputs, without what nobody writes in these."""

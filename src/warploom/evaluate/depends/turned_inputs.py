@@ -13,15 +13,20 @@ nothing but what was uploaded, which altered memory has shown by then (iteration
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from warploom.core.records import RunSpec
 from warploom.emulator import EmulatorRun
 from warploom.evaluate.compare.differential import differing
 from warploom.evaluate.compare.outputs import Key
 from warploom.evaluate.depends.results_in_time import SLACK, asked_at, earlier
 from warploom.evaluate.depends.same_work import works_otherwise
-from warploom.evaluate.depends.spoiler import How, Mask, Masks, Spoiler
+from warploom.evaluate.depends.spoiler import (
+    How,
+    Mask,
+    Masks,
+    Spoiler,
+    any_marked,
+    wrong_by_rank,
+)
 
 _WORDS = 2048  # of inputs that turn, about, and at most (behavior/turned_inputs.cpp)
 
@@ -44,11 +49,12 @@ def outdated(spoiler: Spoiler, kinds: Kinds) -> str:
     spec, (own, expected), (how, run) = kinds.spec, kinds.reference, kinds.candidate
     what = [f"{spoiler.layout()}:none"]
     before = "+" if kinds.steady else ""
-    turned = replace(own, only_counts=True, turns=f"{before}/{_share(spoiler, spec.seed)}")
+    share = max(1, spoiler.words_uploaded(spec.seed) // _WORDS)
+    turned = replace(own, only_counts=True, turns=f"{before}/{share}")
     [theirs] = spoiler.run_reference([spec], what, turned)
     base = spoiler.reference.samples[spec.seed]
     marks = spoiler.changed(base, theirs, spoiler.reference.facts)
-    if theirs.state != "finished" or not theirs.inputs or not _any(marks):
+    if theirs.state != "finished" or not theirs.inputs or not any_marked(marks):
         return ""
     turned = replace(how, only_counts=True, turns=f"{before}=" + ",".join(theirs.inputs))
     [mine] = spoiler.run(spoiler.candidate, [spec], what, turned)
@@ -63,22 +69,10 @@ def outdated(spoiler: Spoiler, kinds: Kinds) -> str:
     )
 
 
-def _share(spoiler: Spoiler, seed: int) -> int:
-    words = int(spoiler.reference.stats[seed].get("staged_bytes", 0)) // 4
-    return max(1, words // _WORDS)
-
-
-def _any(marks: Masks) -> bool:
-    return any(mask.any() for mask in marks.values())
-
-
 def _at_the_end(spoiler: Spoiler, theirs: EmulatorRun, mine: EmulatorRun, marks: Masks) -> str:
     values = spoiler.samples(theirs, spoiler.reference.facts)
     wrong = spoiler.changed(values, mine, spoiler.candidate.facts)
-    for rank in sorted({key.rank for key in marks}):
-        keys = [key for key in marks if key.rank == rank]
-        changed = sum(int(marks[key].sum()) for key in keys)
-        off = sum(int(np.sum(wrong[key])) if key in wrong else marks[key].size for key in keys)
+    for rank, changed, off in wrong_by_rank(marks, wrong):
         if changed and off > SLACK * changed:
             return _told(changed, off, f"the outputs of rank {rank}")
     return ""

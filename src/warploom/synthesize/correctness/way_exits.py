@@ -137,7 +137,11 @@ def _joined(text: str) -> str:
 
 def _bare(text: str) -> str:
     """Return a text without blanks, and without brackets around all of it."""
-    text = _joined(text)
+    return unbracketed(_joined(text))
+
+
+def unbracketed(text: str) -> str:
+    """Return a text that has no blanks without brackets around all of it."""
     while text[:1] == "(" and text[-1:] == ")" and closes_last(text):
         text = text[1:-1]
     return text

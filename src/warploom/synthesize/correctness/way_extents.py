@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warploom.source.syntax import SourceFile
-from warploom.synthesize.correctness.way_exits import closes_last
+from warploom.synthesize.correctness.way_exits import closes_last, unbracketed
 
 _SIZE = re.compile(r"sizes\[\d+\]")
 _WIDE = r"(?:unsigned|int|long|longlong|unsignedlonglong|size_t|u?int(?:32|64)_t)"
@@ -150,10 +150,7 @@ def _number(text: str) -> int | None:
 
 def _bare(text: str) -> str:
     """Return a text without blanks, and without brackets around all of it."""
-    text = re.sub(r"\s+", "", text)
-    while text[:1] == "(" and text[-1:] == ")" and closes_last(text):
-        text = text[1:-1]
-    return text
+    return unbracketed(re.sub(r"\s+", "", text))
 
 
 def _factors(text: str) -> list[str]:

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "behavior/carried.h"
+#include "behavior/input_words.h"
 #include "behavior/iterations.h"
 #include "behavior/spoil.h"
 #include "behavior/turned_inputs.h"
 #include "machine/world.h"
 #include "memory/memory.h"
 #include "memory/sides.h"
-#include "report/report.h"
 
 namespace warploom {
 
@@ -67,10 +67,7 @@ bool configure_inputs(const std::string& value) {
     g_every = static_cast<unsigned>(std::atoi(value.c_str() + split + 1));
     return g_every > 0;
   }
-  for (std::size_t at = split + 1; at < value.size();) {
-    g_words.insert(std::strtoull(value.c_str() + at, nullptr, 16));
-    at = std::min(value.find(',', at), value.size()) + 1;
-  }
+  for (const uint64_t word : words_listed(value, split + 1)) g_words.insert(word);
   return true;
 }
 
@@ -130,12 +127,7 @@ bool no_inputs_ended() { return !g_results_came && g_inputs_ended.empty(); }
 
 void report_inputs() {
   report_turned();
-  if (g_whose.empty()) return;
-  std::string words;
-  for (const uint64_t word : g_altered) {
-    words += format("%s\"%llx\"", words.empty() ? "" : ",", static_cast<unsigned long long>(word));
-  }
-  send_line("{\"ev\":\"inputs\",\"words\":[" + words + "]}");
+  if (!g_whose.empty()) report_words(g_altered);
 }
 
 }  // namespace warploom

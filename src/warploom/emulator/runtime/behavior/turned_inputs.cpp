@@ -1,6 +1,5 @@
 #include "behavior/turned_inputs.h"
 
-#include <algorithm>
 #include <bitset>
 #include <cstdint>
 #include <cstdlib>
@@ -9,8 +8,8 @@
 #include <unordered_map>
 
 #include "behavior/carried.h"
+#include "behavior/input_words.h"
 #include "behavior/spoil.h"
-#include "report/report.h"
 
 namespace warploom {
 
@@ -52,10 +51,7 @@ bool configure_turns(const std::string& text) {
     return g_turned_every > 0;
   }
   if (!value.starts_with('=')) return false;
-  for (std::size_t at = 1; at < value.size();) {
-    g_chosen.insert(std::strtoull(value.c_str() + at, nullptr, 16));
-    at = std::min(value.find(',', at), value.size()) + 1;
-  }
+  for (const uint64_t word : words_listed(value, 1)) g_chosen.insert(word);
   return true;
 }
 
@@ -94,12 +90,7 @@ void turn_inputs_before_stops() {
 }
 
 void report_turned() {
-  if (!g_turning || g_turned_every == 0) return;
-  std::string words;
-  for (const uint64_t word : g_chosen) {
-    words += format("%s\"%llx\"", words.empty() ? "" : ",", static_cast<unsigned long long>(word));
-  }
-  send_line("{\"ev\":\"inputs\",\"words\":[" + words + "]}");
+  if (g_turning && g_turned_every != 0) report_words(g_chosen);
 }
 
 }  // namespace warploom
