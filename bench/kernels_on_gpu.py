@@ -9,10 +9,11 @@ internal` verifies in the emulator. Each is judged on the GPU with the cases of 
 under memcheck and racecheck. Then its sizes are doubled, the least one first, until its inputs and
 outputs together have `--mib` MiB (products: an eighth of that), and it takes turns with the
 reference in eager mode and in each of torch.compile's: `--rounds` times `--calls` calls, other
-values and new buffers for each call, the cache overwritten before it, its outputs compared.
+values and new buffers for each call, the GPU busy and the cache overwritten before it, its outputs
+compared, and a copy of as many bytes in each turn.
 `--jobs` tasks at a time are made ready, then timed one after another with the GPU to themselves.
 After `--seconds` no further ones are begun. OUT.json has every task: what was found, the medians,
-and the rate at which PyTorch copies; those that are there already are not done again.
+and the raw times; those that are there already are not done again.
 """
 
 import argparse
@@ -39,6 +40,7 @@ from warploom.synthesize.correctness.running import ITEM_BYTES
 from warploom.synthesize.interview import interview
 from warploom.synthesize.performance.measured import (
     Launch,
+    bytes_moved,
     judge_on_gpu,
     launcher,
     measure,
@@ -46,7 +48,7 @@ from warploom.synthesize.performance.measured import (
     time_reference,
 )
 from warploom.synthesize.records import KernelSpec, TensorArg
-from warploom.synthesize.reference.client import Baseline, ReferenceProcess
+from warploom.synthesize.reference.client import COPY, Baseline, ReferenceProcess
 from warploom.synthesize.sizes import shape_value
 from warploom.synthesize.suite import SuiteTask, find_suite
 
@@ -86,7 +88,7 @@ class Ready:
     def turn(self, number: int) -> tuple[Baseline, ...]:
         """Time the reference in all modes, with values of this turn's own."""
         plans = [replace(plan, seed=plan.seed + 1000 * (number + 1)) for plan in self.plans]
-        return time_reference(self.reference, self.spec, plans)
+        return time_reference(self.reference, self.spec, plans, bytes_moved(self.cases[0]))
 
 
 def make_ready(
@@ -118,7 +120,7 @@ def make_ready(
     return ready
 
 
-def outcome(ready: Ready, copy_gbs: float, gpu: str, rounds: int) -> dict[str, object]:
+def outcome(ready: Ready, gpu: str, rounds: int) -> dict[str, object]:
     """Time a task; returns what is written of it."""
     modes: dict[str, list[float]] = {}
 
@@ -128,14 +130,12 @@ def outcome(ready: Ready, copy_gbs: float, gpu: str, rounds: int) -> dict[str, o
             modes.setdefault(one.mode, []).extend(one.milliseconds)
         return baselines
 
-    made = measure(
-        ready.launch, turn, ready.spec, ready.cases, ready.folder / "timed", copy_gbs, gpu, rounds
-    )
+    made = measure(ready.launch, turn, ready.spec, ready.cases, ready.folder / "timed", gpu, rounds)
     found = [finding.message for finding in ready.found]
     if isinstance(made, Finding):
         return {"findings": [*found, made.message], "trials": ready.trials}
     return {
-        "findings": found, "trials": ready.trials, "report": to_json(made), "copy_gbs": copy_gbs,
+        "findings": found, "trials": ready.trials, "report": to_json(made),
         "modes_ms": {mode: statistics.median(times) for mode, times in modes.items()},
     }  # fmt: skip
 
@@ -154,13 +154,13 @@ def measure_all(options: argparse.Namespace) -> int:
         with contextlib.ExitStack() as stack, ThreadPoolExecutor(options.jobs) as pool:
             begun = [pool.submit(make_ready, task, setup, options, stack) for task in batch]
             wait(begun)
-            gpu, copy_gbs = "", 0.0
+            gpu = ""
             for task, future in zip(batch, begun, strict=True):
                 try:
                     ready = future.result()
                     if not gpu:
-                        gpu, copy_gbs = ready.reference.gpu()
-                    done[task.name] = outcome(ready, copy_gbs, gpu, options.rounds)
+                        gpu = ready.reference.gpu()
+                    done[task.name] = outcome(ready, gpu, options.rounds)
                 except WarploomError as error:
                     done[task.name] = {"refused": error.message}
                 print(task.name, json.dumps(done[task.name]), flush=True)
@@ -180,7 +180,9 @@ def table(file: Path) -> int:
             continue
         report, modes = one["report"], one["modes_ms"]
         mine = report["time_ms"]
-        compiled = min((ms for mode, ms in modes.items() if mode != "eager"), default=math.inf)
+        compiled = min(
+            (ms for mode, ms in modes.items() if mode not in ("eager", COPY)), default=math.inf
+        )
         ratio, share = min(compiled, modes["eager"]) / mine, report["floor_ms"] / mine
         ratios.append(ratio)
         shares.append(share)

@@ -2,6 +2,7 @@
 
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from warploom.core.errors import SourceError
@@ -15,6 +16,7 @@ from warploom.synthesize.correctness.expectations import prepare_case
 from warploom.synthesize.interview import Interview
 from warploom.synthesize.performance.measured import (
     Launch,
+    bytes_moved,
     judge_on_gpu,
     launcher,
     measure,
@@ -36,7 +38,7 @@ class GpuBench(Bench):
     ) -> None:  # fmt: skip
         super().__init__(run, found, reference, secret, builds)
         self.setup = setup
-        self._gpu, self._copy_gbs = "", 0.0
+        self._gpu = ""
 
     def _launcher(self, candidate: Candidate, folder: Path) -> Launch:
         return launcher(candidate.text, self.setup, folder, self.run.config.seconds)
@@ -62,16 +64,14 @@ class GpuBench(Bench):
     def time(self, candidate: Candidate) -> PerformanceReport | None:
         """Return the measured time of a candidate; None where its timed calls are not right."""
         if not self._gpu:
-            self._gpu, self._copy_gbs = self.reference.gpu()
+            self._gpu = self.reference.gpu()
         cases = [prepare_case(self.found.spec, plan, self.reference, self.secret)
                  for plan in self._plans(0)]  # fmt: skip
         with tempfile.TemporaryDirectory(prefix="warploom-") as name:
             folder = Path(name)
             launch = self._launcher(candidate, folder)
-            made = measure(
-                launch, self._turn, self.found.spec, cases, folder / "cases", self._copy_gbs,
-                self._gpu,
-            )  # fmt: skip
+            turn = partial(self._turn, moved=bytes_moved(cases[0]))
+            made = measure(launch, turn, self.found.spec, cases, folder / "cases", self._gpu)
         if isinstance(made, Finding):
             self.run.tell(f"performance: {made.message}")
             return None
@@ -85,5 +85,5 @@ class GpuBench(Bench):
             for at in range(_CALLS)
         ]
 
-    def _turn(self, number: int) -> tuple[Baseline, ...]:
-        return time_reference(self.reference, self.found.spec, self._plans(number + 1))
+    def _turn(self, number: int, moved: int) -> tuple[Baseline, ...]:
+        return time_reference(self.reference, self.found.spec, self._plans(number + 1), moved)

@@ -151,8 +151,9 @@ class CorrectnessReport:
 class PerformanceReport:
     """How long a kernel takes. `time_source` says whether that is measured or modelled.
 
-    `floor_ms` is what moving its inputs and outputs takes at least; `baseline_ms` is one kernel
-    for each operation of the reference, modelled alike.
+    `floor_ms` is what moving its inputs and outputs takes: measured, a copy of as many bytes;
+    modelled, at the memory's bandwidth. `baseline_ms` is PyTorch's best mode where it is measured,
+    else one kernel for each operation of the reference, modelled alike.
     """
 
     time_source: str

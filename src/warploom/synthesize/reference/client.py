@@ -25,6 +25,10 @@ def require_torch() -> None:
         )
 
 
+COPY = "copy"
+"""Of a `Baseline` that is no mode of the reference: a copy that moves as many bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Baseline:
     """Times of the reference's calls in one mode, in milliseconds."""
@@ -89,8 +93,8 @@ class ReferenceProcess:
         """
         return self._ask({"do": "case", **request})
 
-    def gpu(self) -> tuple[str, float]:
-        """Return the GPU that PyTorch sees, and the GB/s at which it copies.
+    def gpu(self) -> str:
+        """Return the name of the GPU that PyTorch sees.
 
         Raises:
             MissingToolError: PyTorch sees none.
@@ -101,10 +105,12 @@ class ReferenceProcess:
                 "the cuda backend needs a PyTorch that sees the GPU, but this one does not",
                 hint="install PyTorch for CUDA: https://pytorch.org/get-started",
             )
-        return answer["name"], answer["copy_gbs"]
+        return answer["name"]
 
     def times(self, request: Mapping[str, Any]) -> tuple[Baseline, ...]:
         """Take the reference's times on the GPU: in eager mode, and each of torch.compile's.
+
+        The last ones, of mode "copy", are of copies of as many bytes as are to be moved.
 
         Raises:
             SourceError: the reference fails there.
