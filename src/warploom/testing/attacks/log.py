@@ -67,11 +67,10 @@ class Log:
         prepare(self.path, None)
         for line in self.path.read_text(encoding="utf-8").splitlines():
             try:
-                item: Any = json.loads(line)
+                item: dict[str, Any] = json.loads(line)
             except ValueError:  # cut off when the player was killed
                 continue
-            if isinstance(item, dict) and "key" in item:
-                self._done[str(item["key"])] = item
+            self._done[str(item["key"])] = item
 
     def earlier(self, attack: Attack, mode: Mode) -> Played | None:
         """Return an earlier play of the same text by the same judge, unless it was an error."""
