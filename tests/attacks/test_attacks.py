@@ -3,6 +3,9 @@
 The whole suite is a command (docs/security.md): it takes minutes.
 """
 
+from dataclasses import replace as replaced
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,9 +15,18 @@ from warploom.testing.access_table import FORMS, SCALARS
 from warploom.testing.attacks.answers import answers
 from warploom.testing.attacks.edits import EditError, patched, replace
 from warploom.testing.attacks.judge import read_check, read_evaluation
+from warploom.testing.attacks.log import Log
 from warploom.testing.attacks.manifest import chosen, every_attack, samples
 from warploom.testing.attacks.play import PLACEHOLDER, Settings, play
-from warploom.testing.attacks.record import PROGRAMS, Answer, Expected, Mode, Outcome, outcome_of
+from warploom.testing.attacks.record import (
+    PROGRAMS,
+    Answer,
+    Expected,
+    Mode,
+    Outcome,
+    Played,
+    outcome_of,
+)
 from warploom.testing.attacks.table import table
 from warploom.testing.attacks.variants import VARIANTS
 
@@ -98,6 +110,28 @@ def test_a_broken_judge_is_an_error_and_no_success() -> None:
     assert read_evaluation(_printed("{}", 1, "Traceback (most recent call last)")).problem
     assert read_evaluation(_printed("{}", 7)).problem
     assert read_check(_printed('{"verdict": "ok", "findings": []}')).passed
+
+
+def test_a_log_resumes(tmp_path: Path) -> None:
+    """A play is done for its text and judge; errors and lines that were cut off are not."""
+    attack, other = every_attack()[:2]
+    mode = attack.modes[0]
+    answer = Answer(False, "data_race", "2 verify")
+    good = Played(
+        attack.name, attack.kind, mode, attack.expected, Outcome.CAUGHT, answer, 1.0, "root"
+    )
+    path = tmp_path / "log"
+    Log(path, "root", "judge").add(attack, good)
+    error = replaced(good, answer=Answer(False, problem="stopped"))
+    Log(path, "root", "judge").add(other, error)
+    with path.open("a") as file:
+        file.write('{"key": "cut o')
+    assert Log(path, "root", "judge").earlier(attack, mode) == good
+    assert Log(path, "root", "judge").earlier(other, mode) is None
+    assert Log(path, "root", "another judge").earlier(attack, mode) is None
+    assert Log(path, "ordinary", "judge").earlier(attack, mode) is None
+    assert path.read_bytes().endswith(b"\n")
+    assert Log(None, "root", "judge").earlier(attack, mode) is None
 
 
 @pytest.mark.parametrize(("name", "mode"), SMALL)

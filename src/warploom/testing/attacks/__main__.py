@@ -7,7 +7,9 @@ import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+from warploom.testing.attacks.log import Log
 from warploom.testing.attacks.manifest import chosen, every_attack
 from warploom.testing.attacks.matrix import SANDBOXES, USERS, as_user, play_matrix
 from warploom.testing.attacks.play import Settings, play, shared_cache, tell
@@ -29,6 +31,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--table", action="store_true", help="print Markdown for docs/security.md")
     parser.add_argument("--list", action="store_true", help="print the attacks and play none")
+    parser.add_argument("--log", type=Path, help="write each play here; go on where it ends")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at once [cores]")
     parser.add_argument("--seconds", type=float, default=300.0, help="for each command [300]")
     parser.add_argument("--nvcc", action="store_true", help="let nvcc take part where it is found")
@@ -43,7 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     if options.matrix:
         return play_matrix(list(arguments if arguments is not None else sys.argv[1:]))
-    code = as_user(options.user, list(arguments if arguments is not None else sys.argv[1:]))
+    code = as_user(
+        options.user, list(arguments if arguments is not None else sys.argv[1:]), options.log
+    )
     if code is not None:
         return code
     plays = chosen(every_attack(), options.only, options.mode)
@@ -60,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     setting = f"{user}, {options.sandbox or 'strongest sandbox'}"
     with shared_cache() as environment:
         settings = Settings(options.seconds, options.nvcc, environment, setting)
-        played = _play_all(plays, settings, options.jobs)
+        played = _play_all(plays, settings, options.jobs, Log(options.log, setting))
     if options.json:
         document = {"summary": summary(played), "plays": [item.to_json() for item in played]}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
@@ -69,11 +74,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if any(item.outcome in BAD for item in played) else 0
 
 
-def _play_all(plays: Sequence[tuple[Attack, Mode]], settings: Settings, jobs: int) -> list[Played]:
+def _play_all(
+    plays: Sequence[tuple[Attack, Mode]], settings: Settings, jobs: int, log: Log
+) -> list[Played]:
     lock = threading.Lock()
 
     def one(pair: tuple[Attack, Mode]) -> Played:
+        earlier = log.earlier(*pair)
+        if earlier is not None:
+            return earlier
         played = play(*pair, settings)
+        log.add(pair[0], played)
         with lock:
             sys.stderr.write(f"{tell(played)}  {played.seconds:.0f} s\n")
         return played

@@ -8,15 +8,18 @@ import sys
 import tempfile
 from pathlib import Path
 
+from warploom.testing.attacks.log import prepare
+
 USERS = ("root", "ordinary")
 SANDBOXES = ("bubblewrap", "landlock", "limits")
 _NOBODY = 65534
 
 
-def as_user(user: str, arguments: list[str]) -> int | None:
+def as_user(user: str, arguments: list[str], log: Path | None) -> int | None:
     """Play as `user` in a process of its own; None where we are that user already.
 
-    An ordinary user gets a writable cache of their own, which is thrown away with all else.
+    An ordinary user gets a writable cache of their own, which is thrown away with all else, and
+    may write to `log`.
     """
     root = os.geteuid() == 0
     if not user or (user == "root") == root:
@@ -49,6 +52,9 @@ def as_user(user: str, arguments: list[str]) -> int | None:
             return 3
         own["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         command = [*become, python, "-m", "warploom.testing.attacks", *arguments]
+        if log is not None:  # the player's folder is another one
+            prepare(log, _NOBODY)
+            command += ["--log", str(log.absolute())]
         return subprocess.run(command, env={**os.environ, **own}, check=False, cwd=name).returncode
 
 
