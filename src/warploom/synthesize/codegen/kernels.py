@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from warploom.synthesize.codegen import ctypes_of
+from warploom.synthesize.codegen.elements import ElementWriter
 from warploom.synthesize.codegen.graph import Graph, Node
-from warploom.synthesize.codegen.layouts import LAYOUTS
 from warploom.synthesize.codegen.parameters import TuningParameters
 from warploom.synthesize.codegen.products import ProductWriter
 from warploom.synthesize.codegen.row_writer import RowWriter
@@ -70,7 +70,7 @@ class KernelMaker:
             return self._rows(found)
         if found.products:
             return self._product(found)
-        return self._elements()
+        return ElementWriter(self).make()
 
     def _discover(self) -> _Found:
         found = _Found()
@@ -91,61 +91,15 @@ class KernelMaker:
         found.merged = values.merged
         return found
 
-    def _refuse(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
+    def refuse(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
+        """Say that a reduction, a product or a scan must lie in memory."""
         del index, scope, guard
         raise MaterializeError(node)
-
-    # Elements: each thread computes some, nothing is shared.
-
-    def _elements(self) -> Kernel:
-        values = Values(self.graph, self.buffers, self.root, self._refuse)
-        count = product(self.root.sizes)
-        scope = Scope(frozenset({"i"}))
-        if self._is_flat(self.root):
-            values.flat = True
-            result = values.value(self.root, ("i",), scope)
-            lines = scope.lines
-        else:
-            names, sizes = self.real()
-            result = values.value(self.root, self.index, scope)
-            lines = [*split("i", names, sizes), *scope.lines]
-        body = [*lines, f"out[i] = {ctypes_of.store(self.root.dtype, result)};"]
-        text = self.kernel(
-            values, self.tuning.threads,
-            [
-                f"const long long count = {count};",
-                "const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;",
-                "for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + "
-                "threadIdx.x; i < count; i += stride) {",
-                *indented(body),
-                "}",
-            ],
-        )  # fmt: skip
-        blocks = f"blocks_for({count}, {self.tuning.threads})"
-        return self.done("elements", text, values, count, blocks, self.tuning.threads)
 
     def real(self) -> tuple[list[str], list[str]]:
         """Return the index variables of the root and their sizes."""
         pairs = [(n, s) for n, s in zip(self.index, self.root.sizes, strict=True) if s != "1"]
         return [n for n, _ in pairs], [s for _, s in pairs]
-
-    def _is_flat(self, node: Node) -> bool:
-        """Whether everything that leads to `node` has its shape, or is a single number."""
-        todo, seen = [node], set[str]()
-        while todo:
-            one = todo.pop()
-            if one.name in seen or one.op == "scalar":
-                continue
-            seen.add(one.name)
-            if one.sizes != self.root.sizes and one.sizes:
-                return False
-            if one.op == "input" or (one.name in self.buffers and one is not self.root):
-                continue
-            if one.op in LAYOUTS and one.op not in ("full", "full_like", "scalar_tensor",
-                                                    "zeros_like", "ones_like"):  # fmt: skip
-                return False
-            todo += [n for n in map(self.graph.node_of, one.args) if n is not None]
-        return True
 
     # Rows: a block computes one row at a time, and reduces it as often as needed.
 
