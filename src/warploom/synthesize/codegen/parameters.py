@@ -15,9 +15,9 @@ class TuningParameters:
     """Launch shapes and tiles.
 
     Neighbors of `vector_bytes` are moved as one, and a thread has `turns` such groups of each
-    tensor under way. `threads` of a block for elements and scans, `row_threads` for a row that is reduced; a block
-    of a matrix product makes `tile_m` x `tile_n`, in steps of `tile_k`, each thread `thread_m` x
-    `thread_n` of it.
+    tensor under way. `threads` of a block for elements and scans, `row_threads` the most for a row
+    that is reduced; a block of a matrix product makes `tile_m` x `tile_n`, in steps of `tile_k`,
+    each thread `thread_m` x `thread_n` of it.
     """
 
     threads: int = 256
