@@ -22,7 +22,7 @@ _BLOCKS = """static unsigned blocks_for(long long count, long long each) {
   return static_cast<unsigned>(max(1LL, min(blocks, 65535LL)));
 }
 """
-_THREADS = """// Threads of a block for a row: a warp for each 32 x `each` elements, `most` threads at most.
+_THREADS = """// Threads of a block for a row: one for each `each` elements, `most` at most.
 static unsigned threads_for(long long length, long long each, long long most) {
   const long long warps = (length + 32 * each - 1) / (32 * each);
   return static_cast<unsigned>(32 * max(1LL, min(warps, most / 32)));
