@@ -1,13 +1,14 @@
 """One kernel for each node that lies in memory: elements, rows, products, scans."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from warploom.synthesize.codegen import ctypes_of
+from warploom.synthesize.codegen.elements import ElementWriter
 from warploom.synthesize.codegen.graph import Graph, Node
-from warploom.synthesize.codegen.layouts import LAYOUTS
+from warploom.synthesize.codegen.groups import HELPERS, Wide
 from warploom.synthesize.codegen.parameters import TuningParameters
 from warploom.synthesize.codegen.products import ProductWriter
-from warploom.synthesize.codegen.row_writer import RowWriter
+from warploom.synthesize.codegen.row_writer import RowLoop, RowWriter
 from warploom.synthesize.codegen.scans import scan_kernel
 from warploom.synthesize.codegen.scope import (
     Index,
@@ -19,8 +20,10 @@ from warploom.synthesize.codegen.scope import (
     split,
     variables,
 )
-from warploom.synthesize.codegen.text import Kernel, indented, loop_lines
+from warploom.synthesize.codegen.text import Kernel, indented
 from warploom.synthesize.codegen.values import PRODUCTS, REDUCTIONS, SCANS, Values
+
+_EACH = 2  # groups of a row for each thread of its block, before that has as many as it may
 
 
 @dataclass(slots=True)
@@ -70,7 +73,7 @@ class KernelMaker:
             return self._rows(found)
         if found.products:
             return self._product(found)
-        return self._elements()
+        return ElementWriter(self).make()
 
     def _discover(self) -> _Found:
         found = _Found()
@@ -91,61 +94,15 @@ class KernelMaker:
         found.merged = values.merged
         return found
 
-    def _refuse(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
+    def refuse(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
+        """Say that a reduction, a product or a scan must lie in memory."""
         del index, scope, guard
         raise MaterializeError(node)
-
-    # Elements: each thread computes some, nothing is shared.
-
-    def _elements(self) -> Kernel:
-        values = Values(self.graph, self.buffers, self.root, self._refuse)
-        count = product(self.root.sizes)
-        scope = Scope(frozenset({"i"}))
-        if self._is_flat(self.root):
-            values.flat = True
-            result = values.value(self.root, ("i",), scope)
-            lines = scope.lines
-        else:
-            names, sizes = self.real()
-            result = values.value(self.root, self.index, scope)
-            lines = [*split("i", names, sizes), *scope.lines]
-        body = [*lines, f"out[i] = {ctypes_of.store(self.root.dtype, result)};"]
-        text = self.kernel(
-            values, self.tuning.threads,
-            [
-                f"const long long count = {count};",
-                "const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;",
-                "for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + "
-                "threadIdx.x; i < count; i += stride) {",
-                *indented(body),
-                "}",
-            ],
-        )  # fmt: skip
-        blocks = f"blocks_for({count}, {self.tuning.threads})"
-        return self.done("elements", text, values, count, blocks, self.tuning.threads)
 
     def real(self) -> tuple[list[str], list[str]]:
         """Return the index variables of the root and their sizes."""
         pairs = [(n, s) for n, s in zip(self.index, self.root.sizes, strict=True) if s != "1"]
         return [n for n, _ in pairs], [s for _, s in pairs]
-
-    def _is_flat(self, node: Node) -> bool:
-        """Whether everything that leads to `node` has its shape, or is a single number."""
-        todo, seen = [node], set[str]()
-        while todo:
-            one = todo.pop()
-            if one.name in seen or one.op == "scalar":
-                continue
-            seen.add(one.name)
-            if one.sizes != self.root.sizes and one.sizes:
-                return False
-            if one.op == "input" or (one.name in self.buffers and one is not self.root):
-                continue
-            if one.op in LAYOUTS and one.op not in ("full", "full_like", "scalar_tensor",
-                                                    "zeros_like", "ones_like"):  # fmt: skip
-                return False
-            todo += [n for n in map(self.graph.node_of, one.args) if n is not None]
-        return True
 
     # Rows: a block computes one row at a time, and reduces it as often as needed.
 
@@ -162,32 +119,85 @@ class KernelMaker:
         widest = max((variables(index) for _, index in found.reductions), key=len)
         if own and not widest:
             raise MaterializeError(found.reductions[0][0])
+        seen = Wide(1)
+        self._row_kernel(widest, seen)
+        wide: Wide | None = None
+        if seen.pointers:
+            width = seen.widest(self.tuning.vector_bytes)
+            wide = Wide(width) if width > 1 else None
+        return self._row_kernel(widest, wide)
+
+    def _row_kernel(self, widest: frozenset[str], wide: Wide | None) -> Kernel:
+        """Return the kernel of which a block computes a row, of the index variables `widest`."""
         names, sizes = self.real()
         rows = [(n, s) for n, s in zip(names, sizes, strict=True) if n in widest]
         inner = [(n, s) for n, s in zip(names, sizes, strict=True) if n not in widest]
-        writer = RowWriter(self, widest)
+        writer = RowWriter(self, widest, wide)
         values = Values(self.graph, self.buffers, self.root, writer.reached)
         writer.values = values
-        last = writer.scope.inner({n for n, _ in inner} | {"e"})
-        result = values.value(self.root, self.index, last)
-        place = linear(self.index, self.root.sizes)
-        store = f"out[{place}] = {ctypes_of.store(self.root.dtype, result)};"
-        threads = self.tuning.row_threads
-        if inner:
-            ending = loop_lines("e", product(s for _, s in inner), threads, [
-                *split("e", [n for n, _ in inner], [s for _, s in inner]), *last.lines, store,
-            ])  # fmt: skip
-        else:
-            ending = ["if (threadIdx.x == 0) {", *indented([*last.lines, store]), "}"]
+        ending = self._row_ending(writer, values, inner)
         count = product(s for _, s in rows)
-        text = self.kernel(values, threads, [
-            f"const long long rows = {count};",
+        lines = [f"const long long rows = {count};"]
+        width = 1
+        if wide is not None and wide.pointers:
+            self.helpers |= HELPERS
+            lines.append(wide.test)
+            width = wide.width
+        text = self.kernel(values, self.tuning.row_threads, [
+            *lines,
             "for (long long row = blockIdx.x; row < rows; row += gridDim.x) {",
             *indented([*split("row", [r[0] for r in rows], [r[1] for r in rows]),
                         *writer.scope.lines, *ending]),
             "}",
         ])  # fmt: skip
+        threads = f"threads_for({writer.longest}, {_EACH * width}, {self.tuning.row_threads})"
         return self.done("rows", text, values, count, f"blocks_for({count}, 1)", threads)
+
+    def _row_ending(
+        self, writer: RowWriter, values: Values, inner: list[tuple[str, str]]
+    ) -> list[str]:
+        """Return what is done once a row's reductions are known: its outputs."""
+        names, sizes = [n for n, _ in inner], [s for _, s in inner]
+        last = writer.scope.inner({*names, "k"})
+        result = values.value(self.root, self.index, last)
+        store = f"out[{linear(self.index, self.root.sizes)}] = "
+        store += f"{ctypes_of.store(self.root.dtype, result)};"
+        if not inner:
+            return ["if (threadIdx.x == 0) {", *indented([*last.lines, store]), "}"]
+        single = RowLoop("k", product(sizes), [*split("k", names, sizes), *last.lines], store)
+
+        def value_in(scope: Scope) -> str:
+            return ctypes_of.store(self.root.dtype, values.value(self.root, self.index, scope))
+
+        grouped = writer.grouped(single, names, sizes, value_in) if self._ends(names) else None
+        if grouped is not None:
+            grouped = self._stored(writer, grouped, sizes)
+
+        def body(value: str, of_group: bool) -> list[str]:
+            return [f"made.at[e] = {value};"] if of_group else [value]
+
+        return writer.loops(single, grouped, "", body)
+
+    def _ends(self, names: list[str]) -> bool:
+        """Whether the elements of a row of the root are neighbors."""
+        return self.real()[0][-len(names) :] == names
+
+    def _stored(self, writer: RowWriter, grouped: RowLoop, sizes: list[str]) -> RowLoop | None:
+        """Return a loop over groups with the store of each; None where rows cannot hold any."""
+        wide = writer.wide
+        if wide is None or not wide.can_be_multiple(product(sizes)):
+            return None
+        wide.moves("out", self.root.dtype)
+        kind = f"Group<{ctypes_of.stored(self.root.dtype)}, {wide.width}>"
+        place = self._place_of_group(len(sizes))
+        return replace(grouped, before=[f"{kind} made;"],
+                       after=[f"store_group(out + {place}, made);"])  # fmt: skip
+
+    def _place_of_group(self, count: int) -> str:
+        """Return where the group of a row begins that has the number k in it."""
+        names, sizes = self.real()
+        head = len(names) - count
+        return linear((*names[:head], "k"), (*sizes[:head], product(sizes[head:])))
 
     # Products: a block computes a tile, in steps through shared memory.
 
@@ -241,7 +251,7 @@ class KernelMaker:
         )
 
     def done(
-        self, form: str, text: str, values: Values, count: str, blocks: str, threads: int
+        self, form: str, text: str, values: Values, count: str, blocks: str, threads: int | str
     ) -> Kernel:
         """Return the kernel with its launch."""
         given = [values.pointer(node) for node in values.reads.values()]

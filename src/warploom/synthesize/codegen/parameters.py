@@ -6,19 +6,24 @@ from warploom.core.errors import BadInputError
 
 _WARP = 32
 _MOST_THREADS = 1024
+_VECTORS = (1, 2, 4, 8, 16)
+_MOST_TURNS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class TuningParameters:
     """Launch shapes and tiles.
 
-    `threads` of a block for elements and scans, `row_threads` for a row that is reduced; a block
-    of a matrix product makes `tile_m` x `tile_n`, in steps of `tile_k`, each thread `thread_m` x
-    `thread_n` of it.
+    Neighbors of `vector_bytes` are moved as one, and a thread has `turns` such groups of each
+    tensor under way. `threads` of a block for elements and scans, `row_threads` the most for a row
+    that is reduced; a block of a matrix product makes `tile_m` x `tile_n`, in steps of `tile_k`,
+    each thread `thread_m` x `thread_n` of it.
     """
 
     threads: int = 256
-    row_threads: int = 128
+    row_threads: int = 512
+    vector_bytes: int = 16
+    turns: int = 2
     tile_m: int = 32
     tile_n: int = 32
     tile_k: int = 16
@@ -30,6 +35,10 @@ class TuningParameters:
             value = getattr(self, name)
             if not _WARP <= value <= _MOST_THREADS or value % _WARP:
                 raise BadInputError(f"{name} must be a multiple of 32 up to 1024, got {value}")
+        if self.vector_bytes not in _VECTORS:
+            raise BadInputError(f"vector_bytes must be 1, 2, 4, 8 or 16, got {self.vector_bytes}")
+        if not 1 <= self.turns <= _MOST_TURNS:
+            raise BadInputError(f"turns must be 1 to {_MOST_TURNS}, got {self.turns}")
         if self.tile_m % self.thread_m or self.tile_n % self.thread_n:
             raise BadInputError("a thread's part must divide the tile")
         if not _WARP <= self.gemm_threads <= _MOST_THREADS:

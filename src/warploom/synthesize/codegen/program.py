@@ -22,6 +22,12 @@ _BLOCKS = """static unsigned blocks_for(long long count, long long each) {
   return static_cast<unsigned>(max(1LL, min(blocks, 65535LL)));
 }
 """
+_THREADS = """// Threads of a block for a row: one for each `each` elements, `most` at most.
+static unsigned threads_for(long long length, long long each, long long most) {
+  const long long warps = (length + 32 * each - 1) / (32 * each);
+  return static_cast<unsigned>(32 * max(1LL, min(warps, most / 32)));
+}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,8 @@ def _file(
 ) -> str:
     helpers = {name: text for kernel in kernels for name, text in kernel.helpers.items()}
     parts = [*helpers.values(), *(kernel.text for kernel in kernels), _BLOCKS]
+    if any("threads_for(" in kernel.launch for kernel in kernels):
+        parts.append(_THREADS)
     text = "\n".join([*parts, _entry(graph, stored, kernels, outputs)])
     sizes = [made for name, made in _OF_SIZES.items() if f"{name}(" in text]
     return "\n".join([*sizes, text])

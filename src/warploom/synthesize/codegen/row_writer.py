@@ -1,8 +1,12 @@
 """The reductions of a row: each a loop of the block, before what needs it."""
 
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from warploom.synthesize.codegen.graph import Node
+from warploom.synthesize.codegen.groups import Groups, Wide
 from warploom.synthesize.codegen.reductions import (
     NOWHERE,
     Reduction,
@@ -19,22 +23,47 @@ from warploom.synthesize.codegen.scope import (
     split,
     variables,
 )
-from warploom.synthesize.codegen.text import loop_lines
+from warploom.synthesize.codegen.text import indented, loop_lines
 from warploom.synthesize.codegen.values import REDUCTIONS, Values
 
 if TYPE_CHECKING:
     from warploom.synthesize.codegen.kernels import KernelMaker
 
 
+@dataclass(frozen=True, slots=True)
+class RowLoop:
+    """A loop along a row: its variable, how far it goes, and what one element needs.
+
+    `loads` are the statements before the elements of a group, `before` and `after` those around
+    the loop over them.
+    """
+
+    name: str
+    extent: str
+    lines: list[str]
+    value: str
+    loads: list[str] = field(default_factory=list[str])
+    before: list[str] = field(default_factory=list[str])
+    after: list[str] = field(default_factory=list[str])
+
+
+def _bracketed(text: str) -> str:
+    return text if text.isalnum() else f"({text})"
+
+
 class RowWriter:
     """Writes the reductions of a row, each before what needs it."""
 
-    def __init__(self, maker: "KernelMaker", rows: frozenset[str]) -> None:
+    def __init__(
+        self, maker: "KernelMaker", rows: frozenset[str], wide: Wide | None = None
+    ) -> None:
         self.maker = maker
+        self.wide = wide
         self.rows = rows
         self.scope = Scope(rows)
         self.values: Values | None = None
         self.count = 0
+        self.longest = "1"
 
     def reached(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
         """Return the name of a reduced value, after its loop was written."""
@@ -48,25 +77,85 @@ class RowWriter:
         kind = reduction_of(node, source)
         self.maker.helpers[kind.helper] = helper_text(kind)
         inner, loop, names, sizes = self._inner(node, source, index)
+
+        def value_in(body: Scope) -> str:
+            return values.operand({"node": source.name}, kind.dtype, source, inner, body, "")
+
         body = self.scope.inner({*names, loop})
-        value = values.operand({"node": source.name}, kind.dtype, source, inner, body, "")
+        value = value_in(body)
+        single = RowLoop(loop, product(sizes), [*split(loop, names, sizes), *body.lines], value)
+        self.longest = single.extent if self.longest == "1" else self.longest
+        grouped = self.grouped(single, names, sizes, value_in)
         number = self.count
         self.count += 1
-        lines = [*split(loop, names, sizes), *body.lines]
-        threads = self.maker.tuning.row_threads
-        extent = product(sizes)
-        if kind.places:
-            text = self._places(kind, number, loop, extent, threads, lines, value)
-        else:
-            text = [
-                f"{kind.ctype} s{number} = {kind.first};",
-                *loop_lines(loop, extent, threads, [
-                    *lines, f"s{number} = {kind.join.format(a=f's{number}', b=value)};",
-                ]),
-                f"const {kind.ctype} r{number} = {kind.helper}(s{number});",
-            ]  # fmt: skip
-        self.scope.lines += text
+        self.scope.lines += self._reduced(kind, number, single, grouped)
         return f"r{number}"
+
+    def grouped(
+        self,
+        single: "RowLoop",
+        names: list[str],
+        sizes: list[str],
+        value_in: Callable[[Scope], str],
+    ) -> "RowLoop | None":
+        """Return the loop over groups of neighbors; None where none are loaded as one."""
+        values = self.values
+        if self.wide is None or values is None or not names:
+            return None
+        outer = self.scope.inner({single.name})
+        inner = outer.inner(names)
+        before = values.groups
+        values.groups = Groups(self.wide, tuple(names), tuple(sizes), single.name, outer)
+        value = value_in(inner)
+        found = values.groups.loaded
+        values.groups = before
+        if not found:
+            return None
+        lines = inner.lines
+        if any(re.search(rf"\b{name}\b", line) for name in names for line in lines):
+            lines = [*split(f"({single.name} + e)", names, sizes), *lines]
+        return RowLoop(single.name, single.extent, lines, value, outer.lines)
+
+    def loops(
+        self, single: "RowLoop", grouped: "RowLoop | None", number: str,
+        body: Callable[[str, bool], list[str]],
+    ) -> list[str]:  # fmt: skip
+        """Return the loops of a row: over its groups, and over what is left.
+
+        `body` returns what is done with a value; it is told whether that is one of a group.
+        """
+        name, extent = single.name, single.extent
+        rest = [*single.lines, *body(single.value, False)]
+        if grouped is None or self.wide is None:
+            return loop_lines(name, "threadIdx.x", extent, "blockDim.x", rest)
+        width = self.wide.width
+        return [
+            f"const long long whole{number} = wide ? {_bracketed(extent)} / {width} * {width} : 0;",
+            f"#pragma unroll {self.maker.tuning.turns}",
+            *loop_lines(name, f"threadIdx.x * {width}", f"whole{number}", f"blockDim.x * {width}", [
+                *grouped.loads, *grouped.before, "#pragma unroll",
+                f"for (int e = 0; e < {width}; ++e) {{",
+                *indented([*grouped.lines, *body(grouped.value, True)]), "}", *grouped.after,
+            ]),
+            *loop_lines(name, f"whole{number} + threadIdx.x", extent, "blockDim.x", rest),
+        ]  # fmt: skip
+
+    def _reduced(
+        self, kind: Reduction, number: int, single: "RowLoop", grouped: "RowLoop | None"
+    ) -> list[str]:
+        """Return the loops that reduce a row, and the join of what the threads have."""
+        if kind.places:
+            return self._places(kind, number, single, grouped)
+
+        def joined(value: str, of_group: bool) -> list[str]:
+            del of_group
+            return [f"s{number} = {kind.join.format(a=f's{number}', b=value)};"]
+
+        return [
+            f"{kind.ctype} s{number} = {kind.first};",
+            *self.loops(single, grouped, str(number), joined),
+            f"const {kind.ctype} r{number} = {kind.helper}(s{number});",
+        ]
 
     def _inner(
         self, node: Node, source: Node, index: Index
@@ -93,20 +182,26 @@ class RowWriter:
             inner.append(names[-1])
         return tuple(inner), loop, names, sizes
 
-    @staticmethod
     def _places(
-        kind: Reduction, number: int, loop: str, extent: str, threads: int, lines: list[str],
-        value: str,
-    ) -> list[str]:  # fmt: skip
-        best, at = f"s{number}", f"p{number}"
-        test = ahead(
-            kind, best, value
-        )  # places come in their order, and the first one has no rival
+        self, kind: Reduction, number: int, single: "RowLoop", grouped: "RowLoop | None"
+    ) -> list[str]:
+        best, at, loop, extent = f"s{number}", f"p{number}", single.name, single.extent
+
+        def compared(value: str, of_group: bool) -> list[str]:
+            # Places come in their order, and the first one has no rival.
+            place = f"{loop} + e" if of_group else loop
+            return [
+                f"if ({ahead(kind, best, value)}) {{", f"  {best} = {value};",
+                f"  {at} = {place};", "}",
+            ]  # fmt: skip
+
+        first = "threadIdx.x"
+        if grouped is not None and self.wide is not None:
+            first = f"threadIdx.x * (wide ? {self.wide.width} : 1)"
         return [
             f"{kind.ctype} {best} = {kind.first};",
-            f"long long {at} = threadIdx.x < {extent} ? threadIdx.x : {NOWHERE};",
-            *loop_lines(loop, extent, threads, [
-                *lines, f"if ({test}) {{", f"  {best} = {value};", f"  {at} = {loop};", "}",
-            ]),
+            f"const long long first{number} = {first};",
+            f"long long {at} = first{number} < {extent} ? first{number} : {NOWHERE};",
+            *self.loops(single, grouped, str(number), compared),
             f"const long long r{number} = {kind.helper}({best}, {at});",
-        ]  # fmt: skip
+        ]

@@ -81,6 +81,7 @@ class Scope:
         default_factory=dict[tuple[str, Index, str], str]
     )
     names: "itertools.count[int]" = field(default_factory=itertools.count)
+    defined: set[str] = field(default_factory=set[str])
 
     def inner(self, more: Iterable[str]) -> "Scope":
         """Return a scope inside of this one, with more variables."""
@@ -95,8 +96,14 @@ class Scope:
             scope = scope.parent
         return None
 
+    def known_names(self) -> frozenset[str]:
+        """Return the variables that can be used here: indices, and what was given a name."""
+        around = self.parent.known_names() if self.parent is not None else frozenset[str]()
+        return around | self.bound | self.defined
+
     def define(self, ctype: str, text: str) -> str:
         """Add a statement that gives a value a name."""
         name = f"v{next(self.names)}"
         self.lines.append(f"const {ctype} {name} = {text};")
+        self.defined.add(name)
         return name

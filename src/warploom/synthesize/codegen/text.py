@@ -20,7 +20,7 @@ def indented(lines: list[str]) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
-def loop_lines(name: str, count: str, threads: int, body: list[str]) -> list[str]:
-    """Return the loop in which the threads of a block share `count` steps out."""
-    head = f"for (long long {name} = threadIdx.x; {name} < {count}; {name} += {threads}) {{"
+def loop_lines(name: str, first: str, count: str, step: str, body: list[str]) -> list[str]:
+    """Return a loop from `first` to `count`."""
+    head = f"for (long long {name} = {first}; {name} < {count}; {name} += {step}) {{"
     return [head, *indented(body), "}"]

@@ -5,6 +5,7 @@ from typing import Any
 
 from warploom.synthesize.codegen import ctypes_of, pointwise
 from warploom.synthesize.codegen.graph import Graph, Node
+from warploom.synthesize.codegen.groups import Groups
 from warploom.synthesize.codegen.refusal import BeyondRulesError
 from warploom.synthesize.codegen.scope import Index, Scope, c_size, linear, variables
 
@@ -22,7 +23,8 @@ class Values:
     """Computes values of nodes; `reached` says what a reduction, product or scan is worth.
 
     `buffers` are the nodes that lie in memory, `reads` those that were loaded. With `flat`, an
-    index is the place of the element in memory, alike for all tensors.
+    index is the place of the element in memory, alike for all tensors. In a loop over `groups`,
+    neighbors are loaded as one.
     """
 
     def __init__(self, graph: Graph, buffers: dict[str, str], root: Node, reached: Reached) -> None:
@@ -33,6 +35,7 @@ class Values:
         self.reads: dict[str, Node] = {}
         self.merged: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         self.flat = False
+        self.groups: Groups | None = None
 
     def value(self, node: Node, index: Index, scope: Scope, guard: str = "") -> str:
         """Return the name of the value of `node` at `index`, of its computed type.
@@ -67,7 +70,11 @@ class Values:
         self.reads[node.name] = node
         at = index[0] if self.flat and node.sizes else linear(index, node.sizes)
         ctype = ctypes_of.computed(node.dtype)
-        text = ctypes_of.load(node.dtype, f"{self.pointer(node)}[{at}]")
+        place = f"{self.pointer(node)}[{at}]"
+        if self.groups is not None and not guard and scope.parent is self.groups.outer:
+            group = self.groups.load(node, self.pointer(node), index) if node.sizes else None
+            place = f"{group}.at[e]" if group is not None else place
+        text = ctypes_of.load(node.dtype, place)
         if guard:
             text = f"{guard} ? {text} : {pointwise.literal(0, node.dtype)}"
         return scope.define(ctype, text)
