@@ -86,7 +86,7 @@ API_TELLING = re.compile(
     r"""(?:cudaEventElapsedTime\w*|cudaRuntimeGetVersion|cudaDriverGetVersion|cudaMemGetInfo
     | cuda\w*GetProperties\w* | cudaDeviceProp | cudaDeviceGetPCIBusId | cudaDeviceGetByPCIBusId
     | cudaPointerGetAttributes | cudaMemRangeGetAttributes?
-    | cudaFuncGetAttributes | cudaFuncAttributes | cudaGetFuncBySymbol
+    | cudaOccupancy\w+ | cuOccupancy\w+ | cudaFuncGetAttributes | cudaFuncAttributes | cudaGetFuncBySymbol
     | cudaGetDriverEntryPoint\w* | cudaIpc\w+ | cuModule\w+
     | cuLibrary\w+ | cuLink\w+ | cudaLibrary\w+ | cudaProfiler\w+ | cuGetProcAddress\w*
     | cuDriverGetVersion | cuDeviceGetName | cuDeviceGetUuid\w* | cuMemGetInfo\w*
@@ -95,6 +95,19 @@ API_TELLING = re.compile(
     | MPI_File\w* | MPI_Comm_spawn\w* | MPI_Comm_(?:connect|accept|join) | MPI_Pcontrol | MPI_T_\w+
     | MPI_(?:Comm_get_attr|Attr_get) | MPI_Open_port | MPI_(?:Get_)?address
     | MPI_Get_hw_resource_info | MPI_Win_(?:allocate_shared|shared_query))\Z""",
+    re.VERBOSE,
+)
+# Values of a device that all of them share: what else is asked tells one machine from another.
+API_TELLING_VALUE = re.compile(
+    r"""(?:cudaDevAttr(?!(?:MultiProcessorCount|MaxThreadsPer(?:Block|MultiProcessor)|WarpSize
+    | MaxSharedMemoryPer(?:Block|BlockOptin|Multiprocessor)|MaxRegistersPer(?:Block|Multiprocessor)
+    | MaxBlocksPerMultiprocessor|MaxGridDim[XYZ]|MaxBlockDim[XYZ]|ComputeCapability(?:Major|Minor)
+    | CooperativeLaunch|ClusterLaunch|L2CacheSize|MemoryPoolsSupported|UnifiedAddressing
+    | ManagedMemory)\Z)\w+
+    | CU_DEVICE_ATTRIBUTE_(?!(?:MULTIPROCESSOR_COUNT|WARP_SIZE|MAX_THREADS_PER_BLOCK
+    | MAX_SHARED_MEMORY_PER_(?:BLOCK|BLOCK_OPTIN|MULTIPROCESSOR)
+    | COMPUTE_CAPABILITY_(?:MAJOR|MINOR))\Z)\w+
+    | cudaDeviceAttr | CUdevice_attribute(?:_enum)?)\Z""",
     re.VERBOSE,
 )
 # Kernels may keep anything in such memory, and nothing looks at what they carry over in it.
@@ -172,11 +185,16 @@ STD = _STD | STD_HOST_LOOPS
 STD_MEMBER_ROOTS = words("chrono this_thread filesystem experimental pmr ranges")
 
 
+def tells(name: str) -> bool:
+    """Whether an interface's name stands for what differs from machine to machine."""
+    return bool(API_TELLING.match(name) or API_TELLING_VALUE.match(name))
+
+
 def is_plain(name: str, *, device: bool) -> bool:
     """Whether an unqualified name that the program does not declare may be used."""
     if name in KEYWORDS or name in TYPES or CONSTANT.match(name) or VECTOR_TYPE.match(name):
         return True
-    if name in CUDA_TELLING or name in API_UNSEEN or API_TELLING.match(name):
+    if name in CUDA_TELLING or name in API_UNSEEN or tells(name):
         return False
     if _CUDA_DEVICE.match(name) or API.match(name) or name in CUDA_ROOTS:
         return True

@@ -27,6 +27,7 @@ from warploom.evaluate.legality.shadowing import Shadowing
 from warploom.evaluate.legality.system_macros import rewriters_words, system_macros
 from warploom.evaluate.legality.telling_types import shared_type_refusals
 from warploom.evaluate.legality.tokens import Token
+from warploom.evaluate.legality.validity_rules import validity_refusals
 
 _STATEMENT = frozenset({";", "{", "}", "return", "goto", "break", "continue"})
 _SYSTEM_NAME = re.compile(r"_|(?:CU|NV|NCCL|MPI|OMPI|PMIX|GNU|GLIBC|HAVE_|USE_NV)")
@@ -126,6 +127,7 @@ class _World:
         yield from untrusted
         yield from NameRules(self.tokens, names, items, self.frame).refusals()
         yield from shared_type_refusals(self.tokens, names, items)
+        yield from validity_refusals(self.tokens)
         yield from Shadowing(self.tokens, names, self.own).refusals()
         yield from self._reserved()
         yield from self._statements()
