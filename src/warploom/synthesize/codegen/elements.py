@@ -7,7 +7,7 @@ from warploom.synthesize.codegen import ctypes_of
 from warploom.synthesize.codegen.graph import Graph, Node
 from warploom.synthesize.codegen.groups import HELPERS, Groups, Wide
 from warploom.synthesize.codegen.layouts import LAYOUTS
-from warploom.synthesize.codegen.scope import Index, Scope, c_size, product, split
+from warploom.synthesize.codegen.scope import Index, MaterializeError, Scope, c_size, product, split
 from warploom.synthesize.codegen.text import Kernel, indented
 from warploom.synthesize.codegen.values import Values
 
@@ -23,7 +23,11 @@ class ElementWriter:
     def __init__(self, maker: "KernelMaker") -> None:
         self.maker = maker
         self.root = maker.root
-        self.flat = is_flat(maker.graph, maker.buffers, maker.root)
+        self.nodes = (maker.root, *maker.also)
+        for node in maker.also:
+            if node.sizes != maker.root.sizes:
+                raise MaterializeError(node)
+        self.flat = all(is_flat(maker.graph, maker.buffers, node) for node in self.nodes)
         self.values = self._values()
 
     def _values(self) -> Values:
@@ -57,13 +61,14 @@ class ElementWriter:
     def _single(self) -> list[str]:
         """Return the statements for the element number i."""
         scope = Scope(frozenset({"i"}))
-        if self.flat:
-            result = self.values.value(self.root, ("i",), scope)
-            lines = scope.lines
-        else:
-            result = self.values.value(self.root, self.maker.index, scope)
-            lines = [*split("i", *self.maker.real()), *scope.lines]
-        return [*lines, f"out[i] = {ctypes_of.store(self.root.dtype, result)};"]
+        index = ("i",) if self.flat else self.maker.index
+        stores = [
+            f"{self.maker.pointer_to(node)}[i] = "
+            f"{ctypes_of.store(node.dtype, self.values.value(node, index, scope))};"
+            for node in self.nodes
+        ]
+        lines = [] if self.flat else list(split("i", *self.maker.real()))
+        return [*lines, *scope.lines, *stores]
 
     def _tile(self, wide: Wide) -> int:
         return self.maker.tuning.threads * self.maker.tuning.turns * wide.width
@@ -75,7 +80,7 @@ class ElementWriter:
         seen = self._tried(Wide(1))
         if not seen.pointers:
             return None
-        seen.dtypes.add(self.root.dtype)
+        seen.dtypes |= {node.dtype for node in self.nodes}
         width = seen.widest(self.maker.tuning.vector_bytes)
         wide = self._tried(Wide(width)) if width > 1 else seen
         return wide if width > 1 and wide.pointers and self._rows_fit(wide) else None
@@ -86,7 +91,8 @@ class ElementWriter:
 
     def _rows_fit(self, wide: Wide) -> bool:
         """Whether groups end where the last dimension does; note what is tested for that."""
-        wide.moves("out", self.root.dtype)
+        for node in self.nodes:
+            wide.moves(self.maker.pointer_to(node), node.dtype)
         return self.flat or wide.can_be_multiple(c_size(self.maker.real()[1][-1]))
 
     def _tiles(self, wide: Wide) -> list[str]:
@@ -121,15 +127,23 @@ class ElementWriter:
         inner = outer.inner({names[-1]})
         values = self._values()
         values.groups = Groups(wide, (names[-1],), (sizes[-1],), start, outer, self.flat)
-        result = values.value(self.root, index, inner)
-        body = [*inner.lines, f"made.at[e] = {ctypes_of.store(self.root.dtype, result)};"]
+        made = [
+            f"made_{node.name}.at[e] = "
+            f"{ctypes_of.store(node.dtype, values.value(node, index, inner))};"
+            for node in self.nodes
+        ]
+        body = [*inner.lines, *made]
         if any(re.search(rf"\b{names[-1]}\b", line) for line in body):
             body.insert(0, f"const long long {names[-1]} = {start} + e;")
-        kind = f"Group<{ctypes_of.stored(self.root.dtype)}, {wide.width}>"
+        groups = [
+            f"Group<{ctypes_of.stored(node.dtype)}, {wide.width}> made_{node.name};"
+            for node in self.nodes
+        ]
         return [
-            *lines, *outer.lines, f"{kind} made;", "#pragma unroll",
+            *lines, *outer.lines, *groups, "#pragma unroll",
             f"for (int e = 0; e < {wide.width}; ++e) {{", *indented(body), "}",
-            "store_group(out + first, made);",
+            *(f"store_group({self.maker.pointer_to(node)} + first, made_{node.name});"
+              for node in self.nodes),
         ]  # fmt: skip
 
 

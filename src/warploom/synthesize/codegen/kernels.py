@@ -1,5 +1,6 @@
 """One kernel for each node that lies in memory: elements, rows, products, scans."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from warploom.synthesize.codegen import ctypes_of
@@ -8,6 +9,7 @@ from warploom.synthesize.codegen.graph import Graph, Node
 from warploom.synthesize.codegen.groups import HELPERS, Wide
 from warploom.synthesize.codegen.parameters import TuningParameters
 from warploom.synthesize.codegen.products import ProductWriter
+from warploom.synthesize.codegen.reductions import dims_of
 from warploom.synthesize.codegen.row_writer import RowLoop, RowWriter
 from warploom.synthesize.codegen.scans import scan_kernel
 from warploom.synthesize.codegen.scope import (
@@ -23,6 +25,13 @@ from warploom.synthesize.codegen.scope import (
 from warploom.synthesize.codegen.text import Kernel, indented
 from warploom.synthesize.codegen.values import PRODUCTS, REDUCTIONS, SCANS, Values
 
+_ROWS = ["for (long long row = blockIdx.x; row < rows; row += gridDim.x) {"]
+_COLUMNS = [
+    "for (long long begin = blockIdx.x * 32LL; begin < rows; begin += gridDim.x * 32LL) {",
+    "  // Rows are neighbors here: each lane has one, and each warp a part of these.",
+    "  const bool inside = begin + threadIdx.x % 32 < rows;",
+    "  const long long row = min(begin + threadIdx.x % 32, rows - 1);",
+]
 _EACH = 2  # groups of a row for each thread of its block, before that has as many as it may
 
 
@@ -39,7 +48,7 @@ class _Found:
 
 
 class KernelMaker:
-    """Makes the kernel that fills the buffer of `root`.
+    """Makes the kernel that fills the buffer of `root`, and those of the nodes `also`.
 
     Raises MaterializeError where another node must lie in memory first.
     """
@@ -51,10 +60,13 @@ class KernelMaker:
         root: Node,
         name: str,
         tuning: TuningParameters,
+        also: tuple[Node, ...] = (),
     ) -> None:
         self.graph = graph
-        self.buffers = buffers
+        self.targets = buffers
+        self.buffers = {n: b for n, b in buffers.items() if n not in {a.name for a in also}}
         self.root = root
+        self.also = also
         self.name = name
         self.tuning = tuning
         self.helpers: dict[str, str] = {}
@@ -65,12 +77,16 @@ class KernelMaker:
     def make(self) -> Kernel:
         """Return the kernel of the form that fits."""
         if self.root.op in SCANS:
+            if self.also:
+                raise MaterializeError(self.root)
             return scan_kernel(self)
         found = self._discover()
         if found.scans:
             raise MaterializeError(found.scans[0])
         if found.reductions:
             return self._rows(found)
+        if found.products and self.also:
+            raise MaterializeError(found.products[0][0])
         if found.products:
             return self._product(found)
         return ElementWriter(self).make()
@@ -90,9 +106,27 @@ class KernelMaker:
             return scope.define(ctypes_of.computed(node.dtype), "0")
 
         values = Values(self.graph, self.buffers, self.root, reached)
-        values.value(self.root, self.index, Scope(variables(self.index)))
+        scope = Scope(variables(self.index))
+        for node in (self.root, *self.also):
+            values.value(node, self.index_of(node), scope)
         found.merged = values.merged
         return found
+
+    def index_of(self, node: Node) -> Index:
+        """Return the index at which a node is stored beside the root.
+
+        Raises MaterializeError where their shapes do not go together.
+        """
+        pairs = list(zip(node.sizes, self.root.sizes, strict=False))
+        if len(node.sizes) != len(self.root.sizes) or any(a not in ("1", b) for a, b in pairs):
+            raise MaterializeError(node)
+        return tuple(
+            "0" if size == "1" else at for at, size in zip(self.index, node.sizes, strict=True)
+        )
+
+    def pointer_to(self, node: Node) -> str:
+        """Return the name of the parameter that points to where a node is stored."""
+        return "out" if node is self.root else f"out_{node.name}"
 
     def refuse(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
         """Say that a reduction, a product or a scan must lie in memory."""
@@ -119,6 +153,8 @@ class KernelMaker:
         widest = max((variables(index) for _, index in found.reductions), key=len)
         if own and not widest:
             raise MaterializeError(found.reductions[0][0])
+        if own and all(self._is_column(node) for node, _ in found.reductions):
+            return self._row_kernel(widest, None, columns=True)
         seen = Wide(1)
         self._row_kernel(widest, seen)
         wide: Wide | None = None
@@ -127,12 +163,22 @@ class KernelMaker:
             wide = Wide(width) if width > 1 else None
         return self._row_kernel(widest, wide)
 
-    def _row_kernel(self, widest: frozenset[str], wide: Wide | None) -> Kernel:
+    def _is_column(self, node: Node) -> bool:
+        """Whether what a node reduces is far apart, and its results are neighbors."""
+        source = self.graph.node_of(node.args[0])
+        if source is None:
+            return False
+        real = [at for at, size in enumerate(source.sizes) if size != "1"]
+        return bool(real) and real[-1] not in dims_of(node, len(source.sizes))
+
+    def _row_kernel(
+        self, widest: frozenset[str], wide: Wide | None, *, columns: bool = False
+    ) -> Kernel:
         """Return the kernel of which a block computes a row, of the index variables `widest`."""
         names, sizes = self.real()
         rows = [(n, s) for n, s in zip(names, sizes, strict=True) if n in widest]
         inner = [(n, s) for n, s in zip(names, sizes, strict=True) if n not in widest]
-        writer = RowWriter(self, widest, wide)
+        writer = RowWriter(self, widest, wide, columns=columns)
         values = Values(self.graph, self.buffers, self.root, writer.reached)
         writer.values = values
         ending = self._row_ending(writer, values, inner)
@@ -145,13 +191,15 @@ class KernelMaker:
             width = wide.width
         text = self.kernel(values, self.tuning.row_threads, [
             *lines,
-            "for (long long row = blockIdx.x; row < rows; row += gridDim.x) {",
+            *(_COLUMNS if columns else _ROWS),
             *indented([*split("row", [r[0] for r in rows], [r[1] for r in rows]),
                         *writer.scope.lines, *ending]),
             "}",
         ])  # fmt: skip
-        threads = f"threads_for({writer.longest}, {_EACH * width}, {self.tuning.row_threads})"
-        return self.done("rows", text, values, count, f"blocks_for({count}, 1)", threads)
+        longest = f"32 * ({writer.longest})" if columns else writer.longest
+        each = 32 if columns else 1
+        threads = f"threads_for({longest}, {_EACH * width}, {self.tuning.row_threads})"
+        return self.done("rows", text, values, count, f"blocks_for({count}, {each})", threads)
 
     def _row_ending(
         self, writer: RowWriter, values: Values, inner: list[tuple[str, str]]
@@ -159,39 +207,68 @@ class KernelMaker:
         """Return what is done once a row's reductions are known: its outputs."""
         names, sizes = [n for n, _ in inner], [s for _, s in inner]
         last = writer.scope.inner({*names, "k"})
-        result = values.value(self.root, self.index, last)
-        store = f"out[{linear(self.index, self.root.sizes)}] = "
-        store += f"{ctypes_of.store(self.root.dtype, result)};"
+        one = "inside && threadIdx.x < 32" if writer.columns else "threadIdx.x == 0"
+        of_row = [node for node in self.also if not variables(self.index_of(node)) & set(names)]
+        nodes = [node for node in (self.root, *self.also) if node not in of_row or not inner]
+        if any(node.sizes != self.root.sizes for node in nodes):
+            raise MaterializeError(nodes[-1])
+        stores = self._stores(values, nodes, last)
         if not inner:
-            return ["if (threadIdx.x == 0) {", *indented([*last.lines, store]), "}"]
-        single = RowLoop("k", product(sizes), [*split("k", names, sizes), *last.lines], store)
+            return [f"if ({one}) {{", *indented([*last.lines, *stores]), "}"]
+        once = self._stores(values, of_row, writer.scope)
+        if once:
+            once = [f"if ({one}) {{", *indented(once), "}"]
+        single = RowLoop("k", product(sizes), [*split("k", names, sizes), *last.lines], "")
 
         def value_in(scope: Scope) -> str:
-            return ctypes_of.store(self.root.dtype, values.value(self.root, self.index, scope))
+            for node in nodes:
+                stored = ctypes_of.store(node.dtype, values.value(node, self.index, scope))
+                scope.lines.append(f"made_{node.name}.at[e] = {stored};")
+            return ""
 
         grouped = writer.grouped(single, names, sizes, value_in) if self._ends(names) else None
         if grouped is not None:
-            grouped = self._stored(writer, grouped, sizes)
+            grouped = self._stored(writer, grouped, nodes, sizes)
 
         def body(value: str, of_group: bool) -> list[str]:
-            return [f"made.at[e] = {value};"] if of_group else [value]
+            del value
+            return [] if of_group else stores
 
-        return writer.loops(single, grouped, "", body)
+        ending = writer.loops(single, grouped, "", body)
+        if writer.columns:
+            ending = ["if (inside) {", *indented(ending), "}"]
+        return [*once, *ending]
+
+    def _stores(self, values: Values, nodes: Sequence[Node], scope: Scope) -> list[str]:
+        """Return the statements that store nodes, each at its index."""
+        made: list[str] = []
+        for node in nodes:
+            result = values.value(node, self.index_of(node), scope)
+            place = linear(self.index_of(node), node.sizes)
+            stored = ctypes_of.store(node.dtype, result)
+            made.append(f"{self.pointer_to(node)}[{place}] = {stored};")
+        return made
 
     def _ends(self, names: list[str]) -> bool:
         """Whether the elements of a row of the root are neighbors."""
         return self.real()[0][-len(names) :] == names
 
-    def _stored(self, writer: RowWriter, grouped: RowLoop, sizes: list[str]) -> RowLoop | None:
+    def _stored(
+        self, writer: RowWriter, grouped: RowLoop, nodes: Sequence[Node], sizes: list[str]
+    ) -> RowLoop | None:
         """Return a loop over groups with the store of each; None where rows cannot hold any."""
         wide = writer.wide
         if wide is None or not wide.can_be_multiple(product(sizes)):
             return None
-        wide.moves("out", self.root.dtype)
-        kind = f"Group<{ctypes_of.stored(self.root.dtype)}, {wide.width}>"
         place = self._place_of_group(len(sizes))
-        return replace(grouped, before=[f"{kind} made;"],
-                       after=[f"store_group(out + {place}, made);"])  # fmt: skip
+        before: list[str] = []
+        after: list[str] = []
+        for node in nodes:
+            pointer, made = self.pointer_to(node), f"made_{node.name}"
+            wide.moves(pointer, node.dtype)
+            before.append(f"Group<{ctypes_of.stored(node.dtype)}, {wide.width}> {made};")
+            after.append(f"store_group({pointer} + {place}, {made});")
+        return replace(grouped, before=before, after=after)
 
     def _place_of_group(self, count: int) -> str:
         """Return where the group of a row begins that has the number k in it."""
@@ -241,7 +318,10 @@ class KernelMaker:
             f"const {ctypes_of.stored(node.dtype)}* __restrict__ {values.pointer(node)}"
             for node in values.reads.values()
         ]
-        arguments.append(f"{ctypes_of.stored(self.root.dtype)}* __restrict__ out")
+        arguments += [
+            f"{ctypes_of.stored(node.dtype)}* __restrict__ {self.pointer_to(node)}"
+            for node in (self.root, *self.also)
+        ]
         arguments += [f"const long long {s.name}" for s in self.graph.symbols]
         words = ",\n    ".join(arguments)
         body = "\n".join(indented(lines))
@@ -255,8 +335,9 @@ class KernelMaker:
     ) -> Kernel:
         """Return the kernel with its launch."""
         given = [values.pointer(node) for node in values.reads.values()]
-        given += [self.buffers[self.root.name], *(s.name for s in self.graph.symbols)]
+        given += [self.targets[node.name] for node in (self.root, *self.also)]
+        given += [s.name for s in self.graph.symbols]
         launch = (
             f"if ({count} > 0) {self.name}<<<{blocks}, {threads}, 0, stream>>>({', '.join(given)});"
         )
-        return Kernel(form, self.root.name, text, launch, self.helpers)
+        return Kernel(form, self.root.name, text, launch, self.helpers, frozenset(values.reads))

@@ -1,6 +1,6 @@
 """From a graph to one CUDA file: which nodes lie in memory, their kernels, and the entry point."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from warploom.synthesize.codegen import ctypes_of
@@ -72,6 +72,7 @@ def generate(graph: Graph, tuning: TuningParameters | None = None) -> Generated:
                 node = wanted.node
                 raise BeyondRulesError(f"{node.op} where it stands", line=node.line) from None
             stored[wanted.node.name] = f"tmp_{wanted.node.name}"
+    kernels = _joined(graph, stored, kernels, tuning, frozenset(first))
     kernels += [_copy(graph, buffer, node, stored, tuning) for buffer, node in copies.items()]
     return Generated(_file(graph, stored, kernels, first), tuple(kernels), tuning)
 
@@ -83,6 +84,39 @@ def _kernels(graph: Graph, stored: Mapping[str, str], tuning: TuningParameters) 
         maker = KernelMaker(graph, dict(stored), node, f"kernel_{len(made)}_{node.op}", tuning)
         made.append(maker.make())
     return made
+
+
+def _joined(
+    graph: Graph, stored: Mapping[str, str], kernels: list[Kernel], tuning: TuningParameters,
+    outputs: frozenset[str],
+) -> list[Kernel]:  # fmt: skip
+    """Let one kernel store several outputs where it can: what they need is read once then."""
+    left = {kernel.root: kernel for kernel in kernels}
+    for number, root in reversed(list(enumerate([kernel.root for kernel in kernels]))):
+        also: tuple[Node, ...] = ()
+        for other in reversed([name for name in left if name in outputs]):
+            if root not in left or not _may_join(left[root], left[other], left.values()):
+                continue
+            wanted = (*also, graph.by_name[other])
+            node = graph.by_name[root]
+            name = f"kernel_{number}_{node.op}"
+            maker = KernelMaker(graph, dict(stored), node, name, tuning, wanted)
+            try:
+                left[root] = maker.make()
+            except MaterializeError:  # they stay apart
+                continue
+            also = wanted
+            del left[other]
+    return list(left.values())
+
+
+def _may_join(kernel: Kernel, other: Kernel, kernels: Iterable[Kernel]) -> bool:
+    """Whether a kernel may store what another one does: they share what they read."""
+    if other is kernel or kernel.form not in ("rows", "elements"):
+        return False
+    readers = {one.root for one in kernels if other.root in one.reads}
+    shared = other.root in kernel.reads or bool(other.reads & kernel.reads)
+    return readers <= {kernel.root} and shared and kernel.root not in other.reads
 
 
 def _copy(

@@ -8,6 +8,7 @@ from warploom.synthesize.codegen.graph import Node
 from warploom.synthesize.codegen.refusal import BeyondRulesError
 
 _ALL = "0xffffffffu"
+_ALIKE = "other == value || (other != other && value != value)"
 NOWHERE = "0x7fffffffffffffffLL"
 """The place of a thread that saw nothing."""
 
@@ -31,6 +32,11 @@ class Reduction:
     def helper(self) -> str:
         """The name of the function that joins the values of a block."""
         return f"block_{self.kind}_{self.ctype.replace(' ', '_')}"
+
+    @property
+    def column_helper(self) -> str:
+        """The name of the function that joins the values of a block by lanes."""
+        return self.helper.replace("block_", "column_", 1)
 
 
 def dims_of(node: Node, rank: int) -> list[int]:
@@ -105,6 +111,55 @@ static __device__ {kind.ctype} {kind.helper}({kind.ctype} value) {{
 """
 
 
+def column_helper_text(kind: Reduction) -> str:
+    """Return the function that joins the values of equal lanes of a block's warps."""
+    if kind.places:
+        return _column_places_text(kind)
+    join = kind.join.format(a="value", b="other")
+    return f"""// Joins the values of equal lanes of all warps; every thread gets its lane's result.
+static __device__ {kind.ctype} {kind.column_helper}({kind.ctype} value) {{
+  __shared__ {kind.ctype} part[32][32];
+  const int lane = threadIdx.x & 31;
+  part[threadIdx.x >> 5][lane] = value;
+  __syncthreads();
+  value = part[0][lane];
+  for (int warp = 1; warp < static_cast<int>(blockDim.x >> 5); ++warp) {{
+    const {kind.ctype} other = part[warp][lane];
+    value = {join};
+  }}
+  __syncthreads();
+  return value;
+}}
+"""
+
+
+def _column_places_text(kind: Reduction) -> str:
+    return f"""// Finds the place of the extreme of equal lanes of all warps, of equal ones the first.
+static __device__ long long {kind.column_helper}({kind.ctype} value, long long place) {{
+  __shared__ {kind.ctype} part[32][32];
+  __shared__ long long places[32][32];
+  const int lane = threadIdx.x & 31;
+  part[threadIdx.x >> 5][lane] = value;
+  places[threadIdx.x >> 5][lane] = place;
+  __syncthreads();
+  value = part[0][lane];
+  place = places[0][lane];
+  for (int warp = 1; warp < static_cast<int>(blockDim.x >> 5); ++warp) {{
+    const {kind.ctype} other = part[warp][lane];
+    const long long at = places[warp][lane];
+    if ({ahead(kind, "value", "other")}) {{
+      value = other;
+      place = at;
+    }} else if ({_ALIKE}) {{
+      place = min(place, at);
+    }}
+  }}
+  __syncthreads();
+  return place;
+}}
+"""
+
+
 def ahead(kind: Reduction, value: str, other: str) -> str:
     """Return whether `other` comes before `value`, wherever it is; NaN comes first."""
     return f"{other} {kind.join} {value} || ({other} != {other} && {value} == {value})"
@@ -112,7 +167,6 @@ def ahead(kind: Reduction, value: str, other: str) -> str:
 
 def _places_text(kind: Reduction) -> str:
     in_warp = kind.helper.replace("block_", "warp_", 1)
-    alike = "other == value || (other != other && value != value)"
     return f"""// Finds the place of the extreme value of a warp, of equal ones the first, for all.
 static __device__ void {in_warp}({kind.ctype}& value, long long& place) {{
   for (int step = 16; step > 0; step >>= 1) {{
@@ -121,7 +175,7 @@ static __device__ void {in_warp}({kind.ctype}& value, long long& place) {{
     if ({ahead(kind, "value", "other")}) {{
       value = other;
       place = at;
-    }} else if ({alike}) {{
+    }} else if ({_ALIKE}) {{
       place = min(place, at);
     }}
   }}

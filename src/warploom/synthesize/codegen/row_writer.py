@@ -11,6 +11,7 @@ from warploom.synthesize.codegen.reductions import (
     NOWHERE,
     Reduction,
     ahead,
+    column_helper_text,
     dims_of,
     helper_text,
     reduction_of,
@@ -52,13 +53,21 @@ def _bracketed(text: str) -> str:
 
 
 class RowWriter:
-    """Writes the reductions of a row, each before what needs it."""
+    """Writes the reductions of a row, each before what needs it.
+
+    With `columns` the elements of a row are far apart, and those of other rows beside them: each
+    lane of a block has a row of its own then, and each warp a part of these.
+    """
 
     def __init__(
-        self, maker: "KernelMaker", rows: frozenset[str], wide: Wide | None = None
-    ) -> None:
+        self, maker: "KernelMaker", rows: frozenset[str], wide: Wide | None = None, *,
+        columns: bool = False,
+    ) -> None:  # fmt: skip
         self.maker = maker
         self.wide = wide
+        self.columns = columns
+        self.first = "threadIdx.x / 32" if columns else "threadIdx.x"
+        self.step = "blockDim.x / 32" if columns else "blockDim.x"
         self.rows = rows
         self.scope = Scope(rows)
         self.values: Values | None = None
@@ -75,7 +84,8 @@ class RowWriter:
         source = self.maker.graph.node_of(node.args[0])
         assert source is not None
         kind = reduction_of(node, source)
-        self.maker.helpers[kind.helper] = helper_text(kind)
+        text = column_helper_text(kind) if self.columns else helper_text(kind)
+        self.maker.helpers[self._helper(kind)] = text
         inner, loop, names, sizes = self._inner(node, source, index)
 
         def value_in(body: Scope) -> str:
@@ -127,7 +137,10 @@ class RowWriter:
         name, extent = single.name, single.extent
         rest = [*single.lines, *body(single.value, False)]
         if grouped is None or self.wide is None:
-            return loop_lines(name, "threadIdx.x", extent, "blockDim.x", rest)
+            loop = loop_lines(name, self.first, extent, self.step, rest)
+            return (
+                [f"#pragma unroll {2 * self.maker.tuning.turns}", *loop] if self.columns else loop
+            )
         width = self.wide.width
         return [
             f"const long long whole{number} = wide ? {_bracketed(extent)} / {width} * {width} : 0;",
@@ -154,7 +167,7 @@ class RowWriter:
         return [
             f"{kind.ctype} s{number} = {kind.first};",
             *self.loops(single, grouped, str(number), joined),
-            f"const {kind.ctype} r{number} = {kind.helper}(s{number});",
+            f"const {kind.ctype} r{number} = {self._helper(kind)}(s{number});",
         ]
 
     def _inner(
@@ -182,6 +195,9 @@ class RowWriter:
             inner.append(names[-1])
         return tuple(inner), loop, names, sizes
 
+    def _helper(self, kind: Reduction) -> str:
+        return kind.column_helper if self.columns else kind.helper
+
     def _places(
         self, kind: Reduction, number: int, single: "RowLoop", grouped: "RowLoop | None"
     ) -> list[str]:
@@ -195,13 +211,18 @@ class RowWriter:
                 f"  {at} = {place};", "}",
             ]  # fmt: skip
 
-        first = "threadIdx.x"
+        first = self.first
         if grouped is not None and self.wide is not None:
             first = f"threadIdx.x * (wide ? {self.wide.width} : 1)"
+        begin = [f"long long {at} = {first};"]  # no column has more warps than elements
+        if not self.columns:
+            begin = [
+                f"const long long first{number} = {first};",
+                f"long long {at} = first{number} < {extent} ? first{number} : {NOWHERE};",
+            ]
         return [
             f"{kind.ctype} {best} = {kind.first};",
-            f"const long long first{number} = {first};",
-            f"long long {at} = first{number} < {extent} ? first{number} : {NOWHERE};",
+            *begin,
             *self.loops(single, grouped, str(number), compared),
-            f"const long long r{number} = {kind.helper}({best}, {at});",
+            f"const long long r{number} = {self._helper(kind)}({best}, {at});",
         ]

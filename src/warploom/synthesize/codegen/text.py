@@ -6,13 +6,17 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel: what it is, its text, the statement that launches it, functions that it needs."""
+    """A kernel: what it is, its text, the statement that launches it, functions that it needs.
+
+    `reads` are the nodes that it loads.
+    """
 
     form: str
     root: str
     text: str
     launch: str
     helpers: Mapping[str, str] = field(default_factory=dict[str, str])
+    reads: frozenset[str] = frozenset()
 
 
 def indented(lines: list[str]) -> list[str]:
