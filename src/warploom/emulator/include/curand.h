@@ -1,10 +1,8 @@
-// cuRAND's host interface: its names. In which order its generators fill memory is said for no GPU
-// in particular, so that a call is refused, by name and line.
+// cuRAND's host interface: its types. What it plays is in warploom/libraries/random_host.h.
 #pragma once
 
 #include "cuda_runtime.h"
 #include "library_types.h"
-#include "warploom/libraries/refused.h"
 
 // Programs ask by this which headers were read.
 #define CURAND_H_
@@ -64,32 +62,4 @@ typedef unsigned long long curandDirectionVectors64_t[64];
 typedef struct curandGenerator_st* curandGenerator_t;
 typedef struct curandDiscreteDistribution_st* curandDiscreteDistribution_t;
 
-#define WARPLOOM_RAND_REFUSED(name) \
-  WARPLOOM_REFUSED(curandStatus_t, name, "cuRAND's host interface")
-WARPLOOM_RAND_REFUSED(curandCreateGenerator)
-WARPLOOM_RAND_REFUSED(curandCreateGeneratorHost)
-WARPLOOM_RAND_REFUSED(curandDestroyGenerator)
-WARPLOOM_RAND_REFUSED(curandSetStream)
-WARPLOOM_RAND_REFUSED(curandSetPseudoRandomGeneratorSeed)
-WARPLOOM_RAND_REFUSED(curandSetGeneratorOffset)
-WARPLOOM_RAND_REFUSED(curandSetGeneratorOrdering)
-WARPLOOM_RAND_REFUSED(curandSetQuasiRandomGeneratorDimensions)
-WARPLOOM_RAND_REFUSED(curandGenerate)
-WARPLOOM_RAND_REFUSED(curandGenerateLongLong)
-WARPLOOM_RAND_REFUSED(curandGenerateUniform)
-WARPLOOM_RAND_REFUSED(curandGenerateUniformDouble)
-WARPLOOM_RAND_REFUSED(curandGenerateNormal)
-WARPLOOM_RAND_REFUSED(curandGenerateNormalDouble)
-WARPLOOM_RAND_REFUSED(curandGenerateLogNormal)
-WARPLOOM_RAND_REFUSED(curandGenerateLogNormalDouble)
-WARPLOOM_RAND_REFUSED(curandGeneratePoisson)
-WARPLOOM_RAND_REFUSED(curandGenerateSeeds)
-WARPLOOM_RAND_REFUSED(curandCreatePoissonDistribution)
-WARPLOOM_RAND_REFUSED(curandDestroyDistribution)
-WARPLOOM_RAND_REFUSED(curandGetDirectionVectors32)
-WARPLOOM_RAND_REFUSED(curandGetDirectionVectors64)
-WARPLOOM_RAND_REFUSED(curandGetScrambleConstants32)
-WARPLOOM_RAND_REFUSED(curandGetScrambleConstants64)
-WARPLOOM_RAND_REFUSED(curandGetVersion)
-WARPLOOM_RAND_REFUSED(curandGetProperty)
-#undef WARPLOOM_RAND_REFUSED
+#include "warploom/libraries/random_host.h"
