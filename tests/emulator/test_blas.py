@@ -54,6 +54,13 @@ def test_what_is_not_written_is_not_multiplied():
     assert {read.finding.line for read in outcome.fresh_reads} == {27}
 
 
+def test_the_first_interface_computes_and_is_checked():
+    outcome = emulate("blas_legacy.cu")
+    assert (outcome.stdout, outcome.verdict, outcome.findings) == ("", Verdict.OK, ())
+    found = [f for f in emulate("blas_legacy.cu", "x").findings if f.severity is Severity.ERROR]
+    assert {(f.kind, f.line, f.kernel) for f in found} == {("out_of_bounds", 53, "cublasSscal")}
+
+
 def test_it_has_a_price():
     machine = find_topology("h200-8")
     options = RunOptions(ranks=1, machine=machine, limits=Limits(seconds=60))

@@ -1,6 +1,4 @@
-// cuRAND's host interface: generators that fill memory of the device, on their stream, or of the
-// host.
-// host.
+// cuRAND's host interface: generators that fill memory of the device or of the host.
 #pragma once
 
 #include <warploom/libraries/random_fills.h>
