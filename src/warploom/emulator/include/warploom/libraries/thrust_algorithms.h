@@ -2,59 +2,11 @@
 #pragma once
 
 #include <warploom/libraries/thrust_execute.h>
+#include <warploom/libraries/thrust_functions.h>
 
 #include <numeric>
 
 namespace thrust {
-
-template <class _WT = void>
-using plus = std::plus<_WT>;
-template <class _WT = void>
-using minus = std::minus<_WT>;
-template <class _WT = void>
-using multiplies = std::multiplies<_WT>;
-template <class _WT = void>
-using divides = std::divides<_WT>;
-template <class _WT = void>
-using modulus = std::modulus<_WT>;
-template <class _WT = void>
-using negate = std::negate<_WT>;
-template <class _WT = void>
-using less = std::less<_WT>;
-template <class _WT = void>
-using greater = std::greater<_WT>;
-template <class _WT = void>
-using less_equal = std::less_equal<_WT>;
-template <class _WT = void>
-using greater_equal = std::greater_equal<_WT>;
-template <class _WT = void>
-using equal_to = std::equal_to<_WT>;
-template <class _WT = void>
-using not_equal_to = std::not_equal_to<_WT>;
-template <class _WT = void>
-using logical_and = std::logical_and<_WT>;
-template <class _WT = void>
-using logical_or = std::logical_or<_WT>;
-template <class _WT = void>
-using logical_not = std::logical_not<_WT>;
-template <class _WT = void>
-using bit_and = std::bit_and<_WT>;
-template <class _WT = void>
-using bit_or = std::bit_or<_WT>;
-template <class _WT = void>
-using bit_xor = std::bit_xor<_WT>;
-template <class _WT = void>
-using maximum = ::cuda::maximum<_WT>;
-template <class _WT = void>
-using minimum = ::cuda::minimum<_WT>;
-template <class _WT = void>
-struct identity {
-  constexpr const _WT& operator()(const _WT& value) const { return value; }
-};
-template <class _WT = void>
-struct square {
-  constexpr _WT operator()(const _WT& value) const { return value * value; }
-};
 
 using std::advance;
 using std::distance;
