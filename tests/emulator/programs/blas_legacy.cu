@@ -47,6 +47,9 @@ int main(int count, char**) {
   cublasSgemv('t', 3, 2, 1, da, 3, da, 1, 0, dc, 1);
   cublasGetVector(2, sizeof(float), dc, 1, c, 1);
   IS(c[1], 32);
+  cublasStrsm('L', 'u', 'n', 'N', 2, 1, 4, db, 2, dc, 2);
+  cublasGetVector(2, sizeof(float), dc, 1, c, 1);
+  IS(c[1], 128);
   cublasSgemm('x', 'n', 3, 2, 2, 1, da, 3, db, 2, 0, dc, 3);
   IS(cublasGetError(), CUBLAS_STATUS_INVALID_VALUE);
   IS(cublasGetError(), CUBLAS_STATUS_SUCCESS);

@@ -27,7 +27,9 @@ struct Less : thrust::binary_function<int, int, bool> {
 };
 // A generator for each element, as in the textbook's estimate of pi.
 struct InCircle : public thrust::unary_function<unsigned, float> {
-  __host__ __device__ float operator()(unsigned number) const {
+  int calls = 0;
+  __host__ __device__ float operator()(unsigned number) {
+    calls++;
     thrust::default_random_engine engine(17);
     engine.discard(2ull * number);
     thrust::uniform_real_distribution<float> part(0, 1);

@@ -133,6 +133,18 @@ inline cublasStatus_t cublasSetKernelStream(cudaStream_t stream) {
     of::blas_note(cublas##letter##gemm(of::blas_legacy.handle, of::blas_operation(op_a),          \
                                        of::blas_operation(op_b), m, n, k, &alpha, a, lda, b, ldb, \
                                        &beta, c, ldc));                                           \
+  }                                                                                               \
+  template <class = void>                                                                         \
+  void cublas##letter##trsm(char side, char fill, char op, char diagonal, int m, int n,           \
+                            type alpha, const type* a, int lda, type* b, int ldb) {               \
+    namespace of = warploom::libraries;                                                           \
+    if (!of::blas_known(op)) return;                                                              \
+    const auto is = [](char given, char letter_) { return (given | 32) == letter_; };             \
+    of::blas_note(cublas##letter##trsm(                                                           \
+        of::blas_legacy.handle, is(side, 'l') ? CUBLAS_SIDE_LEFT : CUBLAS_SIDE_RIGHT,             \
+        is(fill, 'l') ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER, of::blas_operation(op),  \
+        is(diagonal, 'u') ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT, m, n, &alpha, a, lda, b,     \
+        ldb));                                                                                    \
   }
 WARPLOOM_BLAS_LEGACY(S, s, float)
 WARPLOOM_BLAS_LEGACY(D, d, double)

@@ -63,6 +63,22 @@ struct square {
   constexpr _WT operator()(const _WT& value) const { return value * value; }
 };
 
+namespace detail {
+// A function of a program's that may change what it holds: each thread has one of its own.
+template <class _WF>
+struct Called {
+  mutable _WF function;
+  template <class... _WA>
+  constexpr decltype(auto) operator()(_WA&&... arguments) const {
+    return function(static_cast<_WA&&>(arguments)...);
+  }
+};
+template <class _WF>
+constexpr Called<_WF> called(const _WF& function) {
+  return {function};
+}
+}  // namespace detail
+
 // What functions of programs derive from, as the standard library had it until C++17.
 template <class _WA, class _WR>
 struct unary_function {
