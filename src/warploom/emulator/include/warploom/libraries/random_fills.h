@@ -3,6 +3,7 @@
 
 #include <warploom/libraries/launch.h>
 #include <warploom/libraries/random_numbers.h>
+#include <warploom/libraries/random_types.h>
 
 #include <cstddef>
 
