@@ -1,6 +1,6 @@
 // CORPUS run=2
-// One process, two devices: the host reads and writes the memory of a device that is not the current
-// one. A synchronous copy runs on the device whose memory it is, behind all that it was given.
+// One process, two devices: the host reads and writes the memory of the one that is not current.
+// A synchronous copy runs on the device whose memory it is, behind all that it was given.
 //
 // DEFECT READ_ASYNC data_race: the copy goes with the current device's stream only
 // DEFECT WRITE_ASYNC data_race: so does this one
