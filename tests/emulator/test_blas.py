@@ -54,6 +54,18 @@ def test_what_is_not_written_is_not_multiplied():
     assert {read.finding.line for read in outcome.fresh_reads} == {27}
 
 
+def test_what_it_solves():
+    outcome = emulate("blas_solvers.cu")
+    assert (outcome.stdout, outcome.verdict, outcome.findings) == ("", Verdict.OK, ())
+
+
+def test_the_first_interface_computes_and_is_checked():
+    outcome = emulate("blas_legacy.cu")
+    assert (outcome.stdout, outcome.verdict, outcome.findings) == ("", Verdict.OK, ())
+    found = [f for f in emulate("blas_legacy.cu", "x").findings if f.severity is Severity.ERROR]
+    assert {(f.kind, f.line, f.kernel) for f in found} == {("out_of_bounds", 56, "cublasSscal")}
+
+
 def test_it_has_a_price():
     machine = find_topology("h200-8")
     options = RunOptions(ranks=1, machine=machine, limits=Limits(seconds=60))
@@ -73,7 +85,7 @@ def test_it_has_a_price():
         (2, "cusparseCreate", 25),
         (3, "cusolverDnCreate", 26),
         (4, "cublasLtCreate", 27),
-        (5, "cublasStrsm", 28),
+        (5, "cublasSsymm", 28),
     ],
 )
 def test_a_call_that_is_not_played_is_refused_by_line(which: int, name: str, line: int):

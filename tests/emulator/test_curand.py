@@ -3,8 +3,6 @@
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from warploom.core.records import BuildSpec, Limits, Verdict
 from warploom.emulator import EmulatorBuild, RunOptions, build, run
 
@@ -96,19 +94,3 @@ def test_another_generator_is_refused_where_it_begins():
     assert outcome.verdict is Verdict.UNSUPPORTED
     assert [(use.name, use.line) for use in outcome.unsupported] == [("curand_init", 74)]
     assert "MRG32k3a" in outcome.unsupported[0].message
-
-
-@pytest.mark.parametrize("header", ["curand.h", "curand_kernel.h"])
-def test_the_hosts_generators_are_refused_at_the_call(header: str, tmp_path: Path):
-    program = tmp_path / "host.cu"
-    program.write_text(f"""#include <{header}>
-int main(int count, char**) {{
-  curandGenerator_t generator;
-  if (count > 1) return curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT);
-  return 0;
-}}
-""")
-    host = build(BuildSpec(program))
-    assert run(host, RunOptions(ranks=1, limits=Limits(seconds=30))).verdict is Verdict.OK
-    outcome = run(host, RunOptions(ranks=1, args=("x",), limits=Limits(seconds=30)))
-    assert [(u.name, u.line) for u in outcome.unsupported] == [("curandCreateGenerator", 4)]

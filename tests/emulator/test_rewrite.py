@@ -234,3 +234,22 @@ def test_no_text_breaks_the_rewrite_or_loses_a_line(
 def test_a_launch_within_the_configuration_of_another_is_one_launch(tmp_path: Path):
     text = text_of(rewritten(tmp_path, "int x;k<<<k<<<>>>(", "fuzz.cu"))
     assert text.count("launch_plain") == 1
+
+
+def test_a_return_without_a_value_is_one_of_zero(tmp_path: Path):
+    text = """#include <cstdio>
+__global__ void k(int* p) { if (!p) return; *p = 1; }
+unsigned long seven(bool sure) { if (!sure) return; return 7; }
+float* none(bool now) { auto quiet = [&] { if (now) return; }; quiet(); return nullptr; }
+int main(int count, char**) {
+  if (count > 1) { return /* usage */; }
+  k<<<1, 1>>>(nullptr);
+  if (seven(false) || seven(true) != 7 || none(true)) return 1;
+  return;
+}
+"""
+    overlay = rewritten(tmp_path, text)
+    assert text_of(overlay).count("return {}") == 3
+    done = compiled(tmp_path, overlay)
+    assert done.returncode == 0, done.stderr
+    assert text_of(rewritten(tmp_path, text, "prog.cpp")).count("return {}") == 0

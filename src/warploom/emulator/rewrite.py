@@ -15,6 +15,7 @@ from tree_sitter import Node
 
 from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
+from warploom.emulator.bare_returns import bare_return_edits
 from warploom.emulator.device_variables import (
     find_variables,
     names_shared_by_files,
@@ -241,6 +242,7 @@ class _Rewriter:
             edits += self._outer_variables(stream, tree, shared)
         if tree is not None and shifts:
             edits += _outside(shift_edits(tree, self.marks), edits)
+        edits += bare_return_edits(tree, file.path)
         if tree is not None and self.spec.timed:
             edits += _outside(metering_edits(tree, self.marks), edits)
         return edits

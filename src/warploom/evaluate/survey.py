@@ -19,6 +19,11 @@ _NOT_FOR_CHECK = frozenset({"no_communication"})
 _STARTS_MPI = frozenset({"MPI_Init", "MPI_Init_thread"})
 _RANK_CALLS = frozenset({"ncclCommInitRank", "ncclCommInitRankConfig", "ncclCommInitRankScalable"})
 
+# What the analyzer has no record of: properties of devices, versions, and what libraries do.
+_DEVICE_WORDS = re.compile(
+    rb"\b(?:cuda|nccl|cublas|curand)[A-Z]\w*[ \t]*\(|\bthrust\s*::|\bcub\s*::\s*Device"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Survey:
@@ -183,8 +188,8 @@ def _require_program(spec: BuildSpec, reports: tuple[AnalysisReport, ...]) -> No
 
 
 def _asks_devices(file: Path) -> bool:
-    """Whether a file calls the runtime for what the analyzer has no record of: properties."""
-    return re.search(rb"\bcuda[A-Z]\w*[ \t]*\(", file.read_bytes()) is not None
+    """Whether a file uses the runtime or a library of the device where no record tells of it."""
+    return _DEVICE_WORDS.search(file.read_bytes()) is not None
 
 
 def analyze_program(

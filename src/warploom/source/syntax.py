@@ -118,16 +118,16 @@ def _blank(data: bytearray, start: int, end: int) -> None:
 class _Blanker:
     """Blanks what the parser cannot take, keeping every byte offset."""
 
-    def __init__(self, text: bytes, starts: tuple[int, ...]) -> None:
+    def __init__(self, text: bytes, starts: tuple[int, ...], data: bytes | bytearray) -> None:
         self.text = text
         self.starts = starts
-        self.data = bytearray(joined_chevrons(text))
+        self.data = bytearray(data)
         self.skipped: list[LineRange] = []
 
     def copy(self) -> "_Blanker":
         """Return an independent copy."""
-        made = _Blanker(self.text, self.starts)
-        made.data, made.skipped = bytearray(self.data), list(self.skipped)
+        made = _Blanker(self.text, self.starts, self.data)
+        made.skipped = list(self.skipped)
         return made
 
     def lines(self, first: int, last: int) -> None:
@@ -185,7 +185,7 @@ def _blanked_parse(
     text: bytes, starts: tuple[int, ...], conditionals: tuple[Conditional, ...]
 ) -> tuple[bytes, Tree, list[LineRange]]:
     parser = Parser(LANGUAGE)
-    blanker = _Blanker(text, starts)
+    blanker = _Blanker(text, starts, joined_chevrons(text))
     for match in _ATTRIBUTES.finditer(text):
         _blank(blanker.data, *match.span())
     for match in _VALUE_TYPE.finditer(text):

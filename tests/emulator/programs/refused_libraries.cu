@@ -25,7 +25,7 @@ int main(int count, char** args) {
   if (which == 2) return cusparseCreate(&sparse) != CUSPARSE_STATUS_SUCCESS;  // 25
   if (which == 3) return cusolverDnCreate(&solver);                           // 26
   if (which == 4) return cublasLtCreate(&lt);                                 // 27
-  if (which == 5) cublasStrsm(nullptr, CUBLAS_SIDE_LEFT, nullptr);            // 28
+  if (which == 5) cublasSsymm(nullptr, CUBLAS_SIDE_LEFT, nullptr);            // 28
   return 0;
 }
 

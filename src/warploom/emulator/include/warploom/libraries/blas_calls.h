@@ -2,6 +2,7 @@
 #pragma once
 
 #include <warploom/libraries/blas_matrices.h>
+#include <warploom/libraries/blas_solvers.h>
 #include <warploom/libraries/refused.h>
 
 // Each call is a template, so that a program compiles the kernels of those that it makes.
@@ -217,16 +218,16 @@ cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t op_a
   WARPLOOM_BLAS_REFUSED(cublas##letter##syr2k)        \
   WARPLOOM_BLAS_REFUSED(cublas##letter##syrkx)        \
   WARPLOOM_BLAS_REFUSED(cublas##letter##trmm)         \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##trsm)         \
   WARPLOOM_BLAS_REFUSED(cublas##letter##trsmBatched)  \
   WARPLOOM_BLAS_REFUSED(cublas##letter##dgmm)         \
   WARPLOOM_BLAS_REFUSED(cublas##letter##gelsBatched)  \
   WARPLOOM_BLAS_REFUSED(cublas##letter##geqrfBatched) \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##getrfBatched) \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##getriBatched) \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##getrsBatched) \
   WARPLOOM_BLAS_REFUSED(cublas##letter##matinvBatched)
 #define WARPLOOM_BLAS_REFUSED_COMPLEX(letter)               \
+  WARPLOOM_BLAS_REFUSED(cublas##letter##trsm)               \
+  WARPLOOM_BLAS_REFUSED(cublas##letter##getrfBatched)       \
+  WARPLOOM_BLAS_REFUSED(cublas##letter##getriBatched)       \
+  WARPLOOM_BLAS_REFUSED(cublas##letter##getrsBatched)       \
   WARPLOOM_BLAS_REFUSED(cublas##letter##axpy)               \
   WARPLOOM_BLAS_REFUSED(cublas##letter##scal)               \
   WARPLOOM_BLAS_REFUSED(cublas##letter##copy)               \

@@ -101,6 +101,21 @@ float curand_log_normal(State* state, float mean, float deviation) {
   return std::exp(mean + deviation * curand_normal(state));
 }
 
+// Of the other generators there are no numbers.
+#define WARPLOOM_NUMBERS_REFUSED(name, type)                       \
+  template <class State>                                           \
+    requires requires(State* state) { warploom_init(state); }      \
+  type name(State*) {                                              \
+    ::warploom::unsupported(#name, "its generator is not played"); \
+  }
+WARPLOOM_NUMBERS_REFUSED(curand_uniform, float)
+WARPLOOM_NUMBERS_REFUSED(curand_uniform_double, double)
+WARPLOOM_NUMBERS_REFUSED(curand_normal, float)
+WARPLOOM_NUMBERS_REFUSED(curand_normal2, float2)
+WARPLOOM_NUMBERS_REFUSED(curand_normal_double, double)
+WARPLOOM_NUMBERS_REFUSED(curand_normal2_double, double2)
+#undef WARPLOOM_NUMBERS_REFUSED
+
 #define WARPLOOM_RANDOM_REFUSED(name) WARPLOOM_REFUSED(double, name, "cuRAND's device interface")
 WARPLOOM_RANDOM_REFUSED(curand_poisson)
 WARPLOOM_RANDOM_REFUSED(curand_poisson4)

@@ -2,59 +2,11 @@
 #pragma once
 
 #include <warploom/libraries/thrust_execute.h>
+#include <warploom/libraries/thrust_functions.h>
 
 #include <numeric>
 
 namespace thrust {
-
-template <class _WT = void>
-using plus = std::plus<_WT>;
-template <class _WT = void>
-using minus = std::minus<_WT>;
-template <class _WT = void>
-using multiplies = std::multiplies<_WT>;
-template <class _WT = void>
-using divides = std::divides<_WT>;
-template <class _WT = void>
-using modulus = std::modulus<_WT>;
-template <class _WT = void>
-using negate = std::negate<_WT>;
-template <class _WT = void>
-using less = std::less<_WT>;
-template <class _WT = void>
-using greater = std::greater<_WT>;
-template <class _WT = void>
-using less_equal = std::less_equal<_WT>;
-template <class _WT = void>
-using greater_equal = std::greater_equal<_WT>;
-template <class _WT = void>
-using equal_to = std::equal_to<_WT>;
-template <class _WT = void>
-using not_equal_to = std::not_equal_to<_WT>;
-template <class _WT = void>
-using logical_and = std::logical_and<_WT>;
-template <class _WT = void>
-using logical_or = std::logical_or<_WT>;
-template <class _WT = void>
-using logical_not = std::logical_not<_WT>;
-template <class _WT = void>
-using bit_and = std::bit_and<_WT>;
-template <class _WT = void>
-using bit_or = std::bit_or<_WT>;
-template <class _WT = void>
-using bit_xor = std::bit_xor<_WT>;
-template <class _WT = void>
-using maximum = ::cuda::maximum<_WT>;
-template <class _WT = void>
-using minimum = ::cuda::minimum<_WT>;
-template <class _WT = void>
-struct identity {
-  constexpr const _WT& operator()(const _WT& value) const { return value; }
-};
-template <class _WT = void>
-struct square {
-  constexpr _WT operator()(const _WT& value) const { return value * value; }
-};
 
 using std::advance;
 using std::distance;
@@ -111,7 +63,8 @@ void sequence_by(Exec exec, Out first, Out last) {
 template <class Exec, class Out, class Function>
 void tabulate_by(Exec exec, Out first, Out last, Function function) {
   const auto to = exec.plain(first);
-  exec.each("thrust::tabulate", last - first, [=](long long i) { to[i] = function(i); });
+  exec.each("thrust::tabulate", last - first,
+            [=, function = called(function)](long long i) { to[i] = function(i); });
 }
 template <class Exec, class Out, class Function>
 void generate_by(Exec exec, Out first, Out last, Function function) {
@@ -121,7 +74,8 @@ void generate_by(Exec exec, Out first, Out last, Function function) {
 template <class Exec, class In, class Function>
 In for_each_by(Exec exec, In first, In last, Function function) {
   const auto from = exec.plain(first);
-  exec.each("thrust::for_each", last - first, [=](long long i) { function(from[i]); });
+  exec.each("thrust::for_each", last - first,
+            [=, function = called(function)](long long i) { function(from[i]); });
   return last;
 }
 template <class Exec, class In, class Count, class Function>
@@ -133,7 +87,8 @@ Out transform_by(Exec exec, In first, In last, Out out, Function function) {
   const auto from = exec.plain(first);
   const auto to = exec.plain(out);
   const auto n = last - first;
-  exec.each("thrust::transform", n, [=](long long i) { to[i] = function(from[i]); });
+  exec.each("thrust::transform", n,
+            [=, function = called(function)](long long i) { to[i] = function(from[i]); });
   return out + n;
 }
 template <class Exec, class In, class Other, class Out, class Function>
@@ -142,7 +97,8 @@ Out transform_by(Exec exec, In first, In last, Other other, Out out, Function fu
   const auto with = exec.plain(other);
   const auto to = exec.plain(out);
   const auto n = last - first;
-  exec.each("thrust::transform", n, [=](long long i) { to[i] = function(from[i], with[i]); });
+  exec.each("thrust::transform", n,
+            [=, function = called(function)](long long i) { to[i] = function(from[i], with[i]); });
   return out + n;
 }
 template <class Exec, class Map, class In, class Out>
@@ -174,7 +130,7 @@ void reverse_by(Exec exec, In first, In last) {
 template <class Exec, class In, class Predicate, class Value>
 void replace_if_by(Exec exec, In first, In last, Predicate predicate, Value value) {
   const auto items = exec.plain(first);
-  exec.each("thrust::replace_if", last - first, [=](long long i) {
+  exec.each("thrust::replace_if", last - first, [=, predicate = called(predicate)](long long i) {
     if (predicate(items[i])) items[i] = value;
   });
 }
@@ -200,8 +156,8 @@ Initial transform_reduce_by(Exec exec, In first, In last, Function function, Ini
                             Op op) {
   const auto from = exec.plain(first);
   return exec.template reduce<Initial>(
-      "thrust::transform_reduce", last - first, [=](long long i) { return function(from[i]); }, op,
-      initial);
+      "thrust::transform_reduce", last - first,
+      [=, function = called(function)](long long i) { return function(from[i]); }, op, initial);
 }
 template <class Exec, class In, class Other, class Initial, class Op, class Join>
 Initial inner_product_by(Exec exec, In first, In last, Other other, Initial initial, Op op,
@@ -220,7 +176,8 @@ template <class Exec, class In, class Predicate>
 std::ptrdiff_t count_if_by(Exec exec, In first, In last, Predicate predicate) {
   const auto from = exec.plain(first);
   return exec.template reduce<long long>(
-      "thrust::count_if", last - first, [=](long long i) { return predicate(from[i]) ? 1ll : 0ll; },
+      "thrust::count_if", last - first,
+      [=, predicate = called(predicate)](long long i) { return predicate(from[i]) ? 1ll : 0ll; },
       std::plus<>(), 0ll);
 }
 template <class Exec, class In, class Value>

@@ -130,7 +130,7 @@ class transform_iterator {
 
  private:
   In in_;
-  Function function_;
+  mutable Function function_;  // which may change what it holds
 };
 template <class Function, class In>
 transform_iterator<Function, In> make_transform_iterator(In in, Function function) {

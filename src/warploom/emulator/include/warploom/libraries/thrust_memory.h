@@ -5,6 +5,7 @@
 
 #include <iterator>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -23,7 +24,17 @@ class system_error : public std::runtime_error {
 };
 namespace system {
 using thrust::system_error;
-}
+namespace detail {
+class bad_alloc : public std::bad_alloc {
+ public:
+  explicit bad_alloc(const std::string& what) : what_("std::bad_alloc: " + what) {}
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+};
+}  // namespace detail
+}  // namespace system
 
 template <class _WT>
 class device_ptr;

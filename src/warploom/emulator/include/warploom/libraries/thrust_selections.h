@@ -16,7 +16,9 @@ Out copy_if_by(Exec exec, In first, In last, Stencil stencil, Out out, Predicate
   const auto to = exec.plain(out);
   return out + exec.select(
                    "thrust::copy_if", last - first,
-                   [=](long long i) { return static_cast<bool>(predicate(by[i])); },
+                   [=, predicate = called(predicate)](long long i) {
+                     return static_cast<bool>(predicate(by[i]));
+                   },
                    [=](long long i, bool is_chosen, long long place) {
                      if (is_chosen) to[place] = from[i];
                    });
@@ -62,8 +64,8 @@ template <class Exec, class In, class Predicate>
 In remove_if_by(Exec exec, In first, In last, Predicate predicate) {
   const auto items = exec.plain(first);
   return keep_by(
-      exec, "thrust::remove_if", first, last, [=](long long i) { return !predicate(items[i]); },
-      false);
+      exec, "thrust::remove_if", first, last,
+      [=, predicate = called(predicate)](long long i) { return !predicate(items[i]); }, false);
 }
 template <class Exec, class In, class Value>
 In remove_by(Exec exec, In first, In last, Value value) {
@@ -74,7 +76,10 @@ In partition_by(Exec exec, In first, In last, Predicate predicate) {
   const auto items = exec.plain(first);
   return keep_by(
       exec, "thrust::partition", first, last,
-      [=](long long i) { return static_cast<bool>(predicate(items[i])); }, true);
+      [=, predicate = called(predicate)](long long i) {
+        return static_cast<bool>(predicate(items[i]));
+      },
+      true);
 }
 template <class Exec, class In, class Predicate>
 In stable_partition_by(Exec exec, In first, In last, Predicate predicate) {
