@@ -286,7 +286,7 @@ def test_what_is_asked_of_slurm(tmp_path: Path) -> None:
     assert found["partition"] == "gpu" and found["account"] == "me" and found["nodes"] == 2
     assert found["gpus_per_node"] == 2 and found["cpus_per_task"] == 8 and found["mem"] == "1536MB"
     assert found["time"] == 7
-    assert found["setup"][1:] == [
+    assert found["setup"][2:-1] == [
         "module load cuda/13.0", 'eval "$(conda shell.bash hook)"', "conda activate warp",
         "ulimit -c 0",
     ]  # fmt: skip
@@ -333,6 +333,16 @@ def test_what_sbatch_does_not_take(slurm_cluster: Slurm, tmp_path: Path) -> None
     try:
         engine.submit(Task(1, Returns(1)))
         with pytest.raises(BadInputError, match=r"sbatch did not take a job: .*partition"):
+            engine.wait(1.0)
+    finally:
+        engine.close()
+
+
+def test_an_option_that_sbatch_does_not_know_is_named(slurm_cluster: Slurm, tmp_path: Path) -> None:
+    engine = SlurmEngine(config(slurm={"parameters": {"fast_please": 3}}), 1, tmp_path)
+    try:
+        engine.submit(Task(1, Returns(1)))
+        with pytest.raises(BadInputError, match="unrecognized option '--fast-please=3'"):
             engine.wait(1.0)
     finally:
         engine.close()

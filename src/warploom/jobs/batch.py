@@ -25,6 +25,7 @@ _OF_JOBS = (
 )  # fmt: skip
 """What submitit and the work read of a job's variables; a container gets no others."""
 _JWT = "SLURM_JWT"
+_SET_UP_FAILED = "warploom: a line of jobs.slurm's set-up failed"
 _PROGRAMS = ("sbatch", "squeue", "scancel", "srun")
 
 
@@ -70,7 +71,7 @@ def parameters(config: JobConfig, folder: Path, name: str) -> dict[str, Any]:
         "cpus_per_task": config.cpus,
         "signal_delay_s": 5,
         "array_parallelism": 10_000,
-        "setup": [_forgets(), *setup_lines(slurm)],
+        "setup": [_forgets(), *_watched(setup_lines(slurm))],
         # Only containers of srun's need it; without it the work itself may start steps.
         "use_srun": bool(srun),
         "srun_args": srun,
@@ -116,6 +117,20 @@ def setup_lines(slurm: SlurmConfig) -> list[str]:
             f"conda activate {shlex.quote(slurm.conda)}",
         ]
     return [*lines, *slurm.setup]
+
+
+def _watched(lines: list[str]) -> list[str]:
+    """Return set-up lines of which the first one that fails ends the job, and is told.
+
+    Else a module that is not there would be noticed by nobody. Only the lines themselves count:
+    what a file that they source does on its way is its own affair (`BASH_SOURCE` is longer there).
+    """
+    if not lines:
+        return []
+    told = shlex.quote(_SET_UP_FAILED)
+    failed = f'{{ printf "%s: %s\\n" {told} "$BASH_COMMAND" >&2; exit 1; }}'
+    trap = f"[ ${{#BASH_SOURCE[@]}} -gt 1 ] || {failed}"
+    return [f"trap {shlex.quote(trap)} ERR", *lines, "trap - ERR"]
 
 
 def python_of(config: JobConfig, folder: Path) -> str:

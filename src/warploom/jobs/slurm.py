@@ -360,10 +360,11 @@ def _loaded(path: Path) -> tuple[str, Any]:
 
 def _refused(error: Exception) -> Exception:
     said = str(error).strip().splitlines()
-    told = next((line for line in said if "error:" in line), said[-1] if said else repr(error))
+    errors = [line.strip() for line in said if "error:" in line] or said[:1] or [repr(error)]
+    told = "; ".join(errors)
     if _AWAY.search(told):
         return _AwayError(told)
     return BadInputError(
-        f"sbatch did not take a job: {told.strip()}",
+        f"sbatch did not take a job: {told[:_SHOWN]}",
         hint="look at jobs.slurm.* (docs/clusters.md); what was judged is kept",
     )
