@@ -136,7 +136,7 @@ class Judging:
         self._breaks += 1
         if self._breaks >= _MOST_BREAKS:
             raise ToolFailedError(
-                f"{self._breaks} evaluations broke one after the other: {error!r}",
+                f"{self._breaks} evaluations broke one after the other: {error or repr(error)}",
                 hint="the run can be resumed once that is mended",
             ) from error
         kind = f"worker_{done.loss}" if done.loss else "evaluator_error"

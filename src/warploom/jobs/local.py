@@ -210,8 +210,11 @@ def _serve(connection: "Connection[object, object]", environment: Mapping[str, s
         except (EOFError, OSError):
             return
         assert callable(work)
-        connection.send_bytes(_BEGUN)
-        connection.send_bytes(answer_of(work))
+        try:
+            connection.send_bytes(_BEGUN)
+            connection.send_bytes(answer_of(work))
+        except BrokenPipeError:  # nobody is there to hear of it: the controller was killed
+            return
 
 
 def _end(*_: object) -> None:
