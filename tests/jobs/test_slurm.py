@@ -81,9 +81,12 @@ def test_jobs_that_are_not_begun_are_stuck(engine: SlurmEngine, slurm_cluster: S
     slurm_cluster.run("scontrol", "update", "partitionname=debug", "state=down")
     try:
         engine.submit(Task(1, Returns(1)))
+        assert engine.wait(2.0) == []
+        assert engine.waits == "1 job waits in Slurm's queue: PartitionDown"
         done = collect(engine, 1)[1]
     finally:
         slurm_cluster.run("scontrol", "update", "partitionname=debug", "state=up")
+    assert engine.waits == ""
     assert done.loss is Loss.STUCK
     assert "was not begun for 4.0 s: PENDING" in str(done.error)
     until(lambda: states(slurm_cluster) == [], "the job is still there")

@@ -77,6 +77,11 @@ class LocalEngine:
         """How many are under way."""
         return sum(1 for worker in self._workers if worker.key is not None) + len(self._ended)
 
+    @property
+    def waits(self) -> str:
+        """Nothing: no queue of another system is asked."""
+        return ""
+
     def submit(self, task: Task) -> None:
         """Give a piece of work to a free worker, a new one where all have work."""
         worker = next((one for one in self._workers if one.key is None), None)

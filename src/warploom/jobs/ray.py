@@ -73,6 +73,11 @@ class RayEngine:
         """How many are under way."""
         return len(self._running) + len(self._ended)
 
+    @property
+    def waits(self) -> str:
+        """Nothing: no queue of another system is asked."""
+        return ""
+
     def submit(self, task: Task) -> None:
         """Hand a piece of work to the cluster."""
         work = child_work(task, self._config.environment)
