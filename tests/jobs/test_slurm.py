@@ -331,21 +331,26 @@ def test_a_controller_of_slurm_that_does_not_answer_is_named(
     engine.close()
 
 
+@pytest.mark.parametrize(
+    ("slurm", "told"),
+    [
+        ({"partition": "nowhere"}, "invalid partition specified: nowhere"),
+        ({"constraint": "quantum"}, "Invalid feature"),
+        ({"parameters": {"fast_please": 3}}, "unrecognized option '--fast-please=3'"),
+    ],
+)
+def test_what_sbatch_does_not_know_is_told_before_anything_is_begun(
+    slurm_cluster: Slurm, tmp_path: Path, slurm: dict[str, object], told: str
+) -> None:
+    with pytest.raises(BadInputError, match=f"sbatch does not take jobs of this kind: .*{told}"):
+        SlurmEngine(config(slurm=slurm), 1, tmp_path)
+
+
 def test_what_sbatch_does_not_take(slurm_cluster: Slurm, tmp_path: Path) -> None:
-    engine = SlurmEngine(config(slurm={"partition": "nowhere"}), 1, tmp_path)
+    engine = SlurmEngine(config(memory_gb=1e6), 1, tmp_path)
     try:
         engine.submit(Task(1, Returns(1)))
-        with pytest.raises(BadInputError, match=r"sbatch did not take a job: .*partition"):
-            engine.wait(1.0)
-    finally:
-        engine.close()
-
-
-def test_an_option_that_sbatch_does_not_know_is_named(slurm_cluster: Slurm, tmp_path: Path) -> None:
-    engine = SlurmEngine(config(slurm={"parameters": {"fast_please": 3}}), 1, tmp_path)
-    try:
-        engine.submit(Task(1, Returns(1)))
-        with pytest.raises(BadInputError, match="unrecognized option '--fast-please=3'"):
+        with pytest.raises(BadInputError, match=r"sbatch did not take a job: .*; .*not available"):
             engine.wait(1.0)
     finally:
         engine.close()

@@ -1,8 +1,10 @@
 """The batch scripts of Slurm jobs: what they ask for, and what stands before the work."""
 
 import os
+import re
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -26,6 +28,9 @@ _OF_JOBS = (
 """What submitit and the work read of a job's variables; a container gets no others."""
 _JWT = "SLURM_JWT"
 _SET_UP_FAILED = "warploom: a line of jobs.slurm's set-up failed"
+_NAMED = ("partition", "account", "qos", "constraint", "gpus_per_node")
+_WRONG = re.compile(r"\binvalid\b|unrecognized option", re.IGNORECASE)
+_TRIED = 30.0  # seconds for sbatch to say
 _PROGRAMS = ("sbatch", "squeue", "scancel", "srun")
 
 
@@ -87,6 +92,36 @@ def parameters(config: JobConfig, folder: Path, name: str) -> dict[str, Any]:
     named = ("partition", "account", "qos", "constraint")
     found |= {key: value for key in named if (value := getattr(slurm, key)) is not None}
     return found
+
+
+def require_known(found: dict[str, Any]) -> None:
+    """Ask sbatch whether it knows what jobs name, without a job: seeds take minutes to make.
+
+    Only what will never be right is refused: nodes may be away, or taken, for a while.
+
+    Raises:
+        BadInputError: there is no such partition, account, feature, option and so on.
+    """
+    named = {key: found[key] for key in _NAMED if key in found} | found["additional_parameters"]
+    words = [
+        f"--{key.replace('_', '-')}" + ("" if value is True else f"={value}")
+        for key, value in named.items()
+        if value is not False and key != "export"
+    ]
+    try:
+        with kept_from_sbatch():
+            done = subprocess.run(
+                ["sbatch", "--test-only", *words, "--wrap=true"], capture_output=True, text=True,
+                check=False, timeout=_TRIED, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return  # it is busy: whoever submits waits for it
+    said = [line.strip() for line in done.stderr.splitlines() if _WRONG.search(line)]
+    if done.returncode != 0 and said:
+        raise BadInputError(
+            f"sbatch does not take jobs of this kind: {said[0]}",
+            hint=f"try it yourself: {shlex.join(['sbatch', '--test-only', *words, '--wrap=true'])}",
+        )
 
 
 @contextmanager

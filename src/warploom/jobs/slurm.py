@@ -20,7 +20,7 @@ from uuid import uuid4
 from warploom.core.errors import BadInputError, MissingToolError
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
-from warploom.jobs.batch import executor_for, kept_from_sbatch
+from warploom.jobs.batch import executor_for, kept_from_sbatch, parameters, require_known
 from warploom.jobs.child import MarkedReply, MarkedWork, child_work, reply_of
 from warploom.jobs.config import JobConfig
 from warploom.jobs.protocol import Done, Loss, Task, lost
@@ -91,6 +91,7 @@ class SlurmEngine:
         self._again = 0.0  # when jobs that were not taken are tried again
         self._refused: float | None = None  # since when none is taken
         self._found = _jobs_at_first(self._name)
+        require_known(parameters(config, self._folder, self._name))
 
     @property
     def slots(self) -> int:
