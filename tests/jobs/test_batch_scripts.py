@@ -9,15 +9,17 @@ from warploom.jobs import JobConfig
 from warploom.jobs.batch import parameters
 
 
-def outcome(folder: Path, **slurm: object) -> "subprocess.CompletedProcess[str]":
+def outcome(
+    folder: Path, *vouched: str, given: dict[str, str] | None = None, **slurm: object
+) -> "subprocess.CompletedProcess[str]":
     """Run a job's set-up lines, and then what stands for the work: it fails, and goes on."""
-    config = JobConfig.model_validate({"engine": "slurm", "slurm": slurm})
+    config = JobConfig.model_validate({"engine": "slurm", "slurm": slurm, "environment": vouched})
     script = folder / "job.sh"
-    lines = [*parameters(config, folder, "name")["setup"], "false", 'echo "work $GIVEN"']
+    lines = [*parameters(config, folder, "name")["setup"], "false", 'echo "work $GIVEN"', "env"]
     script.write_text("\n".join(lines) + "\n")
     return subprocess.run(
         ["bash", str(script)], capture_output=True, text=True, check=False,
-        env={"PATH": "/usr/bin:/bin"}, cwd=folder,
+        env={"PATH": "/usr/bin:/bin", **(given or {})}, cwd=folder,
     )  # fmt: skip
 
 
@@ -42,4 +44,18 @@ def test_what_a_sourced_file_does_on_its_way_fails_nothing(tmp_path: Path) -> No
     (tmp_path / "profile").write_text("false\n[ -n '' ] && echo no\nexport GIVEN=well\n")
     lines = ["source profile", "if false; then", "exit 9", "fi", "false || true"]
     done = outcome(tmp_path, setup=lines)
-    assert (done.returncode, done.stdout) == (0, "work well\n"), done.stderr
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "work well"), done.stderr
+
+
+def test_keys_of_a_login_profile_are_dropped(tmp_path: Path) -> None:
+    given = {
+        "MY_API_KEY": "1",
+        "github_token": "2",
+        "SLURM_JWT": "3",
+        "VOUCHED_KEY": "4",
+        "OF": "5",
+    }
+    done = outcome(tmp_path, "VOUCHED_KEY", given=given)
+    left = {name for name, _, _ in (line.partition("=") for line in done.stdout.splitlines())}
+    assert left & set(given) == {"VOUCHED_KEY", "OF"}
+    assert done.stderr == ""

@@ -6,14 +6,14 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warploom.core.errors import BadInputError, MissingToolError
 from warploom.jobs.config import JobConfig, SlurmConfig
-from warploom.jobs.environment import job_environment
+from warploom.jobs.environment import SECRET_WORDS, job_environment
 
 if TYPE_CHECKING:
     from submitit import SlurmExecutor
@@ -76,7 +76,7 @@ def parameters(config: JobConfig, folder: Path, name: str) -> dict[str, Any]:
         "cpus_per_task": config.cpus,
         "signal_delay_s": 5,
         "array_parallelism": 10_000,
-        "setup": [_forgets(), *_watched(setup_lines(slurm))],
+        "setup": [_forgets(config.environment), *_watched(setup_lines(slurm))],
         # Only containers of srun's need it; without it the work itself may start steps.
         "use_srun": bool(srun),
         "srun_args": srun,
@@ -138,9 +138,17 @@ def kept_from_sbatch() -> Generator[None]:
         os.environ.update(kept)
 
 
-def _forgets() -> str:
-    """Return the line that drops what sbatch must have, and work must not."""
-    return shlex.join(["unset", _JWT])
+def _forgets(spared: Sequence[str]) -> str:
+    """Return the line that drops what sounds like a key, but for names that the user vouches for.
+
+    sbatch needs SLURM_JWT; and where it is told names to hand on, Slurm reads the user's login
+    profile on the node, which may export keys.
+    """
+    spare = f"{'|'.join(map(shlex.quote, spared))}) ;; " if spared else ""
+    secret = "|".join(f"*{word}*" for word in SECRET_WORDS)
+    drop = f'{secret}) unset "$name" 2>/dev/null ;;'
+    each = f"for name in $(compgen -e); do case $name in {spare}{drop} esac; done"
+    return f"shopt -s nocasematch; {each}; shopt -u nocasematch; unset name"
 
 
 def setup_lines(slurm: SlurmConfig) -> list[str]:
