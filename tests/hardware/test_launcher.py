@@ -261,3 +261,20 @@ def test_shared_memory_has_an_end(tmp_path: Path) -> None:
         profile=Profile.GPU, extras=Extras(shared_mb=16, together=tmp_path),
     )  # fmt: skip
     assert did.process.stopped is Stop.DISK, did.process.log
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("srun: error: task 1 launch failed\nno such driver\n"
+         "srun: launch/slurm: _step_signal: Terminating StepId=1.0",
+         "0: srun: error: task 1 launch failed; no such driver\n"),
+        ("-----\nmpirun was told to run as root.\n\nmore\nmore\nmore\nend\n-----",
+         "0: mpirun was told to run as root.; more; ...; more; end\n"),
+        ("", "0: it says nothing\n"),
+    ],
+)  # fmt: skip
+def test_why_a_launcher_failed_is_told(srun: Srun, said: str, told: str) -> None:
+    srun(f"#!/bin/sh\ncat >&2 <<'END'\n{said}\nEND\nexit 1\n")
+    with pytest.raises(MissingToolError, match=told):
+        look_at_nodes(TWO, 4)

@@ -1,5 +1,6 @@
 """The engines of this machine pass the tests of every engine, and hand out GPUs."""
 
+import multiprocessing
 import os
 import pickle
 
@@ -8,8 +9,9 @@ import pytest
 from warploom.core.errors import BadInputError
 from warploom.jobs import InlineEngine, JobConfig, LocalEngine, Loss, Place, Task, WorkLostError
 from warploom.jobs.environment import job_environment
+from warploom.jobs.local import _serve  # pyright: ignore[reportPrivateUsage]
 from warploom.jobs.opening import open_engine
-from warploom.testing.engines import EngineTests, collect
+from warploom.testing.engines import EngineTests, Returns, collect
 
 
 class TestInline(EngineTests):
@@ -62,3 +64,15 @@ def test_one_worker_needs_no_process(tmp_path) -> None:
     local = open_engine(JobConfig(engine="local"), 1, Place(tmp_path))
     assert isinstance(local, LocalEngine)
     local.close()
+
+
+def test_a_worker_whose_controller_was_killed_ends_quietly() -> None:
+    spawn = multiprocessing.get_context("spawn")
+    ours, theirs = spawn.Pipe()
+    ours.send(Returns(1))
+    ours.close()
+    worker = spawn.Process(target=_serve, args=(theirs, dict(os.environ)))
+    worker.start()
+    theirs.close()
+    worker.join(30)
+    assert worker.exitcode == 0

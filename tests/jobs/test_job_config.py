@@ -24,6 +24,12 @@ def test_each_group_is_an_engine() -> None:
         ("jobs.engine=pbs", "jobs.engine: must be 'auto', 'inline', 'local', 'slurm' or 'ray'"),
         ("jobs.slurm.modules=['a b']", "jobs.slurm.modules: each must be the name of a module"),
         ('jobs.slurm.setup=["a\\nb"]', "jobs.slurm.setup: each must be one line"),
+        (
+            "jobs.slurm.parameters.array=1-3",
+            "jobs.slurm.parameters: must leave --array to warploom",
+        ),
+        ("jobs.slurm.parameters.export=ALL", "must leave --export .*: jobs.environment names"),
+        ("jobs.slurm.parameters.job_name=x", "must leave --job-name to warploom"),
         ("jobs.slurm.partion=x", "there is no key jobs.slurm.partion"),
     ],
 )

@@ -81,6 +81,21 @@ def test_work_that_is_not_begun_is_stuck(ray_head: RayCluster, tmp_path: Path) -
         engine.close()
 
 
+def test_a_head_that_is_gone_is_named_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ray
+
+    ray.shutdown()
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    monkeypatch.setattr("warploom.jobs.ray._head_is_here", lambda: False)
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text("127.0.0.1:9")
+    with pytest.raises(MissingToolError, match=r"no Ray cluster answers at 127\.0\.0\.1:9"):
+        open_engine(config("auto"), 1, Place(tmp_path))
+
+
 def test_no_cluster_is_named(tmp_path: Path, ray_head: RayCluster) -> None:
     import ray
 

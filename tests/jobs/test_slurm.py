@@ -81,9 +81,12 @@ def test_jobs_that_are_not_begun_are_stuck(engine: SlurmEngine, slurm_cluster: S
     slurm_cluster.run("scontrol", "update", "partitionname=debug", "state=down")
     try:
         engine.submit(Task(1, Returns(1)))
+        assert engine.wait(2.0) == []
+        assert engine.waits == "1 job waits in Slurm's queue: PartitionDown"
         done = collect(engine, 1)[1]
     finally:
         slurm_cluster.run("scontrol", "update", "partitionname=debug", "state=up")
+    assert engine.waits == ""
     assert done.loss is Loss.STUCK
     assert "was not begun for 4.0 s: PENDING" in str(done.error)
     until(lambda: states(slurm_cluster) == [], "the job is still there")
@@ -286,7 +289,7 @@ def test_what_is_asked_of_slurm(tmp_path: Path) -> None:
     assert found["partition"] == "gpu" and found["account"] == "me" and found["nodes"] == 2
     assert found["gpus_per_node"] == 2 and found["cpus_per_task"] == 8 and found["mem"] == "1536MB"
     assert found["time"] == 7
-    assert found["setup"][1:] == [
+    assert found["setup"][2:-1] == [
         "module load cuda/13.0", 'eval "$(conda shell.bash hook)"', "conda activate warp",
         "ulimit -c 0",
     ]  # fmt: skip
@@ -328,11 +331,26 @@ def test_a_controller_of_slurm_that_does_not_answer_is_named(
     engine.close()
 
 
+@pytest.mark.parametrize(
+    ("slurm", "told"),
+    [
+        ({"partition": "nowhere"}, "invalid partition specified: nowhere"),
+        ({"constraint": "quantum"}, "Invalid feature"),
+        ({"parameters": {"fast_please": 3}}, "unrecognized option '--fast-please=3'"),
+    ],
+)
+def test_what_sbatch_does_not_know_is_told_before_anything_is_begun(
+    slurm_cluster: Slurm, tmp_path: Path, slurm: dict[str, object], told: str
+) -> None:
+    with pytest.raises(BadInputError, match=f"sbatch does not take jobs of this kind: .*{told}"):
+        SlurmEngine(config(slurm=slurm), 1, tmp_path)
+
+
 def test_what_sbatch_does_not_take(slurm_cluster: Slurm, tmp_path: Path) -> None:
-    engine = SlurmEngine(config(slurm={"partition": "nowhere"}), 1, tmp_path)
+    engine = SlurmEngine(config(memory_gb=1e6), 1, tmp_path)
     try:
         engine.submit(Task(1, Returns(1)))
-        with pytest.raises(BadInputError, match=r"sbatch did not take a job: .*partition"):
+        with pytest.raises(BadInputError, match=r"sbatch did not take a job: .*; .*not available"):
             engine.wait(1.0)
     finally:
         engine.close()

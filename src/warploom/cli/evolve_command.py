@@ -1,7 +1,9 @@
 """`warploom evolve` and `warploom optimize`: the search, its live view, and what it found."""
 
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from warploom.cli.evolve_view import watching
@@ -35,7 +37,7 @@ def run_evolve(
 
     Raises:
         BadInputError: an override, the workload or the folder is wrong.
-        KeyboardInterrupt: Ctrl-C; how to resume was said.
+        KeyboardInterrupt: Ctrl-C, or SIGTERM; how to resume was said.
     """
     given = load_target(target, own_judge=True)
     place = folder or Path(f"{given.name}-evolved")
@@ -49,7 +51,7 @@ def run_evolve(
         if config.models.names:
             say(f"models: {', '.join(config.models.asked)}, {_caps(config)} at most")
     try:
-        with watching(not as_json) as (on_progress, on_status):
+        with _ended_in_order(), watching(not as_json) as (on_progress, on_status):
             runner = EvolutionRunner(config, on_progress=on_progress, on_status=on_status)
             result = runner.run(target, place, seed=seed, resume=resume)
     except (KeyboardInterrupt, WarploomError) as error:
@@ -61,6 +63,24 @@ def run_evolve(
     else:
         print_result(result)
     return 0 if result.improved else 1
+
+
+@contextmanager
+def _ended_in_order() -> Generator[None]:
+    """Take SIGTERM, and SIGHUP unless it is ignored, for Ctrl-C: a cluster's jobs are cancelled.
+
+    They come from a closed terminal, a service manager, and a cluster that ends our own job.
+    """
+    taken = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in taken}
+    for number, how in before.items():
+        if how is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, how in before.items():
+            signal.signal(number, how)
 
 
 def _caps(config: EvolutionConfig) -> str:

@@ -94,6 +94,8 @@ def line_of(status: Status) -> str:
     parts.append(f"{status.elapsed:.0f} s")
     if status.left is not None:
         parts.append(f"about {status.left:.0f} s left")
+    if status.waits:
+        parts.append(status.waits)
     return ", ".join(parts)
 
 
@@ -116,6 +118,8 @@ def _facts(status: Status) -> Table:
     left = "-" if status.left is None else f"about {status.left:.0f} s"
     table.add_row("time", f"{status.elapsed:.0f} s, left {left}")
     table.add_row("cost", f"${status.cost:.2f}")
+    if status.waits:
+        table.add_row("waits", status.waits)
     failures = ", ".join(f"{kind} {count}" for kind, count in status.failures.most_common(4))
     table.add_row("failures", failures or "none")
     return table

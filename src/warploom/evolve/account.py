@@ -10,6 +10,7 @@ from warploom.evolve.desk import ModelDesk
 from warploom.evolve.evaluator import MODELLED
 from warploom.evolve.folder import RunFacts, RunFolder
 from warploom.evolve.islands import CHAMPION, Housekeeping
+from warploom.evolve.judging import Judging
 from warploom.evolve.output import write_best, write_report
 from warploom.evolve.result import EvolutionResult, ModelUse, Status
 from warploom.evolve.search import Search
@@ -93,8 +94,9 @@ class Account:
         """Return how many attempts failed, by kind."""
         return Counter(self._tally.failures)
 
-    def status(self, search: Search, house: Housekeeping, busy: int, judged: int) -> Status:
-        """Return how far the run is; `judged` are judgements of this process."""
+    def status(self, search: Search, house: Housekeeping, judging: Judging) -> Status:
+        """Return how far the run is; `judging` is that of this process."""
+        judged = judging.judged
         database, tried = self._database, search.tried
         budget = self._config.evolution
         champion = house.champion
@@ -108,12 +110,12 @@ class Account:
             for at, one in sorted(database.islands.items())
         }
         return Status(
-            tried, budget.evaluations, busy, search.generation_of(len(database)),
+            tried, budget.evaluations, judging.busy, search.generation_of(len(database)),
             "explore" if exploring else "exploit",
             None if champion is None else champion[1].time_ms,
             None if champion is None else champion[1].public.get("baseline_ms"),
             self._time_source, islands, self.failures(), self.elapsed, left, self.cost,
-            None if champion is None else champion[1].score,
+            None if champion is None else champion[1].score, judging.waits,
         )  # fmt: skip
 
     def result(

@@ -50,7 +50,8 @@ class Verdict:
 class Judging:
     """Judges programs in an engine; what finds no free slot waits, and is begun in order.
 
-    `may_blame` says whether bad input is the workload's fault: not once a program has passed.
+    `may_blame` says whether bad input is the workload's fault: not once a program has passed. Until
+    then lost work ends the run, which can be resumed: nothing is known of what it starts from.
     """
 
     def __init__(
@@ -82,6 +83,11 @@ class Judging:
     def busy(self) -> int:
         """How many programs are being judged, or wait for that."""
         return self._jobs.busy
+
+    @property
+    def waits(self) -> str:
+        """Why nothing that was handed out begins; "" where work goes on."""
+        return self._jobs.waits
 
     def submit(self, number: int, origin: str, text: str, api: str) -> None:
         """Have a candidate judged."""
@@ -136,8 +142,14 @@ class Judging:
         self._breaks += 1
         if self._breaks >= _MOST_BREAKS:
             raise ToolFailedError(
-                f"{self._breaks} evaluations broke one after the other: {error!r}",
+                f"{self._breaks} evaluations broke one after the other: {error or repr(error)}",
                 hint="the run can be resumed once that is mended",
+            ) from error
+        if done.loss and self._may_blame():  # a search that has no program yet ends with this
+            raise ToolFailedError(
+                f"a program to start from was not judged: {error}",
+                hint="mend that (jobs.* may be other ones then), and go on with --resume; "
+                "a form that is lost each time can be left out: apis=[...] in a new run",
             ) from error
         kind = f"worker_{done.loss}" if done.loss else "evaluator_error"
         return failed(kind, str(error) or repr(error))

@@ -48,6 +48,7 @@ from warploom.store.records import Lineage, Outcome
 from warploom.workload.workload import Workload
 
 _LOOK = 0.02  # seconds between looks at models' replies while programs are judged
+_QUEUE = 5.0  # seconds between looks at whether a cluster has begun anything
 _OTHERS = 0.5  # seconds between looks at what other runners have recorded
 T = TypeVar("T")
 
@@ -84,6 +85,7 @@ class Run:
         self.confirming: int | None = None
         self.recovered: dict[int, Candidate | Plan] = {}
         self.stopped = ""
+        self._told = 0.0
 
     def go(self) -> EvolutionResult:
         """Run to the end."""
@@ -335,7 +337,9 @@ class Run:
         desk = self.parts.desk
         asking = desk is not None and desk.busy > 0
         if self.judging.busy:
-            self._take(_LOOK if asking else _OTHERS if self.team.shared else None)
+            self._take(_LOOK if asking else _OTHERS if self.team.shared else _QUEUE)
+            if self.judging.waits and time.monotonic() >= self._told + _QUEUE:
+                self._tell()
         elif asking and desk is not None:
             desk.wait(1.0)
         elif self.team.shared:
@@ -381,6 +385,5 @@ class Run:
             write_best(self.folder.path, self.search, self.house, self.task.program.name)
 
     def _tell(self) -> None:
-        self.parts.on_status(
-            self.account.status(self.search, self.house, self.judging.busy, self.judging.judged)
-        )
+        self._told = time.monotonic()
+        self.parts.on_status(self.account.status(self.search, self.house, self.judging))

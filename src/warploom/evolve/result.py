@@ -141,6 +141,7 @@ class Status:
 
     `left` is an estimate from the rate of this process, None before there is one. `islands` are
     how many correct programs each has and its best time, or score. `best_score` is the champion's.
+    `waits` says why no judging begins.
     """
 
     tried: int
@@ -157,3 +158,4 @@ class Status:
     left: float | None
     cost: float
     best_score: float | None = None
+    waits: str = ""

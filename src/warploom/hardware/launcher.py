@@ -33,6 +33,9 @@ STARTING = 120.0
 _LAUNCHERS_OWN_MB = 2048
 _TO_CANCEL = Limits(seconds=20.0, memory_mb=512, output_mb=1)
 _TOLD = 1000  # characters of what a launcher printed
+_FIRST, _LAST = 2, 2  # lines of it
+_IDLE = re.compile(r"srun: (?:launch/slurm: _step_signal|Job step aborted)")
+"""What srun says after the reason."""
 _GPUS = ("--gpus", "--gres", "--tres-per", "-G")  # options by which a user asks srun for GPUs
 _TIMES = ("--time", "-t")  # and by which one limits a job's time
 # Of our environment, what launchers need: their own settings, and how they know their cluster.
@@ -222,8 +225,12 @@ def run_ranks(
 
 
 def _said(done: ProcessResult) -> str:
-    """Return how a launcher failed, in its last words."""
-    told = (done.log.strip().splitlines() or ["it says nothing"])[-1][:_TOLD]
+    """Return how a launcher failed: its first words, in which the reason is, and its last ones."""
+    lines = [line.strip() for line in done.log.splitlines()]
+    lines = [line for line in lines if line.strip("-=*# ") and not _IDLE.match(line)]
+    if len(lines) > _FIRST + _LAST:
+        lines = [*lines[:_FIRST], "...", *lines[-_LAST:]]
+    told = "; ".join(lines)[:_TOLD] or "it says nothing"
     if done.stopped is None:
         return told
     return f"{told} (ended by warploom: {done.stopped} after {done.seconds:.0f} s)"

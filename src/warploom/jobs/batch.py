@@ -1,17 +1,19 @@
 """The batch scripts of Slurm jobs: what they ask for, and what stands before the work."""
 
 import os
+import re
 import shlex
 import shutil
+import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warploom.core.errors import BadInputError, MissingToolError
 from warploom.jobs.config import JobConfig, SlurmConfig
-from warploom.jobs.environment import job_environment
+from warploom.jobs.environment import SECRET_WORDS, job_environment
 
 if TYPE_CHECKING:
     from submitit import SlurmExecutor
@@ -25,6 +27,10 @@ _OF_JOBS = (
 )  # fmt: skip
 """What submitit and the work read of a job's variables; a container gets no others."""
 _JWT = "SLURM_JWT"
+_SET_UP_FAILED = "warploom: a line of jobs.slurm's set-up failed"
+_NAMED = ("partition", "account", "qos", "constraint", "gpus_per_node")
+_WRONG = re.compile(r"\binvalid\b|unrecognized option", re.IGNORECASE)
+_TRIED = 30.0  # seconds for sbatch to say
 _PROGRAMS = ("sbatch", "squeue", "scancel", "srun")
 
 
@@ -70,7 +76,7 @@ def parameters(config: JobConfig, folder: Path, name: str) -> dict[str, Any]:
         "cpus_per_task": config.cpus,
         "signal_delay_s": 5,
         "array_parallelism": 10_000,
-        "setup": [_forgets(), *setup_lines(slurm)],
+        "setup": [_forgets(config.environment), *_watched(setup_lines(slurm))],
         # Only containers of srun's need it; without it the work itself may start steps.
         "use_srun": bool(srun),
         "srun_args": srun,
@@ -88,6 +94,36 @@ def parameters(config: JobConfig, folder: Path, name: str) -> dict[str, Any]:
     return found
 
 
+def require_known(found: dict[str, Any]) -> None:
+    """Ask sbatch whether it knows what jobs name, without a job: seeds take minutes to make.
+
+    Only what will never be right is refused: nodes may be away, or taken, for a while.
+
+    Raises:
+        BadInputError: there is no such partition, account, feature, option and so on.
+    """
+    named = {key: found[key] for key in _NAMED if key in found} | found["additional_parameters"]
+    words = [
+        f"--{key.replace('_', '-')}" + ("" if value is True else f"={value}")
+        for key, value in named.items()
+        if value is not False and key != "export"
+    ]
+    try:
+        with kept_from_sbatch():
+            done = subprocess.run(
+                ["sbatch", "--test-only", *words, "--wrap=true"], capture_output=True, text=True,
+                check=False, timeout=_TRIED, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return  # it is busy: whoever submits waits for it
+    said = [line.strip() for line in done.stderr.splitlines() if _WRONG.search(line)]
+    if done.returncode != 0 and said:
+        raise BadInputError(
+            f"sbatch does not take jobs of this kind: {said[0]}",
+            hint=f"try it yourself: {shlex.join(['sbatch', '--test-only', *words, '--wrap=true'])}",
+        )
+
+
 @contextmanager
 def kept_from_sbatch() -> Generator[None]:
     """Keep from sbatch what it would hand on unasked: all our variables of Slurm's.
@@ -102,9 +138,17 @@ def kept_from_sbatch() -> Generator[None]:
         os.environ.update(kept)
 
 
-def _forgets() -> str:
-    """Return the line that drops what sbatch must have, and work must not."""
-    return shlex.join(["unset", _JWT])
+def _forgets(spared: Sequence[str]) -> str:
+    """Return the line that drops what sounds like a key, but for names that the user vouches for.
+
+    sbatch needs SLURM_JWT; and where it is told names to hand on, Slurm reads the user's login
+    profile on the node, which may export keys.
+    """
+    spare = f"{'|'.join(map(shlex.quote, spared))}) ;; " if spared else ""
+    secret = "|".join(f"*{word}*" for word in SECRET_WORDS)
+    drop = f'{secret}) unset "$name" 2>/dev/null ;;'
+    each = f"for name in $(compgen -e); do case $name in {spare}{drop} esac; done"
+    return f"shopt -s nocasematch; {each}; shopt -u nocasematch; unset name"
 
 
 def setup_lines(slurm: SlurmConfig) -> list[str]:
@@ -116,6 +160,20 @@ def setup_lines(slurm: SlurmConfig) -> list[str]:
             f"conda activate {shlex.quote(slurm.conda)}",
         ]
     return [*lines, *slurm.setup]
+
+
+def _watched(lines: list[str]) -> list[str]:
+    """Return set-up lines of which the first one that fails ends the job, and is told.
+
+    Else a module that is not there would be noticed by nobody. Only the lines themselves count:
+    what a file that they source does on its way is its own affair (`BASH_SOURCE` is longer there).
+    """
+    if not lines:
+        return []
+    told = shlex.quote(_SET_UP_FAILED)
+    failed = f'{{ printf "%s: %s\\n" {told} "$BASH_COMMAND" >&2; exit 1; }}'
+    trap = f"[ ${{#BASH_SOURCE[@]}} -gt 1 ] || {failed}"
+    return [f"trap {shlex.quote(trap)} ERR", *lines, "trap - ERR"]
 
 
 def python_of(config: JobConfig, folder: Path) -> str:

@@ -8,6 +8,17 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 Seconds = Annotated[float, Field(gt=0)]
 _LINE = re.compile(r"[^\n\r\0]+\Z")
 _WORD = re.compile(r"[A-Za-z0-9_.+@/:-]+\Z")
+_OURS = {
+    "array": "jobs are handed out one by one, or as an array of our own",
+    "export": "jobs.environment names variables that jobs get",
+    "export-file": "jobs.environment names variables that jobs get",
+    "get-user-env": "jobs.environment names variables that jobs get",
+    "job-name": "it tells whose jobs these are",
+    "output": "submitit's folder has what jobs print",
+    "error": "submitit's folder has what jobs print",
+    "wrap": "the batch script is submitit's",
+}
+"""Options of sbatch that would break the search, or hand keys to jobs, and why not."""
 
 
 class _Section(BaseModel):
@@ -67,6 +78,15 @@ class SlurmConfig(_Section):
     def foreign(self) -> bool:
         """Whether the job's Python is another one than ours."""
         return bool(self.image or self.conda or self.python)
+
+    @field_validator("parameters")
+    @classmethod
+    def _not_ours(cls, given: dict[str, str | int | bool]) -> dict[str, str | int | bool]:
+        for name in given:
+            why = _OURS.get(name.replace("_", "-"))
+            if why is not None:
+                raise ValueError(f"must leave --{name.replace('_', '-')} to warploom: {why}")
+        return given
 
     @field_validator("modules")
     @classmethod

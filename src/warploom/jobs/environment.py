@@ -16,7 +16,8 @@ _PREFIXES = (
     "OPAL_", "PMIX_", "PMI_", "PRTE_", "UCX_", "HYDRA_", "MPI_", "SLURM_", "SLURMD_",
     "SUBMITIT_", "RAY_",
 )  # fmt: skip
-_SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSW|CREDENTIAL|JWT|AUTH|COOKIE)", re.IGNORECASE)
+SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "JWT", "AUTH", "COOKIE")
+_SECRET = re.compile("|".join(SECRET_WORDS), re.IGNORECASE)
 
 
 def job_environment(

@@ -23,6 +23,11 @@ class InlineEngine:
         """How many pieces of work wait."""
         return len(self._waiting) + len(self._cancelled)
 
+    @property
+    def waits(self) -> str:
+        """Nothing: no queue of another system is asked."""
+        return ""
+
     def submit(self, task: Task) -> None:
         """Put a piece of work into the queue."""
         self._waiting.append(task)

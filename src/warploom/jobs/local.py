@@ -77,6 +77,11 @@ class LocalEngine:
         """How many are under way."""
         return sum(1 for worker in self._workers if worker.key is not None) + len(self._ended)
 
+    @property
+    def waits(self) -> str:
+        """Nothing: no queue of another system is asked."""
+        return ""
+
     def submit(self, task: Task) -> None:
         """Give a piece of work to a free worker, a new one where all have work."""
         worker = next((one for one in self._workers if one.key is None), None)
@@ -210,8 +215,11 @@ def _serve(connection: "Connection[object, object]", environment: Mapping[str, s
         except (EOFError, OSError):
             return
         assert callable(work)
-        connection.send_bytes(_BEGUN)
-        connection.send_bytes(answer_of(work))
+        try:
+            connection.send_bytes(_BEGUN)
+            connection.send_bytes(answer_of(work))
+        except BrokenPipeError:  # nobody is there to hear of it: the controller was killed
+            return
 
 
 def _end(*_: object) -> None:

@@ -96,6 +96,11 @@ class Engine(Protocol):
         """Whether work has a process of its own, which can be ended and can be lost."""
         ...
 
+    @property
+    def waits(self) -> str:
+        """Why nothing of what was taken begins, in the cluster's words; "" where work goes on."""
+        ...
+
     def submit(self, task: Task) -> None:
         """Start a piece of work in a free slot."""
         ...

@@ -1,9 +1,13 @@
 """Work as tasks of a Ray cluster."""
 
+import os
 import socket
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from warploom.core.errors import MissingToolError, ToolFailedError
@@ -13,6 +17,8 @@ from warploom.jobs.protocol import Done, Loss, Task, lost
 
 _GB = 1 << 30
 _STEP = 1.0  # seconds between looks at tasks that are not begun
+_NOTED = "ray/ray_current_cluster"  # where `ray start` notes its head; it may be gone since
+_HEAD = "gcs_server"  # the process of a head
 _CONNECT = 10.0  # seconds for a cluster's head to answer
 _GRACE = 60.0  # seconds for a task's answer after its work has had its time
 _LOST = frozenset(
@@ -66,6 +72,11 @@ class RayEngine:
     def busy(self) -> int:
         """How many are under way."""
         return len(self._running) + len(self._ended)
+
+    @property
+    def waits(self) -> str:
+        """Nothing: no queue of another system is asked."""
+        return ""
 
     def submit(self, task: Task) -> None:
         """Hand a piece of work to the cluster."""
@@ -154,12 +165,33 @@ def _connected(address: str) -> tuple[Any, bool]:
     module: Any = ray  # pyright: ignore[reportUnknownVariableType]
     fresh = not module.is_initialized()
     if fresh:
-        _require_listener(address)
+        _require_listener(_head(address))
         try:
             module.init(address=address, log_to_driver=False, configure_logging=False)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise _no_cluster(address, error) from None
     return module, fresh
+
+
+def _head(address: str) -> str:
+    """Return what Ray takes `auto` for: its variable, a head that is here, the last one's note."""
+    if address != "auto":
+        return address
+    named = os.environ.get("RAY_ADDRESS")
+    if named or _head_is_here():
+        return named or address
+    with suppress(OSError):
+        folder = os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
+        return (Path(folder) / _NOTED).read_text().strip() or address
+    return address
+
+
+def _head_is_here() -> bool:
+    for place in Path("/proc").glob("[0-9]*/comm"):
+        with suppress(OSError):
+            if place.read_text().strip() == _HEAD:
+                return True
+    return False
 
 
 def _require_listener(address: str) -> None:

@@ -31,6 +31,11 @@ class JobScheduler:
         """How many tasks wait or are under way."""
         return len(self._waiting) + len(self._under_way)
 
+    @property
+    def waits(self) -> str:
+        """Why nothing of what the engine has begins; "" where work goes on."""
+        return self._engine.waits
+
     def submit(self, task: Task, *, first: bool = False) -> None:
         """Take a task; `first`: before all that wait."""
         assert task.key not in self._under_way, "a key names one piece of work"

@@ -20,11 +20,11 @@ from uuid import uuid4
 from warploom.core.errors import BadInputError, MissingToolError
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
-from warploom.jobs.batch import executor_for, kept_from_sbatch
+from warploom.jobs.batch import executor_for, kept_from_sbatch, parameters, require_known
 from warploom.jobs.child import MarkedReply, MarkedWork, child_work, reply_of
 from warploom.jobs.config import JobConfig
 from warploom.jobs.protocol import Done, Loss, Task, lost
-from warploom.jobs.squeue import JobState, SilentError, cancel, queue_of
+from warploom.jobs.squeue import JobState, SilentError, cancel, queue_of, waiting_for
 
 if TYPE_CHECKING:
     from submitit import Job
@@ -86,10 +86,12 @@ class SlurmEngine:
         self._fresh: list[Task] = []
         self._ended: list[Done] = []
         self._past: dict[str, float] = {}  # jobs that have answered, and when; Slurm may not know
+        self._waits = ""
         self._asked = 0.0
         self._again = 0.0  # when jobs that were not taken are tried again
         self._refused: float | None = None  # since when none is taken
         self._found = _jobs_at_first(self._name)
+        require_known(parameters(config, self._folder, self._name))
 
     @property
     def slots(self) -> int:
@@ -100,6 +102,11 @@ class SlurmEngine:
     def busy(self) -> int:
         """How many are under way."""
         return len(self._running) + len(self._fresh) + len(self._ended)
+
+    @property
+    def waits(self) -> str:
+        """Why no job goes on: what the queue says of those that wait, or that it says nothing."""
+        return self._waits if self._running or self._fresh else ""
 
     def submit(self, task: Task) -> None:
         """Take a piece of work, or take up the job that an earlier controller began for it."""
@@ -162,6 +169,7 @@ class SlurmEngine:
                 jobs = self._submitted(group, marks)
             except _AwayError as error:
                 self._again = now + self._config.slurm.poll_s
+                self._waits = f"Slurm takes no jobs: {error}"
                 self._give_up(now, str(error))
                 return
             self._refused = None
@@ -263,8 +271,11 @@ class SlurmEngine:
         self._asked = now
         try:
             states = queue_of(self._name)
-        except SilentError:  # answers come all the same
+        except SilentError as error:  # answers come all the same
+            self._waits = f"Slurm's controller does not answer: {error}"
             return []
+        ours = [states.get(str(one.job.job_id)) for one in self._running.values()]
+        self._waits = waiting_for(ours)
         self._end_the_past(states, now)
         found: list[Done] = []
         for key, one in tuple(self._running.items()):
@@ -360,10 +371,11 @@ def _loaded(path: Path) -> tuple[str, Any]:
 
 def _refused(error: Exception) -> Exception:
     said = str(error).strip().splitlines()
-    told = next((line for line in said if "error:" in line), said[-1] if said else repr(error))
+    errors = [line.strip() for line in said if "error:" in line] or said[:1] or [repr(error)]
+    told = "; ".join(errors)
     if _AWAY.search(told):
         return _AwayError(told)
     return BadInputError(
-        f"sbatch did not take a job: {told.strip()}",
+        f"sbatch did not take a job: {told[:_SHOWN]}",
         hint="look at jobs.slurm.* (docs/clusters.md); what was judged is kept",
     )

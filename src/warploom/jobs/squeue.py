@@ -1,6 +1,7 @@
 """What Slurm's queue says of jobs: by `squeue` alone, which needs no accounting."""
 
 import subprocess
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -78,6 +79,16 @@ def queue_of(name: str) -> dict[str, JobState]:
         if job and state:
             found[job.strip()] = JobState(state.strip(), node.strip(), reason.strip())
     return found
+
+
+def waiting_for(states: Iterable[JobState | None]) -> str:
+    """Return what jobs wait for, in Slurm's words; "" where one of them does not wait."""
+    known = [state for state in states if state is not None]
+    if not known or not all(state.waits for state in known):
+        return ""
+    why = sorted({state.reason for state in known} - {"", "None"})
+    jobs = "1 job waits" if len(known) == 1 else f"all {len(known)} jobs wait"
+    return f"{jobs} in Slurm's queue" + (f": {', '.join(why)}" if why else "")
 
 
 def cancel(*words: str) -> None:
