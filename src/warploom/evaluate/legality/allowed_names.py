@@ -86,7 +86,8 @@ API_TELLING = re.compile(
     r"""(?:cudaEventElapsedTime\w*|cudaRuntimeGetVersion|cudaDriverGetVersion|cudaMemGetInfo
     | cuda\w*GetProperties\w* | cudaDeviceProp | cudaDeviceGetPCIBusId | cudaDeviceGetByPCIBusId
     | cudaPointerGetAttributes | cudaMemRangeGetAttributes?
-    | cudaOccupancy\w+ | cuOccupancy\w+ | cudaFuncGetAttributes | cudaFuncAttributes | cudaGetFuncBySymbol
+    | cudaOccupancy\w+ | cuOccupancy\w+ | cudaFuncGetAttributes | cudaFuncAttributes
+    | cudaGetFuncBySymbol
     | cudaGetDriverEntryPoint\w* | cudaIpc\w+ | cuModule\w+
     | cuLibrary\w+ | cuLink\w+ | cudaLibrary\w+ | cudaProfiler\w+ | cuGetProcAddress\w*
     | cuDriverGetVersion | cuDeviceGetName | cuDeviceGetUuid\w* | cuMemGetInfo\w*

@@ -1,0 +1,48 @@
+"""How much text is judged: rules look at brackets within brackets, and at each token many times."""
+
+from collections.abc import Iterator, Sequence
+
+from warploom.evaluate.legality.region_rules import Refused, Region
+from warploom.evaluate.legality.tokens import scan
+from warploom.source.regions import Program
+
+_MOST_CHARACTERS = 1 << 20
+_MOST_TOKENS = 60_000
+_DEEPEST = 200
+
+
+def extent_refusals(regions: Sequence[Region], trusted: Program) -> Iterator[Refused]:
+    """Refuse text that is too long, or whose brackets nest too deeply, to be judged in minutes.
+
+    What is long where the `trusted` program is long may be twice as long.
+    """
+    line = regions[0].first_line if regions else 1
+    characters = sum(len(region.text) for region in regions)
+    most = max(_MOST_CHARACTERS, 2 * len(trusted.text))
+    if characters > most:
+        yield _too_much(f"text of {characters} characters, of {most}", line)
+        return
+    texts = [scan(region.text, region.first_line) for region in regions]
+    tokens = [token for text in texts for token in text.tokens]
+    count = len(tokens) + sum(len(text.tricks) for text in texts)
+    most = max(_MOST_TOKENS, 2 * len(scan(trusted.text).tokens))
+    if count > most:
+        yield _too_much(f"{count} words and signs, of {most}", line)
+        return
+    depth = 0
+    for token in tokens:
+        if token.kind != "punct":
+            continue
+        depth += (token.text in "([{") - (token.text in ")]}")
+        if depth > _DEEPEST:
+            yield _too_much(f"more brackets within brackets than {_DEEPEST}", token.line)
+            return
+
+
+def _too_much(what: str, line: int) -> Refused:
+    return Refused(
+        "hidden-text",
+        f"{what}: more than can be judged",
+        line,
+        hint="write less, or put data into a file that the workload names",
+    )
