@@ -45,6 +45,18 @@ TOO_MUCH = [
 ]
 
 
+TURNED = [
+    "/* \u202e } if (false) { \u2066 */ static int quiet() { return 1; }",
+    'static const char* kName = "\u202e ok";',
+    "// \x1b[2J ok\n",
+]
+
+
+@pytest.mark.parametrize("text", TURNED)
+def test_what_people_read_is_what_is_compiled(text: str) -> None:
+    assert [kind for kind, _ in added(text)] == ["hidden-text"]
+
+
 @pytest.mark.parametrize("text", ASKS)
 def test_no_question_of_what_compiles(text: str) -> None:
     assert "forbidden-call" in {kind for kind, _ in added(text)}

@@ -80,6 +80,7 @@ _BUSY_TEXTS: dict[str, str] = {
     "strings": "static const char* kMany = " + '"a" ' * 200_000 + ";",
     "backslashes": "#define H(x) #x\nstatic const char* kH = H(" + "\\\\ " * 100_000 + ");",
     "functions": "\n".join(f"__device__ int f{n}(int x) {{ return x; }}" for n in range(20_000)),
+    "turned_comment": "/* \u202e } if (false) { \u2066 */ static int quiet() { return 1; }",
     "doubled_macros": "\n".join(
         ["#define X0 +1", *(f"#define X{n} X{n - 1} X{n - 1}" for n in range(1, 41))]
     )
