@@ -11,7 +11,7 @@ TYPES = {
     "int": "Add Sub Exch Min Max And Or Xor",
     "unsigned": "Add Sub Exch Min Max Inc Dec And Or Xor",
     "unsigned long long": "Add Exch Min Max And Or Xor",
-    "long long": "Min Max",
+    "long long": "Min Max And Or Xor",
     "float": "Add Exch",
     "double": "Add",
     "float2": "Add",

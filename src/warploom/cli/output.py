@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import secrets
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -11,20 +13,24 @@ import typer
 
 from warploom.core.jsontext import dumps
 from warploom.core.records import Finding, Json, Severity, TraceEvent
+from warploom.core.visible import visible
 from warploom.evaluate.runs.plan import Progress, ignore_progress
 from warploom.toolchain.sandbox import sandbox_warning
 
+# What `paint` puts around a text: no program can know it.
+_MARK = f"\x1b{secrets.token_hex(8)}:"
+_PAINTED = re.compile(rf"{_MARK}(\w*)\x1b")
 _COLOURS = {"ok": typer.colors.GREEN, "error": typer.colors.RED, "warning": typer.colors.YELLOW}
 
 
 def out(text: str = "") -> None:
-    """Print a line of the result."""
-    typer.echo(text)
+    """Print a line of the result; what programs said in it can do nothing to a terminal."""
+    typer.echo(_shown(text))
 
 
 def say(text: str) -> None:
     """Print a line for the person, on stderr."""
-    typer.echo(text, err=True)
+    typer.echo(_shown(text), err=True)
 
 
 def warn_without_sandbox() -> None:
@@ -35,8 +41,18 @@ def warn_without_sandbox() -> None:
 
 
 def paint(text: str, colour: str) -> str:
-    """Colour `text` as `ok`, `error` or `warning`; stripped where stdout is no terminal."""
-    return typer.style(text, fg=_COLOURS[colour], bold=True)
+    """Colour `text` as `ok`, `error` or `warning`, for `out` and `say` to a terminal."""
+    return f"{_MARK}{colour}\x1b{text}{_MARK}\x1b"
+
+
+def _shown(text: str) -> str:
+    """Return `text` with the colours of `paint`, and of no one else."""
+    pieces = _PAINTED.split(text)
+    shown = [visible(pieces[0])]
+    for colour, piece in zip(pieces[1::2], pieces[2::2], strict=True):
+        plain = visible(piece)
+        shown.append(typer.style(plain, fg=_COLOURS[colour], bold=True) if colour else plain)
+    return "".join(shown)
 
 
 def print_json(value: Json) -> None:
@@ -49,7 +65,7 @@ def print_error(
 ) -> None:
     """Print `error: file:line: message` and the hint on stderr."""
     where = "" if file is None else f"{file}:{line}: " if line else f"{file}: "
-    say(f"{typer.style('error:', fg=_COLOURS['error'], bold=True)} {where}{message}")
+    say(f"{paint('error:', 'error')} {where}{message}")
     if hint:
         say(f"  hint: {hint}")
 

@@ -31,6 +31,11 @@ inline __half::__half(__nv_bfloat16 value) : __half(static_cast<float>(value)) {
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
 
+template <>
+inline constexpr bool warploom::kShortNumber<__nv_bfloat16> = true;
+template <>
+inline constexpr bool warploom::kShortNumber<__nv_bfloat162> = true;
+
 inline namespace warploom_bf16 {
 using warploom_one = __nv_bfloat16;
 using warploom_pair = __nv_bfloat162;

@@ -34,6 +34,11 @@ struct __half_raw {
   unsigned short x;
 };
 
+template <>
+inline constexpr bool warploom::kShortNumber<__half> = true;
+template <>
+inline constexpr bool warploom::kShortNumber<__half2> = true;
+
 inline namespace warploom_fp16 {
 using warploom_one = __half;
 using warploom_pair = __half2;

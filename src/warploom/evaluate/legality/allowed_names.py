@@ -86,7 +86,8 @@ API_TELLING = re.compile(
     r"""(?:cudaEventElapsedTime\w*|cudaRuntimeGetVersion|cudaDriverGetVersion|cudaMemGetInfo
     | cuda\w*GetProperties\w* | cudaDeviceProp | cudaDeviceGetPCIBusId | cudaDeviceGetByPCIBusId
     | cudaPointerGetAttributes | cudaMemRangeGetAttributes?
-    | cudaOccupancy\w+ | cuOccupancy\w+ | cudaFuncGetAttributes | cudaFuncAttributes | cudaGetFuncBySymbol
+    | cudaOccupancy\w+ | cuOccupancy\w+ | cudaFuncGetAttributes | cudaFuncAttributes
+    | cudaGetFuncBySymbol
     | cudaGetDriverEntryPoint\w* | cudaIpc\w+ | cuModule\w+
     | cuLibrary\w+ | cuLink\w+ | cudaLibrary\w+ | cudaProfiler\w+ | cuGetProcAddress\w*
     | cuDriverGetVersion | cuDeviceGetName | cuDeviceGetUuid\w* | cuMemGetInfo\w*
@@ -176,7 +177,7 @@ _STD = words(
     make_unsigned_t underlying_type underlying_type_t common_type common_type_t type_identity_t
     is_same is_same_v is_integral is_integral_v is_floating_point is_floating_point_v
     is_arithmetic is_arithmetic_v is_signed_v is_unsigned_v is_pointer_v is_const_v is_enum_v
-    is_convertible_v is_base_of_v is_trivially_copyable is_trivially_copyable_v is_void_v
+    is_convertible_v is_base_of_v is_void_v
     integral_constant bool_constant true_type false_type bit_cast popcount countl_zero countr_zero
     has_single_bit bit_ceil bit_floor bit_width rotl rotr launder
     """

@@ -15,6 +15,7 @@ from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity
 from warploom.evaluate.legality.branches import choices
 from warploom.evaluate.legality.expanded_rules import Given, expanded_refusals
+from warploom.evaluate.legality.extent import extent_refusals
 from warploom.evaluate.legality.identifiers import Identifiers
 from warploom.evaluate.legality.preprocessed import conditions_of
 from warploom.evaluate.legality.region_rules import (
@@ -93,6 +94,9 @@ def refusals(
     whole program has.
     """
     given = given or Given()
+    extent = list(extent_refusals(regions_of(program), trusted))
+    if extent:
+        return extent
     frame = frame_of(trusted)
     own = Identifiers(scan(program.text).tokens).names
     frame = replace(frame, functions=frame.functions | own)
@@ -101,21 +105,22 @@ def refusals(
     found = sorted(_refusals(program, frame, trusted, given), key=lambda item: item.line)
     if not found:
         return []
+    own_lines = trusted.text.split("\n")
     inherited = Counter(
-        _signature(item, trusted) for item in _refusals(trusted, frame, trusted, given)
+        _signature(item, own_lines) for item in _refusals(trusted, frame, trusted, given)
     )
-    fresh: list[Refused] = []
+    fresh: dict[Refused, None] = {}
+    lines = program.text.split("\n")
     for item in found:
-        signature = _signature(item, program)
+        signature = _signature(item, lines)
         if inherited[signature] > 0:
             inherited[signature] -= 1
-        elif item not in fresh:
-            fresh.append(item)
-    return fresh
+        else:
+            fresh[item] = None
+    return list(fresh)
 
 
-def _signature(item: Refused, program: Program) -> tuple[str, str, str]:
-    lines = program.text.split("\n")
+def _signature(item: Refused, lines: Sequence[str]) -> tuple[str, str, str]:
     text = lines[item.line - 1].strip() if item.line <= len(lines) else ""
     return (item.kind, item.message, item.about or text)
 

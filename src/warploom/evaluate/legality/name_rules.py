@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from warploom.emulator.rewrite import SHIM_DIR
 from warploom.evaluate.legality.allowed_names import (
-    API_TELLING,
     API_UNSEEN,
     CUDA_ROOTS,
     CUDA_TELLING,
@@ -14,6 +13,7 @@ from warploom.evaluate.legality.allowed_names import (
     STD,
     STD_HOST_LOOPS,
     is_plain,
+    tells,
 )
 from warploom.evaluate.legality.identifiers import Identifiers
 from warploom.evaluate.legality.refusals import FORBIDDEN, FORBIDDEN_CALLS, KEYWORDS, words
@@ -168,12 +168,12 @@ class NameRules:
         return prototype and typed
 
     def _tells(self, name: str) -> bool:
-        telling = name in CUDA_TELLING or name == "chrono" or API_TELLING.match(name)
-        return bool(telling) and name not in self.frame.inside
+        telling = name in CUDA_TELLING or name == "chrono" or tells(name)
+        return telling and name not in self.frame.inside
 
     def _is_own(self, name: str, after: str) -> bool:
         """Whether a name that tells something is the program's own here: a variable `clock`."""
-        if API_TELLING.match(name) or (after == "(" and name not in self.defined):
+        if tells(name) or (after == "(" and name not in self.defined):
             return False
         return name in self.own.names
 

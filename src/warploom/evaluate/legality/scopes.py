@@ -21,8 +21,12 @@ _AFTER_PARAMETERS = frozenset(
 )
 
 
+_DEEPEST = 500
+"""Brackets within brackets: more than that is no program, and would end a reader that recurses."""
+
+
 class UnbalancedError(ValueError):
-    """Brackets do not match; `line` is where that shows."""
+    """Brackets do not match, or nest without end; `line` is where that shows."""
 
     def __init__(self, line: int) -> None:
         super().__init__(f"brackets do not match at line {line}")
@@ -77,6 +81,8 @@ def _match(tokens: Sequence[Token]) -> dict[int, int]:
             continue
         if token.text in _OPEN:
             stack.append(at)
+            if len(stack) > _DEEPEST:
+                raise UnbalancedError(token.line)
         elif token.text in _CLOSE:
             if not stack or tokens[stack[-1]].text != _CLOSE[token.text]:
                 raise UnbalancedError(token.line)

@@ -10,6 +10,8 @@ from warploom.evaluate.legality.region_rules import Refused
 from warploom.evaluate.legality.scopes import Declared
 from warploom.evaluate.legality.tokens import Token
 
+_SIZES = frozenset({"blockDim", "gridDim"})
+"""Variables on a GPU, and values that are made anew here."""
 _ASKS = frozenset({"decltype", "typeof", "__typeof__", "__typeof", "typeof_unqual"})
 
 
@@ -17,9 +19,7 @@ def shared_type_refusals(
     tokens: Sequence[Token], names: Identifiers, items: Sequence[Declared]
 ) -> Iterator[Refused]:
     """Refuse untrusted text that asks for the declared type of a shared variable."""
-    shared = frozenset(_shared(tokens, names))
-    if not shared:
-        return
+    shared = frozenset(_shared(tokens, names)) | _SIZES
     for at, token in enumerate(tokens):
         if token.text in _ASKS and not token.trusted and names.text(at + 1) == "(":
             inside = tokens[at + 2 : names.match.get(at + 1, at + 2)]
@@ -48,7 +48,7 @@ def _shared(tokens: Sequence[Token], names: Identifiers) -> Iterator[str]:
 def _refused(name: str, token: Token) -> Refused:
     return Refused(
         "forbidden-call",
-        f"the declared type of shared variable {name} is a reference in the emulator",
+        f"the declared type of {name} is a reference in the emulator",
         token.line,
         hint=f"name its type, or write decltype(({name})) for a reference to it",
     )

@@ -8,14 +8,14 @@ does not. A text that chooses its meaning by such an answer (SFINAE, `requires`,
 
 from collections.abc import Iterator, Sequence
 
+from warploom.evaluate.legality.refusals import words
 from warploom.evaluate.legality.region_rules import Refused
 from warploom.evaluate.legality.tokens import Token
 
 _OPEN, _CLOSE = "([{", ")]}"
 _OPERANDS = frozenset({"sizeof", "alignof", "typeid", "__alignof__"})
 _TYPES = frozenset({"decltype", "typeof", "__typeof__", "__typeof", "typeof_unqual"})
-_CALLS = frozenset({"(", "{", ".", "->", "+", "-", "/", "%", "==", "!=", "<=", ">=", "<=>", "!", "~",
-                    "|", "^", "&&", "||", "?", "=", "++", "--", "<<"})  # fmt: skip
+_CALLS = words("( { . -> + - / % == != <= >= <=> ! ~ | ^ && || ? = ++ -- <<")
 _BEFORE_BODY = frozenset({"const", "volatile", "noexcept", "override", "final", "mutable", "try"})
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TypeAlias
 
+from warploom.core.visible import visible
 from warploom.reports.queries.clean import clean
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9:-]*")
@@ -37,7 +38,7 @@ def tag(name: str, /, *children: Child, **attributes: str | int | float | None) 
         word = key.rstrip("_").replace("_", "-")
         assert _NAME.fullmatch(word)
         if value is not None:
-            parts.append(f' {word}="{escape(clean(str(value)), quote=True)}"')
+            parts.append(f' {word}="{escape(clean(visible(str(value))), quote=True)}"')
     inside = join(children).html
     if name in _VOID:
         assert not inside
@@ -56,7 +57,7 @@ def _html(child: Child) -> str:
     if isinstance(child, Markup):
         return child.html
     if isinstance(child, str | int | float):
-        return escape(clean(str(child)), quote=True)
+        return escape(clean(visible(str(child))), quote=True)
     return join(child).html
 
 

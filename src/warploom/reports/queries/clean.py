@@ -1,12 +1,18 @@
-"""Text of anybody, made fit for JSON, XML and HTML: valid Unicode and no control characters."""
+"""Text of anybody, made fit for JSON, XML and HTML: valid Unicode and no control characters.
+
+Nor what turns the direction of text: a page would show something else than was said.
+"""
 
 import re
 from collections.abc import Mapping
 
 from warploom.core.records import Json
 
-# What XML 1.0 cannot hold at all, lone surrogates included.
-_ODD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+# What XML 1.0 cannot hold at all, lone surrogates included; and marks of direction.
+_ODD = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff"
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def clean(text: str) -> str:

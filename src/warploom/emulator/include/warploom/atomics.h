@@ -37,9 +37,10 @@ WARPLOOM_UNCHECKED _WT read_modify_write(_WT* address, Scope scope, Change chang
   WARPLOOM_ATOMIC_AT(name, Device, type, true, expression)          \
   WARPLOOM_ATOMIC_AT(name##_system, System, type, true, expression) \
   WARPLOOM_ATOMIC_AT(name##_block, Block, type, true, expression)
-#define WARPLOOM_ATOMIC_BITS(name, operation)                                \
-  WARPLOOM_ATOMIC(name, int, static_cast<_WT>(old operation value))          \
-  WARPLOOM_ATOMIC(name, unsigned int, static_cast<_WT>(old operation value)) \
+#define WARPLOOM_ATOMIC_BITS(name, operation)                                 \
+  WARPLOOM_ATOMIC(name, int, static_cast<_WT>(old operation value))           \
+  WARPLOOM_ATOMIC(name, unsigned int, static_cast<_WT>(old operation value))  \
+  WARPLOOM_ATOMIC(name, long long int, static_cast<_WT>(old operation value)) \
   WARPLOOM_ATOMIC(name, unsigned long long int, static_cast<_WT>(old operation value))
 #define WARPLOOM_ATOMIC_ORDER(name, expression)    \
   WARPLOOM_ATOMIC(name, int, expression)           \

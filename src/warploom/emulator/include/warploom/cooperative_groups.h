@@ -233,19 +233,19 @@ class thread_block_tile<Size, Parent, true> : public lane_group {
   WARPLOOM_INLINED unsigned thread_rank() const { return warploom::lane_index() % Size; }
   template <class _WT>
   WARPLOOM_INLINED _WT shfl(_WT value, int rank) const {
-    return __shfl_sync(mask_, value, rank, static_cast<int>(Size));
+    return ::warploom::shfl(mask_, value, rank, static_cast<int>(Size));
   }
   template <class _WT>
   WARPLOOM_INLINED _WT shfl_up(_WT value, unsigned delta) const {
-    return __shfl_up_sync(mask_, value, delta, static_cast<int>(Size));
+    return ::warploom::shfl_up(mask_, value, delta, static_cast<int>(Size));
   }
   template <class _WT>
   WARPLOOM_INLINED _WT shfl_down(_WT value, unsigned delta) const {
-    return __shfl_down_sync(mask_, value, delta, static_cast<int>(Size));
+    return ::warploom::shfl_down(mask_, value, delta, static_cast<int>(Size));
   }
   template <class _WT>
   WARPLOOM_INLINED _WT shfl_xor(_WT value, unsigned bits) const {
-    return __shfl_xor_sync(mask_, value, static_cast<int>(bits), static_cast<int>(Size));
+    return ::warploom::shfl_xor(mask_, value, static_cast<int>(bits), static_cast<int>(Size));
   }
 };
 

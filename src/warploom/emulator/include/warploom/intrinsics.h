@@ -116,7 +116,11 @@ inline unsigned __fns(unsigned mask, unsigned base, int offset) {
 }
 
 // --- floating point
-inline float __fdividef(float _Wa, float _Wb) { return _Wa / _Wb; }
+// Of divisors beyond 2^126 the quick division gives nothing (CUDA C++ Programming Guide).
+inline float __fdividef(float _Wa, float _Wb) {
+  const float size = std::fabs(_Wb);
+  return size > 0x1p126f && size <= 0x1.fffffep127f ? _Wa * 0.0f : _Wa / _Wb;
+}
 inline float fdividef(float _Wa, float _Wb) { return _Wa / _Wb; }
 inline float __expf(float _Wv) { return std::exp(_Wv); }
 inline float __exp10f(float _Wv) { return std::pow(10.0f, _Wv); }
@@ -136,6 +140,7 @@ inline float __saturatef(float _Wv) {
 }
 inline float rsqrtf(float _Wv) { return 1.0f / std::sqrt(_Wv); }
 inline double rsqrt(double _Wv) { return 1.0 / std::sqrt(_Wv); }
+inline float rsqrt(float _Wv) { return rsqrtf(_Wv); }
 inline float rcbrtf(float _Wv) { return 1.0f / std::cbrt(_Wv); }
 inline float sinpif(float _Wv) { return std::sin(_Wv * 3.14159265358979323846f); }
 inline float cospif(float _Wv) { return std::cos(_Wv * 3.14159265358979323846f); }

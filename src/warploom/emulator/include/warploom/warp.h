@@ -60,29 +60,77 @@ WARPLOOM_UNCHECKED _WT warp_reduce(unsigned mask, _WT value, Combine combine) {
 
 }  // namespace warploom
 
+namespace warploom {
+
+// Values of any type, as groups move them.
 template <class _WT>
-WARPLOOM_INLINED inline _WT __shfl_sync(unsigned mask, _WT value, int source, int width = 32) {
-  const unsigned lane = warploom::lane_index(), group = lane & ~(unsigned(width) - 1);
-  return warploom::shuffle(mask, value, group | (unsigned(source) & (unsigned(width) - 1)));
+WARPLOOM_INLINED inline _WT shfl(unsigned mask, _WT value, int source, int width = 32) {
+  const unsigned lane = lane_index(), group = lane & ~(unsigned(width) - 1);
+  return shuffle(mask, value, group | (unsigned(source) & (unsigned(width) - 1)));
 }
 template <class _WT>
-WARPLOOM_INLINED inline _WT __shfl_up_sync(unsigned mask, _WT value, unsigned delta,
-                                           int width = 32) {
-  const unsigned lane = warploom::lane_index(), first = lane & ~(unsigned(width) - 1);
-  return warploom::shuffle(mask, value, lane >= first + delta ? lane - delta : lane);
+WARPLOOM_INLINED inline _WT shfl_up(unsigned mask, _WT value, unsigned delta, int width = 32) {
+  const unsigned lane = lane_index(), first = lane & ~(unsigned(width) - 1);
+  return shuffle(mask, value, lane >= first + delta ? lane - delta : lane);
 }
 template <class _WT>
-WARPLOOM_INLINED inline _WT __shfl_down_sync(unsigned mask, _WT value, unsigned delta,
-                                             int width = 32) {
-  const unsigned lane = warploom::lane_index(), last = lane | (unsigned(width) - 1);
-  return warploom::shuffle(mask, value, lane + delta <= last ? lane + delta : lane);
+WARPLOOM_INLINED inline _WT shfl_down(unsigned mask, _WT value, unsigned delta, int width = 32) {
+  const unsigned lane = lane_index(), last = lane | (unsigned(width) - 1);
+  return shuffle(mask, value, lane + delta <= last ? lane + delta : lane);
 }
 template <class _WT>
-WARPLOOM_INLINED inline _WT __shfl_xor_sync(unsigned mask, _WT value, int bits, int width = 32) {
-  const unsigned lane = warploom::lane_index(), other = lane ^ unsigned(bits);
+WARPLOOM_INLINED inline _WT shfl_xor(unsigned mask, _WT value, int bits, int width = 32) {
+  const unsigned lane = lane_index(), other = lane ^ unsigned(bits);
   const unsigned last = lane | (unsigned(width) - 1);
-  return warploom::shuffle(mask, value, other <= last ? other : lane);
+  return shuffle(mask, value, other <= last ? other : lane);
 }
+
+// The types of which CUDA has overloads.
+template <class _WT>
+inline constexpr bool kOneRegister = false;
+template <>
+inline constexpr bool kOneRegister<int> = true;
+template <>
+inline constexpr bool kOneRegister<unsigned> = true;
+template <>
+inline constexpr bool kOneRegister<long> = true;
+template <>
+inline constexpr bool kOneRegister<unsigned long> = true;
+template <>
+inline constexpr bool kOneRegister<long long> = true;
+template <>
+inline constexpr bool kOneRegister<unsigned long long> = true;
+template <>
+inline constexpr bool kOneRegister<float> = true;
+template <>
+inline constexpr bool kOneRegister<double> = true;
+// What becomes int on its way: smaller integers, and enumerations that need no cast.
+template <class _WT>
+inline constexpr bool kPromoted = (std::is_integral_v<_WT> ||
+                                   std::is_enum_v<_WT>)&&std::is_convertible_v<_WT, int> &&
+                                  !kOneRegister<_WT>;
+// And those of CUDA's headers of short numbers.
+template <class _WT>
+inline constexpr bool kShortNumber = false;
+
+}  // namespace warploom
+
+#define WARPLOOM_SHUFFLE(name, by, type)                                                          \
+  template <class _WT>                                                                            \
+  requires warploom::kOneRegister<_WT> || warploom::kShortNumber<_WT> WARPLOOM_INLINED inline _WT \
+      __shfl##name##_sync(unsigned mask, _WT value, type by, int width = 32) {                    \
+    return warploom::shfl##name(mask, value, by, width);                                          \
+  }                                                                                               \
+  template <class _WT>                                                                            \
+  requires warploom::kPromoted<_WT> WARPLOOM_INLINED inline int __shfl##name##_sync(              \
+      unsigned mask, _WT value, type by, int width = 32) {                                        \
+    return warploom::shfl##name(mask, static_cast<int>(value), by, width);                        \
+  }
+WARPLOOM_SHUFFLE(, source, int)
+WARPLOOM_SHUFFLE(_up, delta, unsigned)
+WARPLOOM_SHUFFLE(_down, delta, unsigned)
+WARPLOOM_SHUFFLE(_xor, bits, int)
+#undef WARPLOOM_SHUFFLE
 
 inline unsigned __ballot_sync(unsigned mask, int predicate) {
   return warploom::warp_ballot(mask, predicate);
@@ -121,7 +169,8 @@ _WT __shfl_xor(_WT value, int bits, int width = 32, int site = __builtin_LINE())
 }
 
 template <class _WT>
-WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask, _WT value) {
+requires warploom::kOneRegister<_WT> WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask,
+                                                                                      _WT value) {
   std::uint64_t mine = 0, all[32];
   std::memcpy(&mine, &value, sizeof(_WT));
   warploom::warp_gather(mask, mine, all);
@@ -133,10 +182,21 @@ WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask, _WT value) {
   return same;
 }
 template <class _WT>
+requires warploom::kPromoted<_WT> WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask,
+                                                                                   _WT value) {
+  return __match_any_sync<int>(mask, static_cast<int>(value));
+}
+template <class _WT>
+requires warploom::kOneRegister<_WT>
 unsigned __match_all_sync(unsigned mask, _WT value, int* predicate) {
   const unsigned same = __match_any_sync(mask, value);
   *predicate = same == (mask & warploom::warp_present());
   return *predicate ? mask : 0;
+}
+template <class _WT>
+requires warploom::kPromoted<_WT>
+unsigned __match_all_sync(unsigned mask, _WT value, int* predicate) {
+  return __match_all_sync<int>(mask, static_cast<int>(value), predicate);
 }
 
 #define WARPLOOM_REDUCE(name, type, expression)                                               \

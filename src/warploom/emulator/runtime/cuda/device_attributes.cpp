@@ -1,11 +1,13 @@
 // What cudaDeviceGetAttribute answers: a device of compute capability 9.0 (CUDA C++ Programming
 // Guide, "Technical Specifications") with the clocks and caches of an H200.
 #include <map>
+#include <string>
 
 #include "../../include/cuda_runtime.h"
 #include "cuda/cuda_error.h"
 #include "cuda/stream.h"
 #include "machine/world.h"
+#include "report/report.h"
 
 using namespace warploom;
 
@@ -91,7 +93,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     *value = number + 1;
   } else {
     const auto found = attributes().find(attribute);
-    if (found == attributes().end()) return cuda_fail(cudaErrorInvalidValue);
+    if (found == attributes().end()) {  // a real device has a value, so none will do here
+      stop_unsupported("cudaDeviceGetAttribute",
+                       "it has no value for attribute " + std::to_string(attribute));
+    }
     *value = found->second;
   }
   return cudaSuccess;

@@ -63,6 +63,20 @@ int print_to(int descriptor, PrintCall call) {
       [&](const char* format, std::va_list list) { return vdprintf(descriptor, format, list); });
 }
 
+// A GPU's printf gives the number of its arguments, not of characters (CUDA C++ Programming Guide).
+int print_on_device(const char* format, PrintCall call) {
+  const std::string own = text_of_program(format, ~std::size_t{0}, __builtin_return_address(0));
+  if (print_to(stdout, call) < 0) return -1;
+  int arguments = 0;
+  for (std::size_t at = own.find('%'); at != std::string::npos; at = own.find('%', at)) {
+    at = own.find_first_not_of("-+ #0123456789.hlLqjzt*", at + 1);
+    if (at == std::string::npos) break;
+    if (own[at] != '%') ++arguments;
+    ++at;
+  }
+  return arguments;
+}
+
 int scan_stream(FILE* file, ScanCall call) {
   return call.run(
       [&](const char* format, std::va_list list) { return std::vfscanf(file, format, list); });
@@ -86,22 +100,32 @@ void set_buffer(FILE* file, const char* buffer, std::size_t bytes) {
 
 // Each function comes with `...` and with a list, which the program may have made by itself.
 #define FROM __builtin_return_address(0)
-#define WITH_ARGUMENTS(call)    \
-  std::va_list args;            \
-  va_start(args, format);       \
-  constexpr bool given = false; \
-  const int done = call;        \
-  va_end(args);                 \
-  return done;
-#define WITH_LIST(call)        \
-  constexpr bool given = true; \
-  return call;
+#define WITH_ARGUMENTS(call)      \
+  {                               \
+    std::va_list args;            \
+    va_start(args, format);       \
+    constexpr bool given = false; \
+    const int done = call;        \
+    va_end(args);                 \
+    return done;                  \
+  }
+#define WITH_LIST(call)          \
+  {                              \
+    constexpr bool given = true; \
+    return call;                 \
+  }
 #define PRINTED PrintCall(format, args, given, FROM)
 #define SCANNED ScanCall(format, args, given, FROM)
 extern "C" {
 
-int __wrap_printf(const char* format, ...) { WITH_ARGUMENTS(print_to(stdout, PRINTED)) }
-int __wrap_vprintf(const char* format, std::va_list args) { WITH_LIST(print_to(stdout, PRINTED)) }
+int __wrap_printf(const char* format, ...) {
+  if (warploom::on_device()) WITH_ARGUMENTS(print_on_device(format, PRINTED))
+  WITH_ARGUMENTS(print_to(stdout, PRINTED))
+}
+int __wrap_vprintf(const char* format, std::va_list args) {
+  if (warploom::on_device()) WITH_LIST(print_on_device(format, PRINTED))
+  WITH_LIST(print_to(stdout, PRINTED))
+}
 int __wrap_fprintf(FILE* file, const char* format, ...) {
   check_stream(file);
   WITH_ARGUMENTS(print_to(file, PRINTED))

@@ -105,9 +105,10 @@ unsigned long long global_timer() {
 }  // namespace warploom
 
 void __nanosleep(unsigned nanoseconds) { warploom::pass_time(nanoseconds); }
-unsigned __isGlobal(const void* p) { return warploom::space_of(p) == warploom::Space::Device; }
 unsigned __isShared(const void* p) { return warploom::space_of(p) == warploom::Space::Shared; }
 unsigned __isLocal(const void* p) { return warploom::in_gpu_stack(p); }
+// All that is in no window: variables of devices, constant tables and texts as well.
+unsigned __isGlobal(const void* p) { return !__isShared(p) && !__isLocal(p); }
 
 // The program's sleeps must not stop the whole machine.
 extern "C" {

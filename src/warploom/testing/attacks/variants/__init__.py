@@ -2,6 +2,7 @@
 
 from warploom.testing.attacks.record import Attack
 from warploom.testing.attacks.variants import (
+    answers_of_headers,
     behavior,
     control,
     frames,
@@ -23,6 +24,7 @@ VARIANTS: tuple[Attack, ...] = (
     *state.VARIANTS,
     *control.VARIANTS,
     *tells.VARIANTS,
+    *answers_of_headers.VARIANTS,
     *behavior.VARIANTS,
     *kept.VARIANTS,
     *late.VARIANTS,
