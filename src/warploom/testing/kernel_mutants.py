@@ -132,7 +132,10 @@ MUTANTS = (
         "transpose",
         ("not transposed", "in_x[(i1 * d1 + i0)]", "in_x[i]"),
         ("sizes swapped", "in_x[(i1 * d1 + i0)]", "in_x[(i1 * d0 + i0)]"),
-        ("tail forgotten", "count = d1*d0", "count = (d1*d0) / 32 * 32"),
+        ("tail forgotten", "i0 < d1 && i1 < d0", "i0 < d1 / 32 * 32 && i1 < d0"),
+        ("tail not bounded", "i0 < d1 && i1 < d0", "i0 < d1"),
+        ("no barrier in a tile", "    __syncthreads();\n    // Along", "    // Along"),
+        ("lines of a tile forgotten", "line < 32;", "line < 24;"),
     ),
     *_of(
         "gelu_bias",
