@@ -130,7 +130,7 @@ MUTANTS = (
     ),
     *_of(
         "transpose",
-        ("not transposed", "in_x[(i1 * d1 + i0)]", "in_x[i]"),
+        ("not transposed", "in_x[(i1 * d1 + i0)]", "in_x[(i0 * d0 + i1)]"),
         ("sizes swapped", "in_x[(i1 * d1 + i0)]", "in_x[(i1 * d0 + i0)]"),
         ("tail forgotten", "i0 < d1 && i1 < d0", "i0 < d1 / 32 * 32 && i1 < d0"),
         ("tail not bounded", "i0 < d1 && i1 < d0", "i0 < d1"),

@@ -190,7 +190,7 @@ class KernelMaker:
         count = product(s for _, s in rows)
         lines = [f"const long long rows = {count};"]
         width = 1
-        if wide is not None and wide.pointers:
+        if wide is not None and wide.width > 1 and wide.pointers:
             self.helpers |= HELPERS
             lines.append(wide.test)
             width = wide.width

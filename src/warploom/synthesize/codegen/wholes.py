@@ -55,7 +55,7 @@ class WholeWriter:
             *writer.scope.lines,
             f"if (threadIdx.x == 0) parts[blockIdx.x] = {result};",
         ]
-        if wide is not None and wide.pointers:
+        if wide is not None and wide.width > 1 and wide.pointers:
             maker.helpers |= HELPERS
             lines.insert(0, wide.test)
         outs = [f"{kind.ctype}* __restrict__ parts"]
