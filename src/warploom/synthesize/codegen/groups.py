@@ -64,7 +64,7 @@ class Wide:
 
     def widest(self, bytes_at_once: int) -> int:
         """Return how many neighbors of the widest type are so many bytes."""
-        return bytes_at_once // max(ctypes_of.BYTES[dtype] for dtype in self.dtypes)
+        return max(1, bytes_at_once // max(ctypes_of.BYTES[dtype] for dtype in self.dtypes))
 
     @property
     def test(self) -> str:
