@@ -24,16 +24,21 @@ def _of(name: str) -> dict[str, str]:
     return {"node": name}
 
 
-def _generate(
+def _trace(
     nodes: list[Any], outputs: list[str], shape: tuple[str, ...] = ("s7", "s9")
-) -> Generated:
-    trace = {
+) -> dict[str, Any]:
+    return {
         "inputs": [{"name": "x", "shape": list(shape), "dtype": "float32"}],
         "nodes": nodes,
         "outputs": outputs,
-        "symbols": [{"name": s, "input": 0, "dim": at} for at, s in enumerate(shape)],
+        "symbols": [
+            {"name": s, "input": 0, "dim": at} for at, s in enumerate(shape) if not s.isdigit()
+        ],
     }
-    return generate(graph_from(trace))
+
+
+def _generate(nodes: list[Any], outputs: list[str]) -> Generated:
+    return generate(graph_from(_trace(nodes, outputs)))
 
 
 def _softmax() -> list[Any]:
@@ -72,6 +77,54 @@ def test_a_whole_sum_is_computed_once_before_what_needs_it() -> None:
         _node("share", "div", [_of("x"), _of("total")], ["s7", "s9"]),
     ]
     assert _generate(nodes, ["share"]).forms == ("rows", "elements")
+
+
+def test_neighbors_are_moved_as_one_behind_one_test() -> None:
+    nodes = [_node("b", "mul", [_of("x"), 2.0], ["s7", "s9"])]
+    text = _generate(nodes, ["b"]).text
+    assert "group_at<float, 4>(in_x + first)" in text
+    assert "store_group(out + first" in text
+    assert text.count("const bool wide") == 1
+    assert "d1 % 4" not in text  # no row has to begin at a multiple: it is one range of memory
+    assert "d1 % 4" in _generate(_softmax(), ["result"]).text
+
+
+def test_elements_of_small_vectors_are_moved_one_by_one() -> None:
+    trace = _trace([_node("b", "mul", [_of("x"), 2.0], ["s7", "s9"])], ["b"])
+    one = generate(graph_from(trace), TuningParameters(vector_bytes=4))
+    assert "group_at" not in one.text
+
+
+def test_a_row_of_an_odd_fixed_length_has_no_groups() -> None:
+    nodes = [_node("t", "sum", [_of("x"), [1]], ["s7"])]
+    trace = _trace(nodes, ["t"], ("s7", "33"))
+    assert "group_at" not in generate(graph_from(trace)).text
+    assert "group_at" in generate(graph_from(_trace(nodes, ["t"], ("s7", "32")))).text
+
+
+def test_outputs_that_share_what_they_read_are_one_kernel() -> None:
+    row, one = ["s7", "s9"], ["s7", 1]
+    nodes = [
+        _node("top", "amax", [_of("x"), [1], True], one),
+        _node("share", "div", [_of("x"), _of("top")], row),
+    ]
+    made = _generate(nodes, ["share", "top"])
+    assert made.forms == ("rows",)
+    assert "out_top[" in made.text
+
+
+def test_columns_are_reduced_by_neighboring_lanes_and_all_by_many_blocks() -> None:
+    down = _generate([_node("t", "sum", [_of("x"), [0]], ["s9"])], ["t"])
+    assert "column_sum_float" in down.text
+    whole = _generate([_node("t", "sum", [_of("x"), []], [])], ["t"])
+    assert whole.text.count("__global__") == 2
+    assert "cudaMallocAsync" in whole.text
+
+
+def test_a_transpose_goes_through_shared_memory() -> None:
+    made = _generate([_node("t", "transpose", [_of("x"), 0, 1], ["s9", "s7"])], ["t"])
+    assert "__shared__ float tile0[32][32 + 1];" in made.text
+    assert not candidate_findings(made.text, "kernel.cu")
 
 
 def test_an_output_that_is_another_is_copied() -> None:

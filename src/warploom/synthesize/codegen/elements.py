@@ -9,6 +9,7 @@ from warploom.synthesize.codegen.groups import HELPERS, Groups, Wide
 from warploom.synthesize.codegen.layouts import LAYOUTS
 from warploom.synthesize.codegen.scope import Index, MaterializeError, Scope, c_size, product, split
 from warploom.synthesize.codegen.text import Kernel, indented
+from warploom.synthesize.codegen.turned import TurnedWriter
 from warploom.synthesize.codegen.values import Values
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ class ElementWriter:
         single = self._single()
         count = product(self.root.sizes)
         wide = self._wide()
+        if wide is None and not self.flat:
+            turned = TurnedWriter(maker).make()
+            if turned is not None:
+                return turned
         first, each = "", threads
         lines = [f"const long long count = {count};"]
         if wide is not None:

@@ -64,7 +64,7 @@ class Wide:
 
     def widest(self, bytes_at_once: int) -> int:
         """Return how many neighbors of the widest type are so many bytes."""
-        return bytes_at_once // max(ctypes_of.BYTES[dtype] for dtype in self.dtypes)
+        return max(1, bytes_at_once // max(ctypes_of.BYTES[dtype] for dtype in self.dtypes))
 
     @property
     def test(self) -> str:
@@ -121,15 +121,31 @@ class Groups:
             return None
         length = product(s for _, s in tail)
         more = "0"
+        needed = [length] if head else []
         if tuple(at for at, _ in tail) != self.names:
-            found = re.fullmatch(rf"\({re.escape(self.names[0])} \+ (.+)\)", tail[0][0])
-            if count > 1 or found is None or variables([found[1]]):
+            beside = self._beside(tail[0][0]) if count == 1 else None
+            if beside is None:
                 return None
-            more = found[1]
+            more, step = beside
+            needed.append(step)
         elif count > 1 and tuple(s for _, s in tail) != self.sizes:
             return None
-        needed = [*([length] if head else []), *([more] if more != "0" else [])]
         if not all(self.wide.can_be_multiple(c_size(size)) for size in needed):
             return None
         start = self.start if more == "0" else f"({self.start} + {more})"
         return linear((*(at for at, _ in head), start), (*(s for _, s in head), length))
+
+    def _beside(self, text: str) -> tuple[str, str] | None:
+        """Return how far an index is from the loop's, and a size that has to be a multiple for it.
+
+        None where it does not go along with the loop: `(i + 3)` and `(j * 8 + i)` do.
+        """
+        name = re.escape(self.names[0])
+        behind = re.fullmatch(rf"\({name} \+ (.+)\)", text)
+        if behind is not None:
+            return None if variables([behind[1]]) else (behind[1], behind[1])
+        merged = re.fullmatch(rf"\((.+) \* (\w+|\([^()]+\)) \+ {name}\)", text)
+        if merged is None or variables([merged[2]]):
+            return None
+        known = variables([merged[1]]) <= self.outer.known_names()
+        return (f"{merged[1]} * {merged[2]}", str(merged[2])) if known else None

@@ -22,8 +22,9 @@ from warploom.synthesize.codegen.scope import (
     split,
     variables,
 )
-from warploom.synthesize.codegen.text import Kernel, indented
+from warploom.synthesize.codegen.text import Kernel, global_text, indented
 from warploom.synthesize.codegen.values import PRODUCTS, REDUCTIONS, SCANS, Values
+from warploom.synthesize.codegen.wholes import WholeWriter
 
 _ROWS = ["for (long long row = blockIdx.x; row < rows; row += gridDim.x) {"]
 _COLUMNS = [
@@ -153,6 +154,10 @@ class KernelMaker:
         widest = max((variables(index) for _, index in found.reductions), key=len)
         if own and not widest:
             raise MaterializeError(found.reductions[0][0])
+        if not own and not self.also and len(found.reductions) == 1:
+            whole = WholeWriter(self, *found.reductions[0]).make()
+            if whole is not None:
+                return whole
         if own and all(self._is_column(node) for node, _ in found.reductions):
             return self._row_kernel(widest, None, columns=True)
         seen = Wide(1)
@@ -185,7 +190,7 @@ class KernelMaker:
         count = product(s for _, s in rows)
         lines = [f"const long long rows = {count};"]
         width = 1
-        if wide is not None and wide.pointers:
+        if wide is not None and wide.width > 1 and wide.pointers:
             self.helpers |= HELPERS
             lines.append(wide.test)
             width = wide.width
@@ -314,29 +319,30 @@ class KernelMaker:
 
     def kernel(self, values: Values, threads: int, lines: list[str]) -> str:
         """Return the text of a kernel around its statements."""
-        arguments = [
-            f"const {ctypes_of.stored(node.dtype)}* __restrict__ {values.pointer(node)}"
-            for node in values.reads.values()
-        ]
-        arguments += [
+        outs = [
             f"{ctypes_of.stored(node.dtype)}* __restrict__ {self.pointer_to(node)}"
             for node in (self.root, *self.also)
         ]
-        arguments += [f"const long long {s.name}" for s in self.graph.symbols]
-        words = ",\n    ".join(arguments)
-        body = "\n".join(indented(lines))
-        return (
-            f"static __global__ void __launch_bounds__({threads})\n"
-            f"{self.name}({words}) {{\n{body}\n}}\n"
-        )
+        return global_text(self.name, self.arguments(values, outs), threads, lines)
+
+    def arguments(self, values: Values, outs: list[str]) -> list[str]:
+        """Return the parameters of a kernel: what it reads, `outs`, and the sizes."""
+        read = [
+            f"const {ctypes_of.stored(node.dtype)}* __restrict__ {values.pointer(node)}"
+            for node in values.reads.values()
+        ]
+        return [*read, *outs, *(f"const long long {s.name}" for s in self.graph.symbols)]
+
+    def given(self, values: Values, outs: list[str]) -> list[str]:
+        """Return what a kernel is launched with."""
+        read = [values.pointer(node) for node in values.reads.values()]
+        return [*read, *outs, *(s.name for s in self.graph.symbols)]
 
     def done(
         self, form: str, text: str, values: Values, count: str, blocks: str, threads: int | str
     ) -> Kernel:
         """Return the kernel with its launch."""
-        given = [values.pointer(node) for node in values.reads.values()]
-        given += [self.targets[node.name] for node in (self.root, *self.also)]
-        given += [s.name for s in self.graph.symbols]
+        given = self.given(values, [self.targets[node.name] for node in (self.root, *self.also)])
         launch = (
             f"if ({count} > 0) {self.name}<<<{blocks}, {threads}, 0, stream>>>({', '.join(given)});"
         )

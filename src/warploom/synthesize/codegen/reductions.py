@@ -134,7 +134,7 @@ static __device__ {kind.ctype} {kind.column_helper}({kind.ctype} value) {{
 
 
 def _column_places_text(kind: Reduction) -> str:
-    return f"""// Finds the place of the extreme of equal lanes of all warps, of equal ones the first.
+    return f"""// Finds the place of the extreme of equal lanes of all warps, the first of equals.
 static __device__ long long {kind.column_helper}({kind.ctype} value, long long place) {{
   __shared__ {kind.ctype} part[32][32];
   __shared__ long long places[32][32];

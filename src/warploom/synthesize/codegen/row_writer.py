@@ -142,15 +142,16 @@ class RowWriter:
                 [f"#pragma unroll {2 * self.maker.tuning.turns}", *loop] if self.columns else loop
             )
         width = self.wide.width
+        step = f"{self.step} * {width}"
         return [
             f"const long long whole{number} = wide ? {_bracketed(extent)} / {width} * {width} : 0;",
             f"#pragma unroll {self.maker.tuning.turns}",
-            *loop_lines(name, f"threadIdx.x * {width}", f"whole{number}", f"blockDim.x * {width}", [
+            *loop_lines(name, f"{self.first} * {width}", f"whole{number}", step, [
                 *grouped.loads, *grouped.before, "#pragma unroll",
                 f"for (int e = 0; e < {width}; ++e) {{",
                 *indented([*grouped.lines, *body(grouped.value, True)]), "}", *grouped.after,
             ]),
-            *loop_lines(name, f"whole{number} + threadIdx.x", extent, "blockDim.x", rest),
+            *loop_lines(name, f"whole{number} + {self.first}", extent, self.step, rest),
         ]  # fmt: skip
 
     def _reduced(

@@ -24,6 +24,13 @@ def indented(lines: list[str]) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
+def global_text(name: str, arguments: list[str], threads: int, lines: list[str]) -> str:
+    """Return the text of a kernel of blocks of so many threads at most."""
+    words = ",\n    ".join(arguments)
+    body = "\n".join(indented(lines))
+    return f"static __global__ void __launch_bounds__({threads})\n{name}({words}) {{\n{body}\n}}\n"
+
+
 def loop_lines(name: str, first: str, count: str, step: str, body: list[str]) -> list[str]:
     """Return a loop from `first` to `count`."""
     head = f"for (long long {name} = {first}; {name} < {count}; {name} += {step}) {{"

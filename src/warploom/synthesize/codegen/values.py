@@ -1,7 +1,7 @@
 """Values of nodes at indices, as statements: everything that is not a reduction is inlined here."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from warploom.synthesize.codegen import ctypes_of, pointwise
 from warploom.synthesize.codegen.graph import Graph, Node
@@ -17,6 +17,14 @@ REDUCTIONS = frozenset({"sum", "amax", "amin", "prod", "any", "all", "argmax", "
 PRODUCTS = frozenset({"mm", "bmm"})
 SCANS = frozenset({"cumsum", "cumprod"})
 Reached = Callable[[Node, Index, Scope, str], str]
+
+
+class Tiles(Protocol):
+    """Inputs of which tiles lie in shared memory."""
+
+    def element(self, node: Node, pointer: str, index: Index) -> str | None:
+        """Return where an element lies there; None where it is read as usual."""
+        ...
 
 
 class Values:
@@ -36,6 +44,7 @@ class Values:
         self.merged: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         self.flat = False
         self.groups: Groups | None = None
+        self.turned: Tiles | None = None
 
     def value(self, node: Node, index: Index, scope: Scope, guard: str = "") -> str:
         """Return the name of the value of `node` at `index`, of its computed type.
@@ -71,6 +80,8 @@ class Values:
         at = index[0] if self.flat and node.sizes else linear(index, node.sizes)
         ctype = ctypes_of.computed(node.dtype)
         place = f"{self.pointer(node)}[{at}]"
+        if self.turned is not None and not guard:
+            place = self.turned.element(node, self.pointer(node), index) or place
         if self.groups is not None and not guard and scope.parent is self.groups.outer:
             group = self.groups.load(node, self.pointer(node), index) if node.sizes else None
             place = f"{group}.at[e]" if group is not None else place

@@ -35,7 +35,9 @@ _SMALL = (2, 3, 5, 7, 11, 13, 17, 31, 33)
 _ODD = (37, 63, 65, 101, 127, 129)
 _LENGTHS = (355, 401, 463)
 _LONG = (1031, 2053, 3001)
+_LONG_EVEN = (1040, 2064, 3024)  # where a loop over groups of neighbors has later turns
 _ROWS = 517  # where each is a block of its own, or takes part in a whole tile of products
+_ROWS_EVEN = 512
 _EVEN = (32, 64, 96, 128, 256)
 _MULTIPLES = (4, 8, 12, 16)
 _VAST = 65_536  # beyond what sixteen bits count
@@ -127,6 +129,7 @@ class _Planner:
             yield self._long(name, "normal")
             if self._has_later_turns(name):
                 yield self._long(name, "late")
+                yield self._long(name, "late", _LONG_EVEN)
             if not self._is_by_row(name):
                 yield self._long(name, "positive")
             if "ties" in self._kinds() and not self._is_by_row(name):
@@ -257,15 +260,16 @@ class _Planner:
     def _too_much(self, symbols: Mapping[str, int]) -> bool:
         return self._elements(symbols) > _MOST_ELEMENTS or self._work(symbols) > _MOST_WORK
 
-    def _long(self, name: str, kind: str) -> CasePlan:
+    def _long(self, name: str, kind: str, lengths: Sequence[int] = _LONG) -> CasePlan:
         symbols = dict.fromkeys(self.names, 2)
-        symbols[name] = self.random.choice(_LONG)
+        symbols[name] = self.random.choice(lengths)
         if self._is_by_row(name) or self._has_products():
-            symbols[name] = _ROWS
+            symbols[name] = _ROWS if lengths is _LONG else _ROWS_EVEN
         while self._elements(symbols) > _LENGTHY and symbols[name] > _SMALL[-1]:
             symbols[name] //= 2
         check = {"normal": "long", "positive": "accumulation"}.get(kind) or _CHECKS[kind]
-        return self._case(f"{name}-long-{kind}", check, symbols, kind)
+        more = "" if lengths is _LONG else "-even"
+        return self._case(f"{name}-long-{kind}{more}", check, symbols, kind)
 
     def _bounded(self, symbols: dict[str, int]) -> dict[str, int]:
         """Return sizes with which a case stays within what the emulator does in a second."""
