@@ -24,7 +24,7 @@ class RunRecord:
     state: str
     exit_codes: tuple[int | None, ...]
     seconds: float
-    readbacks: int
+    readbacks: int = 0
     tool: str = ""
     foreign: int = 0
     note: str = ""
