@@ -20,7 +20,7 @@ from common import EXAMPLES
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import Limits
-from warploom.evaluate.on_gpus.evaluation import evaluate_hardware
+from warploom.evaluate import evaluate
 from warploom.workload.workload import Workload
 
 
@@ -46,8 +46,8 @@ def main() -> int:
 
     def judge(name: str, level: int) -> dict[str, Any]:
         try:
-            return evaluate_hardware(
-                programs[name], tasks[name], level=level, tools=tools
+            return evaluate(
+                programs[name], tasks[name], level=level, backend="cuda", tools=tools
             ).to_json()
         except WarploomError as error:
             return {"passed": False, "error": str(error)}
@@ -58,10 +58,11 @@ def main() -> int:
     for name in tasks:
         results[name] = found = judge(name, 2)
         options.out.write_text(json.dumps(results, indent=1))
+        told = found.get("metrics", {})
         print(
             f"{name}: {'passed' if found['passed'] else 'failed'}, {options.api} "
-            f"{found.get('time_ms')} ms, host {found.get('baseline_ms')} ms, "
-            f"{found.get('speedup')}x {found.get('error', '')}",
+            f"{told.get('time_ms')} ms, host {told.get('baseline_ms')} ms, "
+            f"{told.get('speedup')}x {found.get('error', '')}",
             flush=True,
         )
     return 0 if all(found["passed"] for found in results.values()) else 1

@@ -29,13 +29,13 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from warploom.backends import CUDA, find_backend
 from warploom.core.errors import WarploomError
 from warploom.core.records import Limits
 from warploom.evaluate.check import check
-from warploom.evaluate.on_gpus.check import check_hardware
-from warploom.evaluate.on_gpus.runs import setup_for
+from warploom.evaluate.observed.runs import form_of
 from warploom.evaluate.survey import survey
-from warploom.hardware import TOOLS, build_executable
+from warploom.hardware import TOOLS
 from warploom.hardware.network import has_card, serves
 from warploom.testing.corpus import PROGRAMS
 from warploom.testing.corpus_files import read_corpus
@@ -97,12 +97,11 @@ def one(text: str) -> int:
     )  # fmt: skip
     try:
         if asked["tools"] is None:
-            setup = setup_for(workload, survey(workload))
-            spec = workload.build_spec(setup.nccl.version)
-            build_executable(spec, setup.arch, setup.nccl, setup.mpi)  # cached for the GPU's turn
+            gpus = find_backend(CUDA).machine(workload, form_of(survey(workload)))
+            gpus.build()  # cached for the GPU's turn
             report = check(workload)
         else:
-            report = check_hardware(workload, tools=asked["tools"])
+            report = check(workload, backend=CUDA, tools=asked["tools"])
     except WarploomError as error:
         sys.stdout.write(json.dumps({"error": {"message": error.message}}))
         return error.exit_code

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from warploom.cli import main
-from warploom.cli.eval_command import describe_comparison
+from warploom.cli.comparisons import describe_comparison
 from warploom.cli.options import parse_defines
 from warploom.core.errors import BadInputError
 from warploom.evaluate.compare.differential import Worst

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from warploom.backends.emulated import run_options
 from warploom.core.errors import BadInputError, SourceError, WarploomError, WorkloadError
 from warploom.core.records import Api, Limits, RunSpec, Timing
-from warploom.evaluate.runs.emulated import run_options
 from warploom.workload.workload import Output, Workload, is_workload, load_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

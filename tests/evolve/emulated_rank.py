@@ -9,9 +9,9 @@ import pickle
 import sys
 from pathlib import Path
 
+from warploom.backends.emulated import run_options
 from warploom.core.records import RunSpec, Timing
 from warploom.emulator import build, run
-from warploom.evaluate.runs.emulated import run_options
 from warploom.hardware.handed import Node, Orders, Outcome, leave, taken
 from warploom.hardware.launcher import LOG, ORDERS, OUTCOMES
 from warploom.toolchain.gpu import Gpu

@@ -18,10 +18,12 @@ from pathlib import Path
 
 import pytest
 
-from warploom.cli import hardware_command, main
+from warploom.backends import cuda
+from warploom.cli import eval_command, main
 from warploom.core.errors import MissingToolError
 from warploom.core.records import BuildSpec, Limits, SourceLocation
-from warploom.evaluate.on_gpus import evaluation as on_gpus
+from warploom.evaluate import evaluate
+from warploom.evaluate.observed import evaluation as observed
 from warploom.hardware import HardwareBuild, HardwareOptions, Setup, launcher, noted, run
 from warploom.hardware.launcher import Launcher, look_at_nodes
 from warploom.hardware.run import run_hardware
@@ -157,10 +159,9 @@ def emulated(
     monkeypatch.setattr(noted, "places_of", places)
     monkeypatch.setattr(run, "get_nccl", lambda _: headers)
     monkeypatch.setattr(run, "build_shim", lambda: headers.include / "shim.so")
-    monkeypatch.setattr(on_gpus, "build_executable", build_executable)
-    monkeypatch.setattr(on_gpus, "REPEATS", 1)
-    without = partial(on_gpus.evaluate_hardware, tools=())
-    monkeypatch.setattr(hardware_command, "evaluate_hardware", without)
+    monkeypatch.setattr(cuda, "build_executable", build_executable)
+    monkeypatch.setattr(observed, "REPEATS", 1)
+    monkeypatch.setattr(eval_command, "evaluate", partial(evaluate, tools=()))
     return place
 
 
@@ -176,7 +177,7 @@ def test_eval_puts_a_candidates_ranks_on_two_nodes(
     told = json.loads(capsys.readouterr().out)
     assert told["passed"] and told["backend"] == "cuda" and told["ranks"] == 2
     assert [one["nodes"] for one in told["runs"]] == [["n1", "n2"]]
-    assert len(told["gpus"]) == 2 and not told["shared"]
+    assert len(told["devices"]) == 2 and not told["shared"]
     assert main(["eval", str(wrong), str(emulated), *words]) == 1
     told = json.loads(capsys.readouterr().out)
     (said,) = [one["message"] for one in told["findings"] if one["kind"] == "exit_code"]

@@ -234,12 +234,12 @@ NEEDS = "needs GPUs, nvcc, NCCL's library and an MPI"
     reason=NEEDS + ", with WARPLOOM_NCCL_HOME set",
 )
 def test_a_correct_program_is_clean_on_gpus_and_equals_the_emulator() -> None:
+    from warploom import check
     from warploom.core.records import Verdict
-    from warploom.evaluate.on_gpus.check import check_hardware
     from warploom.workload.workload import Workload
 
     program = Path(__file__).parents[1] / "corpus" / "programs" / "lsa_allgather.cu"
-    report = check_hardware(Workload.from_program(program, ranks=2), tools=())
+    report = check(Workload.from_program(program, ranks=2), backend="cuda", tools=())
     assert report.verdict is Verdict.OK, report.output
     assert report.expected == "emulator"
     assert sum(item.compared for item in report.comparisons) == 18

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from warploom import check
 from warploom.core.records import Verdict
-from warploom.evaluate.on_gpus.check import check_hardware
 from warploom.toolchain import gpu
 from warploom.workload.workload import Workload
 
@@ -23,7 +23,7 @@ pytestmark = [
 
 def test_our_network_goes_on_whatever_the_host_waits_for() -> None:
     workload = Workload.from_program(PROGRAMS / "blocked_calls.cu", ranks=2)
-    report = check_hardware(workload, tools=())
+    report = check(workload, backend="cuda", tools=())
     assert report.verdict is Verdict.OK, report.output
     assert report.expected == "emulator"
     assert all(item.passed for item in report.comparisons)
@@ -33,7 +33,7 @@ def test_our_network_goes_on_whatever_the_host_waits_for() -> None:
 @pytest.mark.parametrize("defines", [{}, {"OWN_DEVICE": ""}])
 def test_read_backs_of_threads_are_told_apart(defines: dict[str, str]) -> None:
     workload = Workload.from_program(PROGRAMS / "threads.cu", ranks=2, defines=defines)
-    report = check_hardware(workload, tools=())
+    report = check(workload, backend="cuda", tools=())
     assert report.verdict is Verdict.OK, report.output
     assert report.expected == "emulator"
     assert sum(item.compared for item in report.comparisons) == 3 * 2 * 3 * 5

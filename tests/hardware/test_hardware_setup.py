@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from warploom.evaluate.on_gpus.evaluation import evaluate_hardware
+from warploom.evaluate import evaluate
 from warploom.hardware import run
 from warploom.hardware.run import connect, find_setup
 from warploom.toolchain.gpu import Gpu, parse_gpus
@@ -65,9 +65,9 @@ def test_a_candidate_alone_wants_the_network_and_nothing_else_is_looked_for_agai
     trusted, candidate = tmp_path / "trusted.cu", tmp_path / "candidate.cu"
     trusted.write_text(HOST_DRIVEN)
     candidate.write_text(HOST_DRIVEN.replace("ncclGroupStart()", "ncclPutSignal()"))
-    told = evaluate_hardware(candidate, Workload.from_program(trusted, ranks=2), level=0)
+    told = evaluate(candidate, Workload.from_program(trusted, ranks=2), level=0, backend="cuda")
     assert told.passed, told.findings
-    assert told.own_network and told.nccl == "2.32.3" and len(told.gpus) == 2
+    assert told.own_network and told.nccl == "2.32.3" and len(told.devices) == 2
     assert searches == ["gpus", "nccl", "network"]
 
 
@@ -77,7 +77,7 @@ def test_a_candidate_that_sends_nothing_over_it_runs_without_the_network(
     trusted, candidate = tmp_path / "trusted.cu", tmp_path / "candidate.cu"
     trusted.write_text(HOST_DRIVEN.replace("ncclGroupStart()", "ncclPutSignal()"))
     candidate.write_text(HOST_DRIVEN)
-    told = evaluate_hardware(candidate, Workload.from_program(trusted, ranks=2), level=0)
+    told = evaluate(candidate, Workload.from_program(trusted, ranks=2), level=0, backend="cuda")
     assert told.passed, told.findings
     assert not told.own_network
     assert searches == ["gpus", "nccl", "network"]  # the trusted program's

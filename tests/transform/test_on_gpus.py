@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from warploom.backends.cuda import CudaBackend
 from warploom.core.errors import BadInputError, MissingToolError
 from warploom.core.records import Finding, Severity
+from warploom.evaluate.evaluation import Evaluation, TakenTime
 from warploom.evaluate.findings import MergedFinding
-from warploom.evaluate.on_gpus.evaluation import HardwareEvaluation
 from warploom.toolchain.gpu import Gpu
 from warploom.transform import PreTransformPipeline, StepStatus, TransformConfig, on_gpus, proposers
 from warploom.transform.pipeline import PipelineResult
@@ -19,12 +20,13 @@ MOE = Path(__file__).parents[2] / "examples" / "moe"
 H200 = Gpu(0, "NVIDIA H200", "sm_90", 143771, "580.159.04")
 
 
-def said(*findings: Finding) -> HardwareEvaluation:
-    return HardwareEvaluation(
+def said(*findings: Finding) -> Evaluation:
+    return Evaluation(
         level_reached=2, passed=not findings, findings=tuple(map(MergedFinding, findings)),
-        comparisons=(), runs=(), time_ms=2.0, baseline_ms=3.0, speedup=1.5,
-        time_source="self-timed", frame="free", program=MOE, reference=MOE, ranks=4,
-        gpus=("H200",), shared=False, own_network=False, nccl="2.32.3", sandbox="none", seconds=1.0,
+        comparisons=(), printed_verdict="", runs=(), builds=(), seconds=1.0,
+        time_source="self-timed", frame="free", nccl="2.32.3", ranks=4, lsa_size=None, planned=0,
+        seeds=(), dependence="", sandbox="none", program=MOE, reference=MOE, backend="cuda",
+        devices=("H200",), taken=TakenTime(2.0, 3.0, 1.5),
     )  # fmt: skip
 
 
@@ -33,14 +35,14 @@ class Gpus:
 
     def __init__(self) -> None:
         self.missing: MissingToolError | None = None
-        self.verdict: HardwareEvaluation | BadInputError = said()
+        self.verdict: Evaluation | BadInputError = said()
         self.seen: list[str] = []
 
     def search(self, *_: object) -> None:
         if self.missing is not None:
             raise self.missing
 
-    def evaluate(self, program: Path, workload: object, **_: object) -> HardwareEvaluation:
+    def evaluate(self, program: Path, workload: object, **_: object) -> Evaluation:
         self.search()
         self.seen.append(program.read_text())
         if isinstance(self.verdict, BadInputError):
@@ -51,9 +53,9 @@ class Gpus:
 @pytest.fixture
 def gpus(monkeypatch: pytest.MonkeyPatch) -> Gpus:
     played = Gpus()
-    monkeypatch.setattr(on_gpus, "setup_for", played.search)
-    monkeypatch.setattr(on_gpus, "find_sanitizer", lambda: None)
-    monkeypatch.setattr(on_gpus, "evaluate_hardware", played.evaluate)
+    monkeypatch.setattr(CudaBackend, "machine", played.search)
+    monkeypatch.setattr(CudaBackend, "require_tools", lambda _: None)
+    monkeypatch.setattr(on_gpus, "evaluate", played.evaluate)
     return played
 
 
@@ -71,7 +73,8 @@ def test_gpus_that_agree_are_named_in_the_report(gpus: Gpus, tmp_path: Path) -> 
     assert result.verified and result.step("hardware").status is StepStatus.DONE
     assert result.program is not None and gpus.seen == [result.program.read_text()]
     report = json.loads((tmp_path / "out" / "report.json").read_text())
-    assert report["hardware"]["speedup"] == 1.5 and report["hardware"]["gpus"] == ["H200"]
+    assert report["hardware"]["metrics"]["speedup"] == 1.5
+    assert report["hardware"]["devices"] == ["H200"]
 
 
 def test_a_result_that_differs_on_the_gpus_is_not_verified(gpus: Gpus, tmp_path: Path) -> None:

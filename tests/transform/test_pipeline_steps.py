@@ -60,9 +60,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
     monkeypatch.setattr("warploom.transform.host_to_device.evaluate", played)
     monkeypatch.setattr("warploom.transform.pipeline.check", lambda *_, **__: checked())
     monkeypatch.setattr("warploom.transform.host_to_device.diagnose", lambda *_: "kernel k")
-    monkeypatch.setattr(
-        "warploom.transform.on_gpus.evaluate_hardware", no_gpus
-    )  # see test_on_gpus.py
+    monkeypatch.setattr("warploom.transform.on_gpus.evaluate", no_gpus)  # see test_on_gpus.py
     return played
 
 

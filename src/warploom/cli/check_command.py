@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+from warploom.backends import find_backend
 from warploom.cli.check_files import print_annotations, told_if_not_built
+from warploom.cli.comparisons import describe_comparison
+from warploom.cli.observed_output import print_observed_check, where
 from warploom.cli.options import RunChoices
 from warploom.cli.output import (
     out,
@@ -28,6 +31,7 @@ def run_check(
     effort: str | None,
     replay: str | None,
     processes: int | None,
+    backend: str,
     files: CheckFiles,
     as_json: bool,
 ) -> int:
@@ -36,7 +40,8 @@ def run_check(
     spec = None if replay is None else parse_replay(replay)
     files.require_places()
     workload = choices.apply(target)
-    warn_without_sandbox()
+    if find_backend(backend).steers:
+        warn_without_sandbox()
     with (
         told_if_not_built(files, workload, as_json=as_json),
         progress(not as_json) as on_progress,
@@ -47,7 +52,10 @@ def run_check(
             effort=kind,
             replay=spec,
             processes=processes,
+            lsa_size=choices.lsa_size,
+            node_size=choices.node_size,
             jobs=choices.jobs,
+            backend=backend,
             on_progress=on_progress,
         )
     annotations = files.write(report)
@@ -63,7 +71,9 @@ def _print(report: CheckReport) -> None:
     for item in report.findings:
         finding = item.finding
         note = ""
-        if finding.timing is not None:
+        if report.devices:
+            note = f"seen in {item.runs} of {len(report.runs)} runs" if item.runs else ""
+        elif finding.timing is not None:
             first = f"first: {finding.timing} seed {finding.seed}"
             note = f"seen in {item.runs} of {len(report.runs)} runs, {first}"
             if report.effort is not None:
@@ -79,10 +89,14 @@ def _print(report: CheckReport) -> None:
     kinds = [kind for kind in errors if kind in known]
     if kinds:
         out("what it means, and the cure: " + ", ".join(f"warploom explain {k}" for k in kinds[:3]))
-    if report.runs:
+    for comparison in report.comparisons:
+        out(f"output: {describe_comparison(comparison)}")
+    if report.devices:
+        print_observed_check(report)
+    elif report.runs:
         out(_runs(report))
     colour = "ok" if report.verdict == Verdict.OK else "error"
-    out(f"{report.program.name}: {paint(str(report.verdict), colour)}{_why(report)}")
+    out(f"{report.program.name}: {paint(str(report.verdict), colour)}{where(report)}{_why(report)}")
 
 
 def _is_error(item: MergedFinding) -> bool:

@@ -1,9 +1,11 @@
 """`warploom eval`, and how an evaluation is printed."""
 
 import json
-import math
 from pathlib import Path
 
+from warploom.backends import find_backend
+from warploom.cli.comparisons import describe_comparison
+from warploom.cli.observed_output import print_observed_evaluation, where
 from warploom.cli.options import RunChoices
 from warploom.cli.output import (
     out,
@@ -24,8 +26,8 @@ from warploom.evaluate.evaluation import (
     VERIFY,
     BuildRecord,
     Evaluation,
-    OutputComparison,
 )
+from warploom.evaluate.observed.check import require_unsteered
 from warploom.evaluate.runs.secret_seeds import seeds_from
 from warploom.evaluate.times.modelled import Benchmark
 
@@ -47,9 +49,18 @@ def run_eval(
     nvcc: bool,
     trust_candidate: bool,
     inputs: str | None,
+    backend: str,
     as_json: bool,
 ) -> int:
     """Judge one candidate and print the evaluation; returns the exit code."""
+    runner = find_backend(backend)
+    if not runner.steers:
+        require_unsteered(runner, choices.processes, choices.lsa_size, choices.node_size, None)
+        if topology is not None or timeline is not None:
+            raise BadInputError(
+                f"--topology and --timeline model time in the emulator: {runner.where} it is "
+                "measured at level 2"
+            )
     workload = choices.apply(target)
     timed = topology is not None or timeline is not None
     machine = find_topology(topology or DEFAULT_TOPOLOGY)
@@ -57,7 +68,8 @@ def run_eval(
         level = SCORE if timed else VERIFY
     elif level < BENCHMARK and timed:
         raise BadInputError(f"--topology and --timeline need level 3 or 4, got level {level}")
-    warn_without_sandbox()
+    if runner.steers:
+        warn_without_sandbox()
     with progress(not as_json) as on_progress:
         result = evaluate(
             candidate,
@@ -68,6 +80,7 @@ def run_eval(
             topology=machine,
             trust_candidate=trust_candidate,
             nvcc=nvcc,
+            backend=runner,
             on_progress=on_progress,
         )
     if timeline is not None and result.benchmark is not None:
@@ -88,20 +101,24 @@ def print_evaluation(result: Evaluation) -> None:
         out(f"{paint('this proves little', 'warning')}: {result.proves_little}")
     for item in result.findings:
         finding = item.finding
-        seen = f"seen in {item.runs} of {len(result.runs)} runs" if finding.timing else ""
+        counted = finding.timing or result.devices
+        seen = f"seen in {item.runs} of {len(result.runs)} runs" if counted else ""
         print_finding(finding, seen)
     machines = ""
     if result.node_size is not None and result.node_size < result.ranks:
         count = result.ranks // result.node_size
         machines = f", {count} machines of {result.node_size} devices"
-    out(f"frame: {result.frame}; NCCL {result.nccl} rules, {result.ranks} ranks{machines}")
+    rules = f"NCCL {result.nccl}" if result.devices else f"NCCL {result.nccl} rules"
+    out(f"frame: {result.frame}; {rules}, {result.ranks} ranks{machines}")
     for build in result.builds:
         out(f"build: {_build(build)}")
     for comparison in result.comparisons:
         out(f"output: {describe_comparison(comparison)}")
     if result.left_out:
         out(f"left out: {', '.join(result.left_out)}, not compared")
-    if result.runs:
+    if result.devices:
+        print_observed_evaluation(result)
+    elif result.runs:
         made = ", ".join(f"{run.timing}/{run.seed} {run.verdict}" for run in result.runs)
         skipped = result.planned - len(result.runs)
         rest = f" ({skipped} more not made)" if skipped else ""
@@ -116,7 +133,7 @@ def print_evaluation(result: Evaluation) -> None:
         _print_time(result, result.benchmark)
     word = paint("passed", "ok") if result.passed else paint("failed", "error")
     out(
-        f"{word} at level {result.level_reached} ({LEVELS[result.level_reached]}), "
+        f"{word} at level {result.level_reached} ({LEVELS[result.level_reached]}){where(result)}, "
         f"{result.seconds:.1f} s"
     )
 
@@ -172,28 +189,3 @@ def _build(build: BuildRecord) -> str:
     word = "ok" if build.ok else "failed"
     source = "cached" if build.cached else f"{build.seconds:.1f} s"
     return f"{build.tool} {word} ({source})"
-
-
-def describe_error(item: OutputComparison) -> str:
-    """Return how far an output is off; no number stands for what is not a number."""
-    worst = item.worst
-    if worst is not None and not (math.isfinite(worst.got) and math.isfinite(worst.expected)):
-        return f"element {worst.index} is {worst.got:g}, expected {worst.expected:g}"
-    if item.failed and worst is None and not item.max_error:
-        return "nothing to measure"
-    return f"largest error {item.max_error:.3g}"
-
-
-def describe_comparison(item: OutputComparison) -> str:
-    """Return one line about how an output fared."""
-    read = f"{item.compared} read-back{'' if item.compared == 1 else 's'}"
-    word = f"{read} as expected" if item.passed else f"differs in {item.failed} of {read}"
-    atol = "by magnitude" if item.atol is None else f"{item.atol:g}"
-    tolerance = (
-        "bit by bit" if item.rtol == 0 and not item.atol else (f"rtol {item.rtol:g}, atol {atol}")
-    )
-    weak = f"; weak: {item.weak}" if item.weak else ""
-    return (
-        f"{item.buffer or 'unnamed'} ({item.dtype}, {tolerance}): {word}, "
-        f"{describe_error(item)}{weak}"
-    )

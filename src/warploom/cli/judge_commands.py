@@ -89,7 +89,7 @@ def check(
     read-backs compared with the emulator's. Exit code 0: no defect found and the program itself
     succeeded; 1: a defect, a failed program or a deadlock; 2: bad input; 3: not supported here.
     """
-    from warploom.cli.backends import is_cuda
+    from warploom.cli.check_command import run_check
     from warploom.cli.options import RunChoices
     from warploom.reports.formats.files import CheckFiles
 
@@ -110,18 +110,9 @@ def check(
         env=env,
         stdin=stdin,
     )
-    if is_cuda(backend):
-        from warploom.cli.hardware_command import run_check_on_gpus
-
-        return run_check_on_gpus(
-            target, choices, effort=effort, replay=replay, processes=processes, files=files,
-            as_json=as_json,
-        )  # fmt: skip
-    from warploom.cli.check_command import run_check
-
     return run_check(
-        target, choices, effort=effort, replay=replay, processes=processes, files=files,
-        as_json=as_json,
+        target, choices, effort=effort, replay=replay, processes=processes, backend=backend,
+        files=files, as_json=as_json,
     )  # fmt: skip
 
 
@@ -197,7 +188,6 @@ def eval_command(
 
     With --suite it synthesizes a kernel for each reference of a suite instead, and prints a table.
     """
-    from warploom.cli.backends import is_cuda, level_on_gpus
     from warploom.cli.options import RunChoices
     from warploom.cli.suite_command import require_candidate, run_suite_command
 
@@ -225,11 +215,6 @@ def eval_command(
         env=env,
         args=cast("list[str] | None", context.obj),
     )
-    if is_cuda(backend):
-        from warploom.cli.hardware_command import run_eval_on_gpus
-
-        reach = level_on_gpus(level, topology, timeline)
-        return run_eval_on_gpus(candidate, target, choices, level=reach, as_json=as_json)
     from warploom.cli.eval_command import run_eval
 
     return run_eval(
@@ -242,5 +227,6 @@ def eval_command(
         trust_candidate=trust_candidate,
         inputs=inputs,
         nvcc=not no_nvcc,
+        backend=backend,
         as_json=as_json,
     )

@@ -5,8 +5,8 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from warploom.cli.eval_command import SPOILED, describe_error
-from warploom.cli.hardware_command import print_evaluation
+from warploom.cli.comparisons import describe_error
+from warploom.cli.eval_command import SPOILED, print_evaluation
 from warploom.cli.output import out, paint, print_finding, print_json, progress, say, short_path
 from warploom.cli.transform_ask import RUN_FILE, TransformAsk
 from warploom.core.errors import WarploomError

@@ -2,21 +2,18 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from warploom.backends import EMULATOR, Backend, find_backend
+from warploom.backends.emulated import findings_of, run_options
 from warploom.core.errors import BadInputError, UnsupportedError
-from warploom.core.records import Finding, Json, RunSpec, Severity, Timing, Verdict, to_json
+from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, build
-from warploom.evaluate.findings import MergedFinding, merge
-from warploom.evaluate.runs.emulated import (
-    RunRecord,
-    findings_of,
-    overall,
-    record,
-    run_batches,
-    run_options,
-)
+from warploom.evaluate.check_report import TAIL, CheckReport
+from warploom.evaluate.findings import merge
+from warploom.evaluate.observed.check import check_observed, require_unsteered
+from warploom.evaluate.runs.emulated import overall, run_batches
 from warploom.evaluate.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluate.runs.other_versions import add_build_hint, with_run_hints
 from warploom.evaluate.runs.plan import (
@@ -28,58 +25,13 @@ from warploom.evaluate.runs.plan import (
     ignore_progress,
 )
 from warploom.evaluate.runs.printed import printed_verdict
+from warploom.evaluate.runs.record import record
 from warploom.evaluate.runs.stale_reads import judge_stale_reads
 from warploom.evaluate.runs.suspicions import with_suspicions
 from warploom.evaluate.survey import Survey, as_built, survey
 from warploom.workload.workload import Workload, load_target
 
-_TAIL = 4000  # characters of the program's output that a report keeps
 _TRACE = 4096  # events of each rank that a replay keeps, of which a finding shows the last
-
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """What `check` concluded.
-
-    `printed_verdict` is what the program said of itself (PASS, FAIL or empty): recorded, not
-    believed. `planned` runs were intended; fewer `runs` were made where the first could not end, or
-    where a thorough check found nothing new any more. `effort` is None for a replay, whose findings
-    have a trace. `output` is the end of what the first failing run (or else the first) printed.
-    """
-
-    verdict: Verdict
-    effort: Effort | None
-    findings: tuple[MergedFinding, ...]
-    runs: tuple[RunRecord, ...]
-    planned: int
-    program: Path
-    ranks: int
-    lsa_size: int | None
-    node_size: int | None
-    nccl: str
-    processes: str
-    defines: Mapping[str, str]
-    args: tuple[str, ...]
-    printed_verdict: str
-    output: str
-    sandbox: str
-    build_seconds: float
-    seconds: float
-
-    @property
-    def exit_code(self) -> int:
-        """0 nothing found and the program succeeded; 1 not good; 3 not supported here."""
-        return {Verdict.OK: 0, Verdict.UNSUPPORTED: 3}.get(self.verdict, 1)
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the report as plain JSON values; `findings` are flat objects."""
-        data = to_json({name: getattr(self, name) for name in self.__slots__ if name != "findings"})
-        assert isinstance(data, dict)
-        return {
-            "verdict": str(self.verdict),
-            "findings": [item.to_json() for item in self.findings],
-            **data,
-        }
 
 
 def check(
@@ -99,12 +51,14 @@ def check(
     args: Sequence[str] | None = None,
     env: Mapping[str, str] | None = None,
     jobs: int | None = None,
+    backend: Backend | str = EMULATOR,
+    tools: Sequence[str] | None = None,
     on_progress: ProgressCallback = ignore_progress,
 ) -> CheckReport:
     """Run a program in the emulator under several schedules and report every defect seen.
 
-    All runs have the happens-before check; `evaluate.runs.plan.check_plan` says which there are.
-    Where the first cannot end (it crashes, or meets a limit) no other is made.
+    A backend that steers nothing runs it as `check_observed` says. All runs in the emulator have
+    the happens-before check; `evaluate.runs.plan.check_plan` says which there are. Where the first cannot end (it crashes, or meets a limit) no other is made.
 
     Args:
         target: a `.cu` program with a `main`, or a workload file or folder.
@@ -125,19 +79,31 @@ def check(
         args: the program's arguments; `{seed}` is replaced by each run's seed.
         env: environment variables of the program, added to the workload's.
         jobs: runs at once; default: one per core.
+        backend: what runs the program: "emulator", "cuda", or a backend of your own.
+        tools: tools of another backend, in place of those that the effort says.
         on_progress: told of each finished step.
 
     Raises:
         BadInputError: the program or an argument is wrong, a process would have devices of two
-            machines, or `replay` comes with `effort` or `seeds`.
-        MissingToolError: there is no C++ compiler.
+            machines, `replay` comes with `effort` or `seeds`, or something is asked for that only
+            the emulator can.
+        MissingToolError: there is no C++ compiler, or something that the backend needs is missing.
+        UnsupportedError: the program starts its ranks in a way that the backend cannot.
     """
     started = time.monotonic()
     workload = target if isinstance(target, Workload) else load_target(target)
+    runner = find_backend(backend)
+    if not runner.steers:
+        require_unsteered(runner, processes, lsa_size, node_size, replay)
     workload = replace(workload, vary_inputs="").with_overrides(
         ranks=ranks, sources=sources, defines=defines, include_dirs=include_dirs, args=args,
         lsa_size=lsa_size, node_size=node_size, nccl=nccl, seeds=seeds, env=env,
     )  # fmt: skip
+    if not runner.steers:
+        return check_observed(
+            workload, runner, effort=effort or Effort.NORMAL, tools=tools, jobs=jobs,
+            on_progress=on_progress,
+        )  # fmt: skip
     effort, batches = _planned(workload, effort, seeds, replay)
     facts = survey(workload)
     try:
@@ -243,7 +209,7 @@ def _report(
         defines=workload.defines,
         args=workload.args,
         printed_verdict=printed_verdict(shown.stdout) if shown else "",
-        output=(shown.stdout + shown.stderr)[-_TAIL:] if shown else "",
+        output=(shown.stdout + shown.stderr)[-TAIL:] if shown else "",
         sandbox=shown.sandbox if shown else "",
         build_seconds=build_seconds,
         seconds=time.monotonic() - started,

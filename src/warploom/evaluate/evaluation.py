@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warploom.backends import EMULATOR
 from warploom.core.records import Json, to_json
 from warploom.evaluate.compare.differential import Difference, Worst
 from warploom.evaluate.findings import MergedFinding
-from warploom.evaluate.runs.emulated import RunRecord
+from warploom.evaluate.runs.record import RunRecord
 from warploom.evaluate.times.modelled import Benchmark
 from warploom.workload.workload import Output
 
@@ -57,6 +58,27 @@ class OutputComparison:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenTime:
+    """What programs time themselves (CUDA events, MPI_Wtime), in milliseconds.
+
+    `time_ms` and `baseline_ms` are medians over all runs of the candidate and of the trusted
+    program, the slowest rank of each interval; `speedup` is the median over pairs of neighboring
+    runs.
+    """
+
+    time_ms: float
+    baseline_ms: float
+    speedup: float
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """All three, by name."""
+        return {
+            "time_ms": self.time_ms, "baseline_ms": self.baseline_ms, "speedup": self.speedup,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
     """What the cascade said of a candidate.
 
@@ -69,7 +91,12 @@ class Evaluation:
     `dependence` says in which form spoil runs showed that the outputs depend on communication as
     the reference's do: "values", "elements", or "" (`evaluate/depends/dependence.py`).
     `left_out` are outputs that the workload or the user left out: nobody compared them.
-    `time_source` is "modelled" where `benchmark` holds the emulator's modelled time, else "none".
+    `time_source` is "modelled" where `benchmark` holds the emulator's modelled time. A backend that
+    steers nothing gives `taken`: "measured" times where the frame is kept, "self-timed" ones where
+    the candidate's whole text was taken and could time less than it does, and "own-network" where
+    what it sent went over a network of ours, which says nothing of a card. "none": no time.
+    `devices` are those of such a backend; `shared`: several ranks had one; `own_network`: what was
+    sent went over a network of ours.
     """
 
     level_reached: int
@@ -94,10 +121,17 @@ class Evaluation:
     benchmark: Benchmark | None = None
     node_size: int | None = None
     left_out: tuple[str, ...] = ()
+    backend: str = EMULATOR
+    devices: tuple[str, ...] = ()
+    shared: bool = False
+    own_network: bool = False
+    taken: TakenTime | None = None
 
     @property
     def metrics(self) -> Mapping[str, float]:
         """Time in milliseconds, its parts, and from level 4 on the score; empty without a time."""
+        if self.taken is not None:
+            return self.taken.metrics
         found = dict(self.benchmark.metrics) if self.benchmark else {}
         if self.level_reached < SCORE:
             found.pop("score", None)

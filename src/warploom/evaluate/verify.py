@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from warploom.backends.emulated import findings_of, run_options
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import FAILURE_KINDS, EmulatorBuild, EmulatorRun, Topology
 from warploom.evaluate.compare.differential import (
@@ -15,7 +16,7 @@ from warploom.evaluate.compare.readers import Frames
 from warploom.evaluate.compare.reference import Reference
 from warploom.evaluate.compare.standard import Standard, all_same
 from warploom.evaluate.evaluation import OutputComparison, summarize
-from warploom.evaluate.runs.emulated import ended, findings_of, run_options, run_plan
+from warploom.evaluate.runs.emulated import ended, run_plan
 from warploom.evaluate.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluate.runs.plan import ProgressCallback
 from warploom.evaluate.runs.stale_reads import judge_stale_reads

@@ -9,7 +9,7 @@ from warploom.core.ids import digest
 from warploom.core.records import Finding
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import VERIFY
-from warploom.evaluate.on_gpus.measured import Measured, measure
+from warploom.evaluate.observed.measured import Measured, measure
 from warploom.evaluate.times.modelled import score_of
 from warploom.evolve.elsewhere import measure_elsewhere
 from warploom.evolve.evaluator import Question, failed, outcome_of, rule_for

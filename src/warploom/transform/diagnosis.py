@@ -3,11 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+from warploom.backends.emulated import run_options
 from warploom.core.errors import WarploomError
-from warploom.core.records import RunSpec, Severity, Verdict
+from warploom.core.records import RunSpec, Severity, Timing, Verdict
 from warploom.emulator import build, run
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.runs.emulated import run_options
 from warploom.evaluate.survey import as_built, survey
 from warploom.transform.config import TransformConfig
 from warploom.workload.workload import Workload
@@ -32,7 +32,7 @@ def diagnose(
     try:
         program = build(workload.build_spec(facts.nccl, path))
         form = as_built(facts, program).processes
-        options = run_options(workload, RunSpec(failed.seed, failed.timing), form)
+        options = run_options(workload, RunSpec(failed.seed, Timing(failed.timing)), form)
         outcome = run(program, replace(options, sync_launches=True))
     except WarploomError as error:
         return f"the rerun was not possible: {error.message}"

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from warploom.backends import find_backend
 from warploom.core.errors import BadInputError, MissingToolError, UnsupportedError
 from warploom.core.records import Severity
-from warploom.evaluate.on_gpus.evaluation import HardwareEvaluation, evaluate_hardware
-from warploom.evaluate.on_gpus.runs import setup_for
+from warploom.evaluate.cascade import evaluate
+from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluate.observed.runs import form_of
 from warploom.evaluate.runs.plan import ProgressCallback
 from warploom.evaluate.survey import survey_built
-from warploom.toolchain.nvcc import find_sanitizer
 from warploom.transform.config import AUTO, CUDA, EMULATOR
 from warploom.transform.records import StepStatus
 from warploom.workload.workload import Workload
@@ -21,7 +22,7 @@ class GpuVerdict:
 
     status: StepStatus
     why: str = ""
-    evaluation: HardwareEvaluation | None = None
+    evaluation: Evaluation | None = None
 
 
 def require_hardware(backend: str, workload: Workload) -> None:
@@ -32,8 +33,9 @@ def require_hardware(backend: str, workload: Workload) -> None:
         UnsupportedError: the program starts its ranks in a way that we cannot.
     """
     if backend == CUDA:
-        setup_for(workload, survey_built(workload))
-        find_sanitizer()
+        gpus = find_backend(CUDA)
+        gpus.machine(workload, form_of(survey_built(workload)))
+        gpus.require_tools()
 
 
 def judge_on_gpus(
@@ -51,7 +53,7 @@ def judge_on_gpus(
     if backend == EMULATOR:
         return GpuVerdict(StepStatus.SKIPPED, "switched off")
     try:
-        result = evaluate_hardware(program, workload, on_progress=on_progress)
+        result = evaluate(program, workload, backend=CUDA, on_progress=on_progress)
     except (MissingToolError, UnsupportedError) as error:
         if backend != AUTO:
             raise

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from warploom.core.records import Api, Json, to_json
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.on_gpus.evaluation import HardwareEvaluation
 from warploom.llm.ledger import Spent
 from warploom.propose import Stage
 from warploom.source.records import Collective
@@ -98,7 +97,7 @@ class PipelineResult:
     cost: float | None
     seconds: float
     run: Path | None = None
-    hardware: HardwareEvaluation | None = None
+    hardware: Evaluation | None = None
     spent: Spent | None = None
     files: tuple[MadeFile, ...] = ()
 

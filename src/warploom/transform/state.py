@@ -6,7 +6,6 @@ from pathlib import Path
 
 from warploom.core.records import Api
 from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.on_gpus.evaluation import HardwareEvaluation
 from warploom.source import AnalysisReport
 from warploom.source.records import Collective
 from warploom.source.regions import Program, strip_markers
@@ -37,7 +36,7 @@ class RunState:
     api: Api | None = None
     api_reason: str = ""
     evaluation: Evaluation | None = None
-    hardware: HardwareEvaluation | None = None
+    hardware: Evaluation | None = None
     stages: tuple[StageResult, ...] = ()
     steps: list[PipelineStepResult] = field(default_factory=list[PipelineStepResult])
 

@@ -17,17 +17,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from warploom.emulator import Arrived, Taken
+from warploom.backends.protocol import Places, Readback
+from warploom.emulator import Arrived
 from warploom.workload.dtypes import dtype_of
 from warploom.workload.workload import Output, Workload
-
-Places = tuple[tuple[str, int], ...]
-"""File and line, and those of the callers around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,46 +77,7 @@ class Sample:
     mpi: bool = False
 
 
-class ReadbackLike(Protocol):
-    """What is needed of an emulator read-back."""
-
-    @property
-    def rank(self) -> int:
-        """The rank that made the copy."""
-        ...
-
-    @property
-    def data(self) -> bytes | memoryview:
-        """What was copied."""
-        ...
-
-    @property
-    def file(self) -> str | None:
-        """The file of the copy, where known."""
-        ...
-
-    @property
-    def line(self) -> int | None:
-        """The line of the copy, from 1."""
-        ...
-
-    @property
-    def readers(self) -> tuple[Places, ...]:
-        """The places that read it, each with those of its callers, innermost first."""
-        ...
-
-    @property
-    def taken(self) -> Taken | None:
-        """Where it is no copy: what the host took of memory that both sides see."""
-        ...
-
-    @property
-    def arrived(self) -> Arrived | None:
-        """Where it is no copy: by which MPI call it came."""
-        ...
-
-
-def label(readbacks: Iterable[ReadbackLike], sites: Sequence[Site]) -> tuple[Sample, ...]:
+def label(readbacks: Iterable[Readback], sites: Sequence[Site]) -> tuple[Sample, ...]:
     """Give each read-back its key, in order. One from no known copy has an empty buffer name."""
     seen: Counter[tuple[int, str]] = Counter()
     parts: dict[tuple[int, str], list[tuple[int, int]]] = {}
@@ -198,7 +156,7 @@ def _arrival(buffer: str, arrived: Arrived) -> str:
     return name if arrived.source is None else f"{name} from rank {arrived.source}"
 
 
-def _site_of(readback: ReadbackLike, sites: Sequence[Site]) -> Site | None:
+def _site_of(readback: Readback, sites: Sequence[Site]) -> Site | None:
     taken = readback.taken
     if taken is not None and taken.name:
         return next((s for s in sites if s.shared and s.buffer == taken.name), None)

@@ -7,12 +7,13 @@ import difflib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from warploom.backends.emulated import findings_of, run_options
 from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import RunSpec, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, build
 from warploom.evaluate.compare.outputs import Key, Sample, Site, label, select
 from warploom.evaluate.compare.unwritten import with_unwritten
-from warploom.evaluate.runs.emulated import findings_of, run_all, run_options
+from warploom.evaluate.runs.emulated import run_all
 from warploom.evaluate.runs.other_versions import add_build_hint
 from warploom.evaluate.runs.plan import ProgressCallback, counter
 from warploom.evaluate.survey import Survey, as_built, survey

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from warploom.backends.emulated import findings_of, run_options
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorRun, run
 from warploom.evaluate.compare.differential import Difference, compare, decode, typical_magnitude
 from warploom.evaluate.compare.outputs import Key, Sample, filled, label, output_of, select
 from warploom.evaluate.compare.readers import Frames
 from warploom.evaluate.compare.reference import Reference
-from warploom.evaluate.runs.emulated import findings_of, run_options
 from warploom.evaluate.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluate.survey import Survey
 from warploom.workload.dtypes import DTYPES

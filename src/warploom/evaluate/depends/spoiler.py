@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from warploom.backends.emulated import ELEMENTS, run_options
 from warploom.core.records import RunSpec
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions
 from warploom.evaluate.compare.differential import differing
 from warploom.evaluate.compare.outputs import Key, Sample, label, output_of, select
 from warploom.evaluate.compare.reference import Reference
-from warploom.evaluate.runs.emulated import ELEMENTS, run_all, run_options
+from warploom.evaluate.runs.emulated import run_all
 from warploom.evaluate.runs.plan import ProgressCallback, counter
 from warploom.evaluate.survey import Survey
 from warploom.workload.workload import Output

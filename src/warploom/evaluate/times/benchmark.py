@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
+from warploom.backends.emulated import run_options
 from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorRun, Timeline, Topology, build, run
 from warploom.evaluate.compare.reference import Reference
 from warploom.evaluate.depends.iterations import timed_findings
-from warploom.evaluate.runs.emulated import run_options
 from warploom.evaluate.runs.plan import ProgressCallback
 from warploom.evaluate.survey import Survey
 from warploom.evaluate.times.modelled import Benchmark, impossible_time, is_possible

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from warploom.backends.emulated import findings_of
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run_many
 from warploom.evaluate.findings import merge
-from warploom.evaluate.runs.emulated import findings_of
 from warploom.evaluate.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluate.runs.stale_reads import judge_stale_reads
 from warploom.synthesize.correctness.building import Builds, WatchedCandidate, nvcc_outcomes

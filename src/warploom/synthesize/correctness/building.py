@@ -11,8 +11,8 @@ from warploom.core.errors import MissingToolError, SourceError, ToolFailedError
 from warploom.core.process import default_environment
 from warploom.core.records import BuildSpec, Finding, Limits, Severity
 from warploom.emulator import EmulatorBuild, build
-from warploom.evaluate.cascade import prepare
 from warploom.evaluate.gate import nvcc_findings
+from warploom.evaluate.levels import prepare
 from warploom.evaluate.runs.plan import ignore_progress
 from warploom.synthesize.correctness.frame import (
     EMPTY_BODY,

@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warploom.backends import CUDA, Order, Run, find_backend
 from warploom.core.errors import BadInputError, SourceError
 from warploom.core.records import Finding, Severity
-from warploom.evaluate.on_gpus.runs import (
+from warploom.evaluate.observed.runs import (
     differences,
+    form_of,
     require_good,
     samples_of,
-    setup_for,
-    setup_of_candidate,
     told,
     total_ms,
 )
 from warploom.evaluate.survey import survey, survey_built
-from warploom.hardware import HardwareOptions, HardwareRun, build_executable, run_hardware
 from warploom.toolchain.cache import cache_root, locked
 from warploom.workload.workload import Workload
 
@@ -53,30 +52,31 @@ def measure(
     """
     task = workload.at_practical_sizes()
     facts = survey_built(task)
-    setup = setup_for(task, facts)
-    own_setup = setup_of_candidate(setup, task, facts, candidate)
-    if own_setup.network:
+    backend = find_backend(CUDA)
+    machine = backend.machine(task, form_of(facts))
+    own_machine = machine.serving(candidate)
+    if own_machine.own_network:
         return _wrong("own_network", "GIN runs here over a network of ours: its times say nothing")
-    kit = (setup.arch, setup.nccl, setup.mpi)
-    trusted = build_executable(task.build_spec(setup.nccl.version), *kit)
+    trusted = machine.build()
     try:
-        program = build_executable(task.build_spec(setup.nccl.version, candidate), *kit)
+        program = own_machine.build(candidate)
     except SourceError as error:
         return Measured(findings=(Finding("nvcc", Severity.ERROR, error.message, error.hint),))
     own = survey(task, program=candidate)
     pairs: list[tuple[float, float]] = []
     for seed in inputs:
-        options = HardwareOptions(task.args_for(seed), task.limits, folder=task.root, env=task.env)
+        order = Order(seed, machine.steady)
         for _ in range(repeats):
             with locked(cache_root() / f".gpus-{socket.gethostname()}.lock"):
-                first = run_hardware(trusted, setup, options)
-                second = run_hardware(program, own_setup, options)
-            require_good(task, first, seed)
+                first = machine.run(trusted, order)
+                second = own_machine.run(program, order)
+            require_good(task, first, backend.where)
             old = _time_of_trusted(task, first)
             if not second.ok:
                 return Measured(findings=second.findings or _state(second))
+            whose = "the trusted program's"
             found = differences(samples_of(first, facts, task), second, own, task)
-            if wrong := told(found, seed, "the trusted program's", strict=True):
+            if wrong := told(found, seed, backend.where, whose, strict=True):
                 return Measured(findings=wrong)
             new = total_ms(second)
             if not new:
@@ -94,11 +94,11 @@ def _wrong(kind: str, message: str) -> Measured:
     return Measured(findings=(Finding(kind, Severity.ERROR, message),))
 
 
-def _state(run: HardwareRun) -> tuple[Finding, ...]:
+def _state(run: Run) -> tuple[Finding, ...]:
     return (Finding("run", Severity.ERROR, f"on the GPUs the run ended as {run.state}"),)
 
 
-def _time_of_trusted(task: Workload, run: HardwareRun) -> float:
+def _time_of_trusted(task: Workload, run: Run) -> float:
     """Return the trusted program's time in milliseconds."""
     found = total_ms(run)
     if not found:
