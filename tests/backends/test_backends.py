@@ -11,7 +11,6 @@ import pytest
 from warploom.backends import (
     CUDA,
     EMULATOR,
-    NO_TIME,
     Backend,
     Interval,
     LaunchForm,
@@ -97,9 +96,7 @@ class InMemory:
         text, name = program.source.read_text(), str(program.source)
         doubled = re.search(r"in\[i\] (\* 2\.0f|\+ in\[i\])", text) is not None
         data = results_of(order.seed if doubled else order.seed + 1)
-        line = next(
-            at for at, words in enumerate(text.splitlines(), 1) if "DeviceToHost" in words
-        )
+        line = next(at for at, words in enumerate(text.splitlines(), 1) if "DeviceToHost" in words)
         back = Readback(0, 0, data, name, line)
         times = (Interval(0, 0, 0.5 if "+ in[i]" in text else 1.0, name, line),)
         return Run(order, Verdict.OK, "finished", (0,), (), (back,), times, "", 0.1, "none")
@@ -145,5 +142,3 @@ def test_what_only_the_emulator_can_is_refused_elsewhere(task: Workload) -> None
 def test_a_backend_that_there_is_not() -> None:
     with pytest.raises(BadInputError, match="the backend must be emulator or cuda, got 'tpu'"):
         find_backend("tpu")
-
-

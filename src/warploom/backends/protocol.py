@@ -98,7 +98,7 @@ class Interval:
 class Run:
     """What one run did.
 
-    `state` is "finished" or why it did not come to its end, `exit_codes` are those of its processes.
+    `state` is "finished" or why it did not come to its end, `exit_codes` are its processes'.
     `sandbox` says how it was confined, `steady` whether nothing was held back on purpose, so that
     its intervals say something. `nodes` are the machines of its ranks, where there are several. Of
     a run under a tool there are the tool's findings alone: `foreign` counts its reports about code

@@ -58,7 +58,8 @@ def check(
     """Run a program in the emulator under several schedules and report every defect seen.
 
     A backend that steers nothing runs it as `check_observed` says. All runs in the emulator have
-    the happens-before check; `evaluate.runs.plan.check_plan` says which there are. Where the first cannot end (it crashes, or meets a limit) no other is made.
+    the happens-before check; `evaluate.runs.plan.check_plan` says which there are. Where the first
+    cannot end (it crashes, or meets a limit) no other is made.
 
     Args:
         target: a `.cu` program with a `main`, or a workload file or folder.

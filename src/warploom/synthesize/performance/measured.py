@@ -214,14 +214,21 @@ def _problem(one: HardwareRun, spec: KernelSpec, laid: Sequence[LaidCase]) -> st
 def _clock_problem(one: HardwareRun, count: int) -> str:
     """Return why the clocks of a run are not to be trusted.
 
-    Each call has two times: until the stream's end event, and until the whole device was idle.
+    Each call has two times: until the stream's end event, and until the whole device was idle. In
+    most calls both must agree.
     """
     times = [interval.milliseconds for interval in one.intervals]
     if len(times) != 2 * count:
         return f"{len(times)} times came back where {2 * count} are taken"
-    for stream, device in zip(times[::2], times[1::2], strict=True):
-        if stream <= 0 or device > stream * _SLACK + _SLACK_MS:
-            return f"its stream was done after {stream:.4f} ms, the device after {device:.4f} ms"
+    if any(stream <= 0 for stream in times[::2]):
+        return "its stream was done before the call began"
+    late = [
+        (device - stream * _SLACK - _SLACK_MS, stream, device)
+        for stream, device in zip(times[::2], times[1::2], strict=True)
+    ]
+    over, stream, device = statistics.median_low(late)  # a busy host is late now and then
+    if over > 0:
+        return f"its stream was done after {stream:.4f} ms, the device after {device:.4f} ms"
     return "" if sum(times[1::2]) <= one.seconds * 1e3 else "the wall clock shows less time"
 
 
