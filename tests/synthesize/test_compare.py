@@ -61,6 +61,17 @@ def test_a_running_product_that_has_overflowed_stays_infinite() -> None:
     assert not _passes([inf, 1.0], _expected(close))
 
 
+@pytest.mark.parametrize("eager", [float("nan"), -448.0])  # PyTorch 2.11, 2.13
+def test_beyond_eight_bits_is_the_largest_number_or_what_pytorch_has(eager: float) -> None:
+    exact = np.array([-1e7])
+    seen = np.array([eager])
+    expected = Expected("float8_e4m3fn", (1,), exact, seen, exact, exact, b"")
+    rule = tolerance_for("float8_e4m3fn", "float32", "1")
+    assert compare(b"\xfe", expected, rule).passed  # -448
+    assert compare(b"\xff", expected, rule).passed == np.isnan(eager)
+    assert not compare(b"\x7e", replace(expected, eager=np.array([np.nan])), rule).passed  # 448
+
+
 def test_integers_are_equal_or_as_for_inputs_a_rounding_away() -> None:
     assert _passes([3, 4], _expected([3, 4], "int64"))
     assert not _passes([3, 5], _expected([3, 4], "int64"))

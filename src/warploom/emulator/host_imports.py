@@ -140,7 +140,7 @@ _BYTES = re.compile(
 _INTERFACES = re.compile(
     r"(?:cuda|cu|nccl|pnccl)[A-Z]\w*|P?MPI_\w+"
     r"|_ZN[KVRO]*(?:8warploom|4nccl|4cuda|18cooperative_groups)\w+"
-    r"|warploom\w*|wl_\w+|__?wrap_\w+|__tsan_\w+|nvtx\w+|ompi_\w+|GOMP_\w+|omp_\w+|_Z\d\w+"
+    r"|warploom\w*|wl_\w+|__?wrap_\w+|__(?:t|ub)san_\w+|nvtx\w+|ompi_\w+|GOMP_\w+|omp_\w+|_Z\d\w+"
 )
 _NODES = re.compile(
     r"_ZSt\d+_Rb_tree_\w+|_ZNSt8__detail15_List_node_base\w+"

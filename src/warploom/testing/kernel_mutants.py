@@ -98,6 +98,8 @@ MUTANTS = (
         ("one element too many", "k0 < d1; k0 += blockDim.x", "k0 <= d1; k0 += blockDim.x"),
         ("last group left out", "k0 < whole0; k0", "k0 + 4 < whole0; k0"),
         ("one group too many", "k0 < whole0; k0", "k0 <= whole0; k0"),
+        ("rows of groups not tested", " | d1 % 4", ""),
+        ("pointer of groups not tested", "address_of(in_x) % 16 | ", ""),
         ("uninitialized sum", "float s0 = 0.0f;", "float s0;"),
         ("added to what nobody cleared", "if (threadIdx.x == 0) {",
          "atomicAdd(&out[i0], s0);\n    if (d0 < 0) {"),

@@ -15,6 +15,7 @@
 #include "memory/memory.h"
 #include "memory/stale.h"
 #include "memory/variables.h"
+#include "order/alignment.h"
 #include "order/frame_links.h"
 #include "order/glance.h"
 #include "order/guard_hooks.h"
@@ -90,15 +91,6 @@ inline uint32_t place(const Fiber& self, const void* return_address) {
   } else {
     access_read(actor, p, bytes);
   }
-}
-
-// The compiler calls the aligned hooks where the type promises the alignment: a GPU traps there.
-[[gnu::noinline, gnu::cold]] void report_misaligned(const void* p, unsigned bytes, bool write) {
-  if (!g_current || !g_current->gpu || !in_arena(p)) return;
-  report_finding({.kind = "misaligned",
-                  .message = format("%s of %u bytes at an address that is no multiple of %u",
-                                    write ? "write" : "read", bytes, bytes),
-                  .hint = "a GPU traps there: round the offset, or use narrower elements"});
 }
 
 // Is it more than memory of the host thread's own process, of which nothing can be said?
