@@ -10,7 +10,16 @@ from warploom.cli.app import app
 
 SOURCE = Path(__file__).parents[2] / "src" / "warploom"
 # Options of other programs, which hints name too.
-OTHERS = {"--head", "--acp", "--mpi", "--output-format", "--partition", "--test-only", "--upgrade"}
+OTHERS = {
+    "--head",
+    "--acp",
+    "--mpi",
+    "--output-format",
+    "--partition",
+    "--test-only",
+    "--upgrade",
+    "--wrap",
+}
 
 
 def options() -> set[str]:
