@@ -10,11 +10,10 @@ from warploom.evaluate.runs.plan import Effort
 _PROGRAM = """
 #include <cuda_runtime.h>
 struct Box { double a, b, c; };
-__device__ __noinline__ long* slot(long what) {
+__device__ __noinline__ void change(long what, long target) {
   volatile long own = 0;
   volatile long* at = &own;
-  for (int i = 4; i < 60; ++i) if (at[i] == what) return const_cast<long*>(at + i);
-  return nullptr;
+  for (int i = 4; i < 60; ++i) if (at[i] == what) at[i] = target;
 }
 __device__ __noinline__ double take(Box b, long) { return b.a; }
 __device__ __noinline__ long mix(long v) { return v * 3 + 1; }
@@ -24,9 +23,9 @@ __device__ __noinline__ double peek(const Box* p, long target) {
     a += mix(b ^ f); b += mix(c ^ a); c += mix(d ^ b);
     d += mix(e ^ c); e += mix(f ^ d); f += mix(a ^ e);
   }
-  long* q = slot(reinterpret_cast<long>(p));
+  const long before = reinterpret_cast<long>(p);
   double s = p->a + p->b + p->c;
-  *q = target;
+  change(before, target);
   double r = take(*p, a ^ b ^ c ^ d ^ e ^ f);  // HERE
   return s == 12345.5 ? s : r;
 }
