@@ -29,6 +29,7 @@ _LISTED = ("ncclComm", "ncclWindow_vidmem")  # lists of their own, and errors th
 _FOLLOWED_NOWHERE = {
     "CUctx_st": "its number is the device's, and compared",
     "cudaArray": "refused by name",
+    "curandDiscreteDistribution_st": "no call takes it",
     "nvtxDomainRegistration_st": "nobody reads it",
     "nvtxStringRegistration_st": "nobody reads it",
 }
