@@ -84,8 +84,7 @@ def test_work_that_is_not_begun_is_stuck(ray_head: RayCluster, tmp_path: Path) -
 def test_a_head_that_is_gone_is_named_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import ray
-
+    ray = pytest.importorskip("ray")
     ray.shutdown()
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
