@@ -166,9 +166,8 @@ def test_a_number_that_slurm_gives_twice_is_no_answer_of_the_first_job(
 ) -> None:
     """A controller of Slurm that crashes goes on from what it wrote down seconds before."""
     state, before = slurm_cluster.folder / "state", tmp_path / "before"
-    engine = SlurmEngine(
-        config(), 2, tmp_path / "jobs"
-    )  # it has sbatch try a job, which has a number
+    # It has sbatch try a job, which takes a number.
+    engine = SlurmEngine(config(), 2, tmp_path / "jobs")
     slurm_cluster.end("slurmctld", signal.SIGTERM)  # it writes all down
     shutil.copytree(state, before)
     slurm_cluster.start_controller()
