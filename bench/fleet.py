@@ -53,6 +53,11 @@ class Fleet:
         """How many evaluators work."""
         return len(self._tasks)
 
+    @property
+    def waits(self) -> str:
+        """Why nothing goes on: a simulated evaluator always does."""
+        return ""
+
     def submit(self, task: Task) -> None:
         """Begin a piece of work."""
         end = self.now + self._rng.expovariate(1.0 / self.latency)
