@@ -40,6 +40,7 @@ from warploom.emulator.shifts import has_plain_shifts
 from warploom.emulator.template_keyword import PLACE_FLAGS, may_lack_keyword, with_keywords
 from warploom.emulator.unit_flags import (
     PASS_FLAGS,
+    alignment_flags,
     device_flags,
     in_cpp,
     language_flags,
@@ -184,10 +185,9 @@ class _Builder:
         )
 
     def _unit(self, overlay: str, source: Path, *, is_program: bool) -> _Unit:
-        language = language_flags(
-            source, self.overlay.texts[overlay], self._whole(overlay), is_program=is_program
-        )
-        host = (*language, *self.flags)
+        whole = self._whole(overlay)
+        language = language_flags(source, self.overlay.texts[overlay], whole, is_program=is_program)
+        host = (*language, *self.flags, *alignment_flags(whole))
         if "-D__CUDACC__" not in language:
             return _Unit(overlay, (host,), wants_prefix=False)
         host = (*host, *PASS_FLAGS)

@@ -37,6 +37,8 @@ _BRINGS_KERNELS = re.compile(
     rb"(?:\.\w+)?[>\"]",
     re.MULTILINE,
 )
+# float4, uchar2, half2, __nv_bfloat162, alignas, __align__, aligned: too many words do no harm.
+_WIDE_TYPE = re.compile(rb"(?:char|short|int|long|float|double|half|bfloat16)\d*[1-4]\b|align")
 _DEVICE_CODE = re.compile(rb"<<\s*<|\b__(?:global|device)__\b")
 _DEFINE = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
@@ -98,13 +100,21 @@ def hook_flags(compiler: Compiler) -> list[str]:
         "-O1", "-g1", "-gdwarf-4", "-fPIC", "-ftls-model=global-dynamic",
         "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
         "-fno-strict-aliasing", "-fno-plt", "-fno-jump-tables", *special, "-fsanitize=thread",
-        # The aligned hooks see pieces of structs only: this sees what the whole promises.
-        "-fsanitize=alignment",
         *hooks, "-w",
         "-fdiagnostics-color=never",
         # What some distributions turn on: other functions, and code that no program asked for.
         "-U_FORTIFY_SOURCE", "-fno-stack-protector", "-fcf-protection=none",
     ]  # fmt: skip
+
+
+def alignment_flags(whole: bytes) -> list[str]:
+    """Return the flag that checks what a unit's vectors and aligned structs promise as a whole.
+
+    `whole` is its text with that of the program's files that it includes. The hooks see the pieces
+    of which compilers copy such types; of other types these are all there is. It costs up to half
+    of a short kernel's speed (`bench/thread_steps.py`): so only who names such a type has it.
+    """
+    return ["-fsanitize=alignment"] if _WIDE_TYPE.search(whole) else []
 
 
 def program_flags(spec: BuildSpec, compiler: Compiler) -> list[str]:
