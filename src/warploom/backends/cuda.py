@@ -7,13 +7,13 @@ from warploom.backends.protocol import (
     MEASURED,
     OWN_NETWORK,
     Built,
-    Interval,
     LaunchForm,
     Order,
     Run,
 )
 from warploom.core.errors import UnsupportedError
 from warploom.core.records import Severity, Verdict
+from warploom.emulator import FAILURE_KINDS
 from warploom.hardware import (
     TOOLS,
     HardwareBuild,
@@ -30,11 +30,6 @@ from warploom.hardware import (
 from warploom.hardware.network import EAGER
 from warploom.toolchain.nvcc import find_sanitizer
 from warploom.workload.workload import Workload
-
-_FAILURES = frozenset(
-    ("timeout", "crash", "exit_code", "memory_limit", "output_limit", "process_limit", "disk_limit")
-)
-"""Kinds of findings that are a program's failure, and no defect that somebody saw."""
 
 
 class CudaBackend:
@@ -137,12 +132,11 @@ def run_of(run: HardwareRun, order: Order) -> Run:
     said = run.sanitizer
     findings = said.findings if said else run.findings
     errors = {one.kind for one in findings if one.severity is Severity.ERROR}
-    verdict = (
-        Verdict.OK if run.ok or said else Verdict.FAILED
-    )  # a tool says of itself that it failed
+    # Of a run under a tool its findings count alone: programs end otherwise there.
+    verdict = Verdict.OK if run.ok or said else Verdict.FAILED
     if "unsupported" in errors:
         verdict = Verdict.UNSUPPORTED
-    elif errors - _FAILURES:
+    elif errors - FAILURE_KINDS:
         verdict = Verdict.DEFECT
     return Run(
         order=replace(order, timing=run.network),
@@ -151,9 +145,7 @@ def run_of(run: HardwareRun, order: Order) -> Run:
         exit_codes=(run.exit_code,),
         findings=findings,
         readbacks=run.readbacks,
-        intervals=tuple(
-            Interval(i.rank, i.seq, i.milliseconds, i.file, i.line) for i in run.intervals
-        ),
+        intervals=run.intervals,
         output=run.output,
         seconds=run.seconds,
         sandbox=run.sandbox,
@@ -161,4 +153,4 @@ def run_of(run: HardwareRun, order: Order) -> Run:
         nodes=run.nodes,
         foreign=said.foreign if said else 0,
         note=said.note if said else "",
-    )  # fmt: skip
+    )

@@ -27,7 +27,7 @@ class EmulatorBackend:
 
     def machine(self, workload: Workload, form: LaunchForm) -> "EmulatedMachine":
         """Return the emulated machine that a workload asks for."""
-        return EmulatedMachine(workload, form)
+        return EmulatedMachine(workload, form, machine_for(workload))
 
     def require_tools(self) -> None:
         """Nothing is missing: it has its checks built in."""
@@ -45,11 +45,13 @@ class EmulatedProgram:
 class EmulatedMachine:
     """The devices of a workload, emulated; its checks are in each run, and no further tools.
 
-    A run has no judgement over several (`evaluate/runs/fresh_memory.py`, `stale_reads.py`).
+    `topology` is the machine whose time is modelled; None: none is known that the ranks fit. A run
+    has no judgement over several (`evaluate/runs/fresh_memory.py`, `stale_reads.py`).
     """
 
     workload: Workload
     form: LaunchForm
+    topology: Topology | None
     shared: bool = False
     own_network: bool = False
     tools: tuple[str, ...] = ()
@@ -57,8 +59,7 @@ class EmulatedMachine:
     @property
     def devices(self) -> tuple[str, ...]:
         """The machine whose time is modelled, in words."""
-        machine = machine_for(self.workload)
-        return (f"emulated {machine.name}" if machine else "emulated",)
+        return (f"emulated {self.topology.name}" if self.topology else "emulated",)
 
     @property
     def nccl(self) -> str:
@@ -68,12 +69,12 @@ class EmulatedMachine:
     @property
     def time_source(self) -> str:
         """Modelled, where a machine is known that the ranks fit."""
-        return MODELLED if machine_for(self.workload) else NO_TIME
+        return MODELLED if self.topology else NO_TIME
 
     @property
     def steady(self) -> str:
         """Modelled time, where there is a machine for it."""
-        return str(Timing.MODELLED if machine_for(self.workload) else Timing.EAGER)
+        return str(Timing.MODELLED if self.topology else Timing.EAGER)
 
     def timings(self, count: int) -> tuple[str, ...]:
         """Return the steady timing, then lazy and random ones by turns; one alone is lazy."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from warploom.core.records import Finding, Verdict
+from warploom.core.records import Finding, Interval, Verdict
 from warploom.emulator import Arrived, Taken
 from warploom.workload.workload import Workload
 
@@ -81,17 +81,6 @@ class Readback(Protocol):
     def arrived(self) -> Arrived | None:
         """Where it is no copy: by which MPI call it came."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A time that the program took, in milliseconds; `seq` grows within a rank, line from 1."""
-
-    rank: int
-    seq: int
-    milliseconds: float
-    file: str | None
-    line: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,8 @@ def run_check(
     spec = None if replay is None else parse_replay(replay)
     files.require_places()
     workload = choices.apply(target)
-    if find_backend(backend).steers:
+    runner = find_backend(backend)
+    if runner.steers:
         warn_without_sandbox()
     with (
         told_if_not_built(files, workload, as_json=as_json),
@@ -55,7 +56,7 @@ def run_check(
             lsa_size=choices.lsa_size,
             node_size=choices.node_size,
             jobs=choices.jobs,
-            backend=backend,
+            backend=runner,
             on_progress=on_progress,
         )
     annotations = files.write(report)

@@ -114,6 +114,20 @@ class RunSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """A time that a program took, with events or MPI_Wtime, in milliseconds.
+
+    `seq` grows within a rank; `line`, from 1, is where the program asked for it.
+    """
+
+    rank: int
+    seq: int
+    milliseconds: float
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What a candidate may use: seconds of wall time, MiB of memory, MiB of output."""
 

@@ -1,8 +1,9 @@
 """Runs programs on real GPUs: build with nvcc, launch, read-backs, times, compute-sanitizer."""
 
+from warploom.core.records import Interval
 from warploom.hardware.build import HardwareBuild, build_executable
 from warploom.hardware.network import timings, wants_network
-from warploom.hardware.noted import Interval, Readback
+from warploom.hardware.noted import Readback
 from warploom.hardware.run import (
     HardwareOptions,
     HardwareRun,

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from warploom.core.records import Interval
 from warploom.hardware.build import HardwareBuild
 from warploom.hardware.places import places_of
 
@@ -28,17 +29,6 @@ class Readback:
     taken: None = None  # what hosts read in place, nobody sees on hardware
     readers: tuple[()] = ()  # only the copy itself is known
     arrived: None = None  # nor what MPI brings
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A time that the program took, with events or MPI_Wtime, in milliseconds; measured."""
-
-    rank: int
-    seq: int
-    milliseconds: float
-    file: str | None
-    line: int | None
 
 
 def plain_files(folder: Path, pattern: str) -> list[Path]:

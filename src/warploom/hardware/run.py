@@ -13,7 +13,7 @@ from pathlib import Path
 from warploom.core.errors import MissingToolError, UnsupportedError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, run_tool
-from warploom.core.records import Finding, Limits, Severity, SourceLocation
+from warploom.core.records import Finding, Interval, Limits, Severity, SourceLocation
 from warploom.hardware.build import HardwareBuild
 from warploom.hardware.handed import Node, Orders
 from warploom.hardware.launcher import (
@@ -25,7 +25,7 @@ from warploom.hardware.launcher import (
     shared_folder,
 )
 from warploom.hardware.network import EAGER, build_network, has_card, serves
-from warploom.hardware.noted import Interval, Readback, plain_files, read_log
+from warploom.hardware.noted import Readback, plain_files, read_log
 from warploom.hardware.places import places_of
 from warploom.hardware.sanitizer import SanitizerReport, findings_in
 from warploom.toolchain.cache import cached_folder

@@ -21,6 +21,7 @@ from warploom.evaluate.observed.runs import (
     times_of,
     told,
 )
+from warploom.evaluate.runs.emulated import overall
 from warploom.evaluate.runs.plan import Effort, Progress, ProgressCallback
 from warploom.evaluate.runs.printed import printed_verdict
 from warploom.evaluate.runs.record import record_of
@@ -30,7 +31,6 @@ from warploom.workload.workload import Output, Workload
 _PLAIN_RUNS = {Effort.QUICK: 1, Effort.NORMAL: 3, Effort.THOROUGH: 10}
 _NO_MORE = ("timeout", "unsupported")  # it would end so again, and under every tool
 _SEED = 0
-_WORST_FIRST = (Verdict.UNSUPPORTED, Verdict.DEADLOCK, Verdict.DEFECT, Verdict.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,5 @@ def _outputs(
 
 
 def _verdict(runs: Iterable[Run], compared: Sequence[Difference]) -> Verdict:
-    seen = {run.verdict for run in runs}
-    if any(item.problem == "differs" for item in compared):
-        seen.add(Verdict.DEFECT)
-    return next((verdict for verdict in _WORST_FIRST if verdict in seen), Verdict.OK)
+    differs = any(item.problem == "differs" for item in compared)
+    return overall([*(run.verdict for run in runs), *([Verdict.DEFECT] if differs else [])])

@@ -141,9 +141,8 @@ def compare_values(values: Array, expected: Expected, rule: PrecisionTolerance) 
         good = np.where(sure, near, alike & unsure)
         if expected.products:  # PyTorch takes them in double precision: a float stays infinite
             good |= (values == np.copysign(np.inf, exact)) & (np.abs(exact) > most * _OVERFLOWN)
-        if expected.dtype.startswith(
-            "float8"
-        ):  # PyTorch 2.11 has no number there, 2.13 the largest
+        # Beyond eight bits PyTorch 2.11 has no number, 2.13 the largest.
+        if expected.dtype.startswith("float8"):
             largest = np.copysign(LARGEST[expected.dtype], expected.exact)
             good |= np.isinf(exact) & (values == largest)
         share = np.where(near & (allowed > 0), error / allowed, 0.0)
