@@ -106,25 +106,26 @@ template <>
 inline constexpr bool kOneRegister<double> = true;
 // What becomes int on its way: smaller integers, and enumerations that need no cast.
 template <class _WT>
-inline constexpr bool kPromoted = (std::is_integral_v<_WT> ||
-                                   std::is_enum_v<_WT>)&&std::is_convertible_v<_WT, int> &&
-                                  !kOneRegister<_WT>;
+inline constexpr bool kPromoted = (std::is_integral_v<_WT> || std::is_enum_v<_WT>) &&
+                                  std::is_convertible_v<_WT, int> && !kOneRegister<_WT>;
 // And those of CUDA's headers of short numbers.
 template <class _WT>
 inline constexpr bool kShortNumber = false;
 
 }  // namespace warploom
 
-#define WARPLOOM_SHUFFLE(name, by, type)                                                          \
-  template <class _WT>                                                                            \
-  requires warploom::kOneRegister<_WT> || warploom::kShortNumber<_WT> WARPLOOM_INLINED inline _WT \
-      __shfl##name##_sync(unsigned mask, _WT value, type by, int width = 32) {                    \
-    return warploom::shfl##name(mask, value, by, width);                                          \
-  }                                                                                               \
-  template <class _WT>                                                                            \
-  requires warploom::kPromoted<_WT> WARPLOOM_INLINED inline int __shfl##name##_sync(              \
-      unsigned mask, _WT value, type by, int width = 32) {                                        \
-    return warploom::shfl##name(mask, static_cast<int>(value), by, width);                        \
+#define WARPLOOM_SHUFFLE(name, by, type)                                             \
+  template <class _WT>                                                               \
+    requires warploom::kOneRegister<_WT> || warploom::kShortNumber<_WT>              \
+  WARPLOOM_INLINED inline _WT __shfl##name##_sync(unsigned mask, _WT value, type by, \
+                                                  int width = 32) {                  \
+    return warploom::shfl##name(mask, value, by, width);                             \
+  }                                                                                  \
+  template <class _WT>                                                               \
+    requires warploom::kPromoted<_WT>                                                \
+  WARPLOOM_INLINED inline int __shfl##name##_sync(unsigned mask, _WT value, type by, \
+                                                  int width = 32) {                  \
+    return warploom::shfl##name(mask, static_cast<int>(value), by, width);           \
   }
 WARPLOOM_SHUFFLE(, source, int)
 WARPLOOM_SHUFFLE(_up, delta, unsigned)
@@ -169,8 +170,8 @@ _WT __shfl_xor(_WT value, int bits, int width = 32, int site = __builtin_LINE())
 }
 
 template <class _WT>
-requires warploom::kOneRegister<_WT> WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask,
-                                                                                      _WT value) {
+  requires warploom::kOneRegister<_WT>
+WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask, _WT value) {
   std::uint64_t mine = 0, all[32];
   std::memcpy(&mine, &value, sizeof(_WT));
   warploom::warp_gather(mask, mine, all);
@@ -182,19 +183,19 @@ requires warploom::kOneRegister<_WT> WARPLOOM_DEVICE_INLINE unsigned __match_any
   return same;
 }
 template <class _WT>
-requires warploom::kPromoted<_WT> WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask,
-                                                                                   _WT value) {
+  requires warploom::kPromoted<_WT>
+WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask, _WT value) {
   return __match_any_sync<int>(mask, static_cast<int>(value));
 }
 template <class _WT>
-requires warploom::kOneRegister<_WT>
+  requires warploom::kOneRegister<_WT>
 unsigned __match_all_sync(unsigned mask, _WT value, int* predicate) {
   const unsigned same = __match_any_sync(mask, value);
   *predicate = same == (mask & warploom::warp_present());
   return *predicate ? mask : 0;
 }
 template <class _WT>
-requires warploom::kPromoted<_WT>
+  requires warploom::kPromoted<_WT>
 unsigned __match_all_sync(unsigned mask, _WT value, int* predicate) {
   return __match_all_sync<int>(mask, static_cast<int>(value), predicate);
 }

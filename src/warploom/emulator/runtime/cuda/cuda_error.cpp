@@ -14,8 +14,7 @@ struct ErrorText {
   const char* text;
 };
 
-#define ENTRY(code, text) \
-  { code, #code, text }
+#define ENTRY(code, text) {code, #code, text}
 constexpr ErrorText kErrors[] = {
     ENTRY(cudaSuccess, "no error"),
     ENTRY(cudaErrorInvalidValue, "invalid argument"),
