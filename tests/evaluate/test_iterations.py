@@ -8,7 +8,7 @@ import pytest
 from spoiled_program import COPY, HOST, KERNEL, TEXT, written
 
 from warploom.core.records import BuildSpec
-from warploom.emulator import RunOptions, build, find_topology, run
+from warploom.emulator import RunOptions, Spoil, build, find_topology, run
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.depends.iterations import not_looked_at
 from warploom.evaluate.evaluation import Evaluation
@@ -509,7 +509,6 @@ def test_what_signals_hold_is_carried_over(tmp_path: Path) -> None:
     plain = run(program, RunOptions(ranks=2))
     assert plain.state == "finished", plain.findings
     points = {r: tuple(int(plain.stats[f"point_{n}_of_{r}"]) for n in (1, 2)) for r in (0, 1)}
-    looked = RunOptions(
-        ranks=2, spoil="7:f4:none", points=points, meet=True, poison=1, only_counts=True, race=False
-    )
+    spoil = Spoil("7:f4:none", points=points, meet=True, poison=1, only_counts=True)
+    looked = RunOptions(ranks=2, spoil=spoil, race=False)
     assert run(program, looked).stats["carried_of_0"] >= 64 * 8

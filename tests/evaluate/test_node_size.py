@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from warploom.cli.run import run_cli
-from warploom.cli.transform_ask import TransformAsk
+from warploom.cli.transform_options import TransformChoices
 from warploom.core.records import BuildSpec, Verdict
 from warploom.emulator import RunOptions, build, find_topology, run
 
@@ -127,5 +127,5 @@ def test_machines_that_do_not_divide_the_ranks_are_bad_input(
 
 
 def test_a_transform_takes_machines(folder: Path) -> None:
-    workload = TransformAsk(target=str(folder), node_size=2).workload()
+    workload = TransformChoices(node_size=2).apply(folder)
     assert (workload.node_size, workload.lsa_size) == (2, 2)

@@ -1,13 +1,12 @@
 """What each repetition computes is there when it ends, and before the program takes the time."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from spoiled_program import KERNEL, TEXT
 
 from warploom.core.records import BuildSpec
-from warploom.emulator import EmulatorRun, RunOptions, build, find_topology, run
+from warploom.emulator import EmulatorRun, RunOptions, Spoil, build, find_topology, run
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.depends.iterations import not_looked_at
 from warploom.evaluate.evaluation import Evaluation
@@ -216,13 +215,11 @@ def test_nothing_is_asked_of_what_the_reference_computes_later(tmp_path: Path) -
     assert result.passed, messages(result)
 
 
-def _with_versions(path: Path, **options: int) -> EmulatorRun:
+def _with_versions(path: Path, versions: int = 0) -> EmulatorRun:
     plain = run(build(BuildSpec(path)), RunOptions(ranks=2, args=("1",)))
     points = {r: tuple(int(plain.stats[f"point_{n}_of_{r}"]) for n in (1, 2)) for r in (0, 1)}
-    told = RunOptions(
-        ranks=2, args=("1",), spoil="7:f4:none", points=points, meet=True, poison=1, race=False
-    )
-    return run(build(BuildSpec(path)), replace(told, **options))
+    spoil = Spoil("7:f4:none", points=points, meet=True, poison=1, versions=versions)
+    return run(build(BuildSpec(path)), RunOptions(ranks=2, args=("1",), spoil=spoil, race=False))
 
 
 def test_what_was_there_before_is_told_before_it_is_altered(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from warploom.core.records import RunSpec, Timing
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.compare.reference import Reference
-from warploom.evaluate.depends.spoiler import How, Pair, Spoiler
+from warploom.evaluate.depends.spoiler import Pair, Spoiler
 from warploom.evaluate.evaluation import Evaluation
 from warploom.evaluate.runs.plan import ignore_progress
 from warploom.evaluate.survey import Survey
@@ -178,7 +178,7 @@ def test_an_altered_run_without_an_end_is_given_up_soon(
     spoiler = Spoiler(reference, pair, 1, ignore_progress, outcomes)
     spec = RunSpec(0, Timing.EAGER)
     spoiler.run(pair, [spec], ["words:all"])
-    spoiler.run(pair, [spec], ["words:all"], How(least_seconds=2.0))
+    spoiler.run(pair, [spec], ["words:all"], least_seconds=2.0)
     assert given == [13.0, 5.0]
     Spoiler(reference, pair, 1, ignore_progress, [slow]).run(pair, [spec], ["words:all"])
     assert given[2] == task.limits.seconds

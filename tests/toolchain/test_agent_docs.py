@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from warploom.cli.transform_ask import TransformAsk
+from warploom.cli.transform_ask import config_of
+from warploom.cli.transform_options import TransformChoices
 from warploom.propose.agent import AgentOptions, outside_agent
 from warploom.toolchain.known_agents import KNOWN_AGENTS, KnownAgent
 
@@ -54,10 +55,12 @@ def test_a_page_names_what_the_table_has(agent: KnownAgent) -> None:
 def test_every_line_that_starts_a_transform_is_one(path: Path) -> None:
     for words in starts(path.read_text().replace("\\\n", " ")):
         given = dict(zip(words[3::2], words[4::2], strict=True))
-        models = (given["--model"],) if "--model" in given else ()
-        config = TransformAsk(
-            target=words[2], proposer=given["--proposer"], agent=given["--agent"], models=models
-        ).config()
+        models = [given["--model"]] if "--model" in given else None
+        choices = TransformChoices(
+            target=Path(words[2]), proposer=given["--proposer"], agent=given["--agent"],
+            models=models,
+        )  # fmt: skip
+        config = config_of(choices)
         if config.agent.agent != "own":
             assert outside_agent(config.agent).name.startswith(("agent:", "acp:"))
 

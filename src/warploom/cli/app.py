@@ -73,10 +73,9 @@ def analyze(
     from warploom.cli.options import RunChoices
 
     if space:
-        choices = RunChoices.parse(
-            ranks=ranks, defines=defines, includes=includes, lsa_size=lsa_size, seeds=None,
-            nccl=nccl,
-        )  # fmt: skip
+        choices = RunChoices(
+            ranks=ranks, defines=defines, includes=includes, lsa_size=lsa_size, nccl=nccl
+        )
         return run_design_space(target, choices, as_json=as_json)
     return run_analyze(target, defines or [], includes or [], as_json=as_json, for_llm=for_llm)
 

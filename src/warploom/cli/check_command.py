@@ -5,6 +5,7 @@ from pathlib import Path
 from warploom.backends import find_backend
 from warploom.cli.check_files import print_annotations, told_if_not_built
 from warploom.cli.comparisons import describe_comparison
+from warploom.cli.judge_options import CheckChoices
 from warploom.cli.observed_output import print_observed_check, where
 from warploom.cli.options import RunChoices
 from warploom.cli.output import (
@@ -24,23 +25,15 @@ from warploom.evaluate.runs.plan import parse_effort, parse_replay
 from warploom.reports.formats.files import CheckFiles
 
 
-def run_check(
-    target: Path,
-    choices: RunChoices,
-    *,
-    effort: str | None,
-    replay: str | None,
-    processes: int | None,
-    backend: str,
-    files: CheckFiles,
-    as_json: bool,
-) -> int:
+def run_check(target: Path, run: RunChoices, choices: CheckChoices) -> int:
     """Check one program and print the report; returns the exit code."""
-    kind = None if effort is None else parse_effort(effort)
-    spec = None if replay is None else parse_replay(replay)
+    effort = None if choices.effort is None else parse_effort(choices.effort)
+    replay = None if choices.replay is None else parse_replay(choices.replay)
+    files = CheckFiles(choices.html, choices.sarif, choices.junit, choices.github)
     files.require_places()
-    workload = choices.apply(target)
-    runner = find_backend(backend)
+    workload = run.apply(target)
+    runner = find_backend(choices.backend)
+    as_json = choices.as_json
     if runner.steers:
         warn_without_sandbox()
     with (
@@ -49,13 +42,13 @@ def run_check(
     ):
         report = check(
             workload,
-            seeds=choices.seeds,
-            effort=kind,
-            replay=spec,
-            processes=processes,
-            lsa_size=choices.lsa_size,
-            node_size=choices.node_size,
-            jobs=choices.jobs,
+            seeds=run.seeds,
+            effort=effort,
+            replay=replay,
+            processes=run.processes,
+            lsa_size=run.lsa_size,
+            node_size=run.node_size,
+            jobs=run.jobs,
             backend=runner,
             on_progress=on_progress,
         )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from warploom.backends import find_backend
 from warploom.cli.comparisons import describe_comparison
+from warploom.cli.judge_options import EvalChoices
 from warploom.cli.observed_output import print_observed_evaluation, where
 from warploom.cli.options import RunChoices
 from warploom.cli.output import (
@@ -41,51 +42,44 @@ SPOILED = {
 def run_eval(
     candidate: Path,
     target: Path,
-    choices: RunChoices,
-    *,
-    level: int | None,
-    topology: str | None,
-    timeline: Path | None,
-    nvcc: bool,
-    trust_candidate: bool,
-    inputs: str | None,
-    backend: str,
-    as_json: bool,
+    run: RunChoices,
+    choices: EvalChoices,
 ) -> int:
     """Judge one candidate and print the evaluation; returns the exit code."""
-    runner = find_backend(backend)
+    runner = find_backend(choices.backend)
+    timed = choices.topology is not None or choices.timeline is not None
     if not runner.steers:
-        require_unsteered(runner, choices.processes, choices.lsa_size, choices.node_size, None)
-        if topology is not None or timeline is not None:
+        require_unsteered(runner, run.processes, run.lsa_size, run.node_size, None)
+        if timed:
             raise BadInputError(
                 f"--topology and --timeline model time in the emulator: {runner.where} it is "
                 "measured at level 2"
             )
-    workload = choices.apply(target)
-    timed = topology is not None or timeline is not None
-    machine = find_topology(topology or DEFAULT_TOPOLOGY)
+    workload = run.apply(target)
+    machine = find_topology(choices.topology or DEFAULT_TOPOLOGY)
+    level = choices.level
     if level is None:
         level = SCORE if timed else VERIFY
     elif level < BENCHMARK and timed:
         raise BadInputError(f"--topology and --timeline need level 3 or 4, got level {level}")
     if runner.steers:
         warn_without_sandbox()
-    with progress(not as_json) as on_progress:
+    with progress(not choices.as_json) as on_progress:
         result = evaluate(
             candidate,
             workload,
             level=level,
-            jobs=choices.jobs,
-            inputs=None if inputs is None else seeds_from(inputs),
+            jobs=run.jobs,
+            inputs=None if choices.seeds_from is None else seeds_from(choices.seeds_from),
             topology=machine,
-            trust_candidate=trust_candidate,
-            nvcc=nvcc,
+            trust_candidate=choices.trust_candidate,
+            nvcc=not choices.no_nvcc,
             backend=runner,
             on_progress=on_progress,
         )
-    if timeline is not None and result.benchmark is not None:
-        write_timeline(timeline, result.benchmark)
-    if as_json:
+    if choices.timeline is not None and result.benchmark is not None:
+        write_timeline(choices.timeline, result.benchmark)
+    if choices.as_json:
         print_json(result.to_json())
     else:
         print_evaluation(result)

@@ -1,9 +1,9 @@
 """`warploom eval --suite`: synthesizes the tasks of a suite and prints a table of outcomes."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
+from warploom.cli.judge_options import SuiteChoices
 from warploom.cli.output import out, print_json, say, warn_without_sandbox
 from warploom.core.errors import BadInputError
 from warploom.core.records import Json
@@ -28,21 +28,19 @@ def require_candidate(candidate: Path | None, target: Path | None) -> tuple[Path
     return candidate, target
 
 
-def run_suite_command(
-    suite: str, only: Sequence[str], limit: int | None, folder: Path | None, *, resume: bool,
-    nvcc: bool, jobs: int | None, as_json: bool,
-) -> int:  # fmt: skip
+def run_suite_command(choices: SuiteChoices, *, nvcc: bool, jobs: int | None, as_json: bool) -> int:
     """Synthesize a suite; returns 0 where every task is verified or refused by name."""
     require_torch()
-    tasks = find_suite(suite, only, limit)
+    suite = choices.suite or ""
+    tasks = find_suite(suite, choices.only or [], choices.limit)
     warn_without_sandbox()
     config = SynthesisConfig(tune=1, nvcc=nvcc, architectures=_ARCHITECTURES, jobs=jobs)
-    place = folder or Path("suite-" + re.sub(r"\W+", "-", suite).strip("-"))
+    place = choices.folder or Path("suite-" + re.sub(r"\W+", "-", suite).strip("-"))
 
     def tell(one: TaskOutcome) -> None:
         say(f"{one.task}: {one.status} {one.reason.splitlines()[0] if one.reason else ''}")
 
-    outcomes = run_suite(tasks, config, place, resume=resume, on_done=tell)
+    outcomes = run_suite(tasks, config, place, resume=choices.resume, on_done=tell)
     table = table_text(outcomes)
     place.mkdir(parents=True, exist_ok=True)
     (place / "table.md").write_text(table)

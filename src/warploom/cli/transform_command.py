@@ -8,7 +8,15 @@ from pathlib import Path
 from warploom.cli.comparisons import describe_error
 from warploom.cli.eval_command import SPOILED, print_evaluation
 from warploom.cli.output import out, paint, print_finding, print_json, progress, say, short_path
-from warploom.cli.transform_ask import RUN_FILE, TransformAsk
+from warploom.cli.transform_ask import (
+    RUN_FILE,
+    config_of,
+    resumed,
+    save,
+    with_models_of,
+    workload_of,
+)
+from warploom.cli.transform_options import TransformChoices
 from warploom.core.errors import WarploomError
 from warploom.core.records import Severity
 from warploom.evaluate.evaluation import Evaluation
@@ -24,18 +32,18 @@ from warploom.transform.proposers import CALLS
 _MAX_FINDINGS = 5
 
 
-def run_transform(ask: TransformAsk, resume: Path | None) -> int:
+def run_transform(choices: TransformChoices, resume: Path | None) -> int:
     """Transform one program, print what was proved; returns the exit code.
 
     With `resume` the run in that folder goes on: what it has paid for is not paid for again.
     """
-    asked = TransformAsk.resumed(resume, ask) if resume else ask.with_models_of(os.environ)
-    workload, config = asked.workload(), asked.config()
-    place = Path(asked.out or f"{workload.name}-device")
+    asked = resumed(resume, choices) if resume else with_models_of(choices, os.environ)
+    workload, config = workload_of(asked), config_of(asked)
+    place = asked.out or Path(f"{workload.name}-device")
     run = resume
     if run is None and config.keeps_run:
         run = free_run_dir(place)
-        replace(asked, out=str(place)).save(run, workload.program)
+        save(replace(asked, out=place), run, workload.program)
     try:
         with progress(not asked.as_json) as on_progress:
             result = PreTransformPipeline(config, on_progress).run(workload, place, run_dir=run)

@@ -6,8 +6,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from warploom.cli.output import out, paint, print_json, progress, short_path
-from warploom.cli.transform_ask import TransformAsk
+from warploom.cli.transform_ask import config_of
 from warploom.cli.transform_command import print_result
+from warploom.cli.transform_options import TransformChoices
 from warploom.core.errors import BadInputError
 from warploom.core.records import Json
 from warploom.transform import PipelineResult, PreTransformPipeline
@@ -23,15 +24,15 @@ from warploom.workload.workload import Workload
 _SHOWN = 12
 
 
-def run_transform_tree(ask: TransformAsk, only: Sequence[str], *, every: bool) -> int:
+def run_transform_tree(ask: TransformChoices, only: Sequence[str], *, every: bool) -> int:
     """Say what a transform would do with each program of a build tree, and do what was asked for.
 
     Returns the exit code: 0 where all that was asked for is transformed and verified, or nothing
     was asked for and something can be; 1 where something is not verified; 2 where it is refused.
     """
-    root = Path(ask.target or "")
+    root = ask.target or Path()
     programs = [replace(p, workload=_shaped(ask, p.workload)) for p in tree_programs(root)]
-    config = ask.config()
+    config = config_of(ask)
     plans = [planned(p, choose_api(config.api_type, p.workload)[0], root) for p in programs]
     talking = [plan for plan in plans if plan.collectives]
     chosen = talking if every else [_named(name, plans) for name in dict.fromkeys(only)]
@@ -54,9 +55,9 @@ def _can(plan: TreePlan) -> bool:
     return bool(plan.collectives) and not plan.refusals
 
 
-def _shaped(ask: TransformAsk, workload: Workload) -> Workload:
+def _shaped(ask: TransformChoices, workload: Workload) -> Workload:
     """Return the workload with the options of the command."""
-    return ask.choices().applied_to(workload)
+    return ask.applied_to(workload)
 
 
 def _named(name: str, plans: Sequence[TreePlan]) -> TreePlan:
@@ -85,12 +86,14 @@ def _print_plan(plan: TreePlan, others: Sequence[TreePlan]) -> None:
             out(f"  {', '.join(shared)} would be changed for {other.program.name} as well")
 
 
-def _transformed(plan: TreePlan, ask: TransformAsk, root: Path) -> PipelineResult:
+def _transformed(plan: TreePlan, ask: TransformChoices, root: Path) -> PipelineResult:
     """Transform one program into a folder of its own, with a patch for the tree beside it."""
     name = plan.program.name
     folder = Path(ask.out or f"{root.resolve().name}-device") / Path(name).with_suffix("")
     with progress(not ask.as_json) as on_progress:
-        result = PreTransformPipeline(ask.config(), on_progress).run(plan.program.workload, folder)
+        result = PreTransformPipeline(config_of(ask), on_progress).run(
+            plan.program.workload, folder
+        )
     if not ask.as_json:
         print_result(result)
     if result.verified:

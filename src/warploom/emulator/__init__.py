@@ -18,6 +18,7 @@ from warploom.emulator.run_records import (
     Version,
     WayTaken,
 )
+from warploom.emulator.spoil import Spoil, Stops
 from warploom.emulator.timeline import Region, Timeline
 from warploom.emulator.topology import Topology, find_topology, topology_names
 
@@ -34,7 +35,9 @@ __all__ = [
     "Readback",
     "Region",
     "RunOptions",
+    "Spoil",
     "StaleRead",
+    "Stops",
     "Taken",
     "Timeline",
     "Topology",

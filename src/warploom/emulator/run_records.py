@@ -15,6 +15,7 @@ from warploom.core.records import (
     Timing,
     Verdict,
 )
+from warploom.emulator.spoil import Spoil
 from warploom.emulator.timeline import Timeline
 from warploom.emulator.topology import Topology, check_fit
 from warploom.toolchain.sandbox import SandboxKind
@@ -68,19 +69,7 @@ class RunOptions:
     memory which nobody has written; by default it depends on the seed. Reads of such memory at
     `fresh_sites` (`FreshRead.site`) get the word `fresh_other` instead. Reads at `stale_sites`
     (`StaleRead.site`) get the value before the newest one, where a GPU may give that: all of them,
-    or each `stale_every`-th. `spoil` alters what moves between ranks, as behavior/spoil.h says
-    (once `spoil_from` events have been recorded), `poison` at that many records of events what
-    iterations should compute anew, and `scramble` instead what they carry over, when it is read
-    (`only_counts`: nothing is altered there, and the same is counted). With `versions`, MiB to keep
-    that in, each read-back tells what lay there at earlier points and stops; with
-    `stops` (behavior/iterations.h), where the program repeats its work instead. `points` are the
-    records of each process that count for this, `meet` has all processes wait at these, and with
-    `strict` what kernels wrote before the first communication is altered as well.
-    With `take_back` (behavior/versions.h; it needs `versions`) memory becomes at one point what it
-    was at several moments before, and the program goes on with that.
-    `inputs` alters inputs of single ranks, as behavior/inputs.h says, and `turns` those of all
-    ranks between iterations, where memory is altered (behavior/turned_inputs.h). All of these need
-    a `spoil`.
+    or each `stale_every`-th. With a `spoil` the run alters what that says.
     `vary` gives numbers other values on their way to the device, in any run (behavior/inputs.h).
     With `looks` the run finds out which read-backs nobody looks at (`Readback.unread`).
     """
@@ -109,19 +98,7 @@ class RunOptions:
     fresh_other: int = 0
     stale_sites: tuple[int, ...] = ()
     stale_every: int = 1
-    spoil: str = ""
-    spoil_from: int = 0
-    poison: int = 0
-    scramble: bool = False
-    only_counts: bool = False
-    versions: int = 0
-    stops: str = ""
-    points: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
-    meet: bool = False
-    strict: bool = False
-    take_back: str = ""
-    inputs: str = ""
-    turns: str = ""
+    spoil: Spoil | None = None
     vary: str = ""
     looks: bool = False
 

@@ -91,14 +91,14 @@ def check(
         MissingToolError: there is no C++ compiler, or something that the backend needs is missing.
         UnsupportedError: the program starts its ranks in a way that the backend cannot.
     """
-    started = time.monotonic()
     workload = target if isinstance(target, Workload) else load_target(target)
     runner = find_backend(backend)
     if not runner.steers:
         require_unsteered(runner, processes, lsa_size, node_size, replay)
     workload = replace(workload, vary_inputs="").with_overrides(
         ranks=ranks, sources=sources, defines=defines, include_dirs=include_dirs, args=args,
-        lsa_size=lsa_size, node_size=node_size, nccl=nccl, seeds=seeds, env=env,
+        lsa_size=lsa_size, node_size=node_size, processes=processes, nccl=nccl, seeds=seeds,
+        env=env,
     )  # fmt: skip
     if not runner.steers:
         return check_observed(
@@ -106,6 +106,19 @@ def check(
             on_progress=on_progress,
         )  # fmt: skip
     effort, batches = _planned(workload, effort, seeds, replay)
+    return _check_emulated(workload, effort, batches, replay, jobs, on_progress)
+
+
+def _check_emulated(
+    workload: Workload,
+    effort: Effort | None,
+    batches: Batches,
+    replay: RunSpec | None,
+    jobs: int | None,
+    on_progress: ProgressCallback,
+) -> CheckReport:
+    """Build the program, make the runs, and judge them together."""
+    started = time.monotonic()
     facts = survey(workload)
     try:
         on_progress(Progress("build", 0, 1))
@@ -121,8 +134,8 @@ def check(
         return _report(workload, facts, effort, batches, [], started, 0.0, extra=extra)
     build_seconds = time.monotonic() - started
     facts = as_built(facts, program)
-    if processes is not None:
-        facts = replace(facts, processes=str(processes))
+    if workload.processes is not None:
+        facts = replace(facts, processes=str(workload.processes))
     trace = _TRACE if replay else 0
     options = [
         [

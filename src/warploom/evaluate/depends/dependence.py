@@ -11,12 +11,12 @@ in another order, sums that cross the network differ; then the elements that cha
 import copy
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
-from warploom.emulator import EmulatorRun
+from warploom.emulator import EmulatorRun, Spoil
 from warploom.evaluate.compare.outputs import Key
-from warploom.evaluate.depends.spoiler import How, Mask, Masks, Samples, Spoiler, any_marked
+from warploom.evaluate.depends.spoiler import SECONDS, Mask, Masks, Samples, Spoiler, any_marked
 from warploom.evaluate.transform_rule import Traffic
 
 KIND = "communication_unused"
@@ -44,7 +44,7 @@ class Alteration:
     """What elements are taken for, and whether a program should end where they are altered."""
 
     layout: str
-    how: How
+    how: Spoil
     gentle: bool
 
 
@@ -107,7 +107,7 @@ def _altered(
 
 def _moments(
     spoiler: Spoiler, specs: Sequence[RunSpec], outcomes: Mapping[RunSpec, EmulatorRun]
-) -> list[How]:
+) -> list[Spoil]:
     """Return from when on data is altered: from the part that the program times, or always.
 
     What is exchanged before it, such as copies of all ranks' inputs, is then as it should be: the
@@ -118,7 +118,7 @@ def _moments(
     timed = all(
         one.get("records", 0) > 1 and (spoiler.meet or one.get("idle_at_0", 0)) for one in stats
     )
-    return [How(since=1), How()] if timed else [How()]
+    return [Spoil(since=1), Spoil()] if timed else [Spoil()]
 
 
 def _moves(traffic: Traffic) -> bool:
@@ -147,8 +147,8 @@ def _elements(
     chosen = secrets.SystemRandom().sample(ranks, min(_SOURCES, len(ranks)))
     what = [f"{layout}+:all", *(f"{layout}+:{source}" for source in chosen)]
     expected = spoiler.run_reference([spec], what, how)
-    patience = how if gentle else replace(how, least_seconds=_SECONDS_IN_VAIN)
-    runs = spoiler.run(spoiler.candidate, [spec], what, patience)
+    least = SECONDS if gentle else _SECONDS_IN_VAIN
+    runs = spoiler.run(spoiler.candidate, [spec], what, how, least)
     base, facts = spoiler.reference.samples[spec.seed], spoiler.candidate.facts
     own = spoiler.samples(outcome, facts)
     found: list[Finding] = []

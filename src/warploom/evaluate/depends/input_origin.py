@@ -13,9 +13,9 @@ import secrets
 from collections.abc import Iterator, Mapping
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
-from warploom.emulator import EmulatorRun
+from warploom.emulator import EmulatorRun, Spoil
 from warploom.evaluate.depends.dependence import KIND
-from warploom.evaluate.depends.spoiler import How, Masks, Spoiler, wrong_by_rank
+from warploom.evaluate.depends.spoiler import Masks, Spoiler, wrong_by_rank
 
 _WORDS = 768  # about as many of what is uploaded are altered
 _LEAST = 4  # at most one of so many
@@ -34,7 +34,7 @@ def origin_findings(
     what = [f"{spoiler.layout()}:none"]
     for group in _groups(spoiler.reference.workload.ranks):
         devices = ",".join(map(str, sorted(group)))
-        how = How(inputs=f"{devices}/{max(_LEAST, spoiler.words_uploaded(seed) // _WORDS)}")
+        how = Spoil(inputs=f"{devices}/{max(_LEAST, spoiler.words_uploaded(seed) // _WORDS)}")
         [expected] = spoiler.run_reference([spec], what, how)
         base = spoiler.reference.samples[seed]
         marks = spoiler.changed(base, expected, spoiler.reference.facts)
@@ -42,7 +42,7 @@ def origin_findings(
             break
     else:
         return
-    how = How(inputs=f"{devices}={','.join(expected.inputs)}")
+    how = Spoil(inputs=f"{devices}={','.join(expected.inputs)}")
     [run] = spoiler.run(spoiler.candidate, [spec], what, how)
     values = spoiler.samples(expected, spoiler.reference.facts)
     wrong = spoiler.changed(values, run, spoiler.candidate.facts)

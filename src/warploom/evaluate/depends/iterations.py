@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from warploom.core.records import Finding, RunSpec, Severity, Timing
-from warploom.emulator import EmulatorRun
+from warploom.emulator import EmulatorRun, Spoil, Stops
 from warploom.evaluate.depends.carried_over import carries_more
 from warploom.evaluate.depends.moved_results import moved_late
 from warploom.evaluate.depends.repetitions import (
@@ -40,7 +40,7 @@ from warploom.evaluate.depends.repetitions import (
 )
 from warploom.evaluate.depends.results_in_time import asks, late_results
 from warploom.evaluate.depends.same_work import otherwise_by_seed, works_otherwise
-from warploom.evaluate.depends.spoiler import How, Pair, Spoiler, Stops, any_marked, points_of
+from warploom.evaluate.depends.spoiler import Pair, Spoiler, any_marked, points_of
 from warploom.evaluate.depends.turned_inputs import Kinds, outdated
 
 WORK, TIMED = "work_differs", "timed_run_differs"
@@ -129,7 +129,7 @@ def kept_findings(
     # The clock that is scored each time, the other one by chance.
     specs = specs[-1:] + [spec for spec in specs[:-1] if secrets.randbelow(2)]
     at_points = [
-        How(poison=tried or records - 1, strict=strict, versions=_VERSIONS_MB)
+        Spoil(poison=tried or records - 1, strict=strict, versions=_VERSIONS_MB)
         for strict in (True, False)
         for tried in _TRIED
     ]
@@ -143,8 +143,8 @@ def kept_findings(
 
 
 def _run_reference(
-    spoiler: Spoiler, spec: RunSpec, hows: Sequence[How]
-) -> tuple[How, EmulatorRun, bool]:
+    spoiler: Spoiler, spec: RunSpec, hows: Sequence[Spoil]
+) -> tuple[Spoil, EmulatorRun, bool]:
     """Run the reference in one way after the other, until its outputs stay as they are.
 
     Returns:
@@ -167,7 +167,7 @@ def _kept_from(
     spoiler: Spoiler,
     outcome: EmulatorRun,
     spec: RunSpec,
-    hows: Sequence[How],
+    hows: Sequence[Spoil],
     stops: Stops | None = None,
     *,
     steady: bool = False,
@@ -238,8 +238,8 @@ def not_looked_at(wanted: Mapping[str, float], run: EmulatorRun) -> str:
 def _works_by_what_it_finds(
     spoiler: Spoiler,
     outcome: EmulatorRun,
-    altered: tuple[EmulatorRun, How],
-    expected: tuple[EmulatorRun, How],
+    altered: tuple[EmulatorRun, Spoil],
+    expected: tuple[EmulatorRun, Spoil],
 ) -> Finding | None:
     """Look why a candidate's work is another in an altered run, where the reference's is the same.
 
@@ -264,14 +264,14 @@ def _works_by_what_it_finds(
     )
 
 
-def _only_counted(spoiler: Spoiler, pair: Pair, spec: RunSpec, how: How) -> EmulatorRun:
+def _only_counted(spoiler: Spoiler, pair: Pair, spec: RunSpec, how: Spoil) -> EmulatorRun:
     """Run a program as `how` says, and alter nothing."""
     [run] = spoiler.run(pair, [spec], _what(spoiler), replace(how, only_counts=True, versions=0))
     return run
 
 
 def _late(
-    spoiler: Spoiler, outcome: EmulatorRun, own: How, expected: EmulatorRun, stops: Stops | None
+    spoiler: Spoiler, outcome: EmulatorRun, own: Spoil, expected: EmulatorRun, stops: Stops | None
 ) -> Finding | None:
     """Look only whether results are there in time, where memory cannot be altered.
 
@@ -290,14 +290,16 @@ def _late(
 
 
 def _moved(
-    spoiler: Spoiler, outcome: EmulatorRun, expected: EmulatorRun, own: How, how: How
+    spoiler: Spoiler, outcome: EmulatorRun, expected: EmulatorRun, own: Spoil, how: Spoil
 ) -> Finding | None:
     """Look whether results that are moved before they are read are there in time."""
     late = moved_late(spoiler, outcome, expected, own, how)
     return _finding(late, _IN_TIME, outcome.options.run) if late else None
 
 
-def _asking(spoiler: Spoiler, spec: RunSpec, own: How, expected: EmulatorRun) -> EmulatorRun | None:
+def _asking(
+    spoiler: Spoiler, spec: RunSpec, own: Spoil, expected: EmulatorRun
+) -> EmulatorRun | None:
     """Return the reference's run with nothing altered, if it leaves results in time."""
     if expected.stats.get("poisoned"):
         how = replace(own, only_counts=True)
@@ -315,7 +317,7 @@ def _kept_within(
     counts = [n for n in range(parts, 1, -1) if parts % n == 0]
     for count in counts[:_MOST_COUNTS]:
         own = stops_of(reference, point, count)
-        hows = [How(stops=own, strict=strict, versions=_VERSIONS_MB) for strict in (True, False)]
+        hows = [Spoil(stops=own, strict=strict, versions=_VERSIONS_MB) for strict in (True, False)]
         if repeats_as(outcome.stats, point) % count == 0:
             stops = stops_of(outcome.stats, point, count)
             finding, _ = _kept_from(spoiler, outcome, spec, hows, stops, steady=steady)

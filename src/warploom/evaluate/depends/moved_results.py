@@ -11,11 +11,11 @@ candidate. Nor may that compute behind the timed part what the reference compute
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from warploom.emulator import EmulatorRun
+from warploom.emulator import EmulatorRun, Spoil, Stops
 from warploom.evaluate.compare.outputs import Key
 from warploom.evaluate.depends.repetitions import calls_after, moved_between
 from warploom.evaluate.depends.results_in_time import SLACK, unseen
-from warploom.evaluate.depends.spoiler import How, Masks, Spoiler, Stops
+from warploom.evaluate.depends.spoiler import Masks, Spoiler
 
 _WORKING = 0.5  # of the calls between two points, at most: fewer are no repetition
 _MORE = 1.25  # times the work of the reference
@@ -35,7 +35,7 @@ class _Ends:
 
 
 def moved_late(
-    spoiler: Spoiler, outcome: EmulatorRun, expected: EmulatorRun, own: How, how: How
+    spoiler: Spoiler, outcome: EmulatorRun, expected: EmulatorRun, own: Spoil, how: Spoil
 ) -> str:
     """Say which results are moved to where they are read, and not computed in time; or "".
 
@@ -69,7 +69,7 @@ def _nothing(spoiler: Spoiler) -> list[str]:
     return [f"{spoiler.layout()}:none"]
 
 
-def _back(how: How, ends: _Ends, *, control: bool) -> How:
+def _back(how: Spoil, ends: _Ends, *, control: bool) -> Spoil:
     return replace(how, take_back=ends.option(control=control))
 
 

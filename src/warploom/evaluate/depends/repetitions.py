@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Mapping
 
-from warploom.evaluate.depends.spoiler import Stops
+from warploom.emulator import Stops
 
 _LEAST = 0.75  # of what the reference moves after a record
 _SETUP = 0.05  # of all that it moves: a candidate may move as much more in its set-up

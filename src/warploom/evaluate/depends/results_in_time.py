@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from warploom.emulator import EmulatorRun, Version
+from warploom.emulator import EmulatorRun, Stops, Version
 from warploom.evaluate.compare.differential import decode, differing
 from warploom.evaluate.compare.outputs import Key, Sample, label
-from warploom.evaluate.depends.spoiler import Mask, Pair, Spoiler, Stops
+from warploom.evaluate.depends.spoiler import Mask, Pair, Spoiler
 from warploom.workload.workload import Output
 
 SLACK = 0.01

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from warploom.backends.emulated import ELEMENTS, run_options
 from warploom.core.records import RunSpec
-from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions
+from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, Spoil
 from warploom.evaluate.compare.differential import differing
 from warploom.evaluate.compare.outputs import Key, Sample, label, output_of, select
 from warploom.evaluate.compare.reference import Reference
@@ -25,7 +25,7 @@ from warploom.workload.workload import Output
 _GROUP = 8  # bytes of the widest element
 # An altered run ends about as soon as it does otherwise, or never: what it reads as a size or
 # a flag may be anything. One that takes longer than this, and as often the usual, is given up.
-_SECONDS, _SLOWER = 10.0, 10.0
+SECONDS, _SLOWER = 10.0, 10.0
 # Of each ncclDataType_t. Bytes are altered one by one, so that it does not matter where a message
 # begins, and whether a program moves words or bytes.
 _OF_TYPES = (
@@ -65,45 +65,7 @@ class Pair:
     points: Points = field(default_factory=dict[int, tuple[int, ...]])
 
 
-@dataclass(frozen=True, slots=True)
-class Stops:
-    """Where a program repeats its work: `parts` times after point `point` (counted from 1).
-
-    `calls` are those that each process queues in one part.
-    """
-
-    point: int
-    parts: int
-    calls: tuple[int, ...]
-
-    def __str__(self) -> str:
-        """Return the option of the run (behavior/iterations.h)."""
-        return f"{self.point}:{self.parts}:" + ",".join(map(str, self.calls))
-
-
-@dataclass(frozen=True, slots=True)
-class How:
-    """What else is done in a spoil run: see `RunOptions`. `since` is its `spoil_from`.
-
-    With `versions` (MiB), what is there at points and stops is told (`results_in_time.py`), and
-    `take_back` makes memory what it was there (`moved_results.py`). It may take `least_seconds`,
-    and ten times what runs take that are not altered.
-    """
-
-    since: int = 0
-    poison: int = 0
-    scramble: bool = False
-    only_counts: bool = False
-    versions: int = 0
-    stops: Stops | None = None
-    strict: bool = False
-    take_back: str = ""
-    inputs: str = ""
-    turns: str = ""
-    least_seconds: float = _SECONDS
-
-
-_AS_IT_IS = How()
+_NOTHING_ELSE = Spoil()
 
 
 class Spoiler:
@@ -140,41 +102,36 @@ class Spoiler:
         self.key = secrets.randbits(62)
 
     def run(
-        self, pair: Pair, specs: Sequence[RunSpec], what: Sequence[str], how: How = _AS_IT_IS
+        self,
+        pair: Pair,
+        specs: Sequence[RunSpec],
+        what: Sequence[str],
+        how: Spoil = _NOTHING_ELSE,
+        least_seconds: float = SECONDS,
     ) -> list[EmulatorRun]:
-        """Run a program once for each of `specs` and each alteration of `what`."""
-        options = [
-            self._options(pair, spec, f"{self.key}:{one}", how) for spec in specs for one in what
+        """Run a program once for each of `specs` and each alteration of `what`.
+
+        A run may take `least_seconds`, and ten times what runs take that are not altered.
+        """
+        seconds = least_seconds + _SLOWER * self.usual
+        meet = self.meet and bool(pair.points)
+        spoils = [
+            replace(how, what=f"{self.key}:{one}", points=pair.points, meet=meet) for one in what
         ]
+        options = [self._options(pair, spec, one, seconds) for spec in specs for one in spoils]
         finished = counter("spoil", len(options), self.on_progress)
         return run_all(pair.program, options, jobs=self.jobs, on_done=finished)
 
     def run_reference(
-        self, specs: Sequence[RunSpec], what: Sequence[str], how: How = _AS_IT_IS
+        self, specs: Sequence[RunSpec], what: Sequence[str], how: Spoil = _NOTHING_ELSE
     ) -> list[EmulatorRun]:
         """Run the trusted program in the same way."""
         return self.run(self.trusted, specs, what, how)
 
-    def _options(self, pair: Pair, spec: RunSpec, spoil: str, how: How) -> RunOptions:
+    def _options(self, pair: Pair, spec: RunSpec, spoil: Spoil, seconds: float) -> RunOptions:
         options = run_options(self.reference.workload, spec, pair.facts.processes, race=False)
-        seconds = min(options.limits.seconds, how.least_seconds + _SLOWER * self.usual)
-        return replace(
-            options,
-            limits=replace(options.limits, seconds=seconds),
-            spoil=spoil,
-            spoil_from=how.since,
-            poison=how.poison,
-            scramble=how.scramble,
-            only_counts=how.only_counts,
-            versions=how.versions,
-            stops=str(how.stops or ""),
-            strict=how.strict,
-            take_back=how.take_back,
-            points=pair.points,
-            meet=self.meet and bool(pair.points),
-            inputs=how.inputs,
-            turns=how.turns,
-        )
+        limits = replace(options.limits, seconds=min(options.limits.seconds, seconds))
+        return replace(options, limits=limits, spoil=spoil)
 
     def words_uploaded(self, seed: int) -> int:
         """Return how many words of four bytes the reference moves between host and devices."""

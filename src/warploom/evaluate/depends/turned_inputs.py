@@ -14,19 +14,12 @@ nothing but what was uploaded, which altered memory has shown by then (iteration
 from dataclasses import dataclass, replace
 
 from warploom.core.records import RunSpec
-from warploom.emulator import EmulatorRun
+from warploom.emulator import EmulatorRun, Spoil
 from warploom.evaluate.compare.differential import differing
 from warploom.evaluate.compare.outputs import Key
 from warploom.evaluate.depends.results_in_time import SLACK, asked_at, earlier
 from warploom.evaluate.depends.same_work import works_otherwise
-from warploom.evaluate.depends.spoiler import (
-    How,
-    Mask,
-    Masks,
-    Spoiler,
-    any_marked,
-    wrong_by_rank,
-)
+from warploom.evaluate.depends.spoiler import Mask, Masks, Spoiler, any_marked, wrong_by_rank
 
 _WORDS = 2048  # of inputs that turn, about, and at most (behavior/turned_inputs.cpp)
 
@@ -39,8 +32,8 @@ class Kinds:
     """
 
     spec: RunSpec
-    reference: tuple[How, EmulatorRun]
-    candidate: tuple[How, EmulatorRun]
+    reference: tuple[Spoil, EmulatorRun]
+    candidate: tuple[Spoil, EmulatorRun]
     steady: bool = False
 
 
