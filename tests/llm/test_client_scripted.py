@@ -8,7 +8,6 @@ from pydantic import BaseModel
 
 from warploom.core.errors import BadInputError
 from warploom.llm import Budget, LLMClient, LLMRequest, LLMSettings, Usage
-from warploom.llm.backend import Delivery, Repair, Results, ToolCall
 from warploom.llm.errors import (
     LLMEmptyError,
     LLMOutputError,
@@ -19,6 +18,7 @@ from warploom.llm.errors import (
 )
 from warploom.llm.recorder import Recorder
 from warploom.llm.records import tool
+from warploom.llm.transport import Delivery, Repair, Results, ToolCall
 from warploom.testing.scripted import Overloaded, ScriptedModel, Slow
 
 QUICK = LLMSettings(backoff_s=0.001)

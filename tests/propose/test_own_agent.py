@@ -10,8 +10,8 @@ from warploom.core.records import Api
 from warploom.evaluate.cascade import evaluate
 from warploom.evaluate.evaluation import Evaluation
 from warploom.llm import Budget, LLMClient, Usage
-from warploom.llm.backend import Delivery, Exchange, Results, ToolCall
 from warploom.llm.errors import LLMBudgetError
+from warploom.llm.transport import Delivery, Exchange, Results, ToolCall
 from warploom.propose import Proposal, ProposalContext, Stage
 from warploom.propose.agent import AgentLimits, AgentProposer, AgentTask
 from warploom.propose.agent.own import OwnAgent

@@ -13,7 +13,7 @@ from llm_script import versions, write_workload
 from warploom.core.errors import BadInputError
 from warploom.core.records import Timing
 from warploom.llm import Budget, LLMSettings, Price, Usage
-from warploom.llm.backend import Delivery, Results, ToolCall
+from warploom.llm.transport import Delivery, Results, ToolCall
 from warploom.propose.agent import AgentLimits, AgentOptions
 from warploom.propose.llm import ModelOptions
 from warploom.testing.scripted import ScriptedModel

@@ -13,17 +13,6 @@ from pydantic import BaseModel, ValidationError
 from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.core.records import Json
-from warploom.llm.backend import (
-    Backend,
-    Delivery,
-    Exchange,
-    Repair,
-    Results,
-    Said,
-    ToolCall,
-    ToolResult,
-    Turn,
-)
 from warploom.llm.choice import ModelChoice, RoundRobin
 from warploom.llm.errors import (
     LLMEmptyError,
@@ -38,6 +27,17 @@ from warploom.llm.names import parse_model
 from warploom.llm.recorder import Call, Recorder, call_name
 from warploom.llm.records import Budget, LLMReply, LLMRequest, LLMSettings, Tool, Usage
 from warploom.llm.sender import Sender
+from warploom.llm.transport import (
+    Delivery,
+    Exchange,
+    Repair,
+    Results,
+    Said,
+    ToolCall,
+    ToolResult,
+    Transport,
+    Turn,
+)
 
 _NO_EMPTIES = 0  # part of the names of recorded calls, from when empty replies were asked for anew
 
@@ -70,7 +70,7 @@ class LLMClient:
 
     def __init__(
         self,
-        models: Sequence[str | Backend],
+        models: Sequence[str | Transport],
         budget: Budget,
         records_dir: Path,
         *,

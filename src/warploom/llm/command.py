@@ -17,11 +17,11 @@ from decimal import Decimal
 from pathlib import Path
 
 from warploom.core.errors import MissingToolError
-from warploom.llm.backend import AttemptError, Delivery, Exchange, Repair, Results, Said, Turn
 from warploom.llm.errors import LLMError, LLMRequestError, LLMServerError
 from warploom.llm.names import parse_model
 from warploom.llm.records import Usage
 from warploom.llm.told import read_told
+from warploom.llm.transport import AttemptError, Delivery, Exchange, Repair, Results, Said, Turn
 
 PREFIX = "command"
 """The prefix of its model strings."""
@@ -44,7 +44,7 @@ class CommandModel:
         return self._name
 
     async def send(self, exchange: Exchange) -> Delivery:
-        """Run the command once; see `Backend.send`.
+        """Run the command once; see `Transport.send`.
 
         Raises:
             MissingToolError: the program is not on this machine.

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
-from warploom.llm.backend import Backend, Exchange, Said
 from warploom.llm.choice import RoundRobin
 from warploom.llm.errors import LLMReplayError, LLMServerError
 from warploom.llm.hashing import hash_vectors
@@ -21,6 +20,7 @@ from warploom.llm.ledger import Ledger, Spent
 from warploom.llm.recorder import Call, Recorder, call_name
 from warploom.llm.records import Budget, LLMRequest, LLMSettings
 from warploom.llm.sender import Sender, missing_package
+from warploom.llm.transport import Exchange, Said, Transport
 
 HASHING = "hashing"
 _BATCH = 64  # texts in one call; every provider takes at least 96
@@ -38,7 +38,7 @@ class EmbeddingClient:
 
     def __init__(
         self,
-        model: str | Backend = HASHING,
+        model: str | Transport = HASHING,
         budget: Budget | None = None,
         records_dir: Path | None = None,
         *,
@@ -151,7 +151,7 @@ class EmbeddingClient:
         return await sender.send(request, exchange, call_id)
 
 
-def _open(name: str, keys: Keys, settings: LLMSettings) -> Backend:
+def _open(name: str, keys: Keys, settings: LLMSettings) -> Transport:
     try:  # loads the provider's SDK, only to really send
         from warploom.llm.embedders import open_embedder
     except ModuleNotFoundError as error:

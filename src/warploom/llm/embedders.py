@@ -1,4 +1,4 @@
-"""Embedding models of providers, as backends: texts go in as turns, vectors come out as JSON."""
+"""Embedding models of providers, as transports: texts go in as turns, vectors come out as JSON."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,7 +9,6 @@ import httpx2
 from pydantic_ai.embeddings import EmbeddingModel
 from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
 
-from warploom.llm.backend import Delivery, Exchange, Said
 from warploom.llm.errors import LLMModelError
 from warploom.llm.failures import (
     from_api,
@@ -24,6 +23,7 @@ from warploom.llm.limits import ReplyTooLargeError, http_client
 from warploom.llm.names import ModelName, parse_model
 from warploom.llm.open import find_key
 from warploom.llm.records import LLMSettings, Usage
+from warploom.llm.transport import Delivery, Exchange, Said
 
 _NONSENSE = (ValueError, TypeError, AttributeError, LookupError, AssertionError)
 
@@ -60,7 +60,7 @@ class Embedder:
         return self._name
 
     async def send(self, exchange: Exchange) -> Delivery:
-        """Send once; see `Backend.send`. The text of the delivery is a JSON list of vectors."""
+        """Send once; see `Transport.send`. The text of the delivery is a JSON list of vectors."""
         texts = [turn.text for turn in exchange.turns if isinstance(turn, Said)]
         try:
             vectors = await self._ask(texts)

@@ -8,9 +8,9 @@ in tokens of its own: `_FRAMING` and `_PER_ITEM` are generous for those that doc
 
 import json
 
-from warploom.llm.backend import Delivery, Exchange, Repair, Results, Said, Turn
 from warploom.llm.ledger import Estimate
 from warploom.llm.prices import Prices
+from warploom.llm.transport import Delivery, Exchange, Repair, Results, Said, Turn
 
 _FRAMING = 512
 _PER_ITEM = 32

@@ -21,7 +21,6 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 
-from warploom.llm.backend import AttemptError
 from warploom.llm.errors import (
     LLMError,
     LLMKeyError,
@@ -34,6 +33,7 @@ from warploom.llm.errors import (
 )
 from warploom.llm.limits import ReplyTooLargeError
 from warploom.llm.names import parse_model
+from warploom.llm.transport import AttemptError
 
 _TOLD = 400  # characters of a provider's own words to show
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Self
 
 from warploom.core.errors import BadInputError
-from warploom.llm.backend import Delivery
 from warploom.llm.errors import LLMModelError
 from warploom.llm.names import PROVIDERS, ModelName, checked_url
+from warploom.llm.transport import Delivery
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$")
 _SECRET = re.compile(r"(_KEY|TOKEN|SECRET|PASSWORD)$")

@@ -23,7 +23,6 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from warploom.core.records import Json
-from warploom.llm.backend import Delivery, Exchange, Repair, Results, Said, ToolCall, Turn
 from warploom.llm.failures import (
     from_api,
     from_broken_reply,
@@ -37,6 +36,7 @@ from warploom.llm.keys import Keys
 from warploom.llm.names import parse_model
 from warploom.llm.open import Opened, open_sdk
 from warploom.llm.records import LLMSettings, Usage
+from warploom.llm.transport import Delivery, Exchange, Repair, Results, Said, ToolCall, Turn
 
 _OUTPUT_TOOL = "final_result"
 _NONSENSE = (ValueError, TypeError, AttributeError, LookupError, AssertionError)
@@ -55,7 +55,7 @@ class ProviderModel:
         return self._name
 
     async def send(self, exchange: Exchange) -> Delivery:
-        """Send once; see `Backend.send`."""
+        """Send once; see `Transport.send`."""
         try:
             delivery = _delivery(await self._respond(exchange))
         except ModelAPIError as error:

@@ -23,9 +23,9 @@ from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.core.jsontext import dumps, write_json
 from warploom.core.records import Json, to_json
-from warploom.llm.backend import Delivery, ToolCall, ToolResult
 from warploom.llm.ledger import Estimate, Spent, add_call, add_uncertain
 from warploom.llm.records import Usage
+from warploom.llm.transport import Delivery, ToolCall, ToolResult
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _PENDING = "pending"

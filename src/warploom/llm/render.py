@@ -1,8 +1,8 @@
 """What was sent, for people (`prompt.md`) and for machines (`sent` in `call.json`)."""
 
 from warploom.core.records import Json, to_json
-from warploom.llm.backend import Delivery, Exchange, Repair, Results, Said
 from warploom.llm.records import LLMRequest
+from warploom.llm.transport import Delivery, Exchange, Repair, Results, Said
 
 
 def prompt_text(exchange: Exchange) -> str:

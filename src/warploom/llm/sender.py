@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 
 from warploom.core.errors import MissingToolError
 from warploom.core.ids import digest
-from warploom.llm.backend import AttemptError, Backend, Delivery, Exchange
 from warploom.llm.choice import ChoiceFile, ModelChoice
 from warploom.llm.command import PREFIX, open_command
 from warploom.llm.errors import (
@@ -30,17 +29,18 @@ from warploom.llm.prices import Prices
 from warploom.llm.recorder import Call, Failure, Recorder
 from warploom.llm.records import LLMRequest, LLMSettings, Usage
 from warploom.llm.render import prompt_text, sent_json
+from warploom.llm.transport import AttemptError, Delivery, Exchange, Transport
 
-Opener: TypeAlias = Callable[[str, Keys, LLMSettings], Backend]
+Opener: TypeAlias = Callable[[str, Keys, LLMSettings], Transport]
 _PASSING = (LLMOverloadedError, LLMTimeoutError, LLMServerError)
 
 
 class _Connections:
-    """What belongs to one event loop: open backends and the limit of concurrent calls."""
+    """What belongs to one event loop: open transports and the limit of concurrent calls."""
 
     def __init__(self, concurrency: int) -> None:
         self.slots = asyncio.Semaphore(concurrency)
-        self.backends: dict[str, Backend] = {}
+        self.transports: dict[str, Transport] = {}
 
 
 class Sender:
@@ -48,7 +48,7 @@ class Sender:
 
     def __init__(
         self,
-        models: Sequence[str | Backend],
+        models: Sequence[str | Transport],
         choice: ModelChoice,
         settings: LLMSettings,
         keys: Keys,
@@ -93,8 +93,8 @@ class Sender:
     async def close(self) -> None:
         """Close the connections of the running loop."""
         here = self._loops.pop(asyncio.get_running_loop(), None)
-        for backend in here.backends.values() if here else ():
-            await backend.close()
+        for transport in here.transports.values() if here else ():
+            await transport.close()
 
     def _connections(self) -> _Connections:
         loop = asyncio.get_running_loop()
@@ -102,12 +102,12 @@ class Sender:
             self._loops[loop] = _Connections(self._settings.concurrency)
         return self._loops[loop]
 
-    def _backend(self, name: str) -> Backend:
+    def _transport(self, name: str) -> Transport:
         here = self._connections()
-        if name not in here.backends:
+        if name not in here.transports:
             given = self._given.get(name)
-            here.backends[name] = given or self._open(name, self._keys, self._settings)
-        return here.backends[name]
+            here.transports[name] = given or self._open(name, self._keys, self._settings)
+        return here.transports[name]
 
     async def _attempts(
         self,
@@ -118,13 +118,13 @@ class Sender:
         failures: list[Failure],
     ) -> Call:
         self._prices.require(name, self._ledger.budget)
-        backend = self._backend(name)
+        transport = self._transport(name)
         for attempt in range(1, self._settings.attempts + 1):
             started = time.monotonic()
             try:
                 async with self._connections().slots:
                     started = time.monotonic()
-                    return await self._attempt(backend, request, exchange, call_id, failures)
+                    return await self._attempt(transport, request, exchange, call_id, failures)
             except AttemptError as failure:
                 latency = round(time.monotonic() - started, 4)
                 told = self._keys.redact(failure.error.message)
@@ -136,22 +136,22 @@ class Sender:
 
     async def _attempt(
         self,
-        backend: Backend,
+        transport: Transport,
         request: LLMRequest,
         exchange: Exchange,
         call_id: str,
         failures: Sequence[Failure],
     ) -> Call:
-        estimate = estimate_call(exchange, backend.name, self._prices)
-        ticket = self._ledger.reserve(estimate, backend.name)
+        estimate = estimate_call(exchange, transport.name, self._prices)
+        ticket = self._ledger.reserve(estimate, transport.name)
         note: Path | None = None
         billed = True
         try:
             note = self._recorder.intend(call_id, estimate)
             began, started = datetime.now(UTC), time.monotonic()
-            delivery = _counted(await self._within(backend, exchange), exchange)
+            delivery = _counted(await self._within(transport, exchange), exchange)
             call = self._made(
-                backend.name, request, delivery, call_id,
+                transport.name, request, delivery, call_id,
                 latency=time.monotonic() - started, began=began, note=note.name, failures=failures,
             )  # fmt: skip
             self._recorder.keep(call, sent_json(request, exchange), prompt_text(exchange))
@@ -170,23 +170,23 @@ class Sender:
                 if note is not None:
                     note.unlink()
 
-    async def _within(self, backend: Backend, exchange: Exchange) -> Delivery:
+    async def _within(self, transport: Transport, exchange: Exchange) -> Delivery:
         """Send within the call's time limit and what is left of the run's time."""
         left = self._ledger.seconds_left()
         limit = min(exchange.timeout_s, left)
         try:
             async with asyncio.timeout(limit):
-                return await backend.send(replace(exchange, timeout_s=limit))
+                return await transport.send(replace(exchange, timeout_s=limit))
         except TimeoutError:
             if limit < exchange.timeout_s:
                 raise LLMBudgetError(
                     f"the cap of {self._ledger.budget.seconds} seconds ended a call to "
-                    f"{backend.name}",
+                    f"{transport.name}",
                     hint="raise the cap and resume: what was paid for is kept",
                 ) from None
             raise AttemptError(
                 LLMTimeoutError(
-                    f"{backend.name} sent no whole reply within {limit:g} s",
+                    f"{transport.name} sent no whole reply within {limit:g} s",
                     hint="raise timeout_s, lower max_output_tokens, or use another model",
                 ),
                 again=True,
@@ -265,7 +265,7 @@ def missing_package(name: str, error: ModuleNotFoundError) -> MissingToolError:
     )
 
 
-def _open_chat(name: str, keys: Keys, settings: LLMSettings) -> Backend:
+def _open_chat(name: str, keys: Keys, settings: LLMSettings) -> Transport:
     if name.startswith(f"{PREFIX}:"):
         return open_command(name)
     try:  # loads the provider's SDK, only to really send

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from warploom.core.errors import BadInputError
 from warploom.llm import Budget, LLMSettings
-from warploom.llm.backend import Backend
+from warploom.llm.transport import Transport
 from warploom.synthesize.records import OptimizationPriority
 
 BACKENDS = ("emulator", "cuda")
@@ -52,13 +52,13 @@ class SynthesisConfig:
     jobs: int | None = None
     priority: OptimizationPriority = OptimizationPriority.LATENCY
     retries: Retries = field(default_factory=Retries)
-    models: tuple[str | Backend, ...] = ()
+    models: tuple[str | Transport, ...] = ()
     budget: Budget = field(default_factory=Budget)
     settings: LLMSettings = field(default_factory=LLMSettings)
     unsafe: bool = False
     resume: bool = False
-    stage_models: Mapping[str, tuple[str | Backend, ...]] = field(
-        default_factory=dict[str, tuple[str | Backend, ...]]
+    stage_models: Mapping[str, tuple[str | Transport, ...]] = field(
+        default_factory=dict[str, tuple[str | Transport, ...]]
     )
 
     def __post_init__(self) -> None:

@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 from pydantic import BaseModel
 
-from warploom.llm.backend import AttemptError, Delivery, Exchange, Said
 from warploom.llm.errors import LLMError, LLMOverloadedError
 from warploom.llm.estimate import prompt_bound
 from warploom.llm.records import Usage
+from warploom.llm.transport import AttemptError, Delivery, Exchange, Said
 
 
 @dataclass(frozen=True, slots=True)

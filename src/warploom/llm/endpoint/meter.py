@@ -11,7 +11,6 @@ from pathlib import Path
 from secrets import token_hex
 
 from warploom.core.jsontext import dumps
-from warploom.llm.backend import Delivery
 from warploom.llm.endpoint.bounds import Learned, Prompt, read_prompt
 from warploom.llm.endpoint.fields import JsonObject
 from warploom.llm.endpoint.wires import Wire
@@ -21,6 +20,7 @@ from warploom.llm.ledger import Estimate, Ledger
 from warploom.llm.prices import Prices
 from warploom.llm.recorder import Call, Recorder, call_name
 from warploom.llm.records import Usage
+from warploom.llm.transport import Delivery
 
 USUAL_OUTPUT = 32_768
 """Tokens that a call may generate where the agent names no limit."""

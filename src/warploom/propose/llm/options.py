@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from warploom.core.errors import BadInputError
 from warploom.llm import Budget, LLMSettings
-from warploom.llm.backend import Backend
+from warploom.llm.transport import Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class ModelOptions:
         max_output_tokens: how much one reply may be, reasoning included.
     """
 
-    models: tuple[str | Backend, ...]
-    judge: str | Backend | None = None
+    models: tuple[str | Transport, ...]
+    judge: str | Transport | None = None
     judged: bool = True
     budget: Budget = field(default_factory=Budget)
     settings: LLMSettings = field(default_factory=LLMSettings)

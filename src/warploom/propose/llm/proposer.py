@@ -7,9 +7,9 @@ from types import TracebackType
 from typing import Self
 
 from warploom.llm import LLMClient, LLMRequest
-from warploom.llm.backend import Backend
 from warploom.llm.ledger import Spent
 from warploom.llm.recorder import Recorder
+from warploom.llm.transport import Transport
 from warploom.propose.llm.answers import EITHER, WHOLE
 from warploom.propose.llm.context import Facts, facts_text, trial_text
 from warploom.propose.llm.options import ModelOptions
@@ -105,7 +105,7 @@ class LLMProposer:
     ) -> None:
         self.close()
 
-    def _model(self, context: ProposalContext) -> str | Backend:
+    def _model(self, context: ProposalContext) -> str | Transport:
         models = self._options.models
         return models[(context.attempt - 1) % len(models)]
 
@@ -148,7 +148,7 @@ def _dollars(cost: Decimal | None) -> float | None:
     return None if cost is None else float(cost)
 
 
-def _name(model: str | Backend) -> str:
+def _name(model: str | Transport) -> str:
     return model if isinstance(model, str) else model.name
 
 

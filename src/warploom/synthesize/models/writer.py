@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from warploom.llm import LLMClient, LLMRequest
-from warploom.llm.backend import Backend
+from warploom.llm.transport import Transport
 from warploom.synthesize.config import SynthesisConfig
 from warploom.synthesize.correctness.frame import HEADERS
 from warploom.synthesize.models.prompts import (
@@ -44,7 +44,7 @@ class ModelWriter:
         require_sandbox("a language model", unsafe=config.unsafe)
         self._task = task_text(spec, reference.read_text(encoding="utf-8"))
         groups = {"": config.models, **config.stage_models}
-        every: list[str | Backend] = []
+        every: list[str | Transport] = []
         for model in (model for group in groups.values() for model in group):
             every += [] if any(model is known or model == known for known in every) else [model]
         self._client = LLMClient(every, config.budget, folder, settings=config.settings)

@@ -91,8 +91,8 @@ class Exchange:
     cache: bool = True
 
 
-class Backend(Protocol):
-    """A model that answers. `name` is its model string."""
+class Transport(Protocol):
+    """What carries exchanges to one model and back; `name` is its model string."""
 
     @property
     def name(self) -> str:
