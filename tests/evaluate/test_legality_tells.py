@@ -87,7 +87,7 @@ def test_a_line_number_is_printed_only(text: str) -> None:
 
 def test_each_call_of_the_headers_is_judged() -> None:
     """A new function of our headers is refused until somebody says what it answers."""
-    assert CALLS <= api_functions()
+    assert api_functions() >= CALLS
     refused = {"cudaDeviceGetLimit", "cudaMemPoolGetAttribute", "MPI_Get_library_version"}
     assert refused <= api_functions() - CALLS
 
