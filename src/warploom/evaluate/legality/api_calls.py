@@ -2,7 +2,8 @@
 
 What they answer is the same on each machine, or a fact that programs go by (ranks, devices, peers,
 what is done yet). A function that answers with a size, a number or a text of the implementation's
-own would tell the emulator from a GPU. A new one of our headers is refused until it is listed.
+own would tell the emulator from a GPU, and one that ends a device's context leaves nothing to
+judge. A new one of our headers is refused until it is listed.
 """
 
 from warploom.evaluate.legality.refusals import words
@@ -32,26 +33,25 @@ CALLS = words(
     MPI_Win_create MPI_Win_fence MPI_Win_flush MPI_Win_flush_all MPI_Win_flush_local
     MPI_Win_flush_local_all MPI_Win_free MPI_Win_lock MPI_Win_lock_all MPI_Win_post
     MPI_Win_start MPI_Win_sync MPI_Win_test MPI_Win_unlock MPI_Win_unlock_all MPI_Win_wait
-    cuComplexDoubleToFloat cuComplexFloatToDouble cuCtxCreate cuCtxDestroy cuCtxGetCurrent
-    cuCtxGetDevice cuCtxPopCurrent cuCtxPushCurrent cuCtxSetCurrent cuCtxSynchronize
+    cuComplexDoubleToFloat cuComplexFloatToDouble cuCtxCreate cuCtxGetCurrent cuCtxGetDevice
+    cuCtxPopCurrent cuCtxPushCurrent cuCtxSetCurrent cuCtxSynchronize
     cuDeviceComputeCapability cuDeviceGet cuDeviceGetAttribute cuDeviceGetCount
-    cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRetain cuGetErrorName cuGetErrorString
-    cuInit cuMemAlloc cuMemFree cuMemcpyDtoD cuMemcpyDtoH cuMemcpyHtoD cuMemsetD32
-    cuMemsetD8 cuStreamSynchronize cudaCpuDeviceId cudaCtxResetPersistingL2Cache
-    cudaDeviceCanAccessPeer cudaDeviceDisablePeerAccess cudaDeviceEnablePeerAccess
-    cudaDeviceGetAttribute cudaDeviceGetDefaultMemPool cudaDeviceGetMemPool
-    cudaDeviceGetStreamPriorityRange cudaDeviceGraphMemTrim cudaDeviceReset
-    cudaDeviceSetCacheConfig cudaDeviceSetGraphMemAttribute cudaDeviceSetLimit
-    cudaDeviceSetMemPool cudaDeviceSynchronize cudaEventCreate cudaEventCreateWithFlags
-    cudaEventDestroy cudaEventQuery cudaEventRecord cudaEventRecordWithFlags
-    cudaEventSynchronize cudaFree cudaFreeAsync cudaFreeHost cudaFuncSetAttribute
-    cudaFuncSetCacheConfig cudaFuncSetSharedMemConfig cudaGetDevice cudaGetDeviceCount
-    cudaGetErrorName cudaGetErrorString cudaGetLastError cudaGetSymbolAddress
-    cudaGetSymbolSize cudaGraphAddChildGraphNode cudaGraphAddDependencies
-    cudaGraphAddEmptyNode cudaGraphAddHostNode cudaGraphAddKernelNode
-    cudaGraphAddMemAllocNode cudaGraphAddMemFreeNode cudaGraphAddMemcpyNode
-    cudaGraphAddMemcpyNode1D cudaGraphAddMemsetNode cudaGraphClone cudaGraphCreate
-    cudaGraphDestroy cudaGraphExecDestroy cudaGraphExecKernelNodeSetParams
+    cuDevicePrimaryCtxRetain cuGetErrorName cuGetErrorString cuInit cuMemAlloc cuMemFree
+    cuMemcpyDtoD cuMemcpyDtoH cuMemcpyHtoD cuMemsetD32 cuMemsetD8 cuStreamSynchronize
+    cudaCpuDeviceId cudaCtxResetPersistingL2Cache cudaDeviceCanAccessPeer
+    cudaDeviceDisablePeerAccess cudaDeviceEnablePeerAccess cudaDeviceGetAttribute
+    cudaDeviceGetDefaultMemPool cudaDeviceGetMemPool cudaDeviceGetStreamPriorityRange
+    cudaDeviceGraphMemTrim cudaDeviceSetCacheConfig cudaDeviceSetGraphMemAttribute
+    cudaDeviceSetLimit cudaDeviceSetMemPool cudaDeviceSynchronize cudaEventCreate
+    cudaEventCreateWithFlags cudaEventDestroy cudaEventQuery cudaEventRecord
+    cudaEventRecordWithFlags cudaEventSynchronize cudaFree cudaFreeAsync cudaFreeHost
+    cudaFuncSetAttribute cudaFuncSetCacheConfig cudaFuncSetSharedMemConfig cudaGetDevice
+    cudaGetDeviceCount cudaGetErrorName cudaGetErrorString cudaGetLastError
+    cudaGetSymbolAddress cudaGetSymbolSize cudaGraphAddChildGraphNode
+    cudaGraphAddDependencies cudaGraphAddEmptyNode cudaGraphAddHostNode
+    cudaGraphAddKernelNode cudaGraphAddMemAllocNode cudaGraphAddMemFreeNode
+    cudaGraphAddMemcpyNode cudaGraphAddMemcpyNode1D cudaGraphAddMemsetNode cudaGraphClone
+    cudaGraphCreate cudaGraphDestroy cudaGraphExecDestroy cudaGraphExecKernelNodeSetParams
     cudaGraphExecUpdate cudaGraphGetNodes cudaGraphGetRootNodes cudaGraphInstantiate
     cudaGraphInstantiateWithFlags cudaGraphKernelNodeSetParams cudaGraphLaunch
     cudaGraphNodeFindInClone cudaGraphNodeGetType cudaGraphReleaseUserObject
@@ -71,25 +71,25 @@ CALLS = words(
     cudaStreamEndCapture cudaStreamGetFlags cudaStreamGetPriority cudaStreamIsCapturing
     cudaStreamLegacy cudaStreamPerThread cudaStreamQuery cudaStreamSetAttribute
     cudaStreamSynchronize cudaStreamWaitEvent cudaThreadExchangeStreamCaptureMode
-    cudaThreadExit cudaThreadSynchronize cudaTriggerProgrammaticLaunchCompletion
-    cudaUserObjectCreate cudaUserObjectRelease cudaUserObjectRetain ncclAllGather
-    ncclAllGatherConfig ncclAllReduce ncclAllReduceConfig ncclAlltoAll ncclAlltoAllConfig
-    ncclBarrier ncclBcast ncclBroadcast ncclBroadcastConfig ncclCommAbort ncclCommCount
-    ncclCommCuDevice ncclCommDeregister ncclCommDestroy ncclCommFinalize
-    ncclCommGetAsyncError ncclCommGetUniqueId ncclCommGrow ncclCommInitAll ncclCommInitRank
-    ncclCommInitRankConfig ncclCommInitRankScalable ncclCommQueryProperties ncclCommRegister
-    ncclCommShrink ncclCommSplit ncclCommUserRank ncclCommWindowDeregister
-    ncclCommWindowRegister ncclDevCommCreate ncclDevCommDestroy ncclFindWindow ncclGather
-    ncclGatherConfig ncclGetErrorString ncclGetLastError ncclGetLocalPointer
-    ncclGetLsaDevicePointer ncclGetLsaMultimemDevicePointer ncclGetLsaMultimemPointer
-    ncclGetLsaPointer ncclGetMultimemDevicePointer ncclGetMultimemPointer
-    ncclGetPeerDevicePointer ncclGetPeerPointer ncclGetResourceBuffer
-    ncclGetResourceBufferLocalPointer ncclGetResourceBufferLsaMultimemPointer
-    ncclGetResourceBufferLsaPointer ncclGetResourceBufferMultimemPointer
-    ncclGetResourceBufferOffset ncclGetResourceBufferPeerPointer ncclGetUniqueId
-    ncclGinBarrier ncclGinBarrierCreateRequirement ncclGroupEnd ncclGroupStart
-    ncclLLA2ACalcSlots ncclLLA2ACreateRequirement ncclLocalCopy ncclLocalReduceSum
-    ncclLocalReduceSumCopy ncclLsaBarrierCreateRequirement ncclLsaCopy ncclLsaReduceLsaCopy
+    cudaThreadSynchronize cudaTriggerProgrammaticLaunchCompletion cudaUserObjectCreate
+    cudaUserObjectRelease cudaUserObjectRetain ncclAllGather ncclAllGatherConfig
+    ncclAllReduce ncclAllReduceConfig ncclAlltoAll ncclAlltoAllConfig ncclBarrier ncclBcast
+    ncclBroadcast ncclBroadcastConfig ncclCommAbort ncclCommCount ncclCommCuDevice
+    ncclCommDeregister ncclCommDestroy ncclCommFinalize ncclCommGetAsyncError
+    ncclCommGetUniqueId ncclCommGrow ncclCommInitAll ncclCommInitRank ncclCommInitRankConfig
+    ncclCommInitRankScalable ncclCommQueryProperties ncclCommRegister ncclCommShrink
+    ncclCommSplit ncclCommUserRank ncclCommWindowDeregister ncclCommWindowRegister
+    ncclDevCommCreate ncclDevCommDestroy ncclFindWindow ncclGather ncclGatherConfig
+    ncclGetErrorString ncclGetLastError ncclGetLocalPointer ncclGetLsaDevicePointer
+    ncclGetLsaMultimemDevicePointer ncclGetLsaMultimemPointer ncclGetLsaPointer
+    ncclGetMultimemDevicePointer ncclGetMultimemPointer ncclGetPeerDevicePointer
+    ncclGetPeerPointer ncclGetResourceBuffer ncclGetResourceBufferLocalPointer
+    ncclGetResourceBufferLsaMultimemPointer ncclGetResourceBufferLsaPointer
+    ncclGetResourceBufferMultimemPointer ncclGetResourceBufferOffset
+    ncclGetResourceBufferPeerPointer ncclGetUniqueId ncclGinBarrier
+    ncclGinBarrierCreateRequirement ncclGroupEnd ncclGroupStart ncclLLA2ACalcSlots
+    ncclLLA2ACreateRequirement ncclLocalCopy ncclLocalReduceSum ncclLocalReduceSumCopy
+    ncclLsaBarrierCreateRequirement ncclLsaCopy ncclLsaReduceLsaCopy
     ncclLsaReduceMultimemCopy ncclLsaReduceSum ncclLsaReduceSumCopy ncclLsaReduceSumLsaCopy
     ncclLsaReduceSumMultimemCopy ncclMemAlloc ncclMemFree ncclMultimemCopy
     ncclMultimemReduceSum ncclMultimemReduceSumCopy ncclMultimemReduceSumLsaCopy

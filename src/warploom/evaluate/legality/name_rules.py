@@ -227,7 +227,9 @@ class NameRules:
     def _api(self, at: int, token: Token) -> Iterator[Refused]:
         """A library's function may be called; its address tells where the program runs."""
         if token.text not in CALLS and token.text not in self.frame.inside:
-            yield _refused(token, token.text, "answers with what differs from machine to machine")
+            yield _refused(
+                token, token.text, "is not on the list of the libraries' calls that candidates make"
+            )
             return
         called = self._text(at + 1) in ("(", "<") and self._text(at - 1) != "&"
         if not called and self._text(at + 1) != "::":

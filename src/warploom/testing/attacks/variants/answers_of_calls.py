@@ -51,7 +51,24 @@ _NAME = swap(
     (_LAUNCH, f"  if (first == 'w') {_LAUNCH.strip()}"),
 )  # fmt: skip
 
+_ENDS: dict[str, str] = {
+    # What of the layer's memory is left on a GPU: nothing.
+    "device_reset": "CUDA_CHECK(cudaDeviceReset());",
+    "thread_exit": "CUDA_CHECK(cudaThreadExit());",
+    "free_device_reset": "CUDA_CHECK(cudaDeviceReset());",
+}
+
 VARIANTS: tuple[Attack, ...] = (
+    *(
+        made(
+            f"answer_{name}",
+            "a call that did nothing here",
+            in_pipeline(f"  {code}"),
+            (FREE,) if name.startswith("free") else UNTRUSTED,
+            free=name.startswith("free"),
+        )
+        for name, code in _ENDS.items()
+    ),
     *(
         made(f"answer_{name}", _KIND, then(in_pipeline(f"  {code}"), _LEFT_OUT), UNTRUSTED)
         for name, code in _ANSWERS.items()
