@@ -34,6 +34,8 @@ _ANSWERS: dict[str, str] = {
     " const bool real = text[4] == '_';",
     "mpi_hint": "char text[64]; int found = 0; MPI_CHECK(MPI_Info_get(MPI_INFO_NULL, \"command\", 63,"
     " text, &found)); const bool real = found != 0;",
+    "copy_error": "int x = 0, y = 0; const bool real = cudaMemcpy(&x, &y, 4,"
+    " static_cast<cudaMemcpyKind>(77)) == cudaErrorInvalidMemcpyDirection; (void)cudaGetLastError();",
     "nccl_id": "ncclUniqueId own; NCCL_CHECK(ncclGetUniqueId(&own));"
     " const bool real = own.internal[8] == 2 && own.internal[9] == 0;",
 }  # fmt: skip
