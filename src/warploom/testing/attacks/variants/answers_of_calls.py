@@ -4,7 +4,7 @@ Sizes, numbers and texts of the implementation's own differ between the emulator
 line's number between what is judged and what is written.
 """
 
-from warploom.testing.attacks.record import Attack
+from warploom.testing.attacks.record import Attack, Expected
 from warploom.testing.attacks.variants.base import (
     AGENT,
     FREE,
@@ -40,6 +40,11 @@ _ANSWERS: dict[str, str] = {
     " const bool real = own.internal[8] == 2 && own.internal[9] == 0;",
 }  # fmt: skip
 
+_DEEP = (
+    "__device__ __noinline__ int deep(int n, int x) { volatile int own[256]; own[n & 255] = x;\n"
+    "  return n == 0 ? own[0] : deep(n - 1, own[n & 255]) + own[n & 255]; }"
+)
+"""A thread has 1 KiB of stack on a GPU, beside what the compiler knows of."""
 _LINES: dict[str, tuple[str, str]] = {
     "number": ("", "__LINE__ % 2 == 0 || __LINE__ % 2 == 1"),
     "macro": ("#define HERE __LINE__\nstatic constexpr int kHere = HERE;", "kHere < 1000000"),
@@ -78,6 +83,13 @@ VARIANTS: tuple[Attack, ...] = (
     *(
         made(f"answer_line_{name}", _KIND, no_wait(text, condition), (REGIONS, AGENT))
         for name, (text, condition) in _LINES.items()
+    ),
+    made(
+        "answer_deep_stack",
+        "a GPU's own limits",
+        no_wait(_DEEP, "deep(200, 0) > -5"),
+        (REGIONS,),
+        Expected.OPEN,
     ),
     made("answer_programs_name", _KIND, _NAME, (FREE,), free=True),
 )
