@@ -125,6 +125,16 @@ def test_a_program_without_main(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["analyze", str(path)]) == 0
 
 
+def test_a_main_that_the_parser_did_not_reach(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.cu"
+    path.write_text(KERNEL + "static int f() { return ((((((;\nint main() { return f(); }\n")
+    assert main(["check", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "main cannot be found: the parser gave up" in said and "plainer way" in said
+
+
 def test_a_folder_without_a_workload(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(tmp_path)]) == 2
     assert "without a workload.toml" in capsys.readouterr().err

@@ -41,6 +41,10 @@ WRONG = [
     "cudaFree(heap)",
     "cudaFreeHost(heap)",
 ]
+GONE = [
+    "cudaDeviceReset(); cudaMemset(device, 0, 256)",
+    "cudaThreadExit(); cudaMemset(device, 0, 8)",
+]
 RIGHT = ["cudaFree(nullptr)", "cudaFreeHost(nullptr)", "cudaFree(0)", "(void)device"]
 
 
@@ -48,6 +52,17 @@ RIGHT = ["cudaFree(nullptr)", "cudaFreeHost(nullptr)", "cudaFree(0)", "(void)dev
 def test_what_is_not_the_calls_to_free(tmp_path: Path, statement: str) -> None:
     report = check_program(tmp_path, _TEXT.replace("STATEMENT", statement))
     assert kinds_of(report) == {"invalid_free"}
+
+
+@pytest.mark.parametrize("statement", GONE)
+def test_a_reset_device_holds_nothing(tmp_path: Path, statement: str) -> None:
+    report = check_program(tmp_path, _TEXT.replace("STATEMENT", f"{statement}; return 0"))
+    assert "use_after_free" in kinds_of(report)
+
+
+def test_a_device_is_reset_at_the_end(tmp_path: Path) -> None:
+    text = _TEXT.replace("STATEMENT;", "").replace("(void)heap", "cudaDeviceReset()")
+    assert kinds_of(check_program(tmp_path, text)) == set()
 
 
 @pytest.mark.parametrize("statement", RIGHT)

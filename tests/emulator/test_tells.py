@@ -57,6 +57,11 @@ def test_builtin_variables_are_lvalues_and_shared_addresses_offsets():
         assert shown(seed)[1] == "1024 0 7 3 7"
 
 
+def test_a_program_is_started_as_on_a_cluster():
+    outcome = emulate("started")
+    assert outcome.stdout == "./program 2 1 1\n"  # 2: AF_INET
+
+
 def test_shifts_by_too_much_give_what_a_gpu_gives():
     outcome = emulate("shifts")
     assert outcome.verdict is Verdict.OK, outcome.findings

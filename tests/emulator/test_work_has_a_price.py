@@ -44,6 +44,14 @@ __global__ void of_large(float* out) {
   for (int i = threadIdx.x; i < N; i += blockDim.x) sum += too_large[i];
   out[threadIdx.x] = sum;
 }
+// One thread moves all: by itself, and by what is one call or one assignment in the text.
+struct Many { float of[N / 4]; };
+__global__ void by_element(const float4* from, float4* to) {
+  for (int i = 0; i < N / 16; i++) to[i] = from[i];
+}
+__global__ void by_memcpy(const float* from, float* to) { memcpy(to, from, N); }
+__global__ void by_memset(float* to) { memset(to, 0, N); }
+__global__ void by_assignment(const Many* from, Many* to) { *to = *from; }
 // Changes `apart` elements from each other: in the second kernel two addresses take turns.
 __device__ unsigned tally[8192];
 __global__ void hot(int apart) {
@@ -104,6 +112,10 @@ int main(int argc, char** argv) {
   measure("small", [=] { total<<<1, 256>>>(values + N / 2, kSmall, out); });
   measure("constant", [=] { of_constant<<<1, 256>>>(out); });
   measure("large", [=] { of_large<<<1, 256>>>(out); });
+  measure("by_element", [=] { by_element<<<1, 1>>>((float4*)values, (float4*)out); });
+  measure("by_memcpy", [=] { by_memcpy<<<1, 1>>>(values, out); });
+  measure("by_memset", [=] { by_memset<<<1, 1>>>(out); });
+  measure("by_assignment", [=] { by_assignment<<<1, 1>>>((Many*)values, (Many*)out); });
   measure("same", [=] { hot<<<4, 64>>>(0); });
   measure("near", [=] { hot<<<4, 64>>>(64); });
   measure("apart", [=] { hot<<<4, 64>>>(4096); });
@@ -148,6 +160,13 @@ def test_variables_of_a_device_cost_what_its_memory_does(times: Values, name: st
 @pytest.mark.parametrize(("symbol", "plain"), [("of_symbol", "copied"), ("to_symbol", "uploaded")])
 def test_copies_of_symbols_cost_what_other_copies_do(times: Values, symbol: str, plain: str):
     assert 0.9 < times[symbol] / times[plain] < 1.1, times
+
+
+@pytest.mark.parametrize("name", ["by_memcpy", "by_assignment"])
+def test_a_thread_that_moves_much_makes_many_accesses(times: Values, name: str):
+    # Ten loads are on their way at once, as in a loop that nvcc unrolls.
+    assert times[name] > 0.07 * times["by_element"], times
+    assert times["by_memset"] > 0.002, times  # 4096 stores, one each cycle
 
 
 def test_constants_that_the_cache_holds_cost_less(times: Values):

@@ -4,6 +4,9 @@
 import pytest
 from test_legality_classes import added
 
+from warploom.evaluate.legality.api_calls import CALLS
+from warploom.evaluate.legality.name_rules import api_functions
+
 STRINGS = [
     "#define SPELT(x) sizeof(#x)\n__device__ inline bool must(int n) { return SPELT(n << n) > 8; }",
     "#define SPELT(...) sizeof(#__VA_ARGS__)\n__device__ inline bool must(int) { return SPELT(asm volatile(\"membar.gl;\")) > 29; }",
@@ -27,7 +30,24 @@ TELLING = [
     "static void f(void* p) { cudaHostRegister(p, 4096, 0); }",
     "struct Kept { int cudaHostRegister; };\nstatic auto f(void* p) { auto open = &cudaHostRegister; return open(p, 4096, 0); }",
 ]  # fmt: skip
+ANSWERS = [
+    "static bool must() { size_t bytes = 0; cudaDeviceGetLimit(&bytes, cudaLimitPrintfFifoSize); return bytes == 1 << 20; }",
+    "static bool must(cudaMemPool_t pool) { uint64_t bytes = 0; cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &bytes); return bytes < 4096; }",
+    "static bool must() { char text[256]; int length = 0; MPI_Error_string(5, text, &length); return text[4] == 'e'; }",
+    "static bool must() { int rank = 0; cudaDeviceGetP2PAttribute(&rank, cudaDevP2PAttrPerformanceRank, 0, 1); return rank == 0; }",
+    "static auto ask() { return &cudaDeviceGetLimit; }",
+    "__device__ inline bool must() { unsigned w; asm volatile(\"mov.u32 %0, %%warpid;\" : \"=r\"(w)); return w == threadIdx.x / 32; }",
+]  # fmt: skip
+LINES = [
+    "__device__ inline bool must() { return __LINE__ > 3; }",
+    "#define HERE __LINE__\n__device__ inline bool must() { return HERE % 2; }",
+    "template <int N> struct At {};\ntemplate <> struct At<__LINE__> { static constexpr bool kMust = true; };",
+    "static int f() { return printf(\"%d\", __LINE__); }",
+    "static void f(char* text) { snprintf(text, 4, \"%d\", __LINE__); }",
+]  # fmt: skip
 HONEST = [
+    "static bool f(int a, int b) { int can = 0; return cudaDeviceCanAccessPeer(&can, a, b) == cudaSuccess && can; }",
+    "static cudaStream_t f() { int low, high; cudaStream_t s; cudaDeviceGetStreamPriorityRange(&low, &high); cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, high); return s; }",
     "struct Lap { int clock; };\nstatic int f(Lap lap) { int clock = lap.clock; return clock + 1; }",
     "#define CHECK(x) do { if ((x) != 0) fprintf(stderr, \"%s at %d\\n\", #x, __LINE__); } while (0)\nstatic void f(int n) { CHECK(n << 2); CHECK((void*)work == nullptr); }",
     "#define CHECK(x) if ((x) != 0) { std::fprintf(stderr, \"%s\" \" failed\\n\", #x); }\nstatic void f(int n) { CHECK(n << 2) }",
@@ -52,6 +72,24 @@ def test_the_declared_type_of_a_shared_variable(text: str) -> None:
 @pytest.mark.parametrize("text", TELLING)
 def test_a_name_of_the_programs_own_hides_no_call(text: str) -> None:
     assert "forbidden-call" in {kind for kind, _ in added(text)}
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_calls_that_answer_with_what_differs_from_machine_to_machine(text: str) -> None:
+    assert "forbidden-call" in {kind for kind, _ in added(text)}
+
+
+@pytest.mark.parametrize("text", LINES)
+def test_a_line_number_is_printed_only(text: str) -> None:
+    """Markers are added to what was judged: behind them each line has another number."""
+    assert "reserved-name" in {kind for kind, _ in added(text)}
+
+
+def test_each_call_of_the_headers_is_judged() -> None:
+    """A new function of our headers is refused until somebody says what it answers."""
+    assert api_functions() >= CALLS
+    refused = {"cudaDeviceGetLimit", "cudaMemPoolGetAttribute", "MPI_Get_library_version"}
+    assert refused <= api_functions() - CALLS
 
 
 @pytest.mark.parametrize("text", HONEST)

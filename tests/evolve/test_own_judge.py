@@ -14,12 +14,13 @@ from warploom.cli.run import run_cli
 from warploom.core.errors import BadInputError
 from warploom.evolve.compose import compose
 from warploom.evolve.evaluator import Question
-from warploom.evolve.judge import OwnJudge
+from warploom.evolve.judge import OwnJudge, without_runs
 from warploom.evolve.runner import EvolutionRunner
 from warploom.store.database import ProgramDatabase, sqlite_url
 from warploom.store.records import Outcome
 from warploom.testing.loopback import KEY, LoopbackServer
 from warploom.testing.wire import Asked, Reply
+from warploom.toolchain.sandbox import find_sandbox
 from warploom.workload.workload import load_target
 
 SPREAD = Path(__file__).with_name("spread")
@@ -192,3 +193,84 @@ def test_markers_must_pair_up(spread: Path, server: LoopbackServer) -> None:
     program.write_text(program.read_text().replace("# EVOLVE-BLOCK-END\n", ""))
     with pytest.raises(BadInputError, match="must be closed by EVOLVE-BLOCK-END"):
         EvolutionRunner(compose([*USUAL, model(server)])).run(spread, spread.parent / "run")
+
+
+FORGER = """import glob, os
+def forge():
+    places = glob.glob("/tmp/**/results", recursive=True)
+    for of in ("self", str(os.getppid())):
+        try:
+            with open(f"/proc/{of}/cmdline") as words:
+                places += [word for word in words.read().split("\\0") if word.endswith("results")]
+        except OSError:
+            pass
+    for place in places:
+        for name, text in (("metrics", '{"combined_score": 99}'), ("correct", '{"correct": true}')):
+            try:
+                with open(f"{place}/{name}.json", "w") as file:
+                    file.write(text)
+            except OSError:
+                pass
+    return len(places)
+def main():
+    DO
+    return [(0.1 * at, 0.1 * at) for at in range(5)]
+"""
+EARLY = "forge()\n    os._exit(0)"
+LATE = """if os.fork() == 0:
+        import time
+        for _ in range(40):
+            forge()
+            time.sleep(0.05)
+        os._exit(0)"""
+SLOW = "\nimport time; time.sleep(1)\n"  # what comes late has its time
+
+
+@pytest.mark.parametrize("kind", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("how", [EARLY, LATE])
+def test_a_program_writes_no_verdict(
+    spread: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str
+) -> None:
+    monkeypatch.setenv("WARPLOOM_SANDBOX", kind)
+    find_sandbox.cache_clear()
+    if find_sandbox().kind != kind:
+        pytest.skip(f"no {kind} here: {find_sandbox().reason}")
+    (spread / "initial.py").write_text(FORGER.replace("DO", how))
+    judge = spread / "evaluate.py"
+    judge.write_text(judge.read_text() + SLOW)
+    task = load_target(spread, own_judge=True)
+    found = OwnJudge(task)(spread / "initial.py", Question("", (1,)))
+    find_sandbox.cache_clear()
+    assert found.score != 99, found
+    assert found.correct is (how is LATE), found.feedback  # who ends early has no points
+
+
+def test_within_the_judges_process_it_would(spread: Path) -> None:
+    """What the words of $WARPLOOM_APART are for: this judge does not use them."""
+    (spread / "initial.py").write_text(FORGER.replace("DO", EARLY))
+    task = load_target(spread, own_judge=True)
+    (spread / "evaluate.py").write_text(
+        "import runpy, sys\nrunpy.run_path(sys.argv[2])['main']()\n"
+    )
+    assert OwnJudge(task)(spread / "initial.py", Question("", (1,))).score == 99
+
+
+def test_a_judge_sees_no_runs(spread: Path) -> None:
+    """A run in the workload's folder holds other candidates, and metrics that are private."""
+    run = spread / "runs" / "one"
+    (run / "attempts" / "attempt-001").mkdir(parents=True)
+    for name in ("run.json", "config.yaml", "programs.db"):
+        (run / name).write_text("a secret")
+    (spread / "runs" / "data.txt").write_text("known to all")
+    candidate = run / "attempts" / "attempt-001" / "initial.py"
+    shutil.copy(spread / "initial.py", candidate)
+    (spread / "evaluate.py").write_text(
+        "from pathlib import Path\nfor path in Path.cwd().rglob('*'):\n"
+        "    try: print(path.name, path.read_text())\n    except OSError: pass\n"
+        "print(open('runs/data.txt').read())\n"
+        "print(open('runs/one/attempts/attempt-001/initial.py').read())"
+    )
+    found = OwnJudge(load_target(spread, own_judge=True))(candidate, Question("", (1,)))
+    assert "a secret" not in found.feedback
+    assert "known to all" in found.feedback and "def points" in found.feedback
+    assert without_runs(spread.parent / "none") == [spread.parent / "none"]

@@ -140,6 +140,7 @@ def readback_sites(reports: tuple[AnalysisReport, ...], spec: BuildSpec) -> tupl
 
 
 _BOTH_SIDES = frozenset({"managed", "pinned"})
+_MAIN = re.compile(r"\bmain\s*\(")
 _MANAGED = re.compile(
     r"\b__managed__\s+(?:(?:__device__|static|volatile|alignas\([^)]*\))\s+)*"
     r"([A-Za-z_][\w:]*(?:\s*<[^<>;]*>)?(?:\s+(?!\w+\s*[;,=\[{])\w+)*)\s+([A-Za-z_]\w*)"
@@ -180,10 +181,27 @@ def _require_program(spec: BuildSpec, reports: tuple[AnalysisReport, ...]) -> No
     if not any(is_cuda(report) for report in reports) and not any(map(_asks_devices, files)):
         raise not_cuda(name)
     if all(report.main is None for report in reports):
+        for report in reports:
+            _require_read(report)
         raise SourceError(
             "a program must define main, but no source of this one does",
             file=name,
             hint="pass the file with main; further files of the program come after it",
+        )
+
+
+def _require_read(report: AnalysisReport) -> None:
+    """Say where the parser gave up on a file whose text has a main that it did not find."""
+    for part in report.skipped:
+        if not part.lines or _MAIN.search(Path(part.file).read_text(errors="replace")) is None:
+            continue
+        first = part.lines[0]
+        raise SourceError(
+            f"main cannot be found: the parser gave up on {len(part.lines)} parts of the file, "
+            f"lines {first} first",
+            file=part.file,
+            line=first.first,
+            hint="write what stands there in a plainer way, or move it to a header of its own",
         )
 
 

@@ -2,16 +2,18 @@
 
 It is called as `COMMAND --program_path P --results_dir R` and writes `metrics.json`
 (`combined_score`, higher is better; `public`, `private`, `text_feedback`) and `correct.json`
-(`correct`, `error`) into R. Its verdict counts only where both files are whole.
+(`correct`, `error`) into R. Its verdict counts only where both files are whole. It should run the
+program by the words of $WARPLOOM_APART, so that this cannot write a verdict of its own.
 """
 
 import json
 import math
 import os
+import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -21,12 +23,18 @@ from warploom.core.ids import digest
 from warploom.evolve.evaluator import Question, failed
 from warploom.evolve.space import Step
 from warploom.store.records import Outcome
+from warploom.toolchain import apart
 from warploom.toolchain.sandbox import run_sandboxed
 from warploom.workload.workload import Workload
 
 JUDGE = "judge"
 """The `time_source` of what a workload's own judge ranks: a score, and no time."""
 
+APART = "WARPLOOM_APART"
+"""What a judge finds in its environment: the words before a command that runs the program apart."""
+
+_APART = Path(apart.__file__)
+_DEPTHS = ("*/run.json", "*/*/run.json", "*/*/*/run.json")  # where a run's folder may lie
 _MOST_BYTES = 4 << 20  # of each file of a verdict
 _LOG_BYTES = 2000  # of what a judge printed, where it failed
 _PYTHONS = ("python", "python3")
@@ -97,10 +105,10 @@ class OwnJudge:
                     "--results_dir", results,
                 ],
                 limits=task.limits,
-                readable=(task.root, candidate.resolve().parent, *folders),
+                readable=(*without_runs(task.root), candidate.resolve().parent, _APART, *folders),
                 writable=(results,),
                 cwd=task.root,
-                environment=task.env,
+                environment={**task.env, APART: _apart(candidate, folders)},
             ).process  # fmt: skip
             if done.stopped is not None:
                 return failed(
@@ -117,6 +125,33 @@ class OwnJudge:
                 log = done.log[-_LOG_BYTES:].strip()
                 told = f"{error}{f'; it printed: {log}' if log else ''}"
                 return failed("no_verdict", told, done.seconds)
+
+
+def without_runs(root: Path) -> list[Path]:
+    """Return what a judge may read below a workload's folder: all but the runs that it holds.
+
+    A run's folder has what other candidates are and what of them nobody shall see.
+    """
+    found = {path.parent for depth in _DEPTHS for path in root.glob(depth)}
+    runs = {path for path in found if (path / "config.yaml").is_file()}
+    return list(_around(root, runs))
+
+
+def _around(folder: Path, left_out: Set[Path]) -> Iterator[Path]:
+    """Yield what covers `folder` but for some folders below it."""
+    if not any(path.is_relative_to(folder) for path in left_out):
+        yield folder
+        return
+    for path in sorted(folder.iterdir()):
+        if path not in left_out:
+            yield from _around(path, left_out)
+
+
+def _apart(candidate: Path, folders: Sequence[Path]) -> str:
+    """Return the words before which a command runs apart from the judge, as a shell writes them."""
+    words = [sys.executable, "-I", _APART, candidate.resolve().parent, *folders]
+    read = [Path(sys.prefix), Path(sys.base_prefix)]
+    return shlex.join([*map(str, (*words, *read)), "--"])
 
 
 def require_judge(task: Workload) -> None:

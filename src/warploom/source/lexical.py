@@ -57,8 +57,10 @@ class _Scan:
         for number in (len(lines) - 1, len(lines) - 2):
             if number >= 0 and lines[number].rstrip().endswith("\\"):
                 return Leak(number, "the last line must not end in a backslash")
+        line = counted = 0
         for match in _TOKEN.finditer(self.text):
-            line = self.text.count("\n", 0, match.start())
+            line += self.text.count("\n", counted, match.start())
+            counted = match.start()
             leak = self.token(match, line)
             if leak is not None:
                 return leak

@@ -71,6 +71,8 @@ _PROCESS: Mapping[str, int] = {
 _OF_TOOLS: Mapping[str, int] = {
     "fork": 57, "vfork": 58, "kill": 62, "chmod": 90, "fchmod": 91, "setpgid": 109, "setsid": 112,
     "utime": 132, "utimes": 235, "tgkill": 234, "fchmodat": 268, "utimensat": 280, "tkill": 200,
+    # They only take away: a judge confines what it judges (`apart`).
+    "landlock_create_ruleset": 444, "landlock_add_rule": 445, "landlock_restrict_self": 446,
 }  # fmt: skip
 _OF_GPUS: Mapping[str, int] = {
     "ioctl": 16, "shmget": 29, "shmat": 30, "shmctl": 31, "socket": 41, "connect": 42, "accept": 43,

@@ -25,6 +25,8 @@ int main() {
   int host = 0;
   CUDA(cudaMalloc(&p, 64));
   EXPECT(cudaMemcpy(p, &host, 4, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
+  EXPECT(cudaMemcpy(p, &host, 4, static_cast<cudaMemcpyKind>(77)) ==
+         cudaErrorInvalidMemcpyDirection);
   EXPECT(cudaMemcpy(nullptr, &host, 4, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
   cudaGetLastError();
   EXPECT(std::strcmp(cudaGetErrorName(cudaErrorInvalidValue), "cudaErrorInvalidValue") == 0);

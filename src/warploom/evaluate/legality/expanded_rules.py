@@ -24,6 +24,7 @@ from warploom.evaluate.legality.region_rules import (
 )
 from warploom.evaluate.legality.scopes import Declared, UnbalancedError, declarations
 from warploom.evaluate.legality.shadowing import Shadowing
+from warploom.evaluate.legality.spelling import is_only_printed
 from warploom.evaluate.legality.system_macros import rewriters_words, system_macros
 from warploom.evaluate.legality.telling_types import shared_type_refusals
 from warploom.evaluate.legality.tokens import Token
@@ -160,6 +161,13 @@ class _World:
                 yield Refused("reserved-name", f"{name} is a name of the compiler", token.line)
             elif name == "_Pragma" and at:
                 yield Refused("hidden-text", "_Pragma makes text that cannot be judged", token.line)
+            elif name == "__LINE__" and not is_only_printed(self.tokens, at):
+                yield Refused(
+                    "reserved-name",
+                    "__LINE__ is another number once lines are added to what was judged",
+                    token.line,
+                    hint="print it, by printf or fprintf, and do nothing else with it",
+                )
 
     def _statements(self) -> Iterator[Refused]:
         """A region's macro that the frame uses stands for a value: no statement hides in it."""

@@ -15,6 +15,7 @@ from warploom.evaluate.legality.allowed_names import (
     is_plain,
     tells,
 )
+from warploom.evaluate.legality.api_calls import CALLS
 from warploom.evaluate.legality.identifiers import Identifiers
 from warploom.evaluate.legality.refusals import FORBIDDEN, FORBIDDEN_CALLS, KEYWORDS, words
 from warploom.evaluate.legality.region_rules import Frame, Refused
@@ -30,7 +31,7 @@ _TELLING_KEYWORDS = words(
 _BUILTINS = words("threadIdx blockIdx blockDim gridDim warpSize")
 _REGISTER = re.compile(r"%([A-Za-z_]\w*)")
 _REGISTERS_ALLOWED = re.compile(
-    r"(?:laneid|tid|ntid|ctaid|nctaid|lanemask_(?:eq|le|lt|ge|gt)|warpid|is_explicit_cluster"
+    r"(?:laneid|tid|ntid|ctaid|nctaid|lanemask_(?:eq|le|lt|ge|gt)|is_explicit_cluster"
     r"|(?:n?cluster(?:_n?ctaid|_n?ctarank|id)?))\Z"
 )
 _DEVICE = ("__global__", "__device__")
@@ -225,6 +226,11 @@ class NameRules:
 
     def _api(self, at: int, token: Token) -> Iterator[Refused]:
         """A library's function may be called; its address tells where the program runs."""
+        if token.text not in CALLS and token.text not in self.frame.inside:
+            yield _refused(
+                token, token.text, "is not on the list of the libraries' calls that candidates make"
+            )
+            return
         called = self._text(at + 1) in ("(", "<") and self._text(at - 1) != "&"
         if not called and self._text(at + 1) != "::":
             yield _refused(token, token.text, "may be called, but its address must not be taken")

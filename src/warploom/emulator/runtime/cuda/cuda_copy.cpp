@@ -167,6 +167,9 @@ cudaError_t validate(const Copy& copy, cudaMemcpyKind kind) {
   if (copy.width > copy.dst_pitch || copy.width > copy.src_pitch) {
     return cudaErrorInvalidPitchValue;
   }
+  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
+    return cudaErrorInvalidMemcpyDirection;
+  }
   if (!direction_fits(copy.dst, copy.src, kind)) return cudaErrorInvalidValue;
   if (!in_bounds(copy)) return cudaErrorInvalidValue;
   return cudaSuccess;

@@ -126,8 +126,15 @@ cudaError_t cudaDeviceSynchronize() {
   return cudaSuccess;
 }
 
+// All of the process's memory on the device is gone, and whoever still uses it will be told so.
 cudaError_t cudaDeviceReset() {
-  synchronize_device(current_host().device, "cudaDeviceReset");
+  const int device = current_host().device;
+  synchronize_device(device, "cudaDeviceReset");
+  const Frames where = capture_frames();
+  for (const Allocation* own : live_allocations()) {
+    if (own->device != device || own->process != current_process().rank) continue;
+    release(find_allocation(reinterpret_cast<const void*>(own->start)), where);
+  }
   return cudaSuccess;
 }
 

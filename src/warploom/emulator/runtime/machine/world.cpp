@@ -99,15 +99,20 @@ void* load(int copy) {
   return handle;
 }
 
-// The arguments are memory of the process, as all that its program may change.
+// The arguments are memory of the process, as all that its program may change. As on Linux, the
+// environment's list stands behind theirs, and the first is how a user calls a program.
 char** own_arguments(int argc, char** argv) {
   const auto count = static_cast<std::size_t>(argc);
-  auto** words = static_cast<char**>(program_memory((count + 1) * sizeof(char*)));
+  std::size_t variables = 0;
+  while (environ[variables]) variables++;
+  auto** words = static_cast<char**>(program_memory((count + variables + 2) * sizeof(char*)));
   for (std::size_t i = 0; i < count; i++) {
-    const std::size_t bytes = std::strlen(argv[i]) + 1;
-    words[i] = static_cast<char*>(std::memcpy(program_memory(bytes), argv[i], bytes));
+    const char* word = i ? argv[i] : "./program";
+    const std::size_t bytes = std::strlen(word) + 1;
+    words[i] = static_cast<char*>(std::memcpy(program_memory(bytes), word, bytes));
   }
   words[count] = nullptr;
+  std::copy_n(environ, variables + 1, words + count + 1);
   return words;
 }
 

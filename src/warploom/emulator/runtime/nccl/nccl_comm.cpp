@@ -14,7 +14,6 @@ namespace {
 
 std::vector<ncclComm*> g_comms;
 std::map<std::string, Clique*> g_cliques;  // by unique id
-uint64_t g_unique_ids = 0;
 uint64_t g_clique_ids = 0;
 
 // The part of ncclConfig_t that is the same in all versions.
@@ -182,14 +181,6 @@ void price_new_comm(int ranks) {
   host_call(g_machine.host_nccl_ns + 2 * mpi_meeting_ns(ranks, 0));
 }
 
-ncclUniqueId grow_id(const ncclComm& parent) {
-  ncclUniqueId id{};
-  std::snprintf(id.internal, sizeof id.internal, "warploom-grow-%llu-%llu",
-                static_cast<unsigned long long>(parent.clique->id),
-                static_cast<unsigned long long>(parent.grows));
-  return id;
-}
-
 namespace {
 
 bool is_blocking(const ncclConfig_t* config) {
@@ -263,14 +254,6 @@ extern "C" {
 ncclResult_t ncclGetVersion(int* version) {
   if (!version) return ncclInvalidArgument;
   *version = g_config.nccl_version;
-  return ncclSuccess;
-}
-
-ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  if (!id) return ncclInvalidArgument;
-  std::memset(id, 0, sizeof *id);
-  std::snprintf(id->internal, sizeof id->internal, "warploom-%llu",
-                static_cast<unsigned long long>(++g_unique_ids));
   return ncclSuccess;
 }
 

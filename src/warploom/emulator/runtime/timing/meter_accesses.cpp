@@ -17,6 +17,7 @@ namespace {
 
 constexpr unsigned kLoadedLine = 128;  // bytes that the L1 cache passes on at a time
 constexpr std::size_t kKnownLoads = std::size_t{1} << 15;  // of each warp, between two meetings
+constexpr std::size_t kWidest = 16;                        // bytes of one load or store of a thread
 constexpr unsigned kSector = 32;  // bytes that move at a time between caches and memory
 constexpr std::size_t kExactAddresses = std::size_t{1} << 18;  // of atomics of one kernel
 constexpr unsigned kFurtherBits = 16;
@@ -166,24 +167,8 @@ uint32_t& changes_of(KernelMeter& kernel, uintptr_t address) {
   return kernel.further[address * 0x9E3779B97F4A7C15 >> (64 - kFurtherBits)];
 }
 
-}  // namespace
-
-SectorSet* take_set() {
-  if (g_unused_sets.empty()) {
-    g_sector_sets.push_back(std::make_unique<SectorSet>());
-    g_unused_sets.push_back(g_sector_sets.back().get());
-  }
-  SectorSet* set = g_unused_sets.back();
-  g_unused_sets.pop_back();
-  forget_sectors(*set);
-  return set;
-}
-
-void give_back(SectorSet* set) { g_unused_sets.push_back(set); }
-void forget_sectors(SectorSet& set) { set.owner = ++g_owners << 44; }
-
-void meter_access(const void* p, std::size_t bytes, bool write) {
-  Fiber& fiber = *g_current;
+// One load or store of a thread, of at most as many bytes as an instruction takes.
+void meter_instruction(Fiber& fiber, const void* p, std::size_t bytes, bool write) {
   Block& block = *fiber.gpu->block;
   BlockMeter& meter = *block.meter;
   const Machine& m = g_machine;
@@ -214,6 +199,35 @@ void meter_access(const void* p, std::size_t bytes, bool write) {
   }
 }
 
+}  // namespace
+
+SectorSet* take_set() {
+  if (g_unused_sets.empty()) {
+    g_sector_sets.push_back(std::make_unique<SectorSet>());
+    g_unused_sets.push_back(g_sector_sets.back().get());
+  }
+  SectorSet* set = g_unused_sets.back();
+  g_unused_sets.pop_back();
+  forget_sectors(*set);
+  return set;
+}
+
+void give_back(SectorSet* set) { g_unused_sets.push_back(set); }
+void forget_sectors(SectorSet& set) { set.owner = ++g_owners << 44; }
+
+// An aggregate, or what memcpy moves, is many instructions: of as many loads as a thread has on
+// their way at once, each lot waits for the one before.
+void meter_access(const void* p, std::size_t bytes, bool write) {
+  Fiber& fiber = *g_current;
+  if (bytes <= kWidest) return meter_instruction(fiber, p, bytes, write);
+  const auto* from = static_cast<const char*>(p);
+  unsigned pieces = 0;
+  for (std::size_t at = 0; at < bytes; at += kWidest) {
+    meter_instruction(fiber, from + at, std::min(kWidest, bytes - at), write);
+    if (++pieces % static_cast<unsigned>(kLoadsTogether) == 0) use_loads(fiber);
+  }
+}
+
 // A thread's own variables are in registers, as far as there are any: 255 of four bytes (CUDA
 // guide, compute capability 9.0). What it has beyond lies in local memory: the same word of all
 // lanes makes a line, and what the first cache cannot hold of all threads' goes on to the second.
@@ -226,7 +240,7 @@ void meter_local(const void* p, std::size_t bytes, bool write) {
   if (held <= kRegisters) return;
   const Machine& m = g_machine;
   BlockMeter& meter = *fiber.gpu->block->meter;
-  work(fiber, meter, 1);
+  work(fiber, meter, static_cast<unsigned>((bytes + kWidest - 1) / kWidest));
   const auto first = static_cast<uint32_t>(place / 4) | kLocal;
   const auto last = static_cast<uint32_t>((place + bytes - 1) / 4) | kLocal;
   const double passed = passed_bytes(fiber, meter, first, last, bytes);

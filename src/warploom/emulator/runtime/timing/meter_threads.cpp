@@ -10,9 +10,6 @@ namespace warploom {
 
 namespace {
 
-// Loads that a thread has on their way at once where nvcc unrolls a loop.
-constexpr double kLoadsTogether = 10;
-
 // However short the loop was, one load takes its whole time.
 void end_overlap(Fiber& fiber) {
   fiber.time += std::max(0.0, fiber.longest_load - fiber.overlapped);

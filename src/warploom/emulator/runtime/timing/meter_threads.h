@@ -9,6 +9,9 @@
 
 namespace warploom {
 
+// Loads that a thread has on their way at once where nvcc unrolls a loop, or copies an aggregate.
+constexpr double kLoadsTogether = 10;
+
 // Loads of one piece of text overlap; the next piece takes them to be used.
 void use_loads(Fiber& fiber);
 // A load that need not go far.

@@ -2,6 +2,7 @@
 
 from warploom.testing.attacks.record import Attack
 from warploom.testing.attacks.variants import (
+    answers_of_calls,
     answers_of_headers,
     behavior,
     control,
@@ -11,6 +12,7 @@ from warploom.testing.attacks.variants import (
     kept_elsewhere,
     late,
     leaks,
+    moves,
     orders,
     returned,
     state,
@@ -25,12 +27,14 @@ VARIANTS: tuple[Attack, ...] = (
     *state.VARIANTS,
     *control.VARIANTS,
     *tells.VARIANTS,
+    *answers_of_calls.VARIANTS,
     *answers_of_headers.VARIANTS,
     *behavior.VARIANTS,
     *kept.VARIANTS,
     *kept_elsewhere.VARIANTS,
     *late.VARIANTS,
     *leaks.VARIANTS,
+    *moves.VARIANTS,
     *orders.VARIANTS,
     *windows.VARIANTS,
     *returned.VARIANTS,
