@@ -17,6 +17,7 @@ from warploom.propose.rules.prelude import (
     CREATIONS,
     GROUPS,
     LAUNCHERS,
+    MEMORY,
     NAMESPACE,
     element_of,
     include_lines,
@@ -47,7 +48,7 @@ _OPERATORS = {
     "ncclMin": "b < a ? b : a",
 }  # fmt: skip
 _HALVES = {"ncclFloat16", "ncclBfloat16"}
-_BEYOND = ("ncclCommFinalize", "ncclCommAbort", "ncclMemAlloc", "ncclMemFree")
+_BEYOND = ("ncclCommFinalize", "ncclCommAbort", *MEMORY["nccl"], *MEMORY["async"])
 
 
 @dataclass(frozen=True, slots=True)

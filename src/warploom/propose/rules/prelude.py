@@ -53,6 +53,15 @@ CREATIONS = MappingProxyType(
 )
 """NCCL call that makes a communicator -> what takes its place, with the same arguments."""
 
+MEMORY = MappingProxyType(
+    {
+        "nccl": ("ncclMemAlloc", "ncclMemFree"),
+        "async": ("cudaMallocAsync", "cudaMallocFromPoolAsync", "cudaFreeAsync"),
+        "managed": ("cudaMallocManaged",),
+    }
+)
+"""Further allocators of windows, and the calls that each has."""
+
 _CREATION_TEMPLATES = MappingProxyType(
     {
         "ncclCommInitRank": "comm_init_rank",
@@ -105,17 +114,17 @@ class PreludeSpec:
     """What a prelude must hold.
 
     `calls` are the NCCL data calls that it replaces (none: windows only, as in stage A).
-    `types` are the data types that are reduced; empty stands for all of them. `nccl_memory` says
-    that the program calls ncclMemAlloc itself, `markers` that evolve markers go around the kernels,
-    `one_stream` that all communication is on one stream. `creations` are the calls by which the
-    program makes communicators, `many_devices` says that a process has several devices, `threads`
-    that it has several threads. `shared` says that several files include it, as a header.
+    `types` are the data types that are reduced; empty stands for all of them. `memory` names the
+    allocators in `MEMORY` that the program uses, `markers` says that evolve markers go around the
+    kernels, `one_stream` that all communication is on one stream. `creations` are the calls by
+    which the program makes communicators, `many_devices` says that a process has several devices,
+    `threads` that it has several threads. `shared` says that several files include it, as a header.
     """
 
     api: Api
     calls: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()
-    nccl_memory: bool = False
+    memory: frozenset[str] = frozenset()
     markers: bool = False
     one_stream: bool = False
     creations: frozenset[str] = frozenset()
@@ -174,7 +183,7 @@ def _types(spec: PreludeSpec) -> list[tuple[str, str]]:
 def _fragments(spec: PreludeSpec) -> list[str]:
     reduces, sends = bool(spec.calls & REDUCTIONS), bool(spec.calls & MESSAGES)
     names = ["core", *_device_fragments(spec)]
-    names += ["host_memory", *(["host_memory_nccl"] if spec.nccl_memory else [])]
+    names += ["host_memory", *(f"host_memory_{kind}" for kind in sorted(spec.memory))]
     names += ["host_windows", "host_comm"]
     if spec.calls:
         names.append("host_launch")
