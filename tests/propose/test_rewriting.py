@@ -234,10 +234,22 @@ REFUSED = {
         "cudaMemPrefetchAsync",
         "places by cudaMemPrefetchAsync",
     ),
-    "capture": (
-        ("  twice<<<", "  cudaStreamBeginCapture(stream, mode);\n  twice<<<"),
+    "capture beside a stream": (
+        ("  twice<<<", "  cudaStreamBeginCapture(stream, mode);\n"
+         "  ncclAllReduce(data, data, 64, ncclFloat, ncclSum, comm, other);\n  twice<<<"),
         "cudaStreamBeginCapture",
-        "stream capture",
+        "communicates on several streams",
+    ),
+    "capture launched elsewhere": (
+        ("  twice<<<", "  cudaStreamBeginCapture(stream, mode);\n  cudaGraphLaunch(run, 0);\n"
+         "  twice<<<"),
+        "cudaGraphLaunch",
+        "launch it on the stream",
+    ),
+    "capture before anything is made": (
+        ("  ncclComm_t comm;", "  cudaStreamBeginCapture(stream, mode);\n  ncclComm_t comm;"),
+        "cudaStreamBeginCapture",
+        "windows must be open",
     ),
     "pointer": (
         ("  twice<<<", "  auto call = &ncclAllReduce;\n  twice<<<"),
@@ -276,6 +288,12 @@ def test_refusals_name_reason_and_line(case: str, tmp_path: Path) -> None:
         RulesProposer().propose(context)
     lines = {r.line for r in caught.value.refusals if reason in r.reason}
     assert line_of(text, place) in lines, caught.value
+
+
+def test_windows_open_before_a_capture(tmp_path: Path) -> None:
+    capture = "  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));\n"
+    text = rewritten(tmp_path, PROGRAM.replace("  twice<<<", capture + "  twice<<<", 1), plain=True)
+    assert f"  CHECK(device_comm::openWindows());\n{capture}" in text
 
 
 def test_memory_of_other_kinds_becomes_windows(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ STYLES = {
     "grid": "mpi",
     "classes": "file",
     "pooled": "mpi",
+    "graphs": "mpi",
 }
 
 
@@ -76,6 +77,7 @@ def test_the_style_is_known(name: str) -> None:
         ("grid", Api.GIN, Timing.LAZY),
         ("classes", Api.LSA, Timing.LAZY),
         ("pooled", Api.GIN, Timing.LAZY),
+        ("graphs", Api.LSA, Timing.LAZY),
     ],
 )
 def test_the_style_is_verified(name: str, api: Api, timing: Timing, judged) -> None:

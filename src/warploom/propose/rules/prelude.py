@@ -21,6 +21,9 @@ SHARED_HEADER = "device_comm.cuh"
 
 REDUCTIONS = frozenset({"ncclAllReduce", "ncclReduceScatter", "ncclReduce"})
 MESSAGES = frozenset({"ncclSend", "ncclRecv"})
+CAPTURES = ("cudaStreamBeginCapture", "cudaStreamBeginCaptureToGraph")
+"""Calls behind which communications go into a graph."""
+
 GROUPS = frozenset({"ncclGroupStart", "ncclGroupEnd"})
 
 LAUNCHERS = MappingProxyType(
@@ -118,7 +121,8 @@ class PreludeSpec:
     allocators in `MEMORY` that the program uses, `markers` says that evolve markers go around the
     kernels, `one_stream` that all communication is on one stream. `creations` are the calls by
     which the program makes communicators, `many_devices` says that a process has several devices,
-    `threads` that it has several threads. `shared` says that several files include it, as a header.
+    `threads` that it has several threads. `shared` says that several files include it, as a header,
+    `captures` that communications may be captured into graphs.
     """
 
     api: Api
@@ -131,6 +135,7 @@ class PreludeSpec:
     many_devices: bool = False
     threads: bool = False
     shared: bool = False
+    captures: bool = False
 
 
 @cache
@@ -246,6 +251,23 @@ def _values(spec: PreludeSpec) -> dict[str, str]:
         "EXPECT": template("gin_expect.cuh").rstrip("\n") if is_gin else "",
         "LOOK_AHEAD": "  DEVICE_COMM_NCCL(lookAhead(work));\n" if is_gin else "",
         "MESSAGE_THREADS": "32" if is_gin else "kThreads",
+        **_plan_values(spec),
+    }
+
+
+def _plan_values(spec: PreludeSpec) -> dict[str, str]:
+    """Return where a kernel finds the messages of its group: each replay of a graph reads them."""
+    if not spec.captures:
+        return {
+            "PLAN": "", "WRITE_PLAN": template("messages_plan.cuh"), "PLAN_NAME": "s.plan",
+            "PLANS": "", "FREE_PLANS": "",
+        }  # fmt: skip
+    return {
+        "PLAN": template("messages_kept_plan.cuh"),
+        "WRITE_PLAN": template("messages_plan_or_kept.cuh"),
+        "PLAN_NAME": "plan",
+        "PLANS": "  std::vector<void*> plans;  // of captured groups\n",
+        "FREE_PLANS": "  for (void* plan : s.plans) DEVICE_COMM_CUDA(cudaFreeHost(plan));\n",
     }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from warploom.core.errors import Refusal, RefusedError
+from warploom.propose.rules.captures import capture_refusals
 from warploom.propose.rules.lexing import find_mentions
 from warploom.propose.rules.managed import managed_refusals
 from warploom.propose.rules.prelude import (
@@ -26,8 +27,6 @@ _KINDS = {
 _MEMORY = ("cudaMalloc", "cudaFree", *(name for calls in MEMORY.values() for name in calls))
 _CALLS = {
     "ncclRedOpCreatePreMulSum": "a reduction operator of the program's own: scale in a kernel",
-    "cudaStreamBeginCapture": "stream capture: a graph would replay launches that must be counted; "
-    "launch without a graph",
     "ncclCommWindowRegister": "windows of the program's own, beside those that the rules make: "
     "leave them out",
     "ncclDevCommCreate": "a device communicator of the program's own, beside the rules' one: leave "
@@ -53,6 +52,7 @@ def _all(analysis: AnalysisReport, text: str) -> Iterator[Refusal]:
     for collective in analysis.collectives:
         yield from _collective(analysis, collective)
         yield from _memory(analysis, collective, source)
+    yield from capture_refusals(source, analysis)
     yield from _text(analysis, source.text)
 
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from warploom.core.errors import Refusal, RefusedError
 from warploom.core.records import Api
 from warploom.propose.protocol import Stage
+from warploom.propose.rules.captures import refuse_unopened_capture
 from warploom.propose.rules.lexing import Mention, find_mentions
 from warploom.propose.rules.places import open_edit, prelude_edit
 from warploom.propose.rules.plain import plain_spec, render_plain
 from warploom.propose.rules.prelude import (
+    CAPTURES,
     CREATIONS,
     GROUPS,
     LAUNCHERS,
@@ -107,6 +109,8 @@ def rewrite(text: str, analysis: AnalysisReport, plan: RewritePlan) -> Rewrite:
     moved = frozenset(a.kind for a in own)
     spec = prelude_spec(file, analysis, plan, moved)
     opening = open_edit(file, analysis)
+    if opening is None and spec.captures:
+        refuse_unopened_capture(file, analysis)
     general = spec.shared or spec.many_devices or spec.threads or opening is None
     plain = None
     if plan.plain and not general:
@@ -148,6 +152,7 @@ def prelude_spec(
         many_devices=_has_many_devices(file, analysis),
         threads=analysis.setup.uses_threads or bool(find_mentions(file.text, _THREADS)),
         shared=is_united(decode(file.text)),
+        captures=bool(find_mentions(file.text, CAPTURES)),
     )
 
 

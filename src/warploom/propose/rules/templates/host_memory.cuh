@@ -35,7 +35,7 @@ struct Session {
   size_t controlBytes = 0;
   char* plan = nullptr;  // the kernel's copy of a group of messages
   size_t planBytes = 0;
-  std::vector<ncclWindow_t> windows;
+@PLANS@  std::vector<ncclWindow_t> windows;
   std::map<char*, Block> blocks;
   std::list<char*> chosen;  // becomes windows next
   bool begun = false;  // whether anything has been communicated
