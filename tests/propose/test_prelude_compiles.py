@@ -32,7 +32,7 @@ def test_the_real_compiler_takes_every_launcher(api: Api, version: str, tmp_path
     text = render(
         PreludeSpec(
             api, frozenset(LAUNCHERS), memory=frozenset(MEMORY), creations=frozenset(CREATIONS),
-            many_devices=True, threads=True, captures=True,
+            many_devices=True, threads=True, captures=True, scales=True,
         )
     )  # fmt: skip
     program.write_text(text + "int main() { return 0; }\n")

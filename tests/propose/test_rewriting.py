@@ -210,12 +210,6 @@ def line_of(text: str, piece: str) -> int:
 MANAGED = "  CHECK(cudaMallocManaged(&data, 64 * sizeof(float)));\n"
 
 REFUSED = {
-    "operator": (
-        ("  twice<<<", "  ncclRedOp_t op;\n  ncclRedOpCreatePreMulSum(&op, 0, ncclFloat, "
-         "ncclScalarHostImmediate, comm);\n  twice<<<"),
-        "ncclRedOpCreatePreMulSum(",
-        "operator of the program's own",
-    ),
     "managed read": (
         ("  twice<<<", MANAGED + "  CHECK(data[3] > 0);\n  twice<<<"),
         "data[3]",

@@ -24,6 +24,7 @@ STYLES = {
     "classes": "file",
     "pooled": "mpi",
     "graphs": "mpi",
+    "scaled": "mpi",
 }
 
 
@@ -78,6 +79,7 @@ def test_the_style_is_known(name: str) -> None:
         ("classes", Api.LSA, Timing.LAZY),
         ("pooled", Api.GIN, Timing.LAZY),
         ("graphs", Api.LSA, Timing.LAZY),
+        ("scaled", Api.GIN, Timing.LAZY),
     ],
 )
 def test_the_style_is_verified(name: str, api: Api, timing: Timing, judged) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from warploom.core.records import Api
 from warploom.propose.protocol import Stage
+from warploom.propose.rules.fragments import template
 from warploom.propose.rules.lexing import find_mentions
 from warploom.propose.rules.prelude import (
     CREATIONS,
@@ -23,7 +24,6 @@ from warploom.propose.rules.prelude import (
     include_lines,
     reducible_type,
     requirements,
-    template,
 )
 from warploom.source import AnalysisReport, SourceFile
 from warploom.source.records import Allocation, Buffer, Collective

@@ -6,11 +6,11 @@ calls need: a type, kernel or launcher that nothing uses is left out.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 
 from warploom.core.records import Api
+from warploom.propose.rules.fragments import template
+from warploom.propose.rules.scales import scale_values
 from warploom.source.regions import END, START
 
 # Not `warploom`: that is the emulator's, and closed to candidates.
@@ -122,7 +122,8 @@ class PreludeSpec:
     kernels, `one_stream` that all communication is on one stream. `creations` are the calls by
     which the program makes communicators, `many_devices` says that a process has several devices,
     `threads` that it has several threads. `shared` says that several files include it, as a header,
-    `captures` that communications may be captured into graphs.
+    `captures` that communications may be captured into graphs, `scales` that the program makes
+    operators by `ncclRedOpCreatePreMulSum`.
     """
 
     api: Api
@@ -136,12 +137,7 @@ class PreludeSpec:
     threads: bool = False
     shared: bool = False
     captures: bool = False
-
-
-@cache
-def template(name: str) -> str:
-    """Return a template's text."""
-    return (files("warploom.propose.rules") / "templates" / name).read_text(encoding="utf-8")
+    scales: bool = False
 
 
 def render(spec: PreludeSpec) -> str:
@@ -163,7 +159,8 @@ def includes(spec: PreludeSpec) -> str:
         headers.append("cuda/atomic")
     headers += [_HALF_HEADERS[t] for _, t in _types(spec) if t in _HALF_HEADERS]
     mutex = ["mutex"] if spec.threads else []
-    standard = ["algorithm", "cstdint", "cstdio", "list", "map", *mutex, "vector"]
+    text = ["cstring"] if spec.scales else []
+    standard = ["algorithm", "cstdint", "cstdio", *text, "list", "map", *mutex, "vector"]
     return include_lines(headers, standard)
 
 
@@ -196,6 +193,8 @@ def _fragments(spec: PreludeSpec) -> list[str]:
         names.append("host_exchange")
     if reduces:
         names.append("host_reduction")
+    if spec.scales:
+        names.append("host_scale")
     if "ncclBcast" in spec.calls:
         names.append("launch_broadcast")
     # Sorted, so that equal programs give equal texts; a Bcast needs Broadcast before it.
@@ -214,7 +213,8 @@ def _device_fragments(spec: PreludeSpec) -> list[str]:
     api = str(spec.api)
     names = ["region_start", f"{api}_tuning", f"{api}_exchange", f"{api}_launch_exchange"]
     if spec.calls & REDUCTIONS:
-        names += ["reduction", f"{api}_reduction", f"{api}_launch_reduction"]
+        own = ["gin_scale"] if spec.scales and spec.api is Api.GIN else []
+        names += ["reduction", *own, f"{api}_reduction", f"{api}_launch_reduction"]
     if spec.calls & MESSAGES:
         names += ["messages", f"{api}_messages"]
     return [*names, "region_end"]
@@ -252,6 +252,7 @@ def _values(spec: PreludeSpec) -> dict[str, str]:
         "LOOK_AHEAD": "  DEVICE_COMM_NCCL(lookAhead(work));\n" if is_gin else "",
         "MESSAGE_THREADS": "32" if is_gin else "kThreads",
         **_plan_values(spec),
+        **scale_values(spec.api, scales=spec.scales),  # the last: texts above name these
     }
 
 
@@ -280,11 +281,13 @@ def _session_values(spec: PreludeSpec) -> dict[str, str]:
     made = sorted(_CREATION_TEMPLATES[call] for call in spec.creations)
     state = ["  Batch batch;\n"] if _batches(spec) else []
     state += ["  Group group;\n"] if sends else []
+    state += ["  std::vector<Scale> scales;\n"] if spec.scales else []
     is_lsa = spec.api is Api.LSA
     leave = "  DEVICE_COMM_NCCL(leaveTogether(s));\n" if many else template("lsa_leave.cuh")
     return {
         "BATCH": template("host_batch.cuh") if _batches(spec) else "",
-        "PENDING": template("host_pending.cuh") if sends else "",
+        "PENDING": (template("host_pending.cuh") if sends else "")
+        + (template("scale_state.cuh") if spec.scales else ""),
         "STATE": "".join(state),
         "CREATIONS": "".join(template(f"{name}.cuh") for name in made),
         "LEAVE_STEPS": template("lsa_leave_together.cuh") if is_lsa and many else "",
@@ -325,7 +328,7 @@ def _half_accumulators(spec: PreludeSpec) -> str:
 def _reduce_cases(spec: PreludeSpec) -> str:
     call = "reduceStaged<{}>(wire, r, offset, count)"
     if spec.api is Api.LSA:
-        call = "reducePeers<{}>(wire, r, from, to)"
+        call = "reducePeers<{}>(wire, r, from, to@BITS@)"
     return "\n".join(
         f"    case {name}:\n      {call.format(t)};\n      break;" for name, t in _types(spec)
     )

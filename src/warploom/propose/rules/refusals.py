@@ -26,7 +26,6 @@ _KINDS = {
 }
 _MEMORY = ("cudaMalloc", "cudaFree", *(name for calls in MEMORY.values() for name in calls))
 _CALLS = {
-    "ncclRedOpCreatePreMulSum": "a reduction operator of the program's own: scale in a kernel",
     "ncclCommWindowRegister": "windows of the program's own, beside those that the rules make: "
     "leave them out",
     "ncclDevCommCreate": "a device communicator of the program's own, beside the rules' one: leave "

@@ -26,6 +26,7 @@ from warploom.propose.rules.prelude import (
     reducible_type,
     render,
 )
+from warploom.propose.rules.scales import SCALING
 from warploom.source import AnalysisReport, SourceFile, TextEdit, apply_edits, parse_source
 from warploom.source.edits import decode
 from warploom.source.units import is_united
@@ -35,6 +36,8 @@ _COMMUNICATOR = {
     "ncclCommFinalize": "commFinalize",
     "ncclCommDestroy": "commDestroy",
 }
+_OPERATORS = dict(zip(SCALING, ("redOpCreatePreMulSum", "redOpDestroy"), strict=True))
+
 _ONE_DEVICE = frozenset({"mpi", "file"})
 """Set-up styles in which each process has one device."""
 
@@ -53,10 +56,10 @@ _FREES = {
     "ncclMemFree": "windowMemFree",
 }
 
-TALKING = (*LAUNCHERS, *_COMMUNICATOR, "ncclMemAlloc", "ncclMemFree")
+TALKING = (*LAUNCHERS, *_COMMUNICATOR, *_OPERATORS, "ncclMemAlloc", "ncclMemFree")
 """Calls that a file has where it communicates, or makes or ends communicators."""
 
-REWRITTEN = (*LAUNCHERS, *_COMMUNICATOR, *_ALLOCATIONS, *_FREES)
+REWRITTEN = (*LAUNCHERS, *_COMMUNICATOR, *_OPERATORS, *_ALLOCATIONS, *_FREES)
 """Calls that may have to be rewritten."""
 
 
@@ -153,6 +156,7 @@ def prelude_spec(
         threads=analysis.setup.uses_threads or bool(find_mentions(file.text, _THREADS)),
         shared=is_united(decode(file.text)),
         captures=bool(find_mentions(file.text, CAPTURES)),
+        scales=bool(types) and device and bool(find_mentions(file.text, SCALING)),
     )
 
 
@@ -186,7 +190,7 @@ def _renames(
     found: list[tuple[Mention, str]] = []
     table = {**_COMMUNICATOR, **_ALLOCATIONS, **_FREES}
     if plan.stage is Stage.DEVICE:
-        table |= LAUNCHERS
+        table |= LAUNCHERS | _OPERATORS
     for mention in find_mentions(file.text, table):
         if mention.name in GROUPS and not groups:
             continue  # NCCL's own, with nothing in it
