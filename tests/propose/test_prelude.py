@@ -30,15 +30,16 @@ TYPES = ("ncclInt8", "ncclFloat16", "ncclFloat32", "ncclBfloat16", "ncclUint64")
     creations=st.frozensets(st.sampled_from(sorted(CREATIONS))),
     many=st.booleans(),
     threads=st.booleans(),
+    scales=st.booleans(),
 )
 def test_every_prelude_is_whole(
     api: Api, calls: frozenset[str], types: frozenset[str], markers: bool,
-    creations: frozenset[str], many: bool, threads: bool,
+    creations: frozenset[str], many: bool, threads: bool, scales: bool,
 ) -> None:  # fmt: skip
     text = render(
         PreludeSpec(
             api, calls, types, markers=markers, creations=creations, many_devices=many,
-            threads=threads,
+            threads=threads, scales=scales and bool(calls & REDUCTIONS),
         )
     )  # fmt: skip
     assert ("class OnDevice" in text) == ("OnDevice on(" in text) == many

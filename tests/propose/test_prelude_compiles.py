@@ -7,7 +7,7 @@ import pytest
 
 from warploom.core.errors import MissingToolError
 from warploom.core.records import Api, BuildSpec
-from warploom.propose.rules.prelude import CREATIONS, LAUNCHERS, PreludeSpec, render
+from warploom.propose.rules.prelude import CREATIONS, LAUNCHERS, MEMORY, PreludeSpec, render
 from warploom.toolchain.nccl import find_nccl
 from warploom.toolchain.nvcc import compile_gate, find_nvcc
 
@@ -31,8 +31,8 @@ def test_the_real_compiler_takes_every_launcher(api: Api, version: str, tmp_path
     program = tmp_path / "prelude.cu"
     text = render(
         PreludeSpec(
-            api, frozenset(LAUNCHERS), nccl_memory=True, creations=frozenset(CREATIONS),
-            many_devices=True, threads=True,
+            api, frozenset(LAUNCHERS), memory=frozenset(MEMORY), creations=frozenset(CREATIONS),
+            many_devices=True, threads=True, captures=True, scales=True,
         )
     )  # fmt: skip
     program.write_text(text + "int main() { return 0; }\n")

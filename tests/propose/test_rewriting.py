@@ -207,18 +207,43 @@ def line_of(text: str, piece: str) -> int:
     return text[: text.index(piece)].count("\n") + 1
 
 
+MANAGED = "  CHECK(cudaMallocManaged(&data, 64 * sizeof(float)));\n"
+
 REFUSED = {
-    "operator": (
-        ("  twice<<<", "  ncclRedOp_t op;\n  ncclRedOpCreatePreMulSum(&op, 0, ncclFloat, "
-         "ncclScalarHostImmediate, comm);\n  twice<<<"),
-        "ncclRedOpCreatePreMulSum(",
-        "operator of the program's own",
+    "managed read": (
+        ("  twice<<<", MANAGED + "  CHECK(data[3] > 0);\n  twice<<<"),
+        "data[3]",
+        "host reads or writes",
     ),
-    "managed": (("cudaMalloc(&data", "cudaMallocManaged(&data"), "cudaMallocManaged", "managed"),
-    "capture": (
-        ("  twice<<<", "  cudaStreamBeginCapture(stream, mode);\n  twice<<<"),
+    "managed alias": (
+        ("  twice<<<", MANAGED + "  void* all = (void*)data;\n  twice<<<"),
+        "void* all",
+        "host passes on",
+    ),
+    "managed argument": (
+        ("  twice<<<", MANAGED + "  printf(\"%p\", data);\n  twice<<<"), "printf(\"%p", "passes on",
+    ),
+    "managed hint": (
+        ("  twice<<<", MANAGED + "  cudaMemPrefetchAsync(data, 256, 0, stream);\n  twice<<<"),
+        "cudaMemPrefetchAsync",
+        "places by cudaMemPrefetchAsync",
+    ),
+    "capture beside a stream": (
+        ("  twice<<<", "  cudaStreamBeginCapture(stream, mode);\n"
+         "  ncclAllReduce(data, data, 64, ncclFloat, ncclSum, comm, other);\n  twice<<<"),
         "cudaStreamBeginCapture",
-        "stream capture",
+        "communicates on several streams",
+    ),
+    "capture launched elsewhere": (
+        ("  twice<<<", "  cudaStreamBeginCapture(stream, mode);\n  cudaGraphLaunch(run, 0);\n"
+         "  twice<<<"),
+        "cudaGraphLaunch",
+        "launch it on the stream",
+    ),
+    "capture before anything is made": (
+        ("  ncclComm_t comm;", "  cudaStreamBeginCapture(stream, mode);\n  ncclComm_t comm;"),
+        "cudaStreamBeginCapture",
+        "windows must be open",
     ),
     "pointer": (
         ("  twice<<<", "  auto call = &ncclAllReduce;\n  twice<<<"),
@@ -259,8 +284,25 @@ def test_refusals_name_reason_and_line(case: str, tmp_path: Path) -> None:
     assert line_of(text, place) in lines, caught.value
 
 
+def test_windows_open_before_a_capture(tmp_path: Path) -> None:
+    capture = "  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));\n"
+    text = rewritten(tmp_path, PROGRAM.replace("  twice<<<", capture + "  twice<<<", 1), plain=True)
+    assert f"  CHECK(device_comm::openWindows());\n{capture}" in text
+
+
+def test_memory_of_other_kinds_becomes_windows(tmp_path: Path) -> None:
+    text = PROGRAM.replace("cudaMalloc(&data", "cudaMallocManaged((void**)&data")
+    text = text.replace("cudaFree(data)", "cudaFreeAsync(data, stream)")
+    context = ProposalContext(text, analyze(tmp_path, text), Api.LSA, Stage.DEVICE)
+    proposal = RulesProposer().propose(context)
+    assert proposal is not None
+    assert "device_comm::windowMallocManaged((void**)&data, 64" in proposal.text
+    assert "device_comm::windowFreeAsync(data, stream)" in proposal.text
+    assert any("never touches" in note for note in proposal.notes)
+
+
 def test_all_refusals_are_told_at_once(tmp_path: Path) -> None:
-    text = PROGRAM.replace("cudaMalloc(&data", "cudaMallocManaged(&data")
+    text = PROGRAM.replace("cudaMalloc(&data", "cudaMallocHost(&data")
     text = text.replace("64, ncclFloat, ncclSum", "64, ncclFloat8e5m2, ncclSum")
     context = ProposalContext(text, analyze(tmp_path, text), Api.LSA, Stage.DEVICE)
     with pytest.raises(RefusedError, match="1 more") as caught:

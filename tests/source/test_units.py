@@ -143,6 +143,22 @@ def test_names_that_two_units_have_for_themselves_differ(united) -> None:
     assert origins(made.text)[lines.index("void gather() { deep(); }")] == ("comm.cu", 5)
 
 
+def test_types_and_macros_that_two_units_have_for_themselves_differ(united) -> None:
+    files = {
+        **FILES,
+        "main.cu": MAIN.replace("int main", "#define N 4\n#define M 5\nstruct A {};\nint main"),
+        "comm.cu": SOURCE.replace("void gather", "using A = int;\nenum { N };\nvoid gather"),
+    }
+    made = united(files, "comm.cu")
+    assert made is not None
+    assert "#define A A_of_2" in made.text and "#undef N" in made.text
+    assert "#undef M" not in made.text and "N_of_2" not in made.text
+    assert made.text.index("#undef N") < made.text.index("enum { N }")
+    assert divide(made.text) == {name: files[name] for name in made.files}
+    kept = united(files, "comm.cu", defines={"N": "4"})
+    assert kept is not None and "#undef N" not in kept.text
+
+
 def test_headers_are_found_in_folders_by_brackets_too(united) -> None:
     made = united({**FILES, "main.cu": MAIN.replace('"comm.h"', "<comm.h>")}, "comm.cu")
     assert made is not None and "deep.h" in made.files

@@ -22,6 +22,9 @@ STYLES = {
     "mpi_devices": "mpi_multi_device",
     "grid": "mpi",
     "classes": "file",
+    "pooled": "mpi",
+    "graphs": "mpi",
+    "scaled": "mpi",
 }
 
 
@@ -74,6 +77,9 @@ def test_the_style_is_known(name: str) -> None:
         ("mpi_devices", Api.LSA, Timing.RANDOM),
         ("grid", Api.GIN, Timing.LAZY),
         ("classes", Api.LSA, Timing.LAZY),
+        ("pooled", Api.GIN, Timing.LAZY),
+        ("graphs", Api.LSA, Timing.LAZY),
+        ("scaled", Api.GIN, Timing.LAZY),
     ],
 )
 def test_the_style_is_verified(name: str, api: Api, timing: Timing, judged) -> None:

@@ -26,7 +26,7 @@ def test_the_files_are_transformed_and_verified(api: str, tmp_path: Path) -> Non
         "src/main.cu", "src/device_comm.cuh", "include/comm.h", "src/comm.cu",
     ]  # fmt: skip
     assert [Path(call.file).name for call in result.collectives] == ["comm.h", "comm.cu"]
-    assert [call.line for call in result.collectives] == [8, 14]
+    assert [call.line for call in result.collectives] == [8, 22]
     _require_patch(result.diff, tmp_path)
 
 

@@ -76,7 +76,6 @@ TEXTS = {
     "shapes": lambda: combined(SHAPES),
     "half": lambda: reductions_of("ncclFloat16"),
     "bytes": lambda: reductions_of("ncclInt8"),
-    "plain_exchanges": lambda: combined(some("allgather", "alltoall")),
     "plain_all": lambda: combined(some("allgather", "alltoall", "allreduce", "allreduce_in_place")),
 }
 
@@ -118,7 +117,7 @@ def test_gin_needs_no_shared_memory(name: str, lsa_size: int, pair) -> None:
     require(pair(name, Api.GIN).judged(4, lsa_size=lsa_size))
 
 
-@pytest.mark.parametrize(("name", "api"), [("plain_exchanges", Api.GIN), ("plain_all", Api.LSA)])
+@pytest.mark.parametrize(("name", "api"), [("plain_all", Api.GIN), ("plain_all", Api.LSA)])
 def test_the_plain_form(name: str, api: Api, pair) -> None:
     assert ", plain form" in pair(name, api).device.read_text()
     require(pair(name, api).judged(4))

@@ -22,6 +22,7 @@ from warploom.core.errors import Refusal, RefusedError, SourceError
 from warploom.core.roots import Roots
 from warploom.source.edits import decode, split_lines
 from warploom.source.syntax import SourceFile, load_source
+from warploom.source.unit_names import internal_names, own_macros
 
 _MARK = "// warploom: "
 _INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*(["<])([^"<>\n]+)[">]')
@@ -33,12 +34,7 @@ _END = re.compile(rf"{_MARK}end ([^\n:]+?)( without a newline)?\r?\n?")
 ONLY_HERE = f"{_MARK}only here"
 """At the end of a line that is there while a text is judged, and goes with `divide`."""
 
-_HOLDERS = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "linkage_specification",
-            "declaration_list")  # fmt: skip
-_INTERNAL = re.compile(r"(?:\s|\[\[\w+\]\]|__\w+__)*(?:static|inline|template|constexpr|const)\b")
-_DECLARED = re.compile(
-    r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*(?:\((?:[^()]|\([^()]*\))*\)[\w\s]*)?;?\s*\Z"
-)
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _INSTEAD = re.compile(rf"{_MARK}instead of: ([^\n]*\n?)")
 
 
@@ -90,11 +86,15 @@ def unite(
     if not wanted - {program.resolve()}:
         return None
     joined = _Joining(tree, frozenset(wanted))
-    taken = {path: internal_names(tree.file(path)) for path in (program, *inside)}
-    text = joined.part(program)
-    for number, path in enumerate(inside, 2):
-        before = set[str]().union(*list(taken.values())[: number - 1])
-        text += _renamed(joined.part(path), sorted(taken[path] & before), f"_of_{number}")
+    units = (program, *inside)
+    taken = [internal_names(tree.file(path)) for path in units]
+    words = [set(_WORD.findall(decode(tree.file(path).text))) for path in units]
+    text = ""
+    for at, path in enumerate(units):
+        before, behind = set[str]().union(*taken[:at]), set[str]().union(*words[at + 1 :])
+        part = _renamed(joined.part(path), sorted(taken[at] & before), f"_of_{at + 1}")
+        ended = (own_macros(tree.file(path)) & behind) - set(defines or {})
+        text += _ended(part, sorted(ended))
     if joined.refusals:
         raise RefusedError.of(tuple(joined.refusals))
     apart = tuple(source for source in sources if source not in inside)
@@ -189,27 +189,10 @@ def as_part(name: str, text: str, directive: str) -> str:
     return f"{_MARK}begin {name}: {directive}\n{''.join(lines)}{_MARK}end {name}\n"
 
 
-def internal_names(file: SourceFile) -> set[str]:
-    """Return the functions and variables of a file that no other translation unit sees.
-
-    They are `static`, `inline`, templates, or in a namespace without a name.
-    """
-    found: set[str] = set()
-    waiting = [(node, False) for node in file.root.named_children]
-    while waiting:
-        node, hidden = waiting.pop()
-        if node.type == "namespace_definition":
-            inner = node.child_by_field_name("body")
-            hidden = hidden or node.child_by_field_name("name") is None
-            waiting += [(child, hidden) for child in inner.named_children] if inner else []
-        elif node.type in _HOLDERS:
-            waiting += [(child, hidden) for child in node.named_children]
-        elif node.type in ("function_definition", "declaration", "template_declaration"):
-            head = file.node_text(node).split("{")[0]
-            name = _DECLARED.search(head.split("=")[0])
-            if name and (hidden or _INTERNAL.match(head)):
-                found.add(name[1])
-    return found - {"main"}
+def _ended(part: str, names: Sequence[str]) -> str:
+    """Return a part behind which macros of its own mean nothing any more."""
+    lines = split_lines(part)
+    return "".join([*lines[:-1], *(f"#undef {n}  {ONLY_HERE}\n" for n in names), lines[-1]])
 
 
 def _renamed(part: str, names: Sequence[str], suffix: str) -> str:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warploom.propose.rules.prelude import NAMESPACE, SHARED_HEADER
+from warploom.propose.rules.lexing import find_mentions
+from warploom.propose.rules.prelude import CAPTURES, NAMESPACE, SHARED_HEADER
 from warploom.source import AnalysisReport, SourceFile, TextEdit, apply_edits, parse_source
 from warploom.source.pipeline import pipeline_spans
 from warploom.source.records import CallSite, Function, Span
@@ -142,6 +143,8 @@ def _walk(file: SourceFile, analysis: AnalysisReport) -> _Walk:
     here = [f for f in analysis.functions if f.file == analysis.file and f.kind == "host"]
     talks = [c.site.call for c in analysis.collectives if c.file == analysis.file]
     talks += [g.start.call for g in analysis.groups if g.file == analysis.file]
+    captured = (m for m in find_mentions(file.text, CAPTURES) if m.called)
+    talks += [Span(m.start, m.end) for m in captured]
     creates = [c.site.call for c in analysis.communicators if c.file == analysis.file]
     return _Walk(
         file=file,

@@ -12,17 +12,18 @@ from dataclasses import dataclass
 
 from warploom.core.records import Api
 from warploom.propose.protocol import Stage
+from warploom.propose.rules.fragments import template
 from warploom.propose.rules.lexing import find_mentions
 from warploom.propose.rules.prelude import (
     CREATIONS,
     GROUPS,
     LAUNCHERS,
+    MEMORY,
     NAMESPACE,
     element_of,
     include_lines,
     reducible_type,
     requirements,
-    template,
 )
 from warploom.source import AnalysisReport, SourceFile
 from warploom.source.records import Allocation, Buffer, Collective
@@ -32,10 +33,10 @@ PLAIN = ", plain form"
 """What the first line of a prelude in the plain form says."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_PATH = re.compile(r"\w+(?:(?:\.|->)\w+)*")
+_PATH = re.compile(r"\w+(?:(?:\.|->)\w+)*(?:\s*\+[\w\s.*+()]*)?")
 _SUPPORTED = {
     Api.LSA: frozenset({"ncclAllReduce", "ncclAllGather", "ncclAlltoAll"}),
-    Api.GIN: frozenset({"ncclAllGather", "ncclAlltoAll"}),
+    Api.GIN: frozenset({"ncclAllReduce", "ncclAllGather", "ncclAlltoAll"}),
 }
 _EXCHANGES = {
     "ncclAllGather": ("bytes", "0"),
@@ -47,14 +48,15 @@ _OPERATORS = {
     "ncclMin": "b < a ? b : a",
 }  # fmt: skip
 _HALVES = {"ncclFloat16", "ncclBfloat16"}
-_BEYOND = ("ncclCommFinalize", "ncclCommAbort", "ncclMemAlloc", "ncclMemFree")
+_BEYOND = ("ncclCommFinalize", "ncclCommAbort", *MEMORY["nccl"], *MEMORY["async"])
 
 
 @dataclass(frozen=True, slots=True)
 class PlainSpec:
     """What a plain prelude holds: the calls that it replaces, of which data types and operators.
 
-    `reduced` is the data type that is reduced, or "".
+    `reduced` is the data type that is reduced, or "". `one_stream` says that the program has no
+    second stream on which it could communicate.
     """
 
     api: Api
@@ -63,6 +65,7 @@ class PlainSpec:
     reduced: str
     operators: frozenset[str]
     markers: bool
+    one_stream: bool
 
 
 def plain_spec(
@@ -93,7 +96,9 @@ def plain_spec(
     ):
         return None
     calls = frozenset(c.name for c in data) if stage is Stage.DEVICE else frozenset[str]()
-    return PlainSpec(api, calls, named, "".join(reduced), operators, markers)
+    made = [s for s in analysis.streams if s.file == analysis.file]
+    alone = len(made) == len(analysis.streams) == 1 and not made[0].site.in_loop
+    return PlainSpec(api, calls, named, "".join(reduced), operators, markers, one_stream=alone)
 
 
 def _has_one_communicator(file: SourceFile, analysis: AnalysisReport) -> bool:
@@ -114,7 +119,10 @@ def _is_plain(call: Collective, analysis: AnalysisReport) -> bool:
 
 
 def _is_named(text: str, buffers: tuple[Buffer, ...], analysis: AnalysisReport) -> bool:
-    if not _PATH.fullmatch(text.strip()) or len(buffers) != 1 or len(buffers[0].allocations) != 1:
+    """Whether an argument is a buffer, or a place in it, that is the same one on all ranks."""
+    if not _PATH.fullmatch(text.strip()) or _own_names(analysis) & set(_NAME.findall(text)):
+        return False
+    if len(buffers) != 1 or len(buffers[0].allocations) != 1:
         return False
     line = buffers[0].allocations[0]
     made = [a for a in analysis.allocations if (a.file, a.line) == (analysis.file, line)]
@@ -123,16 +131,20 @@ def _is_named(text: str, buffers: tuple[Buffer, ...], analysis: AnalysisReport) 
 
 def _is_alike(memory: Allocation, analysis: AnalysisReport) -> bool:
     """Whether the size of an allocation is that of every rank, as far as its text says."""
-    own = {name for c in analysis.communicators for name in _NAME.findall(c.rank or "")}
     named = set(_NAME.findall(memory.bytes))
-    return memory.call == "cudaMalloc" and not memory.calls and not own & named
+    return memory.call == "cudaMalloc" and not memory.calls and not _own_names(analysis) & named
+
+
+def _own_names(analysis: AnalysisReport) -> set[str]:
+    """Return the names in what the program gives a communicator as its rank."""
+    return {name for c in analysis.communicators for name in _NAME.findall(c.rank or "")}
 
 
 def render_plain(spec: PlainSpec) -> str:
     """Return the text of a plain prelude: includes, then one namespace; ends with a newline."""
     names = ["core", *_kernels(spec), "host"]
     if spec.calls:
-        names.append("find")
+        names += ["find"] if spec.one_stream else ["find", "on_stream"]
     if spec.calls & _EXCHANGES.keys() and len(_sizes(spec)) > 1:
         names.append("bytes")
     text = "".join(template(f"plain/{name}.cuh") for name in names)
@@ -141,7 +153,7 @@ def render_plain(spec: PlainSpec) -> str:
         text = text.replace(f"@{key}@", value)
     close = f"\n#undef DEVICE_COMM_NCCL\n\n}}  // namespace {NAMESPACE}\n"
     headers = ("cuda_runtime.h", "nccl.h", "nccl_device.h")
-    includes = include_lines(headers, ("algorithm", "cstdint", "cstdio", "vector"))
+    includes = include_lines(headers, ("cstdint", "cstdio", "vector"))
     return includes + "\n" + text + close
 
 
@@ -155,11 +167,11 @@ def _launcher(call: str) -> str:
 
 
 def _kernels(spec: PlainSpec) -> list[str]:
-    names = ["lsa"] if spec.api is Api.LSA else []
+    names = [str(spec.api)]
     if spec.calls & _EXCHANGES.keys():
         names.append(f"{spec.api}_exchange")
     if "ncclAllReduce" in spec.calls:
-        names.append("lsa_allreduce")
+        names += ["combine", f"{spec.api}_allreduce"]
     return names
 
 
@@ -167,19 +179,39 @@ def _values(spec: PlainSpec) -> dict[str, str]:
     api = str(spec.api)
     sizes = _sizes(spec)
     many = len(sizes) > 1
+    element = element_of(spec.reduced) if spec.reduced else ""
+    staged = spec.api is Api.GIN and "ncclAllReduce" in spec.calls
     return {
         "API": api.upper(),
         "PROTOCOL": template(f"plain/{api}_protocol.txt").rstrip("\n"),
         "REGION_START": f"// {START} communication\n" if spec.markers and spec.calls else "",
         "REGION_END": f"// {END}\n" if spec.markers and spec.calls else "",
-        "PRECONDITION": template("plain/lsa_precondition.cuh") if spec.api is Api.LSA else "",
-        "REQUIREMENTS": requirements(spec.api, signals="2", barriers="kBlocks"),
+        "CREATE": template(f"plain/{api}_create.cuh"),
+        "REQUIREMENTS": requirements(spec.api, signals="3" if staged else "2", barriers="kBlocks"),
         "SIZES": _cases(spec),
         "BYTES": "bytesOf(type)" if many else str(min(sizes)),
+        "UNIT": f"uint{8 * min(sizes)}_t",
         "TYPE": " type" if many else "",
         "COMBINE": _combine(spec),
-        "AVERAGE": template("plain/average.cuh") if "ncclAvg" in spec.operators else "",
-        "ELEMENT": element_of(spec.reduced) if spec.reduced else "",
+        "AVERAGE": template(f"plain/{api}_average.cuh") if "ncclAvg" in spec.operators else "",
+        "DONE": ", kDone = 2" if staged else "",
+        "STAGING": template("plain/gin_staging.cuh") if staged else "",
+        "STAGED": "inline char* staging = nullptr;\n" if staged else "",
+        "UNSTAGE": "  if (windowFree(staging) != cudaSuccess) return ncclUnhandledCudaError;\n"
+        if staged
+        else "",
+        "FIND_STAGING": "  Place room;\n  DEVICE_COMM_NCCL(find(staging, 1, &room));\n"
+        if staged
+        else "",
+        "EXCHANGE_SHAPE": "blocksFor(bytes * dev.nRanks), kThreads"
+        if spec.api is Api.LSA
+        else "1, 32",
+        "REDUCE_SHAPE": f"blocksFor(count * sizeof({element})), kThreads"
+        if spec.api is Api.LSA
+        else "1, 256",
+        "ON_STREAM": "" if spec.one_stream else "  DEVICE_COMM_NCCL(onStream(stream));\n",
+        "STAGE": "room, " if staged else "",
+        "ELEMENT": element,
     }
 
 

@@ -6,11 +6,11 @@ calls need: a type, kernel or launcher that nothing uses is left out.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 
 from warploom.core.records import Api
+from warploom.propose.rules.fragments import template
+from warploom.propose.rules.scales import scale_values
 from warploom.source.regions import END, START
 
 # Not `warploom`: that is the emulator's, and closed to candidates.
@@ -21,6 +21,9 @@ SHARED_HEADER = "device_comm.cuh"
 
 REDUCTIONS = frozenset({"ncclAllReduce", "ncclReduceScatter", "ncclReduce"})
 MESSAGES = frozenset({"ncclSend", "ncclRecv"})
+CAPTURES = ("cudaStreamBeginCapture", "cudaStreamBeginCaptureToGraph")
+"""Calls behind which communications go into a graph."""
+
 GROUPS = frozenset({"ncclGroupStart", "ncclGroupEnd"})
 
 LAUNCHERS = MappingProxyType(
@@ -52,6 +55,15 @@ CREATIONS = MappingProxyType(
     }
 )
 """NCCL call that makes a communicator -> what takes its place, with the same arguments."""
+
+MEMORY = MappingProxyType(
+    {
+        "nccl": ("ncclMemAlloc", "ncclMemFree"),
+        "async": ("cudaMallocAsync", "cudaMallocFromPoolAsync", "cudaFreeAsync"),
+        "managed": ("cudaMallocManaged",),
+    }
+)
+"""Further allocators of windows, and the calls that each has."""
 
 _CREATION_TEMPLATES = MappingProxyType(
     {
@@ -105,29 +117,27 @@ class PreludeSpec:
     """What a prelude must hold.
 
     `calls` are the NCCL data calls that it replaces (none: windows only, as in stage A).
-    `types` are the data types that are reduced; empty stands for all of them. `nccl_memory` says
-    that the program calls ncclMemAlloc itself, `markers` that evolve markers go around the kernels,
-    `one_stream` that all communication is on one stream. `creations` are the calls by which the
-    program makes communicators, `many_devices` says that a process has several devices, `threads`
-    that it has several threads. `shared` says that several files include it, as a header.
+    `types` are the data types that are reduced; empty stands for all of them. `memory` names the
+    allocators in `MEMORY` that the program uses, `markers` says that evolve markers go around the
+    kernels, `one_stream` that all communication is on one stream. `creations` are the calls by
+    which the program makes communicators, `many_devices` says that a process has several devices,
+    `threads` that it has several threads. `shared` says that several files include it, as a header,
+    `captures` that communications may be captured into graphs, `scales` that the program makes
+    operators by `ncclRedOpCreatePreMulSum`.
     """
 
     api: Api
     calls: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()
-    nccl_memory: bool = False
+    memory: frozenset[str] = frozenset()
     markers: bool = False
     one_stream: bool = False
     creations: frozenset[str] = frozenset()
     many_devices: bool = False
     threads: bool = False
     shared: bool = False
-
-
-@cache
-def template(name: str) -> str:
-    """Return a template's text."""
-    return (files("warploom.propose.rules") / "templates" / name).read_text(encoding="utf-8")
+    captures: bool = False
+    scales: bool = False
 
 
 def render(spec: PreludeSpec) -> str:
@@ -149,7 +159,8 @@ def includes(spec: PreludeSpec) -> str:
         headers.append("cuda/atomic")
     headers += [_HALF_HEADERS[t] for _, t in _types(spec) if t in _HALF_HEADERS]
     mutex = ["mutex"] if spec.threads else []
-    standard = ["algorithm", "cstdint", "cstdio", "list", "map", *mutex, "vector"]
+    text = ["cstring"] if spec.scales else []
+    standard = ["algorithm", "cstdint", "cstdio", *text, "list", "map", *mutex, "vector"]
     return include_lines(headers, standard)
 
 
@@ -174,7 +185,7 @@ def _types(spec: PreludeSpec) -> list[tuple[str, str]]:
 def _fragments(spec: PreludeSpec) -> list[str]:
     reduces, sends = bool(spec.calls & REDUCTIONS), bool(spec.calls & MESSAGES)
     names = ["core", *_device_fragments(spec)]
-    names += ["host_memory", *(["host_memory_nccl"] if spec.nccl_memory else [])]
+    names += ["host_memory", *(f"host_memory_{kind}" for kind in sorted(spec.memory))]
     names += ["host_windows", "host_comm"]
     if spec.calls:
         names.append("host_launch")
@@ -182,6 +193,8 @@ def _fragments(spec: PreludeSpec) -> list[str]:
         names.append("host_exchange")
     if reduces:
         names.append("host_reduction")
+    if spec.scales:
+        names.append("host_scale")
     if "ncclBcast" in spec.calls:
         names.append("launch_broadcast")
     # Sorted, so that equal programs give equal texts; a Bcast needs Broadcast before it.
@@ -200,7 +213,8 @@ def _device_fragments(spec: PreludeSpec) -> list[str]:
     api = str(spec.api)
     names = ["region_start", f"{api}_tuning", f"{api}_exchange", f"{api}_launch_exchange"]
     if spec.calls & REDUCTIONS:
-        names += ["reduction", f"{api}_reduction", f"{api}_launch_reduction"]
+        own = ["gin_scale"] if spec.scales and spec.api is Api.GIN else []
+        names += ["reduction", *own, f"{api}_reduction", f"{api}_launch_reduction"]
     if spec.calls & MESSAGES:
         names += ["messages", f"{api}_messages"]
     return [*names, "region_end"]
@@ -237,6 +251,24 @@ def _values(spec: PreludeSpec) -> dict[str, str]:
         "EXPECT": template("gin_expect.cuh").rstrip("\n") if is_gin else "",
         "LOOK_AHEAD": "  DEVICE_COMM_NCCL(lookAhead(work));\n" if is_gin else "",
         "MESSAGE_THREADS": "32" if is_gin else "kThreads",
+        **_plan_values(spec),
+        **scale_values(spec.api, scales=spec.scales),  # the last: texts above name these
+    }
+
+
+def _plan_values(spec: PreludeSpec) -> dict[str, str]:
+    """Return where a kernel finds the messages of its group: each replay of a graph reads them."""
+    if not spec.captures:
+        return {
+            "PLAN": "", "WRITE_PLAN": template("messages_plan.cuh"), "PLAN_NAME": "s.plan",
+            "PLANS": "", "FREE_PLANS": "",
+        }  # fmt: skip
+    return {
+        "PLAN": template("messages_kept_plan.cuh"),
+        "WRITE_PLAN": template("messages_plan_or_kept.cuh"),
+        "PLAN_NAME": "plan",
+        "PLANS": "  std::vector<void*> plans;  // of captured groups\n",
+        "FREE_PLANS": "  for (void* plan : s.plans) DEVICE_COMM_CUDA(cudaFreeHost(plan));\n",
     }
 
 
@@ -249,11 +281,13 @@ def _session_values(spec: PreludeSpec) -> dict[str, str]:
     made = sorted(_CREATION_TEMPLATES[call] for call in spec.creations)
     state = ["  Batch batch;\n"] if _batches(spec) else []
     state += ["  Group group;\n"] if sends else []
+    state += ["  std::vector<Scale> scales;\n"] if spec.scales else []
     is_lsa = spec.api is Api.LSA
     leave = "  DEVICE_COMM_NCCL(leaveTogether(s));\n" if many else template("lsa_leave.cuh")
     return {
         "BATCH": template("host_batch.cuh") if _batches(spec) else "",
-        "PENDING": template("host_pending.cuh") if sends else "",
+        "PENDING": (template("host_pending.cuh") if sends else "")
+        + (template("scale_state.cuh") if spec.scales else ""),
         "STATE": "".join(state),
         "CREATIONS": "".join(template(f"{name}.cuh") for name in made),
         "LEAVE_STEPS": template("lsa_leave_together.cuh") if is_lsa and many else "",
@@ -294,7 +328,7 @@ def _half_accumulators(spec: PreludeSpec) -> str:
 def _reduce_cases(spec: PreludeSpec) -> str:
     call = "reduceStaged<{}>(wire, r, offset, count)"
     if spec.api is Api.LSA:
-        call = "reducePeers<{}>(wire, r, from, to)"
+        call = "reducePeers<{}>(wire, r, from, to@BITS@)"
     return "\n".join(
         f"    case {name}:\n      {call.format(t)};\n      break;" for name, t in _types(spec)
     )

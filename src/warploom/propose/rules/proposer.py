@@ -58,6 +58,13 @@ class RulesProposer:
             yield rewrite(context.text, context.analysis, replace(plan, every_allocation=True))
 
 
+_MOVED = {
+    "async": "stream-ordered memory becomes windows: a free waits for its stream on the host, and "
+    "memory pools do not count these buffers",
+    "managed": "managed memory that the host never touches becomes windows: device memory",
+}
+
+
 def _summary(context: ProposalContext, result: Rewrite) -> str:
     windows = f"{len(result.windows)} allocations become windows"
     if context.stage is Stage.WINDOWS:
@@ -72,6 +79,7 @@ def _notes(result: Rewrite) -> tuple[str, ...]:
         notes.append("plain form: one communicator, and buffers that are alike on all ranks")
     if result.every_allocation:
         notes.append("all device memory of the program is in windows")
+    notes += [text for kind, text in _MOVED.items() if kind in result.moved]
     if not result.opened:
         notes.append("the first communication opens the windows: no statement before it is common")
     return tuple(notes)

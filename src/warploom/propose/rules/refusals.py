@@ -3,31 +3,29 @@
 from collections.abc import Iterator
 
 from warploom.core.errors import Refusal, RefusedError
+from warploom.propose.rules.captures import capture_refusals
 from warploom.propose.rules.lexing import find_mentions
+from warploom.propose.rules.managed import managed_refusals
 from warploom.propose.rules.prelude import (
     CREATIONS,
     LAUNCHERS,
+    MEMORY,
     NAMESPACE,
     REDUCTIONS,
     reducible_type,
 )
-from warploom.source import AnalysisReport
+from warploom.source import AnalysisReport, SourceFile, parse_source
 from warploom.source.records import Collective
 
 _OPERATORS = frozenset({"ncclSum", "ncclProd", "ncclMax", "ncclMin", "ncclAvg"})
 _KINDS = {
-    "managed": "managed memory",
-    "async": "stream-ordered memory",
     "pitched": "pitched memory",
     "pinned": "host memory",
     "mapped": "a device view of host memory",
     "array": "a CUDA array",
 }
-_MEMORY = ("cudaMalloc", "cudaFree", "ncclMemAlloc", "ncclMemFree")
+_MEMORY = ("cudaMalloc", "cudaFree", *(name for calls in MEMORY.values() for name in calls))
 _CALLS = {
-    "ncclRedOpCreatePreMulSum": "a reduction operator of the program's own: scale in a kernel",
-    "cudaStreamBeginCapture": "stream capture: a graph would replay launches that must be counted; "
-    "launch without a graph",
     "ncclCommWindowRegister": "windows of the program's own, beside those that the rules make: "
     "leave them out",
     "ncclDevCommCreate": "a device communicator of the program's own, beside the rules' one: leave "
@@ -48,11 +46,13 @@ def refuse(found: tuple[Refusal, ...]) -> None:
 
 
 def _all(analysis: AnalysisReport, text: str) -> Iterator[Refusal]:
+    source = parse_source(text, analysis.file)
     yield from _setup(analysis)
     for collective in analysis.collectives:
         yield from _collective(analysis, collective)
-        yield from _memory(analysis, collective)
-    yield from _text(analysis, text.encode("utf-8", "surrogateescape"))
+        yield from _memory(analysis, collective, source)
+    yield from capture_refusals(source, analysis)
+    yield from _text(analysis, source.text)
 
 
 def _setup(analysis: AnalysisReport) -> Iterator[Refusal]:
@@ -86,11 +86,13 @@ def _collective(analysis: AnalysisReport, item: Collective) -> Iterator[Refusal]
         yield Refusal(f"reductions of {dtype} are not generated", item.file, item.line)
 
 
-def _memory(analysis: AnalysisReport, item: Collective) -> Iterator[Refusal]:
+def _memory(analysis: AnalysisReport, item: Collective, source: SourceFile) -> Iterator[Refusal]:
     by_line = {a.line: a for a in analysis.allocations if a.file == analysis.file}
     for buffer in (*item.send_buffers, *item.recv_buffers):
         for line in buffer.allocations:
             allocation = by_line.get(line)
+            if allocation is not None and allocation.kind == "managed":
+                yield from managed_refusals(source, analysis, allocation)
             if allocation is not None and allocation.kind in _KINDS:
                 kind = _KINDS[allocation.kind]
                 reason = f"{buffer.name} is {kind} and cannot be in a window: use cudaMalloc"

@@ -13,7 +13,7 @@ __device__ void reduceStaged(const Wire& wire, const Reduction& r, size_t offset
   auto lowBits = reinterpret_cast<uintptr_t>(result) | reinterpret_cast<uintptr_t>(mine) |
                  reinterpret_cast<uintptr_t>(staged) | wire.slot;
   bool wide = lowBits % sizeof(uint4) == 0;
-  reduceAs<Element>(r.op, wire.dev.nRanks, threadIdx.x, count, blockDim.x, wide, load, store);
+  reduceAs<Element>(r.op, wire.dev.nRanks, threadIdx.x, count, blockDim.x, wide, load, store@SCALES_OF@);
 }
 
 __device__ inline void reduceOwn(const Wire& wire, const Reduction& r, size_t offset,
@@ -45,9 +45,9 @@ __global__ void reduceKernel(Wire wire, Reduction r) {
     if (theirs) {
       awaitOffers(wire, gin, peer, 1);
       Place to = offered(wire, peer, 0);
-      send(wire, gin, peer, to, r.send + (firstOf(r, peer) + offset) * size, theirs * size);
+@PUBLISH_SCALE@      send(wire, gin, peer, to, r.send + (firstOf(r, peer) + offset) * size, theirs * size);
     }
-    if (hasPeer && mine) awaitData(wire, gin, peer, 1);
+    if (hasPeer && mine) awaitData(wire, gin, peer, @ARRIVALS@);
     __syncthreads();
     // An in-place reduction writes over what was just sent.
     gin.flush(ncclCoopCta());
@@ -58,7 +58,7 @@ __global__ void reduceKernel(Wire wire, Reduction r) {
       if (theirs) offer(wire, gin, peer, r.recv + (resultOf(r, peer) + offset) * size, 0, wire.turn);
       if (hasPeer && mine) {
         awaitOffers(wire, gin, peer, 1);
-      Place to = offered(wire, peer, 0);
+        Place to = offered(wire, peer, 0);
         send(wire, gin, peer, to, r.recv + (resultOf(r, me) + offset) * size, mine * size);
       }
       if (theirs) awaitData(wire, gin, peer, 1);

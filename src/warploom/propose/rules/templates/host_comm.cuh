@@ -51,7 +51,7 @@ inline ncclResult_t closeWindows(ncclComm_t comm) {
     DEVICE_COMM_NCCL(ncclMemFree(s.control));
     DEVICE_COMM_CUDA(cudaFree(s.table));
     DEVICE_COMM_CUDA(cudaFree(s.plan));
-    DEVICE_COMM_CUDA(cudaFreeHost(s.agreed));
+@FREE_PLANS@    DEVICE_COMM_CUDA(cudaFreeHost(s.agreed));
     DEVICE_COMM_CUDA(cudaEventDestroy(s.last));
   }
 @LOCK@  for (auto& [start, block] : s.blocks) {

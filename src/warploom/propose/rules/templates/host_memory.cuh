@@ -35,7 +35,7 @@ struct Session {
   size_t controlBytes = 0;
   char* plan = nullptr;  // the kernel's copy of a group of messages
   size_t planBytes = 0;
-  std::vector<ncclWindow_t> windows;
+@PLANS@  std::vector<ncclWindow_t> windows;
   std::map<char*, Block> blocks;
   std::list<char*> chosen;  // becomes windows next
   bool begun = false;  // whether anything has been communicated
@@ -144,16 +144,20 @@ inline int deviceOf(void* pointer) {
   return entry == state().memory.end() ? -1 : entry->second.device;
 }
 
-// In place of cudaFree. A window's memory is kept for a later windowMalloc, until its communicators
-// are destroyed: no rank may take a window away while others can reach it.
-inline cudaError_t windowFree(void* pointer) {
-  int device = deviceOf(pointer);
-  if (device < 0) return cudaFree(pointer);
-@ON_BLOCK@  cudaError_t status = cudaDeviceSynchronize();  // as cudaFree does
-  if (status != cudaSuccess) return status;
+// Gives back a block that nobody uses any more. A window's memory is kept for a later windowMalloc,
+// until its communicators are destroyed: no rank may take a window away while others can reach it.
+inline cudaError_t release(void* pointer) {
 @LOCK@  auto entry = state().memory.find(static_cast<char*>(pointer));
   entry->second.used = false;
   if (entry->second.windows > 0) return cudaSuccess;
   state().memory.erase(entry);
   return ncclMemFree(pointer) == ncclSuccess ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+// In place of cudaFree.
+inline cudaError_t windowFree(void* pointer) {
+  int device = deviceOf(pointer);
+  if (device < 0) return cudaFree(pointer);
+@ON_BLOCK@  cudaError_t status = cudaDeviceSynchronize();  // as cudaFree does
+  return status == cudaSuccess ? release(pointer) : status;
 }

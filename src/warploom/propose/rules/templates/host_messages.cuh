@@ -60,25 +60,15 @@ inline ncclResult_t sortIntoLanes(std::vector<Pending>& pending) {
   return ncclSuccess;
 }
 
-inline ncclResult_t launchLanes(cudaStream_t stream) {
+@PLAN@inline ncclResult_t launchLanes(cudaStream_t stream) {
   Session& s = session();
   Group& g = group();
   size_t laneBytes = roundUp(g.lanes.size() * sizeof(Lane), sizeof(Message));
   size_t bytes = laneBytes + g.messages.size() * sizeof(Message);
   if (g.lanes.empty()) return ncclSuccess;
-  if (bytes > s.planBytes) {
-    DEVICE_COMM_CUDA(cudaFree(s.plan));
-    s.planBytes = 2 * bytes;
-    DEVICE_COMM_CUDA(cudaMalloc(&s.plan, s.planBytes));
-  }
-  DEVICE_COMM_CUDA(cudaMemcpyAsync(s.plan, g.lanes.data(), g.lanes.size() * sizeof(Lane),
-                                cudaMemcpyHostToDevice, stream));
-  DEVICE_COMM_CUDA(cudaMemcpyAsync(s.plan + laneBytes, g.messages.data(),
-                                g.messages.size() * sizeof(Message), cudaMemcpyHostToDevice,
-                                stream));
-  messageKernel<<<static_cast<unsigned>(g.lanes.size()), @MESSAGE_THREADS@, 0, stream>>>(
-      s.wire, reinterpret_cast<const Lane*>(s.plan),
-      reinterpret_cast<const Message*>(s.plan + laneBytes));
+@WRITE_PLAN@  messageKernel<<<static_cast<unsigned>(g.lanes.size()), @MESSAGE_THREADS@, 0, stream>>>(
+      s.wire, reinterpret_cast<const Lane*>(@PLAN_NAME@),
+      reinterpret_cast<const Message*>(@PLAN_NAME@ + laneBytes));
   DEVICE_COMM_CUDA(cudaPeekAtLastError());
   return ncclSuccess;
 }

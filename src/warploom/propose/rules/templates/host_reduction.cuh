@@ -15,11 +15,11 @@ inline ncclResult_t reduce(Reduction r, const void* send, size_t inputs, void* r
   if (!isReducible(r.type)) {
     return fail(ncclInvalidArgument, "reduction", "of a data type that was not generated");
   }
-  if (r.op < ncclSum || r.op > ncclAvg) {
+@RESOLVE_OPERATOR@  if (r.op < ncclSum || r.op > ncclAvg) {
     return fail(ncclInvalidArgument, "reduction", "with an operator of the program's own");
   }
   if (r.total == 0) return ncclSuccess;
-  if (s.ranks == 1) return copyOwn(send, recv, r.total * r.elementBytes, stream);
+@ONE_RANK@  if (s.ranks == 1) return copyOwn(send, recv, r.total * r.elementBytes, stream);
   DEVICE_COMM_NCCL(locate(send, inputs * r.elementBytes, "the reduction's send buffer", &r.send));
   if (outputs > 0) {
     DEVICE_COMM_NCCL(locate(recv, outputs * r.elementBytes, "the reduction's receive buffer", &r.recv));

@@ -3,7 +3,7 @@
 // `to` say where each rank's buffers are.
 template <typename Element>
 __device__ void reducePeers(const Wire& wire, const Reduction& r, char* const* from,
-                            char* const* to) {
+                            char* const* to@BITS_PARAMETER@) {
   const int ranks = wire.dev.nRanks, me = wire.dev.rank;
   const size_t input = firstOf(r, me) * sizeof(Element), output = resultOf(r, me) * sizeof(Element);
   auto load = [&](int rank) { return from[rank] + input; };
@@ -19,7 +19,7 @@ __device__ void reducePeers(const Wire& wire, const Reduction& r, char* const* f
   }
   size_t first = size_t(blockIdx.x) * blockDim.x + threadIdx.x, step = size_t(gridDim.x) * blockDim.x;
   bool wide = lowBits % sizeof(uint4) == 0;
-  reduceAs<Element>(r.op, ranks, first, countOf(r, me), step, wide, load, store);
+  reduceAs<Element>(r.op, ranks, first, countOf(r, me), step, wide, load, store@SCALES_OF@);
 }
 
 // All-reduce, reduce-scatter and reduce.
@@ -28,16 +28,16 @@ __global__ void reduceKernel(Wire wire, Reduction r) {
   if (threadIdx.x == 0) {
     mailbox(wire, wire.dev.rank)[0] = r.send;
     mailbox(wire, wire.dev.rank)[1] = r.recv;
-  }
+@PUBLISH_SCALE@  }
   barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
 
   extern __shared__ char* pointers[];  // [ranks] to send buffers, [ranks] to receive buffers
-  char **from = pointers, **to = pointers + wire.dev.nRanks;
+@SHARED_SCALES@  char **from = pointers, **to = pointers + wire.dev.nRanks;
   for (int rank = threadIdx.x; rank < wire.dev.nRanks; rank += blockDim.x) {
     from[rank] = static_cast<char*>(pointerAt(wire, rank, mailbox(wire, rank)[0]));
     bool written = r.share || rank == wire.dev.rank;
     to[rank] = written ? static_cast<char*>(pointerAt(wire, rank, mailbox(wire, rank)[1])) : nullptr;
-  }
+@FETCH_SCALE@  }
   __syncthreads();
   switch (r.type) {
 @REDUCE_CASES@

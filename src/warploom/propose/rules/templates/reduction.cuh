@@ -12,7 +12,7 @@ struct Reduction {
   ncclDataType_t type;
   ncclRedOp_t op;
   int elementBytes;
-};
+@SCALE_FIELDS@};
 
 // First element of rank p's part of the input, and how many elements rank p owns.
 __device__ inline size_t firstOf(const Reduction& r, int p) {
@@ -31,7 +31,7 @@ template <typename Element>
 struct Accumulator {
   using type = Element;
 };
-@HALF_ACCUMULATORS@
+@HALF_ACCUMULATORS@@SCALE@
 template <typename Total>
 __device__ inline Total fold(ncclRedOp_t op, Total a, Total b) {
   switch (op) {
@@ -54,19 +54,19 @@ struct alignas(kCount * sizeof(Element)) Pack {
 
 // Calls store(i, word) for words first, first + step, ... below count, of kCount elements each: the
 // reduction of word i of load(rank) over the ranks.
-template <typename Element, int kCount, typename Load, typename Store>
+template <typename Element, int kCount, typename Load, typename Store@SCALES_TYPE@>
 __device__ void reduceWords(ncclRedOp_t op, int ranks, size_t first, size_t count, size_t step,
-                            Load load, Store store) {
+                            Load load, Store store@SCALES_PARAMETER@) {
   using Total = typename Accumulator<Element>::type;
   using Word = Pack<Element, kCount>;
   for (size_t i = first; i < count; i += step) {
     Word word = reinterpret_cast<const Word*>(load(0))[i];
     Total value[kCount];
-    for (int k = 0; k < kCount; ++k) value[k] = static_cast<Total>(word.item[k]);
+    for (int k = 0; k < kCount; ++k) value[k] = @FIRST@;
     for (int rank = 1; rank < ranks; ++rank) {
       word = reinterpret_cast<const Word*>(load(rank))[i];
       for (int k = 0; k < kCount; ++k) {
-        value[k] = fold<Total>(op, value[k], static_cast<Total>(word.item[k]));
+        value[k] = fold<Total>(op, value[k], @NEXT@);
       }
     }
     for (int k = 0; k < kCount; ++k) {
@@ -79,11 +79,11 @@ __device__ void reduceWords(ncclRedOp_t op, int ranks, size_t first, size_t coun
 
 // Reduces `count` elements: in words of 16 bytes where all that load and store name is `wide`, that
 // is aligned so, and the rest one by one.
-template <typename Element, typename Load, typename Store>
+template <typename Element, typename Load, typename Store@SCALES_TYPE@>
 __device__ void reduceAs(ncclRedOp_t op, int ranks, size_t first, size_t count, size_t step,
-                         bool wide, Load load, Store store) {
+                         bool wide, Load load, Store store@SCALES_PARAMETER@) {
   constexpr int kWide = sizeof(uint4) / sizeof(Element);
   size_t words = wide ? count / kWide : 0;
-  reduceWords<Element, kWide>(op, ranks, first, words, step, load, store);
-  reduceWords<Element, 1>(op, ranks, words * kWide + first, count, step, load, store);
+  reduceWords<Element, kWide>(op, ranks, first, words, step, load, store@SCALES@);
+  reduceWords<Element, 1>(op, ranks, words * kWide + first, count, step, load, store@SCALES@);
 }

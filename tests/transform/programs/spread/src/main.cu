@@ -5,6 +5,14 @@
 
 void fill(float* x, int n, int rank, int seed, cudaStream_t s);
 
+// Names that the other sources have for themselves, with other meanings.
+#define WIDTH 1000
+enum Place { kBegin, kEnd };
+struct Shape {
+  int width;
+};
+static int at(Shape shape, Place place) { return place == kBegin ? 0 : shape.width - 1; }
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, ranks;
@@ -13,7 +21,7 @@ int main(int argc, char** argv) {
   Comm c;
   setup(c, rank, ranks);
   int seed = argc > 1 ? atoi(argv[1]) : 1;
-  const int n = 1000;
+  const int n = WIDTH;
   float *x, *y;
   CUDA(cudaMalloc(&x, n * sizeof(float)));
   CUDA(cudaMalloc(&y, n * ranks * sizeof(float)));
@@ -24,7 +32,7 @@ int main(int argc, char** argv) {
   CUDA(cudaMemcpyAsync(h.data(), x, n * sizeof(float), cudaMemcpyDeviceToHost, c.stream));
   CUDA(cudaMemcpyAsync(g.data(), y, n * ranks * sizeof(float), cudaMemcpyDeviceToHost, c.stream));
   CUDA(cudaStreamSynchronize(c.stream));
-  printf("rank %d: %g %g\n", rank, h[3], g[n * ranks - 1]);
+  printf("rank %d: %g %g\n", rank, h[3], g[at(Shape{n * ranks}, kEnd)]);
   CUDA(cudaFree(x));
   CUDA(cudaFree(y));
   teardown(c);

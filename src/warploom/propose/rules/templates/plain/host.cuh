@@ -11,24 +11,20 @@ inline std::vector<Memory>& memory() {
   return all;
 }
 inline ncclComm_t known = nullptr;  // the program's one communicator
-
+@STAGED@
 inline ncclResult_t fail(const char* why) {
   std::fprintf(stderr, "warploom: %s\n", why);
   return ncclInvalidUsage;
 }
-#define DEVICE_COMM_NCCL(call)                                         \
-  do {                                                                 \
-    ncclResult_t device_comm_status = (call);                          \
-    if (device_comm_status != ncclSuccess) return device_comm_status;  \
-  } while (0)
-
-inline size_t pages(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+#define DEVICE_COMM_NCCL(call) \
+  if (ncclResult_t device_comm_status = (call); device_comm_status != ncclSuccess) return device_comm_status
 
 template <typename Element>
 cudaError_t windowMalloc(Element** pointer, size_t bytes) {
   void* base = nullptr;
-  if (bytes > 0 && ncclMemAlloc(&base, pages(bytes)) != ncclSuccess) return cudaErrorMemoryAllocation;
-  if (bytes > 0) memory().push_back({static_cast<char*>(base), bytes, nullptr, false});
+  const size_t all = (bytes + 4095) / 4096 * 4096;  // a window has whole pages
+  if (all > 0 && ncclMemAlloc(&base, all) != ncclSuccess) return cudaErrorMemoryAllocation;
+  if (all > 0) memory().push_back({static_cast<char*>(base), all, nullptr, false});
   *pointer = static_cast<Element*>(base);
   return cudaSuccess;
 }
@@ -53,10 +49,9 @@ inline ncclResult_t commInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, i
 
 // All ranks do this together, when they have allocated what they communicate.
 inline ncclResult_t openWindows() {
-@PRECONDITION@  for (Memory& m : memory()) {
+@STAGING@  for (Memory& m : memory()) {
     if (m.freed) continue;
-    DEVICE_COMM_NCCL(ncclCommWindowRegister(known, m.base, pages(m.bytes), &m.window,
-                                            NCCL_WIN_COLL_SYMMETRIC));
+    DEVICE_COMM_NCCL(ncclCommWindowRegister(known, m.base, m.bytes, &m.window, NCCL_WIN_COLL_SYMMETRIC));
     if (m.window == nullptr) return fail("this machine gives no symmetric memory");
   }
 #ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER
@@ -65,12 +60,11 @@ inline ncclResult_t openWindows() {
   ncclDevCommRequirements needs{};  // up to NCCL 2.28
 #endif
 @REQUIREMENTS@
-  return ncclDevCommCreate(known, &needs, &dev);
-}
+@CREATE@}
 
 inline ncclResult_t commDestroy(ncclComm_t comm) {
   if (cudaDeviceSynchronize() != cudaSuccess) return ncclUnhandledCudaError;
-  if (dev.nRanks > 0) DEVICE_COMM_NCCL(ncclDevCommDestroy(comm, &dev));
+@UNSTAGE@  if (dev.nRanks > 0) DEVICE_COMM_NCCL(ncclDevCommDestroy(comm, &dev));
   for (Memory& m : memory()) {
     if (m.window != nullptr) DEVICE_COMM_NCCL(ncclCommWindowDeregister(comm, m.window));
     if (m.window != nullptr && m.freed) DEVICE_COMM_NCCL(ncclMemFree(m.base));

@@ -5,5 +5,6 @@ using Barrier = ncclLsaBarrierSession<ncclCoopCta>;
 
 // How many blocks share `bytes`: the same number on every rank.
 inline unsigned blocksFor(size_t bytes) {
-  return static_cast<unsigned>(std::min<size_t>(kBlocks, (bytes + kBlockBytes - 1) / kBlockBytes));
+  const size_t wanted = (bytes + kBlockBytes - 1) / kBlockBytes;
+  return static_cast<unsigned>(wanted < kBlocks ? wanted : kBlocks);
 }

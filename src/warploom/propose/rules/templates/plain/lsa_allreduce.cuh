@@ -5,10 +5,6 @@ struct alignas(kCount * sizeof(Element)) Pack {
   Element item[kCount];
 };
 
-template <typename Element>
-__device__ Element combine(ncclRedOp_t op, Element a, Element b) {
-@COMBINE@}
-
 // Reduces this rank's share of `count` words over all ranks, in their order, and writes it to all.
 template <typename Element, int kCount>
 __device__ void reduceWords(const ncclDevComm& comm, Place send, Place recv, size_t count,
@@ -42,11 +38,4 @@ __global__ void allReduceKernel(ncclDevComm comm, Place send, Place recv, size_t
   recv.offset += wide * sizeof(uint4);
   reduceWords<Element, 1>(comm, send, recv, count - wide * kWide, op);
   barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
-}
-
-template <typename Element>
-ncclResult_t allReduce(Place send, Place recv, size_t count, ncclRedOp_t op, cudaStream_t stream) {
-  unsigned blocks = blocksFor(count * sizeof(Element));
-  allReduceKernel<Element><<<blocks, kThreads, 0, stream>>>(dev, send, recv, count, op);
-  return cudaPeekAtLastError() == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }

@@ -16,23 +16,14 @@ __device__ void readPeers(const ncclDevComm& comm, Place send, Place recv, size_
   }
 }
 
+// Every rank has `bytes` for each peer, `stride` apart from each other.
 __global__ void exchangeKernel(ncclDevComm comm, Place send, Place recv, size_t bytes, size_t stride) {
   Barrier barrier(ncclCoopCta(), comm, ncclTeamTagLsa(), blockIdx.x);
   barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
   if ((bytes | send.offset | recv.offset) % sizeof(uint4) == 0) {
     readPeers<uint4>(comm, send, recv, bytes, stride);
-  } else if ((bytes | send.offset | recv.offset) % sizeof(uint32_t) == 0) {
-    readPeers<uint32_t>(comm, send, recv, bytes, stride);
   } else {
-    readPeers<char>(comm, send, recv, bytes, stride);
+    readPeers<@UNIT@>(comm, send, recv, bytes, stride);
   }
   barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
-}
-
-// Every rank has `bytes` for each peer, `stride` apart from each other.
-inline ncclResult_t exchange(Place send, Place recv, size_t bytes, size_t stride,
-                             cudaStream_t stream) {
-  unsigned blocks = blocksFor(bytes * dev.nRanks);
-  exchangeKernel<<<blocks, kThreads, 0, stream>>>(dev, send, recv, bytes, stride);
-  return cudaPeekAtLastError() == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }

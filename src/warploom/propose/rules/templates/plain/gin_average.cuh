@@ -1,0 +1,1 @@
+    if (op == ncclAvg) total = static_cast<Element>(total / world.nRanks);

@@ -1,0 +1,1 @@
+  return ncclDevCommCreate(known, &needs, &dev);
