@@ -16,7 +16,7 @@ def _built() -> EmulatorBuild:
     return build(BuildSpec(_PROGRAM))
 
 
-@pytest.mark.parametrize("mode", ["good", "chained"])
+@pytest.mark.parametrize("mode", ["good", "chained", "refilled"])
 def test_products_of_matrices(mode: str) -> None:
     outcome = run(_built(), RunOptions(ranks=1, args=(mode,)))
     assert (outcome.stdout, outcome.verdict) == ("", Verdict.OK), outcome.findings

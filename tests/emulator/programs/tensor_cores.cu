@@ -72,6 +72,23 @@ __global__ void chain(const half* a, float* c, bool wait) {
   }
 }
 
+// A tile is filled again once the warp has loaded it.
+__global__ void refill(float* c) {
+  __shared__ half tile[16 * 16];
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> fb;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+  wmma::fill_fragment(sum, 0.0f);
+  for (int i = threadIdx.x; i < 256; i += 32) tile[i] = 1.0f;
+  __syncwarp();
+  wmma::load_matrix_sync(fa, tile, 16);
+  for (int i = threadIdx.x; i < 256; i += 32) tile[255 - i] = 2.0f;
+  __syncwarp();
+  wmma::load_matrix_sync(fb, tile, 16);
+  wmma::mma_sync(sum, fa, fb, sum);
+  wmma::store_matrix_sync(c, sum, 16, wmma::mem_row_major);
+}
+
 int main(int, char** argv) {
   const std::string mode = argv[1];
   using wmma::col_major, wmma::row_major;
@@ -92,6 +109,8 @@ int main(int, char** argv) {
   CUDA(cudaMemset(a, 0, 16 * columns * sizeof(half)));
   CUDA(cudaMalloc(&c, 256 * sizeof(float)));
   chain<<<1, 64>>>(a, c, mode != "shared_memory_race");
+  if (mode == "refilled") refill<<<1, 32>>>(c);
   CUDA(cudaMemcpy(&got, c, sizeof got, cudaMemcpyDeviceToHost));
-  return 0;
+  if (mode == "refilled") EXPECT(got == 32);
+  return failures != 0;
 }

@@ -127,6 +127,7 @@ void load_matrix_sync(fragment<Use, m, n, k, _WT, Layout>& to,
   for (int i = 0; i < Fragment::num_elements; i++) {
     to.x[i] = from[warploom::matrix_place<Fragment>(i, ldm, by_rows)];
   }
+  __syncwarp();  // one instruction of the warp: none goes on before all have read
 }
 template <int m, int n, int k, class _WT>
 void load_matrix_sync(fragment<accumulator, m, n, k, _WT>& to, const _WT* from, unsigned ldm,
@@ -135,11 +136,13 @@ void load_matrix_sync(fragment<accumulator, m, n, k, _WT>& to, const _WT* from, 
   for (int i = 0; i < Fragment::num_elements; i++) {
     to.x[i] = from[warploom::matrix_place<Fragment>(i, ldm, layout == mem_row_major)];
   }
+  __syncwarp();
 }
 template <int m, int n, int k, class _WT>
 void store_matrix_sync(_WT* to, const fragment<accumulator, m, n, k, _WT>& from, unsigned ldm,
                        layout_t layout) {
   using Fragment = fragment<accumulator, m, n, k, _WT>;
+  __syncwarp();  // none stores before all have come
   for (int i = 0; i < Fragment::num_elements; i++) {
     to[warploom::matrix_place<Fragment>(i, ldm, layout == mem_row_major)] = from.x[i];
   }
