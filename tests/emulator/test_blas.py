@@ -78,13 +78,18 @@ def test_it_has_a_price():
     assert took["half"] < took["large"]
 
 
+def test_products_with_matrices_of_which_a_part_is_kept():
+    outcome = emulate("blas_bands.cu")
+    assert (outcome.stdout, outcome.verdict, outcome.findings) == ("", Verdict.OK, ())
+
+
 @pytest.mark.parametrize(
     ("which", "name", "line"),
     [
         (1, "cufftPlan1d", 15),
         (2, "cusparseCreate", 25),
         (3, "cusolverDnCreate", 26),
-        (4, "cublasLtCreate", 27),
+        (4, "cublasLtMatmul", 27),
         (5, "cublasSsymm", 28),
     ],
 )

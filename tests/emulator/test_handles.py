@@ -22,13 +22,13 @@ _TABLES = (
     "CUgraphNode_st",
     "CUgraphExec_st",
     "CUuserObject_st",
+    "cudaArray",
     "warploom_mpi_request",
     "registration",
 )
 _LISTED = ("ncclComm", "ncclWindow_vidmem")  # lists of their own, and errors that NCCL documents
 _FOLLOWED_NOWHERE = {
     "CUctx_st": "its number is the device's, and compared",
-    "cudaArray": "refused by name",
     "curandDiscreteDistribution_st": "no call takes it",
     "nvtxDomainRegistration_st": "nobody reads it",
     "nvtxStringRegistration_st": "nobody reads it",

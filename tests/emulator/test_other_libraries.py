@@ -22,7 +22,6 @@ from warploom.emulator.rewrite import rewrite
         ("ATen/ATen.h", "PyTorch"),
         ("pybind11/pybind11.h", "Python"),
         ("cudnn.h", "cuDNN"),
-        ("mma.h", "wmma"),
         ("hip/hip_runtime.h", "HIP"),
         ("rccl/rccl.h", "HIP and ROCm"),
         ("rccl.h", "HIP and ROCm"),

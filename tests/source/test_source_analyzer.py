@@ -202,6 +202,19 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_kept(tmp_path: Path) -> No
     assert any(w.kind == "skipped_lines" for w in report.warnings)
 
 
+@pytest.mark.parametrize("suffix", [".h", ".cuh", ".hpp"])
+def test_what_cannot_be_read_of_a_header_is_one_warning(tmp_path: Path, suffix: str) -> None:
+    broken = "@@@ this is not C++ ((;\nint fine_%d();\n"
+    (tmp_path / f"other{suffix}").write_text("".join(broken % i for i in range(9)))
+    text = f'#include "other{suffix}"\nint main() {{ return 0; }}\n'
+    report = analyze(tmp_path, text, include_dirs=[tmp_path])
+    (found,) = (w for w in report.warnings if w.kind == "skipped_lines")
+    assert found.file.endswith(suffix) and found.line == 1
+    assert " places of this header could not be read" in found.message
+    (skipped,) = report.skipped
+    assert len(skipped.lines) > 1  # all of them are in the report
+
+
 def test_both_arms_are_seen_and_dead_ones_are_not(tmp_path: Path) -> None:
     names = [c.name for c in analyze(tmp_path, texts.BRANCHES).collectives]
     assert names == ["ncclReduce", "ncclAllReduce", "ncclRecv"]

@@ -92,10 +92,8 @@ _LIBRARIES = [
         (r"^npp\w*\.h$", "NPP"),
         (r"^nvjpeg\w*\.h$|^nvjpeg2k", "nvJPEG"),
         (r"^Nv(?:Infer|Onnx)\w*\.h$", "TensorRT"),
-        (r"^mma\.h$", "wmma (tensor cores)"),
         (r"^crt/", "nvcc's own headers"),
         (r"^cooperative_groups/details/", "inner headers of cooperative groups"),
-        (r"^(?:texture_\w+|surface_\w+|cuda_texture_types|cuda_surface_types)\.h$", "textures"),
         (r"^cuda_fp[46]\.h(?:pp)?$", "4- and 6-bit floats"),
     )
 ]

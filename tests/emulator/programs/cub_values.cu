@@ -8,6 +8,8 @@
 
 #include "expect.h"
 
+static_assert(sizeof std::cout > 0);  // CUB brings the streams
+
 template <class T>
 struct Device {
   T* data;

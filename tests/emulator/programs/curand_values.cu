@@ -40,6 +40,12 @@ __device__ int check_jumps() {
   wrong |= (curand(&one) != curand(&two)) << 2;
   curand_init(1235, 5, 15, &two);
   wrong |= (curand(&one) == curand(&two)) << 3;
+  // The steps by which cuRAND's header calls them.
+  two = one;
+  wrong |= (curand_uniform(&one) != _curand_uniform(curand(&two))) << 29;
+  State three = one, four = one;
+  const unsigned x = curand(&three), y = curand(&three);
+  wrong |= (curand_normal(&four) != _curand_box_muller(x, y).x) << 30;
   return wrong;
 }
 __global__ void jumps(int* wrong) {

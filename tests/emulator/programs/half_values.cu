@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+static_assert(std::is_same_v<__nv_half, half> && std::is_same_v<nv_half2, half2>);
+
 int main() {
   const auto bits_of = [](float value) { return __half(value).bits; };
   for (unsigned bits = 0; bits < 0x7C00; bits++) {

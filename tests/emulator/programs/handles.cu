@@ -91,6 +91,18 @@ static const Uses<cudaUserObject_t> objects{
     },
     [](cudaUserObject_t o) { cudaUserObjectRetain(o); },
     [](cudaUserObject_t o) { CUDA(cudaUserObjectRelease(o)); }};
+static const Uses<cudaArray_t> arrays{
+    [] {
+      cudaArray_t made = nullptr;
+      const cudaChannelFormatDesc floats = cudaCreateChannelDesc<float>();
+      CUDA(cudaMallocArray(&made, &floats, 8));
+      return made;
+    },
+    [](cudaArray_t a) {
+      cudaExtent extent;
+      cudaArrayGetInfo(nullptr, &extent, nullptr, a);
+    },
+    [](cudaArray_t a) { CUDA(cudaFreeArray(a)); }};
 static const Uses<MPI_Request> requests{[] {
                                           static int sent = 0;
                                           MPI_Request made = MPI_REQUEST_NULL;
@@ -199,6 +211,7 @@ int main(int argc, char** argv) {
   if (what == "CUgraphNode_st") misuse(nodes, how);
   if (what == "CUgraphExec_st") misuse(executables, how);
   if (what == "CUuserObject_st") misuse(objects, how);
+  if (what == "cudaArray") misuse(arrays, how);
   if (what == "warploom_mpi_request") misuse(requests, how);
   if (what == "registration") misuse(registrations, how);
   if (what == "ncclComm") misuse(comms, how);
@@ -210,6 +223,7 @@ int main(int argc, char** argv) {
     use_well(graphs);
     use_well(nodes);
     use_well(executables);
+    use_well(arrays);
     objects.destroy(objects.make());
     requests.destroy(requests.make());
     registrations.destroy(registrations.make());

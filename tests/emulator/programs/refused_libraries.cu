@@ -24,9 +24,9 @@ int main(int count, char** args) {
   if (which == 1) transform(nullptr, 8);
   if (which == 2) return cusparseCreate(&sparse) != CUSPARSE_STATUS_SUCCESS;  // 25
   if (which == 3) return cusolverDnCreate(&solver);                           // 26
-  if (which == 4) return cublasLtCreate(&lt);                                 // 27
+  if (which == 4) return cublasLtMatmul(lt);                                  // 27
   if (which == 5) cublasSsymm(nullptr, CUBLAS_SIDE_LEFT, nullptr);            // 28
-  return 0;
+  return cublasLtCreate(&lt) + cublasLtDestroy(lt) + !cublasLtCreate(nullptr);
 }
 
 // What helper_cuda.h of NVIDIA's samples names.

@@ -1,4 +1,5 @@
-// cuBLASLt: its names; its calls are refused by name and line.
+// cuBLASLt: its names. A handle can be had, as set-up code of programs does whether they use it or
+// not; all other calls are refused by name and line.
 #pragma once
 
 #include "cublas_v2.h"
@@ -67,9 +68,21 @@ enum cublasLtMatmulPreferenceAttributes_t {
   CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1,
 };
 
+struct cublasLtContext {};
+template <class = void>
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  if (!handle) return CUBLAS_STATUS_INVALID_VALUE;
+  *handle = new cublasLtContext{};
+  return CUBLAS_STATUS_SUCCESS;
+}
+template <class = void>
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  delete handle;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 #define WARPLOOM_LT_REFUSED(name) WARPLOOM_REFUSED(cublasStatus_t, name, "cuBLASLt")
-WARPLOOM_LT_REFUSED(cublasLtCreate)
-WARPLOOM_LT_REFUSED(cublasLtDestroy)
 WARPLOOM_LT_REFUSED(cublasLtMatmul)
 WARPLOOM_LT_REFUSED(cublasLtMatmulAlgoGetHeuristic)
 WARPLOOM_LT_REFUSED(cublasLtMatmulAlgoGetIds)

@@ -29,6 +29,10 @@ struct __attribute__((aligned(4))) __half2 {
   __half2(__half _Wa, __half _Wb) : x(_Wa), y(_Wb) {}
 };
 typedef __half half;
+typedef __half __nv_half;
+typedef __half2 __nv_half2;
+typedef __half nv_half;
+typedef __half2 nv_half2;
 typedef __half2 half2;
 struct __half_raw {
   unsigned short x;

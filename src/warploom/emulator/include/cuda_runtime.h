@@ -48,6 +48,7 @@ constexpr auto lerp(_WA _Wa, _WB _Wb, _WC _Wt) {
 #include "warploom/nv_atomic.h"
 #include "warploom/ptx.h"
 #include "warploom/qualifiers.h"
+#include "warploom/textures.h"
 #include "warploom/vector_types.h"
 #include "warploom/warp.h"
 #endif

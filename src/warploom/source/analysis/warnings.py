@@ -16,6 +16,8 @@ from warploom.source.records import Warn
 from warploom.source.regions import marker_faults
 from warploom.source.syntax import SourceFile
 
+_HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc", ".ipp", ".tpp", ""})
+_SHOWN = 6  # places of a header that a message names
 _GETTERS = frozenset({"cudaGetLastError", "cudaPeekAtLastError"})
 
 
@@ -26,9 +28,7 @@ def find_warnings(
     program = trace.program
     found: dict[Warn, None] = {}
     for file in files:
-        for lines in file.skipped:
-            message = f"lines {lines} could not be read and were skipped"
-            found[Warn("skipped_lines", str(file.path), lines.first, message)] = None
+        found.update(dict.fromkeys(_skipped(file)))
         for line, message in marker_faults(decode(file.text)):
             found[Warn("evolve_markers", str(file.path), line, message)] = None
     found.update(dict.fromkeys(_unchecked(program, calls)))
@@ -42,6 +42,26 @@ def find_warnings(
         found.update(dict.fromkeys(TimerChecks(trace, effects, dependences).outside()))
     order = {str(f.path): at for at, f in enumerate(files)}
     return tuple(sorted(found, key=lambda w: (order.get(w.file, 0), w.line, w.kind)))
+
+
+def _skipped(file: SourceFile) -> Iterator[Warn]:
+    """Yield a warning for each place of a source that was not read, and one for all of a header.
+
+    Headers are often of others: there, which lines they are matters less than that it is so.
+    """
+    path = str(file.path)
+    if len(file.skipped) > 1 and file.path.suffix in _HEADERS:
+        shown = ", ".join(str(lines) for lines in file.skipped[:_SHOWN])
+        rest = ", ..." if len(file.skipped) > _SHOWN else ""
+        message = (
+            f"{len(file.skipped)} places of this header could not be read and were skipped"
+            f" (lines {shown}{rest})"
+        )
+        yield Warn("skipped_lines", path, file.skipped[0].first, message)
+        return
+    for lines in file.skipped:
+        message = f"lines {lines} could not be read and were skipped"
+        yield Warn("skipped_lines", path, lines.first, message)
 
 
 def _unchecked(program: Program, calls: list[Call]) -> Iterator[Warn]:

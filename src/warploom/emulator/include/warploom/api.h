@@ -21,6 +21,7 @@ const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int from, int to);
@@ -214,4 +215,5 @@ cudaError_t cudaMallocFromPoolAsync(_WT** pointer, size_t bytes, cudaMemPool_t,
 #include "graph_api.h"
 #include "launch_api.h"
 #include "symbols.h"
+#include "texture_api.h"
 #endif

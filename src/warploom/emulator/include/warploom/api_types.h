@@ -262,7 +262,7 @@ typedef struct cudaMemAccessDesc {
   cudaMemLocation location;
   cudaMemAccessFlags flags;
 } cudaMemAccessDesc;
-typedef struct cudaArray* cudaArray_t;  // not emulated: only named
+typedef struct cudaArray* cudaArray_t;
 typedef struct cudaPitchedPtr {
   void* ptr;
   size_t pitch;

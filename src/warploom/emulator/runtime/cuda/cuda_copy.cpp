@@ -298,22 +298,33 @@ cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handl
   return cudaSuccess;
 }
 
-// The parts of arrays are not emulated; widths count bytes then.
+// Widths count bytes, but elements where an array takes part.
 Copy volume(const cudaMemcpy3DParms& p, const char* name) {
-  if (p.srcArray || p.dstArray) stop_unsupported(name, "CUDA arrays are not emulated");
-  const auto start = [](const cudaPitchedPtr& ptr, const cudaPos& at) {
-    return static_cast<char*>(ptr.ptr) + (at.z * ptr.ysize + at.y) * ptr.pitch + at.x;
+  struct Side {
+    char* start;
+    std::size_t pitch, rows;
   };
-  return {start(p.dstPtr, p.dstPos),
-          p.dstPtr.pitch,
-          start(p.srcPtr, p.srcPos),
-          p.srcPtr.pitch,
-          p.extent.width,
+  std::size_t element = 1;
+  const auto side = [&](cudaArray_t array, const cudaPitchedPtr& ptr, const cudaPos& at) -> Side {
+    if (!array) {
+      char* start = static_cast<char*>(ptr.ptr) + (at.z * ptr.ysize + at.y) * ptr.pitch + at.x;
+      return {start, ptr.pitch, ptr.ysize};
+    }
+    Side found{};
+    found.start = array_place(array, at, found.pitch, found.rows, element);
+    return found;
+  };
+  const Side dst = side(p.dstArray, p.dstPtr, p.dstPos), src = side(p.srcArray, p.srcPtr, p.srcPos);
+  return {dst.start,
+          dst.pitch,
+          src.start,
+          src.pitch,
+          p.extent.width * element,
           p.extent.height,
           name,
           p.extent.depth,
-          p.dstPtr.pitch * p.dstPtr.ysize,
-          p.srcPtr.pitch * p.srcPtr.ysize};
+          dst.pitch * dst.rows,
+          src.pitch * src.rows};
 }
 
 cudaError_t use_copy(const Copy& copy, cudaMemcpyKind kind, NodeWork& work) {

@@ -12,4 +12,9 @@ namespace warploom {
 cudaError_t copy_bytes(void* dst, const void* src, std::size_t bytes, const char* name,
                        cudaStream_t stream, bool wait);
 
+// Where the element at `at` of an array lies, its rows' distance and number, and the bytes of an
+// element; nullptr where there is no such array.
+char* array_place(cudaArray_t array, const cudaPos& at, std::size_t& pitch, std::size_t& rows,
+                  std::size_t& element);
+
 }  // namespace warploom

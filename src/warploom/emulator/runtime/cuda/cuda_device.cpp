@@ -35,6 +35,13 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 
+// All devices are alike: the first one meets what any of them does.
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted) {
+  if (!device || !wanted) return cuda_fail(cudaErrorInvalidValue);
+  *device = 0;
+  return cudaSuccess;
+}
+
 cudaError_t cudaSetDevice(int device) {
   if (!find_device(device)) return cuda_fail(cudaErrorInvalidDevice);
   current_host().device = device;

@@ -24,7 +24,9 @@ namespace {
 
 // What a parameter's type says of the memory behind it. Handles are of types that no header shows.
 template <class T>
-concept Shown = requires { sizeof(T); };
+concept Shown = requires {
+  sizeof(T);
+};
 
 // What a call gives the host: written now, by the host.
 void check_written(const void* p, std::size_t bytes, const char* call, const void* caller) {
@@ -317,7 +319,7 @@ void check_argument(T value, const void* meaningless, const char* call, const vo
       // A text, or an object that the call follows.
       if constexpr (std::is_same_v<Target, const char>) {
         program_reads_text(value, ~std::size_t{0}, caller);
-      } else {
+      } else if constexpr (Shown<Target>) {
         if (value) program_reads(value, sizeof(Target), caller);
       }
     } else if constexpr (!std::is_const_v<Target> && !std::is_function_v<Target>) {
@@ -383,12 +385,12 @@ consteval auto* checked(Result (*)(Arguments...)) {
 
 // A symbol of its own stands for each function: its type is known to the template alone. It is
 // constant, so that what programs are sent through cannot be written.
-#define CHECKED_AS(symbol, function, type)                                                      \
-  extern "C" {                                                                                  \
-  [[gnu::visibility("hidden"),                                                                  \
-    gnu::used]] extern const std::type_identity_t<type> warploom_checked_##symbol =             \
-      warploom::checked<#function, static_cast<type>(&function)>(static_cast<type>(&function)); \
-  }                                                                                             \
+#define CHECKED_AS(symbol, function, type)                                                    \
+  extern "C" {                                                                                \
+  [[gnu::visibility("hidden"), gnu::used]] extern const std::type_identity_t<type>            \
+      warploom_checked_##symbol = warploom::checked<#function, static_cast<type>(&function)>( \
+          static_cast<type>(&function));                                                      \
+  }                                                                                           \
   WARPLOOM_WRAPPER(symbol)
 #define CHECKED(name) CHECKED_AS(name, name, decltype(&name))
 

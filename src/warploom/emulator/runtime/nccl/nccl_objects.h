@@ -97,6 +97,14 @@ struct Turn {
 };
 
 // All ranks of a communicator.
+// A window that a rank registered: where the call and its buffer are from, and where the handle
+// goes.
+struct Registration {
+  std::string origin;
+  std::size_t bytes;
+  uintptr_t handle;
+};
+
 struct Clique {
   uint64_t id = 0;
   int size = 0;
@@ -112,7 +120,7 @@ struct Clique {
   std::map<std::tuple<int, int, int, int>, Inbox> inboxes;  // sender, receiver, context, signal
   std::vector<Task*> waiting_signals;
   // Who registered what, in order, to find windows that were paired wrongly.
-  std::vector<std::vector<std::string>> registrations;
+  std::vector<std::vector<Registration>> registrations;
   // Windows by their place among multimem addresses (multimem.h).
   std::map<std::size_t, WindowSet*> multimem;
   std::size_t multimem_top = 0;

@@ -44,6 +44,18 @@ std::string origin(const void* buffer, const Frames& call) {
   return text + std::to_string(offset);
 }
 
+bool same(const Registration& one, const Registration& other) {
+  return one.bytes == other.bytes && one.origin == other.origin;
+}
+
+// Whether the ranks took buffers in opposite order, for the handles that they gave in one order:
+// that is how a program pairs buffers of different places on purpose.
+bool chosen(const Registration& first, const Registration& second, const Registration& their_first,
+            const Registration& their_second) {
+  return first.handle != second.handle &&
+         second.handle - first.handle == their_second.handle - their_first.handle;
+}
+
 // Two registrations that two ranks made in opposite order.
 void check_order(ncclComm* comm, const Frames& where) {
   const auto& all = comm->clique->registrations;
@@ -53,7 +65,8 @@ void check_order(ncclComm* comm, const Frames& where) {
     const auto& theirs = all[rank];
     if (static_cast<int>(rank) == comm->rank || theirs.size() <= last) continue;
     for (std::size_t i = 0; i < last; i++) {
-      if (mine[last] != mine[i] && mine[last] == theirs[i] && mine[i] == theirs[last]) {
+      if (!same(mine[last], mine[i]) && same(mine[last], theirs[i]) &&
+          same(mine[i], theirs[last]) && !chosen(mine[i], mine[last], theirs[i], theirs[last])) {
         fail({.kind = "window_order_mismatch",
               .message = format("rank %d registers as window %zu what rank %zu registered as "
                                 "window %zu, and the other way round",
@@ -334,7 +347,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buffer, std::size_t b
   if (valid != ncclSuccess) return valid;
   const Frames where = capture_frames();
   auto& mine = c->clique->registrations[static_cast<std::size_t>(c->rank)];
-  mine.push_back(origin(buffer, where));
+  mine.push_back({origin(buffer, where), bytes, reinterpret_cast<uintptr_t>(out)});
   check_order(c, where);
   ncclWindow_t window = make_window(c, nullptr, buffer, bytes);
   auto meeting = std::make_shared<std::shared_ptr<HostMeeting>>();

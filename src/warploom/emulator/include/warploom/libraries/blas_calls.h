@@ -1,6 +1,7 @@
 // cuBLAS: the calls for matrices, and what is refused.
 #pragma once
 
+#include <warploom/libraries/blas_bands.h>
 #include <warploom/libraries/blas_matrices.h>
 #include <warploom/libraries/blas_solvers.h>
 #include <warploom/libraries/refused.h>
@@ -198,12 +199,8 @@ cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t op_a
   WARPLOOM_BLAS_REFUSED(cublas##letter##rotg)  \
   WARPLOOM_BLAS_REFUSED(cublas##letter##rotm)  \
   WARPLOOM_BLAS_REFUSED(cublas##letter##rotmg) \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##gbmv)  \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##sbmv)  \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##spmv)  \
   WARPLOOM_BLAS_REFUSED(cublas##letter##spr)   \
   WARPLOOM_BLAS_REFUSED(cublas##letter##spr2)  \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##symv)  \
   WARPLOOM_BLAS_REFUSED(cublas##letter##syr)   \
   WARPLOOM_BLAS_REFUSED(cublas##letter##syr2)
 #define WARPLOOM_BLAS_REFUSED_ALL(letter)             \

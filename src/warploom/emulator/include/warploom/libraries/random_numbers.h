@@ -44,6 +44,18 @@ constexpr int kHasExtra = 1;
 
 }  // namespace warploom::libraries
 
+// What cuRAND's own header calls its steps, which programs with generators of their own use.
+inline float _curand_uniform(unsigned x) { return warploom::libraries::uniform(x); }
+inline double _curand_uniform_double_hq(unsigned x, unsigned y) {
+  return warploom::libraries::uniform_double(x, y);
+}
+inline float2 _curand_box_muller(unsigned x, unsigned y) {
+  return warploom::libraries::box_muller(x, y);
+}
+inline double2 _curand_box_muller_double(unsigned x0, unsigned x1, unsigned y0, unsigned y1) {
+  return warploom::libraries::box_muller_double(x0, x1, y0, y1);
+}
+
 template <warploom::libraries::PlayedGenerator State>
 float curand_uniform(State* state) {
   return warploom::libraries::uniform(curand(state));
