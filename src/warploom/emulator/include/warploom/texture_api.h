@@ -49,7 +49,7 @@ struct Channels {
   static constexpr int kCount = 1;
 };
 template <class _WT>
-requires requires(_WT v) { v.x; }
+  requires requires(_WT v) { v.x; }
 struct Channels<_WT> {
   using Type = decltype(_WT::x);
   static constexpr int kCount = sizeof(_WT) / sizeof(Type);

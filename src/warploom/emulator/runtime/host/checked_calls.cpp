@@ -24,9 +24,7 @@ namespace {
 
 // What a parameter's type says of the memory behind it. Handles are of types that no header shows.
 template <class T>
-concept Shown = requires {
-  sizeof(T);
-};
+concept Shown = requires { sizeof(T); };
 
 // What a call gives the host: written now, by the host.
 void check_written(const void* p, std::size_t bytes, const char* call, const void* caller) {
@@ -385,12 +383,12 @@ consteval auto* checked(Result (*)(Arguments...)) {
 
 // A symbol of its own stands for each function: its type is known to the template alone. It is
 // constant, so that what programs are sent through cannot be written.
-#define CHECKED_AS(symbol, function, type)                                                    \
-  extern "C" {                                                                                \
-  [[gnu::visibility("hidden"), gnu::used]] extern const std::type_identity_t<type>            \
-      warploom_checked_##symbol = warploom::checked<#function, static_cast<type>(&function)>( \
-          static_cast<type>(&function));                                                      \
-  }                                                                                           \
+#define CHECKED_AS(symbol, function, type)                                                      \
+  extern "C" {                                                                                  \
+  [[gnu::visibility("hidden"),                                                                  \
+    gnu::used]] extern const std::type_identity_t<type> warploom_checked_##symbol =             \
+      warploom::checked<#function, static_cast<type>(&function)>(static_cast<type>(&function)); \
+  }                                                                                             \
   WARPLOOM_WRAPPER(symbol)
 #define CHECKED(name) CHECKED_AS(name, name, decltype(&name))
 
