@@ -275,7 +275,7 @@ void start_carrying() {
   // Byte by byte: the upper bytes of a counter, which nobody has raised so far, are no result.
   for_each_changed([](const char* p, std::size_t bytes, const char* before) {
     for (std::size_t at = 0; at < bytes; at++) {
-      if (!before || p[at] != before[at]) mark(reinterpret_cast<uintptr_t>(p + at), 1);
+      if (p[at] != (before ? before[at] : 0)) mark(reinterpret_cast<uintptr_t>(p + at), 1);
     }
   });
   g_watches_marks = true;
