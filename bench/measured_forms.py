@@ -50,6 +50,11 @@ SIZES: Mapping[str, Sequence[str]] = {
         "TOKENS=1024 HIDDEN=512 FFN=128",
         "TOKENS=2048 HIDDEN=1024 FFN=64",
     ),
+    "moe_int8": (
+        "TOKENS=256 HIDDEN=256 BLOCK=64",
+        "TOKENS=512 HIDDEN=1024 BLOCK=128 TOP_K=4 EXPERTS_PER_RANK=4 CHECKED=16",
+        "TOKENS=2048 HIDDEN=2048 BLOCK=128 TOP_K=4 EXPERTS_PER_RANK=4 CHECKED=4",
+    ),
 }
 """What each example is measured with; the middle one is what a search measures by."""
 

@@ -57,6 +57,7 @@ OF_ITS_OWN: Mapping[str, Sequence[str]] = {
         "threads:expert_mlp=128",
         "threads:expert_mlp=128,blocks=1",
     ),
+    "moe_int8": ("size:kThreads=256", "size:kThreads=256,parts=1", "parts=1", "parts=4"),
 }
 
 Times = Mapping[tuple[str, str], Mapping[str, float]]

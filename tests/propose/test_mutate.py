@@ -19,7 +19,7 @@ from warploom.propose.rules import RewritePlan, rewrite
 from warploom.source import CUDAAnalyzer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = ("allreduce_dp", "attention", "gemm_allgather", "kv_transfer", "moe")
+NAMES = ("allreduce_dp", "attention", "gemm_allgather", "kv_transfer", "moe", "moe_int8")
 
 
 @cache

@@ -100,6 +100,18 @@ def test_results_read_through_later_work_are_fine(tmp_path: Path) -> None:
     assert list(kinds(tmp_path, RANDOM + UPLOAD + REDUCE + wrong)) == ["no_readback"]
 
 
+def test_results_that_travel_on_are_read(tmp_path: Path) -> None:
+    """What a rank sends comes to the host where another one receives it."""
+    travels = (
+        "  ncclGroupStart();\n  ncclSend({}, 32, ncclFloat, 0, comm, 0);\n"
+        "  ncclRecv(d_a, 32, ncclFloat, 0, comm, 0);\n  ncclGroupEnd();\n"
+        "  cudaMemcpy(h_out, d_a, 128, cudaMemcpyDeviceToHost);\n"
+    )
+    assert kinds(tmp_path, RANDOM + UPLOAD + REDUCE + travels.format("d_b")) == {}
+    wrong = kinds(tmp_path, RANDOM + UPLOAD + REDUCE + travels.format("d_a"))
+    assert list(wrong) == ["no_readback"]
+
+
 def test_managed_memory_is_read_in_place(tmp_path: Path) -> None:
     setup = SETUP.replace("cudaMalloc(&d_b", "cudaMallocManaged(&d_b")
     assert kinds(tmp_path, RANDOM + UPLOAD + REDUCE, setup=setup) == {}

@@ -47,6 +47,8 @@ JUDGED = [
                     "restrict:expert_mlp": "on", "bounds:expert_mlp": "on"}),
     ("gemm_allgather", "gin", {"threads:assemble": "128", "size:TILE": "16", "unroll:gemm": "4",
                                "restrict:gemm": "on", "bounds:gemm": "on"}),
+    ("moe_int8", "lsa", {"parts": "2", "block_bytes": "2048", "size:kThreads": "64"}),
+    ("moe_int8", "gin", {"own_bytes": "0"}),
 ]  # fmt: skip
 
 CI_JUDGES = (3, 6, 11, 14, 17)  # of each API, and of most levers one

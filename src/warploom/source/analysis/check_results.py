@@ -210,7 +210,9 @@ class ResultChecks:
         by_step: dict[int, list[int]] = {}
         effects = self.effects.all
         for at, effect in enumerate(effects):
-            by_step.setdefault(effect.step.index, []).append(at)
+            # What a rank receives is what another one sent, by the same program.
+            paired = effect.step.call.name in ("ncclSend", "ncclRecv")
+            by_step.setdefault(-1 if paired else effect.step.index, []).append(at)
             if effect.reads and (effect.kind in ("mpi", "call") or _is_readback(effect.step.call)):
                 used.add(effect.place)
         used |= self._escaping()

@@ -63,7 +63,7 @@ class Kept {
       at += some;
     }
   }
-  // Calls `differs` for each piece that is not the same at `start`.
+  // Calls `differs` for each piece that is not the same at `start`, with what it was.
   template <class Differs>
   void compare(char* start, Differs&& differs) const {
     std::array<char, kPage> room;
@@ -77,7 +77,8 @@ class Kept {
       if (!known) known = spread(pages_[i].word, room.data());
       for (std::size_t at = 0; at < bytes; at += kSpan) {
         const std::size_t size = std::min(kSpan, bytes - at);
-        if (std::memcmp(start + first + at, known + at, size)) differs(start + first + at, size);
+        if (std::memcmp(start + first + at, known + at, size))
+          differs(start + first + at, size, known + at);
       }
     }
   }
@@ -209,6 +210,23 @@ bool is_fresh(const char* p, std::size_t bytes) {
   return true;
 }
 
+// Calls `change` for each piece that is not as it was kept, with what it was; null where none was.
+template <class Change>
+void for_each_changed(Change&& change) {
+  for (const Range& range : ranges()) {
+    const auto known = g_before.find(range.start);
+    auto* start = reinterpret_cast<char*>(range.start);
+    if (known != g_before.end() && known->second.bytes() == range.bytes) {
+      known->second.compare(start, change);
+      continue;
+    }
+    for (std::size_t at = 0; at < range.bytes; at += kSpan) {
+      const std::size_t size = std::min(kSpan, range.bytes - at);
+      if (!is_fresh(start + at, size)) change(start + at, size, nullptr);
+    }
+  }
+}
+
 }  // namespace
 
 bool keep_memory() {
@@ -243,18 +261,7 @@ void keep_upload(const void* p, std::size_t bytes, bool strict) {
 }
 
 void for_each_change(const std::function<void(char*, std::size_t)>& change) {
-  for (const Range& range : ranges()) {
-    const auto known = g_before.find(range.start);
-    auto* start = reinterpret_cast<char*>(range.start);
-    if (known != g_before.end() && known->second.bytes() == range.bytes) {
-      known->second.compare(start, change);
-      continue;
-    }
-    for (std::size_t at = 0; at < range.bytes; at += kSpan) {
-      const std::size_t size = std::min(kSpan, range.bytes - at);
-      if (!is_fresh(start + at, size)) change(start + at, size);
-    }
-  }
+  for_each_changed([&](char* p, std::size_t bytes, const char*) { change(p, bytes); });
 }
 
 void for_each_range(const std::function<void(char*, std::size_t)>& take) {
@@ -265,7 +272,12 @@ void scramble_carried() { g_scramble = true; }
 
 void start_carrying() {
   g_marks.clear();
-  for_each_change([](char* p, std::size_t bytes) { mark(reinterpret_cast<uintptr_t>(p), bytes); });
+  // Byte by byte: the upper bytes of a counter, which nobody has raised so far, are no result.
+  for_each_changed([](const char* p, std::size_t bytes, const char* before) {
+    for (std::size_t at = 0; at < bytes; at++) {
+      if (p[at] != (before ? before[at] : 0)) mark(reinterpret_cast<uintptr_t>(p + at), 1);
+    }
+  });
   g_watches_marks = true;
   change_flag(g_carrying, true);
   change_flag(g_watching, true);
