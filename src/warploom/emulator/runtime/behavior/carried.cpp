@@ -274,8 +274,11 @@ void start_carrying() {
   g_marks.clear();
   // Byte by byte: the upper bytes of a counter, which nobody has raised so far, are no result.
   for_each_changed([](const char* p, std::size_t bytes, const char* before) {
-    for (std::size_t at = 0; at < bytes; at++) {
-      if (p[at] != (before ? before[at] : 0)) mark(reinterpret_cast<uintptr_t>(p + at), 1);
+    for (std::size_t at = 0; at < bytes;) {
+      std::size_t end = at;
+      while (end < bytes && p[end] != (before ? before[end] : 0)) end++;
+      mark(reinterpret_cast<uintptr_t>(p + at), end - at);
+      at = end + 1;
     }
   });
   g_watches_marks = true;
