@@ -20,7 +20,7 @@ from common import EXAMPLES
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import Limits
-from warploom.evaluate import evaluate
+from warploom.evaluation import evaluate
 from warploom.workload.workload import Workload
 
 

@@ -32,9 +32,9 @@ from typing import Any
 from warploom.backends import CUDA, find_backend
 from warploom.core.errors import WarploomError
 from warploom.core.records import Limits
-from warploom.evaluate.check import check
-from warploom.evaluate.observed.runs import form_of
-from warploom.evaluate.survey import survey
+from warploom.evaluation.check import check
+from warploom.evaluation.observed.runs import form_of
+from warploom.evaluation.survey import survey
 from warploom.hardware import TOOLS
 from warploom.hardware.network import has_card, serves
 from warploom.testing.corpus import PROGRAMS

@@ -22,14 +22,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import Row, arguments, show
 
 from warploom.core.errors import WarploomError
-from warploom.synthesize.codegen import BeyondRulesError, generate
-from warploom.synthesize.correctness import accept, prepare_trial
-from warploom.synthesize.interview import interview
-from warploom.synthesize.performance import settings
-from warploom.synthesize.records import CorrectnessReport
-from warploom.synthesize.reference.client import ReferenceProcess
-from warploom.synthesize.suite import find_suite
-from warploom.synthesize.suite.tasks_of import SuiteTask
+from warploom.synthesis.codegen import BeyondRulesError, generate
+from warploom.synthesis.correctness import accept, prepare_trial
+from warploom.synthesis.interview import interview
+from warploom.synthesis.performance import settings
+from warploom.synthesis.records import CorrectnessReport
+from warploom.synthesis.reference.client import ReferenceProcess
+from warploom.synthesis.suite import find_suite
+from warploom.synthesis.suite.tasks_of import SuiteTask
 
 Outcome = dict[str, str | int | float | bool]
 _FORMS = 3

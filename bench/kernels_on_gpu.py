@@ -32,13 +32,13 @@ from pathlib import Path
 from warploom.core.errors import WarploomError
 from warploom.core.records import Finding, to_json
 from warploom.hardware import Setup
-from warploom.synthesize.codegen import generate
-from warploom.synthesize.correctness import prepare_trial
-from warploom.synthesize.correctness.cases import CasePlan
-from warploom.synthesize.correctness.expectations import PreparedCase, prepare_case
-from warploom.synthesize.correctness.running import ITEM_BYTES
-from warploom.synthesize.interview import interview
-from warploom.synthesize.performance.measured import (
+from warploom.synthesis.codegen import generate
+from warploom.synthesis.correctness import prepare_trial
+from warploom.synthesis.correctness.cases import CasePlan
+from warploom.synthesis.correctness.expectations import PreparedCase, prepare_case
+from warploom.synthesis.correctness.running import ITEM_BYTES
+from warploom.synthesis.interview import interview
+from warploom.synthesis.performance.measured import (
     Launch,
     bytes_moved,
     judge_on_gpu,
@@ -47,10 +47,10 @@ from warploom.synthesize.performance.measured import (
     require_gpu,
     time_reference,
 )
-from warploom.synthesize.records import KernelSpec, TensorArg
-from warploom.synthesize.reference.client import COPY, Baseline, ReferenceProcess
-from warploom.synthesize.sizes import shape_value
-from warploom.synthesize.suite import SuiteTask, find_suite
+from warploom.synthesis.records import KernelSpec, TensorArg
+from warploom.synthesis.reference.client import COPY, Baseline, ReferenceProcess
+from warploom.synthesis.sizes import shape_value
+from warploom.synthesis.suite import SuiteTask, find_suite
 
 _TOOLS = ("memcheck", "racecheck")
 _SEED = 41

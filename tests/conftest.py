@@ -20,7 +20,7 @@ _QUICK, _SLOW, _LONG, _ALL = "quick", "slow", "long", "all"
 # Folders whose tests build and run programs, and what of them is quick, or shows most in a minute.
 _BUILDING = frozenset(
     (
-        "attacks", "corpus", "emulator", "evaluate", "evolve", "fuzz", "jobs", "mcp", "synthesize",
+        "attacks", "corpus", "emulator", "evaluation", "evolve", "fuzz", "jobs", "mcp", "synthesis",
         "transform", "web",
     )
 )  # fmt: skip

@@ -9,8 +9,8 @@ import pytest
 from warploom.attempt import attempt
 from warploom.core.errors import ToolFailedError
 from warploom.core.jsontext import dumps, write_json
-from warploom.evaluate.compare.differential import Worst
-from warploom.evaluate.evaluation import Evaluation, OutputComparison
+from warploom.evaluation.compare.differential import Worst
+from warploom.evaluation.records import Evaluation, OutputComparison
 
 
 def evaluation(path: Path) -> Evaluation:

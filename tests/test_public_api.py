@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 from importlib import import_module
+from types import ModuleType
 
 import pytest
 
@@ -71,14 +72,16 @@ def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         _ = warploom.evalute
     with pytest.raises(AttributeError):
-        _ = warploom.evaluate.nonsense
+        _ = warploom.evaluation.nonsense
 
 
-def test_evaluate_is_callable_even_after_its_package_was_imported() -> None:
-    import_module("warploom.workload.workload")
-    with pytest.raises(TypeError, match=r"evaluate\(\) missing 2 required positional arguments"):
-        warploom.evaluate()
-    assert pickle.loads(pickle.dumps(warploom.evaluate)) is warploom.evaluate
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_the_same_after_its_home_was_imported(name: str) -> None:
+    value = getattr(warploom, name)
+    import_module(value.__module__)
+    assert getattr(warploom, name) is value
+    assert not isinstance(value, ModuleType)
+    assert pickle.loads(pickle.dumps(value)) is value
 
 
 def test_importing_warploom_loads_nothing_else() -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from warploom.core.records import Finding
-    from warploom.evaluate.cascade import evaluate
-    from warploom.evaluate.check import CheckReport, check
-    from warploom.evaluate.evaluation import Evaluation
+    from warploom.evaluation.cascade import evaluate
+    from warploom.evaluation.check import CheckReport, check
+    from warploom.evaluation.records import Evaluation
     from warploom.evolve import EvolutionConfig, EvolutionRunner
     from warploom.jobs import Engine, JobConfig, JobScheduler
     from warploom.llm import EmbeddingClient, LLMClient
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from warploom.source.patches import PatchResult, apply_diff_patch, apply_full_patch
     from warploom.source.regions import Program
     from warploom.store import DatabaseConfig, ProgramDatabase
-    from warploom.synthesize import (
+    from warploom.synthesis import (
         CorrectnessReport,
         KernelArtifact,
         KernelSpec,
@@ -91,50 +91,50 @@ __all__ = [
 _HOMES = {
     "AnalysisReport": "warploom.source",
     "CUDAAnalyzer": "warploom.source",
-    "CheckReport": "warploom.evaluate.check",
-    "CorrectnessReport": "warploom.synthesize",
+    "CheckReport": "warploom.evaluation.check",
+    "CorrectnessReport": "warploom.synthesis",
     "DatabaseConfig": "warploom.store",
     "EmbeddingClient": "warploom.llm",
     "Engine": "warploom.jobs",
-    "Evaluation": "warploom.evaluate.evaluation",
+    "Evaluation": "warploom.evaluation.records",
     "EvolutionConfig": "warploom.evolve",
     "EvolutionRunner": "warploom.evolve",
     "Finding": "warploom.core.records",
     "HostToDeviceTransformer": "warploom.transform",
     "JobConfig": "warploom.jobs",
     "JobScheduler": "warploom.jobs",
-    "KernelArtifact": "warploom.synthesize",
-    "KernelSpec": "warploom.synthesize",
+    "KernelArtifact": "warploom.synthesis",
+    "KernelSpec": "warploom.synthesis",
     "LLMClient": "warploom.llm",
     "MetaSummarizer": "warploom.propose.llm",
     "NoveltyJudge": "warploom.propose.llm",
-    "OptimizationPriority": "warploom.synthesize",
-    "Orchestrator": "warploom.synthesize",
+    "OptimizationPriority": "warploom.synthesis",
+    "Orchestrator": "warploom.synthesis",
     "PatchResult": "warploom.source.patches",
-    "PerformanceReport": "warploom.synthesize",
+    "PerformanceReport": "warploom.synthesis",
     "PipelineStepResult": "warploom.transform",
     "PreTransformPipeline": "warploom.transform",
-    "PrecisionTolerance": "warploom.synthesize",
+    "PrecisionTolerance": "warploom.synthesis",
     "Program": "warploom.source.regions",
     "ProgramDatabase": "warploom.store",
     "PromptSampler": "warploom.propose.llm",
-    "StageTrace": "warploom.synthesize",
-    "SynthesisConfig": "warploom.synthesize",
-    "SynthesisReport": "warploom.synthesize",
-    "SynthesisResult": "warploom.synthesize",
-    "TensorArg": "warploom.synthesize",
+    "StageTrace": "warploom.synthesis",
+    "SynthesisConfig": "warploom.synthesis",
+    "SynthesisReport": "warploom.synthesis",
+    "SynthesisResult": "warploom.synthesis",
+    "TensorArg": "warploom.synthesis",
     "TransformConfig": "warploom.transform",
     "Workload": "warploom.workload.workload",
     "apply_diff_patch": "warploom.source.patches",
     "apply_full_patch": "warploom.source.patches",
-    "check": "warploom.evaluate.check",
+    "check": "warploom.evaluation.check",
+    "evaluate": "warploom.evaluation.cascade",
     "insert_evolve_markers": "warploom.source.markers",
+    "synthesize": "warploom.synthesis.orchestrator",
 }
 
 
 def __getattr__(name: str) -> object:
-    if name in ("evaluate", "synthesize"):  # packages that can be called, as their main function
-        return import_module(f"warploom.{name}")
     if name == "__version__":
         return import_module("warploom.core.version").VERSION
     if name not in _HOMES:

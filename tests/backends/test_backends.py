@@ -20,8 +20,8 @@ from warploom.backends import (
 )
 from warploom.core.errors import BadInputError, SourceError
 from warploom.core.records import Verdict
-from warploom.evaluate import evaluate
-from warploom.evaluate.check import check
+from warploom.evaluation import evaluate
+from warploom.evaluation.check import check
 from warploom.hardware import Readback
 from warploom.testing.backends import PROGRAM, BackendTests, results_of
 from warploom.toolchain.gpu import find_gpus

@@ -14,8 +14,8 @@ from warploom.cli import main
 from warploom.cli.comparisons import describe_comparison
 from warploom.cli.options import parse_defines
 from warploom.core.errors import BadInputError
-from warploom.evaluate.compare.differential import Worst
-from warploom.evaluate.evaluation import OutputComparison
+from warploom.evaluation.compare.differential import Worst
+from warploom.evaluation.records import OutputComparison
 from warploom.workload.workload import load_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

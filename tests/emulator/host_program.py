@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.runs.plan import Effort
+from warploom.evaluation.check import CheckReport, check
+from warploom.evaluation.runs.plan import Effort
 
 _HEAD = """
 #include <cuda_runtime.h>

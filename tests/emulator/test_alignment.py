@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from warploom.evaluate.check import check
-from warploom.evaluate.runs.plan import Effort
+from warploom.evaluation.check import check
+from warploom.evaluation.runs.plan import Effort
 
 HEAD = """
 #include <cuda_runtime.h>

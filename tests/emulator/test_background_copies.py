@@ -6,8 +6,8 @@ import pytest
 from host_program import check_program, kinds_of
 
 from warploom.core.errors import WarploomError
-from warploom.evaluate.check import check
-from warploom.evaluate.runs.plan import Effort
+from warploom.evaluation.check import check
+from warploom.evaluation.runs.plan import Effort
 
 _PROGRAM = """
 #include <cuda/ptx>

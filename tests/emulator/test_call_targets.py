@@ -7,8 +7,8 @@ import pytest
 
 from warploom.core.records import BuildSpec, Verdict
 from warploom.emulator.build import build
-from warploom.evaluate.check import check
-from warploom.evaluate.runs.plan import Effort
+from warploom.evaluation.check import check
+from warploom.evaluation.runs.plan import Effort
 from warploom.testing.attacks.variants.control import ESCAPES, program
 
 HONEST = Path(__file__).with_name("programs") / "cpp_library.cu"

@@ -8,8 +8,8 @@ from host_program import check_program, kinds_of
 from warploom.core.errors import WarploomError
 from warploom.core.records import BuildSpec, Verdict
 from warploom.emulator import RunOptions, build, find_topology, run
-from warploom.evaluate.check import check
-from warploom.evaluate.runs.plan import Effort
+from warploom.evaluation.check import check
+from warploom.evaluation.runs.plan import Effort
 
 _PROGRAM = """
 #include <cooperative_groups.h>

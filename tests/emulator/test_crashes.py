@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import Verdict
-from warploom.evaluate.check import check
-from warploom.evaluate.runs.plan import Effort
+from warploom.evaluation.check import check
+from warploom.evaluation.runs.plan import Effort
 
 IN_A_LIBRARY = """
 #include <cuda_runtime.h>

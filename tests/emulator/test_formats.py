@@ -6,8 +6,8 @@ import pytest
 
 from warploom.core.records import BuildSpec, Verdict
 from warploom.emulator import RunOptions, build, run
-from warploom.evaluate.check import check
-from warploom.evaluate.runs.plan import Effort
+from warploom.evaluation.check import check
+from warploom.evaluation.runs.plan import Effort
 
 PROGRAMS = Path(__file__).with_name("programs")
 _HEAD = """

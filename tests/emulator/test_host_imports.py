@@ -16,7 +16,7 @@ from warploom.emulator.host_imports import (
 )
 from warploom.emulator.process_library import process_objects
 from warploom.emulator.runtime_build import build_runtime
-from warploom.evaluate.legality.allowed_names import HOST_C
+from warploom.evaluation.legality.allowed_names import HOST_C
 from warploom.toolchain.compilers import find_compiler
 
 PROGRAM = """

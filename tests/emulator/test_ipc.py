@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from host_program import kinds_of
 
-from warploom.evaluate.check import check
-from warploom.evaluate.runs.plan import Effort
+from warploom.evaluation.check import check
+from warploom.evaluation.runs.plan import Effort
 
 _PROGRAM = """
 #include <cuda_runtime.h>

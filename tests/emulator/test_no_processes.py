@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from warploom.core.records import Severity, Verdict
-from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.runs.plan import Effort
+from warploom.evaluation.check import CheckReport, check
+from warploom.evaluation.runs.plan import Effort
 
 MAKES = """
 #include <cuda_runtime.h>

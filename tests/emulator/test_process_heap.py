@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from warploom.core.records import Verdict
-from warploom.evaluate.check import check
-from warploom.evaluate.runs.plan import Effort
+from warploom.evaluation.check import check
+from warploom.evaluation.runs.plan import Effort
 
 BLOCKS = r"""
 #include <cuda_runtime.h>

@@ -2,7 +2,7 @@
 
 import pytest
 
-from warploom.evaluate.runs.plan import Effort
+from warploom.evaluation.runs.plan import Effort
 from warploom.testing.checkers import OwnChecker
 from warploom.testing.corpus import PROGRAMS, run_entry
 from warploom.testing.corpus_files import read_corpus

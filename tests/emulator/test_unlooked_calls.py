@@ -6,7 +6,7 @@ import pytest
 from host_program import check_program, kinds_of
 
 from warploom.core.records import Verdict
-from warploom.evaluate.check import CheckReport
+from warploom.evaluation.check import CheckReport
 
 _HEAD = """
 #include <cuda_runtime.h>

@@ -8,7 +8,7 @@ from host_program import check_program, kinds_of
 
 from warploom.core.records import Severity, Verdict
 from warploom.emulator.runtime_build import RUNTIME_DIR
-from warploom.evaluate.check import CheckReport
+from warploom.evaluation.check import CheckReport
 from warploom.toolchain.compilers import find_compiler
 
 _HEAD = """

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from warploom.evaluate.observed.measured import Measured
+from warploom.evaluation.observed.measured import Measured
 from warploom.evolve import elsewhere
 from warploom.evolve.config import JudgingConfig
 from warploom.evolve.evaluator import Question, judge_for

@@ -7,7 +7,7 @@ import pytest
 
 from warploom.core.errors import MissingToolError, WorkloadError
 from warploom.core.records import Api, Finding, Severity
-from warploom.evaluate.observed.measured import Measured
+from warploom.evaluation.observed.measured import Measured
 from warploom.evolve import measured as judge
 from warploom.evolve.compose import compose
 from warploom.evolve.evaluator import Question

@@ -22,8 +22,8 @@ from warploom.backends import cuda
 from warploom.cli import eval_command, main
 from warploom.core.errors import MissingToolError
 from warploom.core.records import BuildSpec, Limits, SourceLocation
-from warploom.evaluate import evaluate
-from warploom.evaluate.observed import evaluation as observed
+from warploom.evaluation import evaluate
+from warploom.evaluation.observed import evaluation as observed
 from warploom.hardware import HardwareBuild, HardwareOptions, Setup, launcher, noted, run
 from warploom.hardware.launcher import Launcher, look_at_nodes
 from warploom.hardware.run import run_hardware

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from warploom.evaluate import evaluate
+from warploom.evaluation import evaluate
 from warploom.hardware import run
 from warploom.hardware.run import connect, find_setup
 from warploom.toolchain.gpu import Gpu, parse_gpus

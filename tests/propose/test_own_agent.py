@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import Api
-from warploom.evaluate.cascade import evaluate
-from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluation.cascade import evaluate
+from warploom.evaluation.records import Evaluation
 from warploom.llm import Budget, LLMClient, Usage
 from warploom.llm.errors import LLMBudgetError
 from warploom.llm.transport import Delivery, Exchange, Results, ToolCall

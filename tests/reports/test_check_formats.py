@@ -8,10 +8,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from warploom.core.records import Finding, Severity, SourceLocation, Timing, TraceEvent, Verdict
-from warploom.evaluate.check import CheckReport
-from warploom.evaluate.findings import MergedFinding
-from warploom.evaluate.runs.plan import Effort
-from warploom.evaluate.runs.record import RunRecord
+from warploom.evaluation.check import CheckReport
+from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.runs.plan import Effort
+from warploom.evaluation.runs.record import RunRecord
 from warploom.reports.formats.files import CheckFiles
 from warploom.reports.formats.github import annotations_of
 from warploom.reports.formats.junit import junit_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from warploom.evaluate.legality.tokens import scan
+from warploom.evaluation.legality.tokens import scan
 from warploom.source import CUDAAnalyzer
 from warploom.source.chevrons import joined_chevrons
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import Api
-from warploom.evaluate import evaluate
+from warploom.evaluation import evaluate
 from warploom.propose import Stage
 from warploom.propose.mutate import Mutation, apply
 from warploom.propose.rules import RewritePlan, rewrite

@@ -8,10 +8,10 @@ import pytest
 
 from warploom.core.errors import BadInputError, MissingToolError, RefusedError, UnsupportedError
 from warploom.core.records import Finding, Severity, Verdict
-from warploom.evaluate.check import CheckReport
-from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.findings import MergedFinding
-from warploom.evaluate.runs.plan import Progress
+from warploom.evaluation.check import CheckReport
+from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.records import Evaluation
+from warploom.evaluation.runs.plan import Progress
 from warploom.source.regions import Program
 from warploom.transform import PreTransformPipeline, StepStatus, TransformConfig
 from warploom.workload.workload import Workload

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from transform_programs import COLLECTIVES
 
-from warploom.evaluate import Workload
+from warploom.evaluation import Workload
 from warploom.transform import PreTransformPipeline, TransformConfig
 
 ALIKE = COLLECTIVES["alltoall"].text()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import Api, Timing
-from warploom.evaluate import Evaluation, Workload, evaluate
+from warploom.evaluation import Evaluation, Workload, evaluate
 from warploom.propose import ProposalContext, Stage
 from warploom.propose.rules import RulesProposer
 from warploom.source import CUDAAnalyzer

@@ -8,7 +8,7 @@ import pytest
 
 from warploom.core.errors import RefusedError
 from warploom.core.records import Verdict
-from warploom.evaluate.check import check
+from warploom.evaluation.check import check
 from warploom.transform import PreTransformPipeline, TransformConfig
 from warploom.transform.several_files import several_files
 from warploom.workload.workload import Workload

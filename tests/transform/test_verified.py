@@ -19,7 +19,7 @@ from transform_programs import (
 )
 
 from warploom.core.records import Api, Timing
-from warploom.evaluate import Evaluation, Workload, evaluate
+from warploom.evaluation import Evaluation, Workload, evaluate
 from warploom.propose import Proposal, ProposalContext, Stage
 from warploom.propose.rules import RulesProposer
 from warploom.source import CUDAAnalyzer

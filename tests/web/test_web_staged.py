@@ -293,7 +293,7 @@ def _program() -> str:
 
 def test_a_real_race_is_replayed_with_both_ranks(watched: Watched, tmp_path: Path) -> None:
     """The program of docs/findings/missing_wait.md: found by check, kept by a run, replayed."""
-    from warploom.evaluate.check import check
+    from warploom.evaluation.check import check
 
     source = tmp_path / "work" / "p.cu"
     source.parent.mkdir()

@@ -6,7 +6,7 @@ from pathlib import Path
 from warploom.cli.options import RunChoices, parse_defines
 from warploom.cli.output import out, print_json
 from warploom.core.records import to_json
-from warploom.evaluate.survey import analyze_program, nccl_version, survey
+from warploom.evaluation.survey import analyze_program, nccl_version, survey
 from warploom.propose.design_space import DesignSpace, design_space
 from warploom.source import AnalysisReport
 from warploom.workload.workload import load_target

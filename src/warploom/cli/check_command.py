@@ -19,9 +19,9 @@ from warploom.cli.output import (
 )
 from warploom.core.finding_pages import kinds_with_a_page
 from warploom.core.records import Severity, Verdict
-from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.findings import MergedFinding
-from warploom.evaluate.runs.plan import parse_effort, parse_replay
+from warploom.evaluation.check import CheckReport, check
+from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.runs.plan import parse_effort, parse_replay
 from warploom.reports.formats.files import CheckFiles
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from warploom.evaluate.evaluation import OutputComparison
+from warploom.evaluation.records import OutputComparison
 
 
 def describe_error(item: OutputComparison) -> str:

@@ -19,8 +19,9 @@ from warploom.cli.output import (
 from warploom.core.errors import BadInputError
 from warploom.emulator import Region
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, find_topology
-from warploom.evaluate.cascade import evaluate
-from warploom.evaluate.evaluation import (
+from warploom.evaluation.cascade import evaluate
+from warploom.evaluation.observed.check import require_unsteered
+from warploom.evaluation.records import (
     BENCHMARK,
     LEVELS,
     SCORE,
@@ -28,9 +29,8 @@ from warploom.evaluate.evaluation import (
     BuildRecord,
     Evaluation,
 )
-from warploom.evaluate.observed.check import require_unsteered
-from warploom.evaluate.runs.secret_seeds import seeds_from
-from warploom.evaluate.times.modelled import Benchmark
+from warploom.evaluation.runs.secret_seeds import seeds_from
+from warploom.evaluation.times.modelled import Benchmark
 
 SPOILED = {
     "values": "altering what moves between ranks changes the outputs as in the reference",

@@ -15,7 +15,7 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 
 from warploom.cli.output import say
-from warploom.evaluate.runs.plan import Progress, ignore_progress
+from warploom.evaluation.runs.plan import Progress, ignore_progress
 from warploom.evolve.result import Status
 
 OnProgress = Callable[[Progress], None]

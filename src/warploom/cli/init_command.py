@@ -15,7 +15,7 @@ def run_init(folder: Path) -> int:
     Nothing that exists is overwritten.
     """
     if folder.is_file() and folder.suffix in (".cu", ".cpp", ".cc", ".cxx"):
-        from warploom.evaluate.scaffold import write_scaffold
+        from warploom.evaluation.scaffold import write_scaffold
 
         file = write_scaffold(folder)
         out(f"wrote {file}")

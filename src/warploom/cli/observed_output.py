@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from warploom.backends import find_backend
 from warploom.cli.output import out, short_path
-from warploom.evaluate.check_report import CheckReport
-from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.runs.record import RunRecord
+from warploom.evaluation.check_report import CheckReport
+from warploom.evaluation.records import Evaluation
+from warploom.evaluation.runs.record import RunRecord
 
 
 def print_observed_check(report: CheckReport) -> None:

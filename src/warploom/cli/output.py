@@ -14,7 +14,7 @@ import typer
 from warploom.core.jsontext import dumps
 from warploom.core.records import Finding, Json, Severity, TraceEvent
 from warploom.core.visible import visible
-from warploom.evaluate.runs.plan import Progress, ignore_progress
+from warploom.evaluation.runs.plan import Progress, ignore_progress
 from warploom.toolchain.sandbox import sandbox_warning
 
 # What `paint` puts around a text: no program can know it.

@@ -7,9 +7,9 @@ from warploom.cli.judge_options import SuiteChoices
 from warploom.cli.output import out, print_json, say, warn_without_sandbox
 from warploom.core.errors import BadInputError
 from warploom.core.records import Json
-from warploom.synthesize.config import SynthesisConfig
-from warploom.synthesize.reference.client import require_torch
-from warploom.synthesize.suite import TaskOutcome, find_suite, run_suite, table_text
+from warploom.synthesis.config import SynthesisConfig
+from warploom.synthesis.reference.client import require_torch
+from warploom.synthesis.suite import TaskOutcome, find_suite, run_suite, table_text
 
 _ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 

@@ -89,7 +89,7 @@ def run_export(run: Path, folder: Path, *, as_json: bool) -> int:
     Raises:
         BadInputError: the run verified no kernel, or the folder is not empty.
     """
-    from warploom.synthesize.export.copying import export_package
+    from warploom.synthesis.export.copying import export_package
 
     _report(run)
     files = export_package(run, folder)

@@ -16,10 +16,10 @@ from warploom.cli.transform_ask import parse_price
 from warploom.core.errors import BadInputError
 from warploom.core.records import Severity
 from warploom.llm import Budget, LLMSettings
-from warploom.synthesize.config import STAGES, Retries, SynthesisConfig
-from warploom.synthesize.orchestrator import synthesize
-from warploom.synthesize.reference.client import require_torch
-from warploom.synthesize.result import SynthesisResult
+from warploom.synthesis.config import STAGES, Retries, SynthesisConfig
+from warploom.synthesis.orchestrator import synthesize
+from warploom.synthesis.reference.client import require_torch
+from warploom.synthesis.result import SynthesisResult
 
 
 def prompt_of(prompt: str | None, file: Path | None) -> str:

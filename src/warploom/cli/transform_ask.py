@@ -14,7 +14,7 @@ from warploom.cli.transform_options import TransformChoices
 from warploom.core.errors import BadInputError
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
-from warploom.evaluate.runs.secret_seeds import seeds_from
+from warploom.evaluation.runs.secret_seeds import seeds_from
 from warploom.llm import Budget, LLMSettings, Price
 from warploom.llm.names import parse_model
 from warploom.propose.agent import OWN, AgentLimits, AgentOptions

@@ -19,7 +19,7 @@ from warploom.cli.transform_ask import (
 from warploom.cli.transform_options import TransformChoices
 from warploom.core.errors import WarploomError
 from warploom.core.records import Severity
-from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluation.records import Evaluation
 from warploom.llm import LLMError
 from warploom.llm.ledger import Spent
 from warploom.llm.recorder import Recorder

@@ -263,7 +263,7 @@ class EmulatorRun:
 
     `state` is the runtime's word (finished, deadlock, stopped) or why there is none. `exit_codes`
     holds the ranks that ended. `sandbox` says how the program was confined. `fresh_reads` and
-    `stale_reads` are not judged yet, and not among the findings (`evaluate/runs/fresh_memory.py`,
+    `stale_reads` are not judged yet, and not among the findings (`evaluation/runs/fresh_memory.py`,
     `stale_reads.py`). `suspicions` are findings where nothing else explains a failure
     (`suspicions.py` there).
     `inputs` are the words of uploads that were altered, in hexadecimal (`RunOptions.inputs`).

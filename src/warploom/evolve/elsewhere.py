@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.errors import MissingToolError
-from warploom.evaluate.observed.measured import Measured, measure
+from warploom.evaluation.observed.measured import Measured, measure
 from warploom.jobs.answers import answer_of, done_of
 from warploom.jobs.environment import job_environment
 from warploom.jobs.protocol import Loss, WorkLostError

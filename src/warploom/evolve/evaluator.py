@@ -12,9 +12,9 @@ from warploom.core.ids import digest
 from warploom.core.records import Api, Json, Severity
 from warploom.emulator import Topology, find_topology
 from warploom.emulator.topology import check_fit
-from warploom.evaluate.cascade import evaluate
-from warploom.evaluate.evaluation import SCORE, Evaluation
-from warploom.evaluate.transform_rule import TransformRule
+from warploom.evaluation.cascade import evaluate
+from warploom.evaluation.records import SCORE, Evaluation
+from warploom.evaluation.transform_rule import TransformRule
 from warploom.evolve.config import JudgingConfig
 from warploom.propose.mutate import shaped_like
 from warploom.store.records import Outcome

@@ -29,7 +29,7 @@ from warploom.attempt import attempt_folder
 from warploom.core.errors import BadInputError
 from warploom.core.ids import digest, new_run_id
 from warploom.core.jsontext import write_json
-from warploom.evaluate.runs.secret_seeds import MOST
+from warploom.evaluation.runs.secret_seeds import MOST
 from warploom.evolve.candidates import Candidate, Plan
 from warploom.evolve.compose import dump, load
 from warploom.evolve.config import EvolutionConfig

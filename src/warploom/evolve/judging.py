@@ -14,7 +14,7 @@ from warploom.store.records import Outcome
 from warploom.toolchain.gpu import find_gpus
 
 _MOST_BREAKS = 3  # judges that break one after the other: then it is not the candidates' fault
-_NEEDED = ("warploom.evolve.work", "warploom.evaluate.cascade")  # by workers
+_NEEDED = ("warploom.evolve.work", "warploom.evaluation.cascade")  # by workers
 _SEEDED_WORKERS = 2  # on any machine: the same seed must give the same run
 _CLUSTER_WORKERS = 8
 _FOLDER = "jobs"  # of a run's folder: what an engine keeps

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from warploom.evaluate.runs.plan import ProgressCallback
+from warploom.evaluation.runs.plan import ProgressCallback
 from warploom.evolve.config import EvolutionConfig
 from warploom.evolve.desk import ModelDesk
 from warploom.evolve.evaluator import Evaluator

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warploom.core.records import Json, to_json
-from warploom.evaluate.times.scored_region import scored_words
+from warploom.evaluation.times.scored_region import scored_words
 from warploom.store.records import Outcome
 
 

@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from warploom.core.errors import BadInputError
-from warploom.evaluate.runs.plan import ProgressCallback, ignore_progress
+from warploom.evaluation.runs.plan import ProgressCallback, ignore_progress
 from warploom.evolve.config import EvolutionConfig
 from warploom.evolve.confined import require_confined
 from warploom.evolve.desk import FOLDER, ModelDesk

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from warploom.core.errors import BadInputError, UnsupportedError, WarploomError
 from warploom.core.jsontext import write_json
 from warploom.core.records import Json
-from warploom.evaluate.runs.plan import ProgressCallback
+from warploom.evaluation.runs.plan import ProgressCallback
 from warploom.source import CUDAAnalyzer
 from warploom.source.any_language import mutable_spans
 from warploom.transform import PreTransformPipeline, TransformConfig

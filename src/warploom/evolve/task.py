@@ -1,7 +1,7 @@
 """What prompts say of a workload, and how replies about its programs are read."""
 
 from warploom.emulator import find_topology
-from warploom.evaluate.survey import nccl_version
+from warploom.evaluation.survey import nccl_version
 from warploom.evolve.config import EvolutionConfig
 from warploom.evolve.drafts import Reader
 from warploom.evolve.judge import JUDGE, language_of

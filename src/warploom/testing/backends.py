@@ -17,8 +17,8 @@ import pytest
 from warploom.backends import NO_TIME, Backend, LaunchForm, Machine, Order
 from warploom.core.errors import BadInputError
 from warploom.core.records import Limits, Verdict
-from warploom.evaluate import evaluate
-from warploom.evaluate.check import check
+from warploom.evaluation import evaluate
+from warploom.evaluation.check import check
 from warploom.workload.workload import Workload
 
 PROGRAM = r"""

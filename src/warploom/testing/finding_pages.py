@@ -20,8 +20,8 @@ from pathlib import Path
 from warploom.cli.output import finding_lines
 from warploom.core.errors import BadInputError, WarploomError
 from warploom.core.records import Finding, Limits, Severity
-from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.runs.plan import Effort
+from warploom.evaluation.check import CheckReport, check
+from warploom.evaluation.runs.plan import Effort
 from warploom.workload.workload import Workload
 
 PAGES = Path(__file__).parents[3] / "docs" / "findings"

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.synthesize.codegen import Graph, generate
-from warploom.synthesize.correctness import accept, prepare_trial
-from warploom.synthesize.interview import interview
-from warploom.synthesize.records import CorrectnessReport, KernelSpec
-from warploom.synthesize.reference.client import ReferenceProcess
+from warploom.synthesis.codegen import Graph, generate
+from warploom.synthesis.correctness import accept, prepare_trial
+from warploom.synthesis.interview import interview
+from warploom.synthesis.records import CorrectnessReport, KernelSpec
+from warploom.synthesis.reference.client import ReferenceProcess
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import warploom.emulator
 from warploom.core.errors import MissingToolError
-from warploom.evaluate.cascade import evaluate
-from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.survey import nccl_version
-from warploom.evaluate.transform_rule import TransformRule
+from warploom.evaluation.cascade import evaluate
+from warploom.evaluation.records import Evaluation
+from warploom.evaluation.survey import nccl_version
+from warploom.evaluation.transform_rule import TransformRule
 from warploom.llm import LLMClient
 from warploom.propose import Stage
 from warploom.propose.agent import OWN, AgentProposer, AgentTask, outside_agent

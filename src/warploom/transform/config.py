@@ -6,7 +6,7 @@ from pathlib import Path
 
 from warploom.core.errors import BadInputError
 from warploom.core.records import Api, Timing
-from warploom.evaluate.runs.plan import ALL_TIMINGS
+from warploom.evaluation.runs.plan import ALL_TIMINGS
 from warploom.propose.agent import OWN, AgentOptions
 from warploom.propose.llm import ModelOptions
 from warploom.workload.workload import Workload

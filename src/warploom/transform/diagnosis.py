@@ -7,8 +7,8 @@ from warploom.backends.emulated import run_options
 from warploom.core.errors import WarploomError
 from warploom.core.records import RunSpec, Severity, Timing, Verdict
 from warploom.emulator import build, run
-from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.survey import as_built, survey
+from warploom.evaluation.records import Evaluation
+from warploom.evaluation.survey import as_built, survey
 from warploom.transform.config import TransformConfig
 from warploom.workload.workload import Workload
 

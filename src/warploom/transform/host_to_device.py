@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 
 from warploom.attempt import attempt, attempt_folder, keep_texts
 from warploom.core.records import Api, Timing
-from warploom.evaluate.cascade import evaluate
-from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.runs.plan import Progress, ProgressCallback, ignore_progress
-from warploom.evaluate.transform_rule import TransformRule
+from warploom.evaluation.cascade import evaluate
+from warploom.evaluation.records import Evaluation
+from warploom.evaluation.runs.plan import Progress, ProgressCallback, ignore_progress
+from warploom.evaluation.transform_rule import TransformRule
 from warploom.propose import Proposal, ProposalContext, Proposer, Stage, Trial
 from warploom.propose.protocol import add_costs
 from warploom.source import AnalysisReport

@@ -6,11 +6,11 @@ from pathlib import Path
 from warploom.backends import find_backend
 from warploom.core.errors import BadInputError, MissingToolError, UnsupportedError
 from warploom.core.records import Severity
-from warploom.evaluate.cascade import evaluate
-from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.observed.runs import form_of
-from warploom.evaluate.runs.plan import ProgressCallback
-from warploom.evaluate.survey import survey_built
+from warploom.evaluation.cascade import evaluate
+from warploom.evaluation.observed.runs import form_of
+from warploom.evaluation.records import Evaluation
+from warploom.evaluation.runs.plan import ProgressCallback
+from warploom.evaluation.survey import survey_built
 from warploom.transform.config import AUTO, CUDA, EMULATOR
 from warploom.transform.records import StepStatus
 from warploom.workload.workload import Workload

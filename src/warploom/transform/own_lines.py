@@ -4,7 +4,7 @@ They are taken out of what is written. So who answers may neither add one nor ta
 the rest must be the same text without them: else what is written is not what was judged.
 """
 
-from warploom.evaluate.legality.tokens import scan
+from warploom.evaluation.legality.tokens import scan
 from warploom.source import AnalysisReport
 from warploom.source.edits import split_lines
 from warploom.source.units import ONLY_HERE, own_lines, without_own_lines

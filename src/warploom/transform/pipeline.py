@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 
 from warploom.core.errors import BadInputError, RefusedError, UnsupportedError, WarploomError
 from warploom.core.records import Json, Severity, Verdict
-from warploom.evaluate.check import CheckReport, check
-from warploom.evaluate.runs.plan import ProgressCallback, ignore_progress
-from warploom.evaluate.survey import nccl_version
+from warploom.evaluation.check import CheckReport, check
+from warploom.evaluation.runs.plan import ProgressCallback, ignore_progress
+from warploom.evaluation.survey import nccl_version
 from warploom.llm.recorder import Recorder
 from warploom.propose import Stage
 from warploom.propose.protocol import add_costs

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from warploom.core.errors import RefusedError
-from warploom.evaluate.survey import nccl_version
+from warploom.evaluation.survey import nccl_version
 from warploom.propose import Proposal, ProposalContext, Proposer
 from warploom.propose.llm import Facts, LLMProposer, ModelOptions
 from warploom.propose.rules import RulesProposer

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from warploom.core.records import Api, Json, to_json
-from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluation.records import Evaluation
 from warploom.llm.ledger import Spent
 from warploom.propose import Stage
 from warploom.source.records import Collective

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from warploom.core.records import Api
-from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluation.records import Evaluation
 from warploom.source import AnalysisReport
 from warploom.source.records import Collective
 from warploom.source.regions import Program, strip_markers

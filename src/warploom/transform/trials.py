@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from warploom.core.records import Finding, Severity
-from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluation.records import Evaluation
 from warploom.propose import Trial
 from warploom.propose.llm.prompts import without_folders
 from warploom.transform.records import StageResult

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from warploom.core.ids import digest
 from warploom.core.jsontext import write_json
 from warploom.core.version import VERSION
-from warploom.evaluate.evaluation import Evaluation
+from warploom.evaluation.records import Evaluation
 from warploom.transform.config import TransformConfig
 from warploom.workload.workload import Workload
 

@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import Severity
-from warploom.evaluate.check import check
-from warploom.evaluate.evaluation import Evaluation
-from warploom.evaluate.runs.plan import Effort
+from warploom.evaluation.check import check
+from warploom.evaluation.records import Evaluation
+from warploom.evaluation.runs.plan import Effort
 from warploom.llm import Tool
 from warploom.llm.records import tool
 from warploom.propose.agent.workspace import Workspace

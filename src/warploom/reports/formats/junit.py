@@ -4,7 +4,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from warploom.core.records import Severity, Verdict
-from warploom.evaluate.findings import MergedFinding
+from warploom.evaluation.findings import MergedFinding
 from warploom.reports.formats.checked import Checked, problem_of, run_name, seen_in, who
 from warploom.reports.formats.paths import relative, source_root
 from warploom.reports.queries.clean import clean

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from warploom.core.records import Finding, Severity, TraceEvent, Verdict
 from warploom.core.version import VERSION
-from warploom.evaluate.findings import MergedFinding
+from warploom.evaluation.findings import MergedFinding
 from warploom.reports.formats.checked import NOT_BUILT, Checked, problem_of, run_name, seen_in, who
 from warploom.reports.formats.paths import relative, source_root
 from warploom.reports.html.charts import lanes_chart

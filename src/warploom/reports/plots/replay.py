@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from warploom.core.errors import BadInputError, WarploomError
-from warploom.evaluate.check import check
-from warploom.evaluate.runs.plan import ProgressCallback, parse_replay
+from warploom.evaluation.check import check
+from warploom.evaluation.runs.plan import ProgressCallback, parse_replay
 from warploom.reports.formats.files import write_text
 from warploom.reports.plots.canvas import ACCENT, BAD, DIM, figure
 from warploom.reports.plots.keeping import room_for

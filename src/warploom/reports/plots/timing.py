@@ -9,9 +9,9 @@ from typing import Any, cast
 from warploom.core.errors import BadInputError
 from warploom.core.records import Json
 from warploom.emulator.topology import Topology, find_topology
-from warploom.evaluate.cascade import evaluate
-from warploom.evaluate.evaluation import BENCHMARK
-from warploom.evaluate.runs.plan import ProgressCallback
+from warploom.evaluation.cascade import evaluate
+from warploom.evaluation.records import BENCHMARK
+from warploom.evaluation.runs.plan import ProgressCallback
 from warploom.reports.formats.files import write_text
 from warploom.reports.plots.canvas import ACCENT, DIM, INK, KINDS, figure
 from warploom.reports.plots.keeping import room_for

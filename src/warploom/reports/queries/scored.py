@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from warploom.core.records import Json
-from warploom.evaluate.times.scored_region import scored_words
+from warploom.evaluation.times.scored_region import scored_words
 from warploom.reports.queries.opened import OpenRun
 from warploom.reports.queries.views import Overview, overview_of
 

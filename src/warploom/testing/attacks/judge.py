@@ -4,7 +4,7 @@ import json
 from typing import Any, cast
 
 from warploom.core.process import ProcessResult
-from warploom.evaluate.evaluation import LEVELS
+from warploom.evaluation.records import LEVELS
 from warploom.testing.attacks.record import Answer
 
 _REFUSED = 2

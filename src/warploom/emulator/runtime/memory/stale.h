@@ -3,7 +3,7 @@
 // Volatile and relaxed accesses of two places are in no order without fences, and they never race:
 // who has seen a flag may still read what lay in the data before. The emulator runs them in order,
 // so it notes where an older value was allowed; a run in which such reads get that value shows
-// whether the program depends on it (evaluate/runs/stale_reads.py).
+// whether the program depends on it (evaluation/runs/stale_reads.py).
 #pragma once
 
 #include <cstdint>

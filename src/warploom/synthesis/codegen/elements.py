@@ -1,0 +1,170 @@
+"""Kernels of elements: each thread computes some, and nothing is shared."""
+
+import re
+from typing import TYPE_CHECKING
+
+from warploom.synthesis.codegen import ctypes_of
+from warploom.synthesis.codegen.graph import Graph, Node
+from warploom.synthesis.codegen.groups import HELPERS, Groups, Wide
+from warploom.synthesis.codegen.layouts import LAYOUTS
+from warploom.synthesis.codegen.scope import Index, MaterializeError, Scope, c_size, product, split
+from warploom.synthesis.codegen.text import Kernel, indented
+from warploom.synthesis.codegen.turned import TurnedWriter
+from warploom.synthesis.codegen.values import Values
+
+if TYPE_CHECKING:
+    from warploom.synthesis.codegen.kernels import KernelMaker
+
+_CONSTANTS = ("full", "full_like", "scalar_tensor", "zeros_like", "ones_like")
+
+
+class ElementWriter:
+    """Writes the kernel of elements: by groups of neighbors, and what is left one by one."""
+
+    def __init__(self, maker: "KernelMaker") -> None:
+        self.maker = maker
+        self.root = maker.root
+        self.nodes = (maker.root, *maker.also)
+        for node in maker.also:
+            if node.sizes != maker.root.sizes:
+                raise MaterializeError(node)
+        self.flat = all(is_flat(maker.graph, maker.buffers, node) for node in self.nodes)
+        self.values = self._values()
+
+    def _values(self) -> Values:
+        values = Values(self.maker.graph, self.maker.buffers, self.root, self.maker.refuse)
+        values.flat = self.flat
+        return values
+
+    def make(self) -> Kernel:
+        """Return the kernel."""
+        maker, threads = self.maker, self.maker.tuning.threads
+        single = self._single()
+        count = product(self.root.sizes)
+        wide = self._wide()
+        if wide is None and not self.flat:
+            turned = TurnedWriter(maker).make()
+            if turned is not None:
+                return turned
+        first, each = "", threads
+        lines = [f"const long long count = {count};"]
+        if wide is not None:
+            maker.helpers |= HELPERS
+            first, each = f"tiles * {self._tile(wide)} + ", self._tile(wide)
+            lines += self._tiles(wide)
+        lines += [
+            "const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;",
+            f"for (long long i = {first}static_cast<long long>(blockIdx.x) * blockDim.x + "
+            "threadIdx.x; i < count; i += stride) {",
+            *indented(single),
+            "}",
+        ]
+        text = maker.kernel(self.values, threads, lines)
+        blocks = f"blocks_for({count}, {each})"
+        return maker.done("elements", text, self.values, count, blocks, threads)
+
+    def _single(self) -> list[str]:
+        """Return the statements for the element number i."""
+        scope = Scope(frozenset({"i"}))
+        index = ("i",) if self.flat else self.maker.index
+        stores = [
+            f"{self.maker.pointer_to(node)}[i] = "
+            f"{ctypes_of.store(node.dtype, self.values.value(node, index, scope))};"
+            for node in self.nodes
+        ]
+        lines = [] if self.flat else list(split("i", *self.maker.real()))
+        return [*lines, *scope.lines, *stores]
+
+    def _tile(self, wide: Wide) -> int:
+        return self.maker.tuning.threads * self.maker.tuning.turns * wide.width
+
+    def _wide(self) -> Wide | None:
+        """Return how wide groups are; None where neighbors are nowhere loaded as one."""
+        if not self.maker.real()[0]:
+            return None
+        seen = self._tried(Wide(1))
+        if not seen.pointers:
+            return None
+        seen.dtypes |= {node.dtype for node in self.nodes}
+        width = seen.widest(self.maker.tuning.vector_bytes)
+        wide = self._tried(Wide(width)) if width > 1 else seen
+        return wide if width > 1 and wide.pointers and self._rows_fit(wide) else None
+
+    def _tried(self, wide: Wide) -> Wide:
+        self._group(wide)
+        return wide
+
+    def _rows_fit(self, wide: Wide) -> bool:
+        """Whether groups end where the last dimension does; note what is tested for that."""
+        for node in self.nodes:
+            wide.moves(self.maker.pointer_to(node), node.dtype)
+        return self.flat or wide.can_be_multiple(c_size(self.maker.real()[1][-1]))
+
+    def _tiles(self, wide: Wide) -> list[str]:
+        """Return the loop over whole tiles of a block."""
+        threads, turns, tile = self.maker.tuning.threads, self.maker.tuning.turns, self._tile(wide)
+        return [
+            wide.test,
+            f"// {turns} x {wide.width} neighbors of each thread are under way at once.",
+            f"const long long tiles = wide ? count / {tile} : 0;",
+            "for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {",
+            "  #pragma unroll",
+            f"  for (int turn = 0; turn < {turns}; ++turn) {{",
+            f"    const long long first = tile * {tile} + "
+            f"(turn * {threads} + static_cast<int>(threadIdx.x)) * {wide.width};",
+            *indented(indented(self._group(wide))),
+            "  }",
+            "}",
+        ]
+
+    def _group(self, wide: Wide) -> list[str]:
+        """Return the statements for the group that begins at the element `first`."""
+        outer = Scope(frozenset({"first"}))
+        index: Index = ("i",)
+        names, sizes = ["i"], ["1"]
+        lines: list[str] = []
+        start = "first"
+        if not self.flat:
+            names, sizes = self.maker.real()
+            index, start = self.maker.index, "start"
+            outer.bound |= frozenset({*names[:-1], "start"})
+            lines += split("first", [*names[:-1], "start"], sizes)
+        inner = outer.inner({names[-1]})
+        values = self._values()
+        values.groups = Groups(wide, (names[-1],), (sizes[-1],), start, outer, self.flat)
+        made = [
+            f"made_{node.name}.at[e] = "
+            f"{ctypes_of.store(node.dtype, values.value(node, index, inner))};"
+            for node in self.nodes
+        ]
+        body = [*inner.lines, *made]
+        if any(re.search(rf"\b{names[-1]}\b", line) for line in body):
+            body.insert(0, f"const long long {names[-1]} = {start} + e;")
+        groups = [
+            f"Group<{ctypes_of.stored(node.dtype)}, {wide.width}> made_{node.name};"
+            for node in self.nodes
+        ]
+        return [
+            *lines, *outer.lines, *groups, "#pragma unroll",
+            f"for (int e = 0; e < {wide.width}; ++e) {{", *indented(body), "}",
+            *(f"store_group({self.maker.pointer_to(node)} + first, made_{node.name});"
+              for node in self.nodes),
+        ]  # fmt: skip
+
+
+def is_flat(graph: Graph, buffers: dict[str, str], root: Node) -> bool:
+    """Whether everything that leads to `root` has its shape, or is a single number."""
+    todo, seen = [root], set[str]()
+    while todo:
+        one = todo.pop()
+        if one.name in seen or one.op == "scalar":
+            continue
+        seen.add(one.name)
+        if one.sizes != root.sizes and one.sizes:
+            return False
+        if one.op == "input" or (one.name in buffers and one is not root):
+            continue
+        if one.op in LAYOUTS and one.op not in _CONSTANTS:
+            return False
+        todo += [n for n in map(graph.node_of, one.args) if n is not None]
+    return True

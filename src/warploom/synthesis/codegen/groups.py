@@ -1,0 +1,151 @@
+"""Neighbors that are moved as one: 16 bytes at a time, where tensors lie so.
+
+A thread that moves single elements keeps too few bytes under way to fill the memory's bandwidth.
+A loop over groups computes `width` neighbors at a time; where a pointer or a row is off the
+alignment that this needs (`wide` is false), the loop over single elements beside it does all.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from warploom.synthesis.codegen import ctypes_of
+from warploom.synthesis.codegen.graph import Node
+from warploom.synthesis.codegen.scope import Index, Scope, c_size, linear, product, variables
+
+_GROUP = """// Neighbors that are moved as one.
+template <typename T, int N>
+struct alignas(sizeof(T) * N) Group {
+  T at[N];
+};
+"""
+_GROUP_AT = """// Loads the group at a place.
+template <typename T, int N>
+static __device__ Group<T, N> group_at(const T* place) {
+  return *reinterpret_cast<const Group<T, N>*>(place);
+}
+"""
+_STORE_GROUP = """// Stores a group at a place.
+template <typename T, int N>
+static __device__ void store_group(T* place, const Group<T, N>& values) {
+  *reinterpret_cast<Group<T, N>*>(place) = values;
+}
+"""
+_ADDRESS = """// The address that a pointer holds: groups must lie at multiples of their size.
+static __device__ long long address_of(const void* pointer) {
+  return reinterpret_cast<long long>(pointer);
+}
+"""
+HELPERS = {
+    "Group": _GROUP, "group_at": _GROUP_AT, "store_group": _STORE_GROUP, "address_of": _ADDRESS,
+}  # fmt: skip
+"""What kernels with groups need, by name."""
+
+
+@dataclass
+class Wide:
+    """What holds where a kernel moves groups of `width` elements."""
+
+    width: int
+    pointers: dict[str, int] = field(default_factory=dict[str, int])
+    multiples: dict[str, None] = field(default_factory=dict[str, None])
+    dtypes: set[str] = field(default_factory=set[str])
+
+    def moves(self, pointer: str, dtype: str) -> None:
+        """Note that groups of a type are moved from or to a pointer."""
+        self.dtypes.add(dtype)
+        self.pointers[pointer] = self.width * ctypes_of.BYTES[dtype]
+
+    def can_be_multiple(self, size: str) -> bool:
+        """Whether a size may be a multiple of the width; where it varies, that is tested."""
+        if size.isdigit():
+            return int(size) % self.width == 0
+        self.multiples[size] = None
+        return True
+
+    def widest(self, bytes_at_once: int) -> int:
+        """Return how many neighbors of the widest type are so many bytes."""
+        return max(1, bytes_at_once // max(ctypes_of.BYTES[dtype] for dtype in self.dtypes))
+
+    @property
+    def test(self) -> str:
+        """The test that all lies as groups need it; one condition, which cases take both ways."""
+        parts = [f"address_of({name}) % {size}" for name, size in self.pointers.items()]
+        parts += [f"{_atom(size)} % {self.width}" for size in self.multiples]
+        return f"const bool wide = ({' | '.join(parts)}) == 0;"
+
+
+def _atom(size: str) -> str:
+    return size if re.fullmatch(r"\w+|\(.*\)", size) else f"({size})"
+
+
+@dataclass
+class Groups:
+    """One loop over groups: `start` is the place of a group's first element along the loop.
+
+    The loop goes along the dimensions `names`, of the sizes `sizes`, whose elements are neighbors;
+    `outer` is where groups are loaded, `flat` says that a place is one in memory.
+    """
+
+    wide: Wide
+    names: tuple[str, ...]
+    sizes: tuple[str, ...]
+    start: str
+    outer: Scope
+    flat: bool = False
+    loaded: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+
+    def load(self, node: Node, pointer: str, index: Index) -> str | None:
+        """Return the name of the group that holds an element; None where it is in none."""
+        place = self.start if self.flat else self._place(node, index)
+        if place is None:
+            return None
+        key = (node.name, place)
+        if key not in self.loaded:
+            self.wide.moves(pointer, node.dtype)
+            name = f"g{next(self.outer.names)}"
+            kind = f"{ctypes_of.stored(node.dtype)}, {self.wide.width}"
+            self.outer.lines.append(
+                f"const Group<{kind}> {name} = group_at<{kind}>({pointer} + {place});"
+            )
+            self.loaded[key] = name
+        return self.loaded[key]
+
+    def _place(self, node: Node, index: Index) -> str | None:
+        """Return where the group begins; None where its elements are no neighbors."""
+        pairs = [(at, s) for at, s in zip(index, node.sizes, strict=True) if s != "1"]
+        count = len(self.names)
+        if len(pairs) < count:
+            return None
+        head, tail = pairs[: len(pairs) - count], pairs[len(pairs) - count :]
+        if not variables(at for at, _ in head) <= self.outer.known_names():
+            return None
+        length = product(s for _, s in tail)
+        more = "0"
+        needed = [length] if head else []
+        if tuple(at for at, _ in tail) != self.names:
+            beside = self._beside(tail[0][0]) if count == 1 else None
+            if beside is None:
+                return None
+            more, step = beside
+            needed.append(step)
+        elif count > 1 and tuple(s for _, s in tail) != self.sizes:
+            return None
+        if not all(self.wide.can_be_multiple(c_size(size)) for size in needed):
+            return None
+        start = self.start if more == "0" else f"({self.start} + {more})"
+        return linear((*(at for at, _ in head), start), (*(s for _, s in head), length))
+
+    def _beside(self, text: str) -> tuple[str, str] | None:
+        """Return how far an index is from the loop's, and a size that has to be a multiple for it.
+
+        None where it does not go along with the loop: `(i + 3)` and `(j * 8 + i)` do.
+        """
+        name = re.escape(self.names[0])
+        behind = re.fullmatch(rf"\({name} \+ (.+)\)", text)
+        if behind is not None:
+            return None if variables([behind[1]]) else (behind[1], behind[1])
+        merged = re.fullmatch(rf"\((.+) \* (\w+|\([^()]+\)) \+ {name}\)", text)
+        if merged is None or variables([merged[2]]):
+            return None
+        known = variables([merged[1]]) <= self.outer.known_names()
+        return (f"{merged[1]} * {merged[2]}", str(merged[2])) if known else None

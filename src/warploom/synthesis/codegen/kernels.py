@@ -1,0 +1,349 @@
+"""One kernel for each node that lies in memory: elements, rows, products, scans."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from warploom.synthesis.codegen import ctypes_of
+from warploom.synthesis.codegen.elements import ElementWriter
+from warploom.synthesis.codegen.graph import Graph, Node
+from warploom.synthesis.codegen.groups import HELPERS, Wide
+from warploom.synthesis.codegen.parameters import TuningParameters
+from warploom.synthesis.codegen.products import ProductWriter
+from warploom.synthesis.codegen.reductions import dims_of
+from warploom.synthesis.codegen.row_writer import RowLoop, RowWriter
+from warploom.synthesis.codegen.scans import scan_kernel
+from warploom.synthesis.codegen.scope import (
+    Index,
+    MaterializeError,
+    Scope,
+    is_split,
+    linear,
+    product,
+    split,
+    variables,
+)
+from warploom.synthesis.codegen.text import Kernel, global_text, indented
+from warploom.synthesis.codegen.values import PRODUCTS, REDUCTIONS, SCANS, Values
+from warploom.synthesis.codegen.wholes import WholeWriter
+
+_ROWS = ["for (long long row = blockIdx.x; row < rows; row += gridDim.x) {"]
+_COLUMNS = [
+    "for (long long begin = blockIdx.x * 32LL; begin < rows; begin += gridDim.x * 32LL) {",
+    "  // Rows are neighbors here: each lane has one, and each warp a part of these.",
+    "  const bool inside = begin + threadIdx.x % 32 < rows;",
+    "  const long long row = min(begin + threadIdx.x % 32, rows - 1);",
+]
+_EACH = 2  # groups of a row for each thread of its block, before that has as many as it may
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the value of a root leads to."""
+
+    reductions: list[tuple[Node, Index]] = field(default_factory=list[tuple[Node, Index]])
+    products: list[tuple[Node, Index]] = field(default_factory=list[tuple[Node, Index]])
+    scans: list[Node] = field(default_factory=list[Node])
+    merged: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(
+        default_factory=dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
+    )
+
+
+class KernelMaker:
+    """Makes the kernel that fills the buffer of `root`, and those of the nodes `also`.
+
+    Raises MaterializeError where another node must lie in memory first.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        buffers: dict[str, str],
+        root: Node,
+        name: str,
+        tuning: TuningParameters,
+        also: tuple[Node, ...] = (),
+    ) -> None:
+        self.graph = graph
+        self.targets = buffers
+        self.buffers = {n: b for n, b in buffers.items() if n not in {a.name for a in also}}
+        self.root = root
+        self.also = also
+        self.name = name
+        self.tuning = tuning
+        self.helpers: dict[str, str] = {}
+        self.index: Index = tuple(
+            "0" if size == "1" else f"i{at}" for at, size in enumerate(root.sizes)
+        )
+
+    def make(self) -> Kernel:
+        """Return the kernel of the form that fits."""
+        if self.root.op in SCANS:
+            if self.also:
+                raise MaterializeError(self.root)
+            return scan_kernel(self)
+        found = self._discover()
+        if found.scans:
+            raise MaterializeError(found.scans[0])
+        if found.reductions:
+            return self._rows(found)
+        if found.products and self.also:
+            raise MaterializeError(found.products[0][0])
+        if found.products:
+            return self._product(found)
+        return ElementWriter(self).make()
+
+    def _discover(self) -> _Found:
+        found = _Found()
+
+        def reached(node: Node, index: Index, scope: Scope, guard: str) -> str:
+            if guard:
+                raise MaterializeError(node)
+            if node.op in REDUCTIONS:
+                found.reductions.append((node, index))
+            elif node.op in PRODUCTS:
+                found.products.append((node, index))
+            elif node is not self.root:
+                found.scans.append(node)
+            return scope.define(ctypes_of.computed(node.dtype), "0")
+
+        values = Values(self.graph, self.buffers, self.root, reached)
+        scope = Scope(variables(self.index))
+        for node in (self.root, *self.also):
+            values.value(node, self.index_of(node), scope)
+        found.merged = values.merged
+        return found
+
+    def index_of(self, node: Node) -> Index:
+        """Return the index at which a node is stored beside the root.
+
+        Raises MaterializeError where their shapes do not go together.
+        """
+        pairs = list(zip(node.sizes, self.root.sizes, strict=False))
+        if len(node.sizes) != len(self.root.sizes) or any(a not in ("1", b) for a, b in pairs):
+            raise MaterializeError(node)
+        return tuple(
+            "0" if size == "1" else at for at, size in zip(self.index, node.sizes, strict=True)
+        )
+
+    def pointer_to(self, node: Node) -> str:
+        """Return the name of the parameter that points to where a node is stored."""
+        return "out" if node is self.root else f"out_{node.name}"
+
+    def refuse(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
+        """Say that a reduction, a product or a scan must lie in memory."""
+        del index, scope, guard
+        raise MaterializeError(node)
+
+    def real(self) -> tuple[list[str], list[str]]:
+        """Return the index variables of the root and their sizes."""
+        pairs = [(n, s) for n, s in zip(self.index, self.root.sizes, strict=True) if s != "1"]
+        return [n for n, _ in pairs], [s for _, s in pairs]
+
+    # Rows: a block computes one row at a time, and reduces it as often as needed.
+
+    def _rows(self, found: _Found) -> Kernel:
+        for node, index in found.reductions:
+            if node is not self.root and any(
+                is_split(text) or any(v.startswith("v") for v in variables([text]))
+                for text in index
+            ):
+                raise MaterializeError(node)
+        if found.products:
+            raise MaterializeError(found.products[0][0])
+        own = variables(self.index)
+        widest = max((variables(index) for _, index in found.reductions), key=len)
+        if own and not widest:
+            raise MaterializeError(found.reductions[0][0])
+        if not own and not self.also and len(found.reductions) == 1:
+            whole = WholeWriter(self, *found.reductions[0]).make()
+            if whole is not None:
+                return whole
+        if own and all(self._is_column(node) for node, _ in found.reductions):
+            return self._row_kernel(widest, None, columns=True)
+        seen = Wide(1)
+        self._row_kernel(widest, seen)
+        wide: Wide | None = None
+        if seen.pointers:
+            width = seen.widest(self.tuning.vector_bytes)
+            wide = Wide(width) if width > 1 else None
+        return self._row_kernel(widest, wide)
+
+    def _is_column(self, node: Node) -> bool:
+        """Whether what a node reduces is far apart, and its results are neighbors."""
+        source = self.graph.node_of(node.args[0])
+        if source is None:
+            return False
+        real = [at for at, size in enumerate(source.sizes) if size != "1"]
+        return bool(real) and real[-1] not in dims_of(node, len(source.sizes))
+
+    def _row_kernel(
+        self, widest: frozenset[str], wide: Wide | None, *, columns: bool = False
+    ) -> Kernel:
+        """Return the kernel of which a block computes a row, of the index variables `widest`."""
+        names, sizes = self.real()
+        rows = [(n, s) for n, s in zip(names, sizes, strict=True) if n in widest]
+        inner = [(n, s) for n, s in zip(names, sizes, strict=True) if n not in widest]
+        writer = RowWriter(self, widest, wide, columns=columns)
+        values = Values(self.graph, self.buffers, self.root, writer.reached)
+        writer.values = values
+        ending = self._row_ending(writer, values, inner)
+        count = product(s for _, s in rows)
+        lines = [f"const long long rows = {count};"]
+        width = 1
+        if wide is not None and wide.width > 1 and wide.pointers:
+            self.helpers |= HELPERS
+            lines.append(wide.test)
+            width = wide.width
+        text = self.kernel(values, self.tuning.row_threads, [
+            *lines,
+            *(_COLUMNS if columns else _ROWS),
+            *indented([*split("row", [r[0] for r in rows], [r[1] for r in rows]),
+                        *writer.scope.lines, *ending]),
+            "}",
+        ])  # fmt: skip
+        longest = f"32 * ({writer.longest})" if columns else writer.longest
+        each = 32 if columns else 1
+        threads = f"threads_for({longest}, {_EACH * width}, {self.tuning.row_threads})"
+        return self.done("rows", text, values, count, f"blocks_for({count}, {each})", threads)
+
+    def _row_ending(
+        self, writer: RowWriter, values: Values, inner: list[tuple[str, str]]
+    ) -> list[str]:
+        """Return what is done once a row's reductions are known: its outputs."""
+        names, sizes = [n for n, _ in inner], [s for _, s in inner]
+        last = writer.scope.inner({*names, "k"})
+        one = "inside && threadIdx.x < 32" if writer.columns else "threadIdx.x == 0"
+        of_row = [node for node in self.also if not variables(self.index_of(node)) & set(names)]
+        nodes = [node for node in (self.root, *self.also) if node not in of_row or not inner]
+        if any(node.sizes != self.root.sizes for node in nodes):
+            raise MaterializeError(nodes[-1])
+        stores = self._stores(values, nodes, last)
+        if not inner:
+            return [f"if ({one}) {{", *indented([*last.lines, *stores]), "}"]
+        once = self._stores(values, of_row, writer.scope)
+        if once:
+            once = [f"if ({one}) {{", *indented(once), "}"]
+        single = RowLoop("k", product(sizes), [*split("k", names, sizes), *last.lines], "")
+
+        def value_in(scope: Scope) -> str:
+            for node in nodes:
+                stored = ctypes_of.store(node.dtype, values.value(node, self.index, scope))
+                scope.lines.append(f"made_{node.name}.at[e] = {stored};")
+            return ""
+
+        grouped = writer.grouped(single, names, sizes, value_in) if self._ends(names) else None
+        if grouped is not None:
+            grouped = self._stored(writer, grouped, nodes, sizes)
+
+        def body(value: str, of_group: bool) -> list[str]:
+            del value
+            return [] if of_group else stores
+
+        ending = writer.loops(single, grouped, "", body)
+        if writer.columns:
+            ending = ["if (inside) {", *indented(ending), "}"]
+        return [*once, *ending]
+
+    def _stores(self, values: Values, nodes: Sequence[Node], scope: Scope) -> list[str]:
+        """Return the statements that store nodes, each at its index."""
+        made: list[str] = []
+        for node in nodes:
+            result = values.value(node, self.index_of(node), scope)
+            place = linear(self.index_of(node), node.sizes)
+            stored = ctypes_of.store(node.dtype, result)
+            made.append(f"{self.pointer_to(node)}[{place}] = {stored};")
+        return made
+
+    def _ends(self, names: list[str]) -> bool:
+        """Whether the elements of a row of the root are neighbors."""
+        return self.real()[0][-len(names) :] == names
+
+    def _stored(
+        self, writer: RowWriter, grouped: RowLoop, nodes: Sequence[Node], sizes: list[str]
+    ) -> RowLoop | None:
+        """Return a loop over groups with the store of each; None where rows cannot hold any."""
+        wide = writer.wide
+        if wide is None or not wide.can_be_multiple(product(sizes)):
+            return None
+        place = self._place_of_group(len(sizes))
+        before: list[str] = []
+        after: list[str] = []
+        for node in nodes:
+            pointer, made = self.pointer_to(node), f"made_{node.name}"
+            wide.moves(pointer, node.dtype)
+            before.append(f"Group<{ctypes_of.stored(node.dtype)}, {wide.width}> {made};")
+            after.append(f"store_group({pointer} + {place}, {made});")
+        return replace(grouped, before=before, after=after)
+
+    def _place_of_group(self, count: int) -> str:
+        """Return where the group of a row begins that has the number k in it."""
+        names, sizes = self.real()
+        head = len(names) - count
+        return linear((*names[:head], "k"), (*sizes[:head], product(sizes[head:])))
+
+    # Products: a block computes a tile, in steps through shared memory.
+
+    def _product(self, found: _Found) -> Kernel:
+        node, index = found.products[0]
+        for other, _ in found.products[1:]:
+            if other is not node:
+                raise MaterializeError(other)
+        defined = self._inverse(index, found)
+        if defined is None or any(i != index for _, i in found.products):
+            raise MaterializeError(node)
+        return ProductWriter(self, node, index, defined).make()
+
+    def _inverse(self, index: Index, found: _Found) -> list[str] | None:
+        """Return statements that define the root's indices from those of a product (g0, g1, ...).
+
+        None where they are not one to one.
+        """
+        lines: list[str] = []
+        done: list[str] = []
+        for at, text in enumerate(index):
+            if text == "0":
+                continue
+            if text in found.merged:
+                names, sizes = found.merged[text]
+                if not all(name in self.index for name in names):
+                    return None
+                lines += split(f"g{at}", list(names), list(sizes))
+                done += names
+            elif text in self.index:
+                lines.append(f"const long long {text} = g{at};")
+                done.append(text)
+            else:
+                return None
+        wanted = sorted(name for name in self.index if name != "0")
+        return lines if sorted(done) == wanted else None
+
+    def kernel(self, values: Values, threads: int, lines: list[str]) -> str:
+        """Return the text of a kernel around its statements."""
+        outs = [
+            f"{ctypes_of.stored(node.dtype)}* __restrict__ {self.pointer_to(node)}"
+            for node in (self.root, *self.also)
+        ]
+        return global_text(self.name, self.arguments(values, outs), threads, lines)
+
+    def arguments(self, values: Values, outs: list[str]) -> list[str]:
+        """Return the parameters of a kernel: what it reads, `outs`, and the sizes."""
+        read = [
+            f"const {ctypes_of.stored(node.dtype)}* __restrict__ {values.pointer(node)}"
+            for node in values.reads.values()
+        ]
+        return [*read, *outs, *(f"const long long {s.name}" for s in self.graph.symbols)]
+
+    def given(self, values: Values, outs: list[str]) -> list[str]:
+        """Return what a kernel is launched with."""
+        read = [values.pointer(node) for node in values.reads.values()]
+        return [*read, *outs, *(s.name for s in self.graph.symbols)]
+
+    def done(
+        self, form: str, text: str, values: Values, count: str, blocks: str, threads: int | str
+    ) -> Kernel:
+        """Return the kernel with its launch."""
+        given = self.given(values, [self.targets[node.name] for node in (self.root, *self.also)])
+        launch = (
+            f"if ({count} > 0) {self.name}<<<{blocks}, {threads}, 0, stream>>>({', '.join(given)});"
+        )
+        return Kernel(form, self.root.name, text, launch, self.helpers, frozenset(values.reads))

@@ -1,0 +1,109 @@
+"""Where generated statements stand, and what is known of index expressions."""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from warploom.synthesis.codegen.graph import Node
+
+Index = tuple[str, ...]
+_WORD = re.compile(r"\b[A-Za-z_]\w*")
+_SYMBOL = re.compile(r"d\d+\Z")
+
+
+class MaterializeError(Exception):
+    """A node whose values must lie in memory before this kernel runs."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node.name)
+        self.node = node
+
+
+def variables(index: Iterable[str]) -> frozenset[str]:
+    """Return the variables of index expressions; sizes are none."""
+    words = (word for text in index for word in _WORD.findall(text))
+    return frozenset(w for w in words if not _SYMBOL.match(w) and w not in ("long", "static_cast"))
+
+
+def is_split(text: str) -> bool:
+    """Whether an index is made by division: neighbors may share it."""
+    return "/" in text or "%" in text
+
+
+def c_size(text: str) -> str:
+    """Return a size as C: for sizes, which are never negative, `//` is `/`."""
+    text = text.replace("//", "/")
+    text = re.sub(r"\bmax\(", "larger_of(", text)
+    text = re.sub(r"\bmin\(", "smaller_of(", text)
+    return re.sub(r"\bfloat\(", "static_cast<double>(", text)
+
+
+def product(sizes: Iterable[str]) -> str:
+    """Return the product of sizes as C."""
+    factors = [c_size(size) for size in sizes if size != "1"]
+    return "*".join(f"({f})" if " " in f else f for f in factors) or "1"
+
+
+def linear(index: Index, shape: Iterable[str]) -> str:
+    """Return the place of an element in a dense tensor."""
+    text = ""
+    for at, size in zip(index, shape, strict=True):
+        if size == "1":
+            continue
+        text = f"({text} * {_atom(size)} + {at})" if text else at
+    return text or "0"
+
+
+def _atom(size: str) -> str:
+    size = c_size(size)
+    return size if size.isalnum() or size.startswith("(") else f"({size})"
+
+
+def split(flat: str, names: list[str], sizes: list[str]) -> Iterator[str]:
+    """Yield statements that define `names` as the indices of the element number `flat`."""
+    for at in range(len(names)):
+        inner = product(sizes[at + 1 :])
+        text = flat if inner == "1" else f"{flat} / ({inner})"
+        if at:
+            text = f"({text}) % {_atom(sizes[at])}"
+        yield f"const long long {names[at]} = {text};"
+
+
+@dataclass
+class Scope:
+    """Statements of one block; `bound` are the index variables that are defined around it."""
+
+    bound: frozenset[str]
+    parent: "Scope | None" = None
+    lines: list[str] = field(default_factory=list[str])
+    memo: dict[tuple[str, Index, str], str] = field(
+        default_factory=dict[tuple[str, Index, str], str]
+    )
+    names: "itertools.count[int]" = field(default_factory=itertools.count)
+    defined: set[str] = field(default_factory=set[str])
+
+    def inner(self, more: Iterable[str]) -> "Scope":
+        """Return a scope inside of this one, with more variables."""
+        return Scope(self.bound | frozenset(more), self, names=self.names)
+
+    def known(self, key: tuple[str, Index, str]) -> str | None:
+        """Return the name of a value that was computed here or around."""
+        scope: Scope | None = self
+        while scope is not None:
+            if key in scope.memo:
+                return scope.memo[key]
+            scope = scope.parent
+        return None
+
+    def known_names(self) -> frozenset[str]:
+        """Return the variables that can be used here: indices, and what was given a name."""
+        around = self.parent.known_names() if self.parent is not None else frozenset[str]()
+        return around | self.bound | self.defined
+
+    def define(self, ctype: str, text: str) -> str:
+        """Add a statement that gives a value a name."""
+        name = f"v{next(self.names)}"
+        self.lines.append(f"const {ctype} {name} = {text};")
+        self.defined.add(name)
+        return name

@@ -1,0 +1,369 @@
+"""The one acceptance of every candidate, whoever wrote it and whatever for."""
+
+import contextlib
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from warploom.backends.emulated import findings_of
+from warploom.core.errors import BadInputError
+from warploom.core.records import Finding, Severity, Timing, Verdict
+from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run_many
+from warploom.evaluation.findings import merge
+from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
+from warploom.evaluation.runs.stale_reads import judge_stale_reads
+from warploom.synthesis.correctness.building import Builds, WatchedCandidate, nvcc_outcomes
+from warploom.synthesis.correctness.cases import (
+    CasePlan,
+    are_equals_unordered,
+    plan_cases,
+    tied,
+)
+from warploom.synthesis.correctness.compare import compare
+from warploom.synthesis.correctness.expectations import PreparedCase, prepare_case
+from warploom.synthesis.correctness.running import (
+    CaseResult,
+    LaidCase,
+    lay_out,
+    options_for,
+    results_of,
+    write_cases,
+)
+from warploom.synthesis.correctness.trivial import weak_outputs
+from warploom.synthesis.correctness.ways import unshown, way_finding
+from warploom.synthesis.records import BuildOutcome, Check, CorrectnessReport, KernelSpec
+from warploom.synthesis.reference.client import ReferenceProcess
+
+_CHECKS = (
+    "legality", "build", "nvcc", "private-seeds", "odd-sizes", "even-sizes", "named-sizes",
+    "sizes-of-zero", "sizes-of-one", "long", "accumulation", "magnitudes", "special-values", "ties",
+    "misaligned", "aliasing", "inputs-unchanged", "surroundings-unchanged", "deterministic",
+    "memory-and-races", "every-way",
+)  # fmt: skip
+"""All checks, in the order of reports."""
+_SHOWN = 6
+_PATIENCE = 4
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The cases of one acceptance with what is expected; made anew for each, from a secret seed."""
+
+    seed: int
+    cases: tuple[PreparedCase, ...]
+    skipped: tuple[str, ...]
+
+
+def prepare_trial(
+    spec: KernelSpec, reference: ReferenceProcess, seed: int, folder: Path, text: str = ""
+) -> Trial:
+    """Draw the cases of a trial and have the reference judge them, in `folder`.
+
+    `text` is the candidate's: sizes and values that it names are tried too.
+
+    Raises:
+        BadInputError: the reference fails on everything but its example, or an output proves
+            nothing: zeros, a constant or a copy of an input would pass.
+    """
+    cases: list[PreparedCase] = []
+    skipped: list[str] = []
+    for plan in plan_cases(spec, seed, text):
+        try:
+            cases.append(prepare_case(spec, plan, reference, folder))
+        except BadInputError as error:
+            if plan.check == "private-seeds":
+                raise
+            again = tied(spec, plan)
+            try:
+                if again == plan:
+                    raise
+                cases.append(prepare_case(spec, again, reference, folder))
+            except BadInputError:
+                skipped.append(f"{plan.name}: {error.message}")
+    if sum(case.plan.check == "odd-sizes" for case in cases) == 0 and spec.symbols:
+        raise BadInputError(
+            f"the reference fails for other sizes than its example's: {skipped[0]}",
+            hint="let example_inputs have the sizes that may vary, or fix them in the reference",
+        )
+    if are_equals_unordered(spec):
+        skipped.append("large, negative and special values: topk has no order among equals")
+    weak = weak_outputs(spec, cases)
+    if weak:
+        raise BadInputError(f"this task proves nothing: {weak[0]}")
+    return Trial(seed, tuple(cases), tuple(skipped))
+
+
+def accept(
+    body: str,
+    spec: KernelSpec,
+    trial: Trial,
+    *,
+    architectures: Sequence[str] = (),
+    seconds: float = 60.0,
+    jobs: int | None = None,
+    builds: Builds | None = None,
+) -> CorrectnessReport:
+    """Judge a candidate: `body` is its text, without includes.
+
+    Args:
+        body: the text of the candidate.
+        spec: what it must do.
+        trial: cases that it has never seen.
+        architectures: for which nvcc must take it, where nvcc is at hand.
+        seconds: of wall time for each run.
+        jobs: runs at a time; None: one per processor.
+        builds: where the candidate may have been built before.
+
+    Raises:
+        MissingToolError: there is no C++ compiler.
+    """
+    started = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        name = stack.enter_context(tempfile.TemporaryDirectory(prefix="warploom-"))
+        if builds is None:
+            builds = stack.enter_context(Builds(jobs))
+        judge = _Judge(body, spec, trial, Path(name), seconds, jobs)
+        judge.run(builds, architectures)
+        return judge.report(time.monotonic() - started)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What a candidate did in the run whose results were right."""
+
+    options: RunOptions
+    laid: Sequence[LaidCase]
+    results: Sequence[CaseResult]
+
+
+class _Judge:
+    """Gathers what there is to say of one candidate."""
+
+    def __init__(
+        self, body: str, spec: KernelSpec, trial: Trial, folder: Path, seconds: float,
+        jobs: int | None,
+    ) -> None:  # fmt: skip
+        self.body, self.spec, self.trial = body, spec, trial
+        self.folder, self.seconds, self.jobs = folder, seconds, jobs
+        self.findings: list[Finding] = []
+        self.builds: list[BuildOutcome] = []
+        self.done: Counter[str] = Counter()
+        self.failed: dict[str, str] = {}
+        self.sandbox = ""
+        self.runs = 0
+
+    def run(self, builds: Builds, architectures: Sequence[str]) -> None:
+        """Build, run and compare, with nvcc meanwhile; stop where there is nothing to run."""
+        built = builds.of(self.body)
+        self.builds.append(built.outcome)
+        self._tell(built.findings)
+        refused = built.outcome.ok is None
+        self.done["legality"] += 1
+        if refused:
+            self.failed["legality"] = _first(built.findings)
+            return
+        self.done["build"] += 1
+        if built.program is None:
+            self.failed["build"] = _first(built.findings)
+            return
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            asked = pool.submit(nvcc_outcomes, self.body, architectures, self.folder)
+            first = self._verify(built.program)
+            if first is not None and not self.failed:
+                self._watch(builds.watched(self.body), first)
+            outcomes, found = asked.result()
+        self.builds += outcomes
+        self._tell(found)
+        self.done["nvcc"] += sum(outcome.ok is not None for outcome in outcomes)
+        if found:
+            self.failed["nvcc"] = _first(found)
+
+    def _verify(self, program: EmulatorBuild) -> "_Shown | None":
+        """Run the cases twice and compare; returns what a right candidate came to."""
+        types = [tensor.dtype for tensor in self.spec.inputs]
+        laid = [lay_out(case, types, case.plan.seed) for case in self.trial.cases]
+        cases = self.folder / "cases"
+        write_cases(laid, cases)
+        seeds = [self.trial.seed % 9973 + 1, self.trial.seed % 7919 + 20_000]
+        options = [
+            options_for(cases, seed, timing, self.seconds)
+            for seed, timing in zip(seeds, (Timing.EAGER, Timing.RANDOM), strict=True)
+        ]
+        found = run_many(program, options, workers=self.jobs)
+        runs = [
+            self._again(program, one, how) for one, how in zip(found, options, strict=True)
+            if one is not None
+        ]  # fmt: skip
+        runs = self._judged(program, runs, laid)
+        self.sandbox = runs[0].sandbox
+        parts = [self._results(one, laid) for one in runs]
+        results = [part for part in parts if part is not None]
+        if len(results) < len(parts):
+            return None
+        self._same(*results)
+        return _Shown(options[0], laid, results[0])
+
+    def _watch(self, watched: WatchedCandidate, first: "_Shown") -> None:
+        """Refuse a candidate with a condition of which no case took one of the ways.
+
+        The results of the run that tells it must be those that were compared.
+        """
+        self.done["every-way"] += 1
+        if watched.program is None:
+            if watched.refused is not None:
+                self._refuse(watched.refused)
+            return
+        (one,) = run_many(watched.program, [replace(first.options, race=False)], workers=1)
+        if one is None:
+            return
+        one = self._again(watched.program, one, one.options)
+        results = results_of(one, first.laid)
+        if results is None or [r.outputs for r in results] != [r.outputs for r in first.results]:
+            self._fail(
+                "every-way", "with its conditions watched, the candidate does something else"
+            )
+            return
+        for condition, words in unshown(watched.conditions, one.ways)[:_SHOWN]:
+            self._refuse(way_finding(condition, words, len(first.laid)))
+
+    def _refuse(self, finding: Finding) -> None:
+        self.failed.setdefault("every-way", finding.message)
+        self.findings.append(finding)
+
+    def _again(self, program: EmulatorBuild, one: EmulatorRun, how: RunOptions) -> EmulatorRun:
+        """Return a run; one that the wall clock ended is tried again, alone and for longer.
+
+        A busy machine is no fault of the candidate.
+        """
+        if one.state != "timeout":
+            return one
+        longer = replace(how.limits, seconds=_PATIENCE * self.seconds)
+        (second,) = run_many(program, [replace(how, limits=longer)], workers=1)
+        return one if second is None else second
+
+    def _judged(
+        self, program: EmulatorBuild, runs: list[EmulatorRun], laid: Sequence[LaidCase]
+    ) -> list[EmulatorRun]:
+        """Return the runs with what reads of unwritten and of old memory mean for them."""
+
+        def wrong(one: EmulatorRun) -> bool:
+            got = results_of(one, laid)
+            return got is None or any(self._problems(result) for result in got)
+
+        return judge_stale_reads(program, judge_fresh_reads(program, runs, wrong), wrong)
+
+    def _results(self, one: EmulatorRun, laid: Sequence[LaidCase]) -> list[CaseResult] | None:
+        """Say what one run showed; returns its results where it came to its end."""
+        self.runs += 1
+        self.done["memory-and-races"] += 1
+        told = findings_of(one)
+        self._tell([replace(f, file=Path(f.file).name if f.file else None) for f in told])
+        errors = [f for f in told if f.severity is Severity.ERROR]
+        if errors:
+            self.failed.setdefault("memory-and-races", errors[0].message)
+        if (
+            one.verdict is Verdict.UNSUPPORTED
+            or one.state != "finished"
+            or any(one.exit_codes.values())
+        ):
+            code = one.exit_codes.get(0)
+            self._fail("private-seeds", "the candidate did not come to its end: "
+                       + _ENDS.get(code or 0, f"{one.state}, exit code {code}"))  # fmt: skip
+            return None
+        results = results_of(one, laid)
+        if results is None:
+            self._fail("private-seeds", "what came back is not what the harness reads back")
+            return None
+        for result in results:
+            self._compare(result)
+        return results
+
+    def _compare(self, result: CaseResult) -> None:
+        plan = result.case.plan
+        self.done[plan.check] += 1
+        self.done["inputs-unchanged"] += 1
+        for problem in self._problems(result)[:1]:
+            self._fail(plan.check, f"{_words(plan)}: {problem}")
+        if result.changed_inputs:
+            name = self.spec.inputs[result.changed_inputs[0]].name
+            self._fail("inputs-unchanged", f"{_words(plan)}: the input {name} was changed")
+        if plan.guarded:
+            self.done["surroundings-unchanged"] += 1
+            if result.changed_around:
+                name = self.spec.outputs[result.changed_around[0]].name
+                self._fail("surroundings-unchanged",
+                           f"{_words(plan)}: memory around {name} was changed")  # fmt: skip
+
+    def _problems(self, result: CaseResult) -> list[str]:
+        """Return what is wrong with the outputs of a case."""
+        found: list[str] = []
+        pairs = zip(result.outputs, result.case.outputs, self.spec.outputs, strict=True)
+        for at, (got, expected, tensor) in enumerate(pairs):
+            answer = compare(got, expected, self.spec.tolerances[at])
+            if not answer.passed:
+                found.append(f"{tensor.name}: {answer.describe(expected.shape)}")
+        return found
+
+    def _same(self, first: list[CaseResult], second: list[CaseResult]) -> None:
+        """Compare two runs under other schedules: a right kernel returns the same bits."""
+        self.done["deterministic"] += 1
+        for one, other in zip(first, second, strict=True):
+            if one.outputs != other.outputs:
+                words = f"{_words(one.case.plan)}: another schedule gives other bits"
+                self._fail("deterministic", words)
+                return
+
+    def _fail(self, check: str, message: str) -> None:
+        if check not in self.failed:
+            self.failed[check] = message
+            kind = "not-deterministic" if check == "deterministic" else "wrong-result"
+            self.findings.append(Finding(kind, Severity.ERROR, message))
+
+    def _tell(self, findings: Sequence[Finding]) -> None:
+        self.findings += findings
+
+    def report(self, seconds: float) -> CorrectnessReport:
+        """Return what was found."""
+        checks = tuple(
+            Check(name, name not in self.failed, self.done[name], self.failed.get(name, ""))
+            for name in _CHECKS
+            if self.done[name] or name in self.failed
+        )
+        merged = [item.finding for item in merge([self.findings])]
+        errors = [f for f in merged if f.severity is Severity.ERROR]
+        compared = self.runs == 2 and self.done["deterministic"] == 1
+        return CorrectnessReport(
+            passed=not self.failed and not errors and compared,
+            checks=checks,
+            findings=tuple(merged[: _SHOWN * 4]),
+            builds=tuple(self.builds),
+            cases=len(self.trial.cases),
+            skipped=self.trial.skipped,
+            seed=self.trial.seed,
+            sandbox=str(self.sandbox),
+            seconds=seconds,
+        )
+
+
+_ENDS = {
+    3: "warploom_forward returned an error",
+    4: "a kernel failed",
+    5: "a launch failed",
+    6: "its results could not be copied",
+    8: "the arrays that it was given were changed",
+    7: "memory of cudaMallocAsync was not given back",
+}
+
+
+def _first(findings: Sequence[Finding]) -> str:
+    errors = [f for f in findings if f.severity is Severity.ERROR]
+    return errors[0].message if errors else ""
+
+
+def _words(plan: CasePlan) -> str:
+    sizes = ", ".join(f"{name}={value}" for name, value in plan.symbols.items())
+    return f"case {plan.name} ({sizes})" if sizes else f"case {plan.name}"

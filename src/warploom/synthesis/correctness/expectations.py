@@ -1,0 +1,102 @@
+"""Cases with their inputs and what is expected of them, drawn in the reference's process."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from warploom.core.errors import SourceError
+from warploom.synthesis.correctness.cases import CasePlan, takes_products
+from warploom.synthesis.correctness.compare import Expected
+from warploom.synthesis.correctness.numbers import is_floating
+from warploom.synthesis.records import KernelSpec
+from warploom.synthesis.reference.client import ReferenceProcess
+from warploom.synthesis.sizes import shape_value, size_value
+
+
+@dataclass(frozen=True)
+class PreparedCase:
+    """A case with the bytes of its inputs and what is expected of its outputs."""
+
+    plan: CasePlan
+    sizes: tuple[int, ...]
+    inputs: tuple[bytes, ...]
+    outputs: tuple[Expected, ...]
+
+
+def prepare_case(
+    spec: KernelSpec, plan: CasePlan, reference: ReferenceProcess, folder: Path
+) -> PreparedCase:
+    """Have the reference draw and judge one case; `folder` is closed to candidates.
+
+    Raises:
+        SourceError: the reference fails on these inputs.
+    """
+    entries = entries_of(spec, plan)
+    stem = folder / f"case-{plan.name}"
+    computed = spec.tolerances[0].computed_in
+    answer = reference.case({
+        "stem": str(stem), "seed": plan.seed, "kind": plan.kind, "computed_in": computed,
+        "inputs": entries, "distinct": _asks_for_places(spec),
+        "subnormals": not takes_products(spec), "values": list(plan.values),
+    })  # fmt: skip
+    shapes = answer["inputs"]
+    sizes = tuple(shapes[s.input][s.dim] for s in spec.symbols)
+    outputs: list[Expected] = []
+    for at, entry in enumerate(answer["outputs"]):
+        wanted = shape_value(spec.outputs[at].shape, _named(spec, sizes))
+        if tuple(entry["shape"]) != wanted or entry["dtype"] != spec.outputs[at].dtype:
+            raise SourceError(
+                f"the reference returned {entry['dtype']}{entry['shape']} where its trace says "
+                f"{spec.outputs[at].dtype}{list(wanted)}"
+            )
+        length = size_value(spec.tolerances[at].reduction, _named(spec, sizes))
+        one = _expected(stem, at, entry, length, places=_asks_for_places(spec))
+        products = takes_products(spec)
+        outputs.append(replace(one, scale=answer["scale"], products=products))
+    inputs = tuple(Path(f"{stem}.in{at}").read_bytes() for at in range(len(shapes)))
+    for path in folder.glob(f"{stem.name}.*"):
+        path.unlink()
+    return PreparedCase(plan, sizes, inputs, tuple(outputs))
+
+
+def entries_of(spec: KernelSpec, plan: CasePlan) -> list[Mapping[str, Any]]:
+    """Return how the reference's process draws each input of a case."""
+    entries: list[Mapping[str, Any]] = []
+    for at, tensor in enumerate(spec.inputs):
+        bound = size_value(tensor.index_of, plan.symbols) if tensor.index_of else 0
+        entries.append({
+            "shape": list(shape_value(tensor.shape, plan.symbols)), "bound": bound,
+            "same_as": plan.alias.get(at), "whole": is_whole(spec),
+        })  # fmt: skip
+    return entries
+
+
+def is_whole(spec: KernelSpec) -> bool:
+    """Whether a task is of integers alone: these wrap, whatever their values."""
+    return not any(is_floating(t.dtype) for t in (*spec.inputs, *spec.outputs))
+
+
+def _asks_for_places(spec: KernelSpec) -> bool:
+    return any(op in ("argmax", "argmin") for op in spec.operations)
+
+
+def _named(spec: KernelSpec, sizes: Sequence[int]) -> dict[str, int]:
+    return {symbol.name: size for symbol, size in zip(spec.symbols, sizes, strict=True)}
+
+
+def _expected(
+    stem: Path, at: int, entry: Mapping[str, Any], length: int, *, places: bool
+) -> Expected:
+    values = {
+        name: np.frombuffer(Path(f"{stem}.out{at}.{name}").read_bytes(), dtype=np.float64)
+        for name in ("exact", "eager", "low", "high", "rounded")
+    }
+    native = Path(f"{stem}.out{at}.native").read_bytes()
+    return Expected(
+        entry["dtype"], tuple(entry["shape"]), values["exact"], values["eager"], values["low"],
+        values["high"], native, max(length, 1),
+        places and entry["dtype"] == "int64", rounded=values["rounded"],
+    )  # fmt: skip

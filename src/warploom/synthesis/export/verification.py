@@ -1,0 +1,81 @@
+"""VERIFICATION.md: what was verified, how, and what was not."""
+
+from warploom.core.version import VERSION
+from warploom.synthesis.records import CorrectnessReport
+from warploom.synthesis.result import SynthesisResult
+
+_MEANING = {
+    "legality": "the text holds kernels and their launches only",
+    "build": "it builds for the emulator",
+    "nvcc": "the CUDA compiler takes it",
+    "private-seeds": "the reference's own example inputs, from seeds that nobody knew",
+    "odd-sizes": "odd sizes that are no squares",
+    "sizes-of-zero": "sizes of zero",
+    "sizes-of-one": "sizes of one",
+    "long": "long dimensions",
+    "accumulation": "long sums of numbers of one sign",
+    "magnitudes": "large, small and nearly equal numbers",
+    "special-values": "NaN, infinities, zeros of both signs, subnormal numbers",
+    "ties": "equal values, of which the first counts",
+    "misaligned": "tensors that begin one element off any alignment",
+    "aliasing": "inputs that share memory",
+    "inputs-unchanged": "inputs are as they were",
+    "surroundings-unchanged": "words around the tensors are as they were",
+    "deterministic": "another schedule gives the same bits",
+    "memory-and-races": "no access out of bounds, no read of what nobody wrote, no race",
+}
+
+
+def verification_text(result: SynthesisResult, *, has_host: bool) -> str:
+    """Return the text for a verified kernel."""
+    report, spec = result.correctness, result.spec
+    assert report is not None
+    assert spec is not None
+    lines = [
+        f"# What was verified of {spec.name}", "",
+        f"By warploom {VERSION}, run {result.run}, against the reference `{result.reference}` in "
+        "double precision, on its CPU emulator of CUDA: "
+        f"{report.cases} cases, each under two schedules.", "",
+        "| check | times | what it means |", "|---|---|---|",
+        *(f"| {c.name} | {c.times} | {_MEANING.get(c.name, c.name)} |" for c in report.checks), "",
+        "Tolerances, owned by the harness:", "",
+        *(
+            f"- `{t.name}` ({t.dtype}): {rule.rtol:.3g} of the value, and {rule.room:.3g} + n/2 "
+            f"times what a rounding of each input moves it, n = {rule.reduction}"
+            for t, rule in zip(spec.outputs, spec.tolerances, strict=True)
+        ), "",
+        "Builds:", "", *_builds(report), "", "## What was not", "",
+        "- **No GPU has run this kernel here.** Races and bounds were checked by the emulator; "
+        "times are modelled, not measured.",
+        *(f"- Not tried: {words}" for words in report.skipped),
+        "- Inputs that are not dense are copied by the binding before the kernel sees them.",
+        "- There is no backward: the operator has no gradient.",
+        "- Sizes beyond those of the cases follow from the code, not from a run.", _host(has_host),
+        "",
+    ]  # fmt: skip
+    if result.performance is not None:
+        time = result.performance
+        lines += [
+            "## Time", "",
+            f"{time.time_ms * 1e3:.2f} us, **{time.time_source}** on {time.machine} at "
+            f"{dict(time.sizes)}.", "",
+        ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _builds(report: CorrectnessReport) -> list[str]:
+    found: list[str] = []
+    for build in report.builds:
+        word = f"not run: {build.note}" if build.ok is None else "ok" if build.ok else "failed"
+        found.append(f"- {build.tool}: {word}")
+    return found
+
+
+def _host(has_host: bool) -> str:
+    if has_host:
+        return (
+            "- The package's tests on the CPU compile the same text by the C++ compiler with "
+            "`host_cuda.h`, one block after the other: they show what it computes, not that a GPU "
+            "does it without races."
+        )
+    return "- The kernel has no form for CPU tensors: the package's tests need a GPU."

@@ -1,0 +1,236 @@
+"""What a GPU says of a kernel: whether it is right there too, and how long it takes.
+
+The candidate runs in a process of its own, confined, around it the program that the emulator runs
+too. Its events are read by a library before the CUDA runtime, its results are compared here. It
+takes turns with the reference in eager mode and in each of torch.compile's, and with a copy of as
+many bytes, in the reference's process: other values and new buffers for each timed call, a GPU that
+is busy until the call is queued and a cache that something else has filled, and the outputs of
+every timed call compared.
+"""
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warploom.core.records import BuildSpec, Finding, Limits, Severity
+from warploom.hardware import (
+    TOOLS,
+    HardwareOptions,
+    HardwareRun,
+    Setup,
+    build_executable,
+    find_setup,
+    run_hardware,
+)
+from warploom.synthesis.correctness.cases import CasePlan
+from warploom.synthesis.correctness.compare import compare
+from warploom.synthesis.correctness.expectations import PreparedCase, entries_of
+from warploom.synthesis.correctness.frame import program_text
+from warploom.synthesis.correctness.running import LaidCase, lay_out, results_of, write_cases
+from warploom.synthesis.records import KernelSpec, PerformanceReport
+from warploom.synthesis.reference.client import COPY, Baseline, ReferenceProcess
+
+FLUSH_BYTES = 256 << 20
+"""More than any cache of the second level: it is written before each timed call."""
+ROUNDS = 5
+_SLACK_MS = 0.2  # between the kernel's end and the host's knowledge of it
+_SLACK = 1.2
+_IMPOSSIBLE = 0.75  # of the time that copying as many bytes takes; reading alone takes less
+
+Launch = Callable[[Path, str], HardwareRun]
+"""Runs a built candidate on the cases of a folder, under a tool of compute-sanitizer or none."""
+Turn = Callable[[int], Sequence[Baseline]]
+"""Times the reference in all its modes, and copies, in the round of that number."""
+
+
+def require_gpu() -> Setup:
+    """Return what a run on this machine's GPU needs.
+
+    Raises:
+        MissingToolError: there is no GPU, or nvcc or NCCL's library is missing.
+    """
+    return find_setup(1, "single", uses_mpi=False, nccl=None)
+
+
+def launcher(body: str, setup: Setup, folder: Path, seconds: float) -> Launch:
+    """Build a candidate for the GPU, in `folder`; returns what runs it.
+
+    Raises:
+        SourceError: nvcc rejects it.
+    """
+    source = folder / "gpu" / "kernel.cu"
+    source.parent.mkdir(exist_ok=True)
+    source.write_text(program_text(body), encoding="utf-8", errors="surrogateescape")
+    build = build_executable(BuildSpec(source), setup.arch, setup.nccl, None)
+    limits = Limits(seconds=seconds, memory_mb=8192, output_mb=4)
+
+    def launch(cases: Path, tool: str) -> HardwareRun:
+        return run_hardware(build, setup, HardwareOptions((), limits, tool, cases))
+
+    return launch
+
+
+def judge_on_gpu(
+    launch: Launch,
+    spec: KernelSpec,
+    cases: Sequence[PreparedCase],
+    folder: Path,
+    tools: Sequence[str] = TOOLS,
+) -> list[Finding]:
+    """Run a trial on the GPU twice, and under compute-sanitizer; returns what is wrong."""
+    laid = _written(spec, cases, folder, flush=0)
+    found: list[Finding] = []
+    outputs: list[tuple[tuple[bytes, ...], ...]] = []
+    for _ in range(2):
+        one = launch(folder, "")
+        problem = _problem(one, spec, laid)
+        if problem:
+            return [*found, *one.findings, _wrong(problem)]
+        outputs.append(tuple(r.outputs for r in results_of(one, laid) or ()))
+    if outputs[0] != outputs[1]:
+        found.append(_wrong("two runs give other bits"))
+    for tool in tools:
+        report = launch(folder, tool).sanitizer
+        found += report.findings if report is not None else ()
+    return [finding for finding in found if finding.severity is Severity.ERROR]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Times of calls in milliseconds: their median, and where it lies 19 times of 20."""
+
+    median: float
+    low: float
+    high: float
+    count: int
+
+
+def times_of(values: Sequence[float]) -> Times:
+    """Return the median of times with its confidence interval, by their order alone."""
+    ordered = sorted(values)
+    reach = int((len(ordered) - 1.96 * math.sqrt(len(ordered))) / 2)
+    low = max(reach, 0)
+    return Times(
+        statistics.median(ordered), ordered[low], ordered[len(ordered) - 1 - low], len(ordered)
+    )
+
+
+def measure(
+    launch: Launch,
+    turn: Turn,
+    spec: KernelSpec,
+    cases: Sequence[PreparedCase],
+    folder: Path,
+    gpu: str,
+    rounds: int = ROUNDS,
+) -> PerformanceReport | Finding:
+    """Time a candidate and its reference by turns; a finding says why there is no time."""
+    laid = _written(spec, cases, folder, flush=FLUSH_BYTES)
+    own: list[float] = []
+    others: dict[str, list[float]] = {}
+    for number in range(rounds):
+        one = launch(folder, "")
+        problem = _problem(one, spec, laid) or _clock_problem(one, len(laid))
+        if problem:
+            return _wrong(f"a timed call: {problem}")
+        times = [interval.milliseconds for interval in one.intervals[::2]]
+        own += times[1:] or times  # the first call of a process loads the kernel
+        for baseline in turn(number):
+            others.setdefault(baseline.mode, []).extend(baseline.milliseconds)
+    moved = bytes_moved(cases[0])
+    mine = times_of(own)
+    floor = times_of(others.pop(COPY)).median
+    modes = {mode: times_of(values) for mode, values in others.items()}
+    best = min(modes, key=lambda mode: modes[mode].median)
+    if moved > FLUSH_BYTES and mine.median < _IMPOSSIBLE * floor:
+        return _wrong(f"{mine.median:.4f} ms is less than copying {moved} bytes takes")
+    symbols = {s.name: v for s, v in zip(spec.symbols, cases[0].sizes, strict=True)}
+    return PerformanceReport(
+        time_source="measured", machine=gpu, sizes=symbols, time_ms=mine.median, floor_ms=floor,
+        baseline_ms=modes[best].median, bytes_moved=moved, kernels=0,
+        bottleneck="memory bandwidth" if floor > mine.median / 2 else "latency or arithmetic",
+        note=_note(mine, modes, moved / (floor * 1e6)),
+    )  # fmt: skip
+
+
+def bytes_moved(case: PreparedCase) -> int:
+    """Return how many bytes a kernel must move: its inputs once, its outputs once."""
+    outputs = sum(len(expected.native) for expected in case.outputs)
+    return sum(len(data) for data in case.inputs) + outputs
+
+
+def time_reference(
+    reference: ReferenceProcess, spec: KernelSpec, plans: Sequence[CasePlan], moved: int
+) -> tuple[Baseline, ...]:
+    """Take the reference's times in all modes, and those of copies that move `moved` bytes.
+
+    Each has a call for each plan, all of one plan's sizes.
+    """
+    return reference.times({
+        "kind": "normal", "inputs": entries_of(spec, plans[0]), "distinct": False,
+        "subnormals": True, "values": [], "seeds": [plan.seed for plan in plans],
+        "flush": FLUSH_BYTES, "moved": moved,
+    })  # fmt: skip
+
+
+def _note(mine: Times, modes: dict[str, Times], copy_gbs: float) -> str:
+    words = [f"{mode} {t.median * 1e3:.2f} us" for mode, t in sorted(modes.items())]
+    return (
+        f"{mine.low * 1e3:.2f} to {mine.high * 1e3:.2f} us, 19 times of 20, of {mine.count} calls; "
+        f"PyTorch: {', '.join(words)}; copies of as many bytes run at {copy_gbs:.0f} GB/s"
+    )
+
+
+def _written(
+    spec: KernelSpec, cases: Sequence[PreparedCase], folder: Path, flush: int
+) -> list[LaidCase]:
+    types = [tensor.dtype for tensor in spec.inputs]
+    laid = [lay_out(case, types, case.plan.seed, flush) for case in cases]
+    write_cases(laid, folder)
+    return laid
+
+
+def _problem(one: HardwareRun, spec: KernelSpec, laid: Sequence[LaidCase]) -> str:
+    """Return what is wrong with a run: how it ended, or a result."""
+    if not one.ok:
+        return f"it ended as {one.state}, exit code {one.exit_code}"
+    results = results_of(one, laid)
+    if results is None:
+        return "what came back is not what the harness reads back"
+    for result in results:
+        pairs = zip(result.outputs, result.case.outputs, spec.tolerances, strict=True)
+        for at, (got, expected, rule) in enumerate(pairs):
+            answer = compare(got, expected, rule)
+            if not answer.passed:
+                name = spec.outputs[at].name
+                return f"case {result.case.plan.name}: {name}: {answer.describe(expected.shape)}"
+        if result.changed_inputs or result.changed_around:
+            return f"case {result.case.plan.name}: memory that is not its own was changed"
+    return ""
+
+
+def _clock_problem(one: HardwareRun, count: int) -> str:
+    """Return why the clocks of a run are not to be trusted.
+
+    Each call has two times: until the stream's end event, and until the whole device was idle. In
+    most calls both must agree.
+    """
+    times = [interval.milliseconds for interval in one.intervals]
+    if len(times) != 2 * count:
+        return f"{len(times)} times came back where {2 * count} are taken"
+    if any(stream <= 0 for stream in times[::2]):
+        return "its stream was done before the call began"
+    late = [
+        (device - stream * _SLACK - _SLACK_MS, stream, device)
+        for stream, device in zip(times[::2], times[1::2], strict=True)
+    ]
+    over, stream, device = statistics.median_low(late)  # a busy host is late now and then
+    if over > 0:
+        return f"its stream was done after {stream:.4f} ms, the device after {device:.4f} ms"
+    return "" if sum(times[1::2]) <= one.seconds * 1e3 else "the wall clock shows less time"
+
+
+def _wrong(message: str) -> Finding:
+    return Finding("wrong-on-gpu", Severity.ERROR, f"on the GPU: {message}")

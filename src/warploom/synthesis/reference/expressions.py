@@ -1,0 +1,53 @@
+"""Sizes of a traced graph as text: Python's and, with `//` for `/`, C's."""
+
+from typing import Any
+
+from warploom.synthesis.reference.failures import ReferenceFailedError
+
+
+def expression(value: Any) -> str:
+    """Return a size as text over its symbols.
+
+    Raises:
+        ReferenceFailedError: it uses what sizes of kernels cannot.
+    """
+    node = getattr(value, "node", None)
+    return _text(node.expr if node is not None else value)
+
+
+def plain_size(value: Any) -> int | str:
+    """Return a size as a number where it is one, else as text."""
+    text = expression(value)
+    return int(text) if text.lstrip("-").isdecimal() else text
+
+
+_INFIX = {"Add": " + ", "Mul": "*"}
+_CALLS = {"FloorDiv": "//", "CleanDiv": "//", "IntTrueDiv": "/", "FloatTrueDiv": "/", "Mod": "%",
+          "PythonMod": "%"}  # fmt: skip
+
+
+def _text(expr: Any) -> str:
+    if isinstance(expr, int | float):
+        return repr(expr)
+    kind = type(expr).__name__
+    if expr.is_Symbol:
+        return str(expr)
+    if expr.is_Integer:
+        return str(int(expr))
+    if expr.is_Float or expr.is_Rational:
+        return repr(float(expr))
+    if kind in _INFIX:
+        return "(" + _INFIX[kind].join(sorted(_text(arg) for arg in expr.args)) + ")"
+    if kind in _CALLS:
+        return f"({_text(expr.args[0])}{_CALLS[kind]}{_text(expr.args[1])})"
+    if kind == "Pow" and expr.exp.is_Integer and 0 < int(expr.exp) <= 4:
+        return "(" + "*".join([_text(expr.base)] * int(expr.exp)) + ")"
+    if kind == "FloatPow" or kind == "Pow":
+        return f"pow({_text(expr.args[0])}, {_text(expr.args[1])})"
+    if kind == "ToFloat":
+        return f"float({_text(expr.args[0])})"
+    if kind in ("Max", "Min") and len(expr.args) == 2:
+        return f"{kind.lower()}({_text(expr.args[0])}, {_text(expr.args[1])})"
+    if kind == "OpaqueUnaryFn_sqrt":
+        return f"pow({_text(expr.args[0])}, 0.5)"
+    raise ReferenceFailedError(f"a size of the reference is beyond the rules: {expr}")

@@ -1,0 +1,176 @@
+"""Inputs that the harness draws itself, of kinds that wrong kernels fail on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from warploom.synthesis.reference.torch_module import dtype_name, is_tensor, torch
+
+_HALF_LARGE = 30.0
+_HALF_BELOW = 100.0
+_LARGE = 1000.0
+_SMALL = 1e-3
+_POWER = 40  # of two: squares and cubes of it are finite
+_POWERS = {
+    torch.float16: 6, torch.float8_e4m3fn: 4, torch.float8_e5m2: 6, torch.float64: 200,
+}  # fmt: skip
+_STREWN = 0.3
+_SPECIAL = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What values of one input are like, as its examples show: bounds, and the sign of numbers.
+
+    `index_of` is the size that an integer input counts below, as text; "" where it is no index.
+    Only where an example has negative ones may an index count from the end.
+    """
+
+    low: float
+    high: float
+    floating: bool
+    index_of: str = ""
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether no example is below zero."""
+        return self.low >= 0
+
+
+def domain_of(tensors: list[Any], index_of: str) -> Domain:
+    """Return the domain of an input from its examples."""
+    filled = [t.double() for t in tensors if t.numel()]
+    low = min((float(t.min()) for t in filled), default=0.0)
+    high = max((float(t.max()) for t in filled), default=0.0)
+    return Domain(low, high, tensors[0].is_floating_point(), index_of)
+
+
+def draw(
+    shape: list[int],
+    dtype: Any,
+    domain: Domain,
+    kind: str,
+    generator: Any,
+    bound: int,
+    *,
+    distinct: bool = False,
+    subnormals: bool = True,
+    strewn: Sequence[float] = (),
+    whole: bool = False,
+) -> Any:
+    """Return a tensor of one kind: normal, large, small, positive, negative, flat, ties, and more.
+
+    In zero ones nothing else is; in wide ones magnitudes are of many powers of two; in special ones
+    some values are no finite numbers, in rows whole rows are, in late ones one at the end of
+    each dimension, to which a loop comes in a later turn.
+
+    `bound` is the value of `index_of`, 0 where there is none. `distinct`: no special value twice,
+    where places are asked for: of equal values any place may be right. `subnormals`: these are
+    among special values. `strewn` are put among them.
+    `whole`: integers of the kind large have all values of their type.
+    """
+    if not domain.floating:
+        whole = whole and kind == "large"
+        return _integers(shape, dtype, domain, generator, bound, whole=whole)
+    values = torch.randn(shape, generator=generator, dtype=torch.float64)
+    halves = (torch.float16, torch.float8_e4m3fn, torch.float8_e5m2)
+    if kind == "large":
+        values = values * (_HALF_LARGE if dtype in halves else _LARGE)
+    elif kind == "small":
+        values = values * _SMALL
+    elif kind == "flat":
+        values = 3.0 + 1e-3 * values
+    elif kind == "negative":
+        values = -(values.abs() + 1) * (_HALF_BELOW if dtype in halves else _LARGE)
+    elif kind == "ties":
+        values = torch.round(values).clamp(-1, 1)
+    elif kind == "zero":
+        values = torch.zeros_like(values)
+    elif kind == "wide":
+        power = _POWERS.get(dtype, _POWER)
+        values = values * 2.0 ** torch.randint(-power, power + 1, shape, generator=generator)
+    if strewn and values.numel():
+        words = torch.tensor([*strewn, *(-word for word in strewn)], dtype=torch.float64)
+        chosen = torch.randint(0, len(words), shape, generator=generator)
+        values = torch.where(torch.rand(shape, generator=generator) < _STREWN, words[chosen],
+                             values)  # fmt: skip
+    if domain.nonnegative or kind == "positive":
+        values = values.abs()
+    if domain.low >= 0 and domain.high <= 1:
+        values = values.clamp(0, 1)
+    if domain.low > 0:
+        values = values + domain.low
+    if values.numel():
+        if kind == "special":
+            words = _special_words(domain, dtype, distinct=distinct, subnormals=subnormals)
+            values = _with_special(values, words, generator, distinct=distinct)
+        else:
+            values = _marked(values, domain, kind, generator)
+    return values.to(dtype)
+
+
+def _marked(values: Any, domain: Domain, kind: str, generator: Any) -> Any:
+    """Return values of which whole rows or late ones are no finite numbers, if the kind says so."""
+    if kind == "rows" and values.dim():
+        return _with_rows(values, domain, generator)
+    return _with_late(values, generator) if kind == "late" else values
+
+
+def _integers(
+    shape: list[int], dtype: Any, domain: Domain, generator: Any, bound: int, *, whole: bool
+) -> Any:
+    """Return integers: as in the examples, below `bound`, or, where `whole`, all of the type."""
+    if dtype is torch.bool:
+        return torch.randint(0, 2, shape, generator=generator).to(torch.bool)
+    low, high = int(domain.low), int(domain.high)
+    if domain.index_of:
+        low, high = -bound if low < 0 else 0, max(bound - 1, 0)
+    elif whole:
+        low, high = torch.iinfo(dtype).min, min(torch.iinfo(dtype).max, 2**63 - 2)
+    return torch.randint(low, high + 1, shape, generator=generator, dtype=torch.int64).to(dtype)
+
+
+def _with_rows(values: Any, domain: Domain, generator: Any) -> Any:
+    """Return values with rows that are one special value: empty ones of a mask, for one."""
+    words = [w for w in (*_SPECIAL[:3], 0.0) if not (domain.nonnegative and w < 0)]
+    rows = values.reshape(-1, values.shape[-1]).clone() if values.numel() else values
+    for at in range(min(len(words), rows.shape[0] // 2 if values.numel() else 0)):
+        place = int(torch.randint(0, rows.shape[0], (1,), generator=generator))
+        rows[place] = words[at]
+    return rows.reshape(values.shape)
+
+
+def _with_late(values: Any, generator: Any) -> Any:
+    """Return values of which one in the last quarter of each dimension is NaN."""
+    values = values.clone()
+    place = [
+        size - 1 - int(torch.randint(0, max(size // 4, 1), (1,), generator=generator))
+        for size in values.shape
+    ]
+    values[tuple(place)] = float("nan")
+    return values
+
+
+def _special_words(domain: Domain, dtype: Any, *, distinct: bool, subnormals: bool) -> list[float]:
+    """Return the special values of an input, with both zeros as one where places are asked for."""
+    tiny = float(torch.finfo(dtype).tiny) / 4
+    words = [*_SPECIAL, *((tiny, -tiny) if subnormals else ())]
+    if domain.nonnegative:
+        words = [w for w in words if not w < 0]
+    return [w for w in words if w != 0] + [0.0] if distinct else words
+
+
+def _with_special(values: Any, words: list[float], generator: Any, *, distinct: bool) -> Any:
+    flat = values.flatten()
+    most = len(words) if distinct else max(1, flat.numel() // 61)
+    places = torch.randperm(flat.numel(), generator=generator)[:most]
+    for at, place in enumerate(places.tolist()):
+        flat[place] = words[at % len(words)]
+    return flat.reshape(values.shape)
+
+
+def describe(value: Any) -> dict[str, Any]:
+    """Return the shape and the type of an example."""
+    if is_tensor(value):
+        return {"shape": list(value.shape), "dtype": dtype_name(value.dtype)}
+    return {"scalar": value}

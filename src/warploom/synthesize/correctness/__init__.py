@@ -1,5 +1,0 @@
-"""Stage 3: the one acceptance of every candidate."""
-
-from warploom.synthesize.correctness.accept import Trial, accept, prepare_trial
-
-__all__ = ["Trial", "accept", "prepare_trial"]

@@ -1,6 +1,0 @@
-"""Stage 4: how long a kernel takes, and the search over what can be tuned."""
-
-from warploom.synthesize.performance.modelled import model_time
-from warploom.synthesize.performance.search import settings
-
-__all__ = ["model_time", "settings"]

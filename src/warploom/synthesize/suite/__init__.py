@@ -1,6 +1,0 @@
-"""Suites of references: the internal one, KernelBench's folders, and any folder of references."""
-
-from warploom.synthesize.suite.runner import TaskOutcome, run_suite, table_text
-from warploom.synthesize.suite.tasks_of import SuiteTask, find_suite
-
-__all__ = ["SuiteTask", "TaskOutcome", "find_suite", "run_suite", "table_text"]

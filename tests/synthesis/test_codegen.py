@@ -1,0 +1,180 @@
+"""Code for graphs, without PyTorch: what is fused, what is split, what is refused."""
+
+import importlib.resources
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from warploom.core.errors import BadInputError
+from warploom.synthesis.codegen import BeyondRulesError, Generated, TuningParameters, generate
+from warploom.synthesis.codegen.graph import graph_from
+from warploom.synthesis.correctness.legality import candidate_findings
+from warploom.synthesis.export.host_text import host_text
+from warploom.synthesis.sizes import size_value
+
+
+def _node(name: str, op: str, args: list[Any], shape: list[Any], dtype: str = "float32") -> Any:
+    return {"name": name, "op": op, "args": args, "kwargs": {}, "shape": shape, "dtype": dtype,
+            "line": 7}  # fmt: skip
+
+
+def _of(name: str) -> dict[str, str]:
+    return {"node": name}
+
+
+def _trace(
+    nodes: list[Any], outputs: list[str], shape: tuple[str, ...] = ("s7", "s9")
+) -> dict[str, Any]:
+    return {
+        "inputs": [{"name": "x", "shape": list(shape), "dtype": "float32"}],
+        "nodes": nodes,
+        "outputs": outputs,
+        "symbols": [
+            {"name": s, "input": 0, "dim": at} for at, s in enumerate(shape) if not s.isdigit()
+        ],
+    }
+
+
+def _generate(nodes: list[Any], outputs: list[str]) -> Generated:
+    return generate(graph_from(_trace(nodes, outputs)))
+
+
+def _softmax() -> list[Any]:
+    row, one = ["s7", "s9"], ["s7", 1]
+    return [
+        _node("top", "amax", [_of("x"), [1], True], one),
+        _node("off", "sub", [_of("x"), _of("top")], row),
+        _node("power", "exp", [_of("off")], row),
+        _node("total", "sum", [_of("power"), [1], True], one),
+        _node("result", "div", [_of("power"), _of("total")], row),
+    ]
+
+
+def test_a_softmax_is_one_kernel() -> None:
+    made = _generate(_softmax(), ["result"])
+    assert made.forms == ("rows",)
+    assert made.text.count("__global__") == 1
+    assert not candidate_findings(made.text, "kernel.cu")
+    assert "d0" in made.text
+    assert "s7" not in made.text
+
+
+def test_elements_that_are_alike_are_one_flat_kernel() -> None:
+    nodes = [
+        _node("a", "mul", [_of("x"), 2.0], ["s7", "s9"]),
+        _node("b", "add", [_of("a"), _of("x")], ["s7", "s9"]),
+    ]
+    made = _generate(nodes, ["b"])
+    assert made.forms == ("elements",)
+    assert "in_x[i]" in made.text
+
+
+def test_a_whole_sum_is_computed_once_before_what_needs_it() -> None:
+    nodes = [
+        _node("total", "sum", [_of("x"), []], []),
+        _node("share", "div", [_of("x"), _of("total")], ["s7", "s9"]),
+    ]
+    assert _generate(nodes, ["share"]).forms == ("rows", "elements")
+
+
+def test_neighbors_are_moved_as_one_behind_one_test() -> None:
+    nodes = [_node("b", "mul", [_of("x"), 2.0], ["s7", "s9"])]
+    text = _generate(nodes, ["b"]).text
+    assert "group_at<float, 4>(in_x + first)" in text
+    assert "store_group(out + first" in text
+    assert text.count("const bool wide") == 1
+    assert "d1 % 4" not in text  # no row has to begin at a multiple: it is one range of memory
+    assert "d1 % 4" in _generate(_softmax(), ["result"]).text
+
+
+def test_elements_of_small_vectors_are_moved_one_by_one() -> None:
+    trace = _trace([_node("b", "mul", [_of("x"), 2.0], ["s7", "s9"])], ["b"])
+    one = generate(graph_from(trace), TuningParameters(vector_bytes=4))
+    assert "group_at" not in one.text
+
+
+def test_a_row_of_an_odd_fixed_length_has_no_groups() -> None:
+    nodes = [_node("t", "sum", [_of("x"), [1]], ["s7"])]
+    trace = _trace(nodes, ["t"], ("s7", "33"))
+    assert "group_at" not in generate(graph_from(trace)).text
+    assert "group_at" in generate(graph_from(_trace(nodes, ["t"], ("s7", "32")))).text
+
+
+def test_outputs_that_share_what_they_read_are_one_kernel() -> None:
+    row, one = ["s7", "s9"], ["s7", 1]
+    nodes = [
+        _node("top", "amax", [_of("x"), [1], True], one),
+        _node("share", "div", [_of("x"), _of("top")], row),
+    ]
+    made = _generate(nodes, ["share", "top"])
+    assert made.forms == ("rows",)
+    assert "out_top[" in made.text
+
+
+def test_columns_are_reduced_by_neighboring_lanes_and_all_by_many_blocks() -> None:
+    down = _generate([_node("t", "sum", [_of("x"), [0]], ["s9"])], ["t"])
+    assert "column_sum_float" in down.text
+    whole = _generate([_node("t", "sum", [_of("x"), []], [])], ["t"])
+    assert whole.text.count("__global__") == 2
+    assert "cudaMallocAsync" in whole.text
+
+
+def test_a_transpose_goes_through_shared_memory() -> None:
+    made = _generate([_node("t", "transpose", [_of("x"), 0, 1], ["s9", "s7"])], ["t"])
+    assert "__shared__ float tile0[32][32 + 1];" in made.text
+    assert not candidate_findings(made.text, "kernel.cu")
+
+
+def test_an_output_that_is_another_is_copied() -> None:
+    made = _generate([_node("a", "neg", [_of("x")], ["s7", "s9"])], ["a", "a", "x"])
+    assert made.forms == ("elements",) * 3
+
+
+def test_what_has_no_code_is_named_with_its_line() -> None:
+    with pytest.raises(BeyondRulesError, match="the operation polygamma") as caught:
+        _generate([_node("a", "polygamma", [_of("x")], ["s7", "s9"])], ["a"])
+    assert caught.value.line == 7
+    with pytest.raises(BeyondRulesError, match="complex64"):
+        _generate([_node("a", "neg", [_of("x")], ["s7", "s9"], "complex64")], ["a"])
+
+
+def test_launches_become_calls_on_the_host() -> None:
+    text = host_text(_generate(_softmax(), ["result"]).text)
+    assert text is not None
+    assert "<<<" not in text
+    assert "host_cuda::launch(blocks_for(d0, 1), threads_for(d1, 8, 512), [&] {" in text
+    assert host_text("k<<<1, 2>>>; never closed") is None
+
+
+def test_the_header_for_the_cpu_has_cudas_min_and_max(tmp_path: Path) -> None:
+    """As CUDA's: of mixed types too, and a number rather than NaN."""
+    header = importlib.resources.files("warploom.synthesis.export") / "host_cuda.h"
+    (tmp_path / "host_cuda.h").write_text(header.read_text())
+    (tmp_path / "a.cpp").write_text(
+        '#include "host_cuda.h"\n'
+        "static_assert(max(1LL, min(70000LL, 65535LL)) == 65535LL);\n"
+        "static_assert(max(-1, 1u) == 4294967295u && min(2L, 3LL) == 2);\n"
+        "int main() { return min(NAN, 1.0f) == 1.0f && max(2.0, 3.0f) == 3.0 ? 0 : 1; }\n"
+    )
+    command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "a.cpp", "-o", "a.out"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    subprocess.run(["./a.out"], cwd=tmp_path, check=True)
+
+
+def test_parameters_have_bounds() -> None:
+    with pytest.raises(BadInputError, match="multiple of 32"):
+        TuningParameters(threads=100)
+    with pytest.raises(BadInputError, match="divide the tile"):
+        TuningParameters(tile_m=33)
+
+
+def test_sizes_are_arithmetic() -> None:
+    values = {"d0": 6, "d1": 4}
+    assert size_value("(d0*(d1//2))", values) == 12
+    assert size_value("max((d0 + -7), 0)", values) == 0
+    with pytest.raises(BadInputError, match="arithmetic"):
+        size_value("__import__('os')", values)
+    with pytest.raises(BadInputError, match="divides by zero"):
+        size_value("(d0//(d1//8))", values)

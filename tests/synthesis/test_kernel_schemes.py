@@ -1,0 +1,101 @@
+"""Each wrong kernel of a class that single cases seldom show is refused; the honest ones pass."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from warploom.synthesis.correctness.legality import candidate_findings
+from warploom.synthesis.correctness.named import numbers_of
+from warploom.testing.kernel_schemes import SCHEMES, TASKS, Scheme
+from warploom.testing.kernel_tasks import PreparedTask
+
+_OF_TEXT = frozenset({
+    "twice-memo-by-content", "twice-call-counter", "twice-pointer-kept", "twice-previous-input",
+    "twice-printed", "twice-device-heap", "twice-managed-variable", "twice-timer-register",
+    "twice-processor-number", "twice-host-function", "twice-managed-memory",
+    "sums-waits-for-other-blocks",
+})  # fmt: skip
+"""Those that the rules of the text refuse."""
+_PLAYED = frozenset({
+    "twice-large-by-arithmetic", "twice-one-size", "twice-one-value", "move-sign-of-zero",
+    "twice-only-the-output-off", "twice-before-the-tensor", "twice-input-restored",
+    "twice-default-stream", "twice-scratch-kept", "ints-narrow", "softmax-empty-row-to-zero",
+})  # fmt: skip
+"""Of those that run, the ones that CI plays: one of each class that a check was made for."""
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("schemes")
+    made = {name: folder / f"{name}.py" for name in TASKS}
+    for name, path in made.items():
+        path.write_text(TASKS[name].reference)
+    return made
+
+
+def test_there_are_enough_and_each_once() -> None:
+    names = {scheme.name for scheme in SCHEMES}
+    assert len(names) == len(SCHEMES) >= 60
+    assert names >= _OF_TEXT | _PLAYED
+
+
+@pytest.mark.parametrize("name", sorted(_OF_TEXT))
+def test_a_text_that_no_kernel_needs_is_refused(name: str) -> None:
+    (scheme,) = (one for one in SCHEMES if one.name == name)
+    assert candidate_findings(scheme.text, "kernel.cu")
+    assert not candidate_findings(TASKS[scheme.task].honest(), "kernel.cu")
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        pytest.param(s, id=s.name, marks=() if s.name in _PLAYED else (pytest.mark.long,))
+        for s in SCHEMES
+        if s.name not in _OF_TEXT
+    ],
+)
+def test_a_scheme_is_refused(
+    scheme: Scheme, files: dict[str, Path], prepared: Callable[[Path], PreparedTask]
+) -> None:
+    report = prepared(files[scheme.task]).judge(scheme.text, seconds=15.0)
+    assert not report.passed
+    if scheme.name in _PLAYED:
+        assert report.builds[0].ok, "it must be refused for what it does, not for its text"
+
+
+@pytest.mark.parametrize(
+    "task",
+    [pytest.param(t, marks=() if t == "sums" else (pytest.mark.long,)) for t in TASKS],
+)
+def test_the_honest_kernel_passes(
+    task: str, files: dict[str, Path], prepared: Callable[[Path], PreparedTask]
+) -> None:
+    report = prepared(files[task]).judge(TASKS[task].honest())
+    assert report.passed, report.findings
+
+
+def test_numbers_of_a_text_are_found() -> None:
+    sizes, values = numbers_of(
+        "if (n > 1 << 17 && d1 == 0x300u) x = -2.5e2f; // 99\n int a1 = 40*100;"
+    )
+    assert {131072, 768, 4000} <= set(sizes)
+    assert 99 not in sizes
+    assert 250.0 in values
+
+
+def test_constants_and_shared_memory_are_no_state() -> None:
+    honest = TASKS["sums"].honest()
+    good = (
+        "static constexpr int kTile = 4;\nconst float kScale[2] = {1.0f, 2.0f};\n"
+        "static __constant__ float table[4] = {1.0f};\nstatic const char* const kName = nullptr;\n"
+        "struct Pair { float a; int b; };\nstatic __device__ float twice(float x);\n"
+    )
+    assert not candidate_findings(good + honest, "kernel.cu")
+    for bad in (
+        "namespace q { int n; }\n",
+        "struct A { static int n; };\n",
+        "static const float* p = nullptr;\n",
+        "static __device__ float b[4];\n",
+    ):
+        assert [f.kind for f in candidate_findings(bad + honest, "k.cu")] == ["kept-state"], bad
