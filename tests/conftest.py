@@ -37,8 +37,11 @@ _QUICK_AMONG = frozenset(
 )  # fmt: skip
 # Files of quick folders that take longer.
 _SLOW_AMONG = frozenset(
-    ("test_postgres", "test_check_written", "test_prelude_compiles", "test_reading")
-)
+    (
+        "test_postgres", "test_check_written", "test_prelude_compiles", "test_python_examples",
+        "test_reading",
+    )
+)  # fmt: skip
 # Needs npm and minutes: only who names the folder gets it (docs/testing.md).
 _ASKED_FOR = "agents"
 
