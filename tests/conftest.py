@@ -1,7 +1,9 @@
 """What all tests need, and which of them a plain `pytest` leaves to CI: the slow ones."""
 
+import argparse
 import os
 import signal
+import zlib
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "quick ones; long: families of which CI runs a part, for a night; all: everything (the "
         "default where files or -k are given)",
     )
+    parser.addoption(
+        "--part",
+        type=_part,
+        metavar="K/N",
+        help="one of N parts of about as many tests each, such as 1/4: for machines side by side",
+    )
+
+
+def _part(text: str) -> tuple[int, int]:
+    at, slash, parts = text.partition("/")
+    if not (slash and at.isdecimal() and parts.isdecimal() and 1 <= int(at) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"a part must be K/N, such as 1/4, got {text!r}")
+    return int(at), int(parts)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -74,9 +89,13 @@ def _layer(item: pytest.Item) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.option.layer == _ALL:
-        return
-    left = [item for item in items if _layer(item) != config.option.layer]
+    at, parts = config.option.part or (1, 1)
+    left = [
+        item
+        for item in items
+        if config.option.layer not in (_ALL, _layer(item))
+        or zlib.crc32(item.nodeid.encode()) % parts != at - 1
+    ]
     config.hook.pytest_deselected(items=left)
     dropped = set(left)
     items[:] = [item for item in items if item not in dropped]
