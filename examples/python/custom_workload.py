@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import warploom
-from warploom.workload.workload import Output
+from warploom.workload.outputs import Output
 
 PROGRAM = """
 #include <cuda_runtime.h>

@@ -20,7 +20,8 @@ from warploom.evaluation.compare.differential import (
 )
 from warploom.evaluation.compare.outputs import Key, Sample, Site, label, output_of, select
 from warploom.workload.dtypes import DTYPES, dtype_of
-from warploom.workload.workload import Output, Workload
+from warploom.workload.outputs import Output
+from warploom.workload.workload import Workload
 
 
 def floats(*values: float) -> bytes:

@@ -13,7 +13,8 @@ from warploom.evaluation.cascade import evaluate
 from warploom.evaluation.depends.iterations import not_looked_at
 from warploom.evaluation.records import Evaluation
 from warploom.source.regions import Program
-from warploom.workload.workload import Output, Workload
+from warploom.workload.outputs import Output
+from warploom.workload.workload import Workload
 
 GATHER = "    ncclAllGather(mine, gathered, kCount, ncclFloat, comm, stream);\n"
 ONCE = f"    if (iteration == 0) {{\n{GATHER}{KERNEL}    }}\n"

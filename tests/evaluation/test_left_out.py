@@ -11,7 +11,8 @@ from warploom.core.errors import BadInputError, WorkloadError
 from warploom.core.records import Severity, Timing
 from warploom.evaluation.cascade import evaluate
 from warploom.evaluation.records import Evaluation
-from warploom.workload.workload import Output, Workload
+from warploom.workload.outputs import Output
+from warploom.workload.workload import Workload
 
 PROGRAM = """\
 #include <cuda_runtime.h>

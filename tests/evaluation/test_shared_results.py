@@ -12,7 +12,8 @@ from warploom.core.records import Severity, Timing
 from warploom.evaluation.cascade import evaluate
 from warploom.evaluation.check import check
 from warploom.evaluation.records import Evaluation
-from warploom.workload.workload import Output, Workload
+from warploom.workload.outputs import Output
+from warploom.workload.workload import Workload
 
 KEPT = """\
 __managed__ float kept[2 * kCount];

@@ -10,7 +10,8 @@ from warploom.emulator import find_topology
 from warploom.evaluation.cascade import evaluate
 from warploom.evaluation.records import Evaluation
 from warploom.source.regions import Program
-from warploom.workload.workload import Output, Workload
+from warploom.workload.outputs import Output
+from warploom.workload.workload import Workload
 
 GATHER = "    ncclAllGather(mine, gathered, kCount, ncclFloat, comm, stream);\n"
 # What the host got in the warm-up comes back by value. What moves between ranks is for show, as

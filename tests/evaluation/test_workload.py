@@ -7,7 +7,9 @@ import pytest
 from warploom.backends.emulated import run_options
 from warploom.core.errors import BadInputError, SourceError, WarploomError, WorkloadError
 from warploom.core.records import Api, Limits, RunSpec, Timing
-from warploom.workload.workload import Output, Workload, is_workload, load_target
+from warploom.workload.outputs import Output
+from warploom.workload.paths import is_workload
+from warploom.workload.workload import Workload, load_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -7,7 +7,8 @@ if TYPE_CHECKING:
     from warploom.evaluation.cascade import evaluate
     from warploom.evaluation.check import CheckReport
     from warploom.evaluation.records import Evaluation
-    from warploom.workload.workload import Output, Workload
+    from warploom.workload.outputs import Output
+    from warploom.workload.workload import Workload
 
 __all__ = ["CheckReport", "Evaluation", "Output", "Workload", "evaluate"]
 
@@ -15,7 +16,7 @@ __all__ = ["CheckReport", "Evaluation", "Output", "Workload", "evaluate"]
 _HOMES = {
     "CheckReport": "warploom.evaluation.check",
     "Evaluation": "warploom.evaluation.records",
-    "Output": "warploom.workload.workload",
+    "Output": "warploom.workload.outputs",
     "Workload": "warploom.workload.workload",
     "evaluate": "warploom.evaluation.cascade",
 }

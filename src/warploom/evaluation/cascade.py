@@ -33,7 +33,8 @@ from warploom.evaluation.runs.plan import (
 from warploom.evaluation.runs.secret_seeds import draw_seeds, require_seeds
 from warploom.evaluation.transform_rule import TransformRule
 from warploom.source.regions import Program
-from warploom.workload.workload import Workload, load_target, require_file
+from warploom.workload.paths import require_file
+from warploom.workload.workload import Workload, load_target
 
 
 def evaluate(

@@ -57,7 +57,8 @@ from warploom.evaluation.transform_rule import (
 from warploom.evaluation.verify import Verification, verify
 from warploom.source.regions import Program
 from warploom.toolchain.nvcc import NvccResult, compile_gate
-from warploom.workload.workload import Workload, require_file
+from warploom.workload.paths import require_file
+from warploom.workload.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from warploom.core.errors import SourceError
 from warploom.source.regions import Program
-from warploom.workload.workload import Workload, require_file
+from warploom.workload.paths import require_file
+from warploom.workload.workload import Workload
 
 
 def frame_of(task: Workload) -> Program | None:

@@ -10,7 +10,7 @@ from warploom.evaluation.compare.differential import Difference, Worst
 from warploom.evaluation.findings import MergedFinding
 from warploom.evaluation.runs.record import RunRecord
 from warploom.evaluation.times.modelled import Benchmark
-from warploom.workload.workload import Output
+from warploom.workload.outputs import Output
 
 LEVELS = ("legality", "build", "verify", "benchmark", "score")
 VERIFY = 2

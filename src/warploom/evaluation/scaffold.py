@@ -9,7 +9,8 @@ from warploom.core.errors import BadInputError
 from warploom.evaluation.compare.outputs import Site
 from warploom.evaluation.survey import survey
 from warploom.workload.dtypes import dtype_of
-from warploom.workload.workload import WORKLOAD_FILE, Workload, require_file
+from warploom.workload.paths import WORKLOAD_FILE, require_file
+from warploom.workload.workload import Workload
 
 _SETTABLE = re.compile(
     r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)[ \t]*\n"

@@ -21,7 +21,7 @@ from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluation.runs.plan import ProgressCallback
 from warploom.evaluation.runs.stale_reads import judge_stale_reads
 from warploom.evaluation.survey import Survey
-from warploom.workload.workload import Output
+from warploom.workload.outputs import Output
 
 _SHOWN = 8  # differences that are told one by one
 _OTHERS = 1, 0x3FC03FC0  # a flag that is set, a number in every floating-point type

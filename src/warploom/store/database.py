@@ -305,7 +305,7 @@ class ProgramDatabase(RunMemory):
         """
         from warploom.store.frame import frame_of
 
-        return frame_of(self)
+        return frame_of(self.programs(), self.history_of)
 
     def close(self) -> None:
         """Close the database."""

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from warploom.synthesis.asking import Request
     from warploom.synthesis.config import (
         Retries,
         SynthesisConfig,
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     )
     from warploom.synthesis.orchestrator import (
         Orchestrator,
-        Request,
         synthesize,
     )
     from warploom.synthesis.records import (
@@ -71,7 +71,7 @@ _HOMES = {
     "Orchestrator": "orchestrator",
     "PerformanceReport": "records",
     "PrecisionTolerance": "records",
-    "Request": "orchestrator",
+    "Request": "asking",
     "Retries": "config",
     "Stage": "records",
     "StageTrace": "records",

@@ -1,11 +1,23 @@
 """Reads what the user asks for."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.errors import BadInputError, SourceError
 from warploom.synthesis.config import SynthesisConfig
-from warploom.synthesis.orchestrator import Request
 from warploom.synthesis.records import TARGETS
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be synthesized, and where it goes."""
+
+    prompt: str
+    reference: Path
+    name: str
+    target: str
+    folder: Path
+    config: SynthesisConfig
 
 
 def request_of(

@@ -6,13 +6,14 @@ import secrets
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from warploom.core.errors import WarploomError
 from warploom.core.ids import new_run_id
 from warploom.core.records import to_json
 from warploom.hardware import Setup
+from warploom.synthesis.asking import Request, request_of
 from warploom.synthesis.bench import Bench, Candidate
 from warploom.synthesis.config import SynthesisConfig
 from warploom.synthesis.correctness.building import Builds, kernel_file
@@ -35,18 +36,6 @@ _SEEDS = 3
 def quiet(text: str) -> None:
     """Tell nobody."""
     del text
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be synthesized, and where it goes."""
-
-    prompt: str
-    reference: Path
-    name: str
-    target: str
-    folder: Path
-    config: SynthesisConfig
 
 
 class Orchestrator:
@@ -216,7 +205,5 @@ def synthesize(
         UnsupportedError: the rules have no code for something, and no model is asked.
         MissingToolError: PyTorch or a C++ compiler is not here.
     """
-    from warploom.synthesis.asking import request_of
-
     request = request_of(prompt, reference, target, config or SynthesisConfig(), Path(out))
     return Orchestrator(request, tell).run()

@@ -16,7 +16,8 @@ from warploom.transform.compile_commands import CompiledSource, commands_file, r
 from warploom.transform.records import PipelineResult
 from warploom.transform.several_files import Places, several_files
 from warploom.transform.texts import analysis_of, read_text
-from warploom.workload.workload import Workload, is_workload
+from warploom.workload.paths import is_workload
+from warploom.workload.workload import Workload
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 

@@ -13,17 +13,10 @@ from pydantic_core import ErrorDetails
 from warploom.core.errors import BadInputError, SourceError, WorkloadError
 from warploom.core.records import Api, Limits
 from warploom.workload.dtypes import DTYPES, dtype_of
-from warploom.workload.workload import (
-    MAX_RANKS,
-    MAX_REGIONS,
-    MAX_SEEDS,
-    WORKLOAD_FILE,
-    Output,
-    Workload,
-    plain_name,
-    require_dir,
-    require_file,
-)
+from warploom.workload.fields import WorkloadFields
+from warploom.workload.outputs import Output, plain_name
+from warploom.workload.paths import WORKLOAD_FILE, require_dir, require_file
+from warploom.workload.ranges import MAX_RANKS, MAX_REGIONS, MAX_SEEDS
 
 _MACRO = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _VERSION = r"^\d+\.\d+\.\d+$"
@@ -84,7 +77,7 @@ class _WorkloadTable(_Table):
     sizes: _SizesTable = _SizesTable()
 
 
-def read_workload(path: Path) -> Workload:
+def read_workload(path: Path) -> WorkloadFields:
     """Read the workload file at `path`, or in the folder `path`."""
     file = path / WORKLOAD_FILE if path.is_dir() else path
     text = _read(file)
@@ -115,10 +108,10 @@ def _read(file: Path) -> str:
         raise WorkloadError(f"cannot be read: {error}", file=str(file)) from None
 
 
-def _freeze(table: _WorkloadTable, file: Path, text: str) -> Workload:
+def _freeze(table: _WorkloadTable, file: Path, text: str) -> WorkloadFields:
     root = file.resolve().parent
     try:
-        return Workload(
+        return WorkloadFields(
             name=table.name or root.name,
             root=root,
             program=_named(require_file, root / table.program, "program", file, text),

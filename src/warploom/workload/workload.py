@@ -38,116 +38,20 @@ A workload is a folder with a `workload.toml`:
 Paths are relative to the folder. Tolerances belong to the workload, never to a proposer.
 """
 
-import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from warploom.core.errors import BadInputError, SourceError, WorkloadError
-from warploom.core.records import NEWEST_NCCL, OLDEST_NCCL, Api, BuildSpec, Limits
-from warploom.emulator.topology import Topology
-from warploom.workload.dtypes import dtype_of
-from warploom.workload.variables import check_variables
-
-WORKLOAD_FILE = "workload.toml"
-MAX_RANKS = 256
-MAX_SEEDS = 1000
-MAX_REGIONS = 1000
-LAUNCHERS = ("srun", "mpirun", "mpiexec")
+from warploom.core.errors import WorkloadError
+from warploom.core.records import BuildSpec, Limits
+from warploom.workload.fields import WorkloadFields
+from warploom.workload.outputs import plain_name
+from warploom.workload.paths import is_workload, require_dir, require_file, require_once
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
-    """One result that is compared: |got - expected| <= atol + rtol * |expected|, per element.
-
-    `atol` None stands for `rtol` times the typical magnitude of what is expected (the median of
-    its non-zero elements), so that sums which nearly cancel are not held to the last bit.
-    `buffer` is the device expression of the read-back copy with spaces removed.
-    """
-
-    buffer: str
-    dtype: str
-    rtol: float
-    atol: float | None = None
-
-    @classmethod
-    def with_defaults(
-        cls, buffer: str, dtype: str, rtol: float | None = None, atol: float | None = None
-    ) -> "Output":
-        """Make an output; an `rtol` of None becomes the default of its type."""
-        kind = dtype_of(dtype)
-        return cls(
-            buffer=plain_name(buffer),
-            dtype=kind.name,
-            rtol=kind.rtol if rtol is None else rtol,
-            atol=atol,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """A program, how to run it, and what must stay true of it.
-
-    `outputs` is empty where every device-to-host copy is an output, typed by the analyzer.
-    `node_size` None means that one machine has all ranks. `lsa_size` None becomes `node_size`, and
-    without that means that all ranks share memory. `nccl` None means the newest at hand.
-    `processes` share the ranks' devices out evenly; None: one for each, or one for all, as the
-    program has it.
-    `vary_inputs` is the type of the numbers that `eval` varies on their way to the devices, by the
-    seed and alike in both programs; "": none.
-    `leave_out` are buffers that are no outputs, as they vary by nature: timers, clocks.
-    `env` are environment variables, which the program has beside those of its launcher.
-    `stdin` is a file that rank 0 reads as standard input; the others, and without it all, read
-    nothing.
-    `scored_region` is which of the regions that the program times itself is scored, counted from 1
-    in the order in which it asks for their times; 0: the whole run.
-    `judge` is the command that judges programs, where the workload brings a judge of its own: it is
-    for evolve only then, and `task` says what its programs are for.
-    `time_sizes` are macros that come in addition where GPUs measure its time: practical sizes, at
-    which verification would take too long.
-    `launcher` are the words of the command, srun or mpirun, by which runs on GPUs put `node_size`
-    ranks on each of several machines; (): all ranks are on this one.
-    `machine` is the one whose time modelled runs show, where the caller has chosen one: not of the
-    file.
-    """
-
-    name: str
-    root: Path
-    program: Path
-    sources: tuple[Path, ...] = ()
-    include_dirs: tuple[Path, ...] = ()
-    ranks: int = 4
-    defines: Mapping[str, str] = field(default_factory=dict[str, str])
-    args: tuple[str, ...] = ()
-    outputs: tuple[Output, ...] = ()
-    limits: Limits = field(default_factory=Limits)
-    lsa_size: int | None = None
-    nccl: str | None = None
-    seeds: int = 3
-    api: tuple[Api, ...] = (Api.GIN, Api.LSA)
-    node_size: int | None = None
-    vary_inputs: str = ""
-    leave_out: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
-    stdin: Path | None = None
-    scored_region: int = 0
-    processes: int | None = None
-    time_sizes: Mapping[str, str] = field(default_factory=dict[str, str])
-    launcher: tuple[str, ...] = ()
-    machine: Topology | None = None
-    judge: tuple[str, ...] = ()
-    task: str = ""
-
-    def __post_init__(self) -> None:
-        check_left_out(self.leave_out, self.outputs)
-        check_variables(self.env)
-        check_ranks(self.ranks, self.lsa_size, self.node_size, self.processes)
-        check_nccl(self.nccl)
-        check_seeds(self.seeds)
-        check_region(self.scored_region)
-        check_launcher(self.launcher)
-        if self.lsa_size is None:
-            object.__setattr__(self, "lsa_size", self.node_size)
+class Workload(WorkloadFields):
+    """A program, how to run it, and what must stay true of it: `WorkloadFields` lists its parts."""
 
     @classmethod
     def from_file(cls, path: Path | str) -> "Workload":
@@ -157,9 +61,10 @@ class Workload:
             WorkloadError: a key is missing, unknown or wrong; names file, line, key and value.
             SourceError: a file that it names does not exist.
         """
-        from warploom.workload.file import read_workload
+        from warploom.workload.file import read_workload  # pydantic loads only when needed
 
-        return read_workload(Path(path))
+        read = read_workload(Path(path))
+        return cls(**{part.name: getattr(read, part.name) for part in fields(read)})
 
     @classmethod
     def from_program(
@@ -257,7 +162,7 @@ class Workload:
             SourceError: a file or folder does not exist.
         """
         more = tuple(require_file(Path(source)) for source in sources)
-        _require_once((self.program, *self.sources, *more))
+        require_once((self.program, *self.sources, *more))
         if lsa_size is None and (node_size is None or self.lsa_size != self.node_size):
             lsa_size = self.lsa_size
         return replace(
@@ -285,130 +190,6 @@ class Workload:
         )
 
 
-def plain_name(buffer: str) -> str:
-    """Return a device expression as outputs are named: without spaces."""
-    return "".join(buffer.split())
-
-
-def check_left_out(names: Sequence[str], outputs: Sequence[Output]) -> None:
-    """Raise BadInputError where an output that is declared is to be left out as well."""
-    for output in outputs:
-        if output.buffer in names:
-            raise BadInputError(
-                f"leave_out must not name a declared output, but both name {output.buffer!r}",
-                hint="only what [[outputs]] declares is compared: nothing else need be left out",
-            )
-
-
-def check_ranks(
-    ranks: int, lsa_size: int | None, node_size: int | None = None, processes: int | None = None
-) -> None:
-    """Raise BadInputError unless 1 <= ranks <= MAX_RANKS and all else divides ranks."""
-    if not 1 <= ranks <= MAX_RANKS:
-        raise BadInputError(f"ranks must be from 1 to {MAX_RANKS}, got {ranks}")
-    shares = (
-        ("lsa_size", lsa_size, "the number of ranks that share memory, such as the GPUs of a node"),
-        ("node_size", node_size, "the number of ranks whose GPUs are in one machine"),
-        ("processes", processes, "the number of processes, each with as many devices"),
-    )
-    for name, value, meaning in shares:
-        if value is not None and (value < 1 or ranks % value):
-            message = f"{name} must divide the ranks ({ranks}), got {value}"
-            raise BadInputError(message, hint=f"{name} is {meaning}")
-
-
-def check_nccl(version: str | None) -> None:
-    """Raise BadInputError where a version of NCCL is named whose rules are not known."""
-    if version is None:
-        return
-    parts = tuple(int(part) if part.isdecimal() else -1 for part in version.split("."))
-    if not OLDEST_NCCL <= parts[:2] <= NEWEST_NCCL:
-        known = " to ".join(f"{major}.{minor}" for major, minor in (OLDEST_NCCL, NEWEST_NCCL))
-        raise BadInputError(
-            f"nccl must be a version whose rules are known ({known}), got {version}",
-            hint="leave it out for the rules of the newest whose headers are at hand",
-        )
-
-
-def check_seeds(seeds: int) -> None:
-    """Raise BadInputError unless 1 <= seeds <= MAX_SEEDS."""
-    if not 1 <= seeds <= MAX_SEEDS:
-        raise BadInputError(f"seeds must be from 1 to {MAX_SEEDS}, got {seeds}")
-
-
-def check_region(number: int) -> None:
-    """Raise BadInputError unless 0 <= number <= MAX_REGIONS."""
-    if not 0 <= number <= MAX_REGIONS:
-        raise BadInputError(
-            f"scored_region must be from 0 to {MAX_REGIONS}, got {number}",
-            hint="1 is the first region that the program times itself, 0 the whole run",
-        )
-
-
-def check_launcher(words: Sequence[str]) -> None:
-    """Raise BadInputError unless the words are a command that starts ranks on machines."""
-    if words and Path(words[0]).name not in LAUNCHERS:
-        raise BadInputError(
-            f"launcher must begin with {', '.join(LAUNCHERS[:-1])} or {LAUNCHERS[-1]}, "
-            f"got {words[0]!r}",
-            hint='such as launcher = "srun --mpi=pmix --partition=gpu"; node_size says how many '
-            "ranks each machine has",
-        )
-
-
-def _require_once(files: Sequence[Path]) -> None:
-    """Raise BadInputError where a file of a program is named twice."""
-    for at, file in enumerate(files):
-        if file in files[:at]:
-            raise BadInputError(
-                "this file of the program is named twice",
-                file=str(file),
-                hint="the program (or the workload's) comes first, then only its further files",
-            )
-
-
-def require_file(path: Path) -> Path:
-    """Return `path` made absolute; raise SourceError where it is not a file."""
-    if path.is_dir() and is_workload(path):
-        raise SourceError(
-            "a program must be named here, but this is the folder of a workload",
-            file=str(path),
-            hint="name its .cu file",
-        )
-    if path.is_dir():
-        raise SourceError(
-            f"is a folder without a {WORKLOAD_FILE}",
-            file=str(path),
-            hint="name a .cu file in it, or start a workload with: warploom init DIR",
-        )
-    if not path.exists():
-        near = difflib.get_close_matches(path.name, _names_beside(path), n=3)
-        hint = f"did you mean {', '.join(str(path.with_name(name)) for name in near)}?"
-        raise SourceError("no such file", file=str(path), hint=hint if near else "")
-    if not path.is_file():
-        raise SourceError("is no ordinary file", file=str(path))
-    return path.resolve()
-
-
-def _names_beside(path: Path) -> list[str]:
-    try:
-        return sorted(entry.name for entry in path.parent.iterdir())
-    except OSError:
-        return []
-
-
-def require_dir(path: Path) -> Path:
-    """Return `path` made absolute; raise SourceError where it is not a folder."""
-    if not path.is_dir():
-        raise SourceError("no such include folder", file=str(path))
-    return path.resolve()
-
-
-def is_workload(path: Path) -> bool:
-    """Whether `path` is a workload file or a folder that holds one."""
-    return path.suffix == ".toml" or (path / WORKLOAD_FILE).is_file()
-
-
 def load_target(path: Path | str, *, own_judge: bool = False) -> Workload:
     """Return the workload at `path`: a workload file or folder, or a program.
 
@@ -429,22 +210,3 @@ def load_target(path: Path | str, *, own_judge: bool = False) -> Workload:
             hint=f"warploom evolve {target} 'models.names=[MODEL]' evolution.max_dollars=USD",
         )
     return found
-
-
-__all__ = [
-    "MAX_RANKS",
-    "MAX_SEEDS",
-    "WORKLOAD_FILE",
-    "Output",
-    "Workload",
-    "WorkloadError",
-    "check_launcher",
-    "check_left_out",
-    "check_ranks",
-    "check_seeds",
-    "is_workload",
-    "load_target",
-    "plain_name",
-    "require_dir",
-    "require_file",
-]

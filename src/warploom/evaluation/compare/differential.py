@@ -10,7 +10,7 @@ import numpy.typing as npt
 from warploom.emulator import CHUNK_BYTES
 from warploom.evaluation.compare.outputs import Key, Sample, filled, fitting, output_of
 from warploom.workload.dtypes import DTYPES
-from warploom.workload.workload import Output
+from warploom.workload.outputs import Output
 
 _Values = npt.NDArray[np.generic]
 _Floats = npt.NDArray[np.float64]

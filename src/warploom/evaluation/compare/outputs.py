@@ -24,7 +24,8 @@ import numpy.typing as npt
 from warploom.backends.protocol import Places, Readback
 from warploom.emulator import Arrived
 from warploom.workload.dtypes import dtype_of
-from warploom.workload.workload import Output, Workload
+from warploom.workload.outputs import Output
+from warploom.workload.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from warploom.evaluation.compare.reference import Reference
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluation.survey import Survey
 from warploom.workload.dtypes import DTYPES
-from warploom.workload.workload import Output
+from warploom.workload.outputs import Output
 
 _MOST_WIDER = 100.0  # times the type's own tolerance; what varies by more is no result
 _MOST = 0.1

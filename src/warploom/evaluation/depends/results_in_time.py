@@ -18,7 +18,7 @@ from warploom.emulator import EmulatorRun, Stops, Version
 from warploom.evaluation.compare.differential import decode, differing
 from warploom.evaluation.compare.outputs import Key, Sample, label
 from warploom.evaluation.depends.spoiler import Mask, Pair, Spoiler
-from warploom.workload.workload import Output
+from warploom.workload.outputs import Output
 
 SLACK = 0.01
 """Of the elements: results may vary more than their tolerance now and then."""

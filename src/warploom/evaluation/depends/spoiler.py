@@ -20,7 +20,7 @@ from warploom.evaluation.compare.reference import Reference
 from warploom.evaluation.runs.emulated import run_all
 from warploom.evaluation.runs.plan import ProgressCallback, counter
 from warploom.evaluation.survey import Survey
-from warploom.workload.workload import Output
+from warploom.workload.outputs import Output
 
 _GROUP = 8  # bytes of the widest element
 # An altered run ends about as soon as it does otherwise, or never: what it reads as a size or

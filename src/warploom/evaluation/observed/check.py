@@ -26,7 +26,8 @@ from warploom.evaluation.runs.plan import Effort, Progress, ProgressCallback
 from warploom.evaluation.runs.printed import printed_verdict
 from warploom.evaluation.runs.record import record_of
 from warploom.evaluation.survey import Survey, survey_built
-from warploom.workload.workload import Output, Workload
+from warploom.workload.outputs import Output
+from warploom.workload.workload import Workload
 
 _PLAIN_RUNS = {Effort.QUICK: 1, Effort.NORMAL: 3, Effort.THOROUGH: 10}
 _NO_MORE = ("timeout", "unsupported")  # it would end so again, and under every tool

@@ -36,7 +36,8 @@ from warploom.evaluation.runs.printed import printed_verdict
 from warploom.evaluation.runs.record import record_of
 from warploom.evaluation.survey import Survey, survey, survey_built
 from warploom.source.regions import Program
-from warploom.workload.workload import Output, Workload
+from warploom.workload.outputs import Output
+from warploom.workload.workload import Workload
 
 REPEATS = 3
 """Runs of each program for each input seed; the two take turns."""

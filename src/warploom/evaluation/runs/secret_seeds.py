@@ -12,7 +12,7 @@ from typing import cast
 
 from warploom.core.errors import BadInputError
 from warploom.core.records import Json
-from warploom.workload.workload import check_seeds
+from warploom.workload.ranges import check_seeds
 
 MOST = (1 << 31) - 1
 """The largest seed: programs parse theirs with atoi."""

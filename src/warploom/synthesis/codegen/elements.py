@@ -1,9 +1,9 @@
 """Kernels of elements: each thread computes some, and nothing is shared."""
 
 import re
-from typing import TYPE_CHECKING
 
 from warploom.synthesis.codegen import ctypes_of
+from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.graph import Graph, Node
 from warploom.synthesis.codegen.groups import HELPERS, Groups, Wide
 from warploom.synthesis.codegen.layouts import LAYOUTS
@@ -12,44 +12,41 @@ from warploom.synthesis.codegen.text import Kernel, indented
 from warploom.synthesis.codegen.turned import TurnedWriter
 from warploom.synthesis.codegen.values import Values
 
-if TYPE_CHECKING:
-    from warploom.synthesis.codegen.kernels import KernelMaker
-
 _CONSTANTS = ("full", "full_like", "scalar_tensor", "zeros_like", "ones_like")
 
 
 class ElementWriter:
     """Writes the kernel of elements: by groups of neighbors, and what is left one by one."""
 
-    def __init__(self, maker: "KernelMaker") -> None:
-        self.maker = maker
-        self.root = maker.root
-        self.nodes = (maker.root, *maker.also)
-        for node in maker.also:
-            if node.sizes != maker.root.sizes:
+    def __init__(self, draft: KernelDraft) -> None:
+        self.draft = draft
+        self.root = draft.root
+        self.nodes = (draft.root, *draft.also)
+        for node in draft.also:
+            if node.sizes != draft.root.sizes:
                 raise MaterializeError(node)
-        self.flat = all(is_flat(maker.graph, maker.buffers, node) for node in self.nodes)
+        self.flat = all(is_flat(draft.graph, draft.buffers, node) for node in self.nodes)
         self.values = self._values()
 
     def _values(self) -> Values:
-        values = Values(self.maker.graph, self.maker.buffers, self.root, self.maker.refuse)
+        values = self.draft.values(self.draft.refuse)
         values.flat = self.flat
         return values
 
     def make(self) -> Kernel:
         """Return the kernel."""
-        maker, threads = self.maker, self.maker.tuning.threads
+        draft, threads = self.draft, self.draft.tuning.threads
         single = self._single()
         count = product(self.root.sizes)
         wide = self._wide()
         if wide is None and not self.flat:
-            turned = TurnedWriter(maker).make()
+            turned = TurnedWriter(draft).make()
             if turned is not None:
                 return turned
         first, each = "", threads
         lines = [f"const long long count = {count};"]
         if wide is not None:
-            maker.helpers |= HELPERS
+            draft.helpers |= HELPERS
             first, each = f"tiles * {self._tile(wide)} + ", self._tile(wide)
             lines += self._tiles(wide)
         lines += [
@@ -59,34 +56,34 @@ class ElementWriter:
             *indented(single),
             "}",
         ]
-        text = maker.kernel(self.values, threads, lines)
+        text = draft.kernel(self.values, threads, lines)
         blocks = f"blocks_for({count}, {each})"
-        return maker.done("elements", text, self.values, count, blocks, threads)
+        return draft.done("elements", text, self.values, count, blocks, threads)
 
     def _single(self) -> list[str]:
         """Return the statements for the element number i."""
         scope = Scope(frozenset({"i"}))
-        index = ("i",) if self.flat else self.maker.index
+        index = ("i",) if self.flat else self.draft.index
         stores = [
-            f"{self.maker.pointer_to(node)}[i] = "
+            f"{self.draft.pointer_to(node)}[i] = "
             f"{ctypes_of.store(node.dtype, self.values.value(node, index, scope))};"
             for node in self.nodes
         ]
-        lines = [] if self.flat else list(split("i", *self.maker.real()))
+        lines = [] if self.flat else list(split("i", *self.draft.real()))
         return [*lines, *scope.lines, *stores]
 
     def _tile(self, wide: Wide) -> int:
-        return self.maker.tuning.threads * self.maker.tuning.turns * wide.width
+        return self.draft.tuning.threads * self.draft.tuning.turns * wide.width
 
     def _wide(self) -> Wide | None:
         """Return how wide groups are; None where neighbors are nowhere loaded as one."""
-        if not self.maker.real()[0]:
+        if not self.draft.real()[0]:
             return None
         seen = self._tried(Wide(1))
         if not seen.pointers:
             return None
         seen.dtypes |= {node.dtype for node in self.nodes}
-        width = seen.widest(self.maker.tuning.vector_bytes)
+        width = seen.widest(self.draft.tuning.vector_bytes)
         wide = self._tried(Wide(width)) if width > 1 else seen
         return wide if width > 1 and wide.pointers and self._rows_fit(wide) else None
 
@@ -97,12 +94,12 @@ class ElementWriter:
     def _rows_fit(self, wide: Wide) -> bool:
         """Whether groups end where the last dimension does; note what is tested for that."""
         for node in self.nodes:
-            wide.moves(self.maker.pointer_to(node), node.dtype)
-        return self.flat or wide.can_be_multiple(c_size(self.maker.real()[1][-1]))
+            wide.moves(self.draft.pointer_to(node), node.dtype)
+        return self.flat or wide.can_be_multiple(c_size(self.draft.real()[1][-1]))
 
     def _tiles(self, wide: Wide) -> list[str]:
         """Return the loop over whole tiles of a block."""
-        threads, turns, tile = self.maker.tuning.threads, self.maker.tuning.turns, self._tile(wide)
+        threads, turns, tile = self.draft.tuning.threads, self.draft.tuning.turns, self._tile(wide)
         return [
             wide.test,
             f"// {turns} x {wide.width} neighbors of each thread are under way at once.",
@@ -125,8 +122,8 @@ class ElementWriter:
         lines: list[str] = []
         start = "first"
         if not self.flat:
-            names, sizes = self.maker.real()
-            index, start = self.maker.index, "start"
+            names, sizes = self.draft.real()
+            index, start = self.draft.index, "start"
             outer.bound |= frozenset({*names[:-1], "start"})
             lines += split("first", [*names[:-1], "start"], sizes)
         inner = outer.inner({names[-1]})
@@ -147,7 +144,7 @@ class ElementWriter:
         return [
             *lines, *outer.lines, *groups, "#pragma unroll",
             f"for (int e = 0; e < {wide.width}; ++e) {{", *indented(body), "}",
-            *(f"store_group({self.maker.pointer_to(node)} + first, made_{node.name});"
+            *(f"store_group({self.draft.pointer_to(node)} + first, made_{node.name});"
               for node in self.nodes),
         ]  # fmt: skip
 

@@ -1,15 +1,13 @@
 """Operations that only say where a value comes from: views, slices, joins, look-ups, constants."""
 
-from collections.abc import Callable
 from typing import Any
 
 from warploom.synthesis.codegen import ctypes_of
 from warploom.synthesis.codegen.graph import Node
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.codegen.scope import Index, Scope, c_size, linear, product
-from warploom.synthesis.codegen.values import Values
+from warploom.synthesis.codegen.values import Layout, Values
 
-Layout = Callable[[Values, Node, Index, Scope, str], str]
 _END = 1 << 62
 
 

@@ -1,8 +1,7 @@
 """Tiled matrix products with whatever leads to their operands and follows them."""
 
-from typing import TYPE_CHECKING
-
 from warploom.synthesis.codegen import ctypes_of, pointwise
+from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.graph import Node
 from warploom.synthesis.codegen.scope import (
     Index,
@@ -15,19 +14,16 @@ from warploom.synthesis.codegen.scope import (
 from warploom.synthesis.codegen.text import Kernel, indented
 from warploom.synthesis.codegen.values import Values
 
-if TYPE_CHECKING:
-    from warploom.synthesis.codegen.kernels import KernelMaker
-
 
 class ProductWriter:
     """Writes a tiled matrix product with whatever leads to its operands and follows it."""
 
-    def __init__(self, maker: "KernelMaker", node: Node, index: Index, defined: list[str]) -> None:
-        self.maker = maker
+    def __init__(self, draft: KernelDraft, node: Node, index: Index, defined: list[str]) -> None:
+        self.draft = draft
         self.node = node
         self.index = index
         self.defined = defined
-        left, right = (maker.graph.node_of(arg) for arg in node.args[:2])
+        left, right = (draft.graph.node_of(arg) for arg in node.args[:2])
         assert left is not None
         assert right is not None
         self.left, self.right = left, right
@@ -37,9 +33,9 @@ class ProductWriter:
 
     def make(self) -> Kernel:
         """Return the kernel."""
-        maker, node = self.maker, self.node
-        t = maker.tuning
-        values = Values(maker.graph, maker.buffers, maker.root, self._reached)
+        draft, node = self.draft, self.node
+        t = draft.tuning
+        values = draft.values(self._reached)
         ctype = ctypes_of.computed(node.dtype)
         zero = pointwise.literal(0, node.dtype)
         batch = ("g0",) if self.batch else ()
@@ -47,26 +43,26 @@ class ProductWriter:
         cols = "g2" if self.batch else "g1"
         lefts = self._tile(values, self.left, (*batch, "row", "at"), "row", self.m, t.tile_m, "a")
         rights = self._tile(values, self.right, (*batch, "at", "col"), "col", self.n, t.tile_n, "b")
-        scope = Scope(frozenset({rows, cols, *maker.index}))
+        scope = Scope(frozenset({rows, cols, *draft.index}))
         scope.memo[(node.name, self.index, "")] = "total"
-        result = values.value(maker.root, maker.index, scope)
-        place = linear(maker.index, maker.root.sizes)
+        result = values.value(draft.root, draft.index, scope)
+        place = linear(draft.index, draft.root.sizes)
         ending = [
             f"const long long {rows} = row0 + y * {t.thread_m} + i;",
             f"const long long {cols} = col0 + x * {t.thread_n} + j;",
             f"if ({rows} < {self.m} && {cols} < {self.n}) {{",
             f"  const {ctype} total = sums[i][j];",
             *indented([*self.defined, *scope.lines]),
-            f"  out[{place}] = {ctypes_of.store(maker.root.dtype, result)};",
+            f"  out[{place}] = {ctypes_of.store(draft.root.dtype, result)};",
             "}",
         ]
-        text = maker.kernel(values, t.gemm_threads, self._body(ctype, zero, lefts, rights, ending))  # pyright: ignore[reportPrivateUsage]
+        text = draft.kernel(values, t.gemm_threads, self._body(ctype, zero, lefts, rights, ending))  # pyright: ignore[reportPrivateUsage]
         count = product(node.sizes)
         blocks = (
             f"dim3(static_cast<unsigned>(({self.n} + {t.tile_n - 1}) / {t.tile_n}), "
             f"static_cast<unsigned>(blocks_for(({self.m} + {t.tile_m - 1}) / {t.tile_m}, 1)))"
         )
-        return maker.done("product", text, values, count, blocks, t.gemm_threads)  # pyright: ignore[reportPrivateUsage]
+        return draft.done("product", text, values, count, blocks, t.gemm_threads)  # pyright: ignore[reportPrivateUsage]
 
     def _reached(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
         del index, scope, guard
@@ -77,7 +73,7 @@ class ProductWriter:
         name: str,
     ) -> list[str]:  # fmt: skip
         """Return the loop that brings a tile of an operand into shared memory."""
-        t = self.maker.tuning
+        t = self.draft.tuning
         scope = Scope(frozenset({along, "at"}))
         index = tuple("0" if s == "1" else at for at, s in zip(index, source.sizes, strict=True))
         value = values.operand(
@@ -101,7 +97,7 @@ class ProductWriter:
     def _body(
         self, ctype: str, zero: str, lefts: list[str], rights: list[str], ending: list[str]
     ) -> list[str]:
-        t = self.maker.tuning
+        t = self.draft.tuning
         across = t.tile_n // t.thread_n
         work = [
             f"{ctype} sums[{t.thread_m}][{t.thread_n}];",

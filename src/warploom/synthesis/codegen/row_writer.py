@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.graph import Node
 from warploom.synthesis.codegen.groups import Groups, Wide
 from warploom.synthesis.codegen.reductions import (
@@ -26,9 +26,6 @@ from warploom.synthesis.codegen.scope import (
 )
 from warploom.synthesis.codegen.text import indented, loop_lines
 from warploom.synthesis.codegen.values import REDUCTIONS, Values
-
-if TYPE_CHECKING:
-    from warploom.synthesis.codegen.kernels import KernelMaker
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +57,10 @@ class RowWriter:
     """
 
     def __init__(
-        self, maker: "KernelMaker", rows: frozenset[str], wide: Wide | None = None, *,
+        self, draft: KernelDraft, rows: frozenset[str], wide: Wide | None = None, *,
         columns: bool = False,
     ) -> None:  # fmt: skip
-        self.maker = maker
+        self.draft = draft
         self.wide = wide
         self.columns = columns
         self.first = "threadIdx.x / 32" if columns else "threadIdx.x"
@@ -81,11 +78,11 @@ class RowWriter:
             raise MaterializeError(node)
         values = self.values
         assert values is not None
-        source = self.maker.graph.node_of(node.args[0])
+        source = self.draft.graph.node_of(node.args[0])
         assert source is not None
         kind = reduction_of(node, source)
         text = column_helper_text(kind) if self.columns else helper_text(kind)
-        self.maker.helpers[self._helper(kind)] = text
+        self.draft.helpers[self._helper(kind)] = text
         inner, loop, names, sizes = self._inner(node, source, index)
 
         def value_in(body: Scope) -> str:
@@ -139,13 +136,13 @@ class RowWriter:
         if grouped is None or self.wide is None:
             loop = loop_lines(name, self.first, extent, self.step, rest)
             return (
-                [f"#pragma unroll {2 * self.maker.tuning.turns}", *loop] if self.columns else loop
+                [f"#pragma unroll {2 * self.draft.tuning.turns}", *loop] if self.columns else loop
             )
         width = self.wide.width
         step = f"{self.step} * {width}"
         return [
             f"const long long whole{number} = wide ? {_bracketed(extent)} / {width} * {width} : 0;",
-            f"#pragma unroll {self.maker.tuning.turns}",
+            f"#pragma unroll {self.draft.tuning.turns}",
             *loop_lines(name, f"{self.first} * {width}", f"whole{number}", step, [
                 *grouped.loads, *grouped.before, "#pragma unroll",
                 f"for (int e = 0; e < {width}; ++e) {{",

@@ -1,42 +1,37 @@
 """Scans: running sums and products along a dimension."""
 
-from typing import TYPE_CHECKING
-
 from warploom.synthesis.codegen import ctypes_of, pointwise
+from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.codegen.row_writer import RowWriter
 from warploom.synthesis.codegen.scope import c_size, linear, product, split
 from warploom.synthesis.codegen.text import Kernel, indented
-from warploom.synthesis.codegen.values import Values
-
-if TYPE_CHECKING:
-    from warploom.synthesis.codegen.kernels import KernelMaker
 
 
-def scan_kernel(maker: "KernelMaker") -> Kernel:
+def scan_kernel(draft: KernelDraft) -> Kernel:
     """Return the kernel of a scan: a block goes along a row, a tile at a time."""
-    root = maker.root
-    source = maker.graph.node_of(root.args[0])
+    root = draft.root
+    source = draft.graph.node_of(root.args[0])
     assert source is not None
     kind = "sum" if root.op == "cumsum" else "prod"
     dim = int(root.args[1]) % max(len(root.sizes), 1)
     if not root.sizes or root.sizes[dim] == "1":
         raise BeyondRulesError(f"{root.op} along a dimension of one", line=root.line)
-    names, sizes = maker.real()
-    along = maker.index[dim]
+    names, sizes = draft.real()
+    along = draft.index[dim]
     rows = [(n, s) for n, s in zip(names, sizes, strict=True) if n != along]
-    writer = RowWriter(maker, frozenset(n for n, _ in rows))
-    values = Values(maker.graph, maker.buffers, root, writer.reached)
+    writer = RowWriter(draft, frozenset(n for n, _ in rows))
+    values = draft.values(writer.reached)
     writer.values = values
     scope = writer.scope.inner({along})
     ctype = ctypes_of.computed(root.dtype)
-    value = values.operand(root.args[0], root.dtype, root, maker.index, scope, "inside")
+    value = values.operand(root.args[0], root.dtype, root, draft.index, scope, "inside")
     first = pointwise.literal(0 if kind == "sum" else 1, root.dtype)
     sign = "+" if kind == "sum" else "*"
     helper = f"block_scan_{kind}_{ctype.replace(' ', '_')}"
-    maker.helpers[helper] = _helper(helper, ctype, first, sign)
-    size, threads = c_size(root.sizes[dim]), maker.tuning.threads
-    place = linear(maker.index, root.sizes)
+    draft.helpers[helper] = _helper(helper, ctype, first, sign)
+    size, threads = c_size(root.sizes[dim]), draft.tuning.threads
+    place = linear(draft.index, root.sizes)
     tile = [
         f"const long long {along} = begin + threadIdx.x;",
         f"const bool inside = {along} < {size};",
@@ -47,7 +42,7 @@ def scan_kernel(maker: "KernelMaker") -> Kernel:
         f"carry = carry {sign} whole;",
     ]
     count = product(s for _, s in rows)
-    text = maker.kernel(values, threads, [
+    text = draft.kernel(values, threads, [
         f"const long long rows = {count};",
         "for (long long row = blockIdx.x; row < rows; row += gridDim.x) {",
         *indented([
@@ -58,7 +53,7 @@ def scan_kernel(maker: "KernelMaker") -> Kernel:
         ]),
         "}",
     ])  # fmt: skip
-    return maker.done("scan", text, values, count, f"blocks_for({count}, 1)", threads)
+    return draft.done("scan", text, values, count, f"blocks_for({count}, 1)", threads)
 
 
 def _helper(name: str, ctype: str, first: str, sign: str) -> str:

@@ -5,16 +5,12 @@ tile by tile, both are moved along their rows.
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from warploom.synthesis.codegen import ctypes_of
+from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.graph import Node
 from warploom.synthesis.codegen.scope import Index, Scope, c_size, linear, product, split
 from warploom.synthesis.codegen.text import Kernel, indented
-from warploom.synthesis.codegen.values import Values
-
-if TYPE_CHECKING:
-    from warploom.synthesis.codegen.kernels import KernelMaker
 
 _SIDE = 32
 _THREADS = 256
@@ -50,24 +46,24 @@ class Turned:
 class TurnedWriter:
     """Writes a kernel of which a block computes a tile of the output at a time."""
 
-    def __init__(self, maker: "KernelMaker") -> None:
-        self.maker = maker
-        self.names, self.sizes = maker.real()
-        threads = maker.tuning.threads
+    def __init__(self, draft: KernelDraft) -> None:
+        self.draft = draft
+        self.names, self.sizes = draft.real()
+        threads = draft.tuning.threads
         self.threads = threads if _SIDE % (threads // _SIDE) == 0 else _THREADS
 
     def make(self) -> Kernel | None:
         """Return the kernel; None where no input is read across."""
-        maker, threads = self.maker, self.threads
-        values = Values(maker.graph, maker.buffers, maker.root, maker.refuse)
+        draft, threads = self.draft, self.threads
+        values = draft.values(draft.refuse)
         turned = values.turned = Turned(self.names)
         scope = Scope(frozenset(self.names))
         stores: list[str] = []
-        for node in (maker.root, *maker.also):
-            result = values.value(node, maker.index, scope)
-            place = linear(maker.index, node.sizes)
+        for node in (draft.root, *draft.also):
+            result = values.value(node, draft.index, scope)
+            place = linear(draft.index, node.sizes)
             stores.append(
-                f"{maker.pointer_to(node)}[{place}] = {ctypes_of.store(node.dtype, result)};"
+                f"{draft.pointer_to(node)}[{place}] = {ctypes_of.store(node.dtype, result)};"
             )
         if not turned.loads:
             return None
@@ -102,8 +98,8 @@ class TurnedWriter:
             "  __syncthreads();",
             "}",
         ]  # fmt: skip
-        text = maker.kernel(values, threads, lines)
-        return maker.done("elements", text, values, count, f"blocks_for({count}, 1)", threads)
+        text = draft.kernel(values, threads, lines)
+        return draft.done("elements", text, values, count, f"blocks_for({count}, 1)", threads)
 
     def _tiles_along(self, name: str) -> str:
         size = c_size(self.sizes[self.names.index(name)])

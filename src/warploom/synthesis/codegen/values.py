@@ -1,6 +1,6 @@
 """Values of nodes at indices, as statements: everything that is not a reduction is inlined here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from warploom.synthesis.codegen import ctypes_of, pointwise
@@ -32,14 +32,22 @@ class Values:
 
     `buffers` are the nodes that lie in memory, `reads` those that were loaded. With `flat`, an
     index is the place of the element in memory, alike for all tensors. In a loop over `groups`,
-    neighbors are loaded as one.
+    neighbors are loaded as one. `layouts` are the operations that read another element of a tensor.
     """
 
-    def __init__(self, graph: Graph, buffers: dict[str, str], root: Node, reached: Reached) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        buffers: dict[str, str],
+        root: Node,
+        reached: Reached,
+        layouts: "Mapping[str, Layout]",
+    ) -> None:
         self.graph = graph
         self.buffers = buffers
         self.root = root
         self.reached = reached
+        self.layouts = layouts
         self.reads: dict[str, Node] = {}
         self.merged: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         self.flat = False
@@ -67,12 +75,10 @@ class Values:
             return self._load(node, index, scope, guard)
         if node.op in REDUCTIONS | PRODUCTS | SCANS:
             return self.reached(node, index, scope, guard)
-        from warploom.synthesis.codegen.layouts import LAYOUTS
-
         if node.op in IDENTITIES:
             return self._cast(node, index, scope, guard)
-        if node.op in LAYOUTS:
-            return LAYOUTS[node.op](self, node, index, scope, guard)
+        if node.op in self.layouts:
+            return self.layouts[node.op](self, node, index, scope, guard)
         return self._pointwise(node, index, scope, guard)
 
     def _load(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
@@ -317,3 +323,7 @@ _SPECIAL: dict[str, Callable[[Node, Callable[[int, str], str]], str]] = {
         f"floor{pointwise.suffix(node.dtype)}({arg(0, node.dtype)} / {arg(1, node.dtype)})"
     ),
 }  # fmt: skip
+
+
+Layout = Callable[[Values, Node, Index, Scope, str], str]
+"""Returns the value of a node at an index."""
