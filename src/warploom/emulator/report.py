@@ -269,6 +269,47 @@ def _take_time(line: _Line, event: str, report: Report) -> bool:
     return True
 
 
+def _finding(line: _Line, report: Report) -> RawFinding:
+    return RawFinding(
+        kind=line.text("kind"),
+        severity=line.text("severity", "error"),
+        message=line.text("message"),
+        hint=line.text("hint", ""),
+        rank=line.number_or_none("rank"),
+        kernel=line.text("kernel", "") or None,
+        block=line.index("block"),
+        thread=line.index("thread"),
+        frames=line.numbers("frames"),
+        other_frames=line.numbers("other_frames"),
+        trace=tuple(report.events),
+        later_frames=line.numbers("later_frames"),
+        site=line.number_or_none("site"),
+        cause_frames=line.numbers("cause_frames"),
+    )
+
+
+def _readback(line: _Line, number: int) -> RawReadback:
+    return RawReadback(
+        rank=line.count("rank"),
+        place=(line.count("thread"), line.count("order"), line.count("node")),
+        offset=line.count("offset"),
+        size=line.count("bytes"),
+        device_offset=line.count("device_offset"),
+        frames=line.numbers("frames"),
+        lost=bool(line.number_or_none("lost")),
+        shared=bool(line.number_or_none("shared")),
+        chunk=line.number_or_none("chunk") or 0,
+        reading=line.number_or_none("reading") or 0,
+        name=line.text("name", ""),
+        number=number,
+        takers=line.number_lists("takers"),
+        call=line.text("call", ""),
+        elements=line.text("elements", ""),
+        source=line.number_or_none("source"),
+        at=line.numbers("at"),
+    )
+
+
 def _take(line: _Line, report: Report) -> None:
     """Enter a line between the two marks."""
     event = line.text("ev")
@@ -277,47 +318,10 @@ def _take(line: _Line, report: Report) -> None:
     if event == "trace":
         report.events.append(_event(line))
     elif event == "finding":
-        report.findings.append(
-            RawFinding(
-                kind=line.text("kind"),
-                severity=line.text("severity", "error"),
-                message=line.text("message"),
-                hint=line.text("hint", ""),
-                rank=line.number_or_none("rank"),
-                kernel=line.text("kernel", "") or None,
-                block=line.index("block"),
-                thread=line.index("thread"),
-                frames=line.numbers("frames"),
-                other_frames=line.numbers("other_frames"),
-                trace=tuple(report.events),
-                later_frames=line.numbers("later_frames"),
-                site=line.number_or_none("site"),
-                cause_frames=line.numbers("cause_frames"),
-            )
-        )
+        report.findings.append(_finding(line, report))
         report.events.clear()
     elif event == "readback":
-        report.readbacks.append(
-            RawReadback(
-                rank=line.count("rank"),
-                place=(line.count("thread"), line.count("order"), line.count("node")),
-                offset=line.count("offset"),
-                size=line.count("bytes"),
-                device_offset=line.count("device_offset"),
-                frames=line.numbers("frames"),
-                lost=bool(line.number_or_none("lost")),
-                shared=bool(line.number_or_none("shared")),
-                chunk=line.number_or_none("chunk") or 0,
-                reading=line.number_or_none("reading") or 0,
-                name=line.text("name", ""),
-                number=len(report.readbacks),
-                takers=line.number_lists("takers"),
-                call=line.text("call", ""),
-                elements=line.text("elements", ""),
-                source=line.number_or_none("source"),
-                at=line.numbers("at"),
-            )
-        )
+        report.readbacks.append(_readback(line, len(report.readbacks)))
     elif event == "unread":
         report.unread.add(line.count("number"))
     elif event == "inputs":

@@ -72,23 +72,7 @@ def draw(
     if not domain.floating:
         whole = whole and kind == "large"
         return _integers(shape, dtype, domain, generator, bound, whole=whole)
-    values = torch.randn(shape, generator=generator, dtype=torch.float64)
-    halves = (torch.float16, torch.float8_e4m3fn, torch.float8_e5m2)
-    if kind == "large":
-        values = values * (_HALF_LARGE if dtype in halves else _LARGE)
-    elif kind == "small":
-        values = values * _SMALL
-    elif kind == "flat":
-        values = 3.0 + 1e-3 * values
-    elif kind == "negative":
-        values = -(values.abs() + 1) * (_HALF_BELOW if dtype in halves else _LARGE)
-    elif kind == "ties":
-        values = torch.round(values).clamp(-1, 1)
-    elif kind == "zero":
-        values = torch.zeros_like(values)
-    elif kind == "wide":
-        power = _POWERS.get(dtype, _POWER)
-        values = values * 2.0 ** torch.randint(-power, power + 1, shape, generator=generator)
+    values = _of_kind(shape, dtype, kind, generator)
     if strewn and values.numel():
         words = torch.tensor([*strewn, *(-word for word in strewn)], dtype=torch.float64)
         chosen = torch.randint(0, len(words), shape, generator=generator)
@@ -107,6 +91,28 @@ def draw(
         else:
             values = _marked(values, domain, kind, generator)
     return values.to(dtype)
+
+
+def _of_kind(shape: list[int], dtype: Any, kind: str, generator: Any) -> Any:
+    """Return normal values, or values of the magnitudes and signs of a kind."""
+    values = torch.randn(shape, generator=generator, dtype=torch.float64)
+    halves = (torch.float16, torch.float8_e4m3fn, torch.float8_e5m2)
+    if kind == "large":
+        return values * (_HALF_LARGE if dtype in halves else _LARGE)
+    if kind == "small":
+        return values * _SMALL
+    if kind == "flat":
+        return 3.0 + 1e-3 * values
+    if kind == "negative":
+        return -(values.abs() + 1) * (_HALF_BELOW if dtype in halves else _LARGE)
+    if kind == "ties":
+        return torch.round(values).clamp(-1, 1)
+    if kind == "zero":
+        return torch.zeros_like(values)
+    if kind == "wide":
+        power = _POWERS.get(dtype, _POWER)
+        return values * 2.0 ** torch.randint(-power, power + 1, shape, generator=generator)
+    return values
 
 
 def _marked(values: Any, domain: Domain, kind: str, generator: Any) -> Any:
