@@ -30,7 +30,7 @@ from levers import timed
 
 from warploom.core.ids import digest
 from warploom.core.records import Api
-from warploom.evaluation.times.modelled import score_of
+from warploom.evaluation.modelled_time import score_of
 from warploom.evolve.compose import compose
 from warploom.evolve.evaluator import Question, failed
 from warploom.evolve.result import Status

@@ -18,7 +18,8 @@ from warploom.evaluation.compare.differential import (
     typical_magnitude,
     weak_outputs,
 )
-from warploom.evaluation.compare.outputs import Key, Sample, Site, label, output_of, select
+from warploom.evaluation.compare.outputs import Key, Sample, label, output_of, select
+from warploom.evaluation.sites import Site
 from warploom.workload.dtypes import DTYPES, dtype_of
 from warploom.workload.outputs import Output
 from warploom.workload.workload import Workload

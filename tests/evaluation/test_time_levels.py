@@ -10,8 +10,8 @@ from warploom.cli.run import run_cli
 from warploom.core.errors import BadInputError
 from warploom.emulator import Region, Timeline, find_topology
 from warploom.evaluation.cascade import evaluate
+from warploom.evaluation.modelled_time import is_possible
 from warploom.evaluation.records import Evaluation
-from warploom.evaluation.times.modelled import is_possible
 from warploom.source.regions import Program
 from warploom.workload.workload import Workload
 

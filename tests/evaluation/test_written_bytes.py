@@ -12,10 +12,10 @@ from warploom.cli.eval_command import print_evaluation
 from warploom.core.errors import BadInputError
 from warploom.core.records import Severity, Timing
 from warploom.evaluation.cascade import evaluate
-from warploom.evaluation.compare.element_types import element_types
 from warploom.evaluation.compare.outputs import Key, Sample
 from warploom.evaluation.compare.standard import all_same, variation
 from warploom.evaluation.compare.unwritten import OTHER_FRESH, unwritten_bytes
+from warploom.evaluation.element_types import element_types
 from warploom.evaluation.records import Evaluation
 from warploom.workload.workload import Workload
 

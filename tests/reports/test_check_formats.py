@@ -16,9 +16,9 @@ from warploom.reports.formats.files import CheckFiles
 from warploom.reports.formats.github import annotations_of
 from warploom.reports.formats.junit import junit_of
 from warploom.reports.formats.line_hash import line_hashes
-from warploom.reports.formats.paths import source_root
 from warploom.reports.formats.sarif import sarif_of
 from warploom.reports.html.check_page import check_html
+from warploom.reports.queries.paths import source_root
 
 HOSTILE = "<script>alert(1)</script>&\"'%\n::error::x,\x00\x1b[31m\ud800"
 

@@ -9,11 +9,11 @@ import pytest
 
 from warploom.cli import main
 from warploom.core.errors import BadInputError
-from warploom.reports.formats.checked import not_built
 from warploom.reports.html.check_page import check_html
 from warploom.reports.plots import keeping, timing
 from warploom.reports.plots.moving import window_of
 from warploom.reports.plots.player import Step
+from warploom.reports.queries.checked import not_built
 from warploom.reports.queries.opened import OpenRun
 from warploom.reports.queries.ordering import Order, ordered
 from warploom.reports.queries.programs import ProgramFilter, SortKey

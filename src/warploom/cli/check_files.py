@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 from warploom.cli.output import out, say
 from warploom.core.errors import SourceError
-from warploom.reports.formats.checked import not_built
 from warploom.reports.formats.files import CheckFiles
+from warploom.reports.queries.checked import not_built
 from warploom.workload.workload import Workload
 
 

@@ -20,6 +20,7 @@ from warploom.core.errors import BadInputError
 from warploom.emulator import Region
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, find_topology
 from warploom.evaluation.cascade import evaluate
+from warploom.evaluation.modelled_time import Benchmark
 from warploom.evaluation.observed.check import require_unsteered
 from warploom.evaluation.records import (
     BENCHMARK,
@@ -30,7 +31,6 @@ from warploom.evaluation.records import (
     Evaluation,
 )
 from warploom.evaluation.runs.secret_seeds import seeds_from
-from warploom.evaluation.times.modelled import Benchmark
 
 SPOILED = {
     "values": "altering what moves between ranks changes the outputs as in the reference",

@@ -7,13 +7,29 @@ from pathlib import Path
 from warploom.backends import EMULATOR, NO_TIME
 from warploom.core.records import Json, Verdict, to_json
 from warploom.evaluation.findings import MergedFinding
-from warploom.evaluation.observed.runs import TimedInterval
 from warploom.evaluation.records import OutputComparison
 from warploom.evaluation.runs.plan import Effort
 from warploom.evaluation.runs.record import RunRecord
 
 TAIL = 4000
 """Characters of the program's output that a report keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedInterval:
+    """One interval that the program takes, in milliseconds.
+
+    `line` is where it was taken. Of each run counts the slowest rank; `median`, `low` and `high`
+    are over the runs.
+    """
+
+    file: str | None
+    line: int | None
+    occurrence: int
+    median: float
+    low: float
+    high: float
+    runs: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from warploom.core.records import Finding, Severity
+from warploom.evaluation.modelled_time import Benchmark
 from warploom.evaluation.records import BuildRecord
-from warploom.evaluation.times.modelled import Benchmark
 from warploom.evaluation.verify import Verification
 
 

@@ -8,8 +8,8 @@ from warploom.backends import EMULATOR
 from warploom.core.records import Json, to_json
 from warploom.evaluation.compare.differential import Difference, Worst
 from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.modelled_time import Benchmark
 from warploom.evaluation.runs.record import RunRecord
-from warploom.evaluation.times.modelled import Benchmark
 from warploom.workload.outputs import Output
 
 LEVELS = ("legality", "build", "verify", "benchmark", "score")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from warploom.core.errors import BadInputError
-from warploom.evaluation.compare.outputs import Site
+from warploom.evaluation.sites import Site
 from warploom.evaluation.survey import survey
 from warploom.workload.dtypes import dtype_of
 from warploom.workload.paths import WORKLOAD_FILE, require_file

@@ -8,8 +8,8 @@ from pathlib import Path
 from warploom.core.errors import SourceError, WarploomError
 from warploom.core.records import BuildSpec, Finding, Severity
 from warploom.emulator import EmulatorBuild, build
-from warploom.evaluation.compare.element_types import element_types, resolved
-from warploom.evaluation.compare.outputs import Site
+from warploom.evaluation.element_types import element_types, resolved
+from warploom.evaluation.sites import Site
 from warploom.source import AnalysisReport, CUDAAnalyzer
 from warploom.source.records import Readback
 from warploom.workload.workload import Workload

@@ -8,9 +8,9 @@ from warploom.core.errors import RanksLostError, ToolFailedError, UnsupportedErr
 from warploom.core.ids import digest
 from warploom.core.records import Finding
 from warploom.evaluation.cascade import evaluate
+from warploom.evaluation.modelled_time import score_of
 from warploom.evaluation.observed.measured import Measured, measure
 from warploom.evaluation.records import VERIFY
-from warploom.evaluation.times.modelled import score_of
 from warploom.evolve.elsewhere import measure_elsewhere
 from warploom.evolve.evaluator import Question, failed, outcome_of, rule_for
 from warploom.jobs.protocol import Loss, WorkLostError

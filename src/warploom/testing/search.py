@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warploom.core.ids import digest
+from warploom.evaluation.modelled_time import score_of
 from warploom.evaluation.runs.plan import ProgressCallback
-from warploom.evaluation.times.modelled import score_of
 from warploom.evolve.evaluator import Question, failed
 from warploom.evolve.seeds import Seed, Seeds
 from warploom.evolve.space import Step

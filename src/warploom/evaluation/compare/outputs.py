@@ -23,26 +23,10 @@ import numpy.typing as npt
 
 from warploom.backends.protocol import Places, Readback
 from warploom.emulator import Arrived
+from warploom.evaluation.sites import Site
 from warploom.workload.dtypes import dtype_of
 from warploom.workload.outputs import Output
 from warploom.workload.workload import Workload
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """One device-to-host copy in the source, on lines `first` to `last` (from 1, inclusive).
-
-    A `shared` one is no copy, but where memory that both sides see is allocated or declared; an
-    `mpi` one is a call that receives into `buffer`.
-    """
-
-    file: str
-    first: int
-    last: int
-    buffer: str
-    dtype: str
-    shared: bool = False
-    mpi: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from warploom.backends.emulated import findings_of, run_options
 from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import RunSpec, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, build
-from warploom.evaluation.compare.outputs import Key, Sample, Site, label, select
+from warploom.evaluation.compare.outputs import Key, Sample, label, select
 from warploom.evaluation.compare.unwritten import with_unwritten
 from warploom.evaluation.runs.emulated import run_all
 from warploom.evaluation.runs.other_versions import add_build_hint
 from warploom.evaluation.runs.plan import ProgressCallback, counter
+from warploom.evaluation.sites import Site
 from warploom.evaluation.survey import Survey, as_built, survey
 from warploom.evaluation.transform_rule import Traffic
 from warploom.workload.workload import Workload

@@ -3,12 +3,12 @@
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 
 from warploom.backends import Built, Interval, LaunchForm, Machine, Order, Run
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity
+from warploom.evaluation.check_report import TimedInterval
 from warploom.evaluation.compare.differential import (
     RESULT_CURES,
     Difference,
@@ -20,23 +20,6 @@ from warploom.evaluation.survey import Survey
 from warploom.workload.workload import Workload
 
 _SHOWN = 8  # differences that are told one by one
-
-
-@dataclass(frozen=True, slots=True)
-class TimedInterval:
-    """One interval that the program takes, in milliseconds.
-
-    `line` is where it was taken. Of each run counts the slowest rank; `median`, `low` and `high`
-    are over the runs.
-    """
-
-    file: str | None
-    line: int | None
-    occurrence: int
-    median: float
-    low: float
-    high: float
-    runs: int
 
 
 def form_of(facts: Survey) -> LaunchForm:

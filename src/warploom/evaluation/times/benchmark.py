@@ -15,9 +15,9 @@ from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing,
 from warploom.emulator import EmulatorRun, Timeline, Topology, build, run
 from warploom.evaluation.compare.reference import Reference
 from warploom.evaluation.depends.iterations import timed_findings
+from warploom.evaluation.modelled_time import Benchmark, impossible_time, is_possible
 from warploom.evaluation.runs.plan import ProgressCallback
 from warploom.evaluation.survey import Survey
-from warploom.evaluation.times.modelled import Benchmark, impossible_time, is_possible
 from warploom.evaluation.times.scored_region import region_findings, scored_times
 from warploom.evaluation.verify import verify
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.errors import BadInputError
-from warploom.reports.formats.checked import Checked
+from warploom.reports.queries.checked import Checked
 
 _SOURCES = frozenset((".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".py", ".toml"))
 

@@ -1,9 +1,9 @@
 """A check as GitHub's workflow commands: annotations at the lines of a pull request."""
 
 from warploom.core.records import Severity, Verdict
-from warploom.reports.formats.checked import Checked
-from warploom.reports.formats.paths import relative, source_root
+from warploom.reports.queries.checked import Checked
 from warploom.reports.queries.clean import clean
+from warploom.reports.queries.paths import relative, source_root
 
 
 def annotations_of(report: Checked) -> list[str]:

@@ -5,9 +5,9 @@ from xml.etree import ElementTree as ET
 
 from warploom.core.records import Severity, Verdict
 from warploom.evaluation.findings import MergedFinding
-from warploom.reports.formats.checked import Checked, problem_of, run_name, seen_in, who
-from warploom.reports.formats.paths import relative, source_root
+from warploom.reports.queries.checked import Checked, problem_of, run_name, seen_in, who
 from warploom.reports.queries.clean import clean
+from warploom.reports.queries.paths import relative, source_root
 
 
 def junit_of(report: Checked) -> str:

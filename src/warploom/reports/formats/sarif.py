@@ -8,11 +8,11 @@ from urllib.parse import quote
 from warploom.core.ids import digest
 from warploom.core.records import Finding, Json, Severity, SourceLocation, TraceEvent, Verdict
 from warploom.core.version import VERSION
-from warploom.reports.formats.checked import NOT_BUILT, Checked, who
 from warploom.reports.formats.line_hash import line_hashes
-from warploom.reports.formats.paths import relative, source_root
 from warploom.reports.formats.rules import HOME, rule_of
+from warploom.reports.queries.checked import NOT_BUILT, Checked, who
 from warploom.reports.queries.clean import clean, cleaned
+from warploom.reports.queries.paths import relative, source_root
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -6,11 +6,11 @@ from pathlib import Path
 from warploom.core.records import Finding, Severity, TraceEvent, Verdict
 from warploom.core.version import VERSION
 from warploom.evaluation.findings import MergedFinding
-from warploom.reports.formats.checked import NOT_BUILT, Checked, problem_of, run_name, seen_in, who
-from warploom.reports.formats.paths import relative, source_root
 from warploom.reports.html.charts import lanes_chart
 from warploom.reports.html.code import excerpt
 from warploom.reports.html.markup import Child, Markup, page, tag
+from warploom.reports.queries.checked import NOT_BUILT, Checked, problem_of, run_name, seen_in, who
+from warploom.reports.queries.paths import relative, source_root
 
 _MOST_SOURCE = 4_000_000  # bytes of a file that excerpts are cut from
 
