@@ -33,7 +33,8 @@ _QUICK_AMONG = frozenset(
         "test_imports", "test_kept_check", "test_kept_forms",
         "test_legality", "test_legality_classes", "test_legality_examples", "test_legality_free",
         "test_metering", "test_metering_loops", "test_metering_unread", "test_nccl_host",
-        "test_resume", "test_rewrite", "test_runtime_headers", "test_search", "test_tokens_and_scopes",
+        "test_resume", "test_rewrite", "test_runtime_headers", "test_search",
+        "test_tokens_and_scopes",
         "test_transform_rule", "test_web_api", "test_web_damage", "test_workload",
     )
 )  # fmt: skip
