@@ -370,3 +370,22 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t handle, cudaGraphNo
   }
   return cuda_fail(kernel_work(*params, found->second->work));
 }
+
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t handle, cudaUserObject_t object, unsigned count,
+                                      unsigned flags) {
+  Graph* graph = graph_of(handle);
+  UserObject* kept = user_object_of(object);
+  if (!graph || !kept) return cuda_fail(cudaErrorInvalidValue);
+  graph->objects[kept] += count;
+  if (!(flags & cudaGraphUserObjectMove)) kept->references += count;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphReleaseUserObject(cudaGraph_t handle, cudaUserObject_t object,
+                                       unsigned count) {
+  Graph* graph = graph_of(handle);
+  UserObject* kept = user_object_of(object);
+  if (!graph || !kept) return cuda_fail(cudaErrorInvalidValue);
+  graph->objects[kept] -= std::min(count, graph->objects[kept]);
+  release_object(kept, count);
+  return cudaSuccess;
+}

@@ -1,10 +1,11 @@
 // Objects of the program that live as long as the graphs that hold them.
-#include <algorithm>
+#include "cuda/user_objects.h"
+
 #include <utility>
 
 #include "cuda/cuda_error.h"
-#include "cuda/graph.h"
 #include "host/call_targets.h"
+#include "host/handles.h"
 #include "machine/into_program.h"
 
 namespace warploom {
@@ -12,6 +13,8 @@ namespace warploom {
 namespace {
 HandleTable<UserObject, cudaUserObject_t> g_user_object_handles("a user object");
 }
+
+UserObject* user_object_of(cudaUserObject_t handle) { return g_user_object_handles.find(handle); }
 
 void release_object(UserObject* object, unsigned count) {
   if (object->references > count) {
@@ -46,23 +49,5 @@ cudaError_t cudaUserObjectRelease(cudaUserObject_t handle, unsigned count) {
   UserObject* object = g_user_object_handles.find(handle);
   if (!object) return cuda_fail(cudaErrorInvalidValue);
   release_object(object, count);
-  return cudaSuccess;
-}
-cudaError_t cudaGraphRetainUserObject(cudaGraph_t handle, cudaUserObject_t object, unsigned count,
-                                      unsigned flags) {
-  Graph* graph = graph_of(handle);
-  UserObject* kept = g_user_object_handles.find(object);
-  if (!graph || !kept) return cuda_fail(cudaErrorInvalidValue);
-  graph->objects[kept] += count;
-  if (!(flags & cudaGraphUserObjectMove)) kept->references += count;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphReleaseUserObject(cudaGraph_t handle, cudaUserObject_t object,
-                                       unsigned count) {
-  Graph* graph = graph_of(handle);
-  UserObject* kept = g_user_object_handles.find(object);
-  if (!graph || !kept) return cuda_fail(cudaErrorInvalidValue);
-  graph->objects[kept] -= std::min(count, graph->objects[kept]);
-  release_object(kept, count);
   return cudaSuccess;
 }

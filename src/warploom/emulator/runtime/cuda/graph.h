@@ -10,6 +10,7 @@
 
 #include "../../include/cuda_runtime.h"
 #include "cuda/stream.h"
+#include "cuda/user_objects.h"
 #include "host/handles.h"
 
 namespace warploom {
@@ -41,13 +42,6 @@ struct GraphNode {
   std::vector<GraphNode*> dependencies;  // earlier nodes of the same graph
   GraphNode* cloned_from = nullptr;
 };
-
-struct UserObject {
-  void* pointer = nullptr;
-  cudaHostFn_t destroy = nullptr;
-  unsigned references = 0;
-};
-void release_object(UserObject* object, unsigned count);
 
 struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;  // each after those it depends on
