@@ -9,7 +9,7 @@ from warploom.toolchain.compilers import find_compiler
 
 PROGRAM = Path(__file__).parent / "programs" / "clocks_and_model.cpp"
 
-RUNTIME_PARTS = ("agent_time", "clock", "learnt")
+RUNTIME_PARTS = ("agent_time", "clock", "completions")
 
 
 def test_clocks_answer_as_the_model_does(tmp_path: Path) -> None:

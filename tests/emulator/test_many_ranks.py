@@ -21,14 +21,14 @@ def test_256_ranks(program: str) -> None:
 
 
 def test_what_all_know_is_forgotten() -> None:
-    """Who learnt of puts is remembered, but not for the whole of a long run."""
+    """Who observed completions of puts is remembered, but not for the whole of a long run."""
     built = build(BuildSpec(MANY_ROUNDS, include_dirs=(PROGRAMS,)))
     remembered: list[float] = []
     for rounds in (5, 60):
         options = RunOptions(run=RunSpec(0, Timing.LAZY), ranks=2, args=(str(rounds),))
         outcome = run(built, options)
         assert outcome.verdict is Verdict.OK, outcome.findings
-        remembered.append(outcome.stats["learners"])
+        remembered.append(outcome.stats["completions"])
     few, most = remembered
     # Nothing is forgotten below 4,096; from then on twice what is left, and one round more.
     assert 12 * few > 2 * 4096

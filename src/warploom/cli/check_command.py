@@ -82,7 +82,10 @@ def _print(report: CheckReport) -> None:
     known = kinds_with_a_page()
     kinds = [kind for kind in errors if kind in known]
     if kinds:
-        out("what it means, and the cure: " + ", ".join(f"warploom explain {k}" for k in kinds[:3]))
+        out(
+            "For an explanation and a fix, run: "
+            + ", ".join(f"warploom explain {k}" for k in kinds[:3])
+        )
     for comparison in report.comparisons:
         out(f"output: {describe_comparison(comparison)}")
     if report.devices:

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "order/learnt.h"
+#include "order/completions.h"
 
 namespace warploom {
 
@@ -105,7 +105,7 @@ class Game {
     for (int step = 0; step < steps; step++) {
       move();
       if (step % 8 == 0) compare(pick());
-      if (step % 100 == 0) forget_learners(known_to_all());
+      if (step % 100 == 0) forget_completions(known_to_all());
       if (below(400) == 0) meet_all();
     }
     for (Known* known : everybody()) compare(*known);
@@ -283,9 +283,9 @@ class Game {
     }
     for (Agent& agent : agents_) agent.known.join(all);
     messages_.clear();
-    forget_learners(known_to_all());
-    if (learners() == 0) return;
-    std::printf("%zu learners are remembered when all know all\n", learners());
+    forget_completions(known_to_all());
+    if (completions() == 0) return;
+    std::printf("%zu completions are remembered when all know all\n", completions());
     std::exit(1);
   }
 
@@ -333,7 +333,7 @@ class Game {
 
   void acquire(Known& into, const Moment& moment) {
     const Known seen = message();
-    if (moment.op) learn_puts(seen.clock, into.clock, moment);
+    if (moment.op) acquire_puts(seen.clock, into.clock, moment);
     into.join(seen);
   }
 

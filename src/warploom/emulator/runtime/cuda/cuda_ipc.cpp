@@ -14,7 +14,7 @@
 #include "cuda/stream.h"
 #include "host/own_memory.h"
 #include "host/program_range.h"
-#include "order/learnt.h"
+#include "order/completions.h"
 #include "report/report.h"
 
 namespace warploom {

@@ -10,8 +10,8 @@
 #include "behavior/iterations.h"
 #include "cuda/graph.h"
 #include "machine/virtual_time.h"
+#include "order/completions.h"
 #include "order/known_to_all.h"
-#include "order/learnt.h"
 #include "report/report.h"
 #include "timing/stream_time.h"
 #include "timing/timing.h"
@@ -162,7 +162,7 @@ void complete(StreamOp& op) {
   Clock end = op.clock;
   end.forget_puts();
   end.settle();
-  learn_puts(op.clock, end, {.op = op.op});
+  acquire_puts(op.clock, end, {.op = op.op});
   become_primary(stream, op, end);
   // What is no early launch comes after all that is on the stream.
   if (op.overlaps) end.join(stream.clock);

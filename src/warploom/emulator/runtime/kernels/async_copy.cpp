@@ -71,7 +71,7 @@ void enter_copy(const Actor& actor, const void* p, unsigned bytes) {
   const uintptr_t start = history_of(p);
   if (!start || bytes == 0) return;
   const uintptr_t distance = reinterpret_cast<uintptr_t>(p) - start, end = start + bytes;
-  const CloseViewer viewer;
+  const SlowViewer viewer;
   for (uintptr_t word = start & ~uintptr_t{3}; word < end; word += 4) {
     const unsigned mask = bytes_in_word(word, start, end);
     const Record record = make_record(actor, mask, {});

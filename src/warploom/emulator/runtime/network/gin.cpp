@@ -8,7 +8,7 @@
 #include "host/program_range.h"
 #include "kernels/kernel.h"
 #include "memory/memory.h"
-#include "order/learnt.h"
+#include "order/completions.h"
 #include "timing/transport_time.h"
 
 namespace warploom::nccl {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "../../include/warploom/nccl_api.h"
-#include "order/learnt.h"
+#include "order/completions.h"
 #include "order/race.h"
 
 namespace warploom::nccl {

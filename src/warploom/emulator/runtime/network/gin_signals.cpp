@@ -6,8 +6,8 @@
 #include "kernels/kernel.h"
 #include "memory/memory.h"
 #include "network/gin.h"
+#include "order/completions.h"
 #include "order/history.h"
-#include "order/learnt.h"
 
 namespace warploom::nccl {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "order/learnt.h"
+#include "order/completions.h"
 
 namespace warploom::nccl {
 

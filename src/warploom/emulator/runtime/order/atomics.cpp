@@ -15,7 +15,7 @@
 #include "memory/memory.h"
 #include "memory/stale.h"
 #include "order/equal_stores.h"
-#include "order/glance.h"
+#include "order/fast_path.h"
 #include "order/host_suspects.h"
 #include "order/quick_atomic.h"
 #include "order/race.h"

@@ -4,7 +4,7 @@
 // operation of its stream, and is refined per block and thread. A *channel* is the ordered flow of
 // puts from one rank to one peer on one GIN context; it has two times per put: the source was read
 // (flush covers it) and the destination was written (a signal or barrier covers it). A clock holds
-// of puts only what was seen at first hand; see learnt.h for what others know of it.
+// of puts only what was seen at first hand; see completions.h for what others know of it.
 #pragma once
 
 #include <algorithm>

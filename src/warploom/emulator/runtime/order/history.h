@@ -126,8 +126,8 @@ inline Record* short_shared(uintptr_t where) {
   return record;
 }
 
-// At a glance no call is made: what takes one is left to a closer look.
-enum class Look { Glance, Closer };
+// The fast path makes no call: what needs one is left to the slow path.
+enum class AccessPath { Fast, Slow };
 
 // The records of one sort in one granule: one for all its cells but for those of at most two runs,
 // or one for each. Those for each cell are whole records, which is quickest; where these hold as
@@ -154,9 +154,9 @@ class Plane {
     return true;
   }
   // The same in place of `known`. False: nothing was done.
-  template <Look look>
+  template <AccessPath path>
   [[gnu::always_inline]] bool replace(std::size_t cell, Record known, Record record) {
-    if (cells_ || look == Look::Closer) {
+    if (cells_ || path == AccessPath::Slow) {
       set(cell, record);
       return true;
     }

@@ -16,8 +16,8 @@
 #include "memory/stale.h"
 #include "memory/variables.h"
 #include "order/alignment.h"
+#include "order/fast_path.h"
 #include "order/frame_links.h"
-#include "order/glance.h"
 #include "order/guard_hooks.h"
 #include "order/quick_access.h"
 #include "order/race.h"
@@ -119,7 +119,7 @@ template <unsigned bytes, bool write>
     note_fresh_read(reinterpret_cast<const void*>(start), bytes, pc);
   if (g_stores_pending) [[unlikely]]
     settle_stores();
-  quick_access<bytes, write>(CloseViewer(), start, distance, pc);
+  quick_access<bytes, write>(SlowViewer(), start, distance, pc);
 }
 
 // Pinned and managed memory has a history; the rest of the host's is looked at only while a copy
@@ -211,7 +211,7 @@ template <unsigned bytes, bool write, bool aligned>
     uintptr_t distance = 0;
     const bool own = own_memory<bytes, aligned>(start);
     if ((own || plainly_allowed(*g_current, start, start + bytes, distance)) &&
-        watch_at_a_glance<bytes, write>(start, distance, return_address)) {
+        watch_fast<bytes, write>(start, distance, return_address)) {
       if (write && !own) note_device_store(start - distance, bytes);
       return;
     }
@@ -264,7 +264,7 @@ void watch_words(uintptr_t start, std::size_t bytes, uintptr_t distance,
   const uint32_t pc = place(self, return_address);
   if (!write && may_be_fresh(start)) note_fresh_read(p, bytes, pc);
   if (g_stores_pending) settle_stores();
-  quick_words<write>(CloseViewer(), start, bytes, distance, pc);
+  quick_words<write>(SlowViewer(), start, bytes, distance, pc);
 }
 
 // Structures are copied as a whole, and most are small.

@@ -5,14 +5,14 @@
 #include "cuda/stream.h"
 #include "machine/world.h"
 #include "network/network.h"
-#include "order/learnt.h"
+#include "order/completions.h"
 
 namespace warploom {
 
 namespace {
 
-constexpr std::size_t kFewLearners = 4096;
-std::size_t g_forget_at = kFewLearners;
+constexpr std::size_t kFewCompletions = 4096;
+std::size_t g_forget_at = kFewCompletions;
 
 void lower(KnownToAll& times, const Clock& clock) {
   for (AgentId agent = 0; agent < times.size(); agent++) {
@@ -49,13 +49,13 @@ KnownToAll known_to_all() {
 }  // namespace
 
 void forget_what_all_know() {
-  if (learners() < g_forget_at) return;
+  if (completions() < g_forget_at) return;
   const KnownToAll times = known_to_all();
-  forget_learners(times);
+  forget_completions(times);
   for (nccl::DevComm* dc : nccl::all_devcomms()) {
     for (nccl::Channel* channel : dc->sending) channel->lanes.forget_issuers(times);
   }
-  g_forget_at = std::max(kFewLearners, 2 * learners());
+  g_forget_at = std::max(kFewCompletions, 2 * completions());
 }
 
 }  // namespace warploom

@@ -1,8 +1,8 @@
 // What the running fiber has ordered before: given away by a release, taken over by an acquire.
 #include "kernels/kernel.h"
 #include "machine/world.h"
+#include "order/completions.h"
 #include "order/host_suspects.h"
-#include "order/learnt.h"
 #include "order/race.h"
 
 namespace warploom {
@@ -39,7 +39,7 @@ void acquire_clock(const Clock& clock) {
   GpuThread* thread = current_thread();
   if (g_config.race && !clock.seen_puts().empty()) {
     const Actor self = current_actor(0);
-    learn_puts(clock, *self.clock, moment_of(self));
+    acquire_puts(clock, *self.clock, moment_of(self));
   }
   if (!thread) {
     current_host().clock.join(clock);

@@ -8,23 +8,23 @@
 
 #include "kernels/kernel.h"
 #include "machine/world.h"
+#include "order/completions.h"
 #include "order/equal_stores.h"
 #include "order/history.h"
-#include "order/learnt.h"
 
 namespace warploom {
 
 // The running GPU thread as it looks at the history.
-template <Look look>
+template <AccessPath path>
 class ThreadViewer {
  public:
-  static constexpr Look kLook = look;
+  static constexpr AccessPath kPath = path;
   ThreadViewer()
       : block_(*g_turn.block),
         who_(g_turn.who),
         thread_(static_cast<uint16_t>(g_here._Wthread.linear)) {}
 
-  // Is there nothing to say of this record? False: it needs a closer look.
+  // Is there nothing to say of this record? False: it needs the slow path.
   [[gnu::always_inline]] bool past(Record record, bool is_write) const {
     if (record.op() == op()) {
       return record.who == who_ &&
@@ -34,7 +34,7 @@ class ThreadViewer {
         record.op() == block_.known_ops[record.op() % block_.known_ops.size()]) {
       return true;
     }
-    return look == Look::Closer && ended_before(record, is_write);
+    return path == AccessPath::Slow && ended_before(record, is_write);
   }
   // Is it of another thread of this kernel, which nothing can have ordered before us?
   [[gnu::always_inline]] bool at_once(Record record) const {
@@ -77,12 +77,12 @@ class ThreadViewer {
   uint16_t thread_;
 };
 
-using CloseViewer = ThreadViewer<Look::Closer>;
+using SlowViewer = ThreadViewer<AccessPath::Slow>;
 
 // A host thread that has an operation for its current tick.
 class HostViewer {
  public:
-  static constexpr Look kLook = Look::Closer;
+  static constexpr AccessPath kPath = AccessPath::Slow;
   explicit HostViewer(const HostThread& host) : host_(host) {}
   bool past(Record record, bool) const {
     if (record.op() == 0 || record.op() == host_.op) return true;
@@ -113,12 +113,12 @@ class HostViewer {
   return !(one.mask() & other.mask());
 }
 
-// False: it takes a closer look, at all of it.
+// False: it needs the slow path, for all of it.
 template <class Viewer>
 [[gnu::always_inline]] inline bool replace(Plane& plane, std::size_t cell, Record known,
                                            Record record) {
   record = keep_mask(record, known);
-  return known == record || plane.replace<Viewer::kLook>(cell, known, record);
+  return known == record || plane.replace<Viewer::kPath>(cell, known, record);
 }
 
 // The same.
@@ -136,7 +136,7 @@ template <class Viewer>
   if (!viewer.past(second, false)) {
     if (!viewer.at_once(first) || !viewer.at_once(second)) return false;
     if (g_config.seed != 0) {
-      if (Viewer::kLook == Look::Glance) return false;
+      if (Viewer::kPath == AccessPath::Fast) return false;
       if (!random_below(2)) return true;
     }
   }
@@ -171,7 +171,7 @@ inline unsigned bytes_in_word(uintptr_t word, uintptr_t start, uintptr_t end) {
   return mask;
 }
 
-// False: at a glance, it takes a closer look.
+// False: on the fast path, it needs the slow one.
 template <bool write, class Viewer>
 [[gnu::always_inline]] inline bool quick_word(const Viewer& viewer, uintptr_t word,
                                               uintptr_t distance, unsigned mask, Record plain,
@@ -184,13 +184,13 @@ template <bool write, class Viewer>
             : quick_read(granule, cell, viewer, record)) [[likely]] {
     return true;
   }
-  if (Viewer::kLook == Look::Glance) return false;
+  if (Viewer::kPath == AccessPath::Fast) return false;
   access_in_word(word + distance, mask, write, pc);
   return true;
 }
 
-// A plain access of `bytes` at `address`; its history lies `distance` bytes before it. False: at a
-// glance, it takes a closer look, at all of it.
+// A plain access of `bytes` at `address`; its history lies `distance` bytes before it. False: it
+// needs the slow path, for all of it.
 template <unsigned bytes, bool write, class Viewer>
 [[gnu::always_inline]] inline bool quick_access(const Viewer& viewer, uintptr_t address,
                                                 uintptr_t distance, uint32_t pc) {
@@ -207,7 +207,7 @@ template <unsigned bytes, bool write, class Viewer>
     }
     return done;
   }
-  if (Viewer::kLook == Look::Glance) return false;
+  if (Viewer::kPath == AccessPath::Fast) return false;
   for (uintptr_t word = start & ~uintptr_t{3}; word < end; word += 4) {
     quick_word<write>(viewer, word, distance, bytes_in_word(word, start, end), plain, pc);
   }

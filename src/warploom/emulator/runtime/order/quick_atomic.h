@@ -19,13 +19,13 @@ namespace warploom {
          (known.op() == record.op() && record.atomicity().scope() != Scope::Block);
 }
 
-inline bool passes(const CloseViewer& viewer, Record known, Record record, bool is_write) {
+inline bool passes(const SlowViewer& viewer, Record known, Record record, bool is_write) {
   if (at_one(known, record) || viewer.past(known, is_write) || apart(known, record)) return true;
   return known.atomic() && exclude_each_other(known, record);
 }
 
 // False: nothing was done.
-inline bool quick_atomic_read(Granule& granule, std::size_t cell, const CloseViewer& viewer,
+inline bool quick_atomic_read(Granule& granule, std::size_t cell, const SlowViewer& viewer,
                               Record record) {
   if (!passes(viewer, granule.write.at(cell), record, true)) return false;
   for (Plane& reads : granule.reads) {
@@ -37,7 +37,7 @@ inline bool quick_atomic_read(Granule& granule, std::size_t cell, const CloseVie
   return false;
 }
 
-inline bool quick_atomic_write(Granule& granule, std::size_t cell, const CloseViewer& viewer,
+inline bool quick_atomic_write(Granule& granule, std::size_t cell, const SlowViewer& viewer,
                                Record record) {
   const Record known = granule.write.at(cell);
   if (!passes(viewer, known, record, true)) return false;
@@ -62,7 +62,7 @@ inline bool quick_atomic(uintptr_t address, unsigned bytes, bool writes, Atomici
   }
   const uintptr_t word = start & ~uintptr_t{3};
   if (start + bytes > word + 4 && (bytes != 8 || start % 8)) return false;
-  const CloseViewer viewer;
+  const SlowViewer viewer;
   Record record = viewer.record(pc);
   record.bits |= atomic_bits(atomic) | mask_bits(bytes_in_word(word, start, start + bytes));
   Granule& granule = granule_of(word);

@@ -11,11 +11,11 @@
 #include "machine/world.h"
 #include "memory/memory.h"
 #include "memory/variables.h"
+#include "order/completions.h"
 #include "order/equal_stores.h"
 #include "order/history.h"
 #include "order/history_read_only.h"
 #include "order/host_suspects.h"
-#include "order/learnt.h"
 #include "order/quick_access.h"
 #include "report/report.h"
 

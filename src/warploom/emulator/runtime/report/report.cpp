@@ -25,8 +25,8 @@
 #include "kernels/kernel.h"
 #include "machine/world.h"
 #include "memory/fresh.h"
+#include "order/completions.h"
 #include "order/host_suspects.h"
-#include "order/learnt.h"
 #include "report/crash.h"
 #include "report/trace.h"
 #include "timing/timeline.h"
@@ -310,10 +310,10 @@ void finish_run(const char* state) {
       "\"untold_operations\":%llu,\"puts\":%llu,"
       "\"put_bytes\":%llu,\"peer_bytes\":%llu,\"host_calls\":%llu,\"host_bytes\":%llu,"
       "\"copied_bytes\":%llu,\"staged_bytes\":%llu,\"mpi_bytes\":%llu,"
-      "\"host_looked\":%d,\"learners\":%zu,\"seconds\":%.6f%s%s},\"read_back_digest\":\"%s\"}",
+      "\"host_looked\":%d,\"completions\":%zu,\"seconds\":%.6f%s%s},\"read_back_digest\":\"%s\"}",
       state, s.switches, s.threads, s.kernels, accesses_made(), s.operations, s.tallied,
       s.untold_operations, s.puts, s.put_bytes, s.peer_bytes, s.host_calls, s.host_bytes,
-      s.copied_bytes, s.staged_bytes, s.mpi_bytes, g_host_looked ? 1 : 0, most_learners(),
+      s.copied_bytes, s.staged_bytes, s.mpi_bytes, g_host_looked ? 1 : 0, most_completions(),
       seconds_since_start(), iteration_stats().c_str(), typed_stats().c_str(), digest.c_str()));
   // No destructors of the program run after the verdict.
   raw_call(SYS_exit_group, 0);

@@ -30,7 +30,7 @@ HOT bool plainly_reachable(const Fiber& self, uintptr_t start, std::size_t bytes
                                          known.allocation->device == self.block->kernel->device)));
 }
 
-// Is it an access of a GPU thread to such memory, or a variable? False: it needs a closer look.
+// Is it an access of a GPU thread to such memory, or a variable? False: it needs the slow path.
 // `distance`: see quick_access.
 HOT bool plainly_allowed(const Fiber& self, uintptr_t start, uintptr_t end, uintptr_t& distance) {
   if (plainly_reachable(self, start, end - start)) return true;
@@ -52,14 +52,14 @@ HOT bool own_memory(uintptr_t start) {
 }
 
 // The history of an access that may be made; it lies `distance` bytes before the memory. False: it
-// takes a closer look, at all of it.
+// needs the slow path, for all of it.
 template <unsigned bytes, bool write>
-HOT bool watch_at_a_glance(uintptr_t start, uintptr_t distance, const void* return_address) {
+HOT bool watch_fast(uintptr_t start, uintptr_t distance, const void* return_address) {
   if (!write && may_be_fresh(start)) [[unlikely]]
     return false;
   const uintptr_t offset = reinterpret_cast<uintptr_t>(return_address) - g_turn.program;
   if (offset >= g_turn.program_bytes ||
-      !quick_access<bytes, write>(ThreadViewer<Look::Glance>(), start, distance,
+      !quick_access<bytes, write>(ThreadViewer<AccessPath::Fast>(), start, distance,
                                   static_cast<uint32_t>(offset - 1))) [[unlikely]]
     return false;
   if (write) note_progress();

@@ -1,4 +1,4 @@
-// Who learnt when that puts have landed, or have read their source.
+// Completions of puts: who has observed when that they have landed, or have read their source.
 //
 // A clock that is passed on says nothing of puts: there would be as many entries as pairs of ranks.
 // Instead it is noted here when somebody sees that a put has landed, and whoever's clock covers
@@ -11,7 +11,7 @@
 
 namespace warploom {
 
-// When somebody learnt something: a thread of a running kernel at a time of its block, or the end
+// When somebody observed something: a thread of a running kernel at a time of its block, or the end
 // of an operation.
 struct Moment {
   OpId op = 0;
@@ -25,17 +25,17 @@ inline Moment moment_of(const Actor& actor) {
 bool covers(const Clock& clock, const Moment& moment);
 
 // At `moment` somebody who knew `before` takes over what `seen` has of puts.
-void learn_puts(const Clock& seen, const Clock& before, const Moment& moment);
+void acquire_puts(const Clock& seen, const Clock& before, const Moment& moment);
 
 bool knows_landing(const Clock& clock, ChannelId channel, uint32_t put);
 bool knows_reading(const Clock& clock, ChannelId channel, uint32_t put);
 
-// For each agent a time that every clock has reached which is still in use. Who learnt something
+// For each agent a time that every clock has reached which is still in use. Who observed something
 // before that need not be remembered: everybody knows it.
 using KnownToAll = std::vector<uint32_t>;
 bool covers(const KnownToAll& times, const Moment& moment);
-void forget_learners(const KnownToAll& times);
-std::size_t learners();       // that are remembered now
-std::size_t most_learners();  // that ever were
+void forget_completions(const KnownToAll& times);
+std::size_t completions();       // that are remembered now
+std::size_t most_completions();  // that ever were
 
 }  // namespace warploom
