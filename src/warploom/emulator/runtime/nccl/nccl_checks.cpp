@@ -1,7 +1,7 @@
 // What must be in order when a process ends.
 #include "nccl/nccl_checks.h"
 
-#include "nccl/nccl_devcomm.h"
+#include "nccl/devcomm.h"
 #include "nccl/nccl_group.h"
 
 namespace warploom {

@@ -1,11 +1,8 @@
 // Device communicators: what was asked for becomes signals, counters, barriers and buffers.
-#include "nccl/nccl_devcomm.h"
-#include "timing/meter.h"
-#include "timing/timing.h"
+#include "nccl/devcomm.h"
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_set>
 
 #include "host/program_range.h"
 #include "memory/memory.h"
@@ -33,8 +30,6 @@ struct Declared {
   int count;
 };
 std::map<const uint32_t*, Declared> g_declared;
-std::vector<DevComm*> g_devcomms;
-std::unordered_set<const void*> g_states;
 
 std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -150,8 +145,6 @@ void pair_up(ncclComm* comm, const HostMeeting& meeting) {
 }
 
 }  // namespace
-
-const std::vector<DevComm*>& all_devcomms() { return g_devcomms; }
 
 void declare_barrier(uint32_t* slot, Team team, int count, bool) {
   g_declared[slot] = {team, count};
@@ -280,8 +273,7 @@ ncclResult_t create_devcomm(ncclComm_t comm, const DevCommRequest& request, DevC
   dc->lines.resize(2 * static_cast<std::size_t>(dc->set->contexts));
   if (!allocate_resources(*dc, layout)) return ncclUnhandledCudaError;
   if (const ncclResult_t made = add_multimem(*dc, request, *info); made != ncclSuccess) return made;
-  g_devcomms.push_back(dc);
-  g_states.insert(dc);
+  add_devcomm(dc);
   describe(*dc, *info);
 
   const auto creation = std::make_shared<Creation>(Creation{dc, dc->set, new WindowSet});
@@ -299,7 +291,7 @@ ncclResult_t create_devcomm(ncclComm_t comm, const DevCommRequest& request, DevC
 
 ncclResult_t destroy_devcomm(ncclComm_t comm, void* state) {
   ncclComm* c = usable(comm, "ncclDevCommDestroy");
-  if (!c || !g_states.contains(state)) return ncclInvalidArgument;
+  if (!c || !is_devcomm(state)) return ncclInvalidArgument;
   auto* dc = static_cast<DevComm*>(state);
   if (!dc->live) {
     report_finding({.kind = "use_after_destroy",
@@ -320,54 +312,6 @@ ncclResult_t destroy_devcomm(ncclComm_t comm, void* state) {
   release(memory, dc->destroyed);
   return ncclSuccess;
 }
-
-DevComm& alive(void* state, const char* what) {
-  if (!g_states.contains(state)) {
-    fail({.kind = "use_after_destroy",
-          .message = format("%s uses a device communicator that was never created", what),
-          .hint = "check what ncclDevCommCreate returned, and pass the communicator by value to "
-                  "the kernel"});
-  }
-  auto& dc = *static_cast<DevComm*>(state);
-  if (g_current && g_current->process && g_current->process != dc.comm->process) {
-    fail({.kind = "foreign_memory",
-          .message = format("%s uses a device communicator of another process", what),
-          .hint = "a handle means nothing in other processes: make one in each",
-          .other = dc.created});
-  }
-  if (!dc.live) {
-    fail({.kind = "use_after_destroy",
-          .message = format("%s uses a device communicator that was destroyed", what),
-          .hint = "synchronise the stream before ncclDevCommDestroy",
-          .other = dc.destroyed});
-  }
-  return dc;
-}
-
-DevComm& require_gin(const Gin& gin, const char* what) {
-  settle_work();
-  take_turn();
-  DevComm& dc = alive(gin.state, what);
-  if (!dc.set->gin) {
-    fail({.kind = "gin_not_enabled",
-          .message = format("%s: the device communicator was created without GIN", what),
-          .hint = g_config.nccl_version >= 22907
-                      ? "set ginConnectionType = NCCL_GIN_CONNECTION_FULL in the requirements"
-                      : "ask for signals (ginSignalCount) or set ginForceEnable",
-          .other = dc.created});
-  }
-  if (gin.context >= static_cast<uint32_t>(dc.set->contexts)) {
-    fail({.kind = "context_index",
-          .message = format("GIN context %u is used, but the device communicator has %d",
-                            gin.context, dc.set->contexts),
-          .hint = "ask for more with ginContextCount, and take the index modulo "
-                  "devComm.ginContextCount: the count is a hint",
-          .other = dc.created});
-  }
-  return dc;
-}
-
-void check_context(const Gin& gin) { require_gin(gin, "ncclGin"); }
 
 ncclWindow_t find_window(void* state, const void* pointer) {
   const DevComm& dc = alive(state, "ncclFindWindow");

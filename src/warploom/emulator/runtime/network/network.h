@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "machine/scheduler.h"
-#include "nccl/nccl_devcomm.h"
+#include "nccl/devcomm.h"
 #include "network/lanes.h"
 
 namespace warploom::nccl {

@@ -5,7 +5,7 @@
 #include "host/handles.h"
 #include "host/program_range.h"
 #include "memory/memory.h"
-#include "nccl/nccl_devcomm.h"
+#include "nccl/devcomm.h"
 #include "nccl/nccl_objects.h"
 #include "network/network.h"
 #include "timing/meter.h"

@@ -168,5 +168,7 @@ inline bool owns_signal(const DevCommSet& set, uint32_t index) {
 DevComm& alive(void* state, const char* what);
 DevComm& require_gin(const Gin& gin, const char* what);
 const std::vector<DevComm*>& all_devcomms();
+void add_devcomm(DevComm* made);
+bool is_devcomm(const void* state);  // does a handle name one, alive or not?
 
 }  // namespace warploom::nccl
