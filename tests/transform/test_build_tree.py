@@ -51,7 +51,7 @@ def test_the_programs_and_what_would_be_done(tree: Path) -> None:
     assert plan.files == ("src/main.cu", "include/comm.h", "src/comm.cu")
     assert [(Path(c.file).name, c.line) for c in plan.collectives] == [
         ("comm.h", 8),
-        ("comm.cu", 14),
+        ("comm.cu", 22),
     ]
     assert plan.refusals == ()
     assert planned(programs[1], Api.GIN, tree).collectives == ()
@@ -61,12 +61,14 @@ def test_refusals_name_the_users_lines(tree: Path) -> None:
     path = tree / "src" / "comm.cu"
     path.write_text(
         path.read_text() + "ncclResult_t (*odd)(void*) = &ncclCommFinalize;\n"
-        "void capture(cudaStream_t s) { cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal); }\n"
+        "void window(ncclComm_t c, void* p, ncclWindow_t* w) {\n"
+        "  ncclCommWindowRegister(c, p, 64, w, NCCL_WIN_COLL_SYMMETRIC);\n"
+        "}\n"
     )
     plan = planned(tree_programs(tree)[0], Api.LSA, tree)
     found = [(Path(one.file).name, one.line) for one in plan.refusals]
     lines = path.read_text().split("\n")
-    at = next(n for n, line in enumerate(lines, 1) if "cudaStreamBeginCapture" in line)
+    at = next(n for n, line in enumerate(lines, 1) if "ncclCommWindowRegister" in line)
     assert ("comm.cu", at) in found
     assert plan.files == ()
 
@@ -118,7 +120,7 @@ def test_one_program_is_transformed_and_the_patch_applies(
     code = main(["transform", str(tree), "--only", "src/main.cu", "--out", str(out), *options])
     shown = capsys.readouterr().out
     assert code == 0, shown
-    assert "src/comm.cu:14: ncclAllGather becomes a kernel" in shown
+    assert "src/comm.cu:22: ncclAllGather becomes a kernel" in shown
     subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
     patch = out / "src" / "main" / "tree.patch"
     subprocess.run(["git", "apply", str(patch)], cwd=tree, check=True)
