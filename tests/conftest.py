@@ -29,7 +29,7 @@ _BUILDING = frozenset(
 _QUICK_AMONG = frozenset(
     (
         "test_cascade", "test_codegen", "test_compare", "test_evolve_cli", "test_evolve_config",
-        "test_evolve_parts", "test_frees",
+        "test_evolve_parts", "test_frees", "test_half_written",
         "test_imports", "test_kept_check", "test_kept_forms",
         "test_legality", "test_legality_classes", "test_legality_examples", "test_legality_free",
         "test_metering", "test_metering_loops", "test_metering_unread", "test_nccl_host",

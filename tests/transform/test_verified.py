@@ -175,7 +175,7 @@ def test_a_failure_is_diagnosed(pair, folder: Path) -> None:
     workload = Workload.from_program(host, args=("{seed}",), ranks=2, seeds=1)
     analysis = CUDAAnalyzer(host).analyze()
     transformer = HostToDeviceTransformer(TransformConfig(two_stage=False, nvcc=False))
-    transformer.proposer = Careless()
+    transformer.proposer = Careless(plain=False)
     (stage,) = transformer.transform(Task(host.read_text(), analysis, workload), Api.GIN)
     assert not stage.passed and stage.attempts == 2
     assert re.match(r"kernel \w+, line \d+: ", stage.diagnosis), stage.diagnosis

@@ -204,12 +204,17 @@ class RunFolder:
         write_json(place / name, asdict(candidate))
 
     def kept(self) -> Iterator[Candidate | Plan]:
-        """Yield what was not recorded, in order: proposals, and plans that are none yet."""
+        """Yield what was not recorded, in order: proposals, and plans that are none yet.
+
+        What a kill left half written or half removed is neither, and goes.
+        """
         for place in sorted(self.attempts.glob("attempt-*"), key=_number):
             if (place / _PROPOSAL).is_file():
                 yield candidate_from(json.loads((place / _PROPOSAL).read_bytes()))
             elif (place / _PLAN).is_file():
                 yield TypeAdapter(Plan).validate_json((place / _PLAN).read_bytes())
+            else:
+                shutil.rmtree(place, ignore_errors=True)
 
     def drop(self, number: int) -> None:
         """Remove what was kept of a proposal: it is in the store now."""
