@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from warploom.cli import synthesize_parameters
-from warploom.cli.parameters import AsJson, Backend, SeedsFrom
+from warploom.cli.parameters import AsJson, Backend, NoNvcc, SeedsFrom
 from warploom.cli.see_parameters import Github, HtmlFile, JunitFile, SarifFile
 
 
@@ -75,9 +75,7 @@ class EvalChoices:
             help="The candidate is your own: where it keeps no frame, level 0 takes its text.",
         ),
     ] = False
-    no_nvcc: Annotated[
-        bool, typer.Option("--no-nvcc", help="Do not compile with nvcc, even where it is found.")
-    ] = False
+    no_nvcc: NoNvcc = False
     backend: Backend = "emulator"
     as_json: AsJson = False
 

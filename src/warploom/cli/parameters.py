@@ -159,6 +159,9 @@ ConfigFile = Annotated[
     Path | None,
     typer.Option("--config", metavar="FILE", help="YAML with the same keys; overrides come later."),
 ]
+NoNvcc = Annotated[
+    bool, typer.Option("--no-nvcc", help="Do not compile with nvcc, even where it is found.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Sources = Annotated[
     list[Path] | None,

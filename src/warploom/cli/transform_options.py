@@ -25,7 +25,7 @@ from warploom.cli.model_parameters import (
     UncappedAgent,
 )
 from warploom.cli.options import RunChoices
-from warploom.cli.parameters import AsJson, JudgedBy, SeedsFrom, Unsafe
+from warploom.cli.parameters import AsJson, JudgedBy, NoNvcc, SeedsFrom, Unsafe
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,7 @@ class TransformChoices(RunChoices):
     one_stage: Annotated[
         bool, typer.Option("--one-stage", help="Replace memory and collectives at once.")
     ] = False
-    no_nvcc: Annotated[
-        bool, typer.Option("--no-nvcc", help="Do not compile with nvcc, even where it is found.")
-    ] = False
+    no_nvcc: NoNvcc = False
     no_markers: Annotated[bool, typer.Option("--no-markers", help="No evolve markers.")] = False
     no_plain: Annotated[bool, typer.Option("--no-plain", help="The rules' general form only.")] = (
         False

@@ -6,6 +6,7 @@ calls need: a type, kernel or launcher that nothing uses is left out.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from textwrap import indent
 from types import MappingProxyType
 
 from warploom.core.records import Api
@@ -258,14 +259,15 @@ def _values(spec: PreludeSpec) -> dict[str, str]:
 
 def _plan_values(spec: PreludeSpec) -> dict[str, str]:
     """Return where a kernel finds the messages of its group: each replay of a graph reads them."""
+    written = template("messages_plan.cuh")
     if not spec.captures:
         return {
-            "PLAN": "", "WRITE_PLAN": template("messages_plan.cuh"), "PLAN_NAME": "s.plan",
-            "PLANS": "", "FREE_PLANS": "",
+            "PLAN": "", "WRITE_PLAN": written, "PLAN_NAME": "s.plan", "PLANS": "", "FREE_PLANS": "",
         }  # fmt: skip
+    either = template("messages_plan_or_kept.cuh")
     return {
         "PLAN": template("messages_kept_plan.cuh"),
-        "WRITE_PLAN": template("messages_plan_or_kept.cuh"),
+        "WRITE_PLAN": either.replace("@WRITE_PLAN@", indent(written, "  ")),
         "PLAN_NAME": "plan",
         "PLANS": "  std::vector<void*> plans;  // of captured groups\n",
         "FREE_PLANS": "  for (void* plan : s.plans) DEVICE_COMM_CUDA(cudaFreeHost(plan));\n",
