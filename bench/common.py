@@ -39,7 +39,7 @@ def show(rows: Sequence[Row], as_json: bool, title: str) -> None:
     if as_json:
         print(json.dumps({"title": title, "rows": [dict(row) for row in rows]}, indent=2))
         return
-    print(f"{title}  ({os.cpu_count()} cores)")
+    print(f"{title}  ({len(os.sched_getaffinity(0))} cores)")
     columns = list(rows[0])
     table = [columns, *([_text(row[c]) for c in columns] for row in rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(columns))]

@@ -3,7 +3,7 @@
 cold: nothing is cached, so the runtime is compiled too. warm: the runtime is cached and the
 program was edited, so it alone is compiled. again: nothing was edited.
 
-    python bench/edit_to_verdict.py [--json] [--transform]
+    python bench/edit_to_verdict.py [--json] [--transform] [--only NAME]
 """
 
 import shutil
@@ -60,8 +60,10 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--repeats", type=int, default=3, help="edits; the fastest is shown")
     parser.add_argument("--transform", action="store_true", help="also time whole transforms")
+    parser.add_argument("--only", help="the example of this name")
     options = parser.parse_args()
-    rows = [measure(example, options.repeats, options.transform) for example in EXAMPLES]
+    chosen = [one for one in EXAMPLES if options.only in (None, one.name)]
+    rows = [measure(example, options.repeats, options.transform) for example in chosen]
     show(rows, options.json, "edit to verdict, 4 ranks, check --seeds 1 (3 runs)")
 
 

@@ -7,6 +7,7 @@ either time on a shared machine.
 
     git worktree add /tmp/before 7f6def2
     python bench/judge_cost.py --before /tmp/before [--repeats N] [--cache FOLDER] [--json]
+                                [--only commands|threads]
 
 What is cached is named by its content, so that both can share the cache of --cache, where their
 runtimes may be built already; each has a new one otherwise.
@@ -102,6 +103,9 @@ def thread_steps(checkout: Path, cache: Path, edit: int) -> Mapping[str, float]:
     }
 
 
+MEASURES: Mapping[str, Measure] = {"commands": whole_commands, "threads": thread_steps}
+
+
 def compare(
     measure: Measure, before: Path, repeats: int, shared: Path | None
 ) -> list[dict[str, str | float]]:
@@ -132,11 +136,13 @@ def main() -> None:
     parser.add_argument("--before", type=Path, required=True, help="an older checkout")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cache", type=Path, help="a cache for both, kept")
+    parser.add_argument("--only", choices=MEASURES, help="one half of the figures")
     options = parser.parse_args()
     before = options.before.resolve()
     rows = [
         row
-        for measure in (whole_commands, thread_steps)
+        for name, measure in MEASURES.items()
+        if options.only in (None, name)
         for row in compare(measure, before, options.repeats, options.cache)
     ]
     show(rows, options.json, "cost of the judge's defenses")

@@ -70,6 +70,7 @@ def test_casts_of_kernels_and_of_nothing_else():
         ("extern __device__ int h;", []),
         ("__managed__ Pair i = {1, 2};", ["i"]),
         ("__device__ int (*j)[4];", ["j"]),
+        ("__constant__ int k[SIZE(2 + 1)];", ["k"]),
     ],
 )
 def test_declarations_of_device_variables(text: str, names: list[str]):

@@ -59,9 +59,13 @@ def variable_edits(
     if not names or any(stream.is_at(at - 1, b"::") for at in names):
         return []
     kinds = ", ".join(str(word in words).lower() for word in (b"__managed__", b"__constant__"))
+    # What nvcc puts into the constant memory of a module, which is a file.
+    unit = int.from_bytes(tag.encode(), "big") & 0xFFFFFFFF
+    constant = b"__constant__" in words
     text = "".join(
         f" __attribute__((constructor)) static void {REGISTERS}{tag}_{at}() {{"
-        f' ::warploom::register_variable({name}, "{name}", {kinds}); }}'
+        f' ::warploom::register_variable({name}, "{name}", {kinds});'
+        f"{f' ::warploom::count_constant({unit}u, sizeof {name});' if constant else ''} }}"
         f" WARPLOOM_MARK(wl_mark_{tag}_{at}, {name});"
         for at in names
         for name in (decode(stream.tokens[at].text),)
@@ -101,6 +105,9 @@ def _declaration(stream: TokenStream, first: int, end: int) -> list[int]:
         elif text == b"=":
             at = _initialiser_end(stream, at, end) - 1
         elif text == b"{":
+            at = stream.closing(at) or at
+        elif text == b"[":
+            kept.append(at)  # what is in there may hold brackets, and is no function's
             at = stream.closing(at) or at
         elif text == b"(" and stream.is_at(at - 1, b")"):
             at = stream.closing(at) or at  # the parameters of what a pointer points to

@@ -67,6 +67,17 @@ struct KernelBody {
   void (*destroy)(void* closure);
 };
 void* closure_memory(std::size_t bytes);
+
+// Whether a kernel's arguments fit into its parameter space (32,764 bytes, of CUDA 12.1 and later).
+template <class... _WT>
+consteval bool arguments_fit() {
+  std::size_t end = 0;
+  ((end = (end + alignof(_WT) - 1) / alignof(_WT) * alignof(_WT) + sizeof(_WT)), ...);
+  return end <= 32764;
+}
+#define WARPLOOM_ARGUMENTS_FIT(...)                     \
+  static_assert(warploom::arguments_fit<__VA_ARGS__>(), \
+                "a kernel's arguments take more than 32764 bytes, and nvcc refuses the kernel")
 // Queues a kernel; the body runs once per thread. Returns a cudaError_t value.
 int launch_kernel(const char* name, const LaunchConfig& config, KernelBody body);
 
@@ -90,6 +101,7 @@ struct Launch {
   Kernel kernel;
   template <class... Args>
   int operator()(Args... args) const {
+    WARPLOOM_ARGUMENTS_FIT(Args...);
     return launch_kernel(name, config,
                          make_body([_Wk = kernel, args...]() WARPLOOM_INLINED { _Wk(args...); }));
   }

@@ -14,6 +14,8 @@ void* place_of(_WT& variable) {
 // Tells the runtime of a variable of the program that lies in device memory.
 void register_variable(const void* address, std::size_t bytes, const char* name, bool managed,
                        bool constant);
+// Counts a variable to the constant memory of a file.
+void count_constant(unsigned unit, std::size_t bytes);
 template <class _WT>
 void register_variable(const _WT& variable, const char* name, bool managed, bool constant) {
   register_variable(place_of(variable), sizeof variable, name, managed, constant);

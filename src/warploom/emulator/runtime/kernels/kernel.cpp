@@ -13,6 +13,7 @@
 #include "cuda/host_functions.h"
 #include "machine/world_setup.h"
 #include "memory/memory.h"
+#include "memory/variables.h"
 #include "order/history_read_only.h"
 #include "report/report.h"
 #include "timing/timing.h"
@@ -199,6 +200,7 @@ int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, 
                     reinterpret_cast<const void*>(body.destroy));
   plan = {name, config, body, own(body), device, current_host().process, 0};
   if (refused_in_host_function("cudaLaunchKernel")) return cudaErrorNotPermitted;
+  check_constants(current_rank());
   if (const int error = validate(config)) return error;
   if (const int error = check_cluster_shape(name, config.grid, config.cluster)) return error;
   if (!allows_shared(plan, config.shared_bytes)) return kInvalidValue;

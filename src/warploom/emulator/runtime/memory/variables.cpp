@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "host/own_memory.h"
 #include "machine/world.h"
 #include "memory/host_copies.h"
 #include "memory/memory.h"
+#include "report/report.h"
 
 namespace warploom {
 
@@ -51,6 +53,9 @@ bool may_be_variable(uintptr_t start, std::size_t bytes) {
   if (next != g_variables.end() && next->first - start < bytes) return false;
   return !find_variable_slow(reinterpret_cast<const void*>(start));
 }
+
+// Bytes of `__constant__` variables, by rank and file.
+std::map<std::pair<int, unsigned>, std::size_t> g_constants_of_files;
 
 void forget_known_variables() { std::ranges::fill(g_known_variables, KnownVariable{}); }
 
@@ -125,6 +130,22 @@ void register_variable(const void* address, std::size_t bytes, const char* name,
   if (!g_variables_start || start < g_variables_start) g_variables_start = start;
   g_variables_end = std::max(g_variables_end, start + bytes);
   update_host_watched();
+}
+
+void count_constant(unsigned unit, std::size_t bytes) {
+  g_constants_of_files[{current_process().rank, unit}] += bytes;
+}
+
+void check_constants(int rank) {
+  for (const auto& [place, bytes] : g_constants_of_files) {
+    if (place.first != rank || bytes <= kConstantBytes) continue;
+    report_finding({.kind = "launch_error",
+                    .message = format("the __constant__ variables of a file take %zu bytes; nvcc "
+                                      "takes at most %zu",
+                                      bytes, kConstantBytes),
+                    .hint = "keep large tables in memory that cudaMalloc gives"});
+    stop_run();
+  }
 }
 
 }  // namespace warploom

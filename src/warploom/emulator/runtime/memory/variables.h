@@ -45,6 +45,8 @@ inline KnownVariable& known_variable(uintptr_t address) {
 }
 // Notes the variable that holds `address`, if it has a history.
 void know_variable(uintptr_t address);
+// Ends the run where a file of the process has more constants than nvcc takes.
+void check_constants(int rank);
 // Puts the values of `device` in place.
 void activate_device_slow(int device);
 extern int g_active_device;
