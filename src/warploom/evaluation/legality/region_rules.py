@@ -15,6 +15,7 @@ from warploom.evaluation.legality.refusals import (
     RESERVED_ALLOWED,
     words,
 )
+from warploom.evaluation.legality.region_edges import edge_problems
 from warploom.evaluation.legality.tokens import Scan, Token, scan
 
 _DIRECTIVES = words(
@@ -116,7 +117,11 @@ def _balance(region: Region, scanned: Scan) -> Iterator[Refused]:
         yield Refused("hidden-text", message, last)
         return
     for tokens in choices(scanned.tokens, [region.lines]):
-        yield from _brackets(tokens, last)
+        unbalanced = list(_brackets(tokens, last))
+        yield from unbalanced
+        if not unbalanced:
+            for line, message, about in edge_problems(tokens):
+                yield Refused("unfinished-region", message, line, about=about)
 
 
 def _brackets(tokens: Sequence[Token], last: int) -> Iterator[Refused]:

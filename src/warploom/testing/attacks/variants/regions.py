@@ -5,14 +5,22 @@ where a region ends, or by a word that belongs to what comes behind it.
 """
 
 from warploom.testing.attacks.record import Attack
-from warploom.testing.attacks.variants.base import KERNELS, REGIONS, Edit, made, put_before, swap
+from warploom.testing.attacks.variants.base import (
+    KERNELS,
+    REGIONS,
+    Edit,
+    helper,
+    made,
+    put_before,
+    swap,
+    then,
+)
 
 _KIND = "frame"
 _KERNELS_END = "    output[token * HIDDEN + h] = sum;\n  }\n}\n// EVOLVE-BLOCK-END\n"
 _BODY_END = _KERNELS_END.removesuffix("// EVOLVE-BLOCK-END\n")
 _PIPELINE_END = "                                            layer.output, layer.capacity);\n"
 _PIPELINE_START = "  // EVOLVE-BLOCK-START pipeline\n"
-_SAYS_SO = '  if (layer.ranks > 1) { printf("Verification: PASS\\n"); return; }\n'
 
 
 def _last_kernel(text: str) -> Edit:
@@ -48,7 +56,14 @@ _EDITS: dict[str, Edit] = {
     "macro_behind": _last_kernel("#define capacity experts"),
     "alias_behind": _last_kernel("#define double float"),
     "if_behind": swap((_PIPELINE_END, f"{_PIPELINE_END}  if (layer.ranks < 0)\n")),
-    "return_inside": swap((_PIPELINE_END, _PIPELINE_END + _SAYS_SO)),
+    "else_in_front": swap((_PIPELINE_START, f"{_PIPELINE_START}  else {{}}\n")),
+    "value_behind": swap((_PIPELINE_END, f"{_PIPELINE_END}  layer.ranks < 0 ? void() :\n")),
+    "macro_if_behind": then(
+        helper("#define SKIP if (layer.ranks < 0)"),
+        swap((_PIPELINE_END, f"{_PIPELINE_END}  SKIP\n")),
+    ),
+    "type_behind": swap((_PIPELINE_END, f"{_PIPELINE_END}  struct Other {{ int x; }}\n")),
+    "jump_out": swap((_PIPELINE_END, f"{_PIPELINE_END}  if (layer.ranks < 0) goto over;\n")),
     "label_behind": swap((_PIPELINE_END, f"{_PIPELINE_END}  goto over;\n  over:\n")),
     "lambda_open": swap((_PIPELINE_END, f"{_PIPELINE_END}  auto rest = [&] {{\n")),
 }
