@@ -83,6 +83,7 @@ def outcome_of_reply(text: str, judged: dict[str, Outcome]) -> Outcome | None:
 
 
 def verdict(attack: Attack, outcome: Outcome | None) -> tuple[str, str]:
+    """Say in a word, and in more, what became of an attack."""
     honest = attack.expected is Expected.OK
     if outcome is None:
         return "no reply", "was no candidate"
