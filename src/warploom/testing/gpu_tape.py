@@ -1,9 +1,8 @@
 """Records what the GPUs of a machine answered, and answers with it where there are none.
 
-The `cuda` backend asks three functions of `warploom.hardware`: `find_setup`, `build_executable` and
-`run_hardware`. A tape stands in their place: `record` asks them and keeps what they return,
-`replay` returns what was kept. So the backend and all above it are tested anywhere on what real GPUs
-said.
+The `cuda` backend asks three functions of `warploom.hardware`: `find_setup`, `build_executable`,
+`run_hardware`. A tape stands in their place: `record` asks them and keeps what they return, and
+`replay` returns what was kept. So what is above these three is tested on what real GPUs said.
 
 A build is found by the text of its program, a run by that, its arguments, its tool and its timing;
 runs that are asked for again come in the order in which they were made.
