@@ -14,8 +14,8 @@
 #include "host/process_heap.h"
 #include "host/program_range.h"
 #include "machine/world.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
+#include "order/host_copies.h"
 #include "report/report.h"
 
 namespace warploom {

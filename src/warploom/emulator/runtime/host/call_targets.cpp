@@ -14,11 +14,11 @@
 #include "base/relocations.h"
 #include "host/library_calls.h"
 #include "host/own_memory.h"
-#include "machine/fiber.h"
 #include "machine/world.h"
 #include "memory/memory.h"
 #include "memory/variables.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 #if defined(__x86_64__)
 asm(R"(

@@ -18,9 +18,9 @@
 #include "base/relocations.h"
 #include "host/call_targets.h"
 #include "host/program_range.h"
-#include "machine/fiber.h"
 #include "machine/world.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 // The calls of the C++ library that are handed an exception, or what it will call for one: each has
 // a wrapper, by --wrap, that looks at its arguments.

@@ -1,7 +1,7 @@
 #include "host/handles.h"
 
-#include "machine/fiber.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

@@ -10,8 +10,8 @@
 #include "base/closed_table.h"
 #include "host/library_calls.h"
 #include "host/program_range.h"
-#include "machine/fiber.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

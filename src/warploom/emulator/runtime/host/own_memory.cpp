@@ -20,9 +20,9 @@
 #include "host/libc_made.h"
 #include "host/library_calls.h"
 #include "machine/world.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
 #include "order/frame_links.h"
+#include "order/host_copies.h"
 #include "report/crash.h"
 #include "report/report.h"
 

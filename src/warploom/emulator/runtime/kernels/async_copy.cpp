@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "access/quick_access.h"
 #include "base/stats.h"
 #include "behavior/carried.h"
 #include "behavior/results.h"
@@ -14,13 +15,12 @@
 #include "kernels/async_lane.h"
 #include "kernels/bulk_copy.h"
 #include "kernels/phase_barrier.h"
+#include "kernels/shared_memory.h"
 #include "machine/world.h"
 #include "memory/fresh.h"
 #include "memory/memory.h"
-#include "memory/shared_memory.h"
 #include "memory/variables.h"
 #include "order/history.h"
-#include "order/quick_access.h"
 #include "report/report.h"
 #include "timing/timing.h"
 

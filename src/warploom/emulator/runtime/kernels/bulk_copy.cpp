@@ -14,15 +14,15 @@
 #include "behavior/spoil.h"
 #include "host/own_memory.h"
 #include "kernels/phase_barrier.h"
+#include "kernels/shared_memory.h"
 #include "machine/world.h"
 #include "memory/fresh.h"
 #include "memory/memory.h"
-#include "memory/shared_memory.h"
 #include "memory/variables.h"
+#include "metering/meter.h"
 #include "order/history.h"
 #include "report/report.h"
-#include "report/trace.h"
-#include "timing/meter.h"
+#include "schedule/trace.h"
 #include "timing/timing.h"
 
 namespace warploom {

@@ -17,7 +17,7 @@
 #include "order/history.h"
 #include "order/race.h"
 #include "report/report.h"
-#include "report/trace.h"
+#include "schedule/trace.h"
 #include "timing/timing.h"
 
 namespace warploom {

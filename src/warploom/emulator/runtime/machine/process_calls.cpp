@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "machine/fiber.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 namespace {
 

@@ -13,10 +13,10 @@
 #include "host/own_memory.h"
 #include "host/process_heap.h"
 #include "memory/fresh.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
 #include "memory/sides.h"
 #include "mpi/mpi_objects.h"
+#include "order/host_copies.h"
 
 namespace warploom::mpi {
 

@@ -4,10 +4,10 @@
 
 #include "cuda/stream.h"
 #include "host/own_memory.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
 #include "memory/sides.h"
 #include "mpi/mpi_windows.h"
+#include "order/host_copies.h"
 #include "timing/timing.h"
 #include "timing/transport_time.h"
 

@@ -10,12 +10,12 @@
 #include "behavior/inputs.h"
 #include "behavior/results.h"
 #include "host/process_heap.h"
-#include "machine/scheduler.h"
 #include "memory/memory.h"
 #include "memory/sides.h"
 #include "mpi/mpi_win_history.h"
 #include "mpi/mpi_windows.h"
 #include "order/history.h"
+#include "schedule/scheduler.h"
 #include "timing/timing.h"
 #include "timing/transport_time.h"
 

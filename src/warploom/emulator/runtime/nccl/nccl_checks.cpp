@@ -1,8 +1,8 @@
 // What must be in order when a process ends.
 #include "nccl/nccl_checks.h"
 
-#include "nccl/devcomm.h"
 #include "nccl/nccl_group.h"
+#include "network/devcomm.h"
 
 namespace warploom {
 

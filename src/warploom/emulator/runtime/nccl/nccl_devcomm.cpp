@@ -1,5 +1,5 @@
 // Device communicators: what was asked for becomes signals, counters, barriers and buffers.
-#include "nccl/devcomm.h"
+#include "network/devcomm.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "kernels/kernel.h"
+#include "metering/meter.h"
 #include "network/gin.h"
 #include "network/multimem.h"
-#include "timing/meter.h"
 #include "timing/timing.h"
 #include "timing/transport_time.h"
 

@@ -12,7 +12,7 @@
 #include "host/program_range.h"
 #include "kernels/kernel.h"
 #include "memory/memory.h"
-#include "nccl/devcomm.h"
+#include "network/devcomm.h"
 #include "network/network.h"
 #include "order/race.h"
 

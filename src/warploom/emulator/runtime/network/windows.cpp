@@ -5,10 +5,10 @@
 #include "host/handles.h"
 #include "host/program_range.h"
 #include "memory/memory.h"
-#include "nccl/devcomm.h"
+#include "metering/meter.h"
 #include "nccl/nccl_objects.h"
+#include "network/devcomm.h"
 #include "network/network.h"
-#include "timing/meter.h"
 
 namespace warploom::nccl {
 

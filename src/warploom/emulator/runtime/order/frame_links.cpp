@@ -4,10 +4,10 @@
 
 #include "host/own_memory.h"
 #include "host/process_heap.h"
-#include "machine/fiber.h"
 #include "machine/into_program.h"
 #include "machine/world.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

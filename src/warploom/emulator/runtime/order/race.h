@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "machine/fiber.h"
 #include "order/clock.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

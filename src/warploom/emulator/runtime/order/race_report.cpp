@@ -5,10 +5,10 @@
 
 #include "kernels/async_lane.h"
 #include "kernels/kernel.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
 #include "order/early.h"
 #include "order/equal_stores.h"
+#include "order/host_copies.h"
 #include "report/report.h"
 
 namespace warploom {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/fiber.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

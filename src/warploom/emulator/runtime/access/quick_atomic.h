@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
+#include "access/quick_access.h"
 #include "memory/memory.h"
 #include "memory/variables.h"
-#include "order/quick_access.h"
 
 namespace warploom {
 

@@ -1,4 +1,4 @@
-#include "report/trace.h"
+#include "schedule/trace.h"
 
 #include <algorithm>
 #include <csignal>

@@ -1,4 +1,4 @@
-#include "machine/scheduler.h"
+#include "schedule/scheduler.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,9 +10,9 @@
 #include "base/mix_bits.h"
 #include "kernels/kernel.h"
 #include "kernels/kernel_start.h"
-#include "machine/scheduler_idle.h"
 #include "machine/world.h"
 #include "order/equal_stores.h"
+#include "schedule/scheduler_idle.h"
 #include "timing/timing.h"
 
 namespace warploom {

@@ -1,4 +1,4 @@
-#include "memory/layout.h"
+#include "base/layout.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,9 +9,9 @@
 #include <cstdlib>
 
 #include "base/mix_bits.h"
-#include "machine/fiber.h"
 #include "machine/world.h"
 #include "memory/memory.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

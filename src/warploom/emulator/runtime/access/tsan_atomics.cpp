@@ -2,10 +2,10 @@
 // them. The machine has one OS thread, so plain operations are atomic; what counts is their order.
 #include "../../include/warploom/device.h"
 #include "kernels/kernel.h"
-#include "machine/scheduler.h"
 #include "machine/world.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
+#include "order/host_copies.h"
+#include "schedule/scheduler.h"
 
 namespace warploom {
 

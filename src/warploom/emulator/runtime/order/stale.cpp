@@ -1,4 +1,4 @@
-#include "memory/stale.h"
+#include "order/stale.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,9 +7,9 @@
 
 #include "kernels/kernel.h"
 #include "memory/memory.h"
-#include "memory/stale_places.h"
 #include "memory/variables.h"
 #include "order/equal_stores.h"
+#include "order/stale_places.h"
 #include "report/report.h"
 
 namespace warploom::stale {

@@ -4,11 +4,11 @@
 
 #include <cstdint>
 
-#include "machine/scheduler.h"
+#include "access/quick_access.h"
 #include "memory/fresh.h"
 #include "memory/memory.h"
 #include "memory/variables.h"
-#include "order/quick_access.h"
+#include "schedule/scheduler.h"
 
 #define HOT [[gnu::always_inline]] inline
 

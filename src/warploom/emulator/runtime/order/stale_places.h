@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/shared_tree.h"
-#include "memory/stale.h"
 #include "order/history.h"
+#include "order/stale.h"
 
 namespace warploom::stale {
 

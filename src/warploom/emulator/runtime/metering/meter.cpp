@@ -1,4 +1,4 @@
-#include "timing/meter.h"
+#include "metering/meter.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 
 #include "base/stats.h"
 #include "kernels/kernel.h"
-#include "timing/meter_tally.h"
+#include "metering/meter_tally.h"
 #include "timing/meter_threads.h"
 #include "timing/timeline.h"
 #include "timing/timing.h"

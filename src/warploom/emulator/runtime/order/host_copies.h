@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "machine/fiber.h"
 #include "order/race.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

@@ -1,4 +1,4 @@
-#include "machine/fiber.h"
+#include "schedule/fiber.h"
 
 #include <cxxabi.h>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-#include "memory/host_copies.h"
+#include "order/host_copies.h"
 
 #include <algorithm>
 #include <string_view>

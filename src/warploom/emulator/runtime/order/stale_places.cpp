@@ -1,4 +1,4 @@
-#include "memory/stale_places.h"
+#include "order/stale_places.h"
 
 namespace warploom::stale {
 

@@ -1,10 +1,10 @@
-#include "order/alignment.h"
+#include "access/alignment.h"
 
 #include <cstdint>
 
-#include "machine/fiber.h"
 #include "memory/memory.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

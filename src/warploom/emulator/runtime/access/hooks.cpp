@@ -1,6 +1,10 @@
 // The access hooks that -fsanitize=thread compiles into the program, with our own meaning.
 #include <cstring>
 
+#include "access/alignment.h"
+#include "access/fast_path.h"
+#include "access/guard_hooks.h"
+#include "access/quick_access.h"
 #include "base/polling.h"
 #include "base/stats.h"
 #include "behavior/carried.h"
@@ -9,19 +13,15 @@
 #include "host/own_memory.h"
 #include "host/program_range.h"
 #include "kernels/kernel.h"
-#include "machine/scheduler_idle.h"
 #include "memory/fresh.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
-#include "memory/stale.h"
 #include "memory/variables.h"
-#include "order/alignment.h"
-#include "order/fast_path.h"
 #include "order/frame_links.h"
-#include "order/guard_hooks.h"
-#include "order/quick_access.h"
+#include "order/host_copies.h"
 #include "order/race.h"
+#include "order/stale.h"
 #include "report/report.h"
+#include "schedule/scheduler_idle.h"
 #include "timing/timing.h"
 
 namespace warploom {

@@ -1,4 +1,4 @@
-#include "timing/meter_tally.h"
+#include "metering/meter_tally.h"
 
 #include <sys/mman.h>
 
@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/stats.h"
-#include "machine/fiber.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 #include "timing/meter_threads.h"
 
 namespace warploom {

@@ -1,4 +1,4 @@
-#include "order/volatile_lanes.h"
+#include "access/volatile_lanes.h"
 
 #include "order/history.h"
 #include "report/report.h"

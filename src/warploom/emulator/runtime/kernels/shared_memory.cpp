@@ -1,4 +1,4 @@
-#include "memory/shared_memory.h"
+#include "kernels/shared_memory.h"
 
 #include <algorithm>
 #include <vector>

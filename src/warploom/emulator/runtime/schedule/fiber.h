@@ -11,9 +11,9 @@
 
 #include "../../include/warploom/device.h"
 #include "base/flags.h"
+#include "base/layout.h"
 #include "base/stats.h"
-#include "memory/layout.h"
-#include "timing/meter_tally.h"
+#include "metering/meter_tally.h"
 
 namespace warploom {
 

@@ -1,8 +1,8 @@
-#include "nccl/devcomm.h"
+#include "network/devcomm.h"
 
 #include <unordered_set>
 
-#include "timing/meter.h"
+#include "metering/meter.h"
 #include "timing/timing.h"
 
 namespace warploom::nccl {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../../include/warploom/types.h"
-#include "machine/fiber.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

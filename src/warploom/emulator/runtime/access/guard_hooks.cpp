@@ -1,11 +1,11 @@
 // What the guard calls before an access that the compiler's instrumentation left without a hook.
 // These functions preserve all registers and the flags: the program does not know that it calls.
-#include "order/guard_hooks.h"
+#include "access/guard_hooks.h"
 
 #include <cstdint>
 
-#include "machine/fiber.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 #if defined(__x86_64__)
 asm(R"(

@@ -2,6 +2,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "access/fast_path.h"
+#include "access/quick_atomic.h"
+#include "access/volatile_lanes.h"
 #include "base/polling.h"
 #include "base/stats.h"
 #include "behavior/carried.h"
@@ -10,17 +13,14 @@
 #include "behavior/versions.h"
 #include "kernels/async_lane.h"
 #include "kernels/kernel.h"
-#include "machine/scheduler.h"
 #include "memory/fresh.h"
 #include "memory/memory.h"
-#include "memory/stale.h"
 #include "order/equal_stores.h"
-#include "order/fast_path.h"
 #include "order/host_suspects.h"
-#include "order/quick_atomic.h"
 #include "order/race.h"
-#include "order/volatile_lanes.h"
+#include "order/stale.h"
 #include "report/report.h"
+#include "schedule/scheduler.h"
 #include "timing/timing.h"
 
 namespace warploom {

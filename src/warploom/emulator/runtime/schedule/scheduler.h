@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "machine/fiber.h"
-#include "report/trace.h"
+#include "schedule/fiber.h"
+#include "schedule/trace.h"
 
 namespace warploom {
 

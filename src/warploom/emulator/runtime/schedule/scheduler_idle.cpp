@@ -1,4 +1,4 @@
-#include "machine/scheduler_idle.h"
+#include "schedule/scheduler_idle.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "base/mix_bits.h"
 #include "base/polling.h"
-#include "machine/fiber.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 
