@@ -80,7 +80,7 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
 def measure(options: argparse.Namespace, todo: Sequence[Case]) -> dict[str, dict[str, object]]:
     """Build all, then run them in turns; return what each took."""
     from warploom.hardware import HardwareOptions, run_hardware
-    from warploom.hardware.run import find_setup
+    from warploom.hardware.setup import find_setup
 
     setup = find_setup(options.ranks, "per_rank", uses_mpi=True, nccl=None)
     how = HardwareOptions(("1",), Limits(seconds=60.0))
