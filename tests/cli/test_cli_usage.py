@@ -12,7 +12,7 @@ import pytest
 
 from warploom.cli import main
 from warploom.cli.comparisons import describe_comparison
-from warploom.cli.options import parse_defines
+from warploom.cli.run_options import parse_defines
 from warploom.core.errors import BadInputError
 from warploom.evaluation.compare.differential import Worst
 from warploom.evaluation.records import OutputComparison

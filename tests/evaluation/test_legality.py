@@ -3,7 +3,7 @@
 import pytest
 
 from warploom.core.records import Severity
-from warploom.evaluation.legality.candidate import check_legality, refusals
+from warploom.evaluation.legality.check import check_legality, refusals
 from warploom.source.regions import Program
 
 FRAME = """\

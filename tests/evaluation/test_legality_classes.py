@@ -3,7 +3,7 @@
 
 import pytest
 
-from warploom.evaluation.legality.candidate import refusals
+from warploom.evaluation.legality.check import refusals
 from warploom.source.regions import Program
 
 FRAME = r"""#include <cuda_runtime.h>

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from warploom.evaluation.legality.candidate import refusals
+from warploom.evaluation.legality.check import refusals
 from warploom.evaluation.legality.scopes import declarations
 from warploom.evaluation.legality.tokens import scan
 from warploom.source import CUDAAnalyzer

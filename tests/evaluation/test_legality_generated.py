@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import Api
-from warploom.evaluation.legality.candidate import refusals
+from warploom.evaluation.legality.check import refusals
 from warploom.propose import Stage
 from warploom.propose.rules import RewritePlan, rewrite
 from warploom.source import CUDAAnalyzer

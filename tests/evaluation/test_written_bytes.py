@@ -13,7 +13,7 @@ from warploom.core.errors import BadInputError
 from warploom.core.records import Severity, Timing
 from warploom.evaluation.cascade import evaluate
 from warploom.evaluation.compare.outputs import Key, Sample
-from warploom.evaluation.compare.standard import all_same, variation
+from warploom.evaluation.compare.reference_variation import all_same, variation
 from warploom.evaluation.compare.unwritten import OTHER_FRESH, unwritten_bytes
 from warploom.evaluation.element_types import element_types
 from warploom.evaluation.records import Evaluation

@@ -9,7 +9,7 @@ import pytest
 from warploom.backends.cuda import CudaBackend
 from warploom.core.errors import BadInputError, MissingToolError
 from warploom.core.records import Finding, Severity
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.evaluation.records import Evaluation, TakenTime
 from warploom.toolchain.gpu import Gpu
 from warploom.transform import PreTransformPipeline, StepStatus, TransformConfig, on_gpus, proposers

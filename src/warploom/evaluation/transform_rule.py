@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from warploom.core.records import Api, Finding, Severity
 from warploom.emulator import EmulatorRun
-from warploom.evaluation.legality.candidate import refusals
+from warploom.evaluation.legality.check import refusals
 from warploom.evaluation.legality.expanded_rules import Given
 from warploom.evaluation.legality.refusals import words
 from warploom.evaluation.legality.tokens import scan

@@ -14,7 +14,7 @@ from warploom.evaluation.compare.differential import (
 )
 from warploom.evaluation.compare.readers import Frames
 from warploom.evaluation.compare.reference import Reference
-from warploom.evaluation.compare.standard import Standard, all_same
+from warploom.evaluation.compare.reference_variation import Standard, all_same
 from warploom.evaluation.records import OutputComparison, summarize
 from warploom.evaluation.runs.emulated import ended, run_plan
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import Json, Severity, Verdict
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.evaluation.runs.plan import Effort
 from warploom.testing.checkers import Checker, CommandChecker, Judgement, OwnChecker
 from warploom.testing.corpus_files import Entry, read_corpus

@@ -12,8 +12,8 @@ from warploom.core.errors import BadInputError, SourceError
 from warploom.core.records import Finding, Severity
 from warploom.evaluation.compare.differential import Difference, weak_outputs
 from warploom.evaluation.compare.outputs import Key, Sample, output_of
-from warploom.evaluation.findings import merge
 from warploom.evaluation.levels import Prepared, prepare
+from warploom.evaluation.merged_findings import merge
 from warploom.evaluation.observed.runs import (
     differences,
     form_of,

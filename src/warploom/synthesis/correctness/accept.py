@@ -13,7 +13,7 @@ from warploom.backends.emulated import findings_of
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run_many
-from warploom.evaluation.findings import merge
+from warploom.evaluation.merged_findings import merge
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluation.runs.stale_reads import judge_stale_reads
 from warploom.synthesis.correctness.building import Builds, WatchedCandidate, nvcc_outcomes

@@ -1,6 +1,6 @@
 """What a candidate's text may hold: kernels, and of the host's interfaces little but launches.
 
-Beside the rules for mutable regions (`evaluation/legality/candidate.py`), which refuse files,
+Beside the rules for mutable regions (`evaluation/legality/check.py`), which refuse files,
 processes, clocks and new meanings for names of the frame.
 """
 

@@ -11,7 +11,7 @@
 
 #include "../../include/warploom/device.h"
 #include "cuda/stream.h"
-#include "kernels/kernel_start.h"
+#include "kernels/start_order.h"
 #include "metering/meter.h"
 #include "order/clock.h"
 #include "order/race.h"

@@ -9,7 +9,7 @@
 
 #include "base/mix_bits.h"
 #include "kernels/kernel.h"
-#include "kernels/kernel_start.h"
+#include "kernels/start_order.h"
 #include "machine/world.h"
 #include "order/equal_stores.h"
 #include "schedule/scheduler_idle.h"

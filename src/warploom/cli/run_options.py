@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warploom.cli.parameters import (
+from warploom.cli.shared_parameters import (
     Defines,
     Env,
     Includes,

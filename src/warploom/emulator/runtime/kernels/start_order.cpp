@@ -1,4 +1,4 @@
-#include "kernels/kernel_start.h"
+#include "kernels/start_order.h"
 
 #include <algorithm>
 #include <iterator>
