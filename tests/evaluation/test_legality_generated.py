@@ -53,4 +53,4 @@ def test_the_evaluators_own_namespace_stays_closed(api: Api, tmp_path: Path) -> 
     bodies = [trusted.body(region) for region in trusted.regions]
     bodies[names.index("pipeline")] += "  warploom::report_readback(nullptr, 0);\n"
     found = refusals(trusted.with_bodies(bodies), trusted)
-    assert [item.kind for item in found] == ["reserved-name"]
+    assert [item.kind for item in found] == ["reserved_name"]

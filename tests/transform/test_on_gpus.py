@@ -78,12 +78,12 @@ def test_gpus_that_agree_are_named_in_the_report(gpus: Gpus, tmp_path: Path) -> 
 
 
 def test_a_result_that_differs_on_the_gpus_is_not_verified(gpus: Gpus, tmp_path: Path) -> None:
-    gpus.verdict = said(Finding("wrong-result", Severity.ERROR, "buffer x differs"))
+    gpus.verdict = said(Finding("wrong_result", Severity.ERROR, "buffer x differs"))
     result = transform(tmp_path)
     assert not result.verified and result.exit_code == 1 and result.program is None
     assert result.unverified is not None and result.unverified.exists()
     assert result.step("hardware").status is StepStatus.FAILED
-    assert "wrong-result: buffer x differs" in result.step("hardware").error
+    assert "wrong_result: buffer x differs" in result.step("hardware").error
 
 
 def test_what_is_missing_skips_unless_gpus_must_take_part(gpus: Gpus, tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from warploom.core.finding_kinds import KindClass, of_class
 from warploom.core.records import Finding, Json, Severity, SourceLocation, to_json
 
 # What other findings may come of, an error or not: it is told before them.
-_CAUSES = frozenset({"process_refused", "reference-defect", "reference-unsteady", "early_wait"})
+_CAUSES = of_class(KindClass.CAUSE)
 
 _OURS = re.compile(rf"{re.escape(tempfile.gettempdir())}/warploom-[\w.-]+/")
 

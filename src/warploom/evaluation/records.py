@@ -141,7 +141,7 @@ class Evaluation:
     def proves_little(self) -> str:
         """Why outputs that match say little of the candidate; "" where they say enough."""
         kinds = {item.finding.kind for item in self.findings}
-        if "seed-ignored" in kinds:
+        if "seed_ignored" in kinds:
             return (
                 "the inputs are the same for every seed, so that a candidate can hold the answers"
             )

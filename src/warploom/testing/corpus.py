@@ -24,7 +24,7 @@ from warploom.testing.corpus_files import Entry, read_corpus
 
 PROGRAMS = Path(__file__).parents[3] / "tests" / "corpus" / "programs"
 # What a report says of a program without accusing it.
-NOTES = frozenset({"no-communication"})
+NOTES = frozenset({"no_communication"})
 
 
 @dataclass(frozen=True, slots=True)

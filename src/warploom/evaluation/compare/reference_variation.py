@@ -70,7 +70,7 @@ class Standard:
         """Say which outputs were given room because the reference's own vary."""
         return [
             Finding(
-                kind="reference-varies",
+                kind="reference_varies",
                 severity=Severity.WARNING,
                 message=f"the reference's own {output.buffer} differs from run to run, by up to "
                 f"{output.rtol / _SLACK:.3g} of its size: {output.rtol:.3g} is allowed",
@@ -97,7 +97,7 @@ class Standard:
         return [
             replace(
                 item,
-                kind="reference-defect",
+                kind="reference_defect",
                 message=f"the trusted program itself has this defect ({item.kind}): {item.message}",
                 hint="mend the trusted program first: nothing can be said of a candidate before",
                 timing=spec.timing,
@@ -113,7 +113,7 @@ class Standard:
             if bad is not None:
                 return [
                     Finding(
-                        kind="reference-unsteady",
+                        kind="reference_unsteady",
                         severity=Severity.ERROR,
                         message="the reference differs from itself between two runs of one seed: "
                         + bad.describe(),

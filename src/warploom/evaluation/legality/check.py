@@ -67,7 +67,7 @@ def check_legality(
     findings = [_finding(item, name) for item in refusals(program, trusted, given=given)]
     findings += [
         Finding(
-            kind="frame-edit",
+            kind="frame_edit",
             severity=Severity.WARNING,
             message="a change outside of the mutable regions was dropped",
             file=name,
@@ -128,7 +128,7 @@ def _signature(item: Refused, lines: Sequence[str]) -> tuple[str, str, str]:
 def _refusals(program: Program, frame: Frame, trusted: Program, given: Given) -> list[Refused]:
     regions = regions_of(program)
     found = [item for region in regions for item in region_refusals(region, frame)]
-    if any(item.kind in ("hidden-text", "unbalanced-region") for item in found):
+    if any(item.kind in ("hidden_text", "unbalanced_region") for item in found):
         return found  # the structure of such text cannot be trusted
     own = _declared_names(trusted)
     marked = marked_tokens(program, regions)
@@ -140,7 +140,7 @@ def _refusals(program: Program, frame: Frame, trusted: Program, given: Given) ->
 
 def _family(item: Refused) -> str:
     """Return what an item is of, so that a name is told once."""
-    return "name" if item.kind in ("forbidden-call", "reserved-name") else item.kind
+    return "name" if item.kind in ("forbidden_call", "reserved_name") else item.kind
 
 
 def marked_tokens(program: Program, regions: Sequence[Region]) -> tuple[Token, ...]:

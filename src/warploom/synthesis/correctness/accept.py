@@ -320,7 +320,7 @@ class _Judge:
     def _fail(self, check: str, message: str) -> None:
         if check not in self.failed:
             self.failed[check] = message
-            kind = "not-deterministic" if check == "deterministic" else "wrong-result"
+            kind = "not_deterministic" if check == "deterministic" else "wrong_result"
             self.findings.append(Finding(kind, Severity.ERROR, message))
 
     def _tell(self, findings: Sequence[Finding]) -> None:

@@ -12,7 +12,7 @@ namespace warploom {
                                                     bool write) {
   constexpr std::size_t kOfProcessor = 16;  // from here on this machine may trap as well
   if (!g_current || !g_current->gpu || !in_arena(p)) return;
-  report_finding({.kind = "misaligned",
+  report_finding({.kind = kinds::misaligned,
                   .message = format("%s at an address that is no multiple of %zu",
                                     write ? "write" : "read", alignment),
                   .hint = "a GPU traps there: round the offset, or use narrower elements"});

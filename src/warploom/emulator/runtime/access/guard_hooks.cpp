@@ -162,7 +162,7 @@ extern "C" void warploom_guarded_stack(const void* stack, std::size_t, unsigned,
   const auto address = reinterpret_cast<uintptr_t>(stack);
   const auto lowest = reinterpret_cast<uintptr_t>(self->stack);
   if (address - lowest >= kRoom && address - lowest < self->stack_bytes) return;
-  report_finding({.kind = "crash",
+  report_finding({.kind = kinds::crash,
                   .message = "a local variable takes more memory than the stack has",
                   .hint = "take large arrays from memory, and bound those of variable size"});
   stop_run();

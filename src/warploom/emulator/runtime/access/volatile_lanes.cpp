@@ -18,7 +18,7 @@ bool is_other_lanes(const Record& record, const Actor& actor) {
 bool report_exchange(const Record& record, bool before_writes, const Actor& actor, bool writes) {
   if (!is_other_lanes(record, actor) || is_ordered(record, actor)) return false;
   FindingInfo info{
-      .kind = "shared_memory_race",
+      .kind = kinds::shared_memory_race,
       .message = format("lanes %u and %u of one warp %s and %s the same volatile shared "
                         "memory, with no __syncwarp() in between",
                         record.thread() % kLanes, actor.thread % kLanes,

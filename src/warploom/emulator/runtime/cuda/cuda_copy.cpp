@@ -108,7 +108,7 @@ void check_there(const void* p, const StreamOp& op) {
   }
   if (allocation ? allocation->live : !in_heaps(p) || heap_holds(p)) return;
   report_finding(
-      {.kind = "use_after_free",
+      {.kind = kinds::use_after_free,
        .message = format("%s starts when memory that it was given has been freed", op.name),
        .hint = "free memory only after the last operation on it has been synchronised",
        .where = op.where,

@@ -59,7 +59,7 @@ uintptr_t allocate(Block& block, const SharedVariable& asked, std::size_t align)
   const std::size_t start = shared_by_blocks ? start_in_cluster(*block.kernel, asked, align)
                                              : next_start(block.shared_used, align);
   if (start + bytes + kSharedGap > kSharedSlot) {
-    report_finding({.kind = "launch_error",
+    report_finding({.kind = kinds::launch_error,
                     .message = format("'%s' does not fit: a block has at most %zu bytes of shared "
                                       "memory",
                                       name, kSharedSlot),
@@ -125,7 +125,7 @@ void* shared_slot(const void* key, const char* name, std::size_t bytes, std::siz
   std::size_t together = bytes;
   for (const SharedVariable& variable : block.shared) together += variable.bytes;
   if (together > kMostStatic) {
-    report_finding({.kind = "launch_error",
+    report_finding({.kind = kinds::launch_error,
                     .message = format("'%s' brings the kernel's __shared__ variables to %zu bytes; "
                                       "nvcc takes at most %zu",
                                       name, together, kMostStatic),

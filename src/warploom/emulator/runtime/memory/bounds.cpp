@@ -44,7 +44,7 @@ const Allocation* nearest_behind(const void* p) {
 const char* verb(bool write) { return write ? "write" : "read"; }
 
 void report_bounds(const void* p, std::size_t bytes, const char* what, const Frames& where) {
-  FindingInfo info{.kind = "out_of_bounds", .message = "", .where = where};
+  FindingInfo info{.kind = kinds::out_of_bounds, .message = "", .where = where};
   if (Allocation* near = nearest_before(p)) {
     const auto past = reinterpret_cast<uintptr_t>(p) + bytes - near->start - near->bytes;
     info.message = format(
@@ -67,7 +67,7 @@ void report_bounds(const void* p, std::size_t bytes, const char* what, const Fra
 
 void report_freed(const Allocation& freed, std::size_t bytes, const char* what,
                   const Frames& where) {
-  report_finding({.kind = "use_after_free",
+  report_finding({.kind = kinds::use_after_free,
                   .message = format("%s of %zu bytes in an allocation of %zu bytes that was freed",
                                     what, bytes, freed.bytes),
                   .hint = "free memory only after the last operation on it has been synchronised",
@@ -128,14 +128,14 @@ bool check_shared(const void* p, std::size_t bytes, bool write, const GpuThread&
   }
   if (block.dynamic_start && block.dynamic_start <= address && block.dynamic_start >= best) {
     report_finding(
-        {.kind = "out_of_bounds",
+        {.kind = kinds::out_of_bounds,
          .message = format("%s of %zu bytes outside of the %zu bytes of dynamic shared memory "
                            "that the launch asks for",
                            verb(write), bytes, block.kernel->config.shared_bytes),
          .hint = "compare the launch's third argument with what the kernel uses"});
     return false;
   }
-  report_finding({.kind = "out_of_bounds",
+  report_finding({.kind = kinds::out_of_bounds,
                   .message = format("%s of %zu bytes outside of '%s' in shared memory", verb(write),
                                     bytes, name),
                   .hint = "compare the index with the array's size"});
@@ -158,7 +158,7 @@ bool is_programs_constant(const void* p) {
 bool check_process(const Allocation& allocation, bool write) {
   if (allocation.is_of(*g_current)) return true;
   report_finding(
-      {.kind = "foreign_memory",
+      {.kind = kinds::foreign_memory,
        .message = format("%s code %ss pinned or managed memory of another process (rank "
                          "%d)",
                          current_thread() ? "device" : "host", verb(write), allocation.process),
@@ -170,7 +170,7 @@ bool check_process(const Allocation& allocation, bool write) {
 
 // Processes that share a device have address spaces of their own.
 bool report_guest(const Allocation& allocation, bool write) {
-  report_finding({.kind = "foreign_memory",
+  report_finding({.kind = kinds::foreign_memory,
                   .message = format("device code %ss memory of another process (rank %d) on the "
                                     "same device",
                                     verb(write), allocation.process),
@@ -193,7 +193,7 @@ void report_unreachable(const Allocation& allocation, int from, bool write) {
                : "call cudaDeviceEnablePeerAccess on this device first, or copy the data "
                  "(cudaMemcpyPeerAsync)";
   }
-  report_finding({.kind = "peer_not_in_lsa_team",
+  report_finding({.kind = kinds::peer_not_in_lsa_team,
                   .message = format("rank %d %ss memory of rank %d, which it cannot reach by loads "
                                     "and stores",
                                     from, verb(write), allocation.device),
@@ -214,14 +214,14 @@ bool reachable(const Allocation& allocation, int from) {
 
 bool check_variable(const Variable& variable, const void* p, std::size_t bytes, bool write) {
   if (!current_thread() && !variable.managed) {
-    report_finding({.kind = "host_dereference",
+    report_finding({.kind = kinds::host_dereference,
                     .message = format("host code %ss '%s', a variable of the device", verb(write),
                                       variable.name),
                     .hint = "use cudaMemcpyToSymbol and cudaMemcpyFromSymbol"});
     return false;
   }
   if (reinterpret_cast<uintptr_t>(p) + bytes <= variable.start + variable.bytes) return true;
-  report_finding({.kind = "out_of_bounds",
+  report_finding({.kind = kinds::out_of_bounds,
                   .message = format("%s of %zu bytes passes the end of '%s', which has %zu bytes",
                                     verb(write), bytes, variable.name, variable.bytes),
                   .hint = "compare the index with the array's size"});
@@ -247,7 +247,7 @@ bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread
         return false;
       }
       report_finding(
-          {.kind = "device_dereference_host",
+          {.kind = kinds::device_dereference_host,
            .message = format("device code %ss ordinary host memory at %p", verb(write), p),
            .hint = "copy the data to the device, or allocate it with cudaMallocHost, "
                    "cudaHostAlloc or cudaMallocManaged"});
@@ -293,7 +293,7 @@ bool check_access(const void* p, std::size_t bytes, bool write) {
   if (GpuThread* thread = current_thread()) return check_thread_access(p, bytes, write, *thread);
   const Space space = space_of(p);
   if (space == Space::Device || space == Space::Shared) {
-    report_finding({.kind = "host_dereference",
+    report_finding({.kind = kinds::host_dereference,
                     .message = format("host code %ss device memory at %p", verb(write), p),
                     .hint = "copy it to the host first (cudaMemcpy)"});
     return false;
@@ -317,7 +317,7 @@ static bool check_owner(const Allocation& allocation, const char* what, const Fr
     return false;
   }
   report_finding(
-      {.kind = "foreign_memory",
+      {.kind = kinds::foreign_memory,
        .message = format("%s gets memory of another process (rank %d)", what, allocation.process),
        .hint = "in this process the address means something else: send the data, not a "
                "pointer to it",
@@ -335,7 +335,7 @@ bool check_range(const void* p, std::size_t bytes, const char* what, const Frame
       return false;
     }
     if (reinterpret_cast<uintptr_t>(p) + bytes <= variable->start + variable->bytes) return true;
-    report_finding({.kind = "out_of_bounds",
+    report_finding({.kind = kinds::out_of_bounds,
                     .message = format("%s of %zu bytes passes the end of '%s', which has %zu bytes",
                                       what, bytes, variable->name, variable->bytes),
                     .hint = "compare the size with the variable's",

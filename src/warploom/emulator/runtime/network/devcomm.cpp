@@ -23,20 +23,20 @@ bool is_devcomm(const void* state) { return g_states.contains(state); }
 
 DevComm& alive(void* state, const char* what) {
   if (!g_states.contains(state)) {
-    fail({.kind = "use_after_destroy",
+    fail({.kind = kinds::use_after_destroy,
           .message = format("%s uses a device communicator that was never created", what),
           .hint = "check what ncclDevCommCreate returned, and pass the communicator by value to "
                   "the kernel"});
   }
   auto& dc = *static_cast<DevComm*>(state);
   if (g_current && g_current->process && g_current->process != dc.comm->process) {
-    fail({.kind = "foreign_memory",
+    fail({.kind = kinds::foreign_memory,
           .message = format("%s uses a device communicator of another process", what),
           .hint = "a handle means nothing in other processes: make one in each",
           .other = dc.created});
   }
   if (!dc.live) {
-    fail({.kind = "use_after_destroy",
+    fail({.kind = kinds::use_after_destroy,
           .message = format("%s uses a device communicator that was destroyed", what),
           .hint = "synchronise the stream before ncclDevCommDestroy",
           .other = dc.destroyed});
@@ -49,7 +49,7 @@ DevComm& require_gin(const Gin& gin, const char* what) {
   take_turn();
   DevComm& dc = alive(gin.state, what);
   if (!dc.set->gin) {
-    fail({.kind = "gin_not_enabled",
+    fail({.kind = kinds::gin_not_enabled,
           .message = format("%s: the device communicator was created without GIN", what),
           .hint = g_config.nccl_version >= 22907
                       ? "set ginConnectionType = NCCL_GIN_CONNECTION_FULL in the requirements"
@@ -57,7 +57,7 @@ DevComm& require_gin(const Gin& gin, const char* what) {
           .other = dc.created});
   }
   if (gin.context >= static_cast<uint32_t>(dc.set->contexts)) {
-    fail({.kind = "context_index",
+    fail({.kind = kinds::context_index,
           .message = format("GIN context %u is used, but the device communicator has %d",
                             gin.context, dc.set->contexts),
           .hint = "ask for more with ginContextCount, and take the index modulo "

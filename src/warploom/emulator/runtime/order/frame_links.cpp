@@ -80,7 +80,7 @@ Closed runtime_frames(const Fiber& fiber, uintptr_t frame) {
 }
 
 [[noreturn]] void refuse() {
-  report_finding({.kind = "crash",
+  report_finding({.kind = kinds::crash,
                   .message = "a store overwrites where a function of the program returns to, or "
                              "what the caller of one keeps",
                   .hint = "an index runs past the end of a local array"});

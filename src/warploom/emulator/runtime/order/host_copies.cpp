@@ -58,7 +58,7 @@ bool settled(const Watch& watch, const HostThread& host) {
 void report_early_access(const Watch& watch, bool write, const char* who = "the host") {
   const char* verb = write ? "write" : "read";
   if (watch.call && is_one_sided(watch.call)) {
-    report_finding({.kind = "mpi_buffer_in_use",
+    report_finding({.kind = kinds::mpi_buffer_in_use,
                     .message = format("%s %ss the origin's buffer of %s before that has completed",
                                       who, verb, watch.call),
                     .hint = kEndEpoch,
@@ -66,7 +66,7 @@ void report_early_access(const Watch& watch, bool write, const char* who = "the 
     return;
   }
   if (watch.call) {
-    report_finding({.kind = "mpi_buffer_in_use",
+    report_finding({.kind = kinds::mpi_buffer_in_use,
                     .message = format("%s %ss the %s buffer of %s before that has completed", who,
                                       verb, watch.written ? "receive" : "send", watch.call),
                     .hint = "first complete the request, by MPI_Wait or a successful MPI_Test",
@@ -75,7 +75,7 @@ void report_early_access(const Watch& watch, bool write, const char* who = "the 
   }
   if (!watch.written) {
     report_finding(
-        {.kind = "data_race",
+        {.kind = kinds::data_race,
          .message = format("the host writes the source of a copy of %zu bytes in a graph "
                            "before it has synchronised with the launch",
                            watch.bytes),
@@ -83,7 +83,7 @@ void report_early_access(const Watch& watch, bool write, const char* who = "the 
          .other = watch.where});
     return;
   }
-  report_finding({.kind = "readback_before_sync",
+  report_finding({.kind = kinds::readback_before_sync,
                   .message = format("the host %ss the target of an asynchronous copy of %zu bytes "
                                     "before it has synchronised with it",
                                     verb, watch.bytes),
@@ -102,7 +102,7 @@ int add_watch(Watch watch, const Process& owner) {
 void report_early_free(const Watch& watch) {
   if (watch.call) {
     report_finding(
-        {.kind = "mpi_buffer_in_use",
+        {.kind = kinds::mpi_buffer_in_use,
          .message = format("the host frees the %s of %s before that has completed",
                            is_one_sided(watch.call) ? "origin's buffer"
                            : watch.written          ? "receive buffer"
@@ -114,7 +114,7 @@ void report_early_free(const Watch& watch) {
          .other = watch.where});
     return;
   }
-  report_finding({.kind = "use_after_free",
+  report_finding({.kind = kinds::use_after_free,
                   .message = format("the host frees the %s of an asynchronous copy of %zu bytes "
                                     "before it has synchronised with it",
                                     watch.written ? "target" : "source", watch.bytes),

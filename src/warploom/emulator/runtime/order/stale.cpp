@@ -219,7 +219,7 @@ uint32_t tell(const StrongStore& data, const StrongStore& later, const Record& s
   uint32_t site = 2166136261;  // FNV-1a
   for (const uint32_t pc : where.pc) site = (site ^ pc) * 16777619;
   if (told.size() >= kMostTold || !told.insert(site).second) return site;
-  FindingInfo info{.kind = "stale_read",
+  FindingInfo info{.kind = kinds::stale_read,
                    .message = "",
                    .hint = advice(data, later, between(data, self, device_here())),
                    .suspicion = true,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "report/finding_kinds.h"
 #include "schedule/fiber.h"
 
 namespace warploom {
