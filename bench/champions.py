@@ -9,7 +9,8 @@ takes from each run the `--most` best programs that are unlike (the best, the be
 best without, then the next best) and times these, the transform and the host-driven program by the
 model at the size that the GPUs will measure by, the middle one of `measured_forms.py`. It writes
 DIR/seed/EXAMPLE.cu (the transform), DIR/evolved/EXAMPLE.cu (the quickest), DIR/rank-N/EXAMPLE.cu
-(all, the quickest first) and DIR/champions.json with every time, which is modelled.
+(all, the quickest first), DIR/restrict/EXAMPLE.cu (the quickest with `__restrict__` on all kernels
+that may have it, which the model does not see) and DIR/champions.json with every time, modelled.
 """
 
 import argparse
@@ -29,6 +30,8 @@ from measured_forms import SIZES
 from time_examples import MODELLED, RANKS, Case
 from time_examples import SIZES as SMALL
 from variants import modelled
+
+from warploom.propose.mutate import apply, mutations
 
 HOST, SEED = "host", "seed"
 _GATES = ("fused", "guarded")
@@ -134,6 +137,7 @@ def pick(options: argparse.Namespace) -> int:
 
 def _keep(folder: Path, todo: Sequence[Case], times: Mapping[str, Mapping[str, float]]) -> None:
     """Write what is known so far: the times, and programs by their rank."""
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "champions.json").write_text(json.dumps(times, indent=1) + "\n")
     ranked: dict[str, list[Case]] = {}
     for case in todo:
@@ -147,6 +151,18 @@ def _keep(folder: Path, todo: Sequence[Case], times: Mapping[str, Mapping[str, f
                 to = folder / place / case.program.name
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(case.program, to)
+        to = folder / "restrict" / cases[0].program.name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_text(restricted(cases[0].program.read_text()))
+
+
+def restricted(text: str) -> str:
+    """Return a program with `__restrict__` wherever that is a lever: no clock of ours sees it."""
+    steps = [step for step in mutations(text) if step.lever.startswith("restrict:")]
+    for step in steps:
+        if step.value == "on":
+            text = apply(text, step)
+    return text
 
 
 def main() -> int:
