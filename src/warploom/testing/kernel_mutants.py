@@ -62,7 +62,7 @@ MUTANTS = (
         ("rows not bounded", "if (g0 < d0 && g1 < d2)", "if (g1 < d2)"),
         ("columns not bounded", "if (g0 < d0 && g1 < d2)", "if (g0 < d0)"),
         ("output transposed", "out[(i0 * d2 + i1)]", "out[(i1 * d0 + i0)]"),
-        ("sums not cleared", "sums[i][j] = 0.0f;", "if (i > 0) sums[i][j] = 0.0f;"),
+        ("sums begin at another number", "sums[i][j] = 0.0f;", "sums[i][j] = 0.0f + i;"),
         ("one product left out", "for (int q = 0; q < 16; ++q)", "for (int q = 0; q < 15; ++q)"),
         ("operands rounded to half", "sums[i][j] += tile_a[q][y * 8 + i] *",
          "sums[i][j] += __half2float(__float2half_rn(tile_a[q][y * 8 + i])) *"),
