@@ -16,6 +16,7 @@ from warploom.synthesis.codegen.text import Kernel, indented
 from warploom.synthesis.codegen.values import Values
 
 _Moves = tuple[list[str], list[str]]
+_THREADS = 512  # of a multiprocessor, at least: others compute while some wait for memory
 _PAD = 4  # elements behind a line of a tile: lines begin in other banks, at multiples of 16 bytes
 
 
@@ -60,14 +61,16 @@ class ProductWriter:
             f"  out[{place}] = {ctypes_of.store(draft.root.dtype, result)};",
             "}",
         ]
-        text = draft.kernel(values, t.gemm_threads, self._body(ctype, zero, lefts, rights, ending))
+        lines = self._body(ctype, zero, lefts, rights, ending)
+        blocks = max(1, _THREADS // t.gemm_threads)
+        text = draft.kernel(values, t.gemm_threads, lines, blocks)
         count = product(node.sizes)
-        blocks = (
+        grid = (
             f"dim3(static_cast<unsigned>(({self.n} + {t.tile_n - 1}) / {t.tile_n}), "
             f"static_cast<unsigned>(blocks_for(({self.m} + {t.tile_m - 1}) / {t.tile_m}, 1))"
         )
-        blocks += f", blocks_for({c_size(node.sizes[0])}, 1))" if self.batch else ")"
-        return draft.done("product", text, values, count, blocks, t.gemm_threads)
+        grid += f", blocks_for({c_size(node.sizes[0])}, 1))" if self.batch else ")"
+        return draft.done("product", text, values, count, grid, t.gemm_threads)
 
     def _reached(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
         del index, scope, guard
