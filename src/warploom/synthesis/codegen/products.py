@@ -142,8 +142,8 @@ class ProductWriter:
                     *indented(work), "}"]  # fmt: skip
         down = f"({self.m} + {t.tile_m - 1}) / {t.tile_m}"
         return [
-            f"__shared__ alignas(16) {ctype} tile_a[{t.tile_k}][{t.tile_m + _PAD}];",
-            f"__shared__ alignas(16) {ctype} tile_b[{t.tile_k}][{t.tile_n + _PAD}];",
+            f"alignas(16) __shared__ {ctype} tile_a[{t.tile_k}][{t.tile_m + _PAD}];",
+            f"alignas(16) __shared__ {ctype} tile_b[{t.tile_k}][{t.tile_n + _PAD}];",
             f"const int x = threadIdx.x % {across}, y = threadIdx.x / {across};",
             f"const long long col0 = static_cast<long long>(blockIdx.x) * {t.tile_n};",
             f"for (long long down = blockIdx.y; down < {down}; down += gridDim.y) {{",
