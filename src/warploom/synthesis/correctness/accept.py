@@ -23,7 +23,7 @@ from warploom.synthesis.correctness.cases import (
     plan_cases,
     tied,
 )
-from warploom.synthesis.correctness.compare import compare
+from warploom.synthesis.correctness.compare import compare, same_values
 from warploom.synthesis.correctness.expectations import PreparedCase, prepare_case
 from warploom.synthesis.correctness.running import (
     CaseResult,
@@ -210,7 +210,8 @@ class _Judge:
     def _watch(self, watched: WatchedCandidate, first: "_Shown") -> None:
         """Refuse a candidate with a condition of which no case took one of the ways.
 
-        The results of the run that tells it must be those that were compared.
+        The results of the run that tells it must be those that were compared; which NaN is returned
+        is the compiler's choice.
         """
         self.done["every-way"] += 1
         if watched.program is None:
@@ -222,7 +223,7 @@ class _Judge:
             return
         one = self._again(watched.program, one, one.options)
         results = results_of(one, first.laid)
-        if results is None or [r.outputs for r in results] != [r.outputs for r in first.results]:
+        if results is None or not _are_alike(results, first.results):
             self._fail(
                 "every-way", "with its conditions watched, the candidate does something else"
             )
@@ -367,3 +368,12 @@ def _first(findings: Sequence[Finding]) -> str:
 def _words(plan: CasePlan) -> str:
     sizes = ", ".join(f"{name}={value}" for name, value in plan.symbols.items())
     return f"case {plan.name} ({sizes})" if sizes else f"case {plan.name}"
+
+
+def _are_alike(results: Sequence[CaseResult], others: Sequence[CaseResult]) -> bool:
+    """Whether two runs returned the same values."""
+    return len(results) == len(others) and all(
+        same_values(got, wanted, expected.dtype)
+        for one, other in zip(results, others, strict=True)
+        for got, wanted, expected in zip(one.outputs, other.outputs, one.case.outputs, strict=True)
+    )
