@@ -2,22 +2,25 @@
 
     python bench/kernels_on_gpu.py measure OUT.json [--only TASK,...] [--mib N] [--jobs N]
                                                     [--rounds N] [--calls N] [--seconds S]
+                                                    [--tools TOOL,...]
     python bench/kernels_on_gpu.py table OUT.json
 
 The kernels are those of the rules with their usual parameters: what `warploom eval --suite
 internal` verifies in the emulator. Each is judged on the GPU with the cases of a trial, twice and
-under memcheck and racecheck. Then its sizes are doubled, the least one first, until its inputs and
-outputs together have `--mib` MiB (products: an eighth of that), and it takes turns with the
-reference in eager mode and in each of torch.compile's: `--rounds` times `--calls` calls, other
-values and new buffers for each call, the GPU busy and the cache overwritten before it, its outputs
-compared, and a copy of as many bytes in each turn.
-`--jobs` tasks at a time are made ready, then timed one after another with the GPU to themselves.
+under the `--tools` of compute-sanitizer. Then its sizes are doubled, the least one first, until
+its inputs and outputs together have `--mib` MiB (products: an eighth of that), and it takes turns
+with the reference in eager mode and in each of torch.compile's: `--rounds` times `--calls` calls,
+other values and new buffers for each call, the GPU busy and the cache overwritten before it, its
+outputs compared, and a copy of as many bytes in each turn.
+`--jobs` tasks at a time are made ready (those of `--only` in its order); whoever is timed then has
+the GPU to itself, while the processors draw and compare values of others.
 After `--seconds` no further ones are begun. OUT.json has every task: what was found, the medians,
 and the raw times; those that are there already are not done again.
 """
 
 import argparse
 import contextlib
+import fcntl
 import json
 import math
 import statistics
@@ -25,13 +28,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import Finding, to_json
-from warploom.hardware import Setup
+from warploom.hardware import HardwareRun, Setup
 from warploom.synthesis.codegen import generate
 from warploom.synthesis.correctness import prepare_trial
 from warploom.synthesis.correctness.cases import CasePlan
@@ -43,16 +47,18 @@ from warploom.synthesis.performance.measured import (
     bytes_moved,
     judge_on_gpu,
     launcher,
-    measure,
+    report_of,
     require_gpu,
+    take_times,
     time_reference,
+    write_timed,
 )
 from warploom.synthesis.records import KernelSpec, TensorArg
 from warploom.synthesis.reference.client import COPY, Baseline, ReferenceProcess
 from warploom.synthesis.sizes import shape_value
 from warploom.synthesis.suite import SuiteTask, find_suite
 
-_TOOLS = ("memcheck", "racecheck")
+T = TypeVar("T")
 _SEED = 41
 
 
@@ -74,98 +80,159 @@ def filling(spec: KernelSpec, least: int) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A task whose kernel is built and judged, and whose timed calls are drawn."""
+    """A task whose kernel is built, and whose cases and timed calls are drawn."""
 
     spec: KernelSpec
     launch: Launch
+    trial: Sequence[PreparedCase]
     cases: Sequence[PreparedCase]
     plans: Sequence[CasePlan]
     reference: ReferenceProcess
     folder: Path
-    found: Sequence[Finding]
-    trials: int
+    lock: Path
+    kept: contextlib.ExitStack
 
     def turn(self, number: int) -> tuple[Baseline, ...]:
         """Time the reference in all modes, with values of this turn's own."""
         plans = [replace(plan, seed=plan.seed + 1000 * (number + 1)) for plan in self.plans]
-        return time_reference(self.reference, self.spec, plans, bytes_moved(self.cases[0]))
+        lock = self.lock if number >= 0 else None
+        return time_reference(
+            self.reference, self.spec, plans, bytes_moved(self.cases[0]), lock
+        )  # fmt: skip
+
+    def alone(self, cases: Path, tool: str) -> HardwareRun:
+        """Run the kernel while nobody else uses the GPU."""
+        with self.lock.open("wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            return self.launch(cases, tool)
 
 
-def make_ready(
-    task: SuiteTask, setup: Setup, options: argparse.Namespace, stack: contextlib.ExitStack
-) -> Ready:
-    """Generate, build and judge a task's kernel; draw its timed calls, compile its reference."""
-    reference = stack.enter_context(ReferenceProcess(task.file, ""))
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="warploom-")))
-    secret = folder / "secret"
-    secret.mkdir()
-    found = interview(reference, task.prompt, "sm_90", [_SEED, _SEED + 1, _SEED + 2])
-    kernel = generate(found.graph)
-    launch = launcher(kernel.text, setup, folder, 120.0)
-    trial = prepare_trial(found.spec, reference, _SEED, secret, kernel.text)
-    wrong = judge_on_gpu(launch, found.spec, trial.cases, folder / "trial", _TOOLS)
-    least = options.mib << 20
-    if "product" in kernel.forms:
-        least //= 8
-    sizes = filling(found.spec, least)
-    plans = [
-        CasePlan(f"timed-{at}", "timed", sizes, "normal", _SEED + 10 + at)
-        for at in range(options.calls)
-    ]
-    cases = [prepare_case(found.spec, plan, reference, secret) for plan in plans]
-    ready = Ready(
-        found.spec, launch, cases, plans, reference, folder, wrong, len(trial.cases)
-    )  # fmt: skip
-    ready.turn(-1)  # has torch.compile do its work
-    return ready
+def draw(task: SuiteTask, setup: Setup, options: argparse.Namespace, lock: Path) -> Ready:
+    """Generate and build a task's kernel, and draw its calls: all that needs no GPU."""
+    kept = contextlib.ExitStack()
+    with contextlib.ExitStack() as stack:
+        reference = stack.enter_context(ReferenceProcess(task.file, ""))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="warploom-")))
+        secret = folder / "secret"
+        secret.mkdir()
+        found = interview(reference, task.prompt, "sm_90", [_SEED, _SEED + 1, _SEED + 2])
+        kernel = generate(found.graph)
+        launch = launcher(kernel.text, setup, folder, 120.0)
+        trial = prepare_trial(found.spec, reference, _SEED, secret, kernel.text)
+        least = options.mib << 20
+        if "product" in kernel.forms:
+            least //= 8
+        sizes = filling(found.spec, least)
+        plans = [
+            CasePlan(f"timed-{at}", "timed", sizes, "normal", _SEED + 10 + at)
+            for at in range(options.calls)
+        ]
+        cases = [prepare_case(found.spec, plan, reference, secret) for plan in plans]
+        kept = stack.pop_all()
+    return Ready(found.spec, launch, trial.cases, cases, plans, reference, folder, lock, kept)
 
 
-def outcome(ready: Ready, gpu: str, rounds: int) -> dict[str, object]:
+def warm(ready: Ready, tools: Sequence[str]) -> list[Finding]:
+    """Judge a kernel on the GPU, and have torch.compile do its work; returns what is wrong."""
+    wrong = judge_on_gpu(ready.launch, ready.spec, ready.trial, ready.folder / "trial", tools)
+    ready.turn(-1)
+    return wrong
+
+
+def outcome(ready: Ready, wrong: Sequence[Finding], rounds: int) -> dict[str, object]:
     """Time a task; returns what is written of it."""
-    modes: dict[str, list[float]] = {}
-
-    def turn(number: int) -> tuple[Baseline, ...]:
-        baselines = ready.turn(number)
-        for one in baselines:
-            modes.setdefault(one.mode, []).extend(one.milliseconds)
-        return baselines
-
-    made = measure(ready.launch, turn, ready.spec, ready.cases, ready.folder / "timed", gpu, rounds)
-    found = [finding.message for finding in ready.found]
+    gpu = ready.reference.gpu()
+    laid = write_timed(ready.spec, ready.cases, ready.folder / "timed")
+    taken = take_times(ready.alone, ready.turn, ready.folder / "timed", rounds)
+    made = report_of(taken, ready.spec, laid, gpu)
+    found = [finding.message for finding in wrong]
     if isinstance(made, Finding):
-        return {"findings": [*found, made.message], "trials": ready.trials}
+        return {"findings": [*found, made.message], "trials": len(ready.trial)}
     return {
-        "findings": found, "trials": ready.trials, "report": to_json(made),
-        "modes_ms": {mode: statistics.median(times) for mode, times in modes.items()},
+        "findings": found, "trials": len(ready.trial), "report": to_json(made),
+        "modes_ms": {mode: statistics.median(ms) for mode, ms in taken.baselines.items()},
     }  # fmt: skip
+
+
+class Campaign:
+    """Measures tasks batch by batch, and writes what is known after each."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.tools = [tool for tool in options.tools.split(",") if tool]
+        self.setup = require_gpu()
+        self.done: dict[str, dict[str, object]] = {}
+        if options.file.is_file():
+            self.done = json.loads(options.file.read_text())
+
+    def run(self, tasks: Sequence[SuiteTask]) -> None:
+        """Measure tasks; while a batch has the GPU, the next one is drawn on the processors."""
+        jobs, end = self.options.jobs, time.monotonic() + self.options.seconds
+        batches = [tasks[at : at + jobs] for at in range(0, len(tasks), jobs)]
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            ThreadPoolExecutor(jobs) as ahead,
+            ThreadPoolExecutor(jobs) as pool,
+        ):
+            lock = Path(folder) / "gpu.lock"
+
+            def begun(batch: Sequence[SuiteTask]) -> dict[str, Future[Ready]]:
+                return {
+                    one.name: ahead.submit(draw, one, self.setup, self.options, lock)
+                    for one in batch
+                }
+
+            drawn = begun(batches[0]) if batches else {}
+            for following in [*batches[1:], []]:
+                ready = self._results(drawn)
+                late = time.monotonic() > end
+                drawn = {} if late else begun(following)
+                if not late:
+                    self._batch(ready, pool)
+                for one in ready.values():
+                    one.kept.close()
+                if late:
+                    return
+
+    def _batch(self, ready: dict[str, Ready], pool: ThreadPoolExecutor) -> None:
+        warmed = self._results(
+            {name: pool.submit(warm, one, self.tools) for name, one in ready.items()}
+        )
+        rounds = self.options.rounds
+        timed = {
+            pool.submit(outcome, ready[name], wrong, rounds): name for name, wrong in warmed.items()
+        }
+        for future in as_completed(timed):
+            name = timed[future]
+            for found in self._results({name: future}).values():
+                self._keep(name, found)
+
+    def _results(self, futures: Mapping[str, Future[T]]) -> dict[str, T]:
+        """Wait for all; those that failed are written as refused."""
+        found: dict[str, T] = {}
+        for name, future in futures.items():
+            try:
+                found[name] = future.result()
+            except WarploomError as error:
+                self._keep(name, {"refused": error.message})
+            except Exception as error:  # noqa: BLE001 - the other tasks' results are worth more
+                self._keep(name, {"refused": f"{type(error).__name__}: {error}"})
+        return found
+
+    def _keep(self, name: str, found: dict[str, object]) -> None:
+        self.done[name] = found
+        print(f"{time.strftime('%T')} {name} {json.dumps(found)}", flush=True)
+        self.options.file.write_text(json.dumps(self.done, indent=1) + "\n")
 
 
 def measure_all(options: argparse.Namespace) -> int:
     """Measure every task that is not there yet; return 1 where something is wrong with one."""
-    setup = require_gpu()
-    done: dict[str, dict[str, object]] = {}
-    if options.file.is_file():
-        done = json.loads(options.file.read_text())
+    campaign = Campaign(options)
     only = [name for name in options.only.split(",") if name]
-    todo = [task for task in find_suite("internal", only) if task.name not in done]
-    end = time.monotonic() + options.seconds
-    while todo and time.monotonic() < end:
-        batch, todo = todo[: options.jobs], todo[options.jobs :]
-        with contextlib.ExitStack() as stack, ThreadPoolExecutor(options.jobs) as pool:
-            begun = [pool.submit(make_ready, task, setup, options, stack) for task in batch]
-            wait(begun)
-            gpu = ""
-            for task, future in zip(batch, begun, strict=True):
-                try:
-                    ready = future.result()
-                    if not gpu:
-                        gpu = ready.reference.gpu()
-                    done[task.name] = outcome(ready, gpu, options.rounds)
-                except WarploomError as error:
-                    done[task.name] = {"refused": error.message}
-                print(task.name, json.dumps(done[task.name]), flush=True)
-                options.file.write_text(json.dumps(done, indent=1) + "\n")
-    return 1 if any(one.get("findings") for one in done.values()) else 0
+    todo = [task for task in find_suite("internal", only) if task.name not in campaign.done]
+    todo.sort(key=lambda task: only.index(task.name) if only else 0)
+    campaign.run(todo)
+    return 1 if any(one.get("findings") for one in campaign.done.values()) else 0
 
 
 def table(file: Path) -> int:
@@ -211,6 +278,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--calls", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3600.0)
+    parser.add_argument("--tools", default="memcheck,racecheck", help="of compute-sanitizer")
     options = parser.parse_args()
     return table(options.file) if options.what == "table" else measure_all(options)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from warploom.evaluation.legality.candidate import refusals
+from warploom.evaluation.legality.check import refusals
 from warploom.source.regions import Program
 
 FRAME = """\
@@ -40,7 +40,7 @@ def kinds(body: str, trusted: str = "  n += 1;") -> set[str]:
     ],
 )
 def test_a_region_that_is_not_whole_is_refused(body: str) -> None:
-    assert "unfinished-region" in kinds(body)
+    assert "unfinished_region" in kinds(body)
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def test_a_region_that_is_not_whole_is_refused(body: str) -> None:
     ],
 )
 def test_whole_statements_pass(body: str) -> None:
-    assert "unfinished-region" not in kinds(body or "  ;")
+    assert "unfinished_region" not in kinds(body or "  ;")
 
 
 def test_what_the_trusted_region_ends_with_may_stay() -> None:
-    assert "unfinished-region" not in kinds("  n += 2;\n  if (n > 7)", "  n += 1;\n  if (n > 7)")
+    assert "unfinished_region" not in kinds("  n += 2;\n  if (n > 7)", "  n += 1;\n  if (n > 7)")
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_declarations_that_end_with_a_block_pass(text: str) -> None:
     frame = "// EVOLVE-BLOCK-START\n{}\n// EVOLVE-BLOCK-END\nint main() {{}}\n"
     trusted = Program(frame.format("int before;"))
     found = refusals(Program(frame.format(text)), trusted)
-    assert "unfinished-region" not in {item.kind for item in found}
+    assert "unfinished_region" not in {item.kind for item in found}

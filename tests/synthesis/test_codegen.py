@@ -115,10 +115,36 @@ def test_outputs_that_share_what_they_read_are_one_kernel() -> None:
 
 def test_columns_are_reduced_by_neighboring_lanes_and_all_by_many_blocks() -> None:
     down = _generate([_node("t", "sum", [_of("x"), [0]], ["s9"])], ["t"])
-    assert "column_sum_float" in down.text
+    assert down.forms == ("columns",)
+    assert "group_at<float, 4>(in_x + (k_0 * d1 + start))" in down.text
+    assert down.text.count("__global__") == 2
     whole = _generate([_node("t", "sum", [_of("x"), []], [])], ["t"])
     assert whole.text.count("__global__") == 2
     assert "cudaMallocAsync" in whole.text
+
+
+def test_reductions_that_do_not_need_each_other_share_a_loop() -> None:
+    one = ["s7"]
+    nodes = [
+        _node("top", "amax", [_of("x"), [1]], one),
+        _node("least", "amin", [_of("x"), [1]], one),
+        _node("range", "sub", [_of("top"), _of("least")], one),
+    ]
+    assert _generate(nodes, ["range"]).text.count("k0 < whole0") == 1
+    assert "k1 < whole1" not in _generate(nodes, ["range"]).text
+    assert "k1 < whole1" in _generate(_softmax(), ["result"]).text
+
+
+def test_a_scan_takes_in_what_is_computed_from_it() -> None:
+    nodes = [
+        _node("sums", "cumsum", [_of("x"), 1], ["s7", "s9"]),
+        _node("before", "sub", [_of("sums"), _of("x")], ["s7", "s9"]),
+    ]
+    made = _generate(nodes, ["before"])
+    assert made.forms == ("scan",)
+    assert "store_group(out" in made.text
+    down = _generate([_node("sums", "cumsum", [_of("x"), 0], ["s7", "s9"])], ["sums"])
+    assert down.text.count("__global__") == 2
 
 
 def test_a_transpose_goes_through_shared_memory() -> None:

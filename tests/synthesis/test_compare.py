@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from warploom.synthesis.correctness.compare import Expected, compare, tolerance_for
+from warploom.synthesis.correctness.compare import Expected, compare, same_values, tolerance_for
 from warploom.synthesis.correctness.numbers import decode
 
 
@@ -94,3 +94,15 @@ def test_too_few_elements_fail() -> None:
 )  # fmt: skip
 def test_bytes_of_each_type_are_read(dtype: str, data: bytes, value: float) -> None:
     assert decode(data, dtype).tolist() == [value]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_values_are_the_same_whichever_nan_they_are(dtype: str) -> None:
+    values = np.array([1.0, float("nan"), -0.0], dtype=dtype)
+    others = np.copysign(values, [1, -1, -1]).astype(dtype)
+    assert values.tobytes() != others.tobytes()
+    assert same_values(values.tobytes(), others.tobytes(), dtype)
+    others[0] = np.nextafter(values[0], values[0] * 2)
+    assert not same_values(values.tobytes(), others.tobytes(), dtype)
+    assert not same_values(values.tobytes(), np.abs(values).tobytes(), dtype)  # the sign of zero
+    assert not same_values(b"\1\0\0\0", b"\2\0\0\0", "int32")

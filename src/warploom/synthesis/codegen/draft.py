@@ -63,13 +63,13 @@ class KernelDraft:
         pairs = [(n, s) for n, s in zip(self.index, self.root.sizes, strict=True) if s != "1"]
         return [n for n, _ in pairs], [s for _, s in pairs]
 
-    def kernel(self, values: Values, threads: int, lines: list[str]) -> str:
-        """Return the text of a kernel around its statements."""
+    def kernel(self, values: Values, threads: int, lines: list[str], blocks: int = 1) -> str:
+        """Return the text of a kernel around its statements; `blocks` as `global_text` has it."""
         outs = [
             f"{ctypes_of.stored(node.dtype)}* __restrict__ {self.pointer_to(node)}"
             for node in (self.root, *self.also)
         ]
-        return global_text(self.name, self.arguments(values, outs), threads, lines)
+        return global_text(self.name, self.arguments(values, outs), threads, lines, blocks)
 
     def arguments(self, values: Values, outs: list[str]) -> list[str]:
         """Return the parameters of a kernel: what it reads, `outs`, and the sizes."""

@@ -12,6 +12,7 @@ from warploom.synthesis.codegen.text import Kernel, indented
 from warploom.synthesis.codegen.turned import TurnedWriter
 from warploom.synthesis.codegen.values import Values
 
+_ALONE = 4  # elements of a thread that are under way at once where none are moved as one
 _CONSTANTS = ("full", "full_like", "scalar_tensor", "zeros_like", "ones_like")
 
 
@@ -43,7 +44,7 @@ class ElementWriter:
             turned = TurnedWriter(draft).make()
             if turned is not None:
                 return turned
-        first, each = "", threads
+        first, each = "", threads * _ALONE
         lines = [f"const long long count = {count};"]
         if wide is not None:
             draft.helpers |= HELPERS
@@ -51,6 +52,7 @@ class ElementWriter:
             lines += self._tiles(wide)
         lines += [
             "const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;",
+            *([f"#pragma unroll {_ALONE}"] if wide is None else []),
             f"for (long long i = {first}static_cast<long long>(blockIdx.x) * blockDim.x + "
             "threadIdx.x; i < count; i += stride) {",
             *indented(single),

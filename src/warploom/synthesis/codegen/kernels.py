@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from warploom.synthesis.codegen import ctypes_of
+from warploom.synthesis.codegen.columns import ColumnWriter
 from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.elements import ElementWriter
 from warploom.synthesis.codegen.graph import Node
@@ -11,7 +12,7 @@ from warploom.synthesis.codegen.groups import HELPERS, Wide
 from warploom.synthesis.codegen.products import ProductWriter
 from warploom.synthesis.codegen.reductions import dims_of
 from warploom.synthesis.codegen.row_writer import RowLoop, RowWriter
-from warploom.synthesis.codegen.scans import scan_kernel
+from warploom.synthesis.codegen.scans import ScanWriter, scan_of
 from warploom.synthesis.codegen.scope import (
     Index,
     MaterializeError,
@@ -23,16 +24,10 @@ from warploom.synthesis.codegen.scope import (
     variables,
 )
 from warploom.synthesis.codegen.text import Kernel, indented
-from warploom.synthesis.codegen.values import PRODUCTS, REDUCTIONS, SCANS, Values
+from warploom.synthesis.codegen.values import PRODUCTS, REDUCTIONS, Values
 from warploom.synthesis.codegen.wholes import WholeWriter
 
 _ROWS = ["for (long long row = blockIdx.x; row < rows; row += gridDim.x) {"]
-_COLUMNS = [
-    "for (long long begin = blockIdx.x * 32LL; begin < rows; begin += gridDim.x * 32LL) {",
-    "  // Rows are neighbors here: each lane has one, and each warp a part of these.",
-    "  const bool inside = begin + threadIdx.x % 32 < rows;",
-    "  const long long row = min(begin + threadIdx.x % 32, rows - 1);",
-]
 _EACH = 2  # groups of a row for each thread of its block, before that has as many as it may
 
 
@@ -42,7 +37,7 @@ class _Found:
 
     reductions: list[tuple[Node, Index]] = field(default_factory=list[tuple[Node, Index]])
     products: list[tuple[Node, Index]] = field(default_factory=list[tuple[Node, Index]])
-    scans: list[Node] = field(default_factory=list[Node])
+    scans: list[tuple[Node, Index]] = field(default_factory=list[tuple[Node, Index]])
     merged: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(
         default_factory=dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
     )
@@ -56,13 +51,11 @@ class KernelMaker(KernelDraft):
 
     def make(self) -> Kernel:
         """Return the kernel of the form that fits."""
-        if self.root.op in SCANS:
-            if self.also:
-                raise MaterializeError(self.root)
-            return scan_kernel(self)
         found = self._discover()
         if found.scans:
-            raise MaterializeError(found.scans[0])
+            if self.also or found.reductions or found.products:
+                raise MaterializeError(found.scans[0][0])
+            return ScanWriter(self, scan_of(self, found.scans)).make()
         if found.reductions:
             return self._rows(found)
         if found.products and self.also:
@@ -81,8 +74,8 @@ class KernelMaker(KernelDraft):
                 found.reductions.append((node, index))
             elif node.op in PRODUCTS:
                 found.products.append((node, index))
-            elif node is not self.root:
-                found.scans.append(node)
+            else:
+                found.scans.append((node, index))
             return scope.define(ctypes_of.computed(node.dtype), "0")
 
         values = self.values(reached)
@@ -112,7 +105,7 @@ class KernelMaker(KernelDraft):
             if whole is not None:
                 return whole
         if own and all(self._is_column(node) for node, _ in found.reductions):
-            return self._row_kernel(widest, None, columns=True)
+            return self._columns(found)
         seen = Wide(1)
         self._row_kernel(widest, seen)
         wide: Wide | None = None
@@ -129,14 +122,20 @@ class KernelMaker(KernelDraft):
         real = [at for at, size in enumerate(source.sizes) if size != "1"]
         return bool(real) and real[-1] not in dims_of(node, len(source.sizes))
 
-    def _row_kernel(
-        self, widest: frozenset[str], wide: Wide | None, *, columns: bool = False
-    ) -> Kernel:
+    def _columns(self, found: _Found) -> Kernel:
+        """Return the kernels of a reduction down columns, which lies in memory for the rest."""
+        node, index = found.reductions[0]
+        alone = all(other is node and at == index for other, at in found.reductions)
+        if self.also or not alone or variables(index) != variables(self.index):
+            raise MaterializeError(node)
+        return ColumnWriter(self, node, index).make()
+
+    def _row_kernel(self, widest: frozenset[str], wide: Wide | None) -> Kernel:
         """Return the kernel of which a block computes a row, of the index variables `widest`."""
         names, sizes = self.real()
         rows = [(n, s) for n, s in zip(names, sizes, strict=True) if n in widest]
         inner = [(n, s) for n, s in zip(names, sizes, strict=True) if n not in widest]
-        writer = RowWriter(self, widest, wide, columns=columns)
+        writer = RowWriter(self, widest, wide)
         values = self.values(writer.reached)
         writer.values = values
         ending = self._row_ending(writer, values, inner)
@@ -149,15 +148,13 @@ class KernelMaker(KernelDraft):
             width = wide.width
         text = self.kernel(values, self.tuning.row_threads, [
             *lines,
-            *(_COLUMNS if columns else _ROWS),
+            *_ROWS,
             *indented([*split("row", [r[0] for r in rows], [r[1] for r in rows]),
-                        *writer.scope.lines, *ending]),
+                        *writer.lines, *ending]),
             "}",
         ])  # fmt: skip
-        longest = f"32 * ({writer.longest})" if columns else writer.longest
-        each = 32 if columns else 1
-        threads = f"threads_for({longest}, {_EACH * width}, {self.tuning.row_threads})"
-        return self.done("rows", text, values, count, f"blocks_for({count}, {each})", threads)
+        threads = f"threads_for({writer.longest}, {_EACH * width}, {self.tuning.row_threads})"
+        return self.done("rows", text, values, count, f"blocks_for({count}, 1)", threads)
 
     def _row_ending(
         self, writer: RowWriter, values: Values, inner: list[tuple[str, str]]
@@ -165,7 +162,7 @@ class KernelMaker(KernelDraft):
         """Return what is done once a row's reductions are known: its outputs."""
         names, sizes = [n for n, _ in inner], [s for _, s in inner]
         last = writer.scope.inner({*names, "k"})
-        one = "inside && threadIdx.x < 32" if writer.columns else "threadIdx.x == 0"
+        one = "threadIdx.x == 0"
         of_row = [node for node in self.also if not variables(self.index_of(node)) & set(names)]
         nodes = [node for node in (self.root, *self.also) if node not in of_row or not inner]
         if any(node.sizes != self.root.sizes for node in nodes):
@@ -192,10 +189,7 @@ class KernelMaker(KernelDraft):
             del value
             return [] if of_group else stores
 
-        ending = writer.loops(single, grouped, "", body)
-        if writer.columns:
-            ending = ["if (inside) {", *indented(ending), "}"]
-        return [*once, *ending]
+        return [*once, *writer.loops([(single, grouped, body)], "")]
 
     def _stores(self, values: Values, nodes: Sequence[Node], scope: Scope) -> list[str]:
         """Return the statements that store nodes, each at its index."""

@@ -24,10 +24,10 @@ class TuningParameters:
     row_threads: int = 512
     vector_bytes: int = 16
     turns: int = 2
-    tile_m: int = 32
-    tile_n: int = 32
+    tile_m: int = 64
+    tile_n: int = 64
     tile_k: int = 16
-    thread_m: int = 2
+    thread_m: int = 8
     thread_n: int = 4
 
     def __post_init__(self) -> None:
@@ -43,6 +43,8 @@ class TuningParameters:
             raise BadInputError("a thread's part must divide the tile")
         if not _WARP <= self.gemm_threads <= _MOST_THREADS:
             raise BadInputError(f"a tile must have 32 to 1024 threads, got {self.gemm_threads}")
+        if any(tile * self.tile_k % self.gemm_threads for tile in (self.tile_m, self.tile_n)):
+            raise BadInputError("each thread must load as many elements of a tile as the others")
 
     @property
     def gemm_threads(self) -> int:

@@ -3,6 +3,7 @@
 from warploom.synthesis.codegen import ctypes_of, pointwise
 from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.graph import Node
+from warploom.synthesis.codegen.parameters import TuningParameters
 from warploom.synthesis.codegen.scope import (
     Index,
     MaterializeError,
@@ -13,6 +14,10 @@ from warploom.synthesis.codegen.scope import (
 )
 from warploom.synthesis.codegen.text import Kernel, indented
 from warploom.synthesis.codegen.values import Values
+
+_Moves = tuple[list[str], list[str]]
+_THREADS = 512  # of a multiprocessor, at least: others compute while some wait for memory
+_PAD = 4  # elements behind a line of a tile: lines begin in other banks, at multiples of 16 bytes
 
 
 class ProductWriter:
@@ -56,13 +61,16 @@ class ProductWriter:
             f"  out[{place}] = {ctypes_of.store(draft.root.dtype, result)};",
             "}",
         ]
-        text = draft.kernel(values, t.gemm_threads, self._body(ctype, zero, lefts, rights, ending))  # pyright: ignore[reportPrivateUsage]
+        lines = self._body(ctype, zero, lefts, rights, ending)
+        blocks = max(1, _THREADS // t.gemm_threads)
+        text = draft.kernel(values, t.gemm_threads, lines, blocks)
         count = product(node.sizes)
-        blocks = (
+        grid = (
             f"dim3(static_cast<unsigned>(({self.n} + {t.tile_n - 1}) / {t.tile_n}), "
-            f"static_cast<unsigned>(blocks_for(({self.m} + {t.tile_m - 1}) / {t.tile_m}, 1)))"
+            f"static_cast<unsigned>(blocks_for(({self.m} + {t.tile_m - 1}) / {t.tile_m}, 1))"
         )
-        return draft.done("product", text, values, count, blocks, t.gemm_threads)  # pyright: ignore[reportPrivateUsage]
+        grid += f", blocks_for({c_size(node.sizes[0])}, 1))" if self.batch else ")"
+        return draft.done("product", text, values, count, grid, t.gemm_threads)
 
     def _reached(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
         del index, scope, guard
@@ -71,8 +79,11 @@ class ProductWriter:
     def _tile(
         self, values: Values, source: Node, index: Index, along: str, size: str, tile: int,
         name: str,
-    ) -> list[str]:  # fmt: skip
-        """Return the loop that brings a tile of an operand into shared memory."""
+    ) -> _Moves:  # fmt: skip
+        """Return the loops that load a thread's part of a tile, and put it into shared memory.
+
+        Neighboring lanes read neighbors, whichever way the operand lies.
+        """
         t = self.draft.tuning
         scope = Scope(frozenset({along, "at"}))
         index = tuple("0" if s == "1" else at for at, s in zip(index, source.sizes, strict=True))
@@ -81,50 +92,58 @@ class ProductWriter:
         )
         zero = pointwise.literal(0, self.node.dtype)
         first = "row0" if along == "row" else "col0"
-        inner = [f"const int p = t / {t.tile_k}, q = t % {t.tile_k};"] if along == "row" else [
-            f"const int p = t % {tile}, q = t / {tile};"
-        ]  # fmt: skip
-        return [
-            f"for (int t = threadIdx.x; t < {tile * t.tile_k}; t += {t.gemm_threads}) {{",
-            *indented([
-                *inner, f"const long long {along} = {first} + p, at = step + q;",
-                f"const bool use_{name} = {along} < {size} && at < {self.k};", *scope.lines,
-                f"tile_{name}[q][p] = use_{name} ? {value} : {zero};",
-            ]),
-            "}",
-        ]  # fmt: skip
+        ends = [any(f"+ {end})]" in line for line in scope.lines) for end in ("at", along)]
+        deep = along == "row" if ends[0] == ends[1] else ends[0]
+        split = f"t / {t.tile_k}, q = t % {t.tile_k}" if deep else f"t % {tile}, q = t / {tile}"
+        part = [f"const int t = n * {t.gemm_threads} + threadIdx.x;", f"const int p = {split};"]
+
+        def loop(body: list[str]) -> list[str]:
+            count = tile * t.tile_k // t.gemm_threads
+            return ["#pragma unroll", f"for (int n = 0; n < {count}; ++n) {{",
+                    *indented([*part, *body]), "}"]  # fmt: skip
+
+        load = loop([
+            f"const long long {along} = {first} + p, at = step + q;",
+            f"const bool use_{name} = {along} < {size} && at < {self.k};", *scope.lines,
+            f"next_{name}[n] = use_{name} ? {value} : {zero};",
+        ])  # fmt: skip
+        return load, loop([f"tile_{name}[q][p] = next_{name}[n];"])
 
     def _body(
-        self, ctype: str, zero: str, lefts: list[str], rights: list[str], ending: list[str]
+        self, ctype: str, zero: str, lefts: _Moves, rights: _Moves, ending: list[str]
     ) -> list[str]:
         t = self.draft.tuning
         across = t.tile_n // t.thread_n
+        counts = [tile * t.tile_k // t.gemm_threads for tile in (t.tile_m, t.tile_n)]
         work = [
             f"{ctype} sums[{t.thread_m}][{t.thread_n}];",
-            f"for (int i = 0; i < {t.thread_m}; ++i)",
-            f"  for (int j = 0; j < {t.thread_n}; ++j) sums[i][j] = {zero};",
+            *_each(t, [f"sums[i][j] = {zero};"]),
+            f"{ctype} next_a[{counts[0]}], next_b[{counts[1]}];",
+            "// What the next step needs is loaded while this one is computed.",
+            "const auto bring = [&](const long long step) {",
+            *indented([*lefts[0], *rights[0]]), "};",
+            "bring(0);",
             f"for (long long step = 0; step < {self.k}; step += {t.tile_k}) {{",
-            *indented([*lefts, *rights, "__syncthreads();"]),
-            f"  for (int q = 0; q < {t.tile_k}; ++q)",
-            f"    for (int i = 0; i < {t.thread_m}; ++i)",
-            f"      for (int j = 0; j < {t.thread_n}; ++j)",
-            f"        sums[i][j] += tile_a[q][y * {t.thread_m} + i] * "
-            f"tile_b[q][x * {t.thread_n} + j];",
-            "  __syncthreads();",
+            *indented([
+                *lefts[1], *rights[1], "__syncthreads();", f"bring(step + {t.tile_k});",
+                "#pragma unroll", f"for (int q = 0; q < {t.tile_k}; ++q) {{",
+                *indented(_each(t, [
+                    f"sums[i][j] += tile_a[q][y * {t.thread_m} + i] * "
+                    f"tile_b[q][x * {t.thread_n} + j];"
+                ])),
+                "}", "__syncthreads();",
+            ]),
             "}",
-            f"for (int i = 0; i < {t.thread_m}; ++i) {{",
-            f"  for (int j = 0; j < {t.thread_n}; ++j) {{",
-            *indented(indented(ending)),
-            "  }",
-            "}",
-        ]
+            *_each(t, ending),
+        ]  # fmt: skip
         if self.batch:
             batches = c_size(self.node.sizes[0])
-            work = [f"for (long long g0 = 0; g0 < {batches}; ++g0) {{", *indented(work), "}"]
+            work = [f"for (long long g0 = blockIdx.z; g0 < {batches}; g0 += gridDim.z) {{",
+                    *indented(work), "}"]  # fmt: skip
         down = f"({self.m} + {t.tile_m - 1}) / {t.tile_m}"
         return [
-            f"__shared__ {ctype} tile_a[{t.tile_k}][{t.tile_m} + 1];",
-            f"__shared__ {ctype} tile_b[{t.tile_k}][{t.tile_n} + 1];",
+            f"alignas(16) __shared__ {ctype} tile_a[{t.tile_k}][{t.tile_m + _PAD}];",
+            f"alignas(16) __shared__ {ctype} tile_b[{t.tile_k}][{t.tile_n + _PAD}];",
             f"const int x = threadIdx.x % {across}, y = threadIdx.x / {across};",
             f"const long long col0 = static_cast<long long>(blockIdx.x) * {t.tile_n};",
             f"for (long long down = blockIdx.y; down < {down}; down += gridDim.y) {{",
@@ -132,3 +151,13 @@ class ProductWriter:
             *indented(work),
             "}",
         ]
+
+
+def _each(t: TuningParameters, body: list[str]) -> list[str]:
+    """Return loops over what a thread has of a tile; unrolled, so that it is in registers."""
+    return [
+        "#pragma unroll", f"for (int i = 0; i < {t.thread_m}; ++i) {{",
+        *indented(["#pragma unroll", f"for (int j = 0; j < {t.thread_n}; ++j) {{",
+                   *indented(body), "}"]),
+        "}",
+    ]  # fmt: skip

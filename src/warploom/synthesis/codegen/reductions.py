@@ -8,7 +8,8 @@ from warploom.synthesis.codegen.graph import Node
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 
 _ALL = "0xffffffffu"
-_ALIKE = "other == value || (other != other && value != value)"
+ALIKE = "other == value || (other != other && value != value)"
+"""Whether `other` and `value` are equals in the order of extremes."""
 NOWHERE = "0x7fffffffffffffffLL"
 """The place of a thread that saw nothing."""
 
@@ -33,11 +34,6 @@ class Reduction:
         """The name of the function that joins the values of a block."""
         return f"block_{self.kind}_{self.ctype.replace(' ', '_')}"
 
-    @property
-    def column_helper(self) -> str:
-        """The name of the function that joins the values of a block by lanes."""
-        return self.helper.replace("block_", "column_", 1)
-
 
 def dims_of(node: Node, rank: int) -> list[int]:
     """Return the dimensions that a reduction reduces."""
@@ -53,7 +49,7 @@ def reduction_of(node: Node, source: Node) -> Reduction:
     op = node.op
     dtype = source.dtype if op in ("argmax", "argmin") else node.dtype
     if op in ("any", "all"):
-        first, join = ("false", "({a} || {b})") if op == "any" else ("true", "({a} && {b})")
+        first, join = ("false", "({a} | {b})") if op == "any" else ("true", "({a} & {b})")
         return Reduction(op, "bool", "bool", first, join)
     ctype = ctypes_of.computed(dtype)
     if op == "sum":
@@ -111,55 +107,6 @@ static __device__ {kind.ctype} {kind.helper}({kind.ctype} value) {{
 """
 
 
-def column_helper_text(kind: Reduction) -> str:
-    """Return the function that joins the values of equal lanes of a block's warps."""
-    if kind.places:
-        return _column_places_text(kind)
-    join = kind.join.format(a="value", b="other")
-    return f"""// Joins the values of equal lanes of all warps; every thread gets its lane's result.
-static __device__ {kind.ctype} {kind.column_helper}({kind.ctype} value) {{
-  __shared__ {kind.ctype} part[32][32];
-  const int lane = threadIdx.x & 31;
-  part[threadIdx.x >> 5][lane] = value;
-  __syncthreads();
-  value = part[0][lane];
-  for (int warp = 1; warp < static_cast<int>(blockDim.x >> 5); ++warp) {{
-    const {kind.ctype} other = part[warp][lane];
-    value = {join};
-  }}
-  __syncthreads();
-  return value;
-}}
-"""
-
-
-def _column_places_text(kind: Reduction) -> str:
-    return f"""// Finds the place of the extreme of equal lanes of all warps, the first of equals.
-static __device__ long long {kind.column_helper}({kind.ctype} value, long long place) {{
-  __shared__ {kind.ctype} part[32][32];
-  __shared__ long long places[32][32];
-  const int lane = threadIdx.x & 31;
-  part[threadIdx.x >> 5][lane] = value;
-  places[threadIdx.x >> 5][lane] = place;
-  __syncthreads();
-  value = part[0][lane];
-  place = places[0][lane];
-  for (int warp = 1; warp < static_cast<int>(blockDim.x >> 5); ++warp) {{
-    const {kind.ctype} other = part[warp][lane];
-    const long long at = places[warp][lane];
-    if ({ahead(kind, "value", "other")}) {{
-      value = other;
-      place = at;
-    }} else if ({_ALIKE}) {{
-      place = min(place, at);
-    }}
-  }}
-  __syncthreads();
-  return place;
-}}
-"""
-
-
 def ahead(kind: Reduction, value: str, other: str) -> str:
     """Return whether `other` comes before `value`, wherever it is; NaN comes first."""
     return f"{other} {kind.join} {value} || ({other} != {other} && {value} == {value})"
@@ -175,7 +122,7 @@ static __device__ void {in_warp}({kind.ctype}& value, long long& place) {{
     if ({ahead(kind, "value", "other")}) {{
       value = other;
       place = at;
-    }} else if ({_ALIKE}) {{
+    }} else if ({ALIKE}) {{
       place = min(place, at);
     }}
   }}

@@ -1,7 +1,7 @@
 """The reductions of a row: each a loop of the block, before what needs it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from warploom.synthesis.codegen.draft import KernelDraft
@@ -11,7 +11,6 @@ from warploom.synthesis.codegen.reductions import (
     NOWHERE,
     Reduction,
     ahead,
-    column_helper_text,
     dims_of,
     helper_text,
     reduction_of,
@@ -45,31 +44,77 @@ class RowLoop:
     after: list[str] = field(default_factory=list[str])
 
 
+LoopPart = tuple[RowLoop, RowLoop | None, Callable[[str, bool], list[str]]]
+"""Element by element, by groups where it can be, and what is done with a value.
+
+The last is told whether its value is one of a group.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reduced:
+    """One reduction of a loop: what is before it, done with each value, and after it."""
+
+    number: int
+    single: RowLoop
+    grouped: RowLoop | None
+    begin: list[str]
+    body: Callable[[str, bool], list[str]]
+    end: list[str]
+
+    def words(self) -> frozenset[str]:
+        """Return the names that the loop uses."""
+        lines = [*self.single.lines, self.single.value]
+        if self.grouped is not None:
+            lines += [*self.grouped.loads, *self.grouped.lines, self.grouped.value]
+        return frozenset(word for line in lines for word in re.findall(r"\w+", line))
+
+
+@dataclass(slots=True)
+class _Shared:
+    """Reductions that share one loop; it stands at the statement number `at` of the row."""
+
+    at: int
+    parts: list[_Reduced]
+
+    def takes(self, one: _Reduced, lines: list[str]) -> bool:
+        """Whether a reduction needs nothing that is only known after this loop."""
+        first = self.parts[0]
+        later = {f"r{part.number}" for part in self.parts}
+        later |= {found[1] for line in lines[self.at :] if (found := _DEFINED.match(line))}
+        alike = one.single.extent == first.single.extent
+        return alike and (one.grouped is None) == (first.grouped is None) and (
+            not later & one.words()
+        )  # fmt: skip
+
+
+_DEFINED = re.compile(r"const [\w ]+ (\w+) = ")
+
+
 def _bracketed(text: str) -> str:
     return text if text.isalnum() else f"({text})"
 
 
 class RowWriter:
-    """Writes the reductions of a row, each before what needs it.
+    """Writes the reductions of a row, each before what needs it."""
 
-    With `columns` the elements of a row are far apart, and those of other rows beside them: each
-    lane of a block has a row of its own then, and each warp a part of these.
-    """
-
-    def __init__(
-        self, draft: KernelDraft, rows: frozenset[str], wide: Wide | None = None, *,
-        columns: bool = False,
-    ) -> None:  # fmt: skip
+    def __init__(self, draft: KernelDraft, rows: frozenset[str], wide: Wide | None = None) -> None:
         self.draft = draft
         self.wide = wide
-        self.columns = columns
-        self.first = "threadIdx.x / 32" if columns else "threadIdx.x"
-        self.step = "blockDim.x / 32" if columns else "blockDim.x"
+        self.first = "threadIdx.x"
+        self.step = "blockDim.x"
         self.rows = rows
         self.scope = Scope(rows)
         self.values: Values | None = None
         self.count = 0
         self.longest = "1"
+        self.shared: list[_Shared] = []
+
+    @property
+    def lines(self) -> list[str]:
+        """The statements of a row: its reductions, and what they need."""
+        loops = {one.at: self._shared_lines(one) for one in self.shared}
+        return [line for at, text in enumerate(self.scope.lines) for line in loops.get(at, [text])]
 
     def reached(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
         """Return the name of a reduced value, after its loop was written."""
@@ -81,8 +126,7 @@ class RowWriter:
         source = self.draft.graph.node_of(node.args[0])
         assert source is not None
         kind = reduction_of(node, source)
-        text = column_helper_text(kind) if self.columns else helper_text(kind)
-        self.draft.helpers[self._helper(kind)] = text
+        self.draft.helpers[kind.helper] = helper_text(kind)
         inner, loop, names, sizes = self._inner(node, source, index)
 
         def value_in(body: Scope) -> str:
@@ -95,8 +139,23 @@ class RowWriter:
         grouped = self.grouped(single, names, sizes, value_in)
         number = self.count
         self.count += 1
-        self.scope.lines += self._reduced(kind, number, single, grouped)
+        one = self._reduced(kind, number, single, grouped)
+        if self.shared and self.shared[-1].takes(one, self.scope.lines):
+            self.shared[-1].parts.append(one)
+        else:
+            self.shared.append(_Shared(len(self.scope.lines), [one]))
+            self.scope.lines.append("")  # where the loop will stand
         return f"r{number}"
+
+    def _shared_lines(self, shared: _Shared) -> list[str]:
+        """Return the loop of several reductions, with what is before and after it."""
+        parts = shared.parts
+        loops = [(one.single, one.grouped, one.body) for one in parts]
+        return [
+            *(line for one in parts for line in one.begin),
+            *self.loops(loops, str(parts[0].number)),
+            *(line for one in parts for line in one.end),
+        ]
 
     def grouped(
         self,
@@ -123,38 +182,36 @@ class RowWriter:
             lines = [*split(f"({single.name} + e)", names, sizes), *lines]
         return RowLoop(single.name, single.extent, lines, value, outer.lines)
 
-    def loops(
-        self, single: "RowLoop", grouped: "RowLoop | None", number: str,
-        body: Callable[[str, bool], list[str]],
-    ) -> list[str]:  # fmt: skip
-        """Return the loops of a row: over its groups, and over what is left.
-
-        `body` returns what is done with a value; it is told whether that is one of a group.
-        """
+    def loops(self, parts: "Sequence[LoopPart]", number: str) -> list[str]:
+        """Return the loops of a row, alike for all `parts`: over its groups, and what is left."""
+        single, grouped, _ = parts[0]
         name, extent = single.name, single.extent
-        rest = [*single.lines, *body(single.value, False)]
+        rest: list[str] = []
+        whole: list[str] = []
+        for one, group, body in parts:
+            same = [] if one.name == name else [f"const long long {one.name} = {name};"]
+            rest += [*same, *one.lines, *body(one.value, False)]
+            if group is not None and self.wide is not None:
+                whole += [
+                    *same, *group.loads, *group.before, "#pragma unroll",
+                    f"for (int e = 0; e < {self.wide.width}; ++e) {{",
+                    *indented([*group.lines, *body(group.value, True)]), "}", *group.after,
+                ]  # fmt: skip
         if grouped is None or self.wide is None:
-            loop = loop_lines(name, self.first, extent, self.step, rest)
-            return (
-                [f"#pragma unroll {2 * self.draft.tuning.turns}", *loop] if self.columns else loop
-            )
+            return loop_lines(name, self.first, extent, self.step, rest)
         width = self.wide.width
         step = f"{self.step} * {width}"
         return [
             f"const long long whole{number} = wide ? {_bracketed(extent)} / {width} * {width} : 0;",
             f"#pragma unroll {self.draft.tuning.turns}",
-            *loop_lines(name, f"{self.first} * {width}", f"whole{number}", step, [
-                *grouped.loads, *grouped.before, "#pragma unroll",
-                f"for (int e = 0; e < {width}; ++e) {{",
-                *indented([*grouped.lines, *body(grouped.value, True)]), "}", *grouped.after,
-            ]),
+            *loop_lines(name, f"{self.first} * {width}", f"whole{number}", step, whole),
             *loop_lines(name, f"whole{number} + {self.first}", extent, self.step, rest),
-        ]  # fmt: skip
+        ]
 
     def _reduced(
         self, kind: Reduction, number: int, single: "RowLoop", grouped: "RowLoop | None"
-    ) -> list[str]:
-        """Return the loops that reduce a row, and the join of what the threads have."""
+    ) -> _Reduced:
+        """Return what reduces a row, and joins what the threads have."""
         if kind.places:
             return self._places(kind, number, single, grouped)
 
@@ -162,11 +219,10 @@ class RowWriter:
             del of_group
             return [f"s{number} = {kind.join.format(a=f's{number}', b=value)};"]
 
-        return [
-            f"{kind.ctype} s{number} = {kind.first};",
-            *self.loops(single, grouped, str(number), joined),
-            f"const {kind.ctype} r{number} = {self._helper(kind)}(s{number});",
-        ]
+        return _Reduced(
+            number, single, grouped, [f"{kind.ctype} s{number} = {kind.first};"], joined,
+            [f"const {kind.ctype} r{number} = {kind.helper}(s{number});"],
+        )  # fmt: skip
 
     def _inner(
         self, node: Node, source: Node, index: Index
@@ -193,12 +249,9 @@ class RowWriter:
             inner.append(names[-1])
         return tuple(inner), loop, names, sizes
 
-    def _helper(self, kind: Reduction) -> str:
-        return kind.column_helper if self.columns else kind.helper
-
     def _places(
         self, kind: Reduction, number: int, single: "RowLoop", grouped: "RowLoop | None"
-    ) -> list[str]:
+    ) -> _Reduced:
         best, at, loop, extent = f"s{number}", f"p{number}", single.name, single.extent
 
         def compared(value: str, of_group: bool) -> list[str]:
@@ -212,15 +265,10 @@ class RowWriter:
         first = self.first
         if grouped is not None and self.wide is not None:
             first = f"threadIdx.x * (wide ? {self.wide.width} : 1)"
-        begin = [f"long long {at} = {first};"]  # no column has more warps than elements
-        if not self.columns:
-            begin = [
-                f"const long long first{number} = {first};",
-                f"long long {at} = first{number} < {extent} ? first{number} : {NOWHERE};",
-            ]
-        return [
+        begin = [
             f"{kind.ctype} {best} = {kind.first};",
-            *begin,
-            *self.loops(single, grouped, str(number), compared),
-            f"const long long r{number} = {self._helper(kind)}({best}, {at});",
+            f"const long long first{number} = {first};",
+            f"long long {at} = first{number} < {extent} ? first{number} : {NOWHERE};",
         ]
+        end = [f"const long long r{number} = {kind.helper}({best}, {at});"]
+        return _Reduced(number, single, grouped, begin, compared, end)

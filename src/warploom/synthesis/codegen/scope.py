@@ -61,13 +61,18 @@ def _atom(size: str) -> str:
 
 
 def split(flat: str, names: list[str], sizes: list[str]) -> Iterator[str]:
-    """Yield statements that define `names` as the indices of the element number `flat`."""
-    for at in range(len(names)):
-        inner = product(sizes[at + 1 :])
-        text = flat if inner == "1" else f"{flat} / ({inner})"
-        if at:
-            text = f"({text}) % {_atom(sizes[at])}"
-        yield f"const long long {names[at]} = {text};"
+    """Yield statements that define `names` as the indices of the element number `flat`.
+
+    Each but the first takes one division: they are dear.
+    """
+    rest = flat
+    for name, size in reversed(list(zip(names[1:], sizes[1:], strict=True))):
+        before = f"before_{name}"
+        yield f"const long long {before} = {rest} / {_atom(size)};"
+        yield f"const long long {name} = {rest} - {before} * {_atom(size)};"
+        rest = before
+    if names:
+        yield f"const long long {names[0]} = {rest};"
 
 
 @dataclass

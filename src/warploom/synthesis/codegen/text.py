@@ -24,11 +24,17 @@ def indented(lines: list[str]) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
-def global_text(name: str, arguments: list[str], threads: int, lines: list[str]) -> str:
-    """Return the text of a kernel of blocks of so many threads at most."""
+def global_text(
+    name: str, arguments: list[str], threads: int, lines: list[str], blocks: int = 1
+) -> str:
+    """Return the text of a kernel of blocks of so many threads at most.
+
+    So many `blocks` shall fit a multiprocessor: it bounds what registers each may take.
+    """
     words = ",\n    ".join(arguments)
     body = "\n".join(indented(lines))
-    return f"static __global__ void __launch_bounds__({threads})\n{name}({words}) {{\n{body}\n}}\n"
+    bounds = str(threads) if blocks == 1 else f"{threads}, {blocks}"
+    return f"static __global__ void __launch_bounds__({bounds})\n{name}({words}) {{\n{body}\n}}\n"
 
 
 def loop_lines(name: str, first: str, count: str, step: str, body: list[str]) -> list[str]:

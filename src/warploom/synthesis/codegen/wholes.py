@@ -48,7 +48,7 @@ class WholeWriter:
         lines = [
             "const long long everyone = static_cast<long long>(gridDim.x) * blockDim.x;",
             "const long long own = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;",
-            *writer.scope.lines,
+            *writer.lines,
             f"if (threadIdx.x == 0) parts[blockIdx.x] = {result};",
         ]
         if wide is not None and wide.width > 1 and wide.pointers:

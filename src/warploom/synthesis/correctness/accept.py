@@ -13,7 +13,7 @@ from warploom.backends.emulated import findings_of
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run_many
-from warploom.evaluation.findings import merge
+from warploom.evaluation.merged_findings import merge
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluation.runs.stale_reads import judge_stale_reads
 from warploom.synthesis.correctness.building import Builds, WatchedCandidate, nvcc_outcomes
@@ -23,7 +23,7 @@ from warploom.synthesis.correctness.cases import (
     plan_cases,
     tied,
 )
-from warploom.synthesis.correctness.compare import compare
+from warploom.synthesis.correctness.compare import compare, same_values
 from warploom.synthesis.correctness.expectations import PreparedCase, prepare_case
 from warploom.synthesis.correctness.running import (
     CaseResult,
@@ -210,7 +210,8 @@ class _Judge:
     def _watch(self, watched: WatchedCandidate, first: "_Shown") -> None:
         """Refuse a candidate with a condition of which no case took one of the ways.
 
-        The results of the run that tells it must be those that were compared.
+        The results of the run that tells it must be those that were compared; which NaN is returned
+        is the compiler's choice.
         """
         self.done["every-way"] += 1
         if watched.program is None:
@@ -222,7 +223,7 @@ class _Judge:
             return
         one = self._again(watched.program, one, one.options)
         results = results_of(one, first.laid)
-        if results is None or [r.outputs for r in results] != [r.outputs for r in first.results]:
+        if results is None or not _are_alike(results, first.results):
             self._fail(
                 "every-way", "with its conditions watched, the candidate does something else"
             )
@@ -320,7 +321,7 @@ class _Judge:
     def _fail(self, check: str, message: str) -> None:
         if check not in self.failed:
             self.failed[check] = message
-            kind = "not-deterministic" if check == "deterministic" else "wrong-result"
+            kind = "not_deterministic" if check == "deterministic" else "wrong_result"
             self.findings.append(Finding(kind, Severity.ERROR, message))
 
     def _tell(self, findings: Sequence[Finding]) -> None:
@@ -367,3 +368,12 @@ def _first(findings: Sequence[Finding]) -> str:
 def _words(plan: CasePlan) -> str:
     sizes = ", ".join(f"{name}={value}" for name, value in plan.symbols.items())
     return f"case {plan.name} ({sizes})" if sizes else f"case {plan.name}"
+
+
+def _are_alike(results: Sequence[CaseResult], others: Sequence[CaseResult]) -> bool:
+    """Whether two runs returned the same values."""
+    return len(results) == len(others) and all(
+        same_values(got, wanted, expected.dtype)
+        for one, other in zip(results, others, strict=True)
+        for got, wanted, expected in zip(one.outputs, other.outputs, one.case.outputs, strict=True)
+    )

@@ -10,7 +10,7 @@ every timed call compared.
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,6 +117,60 @@ def times_of(values: Sequence[float]) -> Times:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Runs of a candidate whose calls were timed, and the times of its reference between them."""
+
+    runs: tuple[HardwareRun, ...]
+    baselines: Mapping[str, Sequence[float]]
+
+
+def write_timed(spec: KernelSpec, cases: Sequence[PreparedCase], folder: Path) -> list[LaidCase]:
+    """Write the cases of calls that are to be timed."""
+    return _written(spec, cases, folder, flush=FLUSH_BYTES)
+
+
+def take_times(launch: Launch, turn: Turn, folder: Path, rounds: int = ROUNDS) -> Taken:
+    """Run a candidate and its reference by turns; judge what came back by `report_of`."""
+    runs: list[HardwareRun] = []
+    others: dict[str, list[float]] = {}
+    for number in range(rounds):
+        runs.append(launch(folder, ""))
+        if not runs[-1].ok:
+            break
+        for baseline in turn(number):
+            others.setdefault(baseline.mode, []).extend(baseline.milliseconds)
+    return Taken(tuple(runs), others)
+
+
+def report_of(
+    taken: Taken, spec: KernelSpec, laid: Sequence[LaidCase], gpu: str
+) -> PerformanceReport | Finding:
+    """Return what was measured; a finding says why there is no time."""
+    own: list[float] = []
+    for one in taken.runs:
+        problem = _problem(one, spec, laid) or _clock_problem(one, len(laid))
+        if problem:
+            return _wrong(f"a timed call: {problem}")
+        times = [interval.milliseconds for interval in one.intervals[::2]]
+        own += times[1:] or times  # the first call of a process loads the kernel
+    first = laid[0].case
+    moved = bytes_moved(first)
+    mine = times_of(own)
+    modes = {mode: times_of(values) for mode, values in taken.baselines.items()}
+    floor = modes.pop(COPY).median
+    best = min(modes, key=lambda mode: modes[mode].median)
+    if moved > FLUSH_BYTES and mine.median < _IMPOSSIBLE * floor:
+        return _wrong(f"{mine.median:.4f} ms is less than copying {moved} bytes takes")
+    symbols = {s.name: v for s, v in zip(spec.symbols, first.sizes, strict=True)}
+    return PerformanceReport(
+        time_source="measured", machine=gpu, sizes=symbols, time_ms=mine.median, floor_ms=floor,
+        baseline_ms=modes[best].median, bytes_moved=moved, kernels=0,
+        bottleneck="memory bandwidth" if floor > mine.median / 2 else "latency or arithmetic",
+        note=_note(mine, modes, moved / (floor * 1e6)),
+    )  # fmt: skip
+
+
 def measure(
     launch: Launch,
     turn: Turn,
@@ -127,32 +181,8 @@ def measure(
     rounds: int = ROUNDS,
 ) -> PerformanceReport | Finding:
     """Time a candidate and its reference by turns; a finding says why there is no time."""
-    laid = _written(spec, cases, folder, flush=FLUSH_BYTES)
-    own: list[float] = []
-    others: dict[str, list[float]] = {}
-    for number in range(rounds):
-        one = launch(folder, "")
-        problem = _problem(one, spec, laid) or _clock_problem(one, len(laid))
-        if problem:
-            return _wrong(f"a timed call: {problem}")
-        times = [interval.milliseconds for interval in one.intervals[::2]]
-        own += times[1:] or times  # the first call of a process loads the kernel
-        for baseline in turn(number):
-            others.setdefault(baseline.mode, []).extend(baseline.milliseconds)
-    moved = bytes_moved(cases[0])
-    mine = times_of(own)
-    floor = times_of(others.pop(COPY)).median
-    modes = {mode: times_of(values) for mode, values in others.items()}
-    best = min(modes, key=lambda mode: modes[mode].median)
-    if moved > FLUSH_BYTES and mine.median < _IMPOSSIBLE * floor:
-        return _wrong(f"{mine.median:.4f} ms is less than copying {moved} bytes takes")
-    symbols = {s.name: v for s, v in zip(spec.symbols, cases[0].sizes, strict=True)}
-    return PerformanceReport(
-        time_source="measured", machine=gpu, sizes=symbols, time_ms=mine.median, floor_ms=floor,
-        baseline_ms=modes[best].median, bytes_moved=moved, kernels=0,
-        bottleneck="memory bandwidth" if floor > mine.median / 2 else "latency or arithmetic",
-        note=_note(mine, modes, moved / (floor * 1e6)),
-    )  # fmt: skip
+    laid = write_timed(spec, cases, folder)
+    return report_of(take_times(launch, turn, folder, rounds), spec, laid, gpu)
 
 
 def bytes_moved(case: PreparedCase) -> int:
@@ -162,16 +192,18 @@ def bytes_moved(case: PreparedCase) -> int:
 
 
 def time_reference(
-    reference: ReferenceProcess, spec: KernelSpec, plans: Sequence[CasePlan], moved: int
-) -> tuple[Baseline, ...]:
+    reference: ReferenceProcess, spec: KernelSpec, plans: Sequence[CasePlan], moved: int,
+    lock: Path | None = None,
+) -> tuple[Baseline, ...]:  # fmt: skip
     """Take the reference's times in all modes, and those of copies that move `moved` bytes.
 
-    Each has a call for each plan, all of one plan's sizes.
+    Each has a call for each plan, all of one plan's sizes. Who uses the GPU meanwhile must hold the
+    same `lock`, a file.
     """
     return reference.times({
         "kind": "normal", "inputs": entries_of(spec, plans[0]), "distinct": False,
         "subnormals": True, "values": [], "seeds": [plan.seed for plan in plans],
-        "flush": FLUSH_BYTES, "moved": moved,
+        "flush": FLUSH_BYTES, "moved": moved, "lock": str(lock or ""),
     })  # fmt: skip
 
 
@@ -233,4 +265,4 @@ def _clock_problem(one: HardwareRun, count: int) -> str:
 
 
 def _wrong(message: str) -> Finding:
-    return Finding("wrong-on-gpu", Severity.ERROR, f"on the GPU: {message}")
+    return Finding("wrong_on_gpu", Severity.ERROR, f"on the GPU: {message}")

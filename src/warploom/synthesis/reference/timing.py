@@ -1,7 +1,9 @@
 """How long the reference takes on a GPU, in eager mode and in torch.compile's modes."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import fcntl
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 from warploom.synthesis.reference.failures import ReferenceFailedError, first_line
@@ -16,6 +18,17 @@ _FILLS = 64  # as in the program around a candidate (correctness/frame.py)
 def gpu() -> dict[str, Any]:
     """Return what GPU PyTorch sees here; an empty name: none."""
     return {"name": torch.cuda.get_device_name() if torch.cuda.is_available() else ""}
+
+
+@contextmanager
+def alone(lock: str) -> Generator[None]:
+    """Hold the lock of a file, where one is named: others who want to use the GPU hold it too."""
+    if not lock:
+        yield
+        return
+    with Path(lock).open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 class Timer:

@@ -118,7 +118,8 @@ class _Server:
         calls = [
             self._inputs(request, torch.Generator().manual_seed(seed)) for seed in request["seeds"]
         ]
-        return self.timer.turn(calls, request["flush"], request["moved"])
+        with timing.alone(request["lock"]):
+            return self.timer.turn(calls, request["flush"], request["moved"])
 
     def _check_trace(self, request: dict[str, Json]) -> None:
         """Refuse sizes at which the reference does something else than its trace.

@@ -8,8 +8,8 @@
 
 #include "host/own_memory.h"
 #include "machine/world.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
+#include "order/host_copies.h"
 #include "report/report.h"
 
 namespace warploom {
@@ -139,7 +139,7 @@ void count_constant(unsigned unit, std::size_t bytes) {
 void check_constants(int rank) {
   for (const auto& [place, bytes] : g_constants_of_files) {
     if (place.first != rank || bytes <= kConstantBytes) continue;
-    report_finding({.kind = "launch_error",
+    report_finding({.kind = kinds::launch_error,
                     .message = format("the __constant__ variables of a file take %zu bytes; nvcc "
                                       "takes at most %zu",
                                       bytes, kConstantBytes),
