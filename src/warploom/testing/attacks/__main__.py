@@ -37,6 +37,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--nvcc", action="store_true", help="let nvcc take part where it is found")
     parser.add_argument("--user", choices=USERS, default="", help="who plays [whoever calls]")
     parser.add_argument("--sandbox", choices=SANDBOXES, default="", help="[the strongest here]")
+    parser.add_argument(
+        "--part", default="0/1", help="I/N: every N-th play from the I-th on [0/1, all]"
+    )
     parser.add_argument("--matrix", action="store_true", help="both users, each sandbox")
     return parser.parse_args(arguments)
 
@@ -52,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code is not None:
         return code
     plays = chosen(every_attack(), options.only, options.mode)
+    part, parts = (int(number) for number in options.part.split("/"))
+    plays = plays[part::parts]
     if options.list:
         for attack, mode in plays:
             sys.stdout.write(f"{attack.name:32} {mode:12} {attack.expected:8} {attack.kind}\n")
