@@ -151,6 +151,8 @@ def _what(played: Played) -> str:
     answer = played.answer
     if played.outcome in _TOLD:
         return f"**{played.outcome}**"
+    if played.outcome is Outcome.OPEN:
+        return str(played.outcome)
     if answer.mechanism:
         level = answer.stage.split(" ")[0]
         return f"`{answer.mechanism}`" + (f" ({level})" if level.isdigit() else "")
