@@ -2,6 +2,7 @@
 // ---- device: short all-reduces -----------------------------------------------------------------
 
 constexpr size_t kPushBytes = 131072;  // all-reduces of up to so many bytes are pushed
+constexpr size_t kPushBlock = 4096;    // of one: a block for each of so many bytes
 
 // How many pushed all-reduces there have been, as the block of a rank tells its peers.
 using PushFlag = cuda::atomic_ref<uint32_t, cuda::thread_scope_system>;
@@ -14,6 +15,9 @@ __device__ inline char* pushedBy(const Wire& wire, int at, int from) {
 }
 __device__ inline PushFlag pushFlag(const Wire& wire, int at, int from) {
   return PushFlag(reinterpret_cast<uint32_t*>(pushedBy(wire, at, from))[blockIdx.x]);
+}
+__device__ inline bool isEarlier(PushFlag flag, uint32_t push) {
+  return static_cast<int32_t>(flag.load(cuda::memory_order_acquire) - push) < 0;
 }
 __device__ inline char* pushRoom(const Wire& wire, int at, int from) {
   return pushedBy(wire, at, from) + kMaxBlocks * sizeof(uint32_t) + wire.pushes % 2 * kPushBytes;
@@ -35,10 +39,10 @@ __device__ void reducePushed(const Wire& wire, const Reduction& r) {
   }
   __syncthreads();
   for (int peer = threadIdx.x; peer < ranks; peer += blockDim.x) {
-    if (peer == me) continue;
-    pushFlag(wire, peer, me).store(wire.pushes, cuda::memory_order_release);
-    while (static_cast<int32_t>(pushFlag(wire, me, peer).load(cuda::memory_order_acquire) -
-                                wire.pushes) < 0) {
+    if (peer != me) pushFlag(wire, peer, me).store(wire.pushes, cuda::memory_order_release);
+  }
+  for (int peer = threadIdx.x; peer < ranks; peer += blockDim.x) {
+    while (peer != me && isEarlier(pushFlag(wire, me, peer), wire.pushes)) {
     }
   }
   __syncthreads();
@@ -54,7 +58,9 @@ __device__ void reducePushed(const Wire& wire, const Reduction& r) {
 
 __global__ void pushKernel(Wire wire, Reduction r) {
   switch (r.type) {
-    @CASES @ default : break;  // the launcher has refused other types
+@CASES@
+    default:
+      break;  // the launcher has refused other types
   }
 }
 
@@ -63,7 +69,8 @@ inline bool isPushed(const Reduction& r) {
 }
 
 inline ncclResult_t launchPushKernel(Wire& wire, const Reduction& r, cudaStream_t stream) {
+  size_t blocks = (r.total * r.elementBytes + kPushBlock - 1) / kPushBlock;
   ++wire.pushes;
-  pushKernel<<<blocksFor(r.total * r.elementBytes), kThreads, 0, stream>>>(wire, r);
+  pushKernel<<<static_cast<unsigned>(smaller(blocks, kMaxBlocks)), kThreads, 0, stream>>>(wire, r);
   return cudaPeekAtLastError() == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
