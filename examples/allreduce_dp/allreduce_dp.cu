@@ -239,7 +239,9 @@ int main(int argc, char** argv) {
 
   cudaStream_t stream;
   CUDA_CHECK(cudaStreamCreate(&stream));
-  double started = 0.0;
+  cudaEvent_t start, stop;
+  CUDA_CHECK(cudaEventCreate(&start));
+  CUDA_CHECK(cudaEventCreate(&stop));
   for (int iteration = 0; iteration < WARMUP + ITERATIONS; ++iteration) {
     // Each iteration trains from the same first weights.
     CUDA_CHECK(
@@ -247,14 +249,16 @@ int main(int argc, char** argv) {
     if (iteration == WARMUP) {
       CUDA_CHECK(cudaStreamSynchronize(stream));
       MPI_CHECK(MPI_Barrier(MPI_COMM_WORLD));
-      started = MPI_Wtime();
+      CUDA_CHECK(cudaEventRecord(start, stream));
     }
     train(ranks, d_x, d_target, d_weights, d_hidden, d_error, d_gradient, d_loss, d_mean_loss, comm,
           stream);
   }
+  CUDA_CHECK(cudaEventRecord(stop, stream));
   CUDA_CHECK(cudaStreamSynchronize(stream));
-  double mine = MPI_Wtime() - started, slowest = 0.0;
-  MPI_CHECK(MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+  float mine_ms = 0.0f, slowest_ms = 0.0f;
+  CUDA_CHECK(cudaEventElapsedTime(&mine_ms, start, stop));
+  MPI_CHECK(MPI_Allreduce(&mine_ms, &slowest_ms, 1, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD));
 
   std::vector<float> weights(kParameters), losses(STEPS);
   CUDA_CHECK(cudaMemcpy(weights.data(), d_weights, weight_bytes, cudaMemcpyDeviceToHost));
@@ -274,10 +278,12 @@ int main(int argc, char** argv) {
   MPI_CHECK(MPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
   if (rank == 0) {
     printf("allreduce_dp: %d ranks, %d parameters, loss %.4f -> %.4f, %.4f ms per step\n", ranks,
-           kParameters, losses.front(), losses.back(), 1e3 * slowest / (ITERATIONS * STEPS));
+           kParameters, losses.front(), losses.back(), slowest_ms / (ITERATIONS * STEPS));
     printf("Verification: %s\n", all_good ? "PASS" : "FAIL");
   }
 
+  CUDA_CHECK(cudaEventDestroy(start));
+  CUDA_CHECK(cudaEventDestroy(stop));
   CUDA_CHECK(cudaStreamDestroy(stream));
   for (float* p : {d_x, d_target, d_weights, d_hidden, d_error, d_gradient, d_loss, d_mean_loss}) {
     CUDA_CHECK(cudaFree(p));

@@ -98,6 +98,19 @@ def test_gates_leave_launches_as_they_are_and_go_away_again() -> None:
     assert source == apply(plain, Mutation("bounds:expert_mlp", "on", ""))
 
 
+def test_pushed_reductions_go_away_again_whatever_their_size() -> None:
+    plain = transformed("allreduce_dp", "lsa")
+    assert "push_bytes" not in directives(plain)
+    source = apply(plain, Mutation("reduce", "pushed", ""))
+    source = apply(source, Mutation("push_bytes", "524288", ""))
+    assert "    case ncclFloat32:\n      reducePushed<float>(wire, r);\n      break;\n" in source
+    assert "@" not in source  # each place of the template is filled
+    assert directives(source)["reduce"] == "pushed"
+    assert apply(source, Mutation("reduce", "slices", "")) == plain
+    assert "reduce" not in directives(transformed("allreduce_dp", "gin"))
+    assert "reduce" not in directives(transformed("moe", "lsa"))
+
+
 def test_windows_are_given_back_alone_only_where_a_last_meeting_would_be() -> None:
     source = transformed("moe", "lsa")
     assert "close" not in directives(source)

@@ -34,7 +34,7 @@ APART = "WARPLOOM_APART"
 """What a judge finds in its environment: the words before a command that runs the program apart."""
 
 _APART = Path(apart.__file__)
-_DEPTHS = ("*/run.json", "*/*/run.json", "*/*/*/run.json")  # where a run's folder may lie
+_DEPTH = 3  # folders below the workload's, at most, in which a run's folder may lie
 _MOST_BYTES = 4 << 20  # of each file of a verdict
 _LOG_BYTES = 2000  # of what a judge printed, where it failed
 _PYTHONS = ("python", "python3")
@@ -132,9 +132,20 @@ def without_runs(root: Path) -> list[Path]:
 
     A run's folder has what other candidates are and what of them nobody shall see.
     """
-    found = {path.parent for depth in _DEPTHS for path in root.glob(depth)}
-    runs = {path for path in found if (path / "config.yaml").is_file()}
-    return list(_around(root, runs))
+    return list(_around(root, set(_runs_below(root, _DEPTH))))
+
+
+def _runs_below(folder: Path, depth: int) -> Iterator[Path]:
+    """Yield the runs' folders, without a look into them: they grow while they run."""
+    try:
+        entries = [Path(entry) for entry in os.scandir(folder) if entry.is_dir()]
+    except OSError:  # not there, or not to be read: nobody else reads there either
+        return
+    for path in entries:
+        if (path / "run.json").is_file() and (path / "config.yaml").is_file():
+            yield path
+        elif depth > 1:
+            yield from _runs_below(path, depth - 1)
 
 
 def _around(folder: Path, left_out: Set[Path]) -> Iterator[Path]:

@@ -79,6 +79,11 @@ def _readme(result: EvolutionResult, task: Workload, target: str) -> list[str]:
     for what, ms in rows:
         speed = f"{base / ms:.2f}" if base and ms else "-"
         lines.append(f"| {what} | {'failed' if ms is None else f'{ms:.4f}'} | {speed} |")
+    if base and time and time >= base:
+        lines += [
+            "",
+            "**Nothing that was tried is faster than the host-driven program.**",
+        ]
     lines += ["", "## Why", "", *_why(result), "", "## The search", "", *_how(result), ""]
     return [*lines, "## How to run it", "", *_commands(result, task, target)]
 

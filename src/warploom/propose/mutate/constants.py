@@ -119,6 +119,10 @@ CONSTANTS = (
         "What a rank has for itself, up to {} bytes, is copied by the kernel and not by a copy.",
     ),
     ConstantLever(
+        "push_bytes", "kPushBytes", _numbers(32768, 131072, 524288),
+        "All-reduces of up to {} bytes are pushed.",
+    ),
+    ConstantLever(
         "order", "kLazyOrder", {"0": "events", "1": "streams"},
         "Communications are ordered {}.",
         {

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from warploom.propose.mutate.constants import CONSTANTS
 from warploom.propose.mutate.direct import direct_levers
 from warploom.propose.mutate.pipeline import PIPELINE
+from warploom.propose.mutate.pushed import PushLever
 from warploom.propose.mutate.records import Lever, Mutation, MutationError
 from warploom.propose.mutate.shapes import kernel_levers
 
@@ -19,7 +20,7 @@ def every_lever(source: str) -> Sequence[Lever]:
 
     It is cheap where only a few of them are looked at.
     """
-    return (*CONSTANTS, *PIPELINE, *direct_levers(source), *kernel_levers(source))
+    return (*CONSTANTS, *PIPELINE, PushLever(), *direct_levers(source), *kernel_levers(source))
 
 
 def directives(source: str) -> dict[str, str]:

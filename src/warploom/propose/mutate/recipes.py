@@ -14,14 +14,15 @@ from warploom.propose.mutate.records import Mutation
 _WIDE = (("size:", "16"), ("size:", "128"), ("threads:", "128"), ("restrict:", "on"))
 _WIDER = (("size:", "32"), ("size:", "256"), ("threads:", "256"), ("restrict:", "on"))
 
+_PUSHED = ("reduce", "pushed")
 _TIDY = (("group", "together"), ("order", "streams"), ("leave", "alone"), ("close", "alone"))
 
 _RECIPES: Sequence[Sequence[tuple[str, str]]] = (
-    (*_TIDY[1:], ("read:", "fused")),  # gates in place of all exchange kernels
-    _WIDE,
+    (*_TIDY[1:], ("read:", "fused"), _PUSHED),  # gates in place of all exchange kernels
+    (*_WIDE, _PUSHED),
     (*_TIDY[1:], ("read:", "guarded")),
-    _WIDER,
-    _TIDY,
+    (*_WIDER, _PUSHED),
+    (*_TIDY, _PUSHED),
     (*_WIDE, ("unroll:", "8")),
     (*_TIDY[1:], ("read:", "guarded"), *_WIDE),
     (*_TIDY, ("read:", "direct")),

@@ -26,7 +26,8 @@ namespace warploom {
   X(nccl_ring_gbs) X(nccl_nvls_gbs) X(nccl_nvls_ns) X(nccl_ll_ns) X(nccl_ll128_ns) \
   X(nccl_simple_ns) X(nccl_ll_hop_ns) X(nccl_ll128_hop_ns) X(nccl_simple_hop_ns) \
   X(nccl_ll_net_hop_ns) X(nccl_ll128_net_hop_ns) X(nccl_simple_net_hop_ns) \
-  X(nccl_ll_gbs) X(nccl_p2p_base_ns) X(nccl_p2p_peer_ns) X(nccl_p2p_gbs) \
+  X(nccl_ll_gbs) X(nccl_p2p_base_ns) X(nccl_p2p_peer_ns) \
+  X(nccl_p2p_simple_ns) X(nccl_p2p_gbs) \
   X(mpi_latency_ns) X(mpi_net_latency_ns) X(mpi_gbs)
 // clang-format on
 

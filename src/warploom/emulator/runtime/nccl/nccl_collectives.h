@@ -79,6 +79,7 @@ struct Batch {
   std::size_t remaining = 0;
   // Modelled time: when all ranks were there, and what Send and Recv of the batch move.
   double together = 0, near_out = 0, near_in = 0, far_out = 0, far_in = 0;
+  double longest = 0;  // bytes of the longest of these messages
   bool pairs = false;
   int peers_out = 0, peers_in = 0;
   std::map<Call, double> collected;      // bytes of its collectives, which share the links

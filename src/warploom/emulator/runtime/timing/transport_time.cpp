@@ -109,11 +109,19 @@ double tuned(int ranks, int rounds, double bytes, bool reduces_to_all) {
   return best;
 }
 
+// Messages between two ranks that are longer go by the protocol Simple, which takes longer to begin
+// (NCCL_P2P_LL_THRESHOLD).
+constexpr double kMostByLL = 16384;
+
+double protocol_ns(double longest) {
+  return longest > kMostByLL ? g_machine.nccl_p2p_simple_ns : 0;
+}
+
 // Every rank sends a block to every other one, or the root does, or gets them.
 double pairwise(int ranks, double block) {
   const Machine& m = g_machine;
   const double near = std::min<double>(ranks, node_gpus()) - 1, far = ranks - 1 - near;
-  return m.nccl_p2p_base_ns + (ranks - 1) * m.nccl_p2p_peer_ns +
+  return m.nccl_p2p_base_ns + (ranks - 1) * m.nccl_p2p_peer_ns + protocol_ns(block) +
          std::max(near * block / m.nccl_p2p_gbs, far * block / m.nic_gbs);
 }
 
@@ -147,7 +155,8 @@ double duration(const Batch& batch, int ranks, bool with_bytes) {
   const double most = std::max({batch.near_out / m.nccl_p2p_gbs, batch.near_in / m.nccl_p2p_gbs,
                                 batch.far_out / m.nic_gbs, batch.far_in / m.nic_gbs});
   const int peers = std::max(batch.peers_out, batch.peers_in);
-  return time + m.nccl_p2p_base_ns + peers * m.nccl_p2p_peer_ns + (with_bytes ? most : 0);
+  return time + m.nccl_p2p_base_ns + peers * m.nccl_p2p_peer_ns + protocol_ns(batch.longest) +
+         (with_bytes ? most : 0);
 }
 
 // The links are those of all communicators, and of copies between devices.
@@ -249,6 +258,7 @@ void price_pair(Task& send, Task& receive) {
       (out ? batch.peers_out : batch.peers_in)++;
       (near ? (out ? batch.near_out : batch.near_in) : (out ? batch.far_out : batch.far_in)) +=
           bytes;
+      batch.longest = std::max(batch.longest, bytes);
     }
     batch.pairs = true;
     const double together = std::max(batch.together, both);
