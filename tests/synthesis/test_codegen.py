@@ -135,6 +135,15 @@ def test_reductions_that_do_not_need_each_other_share_a_loop() -> None:
     assert "k1 < whole1" in _generate(_softmax(), ["result"]).text
 
 
+def test_what_lies_in_memory_for_others_is_stored_by_one_kernel() -> None:
+    nodes = [
+        _node("top", "amax", [_of("x"), [1], True], ["s7", 1]),
+        _node("least", "amin", [_of("x"), [1], True], ["s7", 1]),
+        _node("both", "cat", [[_of("top"), _of("least")], 1], ["s7", 2]),
+    ]
+    assert _generate(nodes, ["both"]).forms == ("rows", "elements")
+
+
 def test_a_scan_takes_in_what_is_computed_from_it() -> None:
     nodes = [
         _node("sums", "cumsum", [_of("x"), 1], ["s7", "s9"]),
