@@ -211,7 +211,7 @@ def said_by_hardware(report: dict[str, Any]) -> str:
     own = [f for f in errors if not f["message"].startswith("compute-sanitizer")]
     direct = {f["kind"] for f in own}
     for kind, text in (
-        ("timeout", "hang"), ("crash", "crash"), ("wrong-result", "wrong values"),
+        ("timeout", "hang"), ("crash", "crash"), ("wrong_result", "wrong values"),
         ("unsupported", NO_GIN),
     ):  # fmt: skip
         if kind in direct:

@@ -88,7 +88,7 @@ def lines_of(folder: Path) -> Iterator[str]:
 
 def main() -> int:
     """Trace all; return 1 where a program fails."""
-    from warploom.hardware.run import find_setup
+    from warploom.hardware.setup import find_setup
     from warploom.toolchain import nccl_library
 
     parser = argparse.ArgumentParser(

@@ -1,14 +1,15 @@
 """Measures forms of the examples on GPUs side by side: host-driven, transformed, evolved.
 
     python bench/measured_forms.py measure OUT.json --form NAME=DIR ... [--rounds N]
-        [--only NAME,...] [--ranks N]
+        [--only NAME,...] [--ranks N] [--at N]
     python bench/measured_forms.py table OUT.json
 
 DIR holds EXAMPLE.cu or EXAMPLE/EXAMPLE.cu of each example, as `warploom transform` writes it;
-`host` is the example itself. One rank on each of `--ranks` GPUs (2), three practical sizes. All are
-built first; then the forms take turns, `--rounds` times, another one being first each time. What
-counts is the time that a program prints, of one step, pass or layer: OUT.json keeps every one and
-OUT.log all that the programs printed. A ratio is the median over the rounds of host-driven / form.
+`host` is the example itself. One rank on each of `--ranks` GPUs (2), three practical sizes, or only
+that with the number `--at`, from 0. All are built first; then the forms take turns, `--rounds`
+times, another one being first each time. What counts is the time that a program prints, of one
+step, pass or layer: OUT.json keeps every one and OUT.log all that the programs printed. A ratio is
+the median over the rounds of host-driven / form.
 """
 
 import argparse
@@ -73,14 +74,15 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
             places = (base / f"{name}.cu", base / name / f"{name}.cu")
             if found := [place for place in places if place.is_file()]:
                 programs[form] = found[0]
-        for sizes in SIZES[name]:
+        sizes_of = SIZES[name] if options.at is None else [SIZES[name][options.at]]
+        for sizes in sizes_of:
             yield from (Case(name, form, path, sizes) for form, path in programs.items())
 
 
 def measure(options: argparse.Namespace, todo: Sequence[Case]) -> dict[str, dict[str, object]]:
     """Build all, then run them in turns; return what each took."""
     from warploom.hardware import HardwareOptions, run_hardware
-    from warploom.hardware.run import find_setup
+    from warploom.hardware.setup import find_setup
 
     setup = find_setup(options.ranks, "per_rank", uses_mpi=True, nccl=None)
     how = HardwareOptions(("1",), Limits(seconds=60.0))
@@ -148,6 +150,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="examples, by comma")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ranks", type=int, default=RANKS)
+    parser.add_argument("--at", type=int, choices=range(3), help="only this one of the sizes")
     options = parser.parse_args()
     if options.what == "table":
         return table(options.file)

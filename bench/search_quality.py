@@ -45,6 +45,7 @@ from warploom.testing.search import LevelSeeds
 
 RESULTS = ROOT / "bench" / "results" / "search_quality"
 NEAR = 1.05  # of the optimum
+_UNSEEN = ("restrict:", "bounds:")  # levers that the model of time does not see
 
 Point = tuple[str, ...]
 
@@ -101,7 +102,7 @@ def _times(texts: Sequence[str], name: str, options: argparse.Namespace) -> list
 
 def _strongest(seed: str, name: str, options: argparse.Namespace) -> dict[str, tuple[str, ...]]:
     """Return the levers that move the time most, with all of their values."""
-    steps = mutations(seed)
+    steps = [step for step in mutations(seed) if not step.lever.startswith(_UNSEEN)]
     first, *times = _times([seed, *(apply(seed, step) for step in steps)], name, options)
     effect: dict[str, float] = {}
     values: dict[str, list[str]] = {}

@@ -144,7 +144,7 @@ def build_all(todo: Sequence[Case], setup: "Setup") -> list["HardwareBuild"]:
 def measure_all(todo: Sequence[Case]) -> Iterator[tuple[str, dict[str, object]]]:
     """Build all, then run one after another on the GPUs; go through the medians."""
     from warploom.hardware import HardwareOptions, run_hardware
-    from warploom.hardware.run import find_setup
+    from warploom.hardware.setup import find_setup
 
     setup = find_setup(RANKS, "per_rank", uses_mpi=True, nccl=None)
     options = HardwareOptions(("1",), Limits(seconds=60.0))

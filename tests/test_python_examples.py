@@ -11,7 +11,7 @@ SAID = {
     "check_program.py": ("verdict: defect", "line 5: data_race", "cure: "),
     "custom_proposer.py": ("verified: True", "// Made by examples/python/custom_proposer.py"),
     "custom_topology.py": ("h200-8: ", "slow-host: ", "(modelled)"),
-    "custom_workload.py": ("right: passed", "wrong: failed", "wrong-result"),
+    "custom_workload.py": ("right: passed", "wrong: failed", "wrong_result"),
     "read_report.py": ("exit code 0, verdict ok", "lazy/0: finished"),
 }
 

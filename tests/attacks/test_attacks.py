@@ -17,6 +17,15 @@ from warploom.testing.attacks.edits import EditError, patched, replace
 from warploom.testing.attacks.judge import read_check, read_evaluation
 from warploom.testing.attacks.log import Log
 from warploom.testing.attacks.manifest import chosen, every_attack, samples
+from warploom.testing.attacks.page import (
+    BEGIN,
+    END,
+    compact,
+    page_text,
+    put_between,
+    read_logs,
+    summary_text,
+)
 from warploom.testing.attacks.play import PLACEHOLDER, Settings, play
 from warploom.testing.attacks.record import (
     PROGRAMS,
@@ -132,6 +141,31 @@ def test_a_log_resumes(tmp_path: Path) -> None:
     assert Log(path, "ordinary", "judge").earlier(attack, mode) is None
     assert path.read_bytes().endswith(b"\n")
     assert Log(None, "root", "judge").earlier(attack, mode) is None
+
+
+def test_tables_are_made_of_a_log(tmp_path: Path) -> None:
+    """The latest play of a text counts; one of a text that is another one by now does not."""
+    attacks = every_attack()[:2]
+    attack, other = attacks
+    mode = attack.modes[0]
+    path = tmp_path / "log"
+    fooled = Played(
+        attack.name, attack.kind, mode, attack.expected, Outcome.FOOLED, Answer(True), 1.0, "root"
+    )
+    caught = replaced(fooled, answer=Answer(False, "data_race", "2 verify", "line 3: words"))
+    Log(path, "root", "before").add(attack, fooled)
+    log = Log(path, "root", "after")
+    log.add(attack, caught)
+    log.add(replaced(other, text=lambda: "an older text"), replaced(caught, name=other.name))
+    (play,) = read_logs([path], attacks)
+    assert play.judge == "after"
+    assert play.played.outcome is Outcome.CAUGHT
+    assert f"| `{attack.name}` | caught | `data_race` (2) |" in page_text([play])
+    assert "FOOLED: " not in summary_text([play], attacks)
+    bad = replaced(play, played=fooled)
+    assert f"FOOLED: `{attack.name}`" in summary_text([bad], attacks)
+    assert "line 3" not in str(compact([path]))
+    assert put_between(f"a\n{BEGIN}\nold\n{END}\nb", "new") == f"a\n{BEGIN}\n\nnew\n{END}\nb"
 
 
 @pytest.mark.parametrize(("name", "mode"), SMALL)

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,8 +25,11 @@ from warploom.evaluation import evaluate
 from warploom.evaluation.check import check
 from warploom.hardware import Readback
 from warploom.testing.backends import PROGRAM, BackendTests, results_of
+from warploom.testing.gpu_tape import Tape, record, replay
 from warploom.toolchain.gpu import find_gpus
 from warploom.workload.workload import Workload
+
+TAPE = Path(__file__).parent / "recorded" / "one_gpu.json"
 
 
 class TestEmulator(BackendTests):
@@ -42,10 +46,23 @@ class TestEmulator(BackendTests):
     reason="needs a GPU, nvcc and NCCL's library, with WARPLOOM_NCCL_HOME set",
 )
 class TestCuda(BackendTests):
-    """This machine's GPUs."""
+    """This machine's GPUs. `WARPLOOM_RECORD=FILE pytest -n 0 ...` adds what they say to a tape."""
 
     @pytest.fixture
-    def backend(self) -> Backend:
+    def backend(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
+        file = Path(os.environ.get("WARPLOOM_RECORD", os.devnull))
+        tape = Tape.load(file) if file.is_file() else Tape()
+        record(tape, monkeypatch.setattr)
+        yield find_backend(CUDA)
+        tape.save(file)
+
+
+class TestRecordedCuda(BackendTests):
+    """The same backend, with what one GPU answered."""
+
+    @pytest.fixture
+    def backend(self, monkeypatch: pytest.MonkeyPatch) -> Backend:
+        replay(Tape.load(TAPE), monkeypatch.setattr)
         return find_backend(CUDA)
 
 

@@ -198,7 +198,7 @@ def test_a_program_without_communication(
 ) -> None:
     code, data = check(tmp_path, capsys, ALONE)
     assert (code, data["verdict"], kinds(data)) == (0, "ok", [])
-    assert "no-communication" in [finding["kind"] for finding in data["findings"]]
+    assert "no_communication" in [finding["kind"] for finding in data["findings"]]
 
 
 def test_code_that_does_not_compile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -252,7 +252,7 @@ def test_a_wrong_candidate_that_prints_pass(
     assert main(arguments) == 1
     data = json.loads(capsys.readouterr().out)
     assert (data["passed"], data["level_reached"], data["printed_verdict"]) == (False, 2, "PASS")
-    assert "wrong-result" in kinds(data)
+    assert "wrong_result" in kinds(data)
     assert main(["eval", str(trusted), str(trusted), "--seeds", "1"]) == 0
     assert "passed at level 2" in capsys.readouterr().out
 

@@ -12,7 +12,7 @@ import pytest
 
 from warploom.cli import main
 from warploom.cli.comparisons import describe_comparison
-from warploom.cli.options import parse_defines
+from warploom.cli.run_options import parse_defines
 from warploom.core.errors import BadInputError
 from warploom.evaluation.compare.differential import Worst
 from warploom.evaluation.records import OutputComparison
@@ -269,7 +269,7 @@ MISTAKES = {
             "openai",
         ),
         (["transform", ".", "--price", "3"], "", "must be IN,OUT in dollars", ""),
-        (["explain", "memory_limit"], "", "no page for", "docs/findings.md"),
+        (["explain", "memory_limits"], "", "no finding of the kind", "memory_limit"),
     ],
 )
 def test_a_mistake_is_told_with_its_place_and_its_cure(

@@ -8,7 +8,7 @@ import pytest
 
 from warploom.core.errors import BadInputError, ToolFailedError
 from warploom.core.records import Finding, Severity, SourceLocation, Verdict
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.testing import corpus
 from warploom.testing.checkers import CommandChecker
 from warploom.testing.corpus_files import Setting, read_corpus, read_program

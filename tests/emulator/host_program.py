@@ -50,4 +50,4 @@ def check_program(folder: Path, text: str) -> CheckReport:
 
 def kinds_of(report: CheckReport) -> set[str]:
     """Return the kinds of its findings, less those that are about the program's text."""
-    return {f.finding.kind for f in report.findings} - {"no-communication", "unchecked_errors"}
+    return {f.finding.kind for f in report.findings} - {"no_communication", "unchecked_errors"}

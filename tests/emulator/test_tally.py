@@ -190,11 +190,11 @@ def test_the_counter_is_not_the_programs(text: str, tmp_path: Path):
 def test_guard_and_runtime_agree_where_the_counter_is():
     places = [
         re.search(r"kTallyPlace = (\w+);", path.read_text())
-        for path in (GUARD_DIR / "tally.cpp", RUNTIME_DIR / "timing/meter_tally.h")
+        for path in (GUARD_DIR / "tally.cpp", RUNTIME_DIR / "metering/meter_tally.h")
     ]
     halves = [
         re.search(r"kHalves = (\w+);", path.read_text())
-        for path in (GUARD_DIR / "arithmetic.h", RUNTIME_DIR / "timing/meter_tally.cpp")
+        for path in (GUARD_DIR / "arithmetic.h", RUNTIME_DIR / "metering/meter_tally.cpp")
     ]
     for first, second in (places, halves):
         assert first and second and first[1] == second[1]

@@ -138,8 +138,8 @@ def test_a_wrong_result_fails_though_it_prints_pass(judge: Judge, pipeline: str)
     result = judge(text)
     assert not result.passed
     assert result.printed_verdict == "PASS"
-    assert "wrong-result" in kinds(result)
-    first = next(i.finding for i in result.findings if i.finding.kind == "wrong-result")
+    assert "wrong_result" in kinds(result)
+    first = next(i.finding for i in result.findings if i.finding.kind == "wrong_result")
     line = text[: text.index("cudaMemcpy(output")].count("\n") + 1
     assert (first.file, first.line, first.timing) == ("candidate.cu", line, Timing.LAZY)
     assert result.comparisons[0].worst is not None
@@ -149,26 +149,26 @@ def test_a_wrong_result_fails_though_it_prints_pass(judge: Judge, pipeline: str)
 def test_skipped_work_is_no_success(judge: Judge) -> None:
     result = judge(TEXT.replace(LAUNCH + REDUCE, "  return 0;\n"))
     assert not result.passed
-    assert "missing-result" in kinds(result)
+    assert "missing_result" in kinds(result)
 
 
 def test_readbacks_of_the_candidates_own_do_not_count(judge: Judge) -> None:
     extra = "  cudaMemcpy(output.data(), d_out, bytes, cudaMemcpyDeviceToHost);\n"
     result = judge(TEXT.replace(REDUCE, f"{REDUCE}  cudaStreamSynchronize(stream);\n{extra}"))
     assert not result.passed
-    assert "extra-result" in kinds(result)
+    assert "extra_result" in kinds(result)
 
 
 def test_edits_of_the_frame_have_no_effect(judge: Judge) -> None:
     text = TEXT.replace("- 0.5f", "* 0.0f").replace(LAUNCH + REDUCE, LAUNCH.replace("1.0f", "2.0f"))
     result = judge(text)
     assert not result.passed
-    assert "frame-edit" in {item.finding.kind for item in result.findings}
+    assert "frame_edit" in {item.finding.kind for item in result.findings}
 
 
 def test_level_0_stops_what_it_refuses(judge: Judge) -> None:
     result = judge(TEXT.replace(LAUNCH, f'{LAUNCH}  system("true");\n'))
-    assert (result.passed, result.level_reached, kinds(result)) == (False, 0, ["forbidden-call"])
+    assert (result.passed, result.level_reached, kinds(result)) == (False, 0, ["forbidden_call"])
     assert result.builds == ()
     assert result.runs == ()
 
@@ -181,7 +181,7 @@ def test_a_hidden_call_is_found_in_the_build(judge: Judge) -> None:
     trusted = Program(workload_text, Path("trusted.cu"))
     candidate = hidden.replace(LAUNCH, f'{LAUNCH}  RUN("true");\n')
     result = judge(candidate, frame=trusted, level=1)
-    assert (result.passed, result.level_reached, kinds(result)) == (False, 1, ["forbidden-call"])
+    assert (result.passed, result.level_reached, kinds(result)) == (False, 1, ["forbidden_call"])
 
 
 def test_code_that_does_not_compile_names_its_line(judge: Judge) -> None:
@@ -237,7 +237,7 @@ def test_code_before_main_is_found_in_the_build(judge: Judge) -> None:
     assert judge(trusted, frame=frame, level=1).passed
     result = judge(candidate, frame=frame, level=1)
     assert not result.passed
-    assert kinds(result) == ["static-constructor"]
+    assert kinds(result) == ["static_constructor"]
 
 
 def test_a_program_that_ignores_its_seed_is_told(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_a_program_that_ignores_its_seed_is_told(tmp_path: Path) -> None:
     task = Workload.from_program(path, ranks=2, seeds=2, nccl="2.30.7")
     result = evaluate(path, task, nvcc=False)
     assert result.passed
-    assert "seed-ignored" in {item.finding.kind for item in result.findings}
+    assert "seed_ignored" in {item.finding.kind for item in result.findings}
 
 
 def test_constant_and_empty_evidence(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_constant_and_empty_evidence(tmp_path: Path) -> None:
     path.write_text(TEXT.replace("rand() / float(RAND_MAX) - 0.5f", "0.0f"))
     result = evaluate(path, task, nvcc=False)
     assert not result.passed
-    assert "no-evidence" in kinds(result)
+    assert "no_evidence" in kinds(result)
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_a_free_frame_is_told(tmp_path: Path) -> None:
     result = evaluate(other, task, nvcc=False)
     assert result.verified
     assert result.frame == "free"
-    assert "no-frame" in {item.finding.kind for item in result.findings}
+    assert "no_frame" in {item.finding.kind for item in result.findings}
     other.write_text(plain.replace("ncclSum", "ncclMax"))
     result = evaluate(other, task, nvcc=False)
     assert (result.passed, result.printed_verdict) == (False, "PASS")

@@ -211,7 +211,7 @@ def judge(workload: Workload, text: str, level: int = 2, **options: bool) -> Eva
 
 
 def kinds(result: Evaluation) -> set[str]:
-    return {item.finding.kind for item in result.findings} - {"no-frame"}
+    return {item.finding.kind for item in result.findings} - {"no_frame"}
 
 
 def test_work_of_the_warm_up_is_not_work_of_the_iterations(workload: Workload) -> None:
@@ -327,7 +327,7 @@ def test_results_that_came_back_in_shared_memory_are_no_inputs(
 
 def test_results_that_came_back_by_a_message_are_no_inputs(workload: Workload) -> None:
     text = written(BY_MESSAGE).replace("int main(", RECALL)
-    assert kinds(judge(workload, text)) == {"extra-result"}  # what MPI brings is an output
+    assert kinds(judge(workload, text)) == {"extra_result"}  # what MPI brings is an output
     only = replace(workload, outputs=(Output("out", "float32", 1e-5),))
     result = judge(only, text)
     assert kinds(result) == {"work_differs"}, result.findings
@@ -423,7 +423,7 @@ def test_what_is_carried_for_nothing_is_no_defect(workload: Workload) -> None:
 
 def test_what_a_clock_decides_is_judged_under_both_clocks(workload: Workload) -> None:
     timed_only = written(after=CLOCK + "  if (looks_timed) {" + HOST + COPY + "  }\n")
-    assert kinds(judge(workload, timed_only)) == {"forbidden-call"}
+    assert kinds(judge(workload, timed_only)) == {"forbidden_call"}
     result = judge(workload, timed_only, trust_candidate=True)
     assert not result.passed
     assert "communication_unused" in kinds(result)

@@ -3,7 +3,7 @@
 import pytest
 
 from warploom.core.records import Severity
-from warploom.evaluation.legality.candidate import check_legality, refusals
+from warploom.evaluation.legality.check import check_legality, refusals
 from warploom.source.regions import Program
 
 FRAME = """\
@@ -181,16 +181,16 @@ CALLS = [
 
 @pytest.mark.parametrize("call", CALLS)
 def test_process_file_network_and_loading_calls(call: str) -> None:
-    assert inside(f"  int zero = 0;\n  {call}")[0] == ("forbidden-call", 2)
+    assert inside(f"  int zero = 0;\n  {call}")[0] == ("forbidden_call", 2)
 
 
 def test_a_call_that_the_trusted_region_makes_is_inherited_but_not_a_second_one() -> None:
     trusted = program(pipeline=f"{PIPELINE}\n  if (n < 0) exit(2);")
     assert refusals(trusted, trusted) == []
     twice = program(pipeline=f"{PIPELINE}\n  if (n < 0) exit(2);\n  if (n < 0) exit(2);")
-    assert [r.kind for r in refusals(twice, trusted)] == ["forbidden-call"]
+    assert [r.kind for r in refusals(twice, trusted)] == ["forbidden_call"]
     other = program(pipeline=f"{PIPELINE}\n  exit(0);")
-    assert [r.kind for r in refusals(other, trusted)] == ["forbidden-call"]
+    assert [r.kind for r in refusals(other, trusted)] == ["forbidden_call"]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_call_that_the_trusted_region_makes_is_inherited_but_not_a_second_one(
     ],
 )
 def test_hidden_text(text: str, line: int) -> None:
-    assert ("hidden-text", line) in inside(text)
+    assert ("hidden_text", line) in inside(text)
 
 
 @pytest.mark.parametrize(
@@ -239,16 +239,16 @@ def test_a_region_cannot_reach_out_of_itself(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("#include <unistd.h>", "forbidden-include"),
-        ('#include "mine2.h"', "forbidden-include"),
-        ("#import <dlfcn.h>", "forbidden-directive"),
-        ("#include_next <cstdio>", "forbidden-directive"),
-        ('#line 1 "frame.cu"', "forbidden-directive"),
-        ('# 1 "frame.cu"', "forbidden-directive"),
-        ("#pragma GCC poison memcmp", "forbidden-directive"),
-        ("#pragma redefine_extname memcmp evil", "forbidden-directive"),
-        ('#pragma push_macro("CHECK")', "forbidden-directive"),
-        ("#pragma weak main", "forbidden-directive"),
+        ("#include <unistd.h>", "forbidden_include"),
+        ('#include "mine2.h"', "forbidden_include"),
+        ("#import <dlfcn.h>", "forbidden_directive"),
+        ("#include_next <cstdio>", "forbidden_directive"),
+        ('#line 1 "frame.cu"', "forbidden_directive"),
+        ('# 1 "frame.cu"', "forbidden_directive"),
+        ("#pragma GCC poison memcmp", "forbidden_directive"),
+        ("#pragma redefine_extname memcmp evil", "forbidden_directive"),
+        ('#pragma push_macro("CHECK")', "forbidden_directive"),
+        ("#pragma weak main", "forbidden_directive"),
         ("#define CHECK(x)", "redefinition"),
         ("#define memcmp(a, b, c) 0", "redefinition"),
         ("#define expected(i) h[i]", "redefinition"),
@@ -284,36 +284,36 @@ def test_a_region_cannot_reach_out_of_itself(text: str) -> None:
         ("__attribute__((__constructor__)) static void early() {}", "attribute"),
         ("[[gnu::unused, gnu::destructor]] static void late() {}", "attribute"),
         ('int a(int) __attribute__((alias("b")));', "attribute"),
-        ("using namespace warploom;", "reserved-name"),
-        ("int x = WARPLOOM_RANK;", "reserved-name"),
-        ("extern int warploom_report;", "reserved-name"),
-        ("void f() { __builtin_trap(); }", "reserved-name"),
-        ("void f() { __libc_start_main(); }", "reserved-name"),
-        ("int f() { return __CONCAT(sys, tem)(0); }", "reserved-name"),
-        ("extern void __tsan_write8(void*);", "reserved-name"),
-        ("void f() { stdout->_fileno = 4; }", "reserved-name"),
-        ("void f(std::vector<int>& v) { v._M_impl._M_start = nullptr; }", "reserved-name"),
-        ("int f(_IO_FILE* f) { return 0; }", "reserved-name"),
-        ('void f() { asm("syscall"); }', "inline-assembly"),
-        ('void f() { __asm__ volatile("syscall"); }', "inline-assembly"),
-        ('__host__ __device__ void f() { asm("syscall"); }', "inline-assembly"),
-        ('asm(".globl evil");', "inline-assembly"),
-        ('int quiet() asm("write");', "inline-assembly"),
-        ("static int early = run();", "static-constructor"),
-        ("static int early = [] { return 1; }();", "static-constructor"),
-        ("int early{run()};", "static-constructor"),
-        ("int early(run());", "static-constructor"),
-        ("static std::vector<int> rows;", "static-constructor"),
-        ("struct Hook { Hook(); };\nHook hook;", "static-constructor"),
-        ("struct Hook { Hook(); } hook;", "static-constructor"),
-        ("__device__ int early = run();", "static-constructor"),
-        ("struct S { static inline int v = run(); };", "static-constructor"),
-        ("struct alignas(16) S { static inline int v = run(); };", "static-constructor"),
-        ("namespace n { namespace { int v = run(); } }", "static-constructor"),
-        ("#if 0\nint a;\n#else\nint early = run();\n#endif", "static-constructor"),
-        ("#if 1\n#if 0\n#elif 1\nint early = run();\n#endif\n#endif", "static-constructor"),
-        ("template <int N = 3> int early = run(N);", "static-constructor"),
-        ("thread_local int early = run();", "static-constructor"),
+        ("using namespace warploom;", "reserved_name"),
+        ("int x = WARPLOOM_RANK;", "reserved_name"),
+        ("extern int warploom_report;", "reserved_name"),
+        ("void f() { __builtin_trap(); }", "reserved_name"),
+        ("void f() { __libc_start_main(); }", "reserved_name"),
+        ("int f() { return __CONCAT(sys, tem)(0); }", "reserved_name"),
+        ("extern void __tsan_write8(void*);", "reserved_name"),
+        ("void f() { stdout->_fileno = 4; }", "reserved_name"),
+        ("void f(std::vector<int>& v) { v._M_impl._M_start = nullptr; }", "reserved_name"),
+        ("int f(_IO_FILE* f) { return 0; }", "reserved_name"),
+        ('void f() { asm("syscall"); }', "inline_assembly"),
+        ('void f() { __asm__ volatile("syscall"); }', "inline_assembly"),
+        ('__host__ __device__ void f() { asm("syscall"); }', "inline_assembly"),
+        ('asm(".globl evil");', "inline_assembly"),
+        ('int quiet() asm("write");', "inline_assembly"),
+        ("static int early = run();", "static_constructor"),
+        ("static int early = [] { return 1; }();", "static_constructor"),
+        ("int early{run()};", "static_constructor"),
+        ("int early(run());", "static_constructor"),
+        ("static std::vector<int> rows;", "static_constructor"),
+        ("struct Hook { Hook(); };\nHook hook;", "static_constructor"),
+        ("struct Hook { Hook(); } hook;", "static_constructor"),
+        ("__device__ int early = run();", "static_constructor"),
+        ("struct S { static inline int v = run(); };", "static_constructor"),
+        ("struct alignas(16) S { static inline int v = run(); };", "static_constructor"),
+        ("namespace n { namespace { int v = run(); } }", "static_constructor"),
+        ("#if 0\nint a;\n#else\nint early = run();\n#endif", "static_constructor"),
+        ("#if 1\n#if 0\n#elif 1\nint early = run();\n#endif\n#endif", "static_constructor"),
+        ("template <int N = 3> int early = run(N);", "static_constructor"),
+        ("thread_local int early = run();", "static_constructor"),
     ],
 )
 def test_attacks_at_namespace_scope(text: str, kind: str) -> None:
@@ -327,7 +327,7 @@ def test_refusals_name_the_exact_line() -> None:
     text = (
         'int first;\n\n__device__ int second;\nvoid f() {\n  int x;\n  asm("nop");\n}\n#undef CHECK'
     )
-    assert added(text) == [("inline-assembly", 6), ("redefinition", 8)]
+    assert added(text) == [("inline_assembly", 6), ("redefinition", 8)]
 
 
 def test_macros_of_a_trusted_region_may_change_but_not_those_of_the_frame() -> None:
@@ -341,7 +341,7 @@ def test_frame_edits_are_dropped_and_told() -> None:
     assert result.passed
     assert result.program is not None
     assert result.program.text == TRUSTED.text
-    assert {(f.kind, f.severity) for f in result.findings} == {("frame-edit", Severity.WARNING)}
+    assert {(f.kind, f.severity) for f in result.findings} == {("frame_edit", Severity.WARNING)}
 
 
 def test_a_candidate_without_the_regions_is_refused() -> None:
@@ -364,8 +364,8 @@ def test_names_that_transform_generated_stay_usable() -> None:
 
     assert refusals(trusted, trusted) == []
     assert with_pipeline("  n = device_comm::exchange(n + 1);") == []
-    assert with_pipeline("  n = warploom::report(n);") == ["reserved-name"]
-    assert with_pipeline("  n = warploom_report(n);") == ["reserved-name"]
+    assert with_pipeline("  n = warploom::report(n);") == ["reserved_name"]
+    assert with_pipeline("  n = warploom_report(n);") == ["reserved_name"]
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_names_that_transform_generated_stay_usable() -> None:
 )
 def test_nobody_but_the_build_says_that_a_loop_is_unrolled(text: str) -> None:
     """It would make loads cheap, and hide work."""
-    refused = {"hidden-text" if "JOIN" in text else "reserved-name"}
+    refused = {"hidden_text" if "JOIN" in text else "reserved_name"}
     assert refused <= {kind for kind, _ in inside(text)}
     body = f"__device__ int priced(int n) {{\n{text}\n  return n; }}"
     assert refused <= {kind for kind, _ in added(body)}
@@ -396,8 +396,8 @@ def test_a_function_of_the_programs_own_may_be_called_like_the_systems() -> None
         return [item.kind for item in refusals(program(kernels=f"{made}\n{text}"), trusted)]
 
     assert judged("__device__ int twice(int to) { return send(to) + send(to); }") == []
-    assert judged("int evil(int to) { return ::send(to, 0, 0, 0); }") == ["forbidden-call"]
-    assert judged("int evil(int to) { return recv(to, 0, 0, 0); }") == ["forbidden-call"]
+    assert judged("int evil(int to) { return ::send(to, 0, 0, 0); }") == ["forbidden_call"]
+    assert judged("int evil(int to) { return recv(to, 0, 0, 0); }") == ["forbidden_call"]
 
 
 def test_a_c_function_of_a_trusted_region_may_be_laid_out_anew() -> None:

@@ -3,7 +3,7 @@
 
 import pytest
 
-from warploom.evaluation.legality.candidate import refusals
+from warploom.evaluation.legality.check import refusals
 from warploom.source.regions import Program
 
 FRAME = r"""#include <cuda_runtime.h>
@@ -115,7 +115,7 @@ ATTRIBUTES = [
 def test_attributes_through_macros(text: str) -> None:
     found = added(text)
     assert found and lines_inside(found, text)
-    assert {kind for kind, _ in found} & {"attribute", "unbalanced-region", "hidden-text"}
+    assert {kind for kind, _ in found} & {"attribute", "unbalanced_region", "hidden_text"}
 
 
 # Host assembly whose function looks like device code to a reader of all branches.
@@ -137,7 +137,7 @@ ASSEMBLY = [
 @pytest.mark.parametrize("text", ASSEMBLY)
 def test_assembly_behind_conditionals_and_macros(text: str) -> None:
     found = added(text)
-    assert "inline-assembly" in {kind for kind, _ in found}
+    assert "inline_assembly" in {kind for kind, _ in found}
     assert lines_inside(found, text)
 
 
@@ -171,7 +171,7 @@ CONDITIONS = [
 @pytest.mark.parametrize("text", CONDITIONS)
 def test_conditions_that_tell_where_the_program_is(text: str) -> None:
     found = added(text)
-    assert {kind for kind, _ in found} & {"forbidden-directive", "reserved-name"}
+    assert {kind for kind, _ in found} & {"forbidden_directive", "reserved_name"}
     assert lines_inside(found, text)
 
 
@@ -215,7 +215,7 @@ TELLING = [
 @pytest.mark.parametrize("text", TELLING)
 def test_values_that_tell_where_the_program_is(text: str) -> None:
     found = added(text)
-    assert {kind for kind, _ in found} & {"forbidden-call", "reserved-name"}
+    assert {kind for kind, _ in found} & {"forbidden_call", "reserved_name"}
     assert lines_inside(found, text)
 
 
@@ -257,7 +257,7 @@ CALLS = [
 @pytest.mark.parametrize("text", CALLS)
 def test_calls_that_no_list_allows(text: str) -> None:
     found = added(text)
-    assert {kind for kind, _ in found} & {"forbidden-call", "reserved-name"}
+    assert {kind for kind, _ in found} & {"forbidden_call", "reserved_name"}
     assert lines_inside(found, text)
 
 
@@ -312,7 +312,7 @@ EARLY = [
 @pytest.mark.parametrize("text", EARLY)
 def test_code_before_main(text: str) -> None:
     found = added(text)
-    assert "static-constructor" in {kind for kind, _ in found}
+    assert "static_constructor" in {kind for kind, _ in found}
     assert lines_inside(found, text)
 
 
@@ -339,7 +339,7 @@ HIJACKS = [
 def test_the_frames_expressions_keep_their_meaning(text: str) -> None:
     found = added(text)
     kinds = {kind for kind, _ in found}
-    assert kinds & {"redefinition", "reserved-name"}
+    assert kinds & {"redefinition", "reserved_name"}
 
 
 # Text that compilers read differently, or that moves lines.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from warploom.evaluation.legality.candidate import refusals
+from warploom.evaluation.legality.check import refusals
 from warploom.evaluation.legality.scopes import declarations
 from warploom.evaluation.legality.tokens import scan
 from warploom.source import CUDAAnalyzer
@@ -50,7 +50,7 @@ def test_an_attack_in_any_region_of_an_example_is_found(path: Path) -> None:
         bodies = [trusted.body(other) for other in trusted.regions]
         bodies[number] += "\n#define free(p) system(p)\n"
         found = refusals(trusted.with_bodies(bodies), trusted)
-        assert [item.kind for item in found] == ["forbidden-call"], region
+        assert [item.kind for item in found] == ["forbidden_call"], region
         assert found[0].line > region.first_line
 
 

@@ -46,25 +46,25 @@ def test_an_honest_program_is_legal_beside_another(path: Path) -> None:
         ('__attribute__((no_sanitize("thread"))) __device__ void f() {}', "attribute"),
         ("#define NS no_sanitize_thread\n__attribute__((NS)) __device__ void f() {}", "attribute"),
         ("[[gnu::no_sanitize_address]] __device__ void f() {}", "attribute"),
-        ('static void f() { asm volatile("syscall"); }', "inline-assembly"),
-        ('extern int watching asm("_ZN8warploom10g_watchingE");', "inline-assembly"),
-        ("static int early = std::rand();", "static-constructor"),
-        ("#ifdef __CUDA_ARCH__\n__device__ int a;\n#endif", "forbidden-directive"),
-        ("#if __has_include(<thrust/version.h>)\n__device__ int a;\n#endif", "forbidden-directive"),
-        ("static double now() { return MPI_Wtime(); }", "forbidden-call"),
-        ("static void* where() { return (void*)&cudaFree; }", "forbidden-call"),
-        ('#line 3 "other.cu"', "forbidden-directive"),
-        ("#include <fstream>", "forbidden-include"),
+        ('static void f() { asm volatile("syscall"); }', "inline_assembly"),
+        ('extern int watching asm("_ZN8warploom10g_watchingE");', "inline_assembly"),
+        ("static int early = std::rand();", "static_constructor"),
+        ("#ifdef __CUDA_ARCH__\n__device__ int a;\n#endif", "forbidden_directive"),
+        ("#if __has_include(<thrust/version.h>)\n__device__ int a;\n#endif", "forbidden_directive"),
+        ("static double now() { return MPI_Wtime(); }", "forbidden_call"),
+        ("static void* where() { return (void*)&cudaFree; }", "forbidden_call"),
+        ('#line 3 "other.cu"', "forbidden_directive"),
+        ("#include <fstream>", "forbidden_include"),
         (
             "static int which() { int v; cublasGetVersion(nullptr, &v); return v; }",
-            "forbidden-call",
+            "forbidden_call",
         ),
-        ("#include <dlfcn.h>", "forbidden-include"),
+        ("#include <dlfcn.h>", "forbidden_include"),
         ("bool operator!=(cudaError_t, cudaError_t) { return false; }", "redefinition"),
         ("#define __CUDA_ARCH__ 900", "redefinition"),
-        ("static void f() { std::set_terminate(nullptr); }", "forbidden-call"),
-        ("namespace s = std;\nstatic void f() { s::set_new_handler(nullptr); }", "forbidden-call"),
-        ("namespace warploom { extern int g_watching; }", "reserved-name"),
+        ("static void f() { std::set_terminate(nullptr); }", "forbidden_call"),
+        ("namespace s = std;\nstatic void f() { s::set_new_handler(nullptr); }", "forbidden_call"),
+        ("namespace warploom { extern int g_watching; }", "reserved_name"),
     ],
 )
 def test_attacks_in_free_text(text: str, kind: str) -> None:
@@ -88,7 +88,7 @@ def test_text_that_cannot_be_counted_is_told(text: str) -> None:
     at = MOE.index("struct Layer")
     candidate = Program(f"{MOE[:at]}{text}\n{MOE[at:]}")
     found = text_findings(candidate, Program(MOE), TransformRule(None, untrusted=True), "c.cu")
-    assert {(item.kind, item.severity) for item in found} == {("unread-text", Severity.WARNING)}
+    assert {(item.kind, item.severity) for item in found} == {("unread_text", Severity.WARNING)}
 
 
 @pytest.mark.parametrize(
@@ -148,6 +148,6 @@ def test_code_before_main_shows_in_the_object() -> None:
     assert init_findings(frozenset(), ours, "c.cu") == []
     assert init_findings(frozenset({"_GLOBAL__sub_I__Z4workPf"}), ours, "c.cu") == []
     found = init_findings(frozenset({"_GLOBAL__sub_I_main"}), frozenset(), "c.cu")
-    assert [(item.kind, item.file) for item in found] == [("static-constructor", "c.cu")]
+    assert [(item.kind, item.file) for item in found] == [("static_constructor", "c.cu")]
     found = init_findings(ours | {"_ZL5earlyv"}, ours, "c.cu")
     assert "_ZL5earlyv" in found[0].message and len(found) == 1

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import Api
-from warploom.evaluation.legality.candidate import refusals
+from warploom.evaluation.legality.check import refusals
 from warploom.propose import Stage
 from warploom.propose.rules import RewritePlan, rewrite
 from warploom.source import CUDAAnalyzer
@@ -53,4 +53,4 @@ def test_the_evaluators_own_namespace_stays_closed(api: Api, tmp_path: Path) -> 
     bodies = [trusted.body(region) for region in trusted.regions]
     bodies[names.index("pipeline")] += "  warploom::report_readback(nullptr, 0);\n"
     found = refusals(trusted.with_bodies(bodies), trusted)
-    assert [item.kind for item in found] == ["reserved-name"]
+    assert [item.kind for item in found] == ["reserved_name"]

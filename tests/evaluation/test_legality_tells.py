@@ -61,28 +61,28 @@ HONEST = [
 
 @pytest.mark.parametrize("text", STRINGS)
 def test_strings_of_what_is_rewritten(text: str) -> None:
-    assert "hidden-text" in {kind for kind, _ in added(text)}
+    assert "hidden_text" in {kind for kind, _ in added(text)}
 
 
 @pytest.mark.parametrize("text", TYPES)
 def test_the_declared_type_of_a_shared_variable(text: str) -> None:
-    assert "forbidden-call" in {kind for kind, _ in added(text)}
+    assert "forbidden_call" in {kind for kind, _ in added(text)}
 
 
 @pytest.mark.parametrize("text", TELLING)
 def test_a_name_of_the_programs_own_hides_no_call(text: str) -> None:
-    assert "forbidden-call" in {kind for kind, _ in added(text)}
+    assert "forbidden_call" in {kind for kind, _ in added(text)}
 
 
 @pytest.mark.parametrize("text", ANSWERS)
 def test_calls_that_answer_with_what_differs_from_machine_to_machine(text: str) -> None:
-    assert "forbidden-call" in {kind for kind, _ in added(text)}
+    assert "forbidden_call" in {kind for kind, _ in added(text)}
 
 
 @pytest.mark.parametrize("text", LINES)
 def test_a_line_number_is_printed_only(text: str) -> None:
     """Markers are added to what was judged: behind them each line has another number."""
-    assert "reserved-name" in {kind for kind, _ in added(text)}
+    assert "reserved_name" in {kind for kind, _ in added(text)}
 
 
 def test_each_call_of_the_headers_is_judged() -> None:

@@ -54,17 +54,17 @@ TURNED = [
 
 @pytest.mark.parametrize("text", TURNED)
 def test_what_people_read_is_what_is_compiled(text: str) -> None:
-    assert [kind for kind, _ in added(text)] == ["hidden-text"]
+    assert [kind for kind, _ in added(text)] == ["hidden_text"]
 
 
 @pytest.mark.parametrize("text", ASKS)
 def test_no_question_of_what_compiles(text: str) -> None:
-    assert "forbidden-call" in {kind for kind, _ in added(text)}
+    assert "forbidden_call" in {kind for kind, _ in added(text)}
 
 
 @pytest.mark.parametrize("text", MACHINES)
 def test_no_value_that_tells_machines_apart(text: str) -> None:
-    assert "forbidden-call" in {kind for kind, _ in added(text)}
+    assert "forbidden_call" in {kind for kind, _ in added(text)}
 
 
 @pytest.mark.parametrize("text", HONEST)
@@ -76,5 +76,5 @@ def test_what_ordinary_programs_write(text: str) -> None:
 def test_more_text_than_can_be_judged(text: str) -> None:
     """It is refused before any rule looks at it: none of them may take hours, or fall over."""
     started = time.process_time()
-    assert [kind for kind, _ in added(text)] == ["hidden-text"]
+    assert [kind for kind, _ in added(text)] == ["hidden_text"]
     assert time.process_time() - started < 20

@@ -88,7 +88,7 @@ def test_a_region_does_not_read_in_the_frames_place(tmp_path: Path, cheat: str) 
     text = program(form)
     result = judged(tmp_path, text, text.replace(LAUNCH, LAUNCH + WAIT + added))
     assert not result.passed
-    assert "elsewhere-result" in kinds(result), result.findings
+    assert "elsewhere_result" in kinds(result), result.findings
 
 
 def test_a_region_that_reads_in_the_trusted_program_may(tmp_path: Path) -> None:
@@ -136,4 +136,4 @@ def test_no_result_goes_by_what_nobody_has_written(tmp_path: Path, how: str) -> 
         "+ threadIdx.x;", f"+ threadIdx.x + ({condition} ? 100 : 0);"
     )
     result = judged(tmp_path, text, bad.replace(LAUNCH, made + LAUNCH))
-    assert "wrong-result" in kinds(result), result.findings
+    assert "wrong_result" in kinds(result), result.findings

@@ -17,7 +17,7 @@ from warploom.core.records import (
     TraceEvent,
     Verdict,
 )
-from warploom.evaluation.findings import merge, renamed
+from warploom.evaluation.merged_findings import merge, renamed
 from warploom.evaluation.runs.plan import (
     Effort,
     Progress,

@@ -96,6 +96,6 @@ def test_an_evaluation_names_its_seeds_and_can_be_repeated(workload: Workload) -
 def test_answers_for_the_first_seeds_are_worth_nothing(workload: Workload) -> None:
     result = evaluate(Program(TABLE, Path("table.cu")), workload, nvcc=False)
     assert not result.passed
-    assert result.findings[0].finding.kind == "wrong-result"
+    assert result.findings[0].finding.kind == "wrong_result"
     known = evaluate(Program(TABLE, Path("table.cu")), workload, nvcc=False, inputs=(0, 1, 2))
     assert known.passed  # so it is the secrecy that tells

@@ -90,14 +90,14 @@ def test_what_the_host_reads_in_place_is_compared(judge: Judge, allocate: str) -
         "float32",
     )
     result = judge(text, text.replace(*WRONG))
-    assert set(kinds(result)) == {"wrong-result"}, told(result)
+    assert set(kinds(result)) == {"wrong_result"}, told(result)
 
 
 @pytest.mark.parametrize("read", READS)
 def test_in_whatever_way_the_host_reads_it(judge: Judge, read: str) -> None:
     text = program(read=read)
     result = judge(text, text.replace(*WRONG))
-    assert set(kinds(result)) == {"wrong-result"}, told(result)
+    assert set(kinds(result)) == {"wrong_result"}, told(result)
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_other_ways_of_the_same_are_none(judge: Judge, before: str, after: str) 
 def test_a_host_that_reads_less_is_told(judge: Judge) -> None:
     text = unmarked(program())
     result = judge(text, text.replace("i < kCount; i++) total", "i < kCount - 1; i++) total"))
-    assert set(kinds(result)) == {"resized-result"}, told(result)
+    assert set(kinds(result)) == {"resized_result"}, told(result)
     result = judge(text, text.replace(LOOP, ""))
-    assert set(kinds(result)) == {"missing-result"}, told(result)
+    assert set(kinds(result)) == {"missing_result"}, told(result)
 
 
 def test_who_stores_them_on_the_host_has_no_results(judge: Judge) -> None:
@@ -137,7 +137,7 @@ def test_who_stores_them_on_the_host_has_no_results(judge: Judge) -> None:
     assert result.passed, told(result)  # it has read what the kernel stored
     host = "for (int i = 0; i < kCount; i++) out[d][i] = 1; "
     result = judge(text, text.replace(LOOP, host + LOOP))
-    assert set(kinds(result)) == {"missing-result"}, told(result)
+    assert set(kinds(result)) == {"missing_result"}, told(result)
 
 
 def test_each_value_that_the_host_takes_is_one(judge: Judge) -> None:

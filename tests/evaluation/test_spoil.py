@@ -99,7 +99,7 @@ def judge(folder: Path, candidate: str, base: str = TEXT, ranks: int = 3) -> Eva
 
 
 def kinds(result: Evaluation) -> set[str]:
-    return {item.finding.kind for item in result.findings} - {"no-frame"}
+    return {item.finding.kind for item in result.findings} - {"no_frame"}
 
 
 def test_data_may_take_another_way(folder: Path) -> None:
@@ -152,7 +152,7 @@ def test_inputs_of_others_must_have_come_from_them(folder: Path) -> None:
 def test_one_rank_has_nothing_to_show(folder: Path) -> None:
     result = judge(folder, written(), ranks=1)
     assert result.passed and result.dependence == ""
-    assert kinds(result) == {"communication-not-tested"}
+    assert kinds(result) == {"communication_not_tested"}
 
 
 def test_an_altered_run_without_an_end_is_given_up_soon(

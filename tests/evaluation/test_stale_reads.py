@@ -7,7 +7,7 @@ import pytest
 
 from warploom.core.records import Severity, Timing, Verdict
 from warploom.evaluation.check import CheckReport, check
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.evaluation.runs.plan import Effort, parse_replay
 
 PROGRAM = """\

@@ -134,7 +134,7 @@ def test_work_that_is_left_out_on_the_machine_that_is_timed_fails(workload: Work
     )
     result = judge(cheat, workload, topology="a100-8")
     assert not result.passed and result.level_reached == 2 and result.benchmark is None
-    assert {found.finding.kind for found in result.findings} >= {"wrong-result"}
+    assert {found.finding.kind for found in result.findings} >= {"wrong_result"}
 
 
 def test_a_time_that_nothing_can_run_for_is_refused(folder: Path):

@@ -114,19 +114,19 @@ def test_a_transform_passes(api: Api, workload: Workload, tmp_path: Path) -> Non
 
 def test_the_other_api_is_not_what_was_asked_for(workload: Workload, tmp_path: Path) -> None:
     result = judged(rewritten(workload, Api.LSA), workload, tmp_path, Api.GIN)
-    assert kinds(result) == {"no-device-communication"}
+    assert kinds(result) == {"no_device_communication"}
 
 
 @pytest.mark.parametrize(
     ("instead", "expected"),
     [
-        (CALL, {"host-collective", "no-device-communication"}),
-        (RECOMPUTE, {"no-device-communication"}),
-        (PEER, {"host-communication", "no-device-communication"}),
-        (BY_POINTER, {"forbidden-call", "no-device-communication"}),
-        ("  system(\"true\");\n" + RECOMPUTE, {"forbidden-call", "no-device-communication"}),
+        (CALL, {"host_collective", "no_device_communication"}),
+        (RECOMPUTE, {"no_device_communication"}),
+        (PEER, {"host_communication", "no_device_communication"}),
+        (BY_POINTER, {"forbidden_call", "no_device_communication"}),
+        ("  system(\"true\");\n" + RECOMPUTE, {"forbidden_call", "no_device_communication"}),
         ("  { FILE* f = fopen(\"/proc/self/mem\", \"w\"); (void)f; }\n" + RECOMPUTE,
-         {"forbidden-call", "no-device-communication"}),
+         {"forbidden_call", "no_device_communication"}),
     ],
     ids=["host-call", "recomputed", "peer-copy", "by-pointer", "process", "file"],
 )  # fmt: skip
@@ -148,8 +148,8 @@ __global__ void decoy(ncclDevComm comm, ncclWindow_t w) {
 @pytest.mark.parametrize(
     ("instead", "expected"),
     [
-        (RECOMPUTE, {"no-device-communication", "communication_unused"}),
-        (BY_MPI, {"host-communication", "no-device-communication"}),
+        (RECOMPUTE, {"no_device_communication", "communication_unused"}),
+        (BY_MPI, {"host_communication", "no_device_communication"}),
         (DEFAULT_COPY, {"foreign_memory"}),  # a pointer of another process means nothing here
     ],
     ids=["recomputed", "by-mpi", "by-peer-copy"],
@@ -171,8 +171,8 @@ def test_a_token_is_not_communication(workload: Workload, tmp_path: Path) -> Non
     small = call.replace(", n, ", ", 8, ")
     assert small != call
     result = judged(text.replace(call, small + "\n" + RECOMPUTE), workload, tmp_path)
-    assert kinds(result) == {"no-device-communication", "communication_unused"}
-    (finding,) = [i.finding for i in result.findings if i.finding.kind == "no-device-communication"]
+    assert kinds(result) == {"no_device_communication", "communication_unused"}
+    (finding,) = [i.finding for i in result.findings if i.finding.kind == "no_device_communication"]
     assert "kernels moved" in finding.message and "delivered 65536 before" in finding.message
 
 
@@ -185,4 +185,4 @@ def test_without_the_rule_any_way_between_ranks_will_do(
     path = tmp_path / "gather.cu"
     path.write_text(PROGRAM.replace(CALL, instead))
     result = evaluate(path, workload, nvcc=False, seeds=1, timings=(Timing.EAGER,))
-    assert kinds(result) - {"extra-result"} == expected, result.findings
+    assert kinds(result) - {"extra_result"} == expected, result.findings

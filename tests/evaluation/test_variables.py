@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from warploom.cli.options import parse_variables
+from warploom.cli.run_options import parse_variables
 from warploom.core.errors import BadInputError, WorkloadError
 from warploom.core.records import Verdict
 from warploom.evaluation.check import check

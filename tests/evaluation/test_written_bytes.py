@@ -13,7 +13,7 @@ from warploom.core.errors import BadInputError
 from warploom.core.records import Severity, Timing
 from warploom.evaluation.cascade import evaluate
 from warploom.evaluation.compare.outputs import Key, Sample
-from warploom.evaluation.compare.standard import all_same, variation
+from warploom.evaluation.compare.reference_variation import all_same, variation
 from warploom.evaluation.compare.unwritten import OTHER_FRESH, unwritten_bytes
 from warploom.evaluation.element_types import element_types
 from warploom.evaluation.records import Evaluation
@@ -140,7 +140,7 @@ def test_what_the_reference_writes_may_not_be_left_out(
     judge: Judge, kernel: str, written: str, left_out: str
 ) -> None:
     result = judge(program(kernel), program(kernel.replace(written, left_out)))
-    assert "wrong-result" in kinds(result), told(result)
+    assert "wrong_result" in kinds(result), told(result)
 
 
 def test_seeds_differ_only_by_what_was_written(
@@ -149,7 +149,7 @@ def test_seeds_differ_only_by_what_was_written(
     text = program(TAIL).replace("seed % 1000", "7")
     result = judge(text, text, ())
     assert result.passed, told(result)
-    assert "seed-ignored" in kinds(result, Severity.WARNING)
+    assert "seed_ignored" in kinds(result, Severity.WARNING)
     assert "every seed" in result.proves_little
     print_evaluation(result)
     assert capsys.readouterr().out.startswith("this proves little: the inputs are the same")
@@ -164,8 +164,8 @@ def test_uploaded_constants_can_be_varied(judge: Judge) -> None:
     built_in = text.replace(
         "sum[i] + k", "float((i * 37 + 7) % 101) / 7 + float((i * 37 + 18) % 101) / 7 + k"
     )
-    assert "wrong-result" not in kinds(judge(text, built_in, ()))
-    assert "wrong-result" in kinds(judge(text, built_in, (), vary_inputs="float32"))
+    assert "wrong_result" not in kinds(judge(text, built_in, ()))
+    assert "wrong_result" in kinds(judge(text, built_in, (), vary_inputs="float32"))
 
 
 ATOMIC = """\
@@ -196,7 +196,7 @@ def test_types_are_found_through_typedef_and_ifdef(judge: Judge) -> None:
     result = judge(one, other)
     assert result.passed, told(result)
     assert result.comparisons[0].dtype == "float32"
-    assert "wrong-result" in kinds(judge(one, other, defines={"USE_DOUBLE": "1"}))
+    assert "wrong_result" in kinds(judge(one, other, defines={"USE_DOUBLE": "1"}))
 
 
 ATOMICS = """\
@@ -224,9 +224,9 @@ def test_the_references_own_variation_sets_the_tolerance(judge: Judge) -> None:
     inputs = (511025150, 280080820)
     result = judge(of_atomics(), of_atomics(), timings=[Timing.LAZY, Timing.RANDOM], inputs=inputs)
     assert result.passed, told(result)
-    assert "reference-varies" in kinds(result, Severity.WARNING)
+    assert "reference_varies" in kinds(result, Severity.WARNING)
     wrong = judge(of_atomics(), of_atomics().replace("900 +", "900.1f +"))
-    assert "wrong-result" in kinds(wrong), told(wrong)
+    assert "wrong_result" in kinds(wrong), told(wrong)
 
 
 def test_a_defect_of_the_trusted_program_is_told_first(judge: Judge) -> None:
@@ -238,7 +238,7 @@ def test_a_defect_of_the_trusted_program_is_told_first(judge: Judge) -> None:
     result = judge(racy, racy)
     assert not result.passed
     first = result.findings[0].finding
-    assert first.kind == "reference-defect"
+    assert first.kind == "reference_defect"
     assert first.file is not None and first.file.endswith("trusted.cu")
     assert "(data_race)" in first.message
 
@@ -246,8 +246,8 @@ def test_a_defect_of_the_trusted_program_is_told_first(judge: Judge) -> None:
 def test_a_wrong_candidate_is_not_excused_by_a_good_reference(judge: Judge) -> None:
     text = program(PADDED)
     result = judge(text, text.replace("out[i].value = sum[i]", "out[i].value = sum[i] + 1"))
-    assert kinds(result)[0] == "wrong-result"
-    assert not {"reference-defect", "reference-unsteady"} & set(kinds(result))
+    assert kinds(result)[0] == "wrong_result"
+    assert not {"reference_defect", "reference_unsteady"} & set(kinds(result))
 
 
 def sample(values: bytes, dtype: str = "float32") -> Sample:

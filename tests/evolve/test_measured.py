@@ -75,10 +75,10 @@ def test_what_is_not_verified_is_never_measured(
 def test_what_gpus_find_fails_it(
     candidate: Callable[..., Path], evaluator: MeasuredEvaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wrong = Finding("wrong-result", Severity.ERROR, "y differs")
+    wrong = Finding("wrong_result", Severity.ERROR, "y differs")
     monkeypatch.setattr(judge, "measure", lambda *_, **__: Measured(findings=(wrong,)))
     found = evaluator(candidate(), QUESTION)
-    assert not found.correct and found.failure == "wrong-result"
+    assert not found.correct and found.failure == "wrong_result"
     assert "on the GPUs: y differs" in found.feedback and found.time_source == "none"
 
 

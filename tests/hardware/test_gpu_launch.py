@@ -11,16 +11,16 @@ from warploom.core.errors import MissingToolError, UnsupportedError
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
 from warploom.hardware import HardwareBuild, HardwareOptions, Setup, run
+from warploom.hardware import setup as setups
 from warploom.hardware.handed import Node
 from warploom.hardware.launcher import Launcher
 from warploom.hardware.run import (
-    connect,
-    find_setup,
     judge,
     launch_command,
     launch_environment,
     read_log,
 )
+from warploom.hardware.setup import connect, find_setup
 from warploom.toolchain import gpu, mpi, nccl
 from warploom.toolchain.gpu import parse_gpus
 from warploom.toolchain.mpi import Mpi, nvcc_flags
@@ -143,9 +143,9 @@ def test_how_a_run_ended(process: ProcessResult, state: str, kind: str | None) -
 
 
 def _machine(monkeypatch: pytest.MonkeyPatch, headers: NcclHeaders, smi: str) -> None:
-    monkeypatch.setattr(run, "require_gpus", lambda: parse_gpus(smi))
-    monkeypatch.setattr(run, "get_nccl", lambda _version: headers)
-    monkeypatch.setattr(run, "find_mpi", lambda: OPENMPI)
+    monkeypatch.setattr(setups, "require_gpus", lambda: parse_gpus(smi))
+    monkeypatch.setattr(setups, "get_nccl", lambda _version: headers)
+    monkeypatch.setattr(setups, "find_mpi", lambda: OPENMPI)
 
 
 def test_more_ranks_than_gpus_need_a_new_nccl(

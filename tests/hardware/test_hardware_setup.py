@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from warploom.evaluation import evaluate
-from warploom.hardware import run
-from warploom.hardware.run import connect, find_setup
+from warploom.hardware import setup as setups
+from warploom.hardware.setup import connect, find_setup
 from warploom.toolchain.gpu import Gpu, parse_gpus
 from warploom.toolchain.mpi import Mpi
 from warploom.toolchain.nccl import NcclHeaders
@@ -51,11 +51,11 @@ def searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         said.append("network")
         return PLUGIN
 
-    monkeypatch.setattr(run, "require_gpus", gpus)
-    monkeypatch.setattr(run, "get_nccl", get_nccl)
-    monkeypatch.setattr(run, "find_mpi", lambda: OPENMPI)
-    monkeypatch.setattr(run, "has_card", lambda: False)
-    monkeypatch.setattr(run, "build_network", network)
+    monkeypatch.setattr(setups, "require_gpus", gpus)
+    monkeypatch.setattr(setups, "get_nccl", get_nccl)
+    monkeypatch.setattr(setups, "find_mpi", lambda: OPENMPI)
+    monkeypatch.setattr(setups, "has_card", lambda: False)
+    monkeypatch.setattr(setups, "build_network", network)
     return said
 
 
@@ -89,6 +89,6 @@ def test_a_machine_with_a_card_needs_no_network_of_ours(
     setup = find_setup(2, "per_rank", uses_mpi=True, wants_network=True, nccl=None)
     assert setup.network == PLUGIN
     assert connect(setup, wants_network=False).network is None
-    monkeypatch.setattr(run, "has_card", lambda: True)
+    monkeypatch.setattr(setups, "has_card", lambda: True)
     assert connect(setup, wants_network=True).network is None
     assert searches == ["gpus", "nccl", "network"]

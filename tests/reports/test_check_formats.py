@@ -9,7 +9,7 @@ import pytest
 
 from warploom.core.records import Finding, Severity, SourceLocation, Timing, TraceEvent, Verdict
 from warploom.evaluation.check import CheckReport
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.evaluation.runs.plan import Effort
 from warploom.evaluation.runs.record import RunRecord
 from warploom.reports.formats.files import CheckFiles

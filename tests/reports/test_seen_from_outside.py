@@ -80,7 +80,7 @@ def test_an_order_from_memory_is_that_of_the_database(run: MadeRun) -> None:
 
 
 def test_a_result_that_is_missing_is_told_with_its_cure(run: MadeRun) -> None:
-    finding = {"kind": "missing-result", "severity": "error", "message": "read-back 1 is missing",
+    finding = {"kind": "missing_result", "severity": "error", "message": "read-back 1 is missing",
                "hint": "", "file": "program.cu", "line": 3}  # fmt: skip
     one = run.program(99)
     one = replace(one, outcome=replace(one.outcome, findings=(finding,)))

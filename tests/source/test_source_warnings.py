@@ -159,8 +159,8 @@ def test_varied_inputs_are_fine(tmp_path: Path, fill: str) -> None:
 
 def test_inputs_that_nobody_sets_are_told(tmp_path: Path) -> None:
     found = kinds(tmp_path, REDUCE + DOWNLOAD)
-    assert list(found) == ["uninitialised_inputs"]
-    assert has_line(tmp_path, found["uninitialised_inputs"], "ncclAllReduce")
+    assert list(found) == ["uninitialized_inputs"]
+    assert has_line(tmp_path, found["uninitialized_inputs"], "ncclAllReduce")
 
 
 TIMED = {

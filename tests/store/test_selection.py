@@ -9,7 +9,7 @@ import pytest
 from warploom.store.archive import Archive, Features, communication_share
 from warploom.store.config import ArchiveConfig, SelectionConfig
 from warploom.store.island import Island
-from warploom.store.selection import draw, weights
+from warploom.store.parent_selection import draw, weights
 
 SCORES = np.array([90.0, 60.0, 55.0, 50.0, 50.0, 40.0, 10.0])
 CHILDREN = np.array([9, 0, 3, 0, 1, 0, 0])

@@ -13,7 +13,7 @@ _BUILT = frozenset({"only-when-poisoned", "memory-behind-the-output"})  # fmt: s
 _REFUSED = frozenset({
     "another-stream", "background-thread", "memory-of-others", "carve-out", "own-clock", "events",
     "report-file", "early-exit", "readback-of-its-own", "redefined-call", "pasted-name",
-    "harness-called", "own-main", "static-constructor", "library", "framework", "loaded-library",
+    "harness-called", "own-main", "static_constructor", "library", "framework", "loaded-library",
     "cache-by-pointer", "cache-by-first-value", "only-while-checked", "fresh-memory",
     "wrong-after-calls",
 })  # fmt: skip

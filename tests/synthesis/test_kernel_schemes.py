@@ -98,4 +98,4 @@ def test_constants_and_shared_memory_are_no_state() -> None:
         "static const float* p = nullptr;\n",
         "static __device__ float b[4];\n",
     ):
-        assert [f.kind for f in candidate_findings(bad + honest, "k.cu")] == ["kept-state"], bad
+        assert [f.kind for f in candidate_findings(bad + honest, "k.cu")] == ["kept_state"], bad

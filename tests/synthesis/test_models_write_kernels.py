@@ -61,7 +61,7 @@ def test_a_wrong_kernel_is_mended_by_what_it_is_told(tmp_path: Path) -> None:
     result, model = _run(tmp_path, [_reply(_ZEROS), _reply(HONEST)])
     assert result.verified, result.correctness
     told = str(model.exchanges[1])
-    assert "wrong-result" in told
+    assert "wrong_result" in told
     assert "Your last kernel was refused" in told
     assert result.kernel is not None
     assert result.kernel.origin.endswith("scripted")

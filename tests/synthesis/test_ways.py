@@ -180,7 +180,7 @@ def test_a_trigger_by_arithmetic_is_refused(
     report = prepared(file).judge(task.text((_RIGHT, _TRIGGERS[name])), seconds=15.0)
     assert not report.passed
     assert {check.name for check in report.checks if not check.passed} == {"every-way"}
-    assert report.findings[0].kind == "way-not-shown"
+    assert report.findings[0].kind == "way_not_shown"
 
 
 _HONEST = Path(__file__).parent / "honest"

@@ -102,8 +102,8 @@ def test_an_outside_agent_gets_there_in_four_sessions(tmp_path: Path, kind: str)
     assert stage.origin.startswith({"command": "agent:", "acp": "acp:"}[kind])
     kinds = [errors(folder) for folder in sorted((tmp_path / "run" / "stage-b").iterdir())]
     assert kinds[0] == {"build"}
-    assert "wrong-result" in kinds[1]
-    assert "missing_wait" in kinds[2] and "wrong-result" not in kinds[2]
+    assert "wrong_result" in kinds[1]
+    assert "missing_wait" in kinds[2] and "wrong_result" not in kinds[2]
     assert kinds[3] == set()
     told = (tmp_path / "run" / "agents" / "agent-device-4" / "task.md").read_text()
     assert "missing_wait" in told and "is not ordered after" in told
@@ -134,7 +134,7 @@ def test_our_own_agent_gets_there_in_one_session(tmp_path: Path) -> None:
         turn.results[0].text for turn in model.exchanges[-1].turns if isinstance(turn, Results)
     ]
     assert "stram" in answers[1] and answers[1].startswith("failed at level 1")
-    assert "wrong-result" in answers[3] or "differs" in answers[3]
+    assert "wrong_result" in answers[3] or "differs" in answers[3]
     assert "missing_wait" in answers[5]
     assert answers[7] == "passed at level 2"
     assert result.stages[0].attempts == 1

@@ -65,8 +65,8 @@ def test_a_whole_transform(prefix: str, stream: bool, tmp_path: Path) -> None:
     assert result.verified, result.steps
     assert result.stages[0].attempts == 4
     kinds = [_errors(tmp_path / "run" / "stage-b" / f"attempt-00{n}") for n in (1, 2, 3, 4)]
-    assert kinds[0] == {"build"} and "wrong-result" in kinds[1]
-    assert "missing_wait" in kinds[2] and "wrong-result" not in kinds[2] and not kinds[3]
+    assert kinds[0] == {"build"} and "wrong_result" in kinds[1]
+    assert "missing_wait" in kinds[2] and "wrong_result" not in kinds[2] and not kinds[3]
     # Tokens and dollars are those that the server counted and the price list says.
     assert result.spent is not None and result.spent.requests == len(asked) == 7
     usage = Usage(billed.input, billed.output, billed.cached, billed.cache_write)

@@ -46,8 +46,8 @@ def test_from_a_build_error_to_a_verified_program(tmp_path: Path) -> None:
     folders = sorted((tmp_path / "run" / "stage-b").iterdir())
     kinds = [_errors(folder) for folder in folders]
     assert kinds[0] == {"build"}
-    assert "wrong-result" in kinds[1]
-    assert "missing_wait" in kinds[2] and "wrong-result" not in kinds[2]
+    assert "wrong_result" in kinds[1]
+    assert "missing_wait" in kinds[2] and "wrong_result" not in kinds[2]
     assert kinds[3] == set()
     for number, folder in enumerate(folders, 1):
         kept = {path.name for path in folder.iterdir()}

@@ -42,7 +42,7 @@ def test_from_a_build_error_to_a_verified_program_over_mcp(tmp_path: Path) -> No
         {item["kind"] for item in report["findings"] if item["severity"] == "error"}
         for report in (wrong, unordered, right)
     ]
-    assert "wrong-result" in kinds[0]
+    assert "wrong_result" in kinds[0]
     # The seeds are secret: the put arrives after the read, or before it and unordered.
     assert kinds[1] & {"missing_wait", "destination_overwrite"}
     assert kinds[2] == set()

@@ -9,7 +9,7 @@ import pytest
 from warploom.backends.cuda import CudaBackend
 from warploom.core.errors import BadInputError, MissingToolError
 from warploom.core.records import Finding, Severity
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.evaluation.records import Evaluation, TakenTime
 from warploom.toolchain.gpu import Gpu
 from warploom.transform import PreTransformPipeline, StepStatus, TransformConfig, on_gpus, proposers
@@ -78,12 +78,12 @@ def test_gpus_that_agree_are_named_in_the_report(gpus: Gpus, tmp_path: Path) -> 
 
 
 def test_a_result_that_differs_on_the_gpus_is_not_verified(gpus: Gpus, tmp_path: Path) -> None:
-    gpus.verdict = said(Finding("wrong-result", Severity.ERROR, "buffer x differs"))
+    gpus.verdict = said(Finding("wrong_result", Severity.ERROR, "buffer x differs"))
     result = transform(tmp_path)
     assert not result.verified and result.exit_code == 1 and result.program is None
     assert result.unverified is not None and result.unverified.exists()
     assert result.step("hardware").status is StepStatus.FAILED
-    assert "wrong-result: buffer x differs" in result.step("hardware").error
+    assert "wrong_result: buffer x differs" in result.step("hardware").error
 
 
 def test_what_is_missing_skips_unless_gpus_must_take_part(gpus: Gpus, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from warploom.core.errors import BadInputError, MissingToolError, RefusedError, UnsupportedError
 from warploom.core.records import Finding, Severity, Verdict
 from warploom.evaluation.check import CheckReport
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.evaluation.records import Evaluation
 from warploom.evaluation.runs.plan import Progress
 from warploom.source.regions import Program

@@ -73,13 +73,13 @@ def test_the_style_is_known(name: str) -> None:
     [
         ("init_all", Api.GIN, Timing.LAZY),
         ("grouped_ranks", Api.LSA, Timing.LAZY),
-        ("threads", Api.GIN, Timing.RANDOM),
+        pytest.param("threads", Api.GIN, Timing.RANDOM, marks=pytest.mark.long),
         ("mpi_devices", Api.LSA, Timing.RANDOM),
         ("grid", Api.GIN, Timing.LAZY),
-        ("classes", Api.LSA, Timing.LAZY),
-        ("pooled", Api.GIN, Timing.LAZY),
+        pytest.param("classes", Api.LSA, Timing.LAZY, marks=pytest.mark.long),
+        pytest.param("pooled", Api.GIN, Timing.LAZY, marks=pytest.mark.long),
         ("graphs", Api.LSA, Timing.LAZY),
-        ("scaled", Api.GIN, Timing.LAZY),
+        pytest.param("scaled", Api.GIN, Timing.LAZY, marks=pytest.mark.long),
     ],
 )
 def test_the_style_is_verified(name: str, api: Api, timing: Timing, judged) -> None:

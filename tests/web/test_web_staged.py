@@ -250,7 +250,7 @@ def test_a_findings_page_shows_its_places_its_cure_and_the_ranks(
     made = MadeRun(tmp_path / "run")
     made.begin(12)
     number = keep_replay(made)
-    lacking = {"kind": "missing-result", "severity": "error", "message": "rank 0: it is missing",
+    lacking = {"kind": "missing_result", "severity": "error", "message": "rank 0: it is missing",
                "file": "program.cu", "line": 3, "rank": 0, "seed": 3, "timing": "lazy"}  # fmt: skip
     one = made.program(13)
     one = replace(one, outcome=replace(one.outcome, findings=(lacking,)))
@@ -276,7 +276,7 @@ def test_a_findings_page_shows_its_places_its_cure_and_the_ranks(
         page.goto(f"{address}/#/{key}/finding/{number}-9")
         page.wait_for_selector("text=has no finding 9")
         page = shown(watched, address, f"{key}/finding/13-1")
-        page.wait_for_selector("h1:has-text('missing-result')")
+        page.wait_for_selector("h1:has-text('missing_result')")
         text = page.inner_text("main")
         assert "have the host read that result back" in text
         assert page.locator(".line.hit").count() == 0

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from warploom.cli.options import RunChoices, parse_defines
 from warploom.cli.output import out, print_json
+from warploom.cli.run_options import RunChoices, parse_defines
 from warploom.core.records import to_json
 from warploom.evaluation.survey import analyze_program, nccl_version, survey
 from warploom.propose.design_space import DesignSpace, design_space

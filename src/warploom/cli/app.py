@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from warploom.cli.judge_commands import add_judge_commands
-from warploom.cli.parameters import (
+from warploom.cli.search_commands import add_search_commands
+from warploom.cli.see_commands import add_see_commands
+from warploom.cli.shared_parameters import (
     AsJson,
     Defines,
     Includes,
@@ -16,8 +18,6 @@ from warploom.cli.parameters import (
     Target,
     Unsafe,
 )
-from warploom.cli.search_commands import add_search_commands
-from warploom.cli.see_commands import add_see_commands
 from warploom.cli.synthesis_commands import add_synthesis_commands
 from warploom.cli.transform_commands import add_transform_commands
 from warploom.core.version import VERSION
@@ -70,7 +70,7 @@ def analyze(
 ) -> int:
     """Say what a program communicates, allocates, launches and waits for, line by line."""
     from warploom.cli.analyze_command import run_analyze, run_design_space
-    from warploom.cli.options import RunChoices
+    from warploom.cli.run_options import RunChoices
 
     if space:
         choices = RunChoices(

@@ -7,7 +7,6 @@ from warploom.cli.check_files import print_annotations, told_if_not_built
 from warploom.cli.comparisons import describe_comparison
 from warploom.cli.judge_options import CheckChoices
 from warploom.cli.observed_output import print_observed_check, where
-from warploom.cli.options import RunChoices
 from warploom.cli.output import (
     out,
     paint,
@@ -17,10 +16,11 @@ from warploom.cli.output import (
     progress,
     warn_without_sandbox,
 )
+from warploom.cli.run_options import RunChoices
 from warploom.core.finding_pages import kinds_with_a_page
 from warploom.core.records import Severity, Verdict
 from warploom.evaluation.check import CheckReport, check
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.evaluation.runs.plan import parse_effort, parse_replay
 from warploom.reports.formats.files import CheckFiles
 

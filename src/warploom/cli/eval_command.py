@@ -7,7 +7,6 @@ from warploom.backends import find_backend
 from warploom.cli.comparisons import describe_comparison
 from warploom.cli.judge_options import EvalChoices
 from warploom.cli.observed_output import print_observed_evaluation, where
-from warploom.cli.options import RunChoices
 from warploom.cli.output import (
     out,
     paint,
@@ -16,6 +15,7 @@ from warploom.cli.output import (
     progress,
     warn_without_sandbox,
 )
+from warploom.cli.run_options import RunChoices
 from warploom.core.errors import BadInputError
 from warploom.emulator import Region
 from warploom.emulator.topology import DEFAULT_TOPOLOGY, find_topology

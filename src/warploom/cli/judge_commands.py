@@ -8,9 +8,9 @@ import typer
 
 from warploom.cli import synthesize_parameters
 from warploom.cli.judge_options import CheckChoices, EvalChoices, SuiteChoices
-from warploom.cli.option_records import takes_records
-from warploom.cli.options import RunChoices
-from warploom.cli.parameters import Sources, Target
+from warploom.cli.records_as_options import takes_records
+from warploom.cli.run_options import RunChoices
+from warploom.cli.shared_parameters import Sources, Target
 
 
 def add_judge_commands(app: typer.Typer) -> None:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from warploom.cli import synthesize_parameters
-from warploom.cli.parameters import AsJson, Backend, NoNvcc, SeedsFrom
 from warploom.cli.see_parameters import Github, HtmlFile, JunitFile, SarifFile
+from warploom.cli.shared_parameters import AsJson, Backend, NoNvcc, SeedsFrom
 
 
 @dataclass(frozen=True, slots=True)

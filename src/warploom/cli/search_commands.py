@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from warploom.cli.parameters import (
+from warploom.cli.shared_parameters import (
     AsJson,
     ConfigFile,
     Overrides,

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from warploom.cli.parameters import AsJson
 from warploom.cli.see_parameters import RunFolderArgument
+from warploom.cli.shared_parameters import AsJson
 from warploom.core.errors import BadInputError
 
 

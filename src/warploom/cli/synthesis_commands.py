@@ -4,7 +4,7 @@ import typer
 
 from warploom.cli import synthesize_parameters
 from warploom.cli.model_parameters import MaxCost, MaxRequests, Models, Price
-from warploom.cli.parameters import AsJson, Jobs, Unsafe
+from warploom.cli.shared_parameters import AsJson, Jobs, Unsafe
 
 
 def add_synthesis_commands(app: typer.Typer) -> None:

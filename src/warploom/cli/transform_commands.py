@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from warploom.cli.option_records import takes_records
+from warploom.cli.records_as_options import takes_records
 from warploom.cli.transform_options import TransformChoices
 
 

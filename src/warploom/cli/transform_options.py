@@ -24,8 +24,8 @@ from warploom.cli.model_parameters import (
     Stream,
     UncappedAgent,
 )
-from warploom.cli.options import RunChoices
-from warploom.cli.parameters import AsJson, JudgedBy, NoNvcc, SeedsFrom, Unsafe
+from warploom.cli.run_options import RunChoices
+from warploom.cli.shared_parameters import AsJson, JudgedBy, NoNvcc, SeedsFrom, Unsafe
 
 
 @dataclass(frozen=True, slots=True)

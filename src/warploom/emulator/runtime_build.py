@@ -196,6 +196,8 @@ def _compile(
 def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
     """Return the path of `warploom-emu`, building it where it is not cached.
 
+    With `WARPLOOM_RUNTIME_CHECKS` set it checks its own invariants as it runs (base/check.h).
+
     Args:
         compiler: also the compiler of every program that it will load.
         strict: warnings are errors: for our own tests, not for a user's newer compiler.
@@ -203,7 +205,8 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
     Raises:
         ToolFailedError: it does not compile or link.
     """
-    flags = (*_FLAGS, *(("-Werror",) if strict else ()))
+    checks = ("-DWARPLOOM_RUNTIME_CHECKS",) if os.environ.get("WARPLOOM_RUNTIME_CHECKS") else ()
+    flags = (*_FLAGS, *checks, *(("-Werror",) if strict else ()))
     sources = sorted(RUNTIME_DIR.rglob("*.cpp"))
     if not sources:
         raise ToolFailedError(f"the emulator's runtime must lie in {RUNTIME_DIR}, but is not there")

@@ -11,7 +11,7 @@ from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, build
 from warploom.evaluation.check_report import TAIL, CheckReport
-from warploom.evaluation.findings import merge
+from warploom.evaluation.merged_findings import merge
 from warploom.evaluation.observed.check import check_observed, require_unsteered
 from warploom.evaluation.runs.emulated import overall, run_batches
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads

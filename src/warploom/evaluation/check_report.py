@@ -6,7 +6,7 @@ from pathlib import Path
 
 from warploom.backends import EMULATOR, NO_TIME
 from warploom.core.records import Json, Verdict, to_json
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.evaluation.records import OutputComparison
 from warploom.evaluation.runs.plan import Effort
 from warploom.evaluation.runs.record import RunRecord

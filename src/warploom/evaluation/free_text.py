@@ -20,7 +20,7 @@ def no_frame(trust_candidate: bool) -> Finding:
         else "is taken, and judged as a mutable region is"
     )
     return Finding(
-        kind="no-frame",
+        kind="no_frame",
         severity=Severity.WARNING,
         message=f"the trusted program has no mutable regions: the candidate's whole text {judged}",
     )

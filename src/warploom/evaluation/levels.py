@@ -25,12 +25,10 @@ from warploom.evaluation.depends.dependence import judge_dependence
 from warploom.evaluation.depends.input_origin import origin_findings
 from warploom.evaluation.depends.iterations import kept_findings, work_findings
 from warploom.evaluation.depends.spoiler import Pair, Spoiler
-from warploom.evaluation.findings import merge, renamed
 from warploom.evaluation.free_text import given_by, host_call_findings, no_frame
-from warploom.evaluation.gate import nvcc_findings
 from warploom.evaluation.kept.check import kept_check_findings
 from warploom.evaluation.kept.edited_check import edited_check_findings
-from warploom.evaluation.legality.candidate import ENDINGS, check_legality
+from warploom.evaluation.legality.check import ENDINGS, check_legality
 from warploom.evaluation.legality.imports import import_findings
 from warploom.evaluation.legality.object_rules import (
     init_findings,
@@ -38,6 +36,8 @@ from warploom.evaluation.legality.object_rules import (
     runs_by_itself,
 )
 from warploom.evaluation.legality.unread_text import UNREAD
+from warploom.evaluation.merged_findings import merge, renamed
+from warploom.evaluation.nvcc_findings import nvcc_findings
 from warploom.evaluation.parts import Parts, add, serious, verified
 from warploom.evaluation.reading import frame_of, read_program
 from warploom.evaluation.records import BENCHMARK, BuildRecord, Evaluation

@@ -7,7 +7,7 @@ from pathlib import Path
 from warploom.backends import EMULATOR
 from warploom.core.records import Json, to_json
 from warploom.evaluation.compare.differential import Difference, Worst
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.evaluation.modelled_time import Benchmark
 from warploom.evaluation.runs.record import RunRecord
 from warploom.workload.outputs import Output
@@ -141,7 +141,7 @@ class Evaluation:
     def proves_little(self) -> str:
         """Why outputs that match say little of the candidate; "" where they say enough."""
         kinds = {item.finding.kind for item in self.findings}
-        if "seed-ignored" in kinds:
+        if "seed_ignored" in kinds:
             return (
                 "the inputs are the same for every seed, so that a candidate can hold the answers"
             )

@@ -261,5 +261,5 @@ def _warnings(program: Path, reports: tuple[AnalysisReport, ...]) -> tuple[Findi
     ]
     if not any(r.has_host_communication() or r.has_device_communication() for r in reports):
         message = "the program calls no NCCL operation: only its kernels and copies are checked"
-        found.append(Finding("no-communication", Severity.WARNING, message, file=str(program)))
+        found.append(Finding("no_communication", Severity.WARNING, message, file=str(program)))
     return tuple(found)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from warploom.core.records import Api, Finding, Severity
 from warploom.emulator import EmulatorRun
-from warploom.evaluation.legality.candidate import refusals
+from warploom.evaluation.legality.check import refusals
 from warploom.evaluation.legality.expanded_rules import Given
 from warploom.evaluation.legality.refusals import words
 from warploom.evaluation.legality.tokens import scan
@@ -130,7 +130,7 @@ def text_findings(
         if token.kind == "name" and token.text in _HOST_MOVES - known:
             message = f"{token.text} moves data from rank to rank by the host"
             hint = "let a kernel do it, through the device API"
-            found.append(Finding("host-communication", Severity.ERROR, message, hint, name,
+            found.append(Finding("host_communication", Severity.ERROR, message, hint, name,
                                  token.line))  # fmt: skip
     if not _DEVICE_NAMES[rule.api] & {token.text for token in tokens}:
         found.append(_silent(rule.api, name, "no device code of it mentions it"))
@@ -145,7 +145,7 @@ def call_findings(
         return []
     return [
         Finding(
-            kind="host-collective",
+            kind="host_collective",
             severity=Severity.ERROR,
             message=f"{item.name} is still called by the host",
             hint=f"replace it by a kernel that communicates by {str(rule.api).upper()}",
@@ -180,7 +180,7 @@ def _against(got: Traffic, before: Traffic, api: Api, run: EmulatorRun) -> Itera
 
     if got.host_calls:
         yield finding(
-            "host-collective",
+            "host_collective",
             f"the host made {got.host_calls} NCCL calls that move data",
             f"every one is to be replaced by kernels that communicate by {api.upper()}",
         )
@@ -188,7 +188,7 @@ def _against(got: Traffic, before: Traffic, api: Api, run: EmulatorRun) -> Itera
     ours = got.put if api is Api.GIN else got.peer
     if before.host and (not ours or moved < before.host * LEAST_SHARE):
         yield finding(
-            "no-device-communication",
+            "no_device_communication",
             f"kernels moved {moved} bytes between ranks ({got.put} by GIN, {got.peer} by loads "
             f"and stores), but the host's calls delivered {before.host} before",
             f"what the host's calls moved must be moved by kernels, by {api.upper()}",
@@ -200,7 +200,7 @@ def _against(got: Traffic, before: Traffic, api: Api, run: EmulatorRun) -> Itera
     ):
         if now > then + (slack if what != "copies between devices" else 0):
             yield finding(
-                "host-communication",
+                "host_communication",
                 f"the host moved {now} bytes by {what}, and {then} would be expected",
                 "data that ranks exchange must not go through the host",
             )
@@ -208,7 +208,7 @@ def _against(got: Traffic, before: Traffic, api: Api, run: EmulatorRun) -> Itera
 
 def _silent(api: Api, name: str, why: str) -> Finding:
     return Finding(
-        kind="no-device-communication",
+        kind="no_device_communication",
         severity=Severity.ERROR,
         message=f"the program does not communicate by {api.upper()} from the device: {why}",
         hint=f"kernels must use {sorted(_DEVICE_NAMES[api])[0]}",

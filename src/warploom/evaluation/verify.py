@@ -14,7 +14,7 @@ from warploom.evaluation.compare.differential import (
 )
 from warploom.evaluation.compare.readers import Frames
 from warploom.evaluation.compare.reference import Reference
-from warploom.evaluation.compare.standard import Standard, all_same
+from warploom.evaluation.compare.reference_variation import Standard, all_same
 from warploom.evaluation.records import OutputComparison, summarize
 from warploom.evaluation.runs.emulated import ended, run_plan
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
@@ -192,7 +192,7 @@ def _evidence(reference: Reference, weak: Mapping[str, str]) -> list[Finding]:
     """Return what makes a match mean less than it seems."""
     found = [
         Finding(
-            kind="weak-output",
+            kind="weak_output",
             severity=Severity.WARNING,
             message=f"the reference's {buffer} is {reason} in every read-back: a wrong program "
             "cannot be distinguished by it",
@@ -202,11 +202,11 @@ def _evidence(reference: Reference, weak: Mapping[str, str]) -> list[Finding]:
     buffers = {key.buffer for samples in reference.samples.values() for key in samples}
     if buffers <= {name for name, reason in weak.items() if reason != "constant"}:
         message = "every output of the reference is empty, all zero or all NaN: nothing is proved"
-        found.append(Finding("no-evidence", Severity.ERROR, message))
+        found.append(Finding("no_evidence", Severity.ERROR, message))
     if not _inputs_vary(reference):
         found.append(
             Finding(
-                kind="seed-ignored",
+                kind="seed_ignored",
                 severity=Severity.WARNING,
                 message="the reference's outputs are the same for every seed: only one set of "
                 "inputs was tried",

@@ -7,13 +7,11 @@ from warploom.hardware.noted import Readback
 from warploom.hardware.run import (
     HardwareOptions,
     HardwareRun,
-    Setup,
-    connect,
-    find_setup,
     run_hardware,
     run_tools,
 )
 from warploom.hardware.sanitizer import TOOLS, SanitizerReport
+from warploom.hardware.setup import Setup, connect, find_setup
 
 __all__ = [
     "TOOLS",

@@ -10,29 +10,27 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from warploom.core.errors import MissingToolError, UnsupportedError
+from warploom.core.errors import UnsupportedError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, run_tool
 from warploom.core.records import Finding, Interval, Limits, Severity, SourceLocation
 from warploom.hardware.build import HardwareBuild
-from warploom.hardware.handed import Node, Orders
+from warploom.hardware.handed import Orders
 from warploom.hardware.launcher import (
     LOG,
-    Launcher,
     is_confined,
-    look_at_nodes,
     run_ranks,
     shared_folder,
 )
-from warploom.hardware.network import EAGER, build_network, has_card, serves
+from warploom.hardware.network import EAGER
 from warploom.hardware.noted import Readback, plain_files, read_log
 from warploom.hardware.places import places_of
 from warploom.hardware.sanitizer import SanitizerReport, findings_in
+from warploom.hardware.setup import Setup
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import find_compiler
-from warploom.toolchain.gpu import Gpu, gpu_devices, one_kind, require_gpus
-from warploom.toolchain.mpi import Mpi, find_mpi
-from warploom.toolchain.nccl import NcclHeaders, get_nccl, nccl_library, version_key
+from warploom.toolchain.gpu import gpu_devices
+from warploom.toolchain.nccl import nccl_library
 from warploom.toolchain.nvcc import find_sanitizer
 from warploom.toolchain.sandbox import Extras, SandboxedResult, run_sandboxed
 from warploom.toolchain.seccomp import Profile
@@ -43,35 +41,11 @@ _SHIM = tuple(
 )
 _PASSED = ("NCCL_", "CUDA_", "OMPI_", "OPAL_", "PMIX_", "PRTE_", "UCX_", "NVIDIA_", "HYDRA_")
 _RANK_MEMORY_MB = 4096  # host memory of one rank's CUDA context, NCCL and MPI, generously
-_MANY_RANKS = (2, 30)  # the first NCCL that lets ranks share a GPU
 _SANITIZER_FACTOR = 4.0  # how much longer a run may take under compute-sanitizer
 # NCCL's words on what went wrong; that it has no RMA over sockets is said in every run.
 _WARNING = re.compile(r"NCCL WARN (?!RMA/Socket)(.*)")
 _PLACED = re.compile(r"\.(?:cu|cuh|cpp|cc|c|h|hpp)[:(]\d+")  # a line that names a source line
 _NO_GIN = re.compile(r"requested GIN but not all ranks|GIN (?:is )?not (?:supported|available)")
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """What a real run needs, all found: `shared` says that ranks share GPUs.
-
-    `network` is our plugin, where the program wants a network and the machine has no card for it.
-    `launcher` starts the ranks on the machines `nodes`; without it all are on this one.
-    """
-
-    gpus: tuple[Gpu, ...]
-    nccl: NcclHeaders
-    mpi: Mpi | None
-    ranks: int
-    shared: bool
-    network: Path | None = None
-    launcher: Launcher | None = None
-    nodes: tuple[Node, ...] = ()
-
-    @property
-    def arch(self) -> str:
-        """The architecture to build for."""
-        return self.gpus[0].arch
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,83 +97,6 @@ class HardwareRun:
     def timed(self) -> bool:
         """Whether nothing was held back on purpose, so that its intervals say something."""
         return self.network in ("", EAGER)
-
-
-def find_setup(
-    ranks: int,
-    processes: str,
-    *,
-    uses_mpi: bool,
-    wants_network: bool = False,
-    nccl: str | None,
-    launcher: Sequence[str] = (),
-    node_size: int | None = None,
-) -> Setup:
-    """Find all that a run of `ranks` ranks needs.
-
-    Args:
-        ranks: number of ranks.
-        processes: "per_rank", or "single" where one process drives all devices.
-        uses_mpi: whether the program calls MPI.
-        wants_network: whether it uses GIN or NCCL's one-sided calls.
-        nccl: NCCL version, or None for the newest whose library is here.
-        launcher: the words that start ranks on several machines, or none.
-        node_size: how many ranks a machine has then; None: all.
-
-    Raises:
-        MissingToolError: GPUs, NCCL's library or MPI are missing, or the GPUs are too few.
-        UnsupportedError: the program starts its ranks in a way that we cannot.
-    """
-    if launcher and processes == "single":
-        raise UnsupportedError(
-            f"{launcher[0]} starts one process per rank, but the program drives all from one",
-            hint="judge it on one machine: leave launcher out of the workload",
-        )
-    if processes == "per_rank" and not uses_mpi:
-        raise UnsupportedError(
-            "a program of one process per rank must use MPI to be launched on GPUs, but it does "
-            "not (it takes NCCL's unique id from a file)",
-            hint="check it in the emulator, which starts such ranks: leave out --backend cuda",
-        )
-    mpi = find_mpi() if launcher else None
-    starts = Launcher(tuple(launcher), node_size or ranks, mpi.kind == "hydra") if mpi else None
-    nodes = look_at_nodes(starts, ranks) if starts else ()
-    gpus = one_kind([gpu for node in nodes for gpu in node.gpus]) if nodes else require_gpus()
-    headers = get_nccl(nccl)
-    nccl_library(headers)
-    fits = min(len(node.gpus) for node in nodes) * len(nodes) if nodes else len(gpus)
-    shared = ranks > fits
-    if shared and processes == "single":
-        raise MissingToolError(
-            f"{ranks} ranks in one process need as many GPUs, but here are {fits}",
-            hint=f"--ranks {fits}",
-        )
-    if shared and version_key(headers.version)[:2] < _MANY_RANKS:
-        raise MissingToolError(
-            f"{ranks} ranks need as many GPUs, but here are {fits}, and NCCL "
-            f"{headers.version} cannot put several ranks on one GPU",
-            hint=f"--ranks {fits}, or install NCCL 2.30 or newer",
-        )
-    mpi = mpi or (find_mpi() if uses_mpi else None)
-    setup = Setup(gpus, headers, mpi, ranks, shared, launcher=starts, nodes=nodes)
-    return connect(setup, wants_network=wants_network)
-
-
-def connect(setup: Setup, *, wants_network: bool) -> Setup:
-    """Return `setup` with our network if a program wants one and needs ours, else without.
-
-    Raises:
-        MissingToolError: the network must be built and there is no C++ compiler; or the ranks are
-            on several machines, which only cards connect.
-    """
-    if setup.nodes and wants_network and not all(node.card for node in setup.nodes):
-        names = ", ".join(node.name for node in setup.nodes if not node.card)
-        raise MissingToolError(
-            f"GIN between machines needs a network card in each, but there is none in {names}",
-            hint="warploom's own network is for the ranks of one machine",
-        )
-    own = wants_network and not setup.nodes and not has_card() and serves(setup.nccl.version)
-    return replace(setup, network=build_network() if own else None)
 
 
 def launch_command(

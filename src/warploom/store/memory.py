@@ -11,9 +11,9 @@ from warploom.store.embeddings import EmbeddingMatrix
 from warploom.store.errors import StoreError
 from warploom.store.fingerprint import code_hash, normal_hash
 from warploom.store.island import Island
+from warploom.store.parent_selection import draw, sample
 from warploom.store.records import Event, StoredProgram, Vector
 from warploom.store.rows import moves_of
-from warploom.store.selection import draw, sample
 
 
 class RunMemory:

@@ -168,6 +168,7 @@ class BackendTests:
         right, wrong = program.with_name("right.cu"), program.with_name("wrong.cu")
         right.write_text(PROGRAM.replace("in[i] * 2.0f", "in[i] + in[i]"))
         wrong.write_text(PROGRAM.replace("in[i] * 2.0f", "in[i] * 2.5f"))
-        passed = evaluate(right, task, backend=backend, nvcc=False)
+        passed = evaluate(right, task, backend=backend, nvcc=False, inputs=[SEED])
         assert passed.passed and passed.level_reached == 2, passed.findings
-        assert not evaluate(wrong, task, backend=backend, nvcc=False).passed
+        failed = evaluate(wrong, task, backend=backend, nvcc=False, inputs=[SEED])
+        assert not failed.passed and failed.level_reached == 2, failed.findings

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from warploom.core.errors import BadInputError, ToolFailedError
 from warploom.core.records import Finding, Limits, Severity, Verdict
 from warploom.evaluation.check import check
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.evaluation.runs.plan import Effort
 from warploom.testing.corpus_files import Entry
 from warploom.workload.workload import Workload

@@ -17,14 +17,14 @@ from rich.table import Table
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import Json, Severity, Verdict
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.evaluation.runs.plan import Effort
 from warploom.testing.checkers import Checker, CommandChecker, Judgement, OwnChecker
 from warploom.testing.corpus_files import Entry, read_corpus
 
 PROGRAMS = Path(__file__).parents[3] / "tests" / "corpus" / "programs"
 # What a report says of a program without accusing it.
-NOTES = frozenset({"no-communication"})
+NOTES = frozenset({"no_communication"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ ATTACKS = (
     KernelAttack("harness-called", _FORGE,
                  _KERNEL + _HEAD + "  harness_need(true, \"\");\n" + _LAUNCH + _TAIL),
     KernelAttack("own-main", _FORGE, HONEST + "int main() { return 0; }\n"),
-    KernelAttack("static-constructor", _FORGE,
+    KernelAttack("static_constructor", _FORGE,
                  "struct Early { Early() { value = 1; } int value; };\nstatic Early early;\n"
                  + HONEST),
     _host("hard-coded-shape", _SHAPES, "  if (sizes[0] != 19 || sizes[1] != 37) return 0;\n"),

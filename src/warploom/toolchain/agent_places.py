@@ -91,7 +91,9 @@ def npm_cache(private: Path) -> Path:
     with contextlib.suppress(OSError):
         place.mkdir(parents=True, exist_ok=True)
         return place
-    return private / "npm"
+    own = private / "npm"
+    own.mkdir(exist_ok=True)  # the sandbox binds it, and cannot bind what is not there
+    return own
 
 
 def make_state(known: KnownAgent | None, home: Path, environment: Mapping[str, str]) -> list[Path]:

@@ -10,7 +10,7 @@ namespace guard {
 
 namespace {
 
-// Of the runtime: runtime/timing/meter_tally.h has the same number, and
+// Of the runtime: runtime/metering/meter_tally.h has the same number, and
 // tests/emulator/test_tally.py compares.
 constexpr uint32_t kTallyPlace = 0x20000000;
 

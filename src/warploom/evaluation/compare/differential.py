@@ -28,23 +28,23 @@ class Worst:
 
 
 RESULT_CURES = {
-    "missing-result": "have the host read that result back as the reference does at this line: "
+    "missing_result": "have the host read that result back as the reference does at this line: "
     "from memory of the same name, as many times and in the same order",
-    "extra-result": "take this read-back out, or into the reference as well: only what both make "
+    "extra_result": "take this read-back out, or into the reference as well: only what both make "
     "can be compared",
-    "resized-result": "read back as many elements as the reference does",
-    "elsewhere-result": "read the result back in the same place of the program as the reference",
-    "wrong-result": "compute what the reference computes from the same inputs; where only the "
+    "resized_result": "read back as many elements as the reference does",
+    "elsewhere_result": "read the result back in the same place of the program as the reference",
+    "wrong_result": "compute what the reference computes from the same inputs; where only the "
     "order of additions differs, the workload's tolerances say how far off a value may be",
 }
 """What to do about a result that is not the reference's, by the kind of its finding."""
-MISSING = "missing-result"
+MISSING = "missing_result"
 """The kind of finding whose line is one of the reference, as the program has none."""
 
 
 def kind_of_problem(problem: str) -> str:
     """Return the kind of the finding about a difference's problem."""
-    return "wrong-result" if problem == "differs" else f"{problem}-result"
+    return "wrong_result" if problem == "differs" else f"{problem}_result"
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ def _moves(traffic: Traffic) -> bool:
 
 def _nothing_to_show(why: str) -> Dependence:
     warning = Finding(
-        kind="communication-not-tested",
+        kind="communication_not_tested",
         severity=Severity.WARNING,
         message=f"{why}: whether the candidate communicates cannot be seen in its results",
     )

@@ -41,7 +41,7 @@ def constructor(item: Declared) -> Iterator[Refused]:
     reason = starts_code(item) if item.kind == "variable" else ""
     if reason:
         yield Refused(
-            "static-constructor",
+            "static_constructor",
             f"{item.name or 'this'} {reason}: it would run before main",
             item.line,
             hint="make it constexpr, or a local variable",
@@ -54,4 +54,4 @@ def assembly(item: Declared, is_ours: Callable[[Token], bool]) -> Iterator[Refus
     for token in (*item.tokens, *item.body):
         written = token.text in ("asm", "__asm__", "__asm")
         if written and is_ours(token) and not (device and item.kind == "function"):
-            yield Refused("inline-assembly", "inline assembly in host code", token.line)
+            yield Refused("inline_assembly", "inline assembly in host code", token.line)

@@ -120,7 +120,7 @@ class _World:
         try:
             items = declarations(self.tokens)
         except UnbalancedError as error:
-            yield Refused("unbalanced-region", "brackets do not match", error.line)
+            yield Refused("unbalanced_region", "brackets do not match", error.line)
             return
         names = Identifiers(self.tokens)
         yield from self._declared(items, names)
@@ -158,12 +158,12 @@ class _World:
                 continue
             telling = name in TELLING and name not in self.frame.inside
             if telling or (name not in self.frame.known and not RESERVED_ALLOWED.match(name)):
-                yield Refused("reserved-name", f"{name} is a name of the compiler", token.line)
+                yield Refused("reserved_name", f"{name} is a name of the compiler", token.line)
             elif name == "_Pragma" and at:
-                yield Refused("hidden-text", "_Pragma makes text that cannot be judged", token.line)
+                yield Refused("hidden_text", "_Pragma makes text that cannot be judged", token.line)
             elif name == "__LINE__" and not is_only_printed(self.tokens, at):
                 yield Refused(
-                    "reserved-name",
+                    "reserved_name",
                     "__LINE__ is another number once lines are added to what was judged",
                     token.line,
                     hint="print it, by printf or fprintf, and do nothing else with it",

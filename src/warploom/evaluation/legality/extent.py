@@ -34,7 +34,7 @@ def extent_refusals(regions: Sequence[Region], trusted: Program) -> Iterator[Ref
         found = _TURNS.search(region.text)
         if found and found[0] not in trusted.text:
             yield Refused(
-                "hidden-text",
+                "hidden_text",
                 f"character U+{ord(found[0]):04X}: people would read other text than a compiler",
                 region.first_line + region.text.count("\n", 0, found.start()),
             )
@@ -58,7 +58,7 @@ def extent_refusals(regions: Sequence[Region], trusted: Program) -> Iterator[Ref
 
 def _too_much(what: str, line: int) -> Refused:
     return Refused(
-        "hidden-text",
+        "hidden_text",
         f"{what}: more than can be judged",
         line,
         hint="write less, or put data into a file that the workload names",

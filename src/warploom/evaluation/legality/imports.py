@@ -38,7 +38,7 @@ def import_findings(
     unseen = set(unknown_imports(candidate - trusted, offered))
     return [
         Finding(
-            kind="forbidden-call",
+            kind="forbidden_call",
             severity=Severity.ERROR,
             message=f"the built program calls {symbol}, which {why}: no kernel needs it",
             file=name,

@@ -259,7 +259,7 @@ class NameRules:
 
 def _refused(token: Token, name: str, why: str) -> Refused:
     return Refused(
-        "forbidden-call",
+        "forbidden_call",
         f"{name} {why}",
         token.line,
         hint="use CUDA, NCCL, MPI, the C++ library's containers and algorithms, or own functions",

@@ -67,7 +67,7 @@ def init_findings(candidate_inits: Set[str], trusted_inits: Set[str], name: str)
             continue
         found.append(
             Finding(
-                kind="static-constructor",
+                kind="static_constructor",
                 severity=Severity.ERROR,
                 message=f"the built program runs {symbol} before or after main, and the trusted "
                 "program has no such code",

@@ -60,7 +60,7 @@ def initialiser_refusals(
         if not value or token.kind != "name" or _is_constant(texts, at, names, constants):
             continue
         yield Refused(
-            "static-constructor",
+            "static_constructor",
             f"{item.name or 'this'} is initialised by {token.text}, which may be no constant: "
             "code would run before main",
             item.line,

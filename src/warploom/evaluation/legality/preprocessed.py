@@ -153,7 +153,7 @@ def _that_matter(lines: Sequence[Line]) -> frozenset[str]:
 
 
 def _hidden(error: UnjudgedError) -> Refused:
-    return Refused("hidden-text", f"{error.what}: it cannot be judged", error.line)
+    return Refused("hidden_text", f"{error.what}: it cannot be judged", error.line)
 
 
 def version_worlds(matters: frozenset[str]) -> list[frozenset[str]]:
@@ -188,7 +188,7 @@ def _too_many(lines: Sequence[Line], matters: frozenset[str]) -> Refused:
         and condition_text(line.keyword, line.words) in matters
     ]
     return Refused(
-        "hidden-text",
+        "hidden_text",
         f"conditions that leave more than {MOST_WORLDS} forms of the text: not all can be judged",
         places[-1] if places else 1,
     )
@@ -240,7 +240,7 @@ class Pass:
         self._flush(None)
         self.refused += [
             Refused(
-                "hidden-text",
+                "hidden_text",
                 f"macro {name} makes a string of text that is rewritten here: it may tell the "
                 "emulator from a GPU",
                 line,
@@ -341,7 +341,7 @@ def _compare(runs: Mapping[str, Pass]) -> None:
 def _untold(line: Line, error: OpenError) -> Refused:
     tested = ", ".join(sorted(error.names)) or "what cannot be told"
     return Refused(
-        "forbidden-directive",
+        "forbidden_directive",
         f"#{line.keyword} depends on {tested}: it may tell the emulator from a GPU",
         line.line,
         hint="a condition may only test macros that the program itself defines",

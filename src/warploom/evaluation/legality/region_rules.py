@@ -88,7 +88,7 @@ def region_refusals(region: Region, frame: Frame) -> Iterator[Refused]:
     """Yield everything in `region` that is refused by its tokens alone."""
     scanned = scan(region.text, region.first_line)
     for trick in scanned.tricks:
-        yield Refused("hidden-text", f"{trick.what}: what it hides cannot be judged", trick.line)
+        yield Refused("hidden_text", f"{trick.what}: what it hides cannot be judged", trick.line)
     yield from _marker(region)
     yield from _balance(region, scanned)
     yield from _directives(scanned.tokens, frame)
@@ -99,21 +99,21 @@ def region_refusals(region: Region, frame: Frame) -> Iterator[Refused]:
 def _marker(region: Region) -> Iterator[Refused]:
     for number, line in enumerate(region.text.split("\n"), region.first_line):
         if re.search(r"EVOLVE-BLOCK-(?:START|END)", line):
-            yield Refused("hidden-text", "a marker inside of a region would move its end", number)
+            yield Refused("hidden_text", "a marker inside of a region would move its end", number)
 
 
 def _balance(region: Region, scanned: Scan) -> Iterator[Refused]:
     last = region.lines[-1]
     if not conditionals_balanced(scanned.tokens):
         yield Refused(
-            "unbalanced-region", "a conditional must begin and end inside of its region", last
+            "unbalanced_region", "a conditional must begin and end inside of its region", last
         )
     if region.text.rstrip(" \t\r\n").endswith("\\"):
-        yield Refused("hidden-text", "a line splice at the end of the region", last)
+        yield Refused("hidden_text", "a line splice at the end of the region", last)
     branches = sum(token.kind == "directive" for token in scanned.tokens)
     if branches > _MAX_DIRECTIVES:
         message = f"a region must have at most {_MAX_DIRECTIVES} directives, got {branches}"
-        yield Refused("hidden-text", message, last)
+        yield Refused("hidden_text", message, last)
         return
     for tokens in choices(scanned.tokens, [region.lines]):
         yield from _brackets(tokens, last)
@@ -129,10 +129,10 @@ def _brackets(tokens: Sequence[Token], last: int) -> Iterator[Refused]:
             stack.append(token.text)
         elif token.text in closing and (not stack or stack.pop() != closing[token.text]):
             message = f"`{token.text}` closes what was opened outside of the region"
-            yield Refused("unbalanced-region", message, token.line)
+            yield Refused("unbalanced_region", message, token.line)
             return
     if stack:
-        yield Refused("unbalanced-region", f"`{stack[-1]}` is not closed in its region", last)
+        yield Refused("unbalanced_region", f"`{stack[-1]}` is not closed in its region", last)
 
 
 def _directives(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
@@ -142,12 +142,12 @@ def _directives(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
         words = _rest_of_line(tokens, at)
         if token.text not in _DIRECTIVES:
             shown = f"#{token.text}" if token.text else "an empty directive"
-            yield Refused("forbidden-directive", f"{shown} is not allowed in a region", token.line)
+            yield Refused("forbidden_directive", f"{shown} is not allowed in a region", token.line)
         elif token.text == "include":
             header = header_name("".join(word.text for word in words))
             if header not in frame.includes:
                 yield Refused(
-                    "forbidden-include",
+                    "forbidden_include",
                     f"#include {header}: only headers that the frame includes may be used",
                     token.line,
                 )
@@ -155,7 +155,7 @@ def _directives(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
             if not words or words[0].text not in _PRAGMA_WORDS:
                 name = " ".join(word.text for word in words)
                 yield Refused(
-                    "forbidden-directive", f"#pragma {name}: only unroll is allowed", token.line
+                    "forbidden_directive", f"#pragma {name}: only unroll is allowed", token.line
                 )
         elif token.text in ("define", "undef") and words:
             yield from _macro(words, frame)
@@ -194,7 +194,7 @@ def _macro(words: Sequence[Token], frame: Frame) -> Iterator[Refused]:
     for word in words:
         if word.text == "##":
             yield Refused(
-                "hidden-text", "## joins tokens to names that cannot be judged", word.line
+                "hidden_text", "## joins tokens to names that cannot be judged", word.line
             )
 
 
@@ -206,9 +206,9 @@ def is_library_name(name: str) -> bool:
 def _names(tokens: Sequence[Token], frame: Frame) -> Iterator[Refused]:
     for at, token in enumerate(tokens):
         if token.text == "##" and not token.directive:
-            yield Refused("hidden-text", "## outside of a macro", token.line)
+            yield Refused("hidden_text", "## outside of a macro", token.line)
         if token.kind == "string" and not token.text.endswith('"'):
-            yield Refused("hidden-text", "a literal that does not end", token.line)
+            yield Refused("hidden_text", "a literal that does not end", token.line)
         if token.kind != "name":
             continue
         before = tokens[at - 1].text if at else ""
@@ -221,21 +221,21 @@ def _name(token: Token, before: str, after: str, frame: Frame) -> Iterator[Refus
     member = before in (".", "->")
     if name in FORBIDDEN and not member and name not in frame.allowed:
         yield Refused(
-            "forbidden-call", f"{name} {FORBIDDEN[name]}: no kernel or pipeline needs it", line
+            "forbidden_call", f"{name} {FORBIDDEN[name]}: no kernel or pipeline needs it", line
         )
     elif name in FORBIDDEN_CALLS and not member and _is_used(name, before, after, frame):
         yield Refused(
-            "forbidden-call",
+            "forbidden_call",
             f"{name} {FORBIDDEN_CALLS[name]}: no kernel or pipeline needs it",
             line,
             hint="where it is a function of your own, give it another name",
         )
     elif name.startswith(OWN_PREFIXES) and name not in frame.known:
-        yield Refused("reserved-name", f"{name} belongs to the evaluator", line)
+        yield Refused("reserved_name", f"{name} belongs to the evaluator", line)
     elif name == "_Pragma" or name in frame.pasting:
-        yield Refused("hidden-text", f"{name} makes text that cannot be judged", line)
+        yield Refused("hidden_text", f"{name} makes text that cannot be judged", line)
     elif (_is_reserved(name) or _is_inner(name, member)) and name not in frame.known:
-        yield Refused("reserved-name", f"{name} is a name of the compiler or its library", line)
+        yield Refused("reserved_name", f"{name} is a name of the compiler or its library", line)
 
 
 def _is_used(name: str, before: str, after: str, frame: Frame) -> bool:

@@ -47,7 +47,7 @@ def _shared(tokens: Sequence[Token], names: Identifiers) -> Iterator[str]:
 
 def _refused(name: str, token: Token) -> Refused:
     return Refused(
-        "forbidden-call",
+        "forbidden_call",
         f"the declared type of {name} is a reference in the emulator",
         token.line,
         hint=f"name its type, or write decltype(({name})) for a reference to it",

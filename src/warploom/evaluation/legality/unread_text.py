@@ -12,7 +12,7 @@ from warploom.evaluation.legality.region_rules import Refused, Region
 from warploom.source.regions import Program
 from warploom.source.syntax import parse_source
 
-UNREAD = "unread-text"
+UNREAD = "unread_text"
 """The kind of finding: a warning."""
 _MESSAGE = (
     "the operations of this line cannot be counted in its text: where time is modelled, all "

@@ -99,7 +99,7 @@ def _long_double(tokens: Sequence[Token], at: int) -> Iterator[Refused]:
     number = token.kind == "number" and token.text[-1:] in "lL" and _is_real(token.text)
     if pair or number:
         yield Refused(
-            "forbidden-call",
+            "forbidden_call",
             "long double is double in CUDA's device code, and more than that here",
             token.line,
             hint="use double",
@@ -114,7 +114,7 @@ def _is_real(number: str) -> bool:
 
 def _asks(token: Token, what: str) -> Refused:
     return Refused(
-        "forbidden-call",
+        "forbidden_call",
         f"{what} asks the compiler whether something compiles: nvcc with CUDA's headers may "
         "answer otherwise than the emulator's",
         token.line,

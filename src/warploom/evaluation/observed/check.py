@@ -11,7 +11,7 @@ from warploom.evaluation.check_report import TAIL, CheckReport
 from warploom.evaluation.compare.differential import Difference
 from warploom.evaluation.compare.outputs import Key, Sample, output_of
 from warploom.evaluation.compare.reference import reference_for
-from warploom.evaluation.findings import merge
+from warploom.evaluation.merged_findings import merge
 from warploom.evaluation.observed.runs import (
     differences,
     form_of,

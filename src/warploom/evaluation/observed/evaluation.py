@@ -12,8 +12,8 @@ from warploom.core.errors import BadInputError, SourceError
 from warploom.core.records import Finding, Severity
 from warploom.evaluation.compare.differential import Difference, weak_outputs
 from warploom.evaluation.compare.outputs import Key, Sample, output_of
-from warploom.evaluation.findings import merge
 from warploom.evaluation.levels import Prepared, prepare
+from warploom.evaluation.merged_findings import merge
 from warploom.evaluation.observed.runs import (
     differences,
     form_of,
@@ -193,7 +193,7 @@ class _Judge:
             unsteady = differences(first, pair.trusted, self.facts, self.task)
             said = [
                 Finding(
-                    "reference-unsteady",
+                    "reference_unsteady",
                     Severity.ERROR,
                     "the trusted program differs from itself between two runs of one seed: "
                     + item.describe(),
@@ -214,7 +214,7 @@ class _Judge:
         if not any(samples):
             where = self.kit.backend.where
             message = f"the trusted program reads nothing back {where}: nothing is proved"
-            self.findings.append([Finding("no-evidence", Severity.ERROR, message)])
+            self.findings.append([Finding("no_evidence", Severity.ERROR, message)])
         known = {k.buffer: output_of(s, outputs) for found in samples for k, s in found.items()}
         for item in compared:
             known.setdefault(item.key.buffer, Output(item.key.buffer, item.dtype, 0.0))

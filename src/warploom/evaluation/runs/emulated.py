@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from warploom.backends.emulated import findings_of
 from warploom.core.records import Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run, run_many
-from warploom.evaluation.findings import merge
+from warploom.evaluation.merged_findings import merge
 from warploom.evaluation.runs.plan import ProgressCallback, counter, worker_count
 
 

@@ -1,7 +1,7 @@
 """What explains a failure that nothing else explains.
 
 The runtime suspects what is right in some programs and wrong in others, such as lanes of a warp
-that hand values on by volatile accesses (order/volatile_lanes.h). Where a program's own check
+that hand values on by volatile accesses (access/volatile_lanes.h). Where a program's own check
 fails, and no defect says why, that is told.
 """
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from warploom.core.records import Severity, Verdict
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.reports.queries.checked import Checked, problem_of, run_name, seen_in, who
 from warploom.reports.queries.clean import clean
 from warploom.reports.queries.paths import relative, source_root

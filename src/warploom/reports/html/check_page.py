@@ -5,7 +5,7 @@ from pathlib import Path
 
 from warploom.core.records import Finding, Severity, TraceEvent, Verdict
 from warploom.core.version import VERSION
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 from warploom.reports.html.charts import lanes_chart
 from warploom.reports.html.code import excerpt
 from warploom.reports.html.markup import Child, Markup, page, tag

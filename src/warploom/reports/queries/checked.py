@@ -7,7 +7,7 @@ from typing import Protocol
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import Finding, Severity, Verdict
-from warploom.evaluation.findings import MergedFinding
+from warploom.evaluation.merged_findings import MergedFinding
 
 NOT_BUILT = "not built"
 """The verdict on a program that does not compile: nothing was run."""

@@ -71,7 +71,7 @@ class InputChecks:
             if self._is_unwritten(effect.place):
                 warned.add((call.node.id, name))
                 yield Warn(
-                    "uninitialised_inputs",
+                    "uninitialized_inputs",
                     call.path,
                     call.line,
                     f"nothing in the program writes {name}, which {call.name} sends",

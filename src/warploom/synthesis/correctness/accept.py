@@ -13,7 +13,7 @@ from warploom.backends.emulated import findings_of
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run_many
-from warploom.evaluation.findings import merge
+from warploom.evaluation.merged_findings import merge
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluation.runs.stale_reads import judge_stale_reads
 from warploom.synthesis.correctness.building import Builds, WatchedCandidate, nvcc_outcomes
@@ -321,7 +321,7 @@ class _Judge:
     def _fail(self, check: str, message: str) -> None:
         if check not in self.failed:
             self.failed[check] = message
-            kind = "not-deterministic" if check == "deterministic" else "wrong-result"
+            kind = "not_deterministic" if check == "deterministic" else "wrong_result"
             self.findings.append(Finding(kind, Severity.ERROR, message))
 
     def _tell(self, findings: Sequence[Finding]) -> None:

@@ -11,8 +11,8 @@ from warploom.core.errors import MissingToolError, SourceError, ToolFailedError
 from warploom.core.process import default_environment
 from warploom.core.records import BuildSpec, Finding, Limits, Severity
 from warploom.emulator import EmulatorBuild, build
-from warploom.evaluation.gate import nvcc_findings
 from warploom.evaluation.levels import prepare
+from warploom.evaluation.nvcc_findings import nvcc_findings
 from warploom.evaluation.runs.plan import ignore_progress
 from warploom.synthesis.correctness.frame import (
     EMPTY_BODY,

@@ -1,6 +1,6 @@
 """What a candidate's text may hold: kernels, and of the host's interfaces little but launches.
 
-Beside the rules for mutable regions (`evaluation/legality/candidate.py`), which refuse files,
+Beside the rules for mutable regions (`evaluation/legality/check.py`), which refuse files,
 processes, clocks and new meanings for names of the frame.
 """
 
@@ -46,7 +46,7 @@ def _kept(body: str, name: str) -> Iterator[Finding]:
         if word and (word, line) not in told:
             told.add((word, line))
             yield Finding(
-                "kept-state", Severity.ERROR,
+                "kept_state", Severity.ERROR,
                 f"{word} outlives a call: a kernel must depend on its inputs alone",
                 "let it be constexpr, or use memory of cudaMallocAsync within the call", name,
                 line + first_line_of_body() - 1,
@@ -100,25 +100,25 @@ def _findings(body: str, name: str) -> Iterator[Finding]:
                                                             "ifdef", "ifndef", "else", "elif",
                                                             "endif"):  # fmt: skip
             yield refused(
-                "forbidden-include" if token.text == "include" else "forbidden-directive",
+                "forbidden_include" if token.text == "include" else "forbidden_directive",
                 f"#{token.text} is refused: what a kernel may use is included already",
                 token.line,
             )
         if token.text == "##":
-            yield refused("hidden-text", "names must be written out, not pasted together",
+            yield refused("hidden_text", "names must be written out, not pasted together",
                           token.line)  # fmt: skip
         if token.kind != "name":
             continue
         entry = entry or token.text == "warploom_forward"
         if _API.match(token.text) and token.text not in ALLOWED_CALLS:
             yield refused(
-                "forbidden-call",
+                "forbidden_call",
                 f"{token.text} is no part of a kernel or its launch",
                 token.line,
                 f"of the CUDA runtime a kernel file may use: {', '.join(sorted(ALLOWED_CALLS))}",
             )
         elif token.text in _REFUSED:
-            yield refused("forbidden-call", f"{token.text} is refused in a kernel file",
+            yield refused("forbidden_call", f"{token.text} is refused in a kernel file",
                           token.line)  # fmt: skip
     if not entry:
-        yield refused("no-entry", 'the file must define extern "C" int warploom_forward(...)', 1)
+        yield refused("no_entry", 'the file must define extern "C" int warploom_forward(...)', 1)

@@ -104,7 +104,7 @@ def _took(part: Condition, way: bool, known: Mapping[int, WayTaken]) -> bool:
 def way_finding(condition: Condition, words: str, cases: int) -> Finding:
     """Return what to say of a way that no case took."""
     return Finding(
-        "way-not-shown", Severity.ERROR,
+        "way_not_shown", Severity.ERROR,
         f"`{condition.text}` {words} in {cases} cases: what is done otherwise is not shown"
         if words == "was always true"
         else

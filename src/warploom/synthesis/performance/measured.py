@@ -265,4 +265,4 @@ def _clock_problem(one: HardwareRun, count: int) -> str:
 
 
 def _wrong(message: str) -> Finding:
-    return Finding("wrong-on-gpu", Severity.ERROR, f"on the GPU: {message}")
+    return Finding("wrong_on_gpu", Severity.ERROR, f"on the GPU: {message}")

@@ -64,7 +64,7 @@ def _of_evaluation(data: dict[str, Any], passed: bool) -> Answer:
     if not kind:
         bad = [c["buffer"] for c in data.get("comparisons", ()) if not c["passed"]]
         runs = [run["verdict"] for run in data.get("runs", ()) if run["verdict"] != "ok"]
-        kind = "wrong-result" if bad else f"run {runs[0]}" if runs else "not verified"
+        kind = "wrong_result" if bad else f"run {runs[0]}" if runs else "not verified"
     return Answer(False, kind, f"{level} {LEVELS[level]}", message, speedup)
 
 

@@ -24,7 +24,13 @@ from warploom.testing.attacks.record import (
     outcome_of,
 )
 
-_TEXTS_ONLY = ("testing/attacks/variants", "testing/attacks/honest.py", "testing/attacks/log.py")
+_TEXTS_ONLY = (
+    "testing/attacks/variants",
+    "testing/attacks/honest.py",
+    "testing/attacks/log.py",
+    "testing/attacks/page.py",
+    "testing/attacks/table.py",
+)
 """Parts of the package that say nothing of the judge: the text of a play has its own digest."""
 
 
@@ -39,6 +45,12 @@ def judge_digest() -> str:
                 continue
             found.update(f"{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return found.hexdigest()[:16]
+
+
+def play_digest(attack: Attack, mode: Mode, setting: str) -> str:
+    """Return a digest of what is played: the text, and how."""
+    parts = (attack.name, mode, setting, attack.text(), str(dict(attack.defines)))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def prepare(path: Path, owner: int | None) -> None:
@@ -95,6 +107,4 @@ class Log:
             file.write(line + "\n")
 
     def _key(self, attack: Attack, mode: Mode) -> str:
-        parts = (attack.name, mode, self.setting, attack.text(), str(dict(attack.defines)))
-        played = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-        return f"{self.judge}/{played}"
+        return f"{self.judge}/{play_digest(attack, mode, self.setting)}"

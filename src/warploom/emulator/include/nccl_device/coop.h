@@ -2,7 +2,7 @@
 #pragma once
 
 #include <nccl.h>
-#include <warploom/nccl_api.h>
+#include <warploom/nccl_runtime.h>
 
 #include "utility.h"
 

@@ -1,7 +1,7 @@
 // Small helpers that the device-API shims share.
 #pragma once
 
-#include <warploom/nccl_api.h>
+#include <warploom/nccl_runtime.h>
 
 #include <cstring>
 #include <cuda/atomic>

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "machine/fiber.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

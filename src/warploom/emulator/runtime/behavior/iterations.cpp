@@ -17,7 +17,7 @@
 #include "behavior/versions.h"
 #include "cuda/stream.h"
 #include "machine/world.h"
-#include "nccl/devcomm.h"
+#include "network/devcomm.h"
 #include "network/network.h"
 #include "report/report.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 
-#include "memory/host_copies.h"
+#include "order/host_copies.h"
 #include "report/report.h"
 
 namespace warploom {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "memory/layout.h"
+#include "base/layout.h"
 #include "memory/memory.h"
 
 namespace warploom {

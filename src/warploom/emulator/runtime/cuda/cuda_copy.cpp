@@ -1,4 +1,4 @@
-// Copies and memsets, as operations of a stream.
+// Copies, as operations of a stream.
 #include <cstring>
 #include <vector>
 
@@ -19,10 +19,10 @@
 #include "host/process_heap.h"
 #include "memory/fresh.h"
 #include "memory/fresh_pages.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
 #include "memory/sides.h"
 #include "order/frame_links.h"
+#include "order/host_copies.h"
 #include "report/report.h"
 #include "timing/stream_time.h"
 #include "timing/timing.h"
@@ -108,7 +108,7 @@ void check_there(const void* p, const StreamOp& op) {
   }
   if (allocation ? allocation->live : !in_heaps(p) || heap_holds(p)) return;
   report_finding(
-      {.kind = "use_after_free",
+      {.kind = kinds::use_after_free,
        .message = format("%s starts when memory that it was given has been freed", op.name),
        .hint = "free memory only after the last operation on it has been synchronised",
        .where = op.where,
@@ -345,36 +345,6 @@ Copy rows(void* dst, std::size_t dpitch, const void* src, std::size_t spitch, st
       static_cast<char*>(dst), dpitch, static_cast<const char*>(src), spitch, width, height, name};
 }
 
-cudaError_t set(void* pointer, std::size_t pitch, int value, std::size_t width, std::size_t height,
-                cudaStream_t handle, const char* name) {
-  if (width == 0 || height == 0) return cudaSuccess;
-  if (!emulated(pointer) || width > pitch) return cuda_fail(cudaErrorInvalidValue);
-  char* start = static_cast<char*>(pointer);
-  if (!check_range(start, pitch * (height - 1) + width, name, capture_frames())) {
-    return cuda_fail(cudaErrorInvalidValue);
-  }
-  Stream* stream = resolve_stream(handle);
-  if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
-  push_op(stream, OpKind::Copy, name, [=](StreamOp& op) {
-    for (std::size_t row = 0; row < height; row++) {
-      access_write(actor_of(op), start + row * pitch, width);
-      will_overwrite(start + row * pitch, width);
-      std::memset(start + row * pitch, value, width);
-      note_set(start + row * pitch, width);
-    }
-    if (g_timed) price_memset(op, start, width * height);
-    complete(op);
-  });
-  return cudaSuccess;
-}
-
-// What is not called Async waits where the host can see the memory ("API synchronization behavior"
-// in the reference of the runtime): pinned and managed memory.
-cudaError_t settle_set(cudaError_t error, const void* pointer, const char* name) {
-  if (error == cudaSuccess && !on_device_side(pointer)) synchronize(resolve_stream(nullptr), name);
-  return error;
-}
-
 }  // namespace
 
 cudaError_t warploom::copy_bytes(void* dst, const void* src, std::size_t bytes, const char* name,
@@ -423,73 +393,6 @@ cudaError_t cudaMemcpyPeerAsync(void* dst, int, const void* src, int, size_t byt
                     stream);
 }
 
-cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
-  const cudaError_t error = set(pointer, bytes, value, bytes, 1, nullptr, "cudaMemset");
-  return settle_set(error, pointer, "cudaMemset");
-}
-cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
-  const cudaError_t error = set(pointer, pitch, value, width, height, nullptr, "cudaMemset2D");
-  return settle_set(error, pointer, "cudaMemset2D");
-}
-cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
-  return set(pointer, bytes, value, bytes, 1, stream, "cudaMemsetAsync");
-}
-cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
-                              cudaStream_t stream) {
-  return set(pointer, pitch, value, width, height, stream, "cudaMemset2DAsync");
-}
-
-namespace {
-
-// Rows of elements of one, two or four bytes.
-struct Fill {
-  char* start;
-  std::size_t pitch;
-  unsigned value;
-  std::size_t element, width, height;
-  std::size_t slices = 1, slice = 0;
-};
-
-StartFunction start_of(const Fill& fill) {
-  return [fill](StreamOp& op) {
-    if (g_timed) {
-      price_memset(op, fill.start, fill.width * fill.element * fill.height * fill.slices);
-    }
-    for (std::size_t row = 0; row < fill.height * fill.slices; row++) {
-      char* at = fill.start + row / fill.height * fill.slice + row % fill.height * fill.pitch;
-      access_write(actor_of(op), at, fill.width * fill.element);
-      will_overwrite(at, fill.width * fill.element);
-      for (std::size_t i = 0; i < fill.width; i++) {
-        std::memcpy(at + i * fill.element, &fill.value, fill.element);
-      }
-    }
-    complete(op);
-  };
-}
-
-}  // namespace
-
-cudaError_t cudaMemset3D(cudaPitchedPtr target, int value, cudaExtent extent) {
-  const cudaError_t error = cudaMemset3DAsync(target, value, extent, nullptr);
-  return settle_set(error, target.ptr, "cudaMemset3D");
-}
-cudaError_t cudaMemset3DAsync(cudaPitchedPtr target, int value, cudaExtent extent,
-                              cudaStream_t handle) {
-  if (!in_arena(target.ptr)) return cuda_fail(cudaErrorInvalidValue);
-  const Fill fill{static_cast<char*>(target.ptr),
-                  target.pitch,
-                  static_cast<unsigned>(value),
-                  1,
-                  extent.width,
-                  extent.height,
-                  extent.depth,
-                  target.pitch * target.ysize};
-  Stream* stream = resolve_stream(handle);
-  if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
-  push_op(stream, OpKind::Copy, "cudaMemset3D", start_of(fill));
-  return cudaSuccess;
-}
-
 namespace warploom {
 
 cudaError_t copy_work(const cudaMemcpy3DParms& params, NodeWork& work) {
@@ -498,19 +401,6 @@ cudaError_t copy_work(const cudaMemcpy3DParms& params, NodeWork& work) {
 cudaError_t copy_work(void* dst, const void* src, std::size_t bytes, cudaMemcpyKind kind,
                       NodeWork& work) {
   return use_copy(plain(dst, src, bytes, "a copy node"), kind, work);
-}
-
-cudaError_t memset_work(const cudaMemsetParams& p, NodeWork& work) {
-  const std::size_t bytes = p.width * p.elementSize;
-  if (!in_arena(p.dst) || p.elementSize > 4 || p.height == 0) return cudaErrorInvalidValue;
-  if (!check_range(p.dst, p.pitch * (p.height - 1) + bytes, "a memset node", capture_frames())) {
-    return cudaErrorInvalidValue;
-  }
-  const Fill fill{static_cast<char*>(p.dst), p.pitch, p.value, p.elementSize, p.width, p.height};
-  work.type = cudaGraphNodeTypeMemset;
-  work.name = "a memset node";
-  work.prepare = [start = start_of(fill)](const auto&) { return start; };
-  return cudaSuccess;
 }
 
 }  // namespace warploom

@@ -62,7 +62,7 @@ StartFunction free_start(void* pointer) {
       cuda_fail(cudaErrorInvalidValue);
     } else if (!found->live) {
       report_finding(
-          {.kind = "double_free",
+          {.kind = kinds::double_free,
            .message = format("%zu bytes of a graph are freed that were freed before", found->bytes),
            .hint = "free what a graph allocated once for each launch",
            .where = op.where,

@@ -113,7 +113,7 @@ Opening* opening_at(const void* pointer, const Allocation* allocation) {
 
 void report_open_still(const Opening& opening, const Allocation& allocation, bool open) {
   report_finding(
-      {.kind = "use_after_free",
+      {.kind = kinds::use_after_free,
        .message = open ? format("cudaFree of %zu bytes that rank %d has opened and not closed",
                                 allocation.bytes, opening.rank)
                        : format("cudaFree of %zu bytes is not ordered after the "
@@ -140,7 +140,7 @@ Opened opened_by(const Allocation& allocation, int rank, int device, Frames* clo
 
 void report_closed(const Allocation& allocation, const char* what, const Frames& where,
                    const Frames& closed, std::optional<int> rank) {
-  report_finding({.kind = "use_after_free",
+  report_finding({.kind = kinds::use_after_free,
                   .message = format("%s memory of rank %d that cudaIpcCloseMemHandle has closed",
                                     what, allocation.process),
                   .hint = "close it after the last work that uses it has been synchronised",
@@ -190,7 +190,7 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
   Allocation* allocation = find_allocation(reinterpret_cast<const void*>(exported->start));
   if (!allocation || !allocation->live || allocation->number != exported->number) {
     report_finding(
-        {.kind = "use_after_free",
+        {.kind = kinds::use_after_free,
          .message = format("cudaIpcOpenMemHandle of memory that rank %d has freed", exported->rank),
          .hint = "free it after the others have closed it",
          .other = allocation ? allocation->freed : Frames{}});

@@ -39,7 +39,7 @@ const char* allocator_of(AllocKind kind) {
 // It frees nothing then, and returns an error that many do not look at.
 cudaError_t refuse_other_kind(const Allocation& allocation, const char* call) {
   report_finding(
-      {.kind = "invalid_free",
+      {.kind = kinds::invalid_free,
        .message = format("%s of memory that %s allocated", call, allocator_of(allocation.kind)),
        .hint = "cudaFree belongs to cudaMalloc, cudaFreeHost to cudaMallocHost, and "
                "ncclMemFree to ncclMemAlloc; it frees nothing so",
@@ -49,7 +49,7 @@ cudaError_t refuse_other_kind(const Allocation& allocation, const char* call) {
 
 cudaError_t refuse_foreign(const Allocation& allocation, const char* call) {
   report_finding(
-      {.kind = "invalid_free",
+      {.kind = kinds::invalid_free,
        .message = format("%s of memory of another process (rank %d)", call, allocation.process),
        .hint = "only its own process frees it; what cudaIpcOpenMemHandle gave is closed "
                "with cudaIpcCloseMemHandle",
@@ -62,7 +62,7 @@ cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
   Allocation* allocation = find_allocation(pointer);
   if (!allocation) {
     report_finding(
-        {.kind = "invalid_free",
+        {.kind = kinds::invalid_free,
          .message = format("%s of %p, which no call of CUDA has allocated", call, pointer),
          .hint = "free what cudaMalloc or cudaMallocHost gave; the call fails so"});
     return cuda_fail(cudaErrorInvalidValue);
@@ -71,7 +71,7 @@ cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
   const std::size_t inside = reinterpret_cast<uintptr_t>(pointer) - allocation->start;
   if (inside > 0) {
     if (allocation->live && inside < allocation->bytes) {
-      report_finding({.kind = "invalid_free",
+      report_finding({.kind = kinds::invalid_free,
                       .message = format("%s of a pointer %zu bytes into an allocation of %zu bytes",
                                         call, inside, allocation->bytes),
                       .hint = "free the pointer that the allocation gave; it frees nothing so",
@@ -80,7 +80,7 @@ cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
     return cuda_fail(cudaErrorInvalidValue);
   }
   if (!allocation->live) {
-    report_finding({.kind = "double_free",
+    report_finding({.kind = kinds::double_free,
                     .message = format("%s of an allocation of %zu bytes that was freed before",
                                       call, allocation->bytes),
                     .hint = "free each allocation once",
@@ -88,7 +88,7 @@ cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
     return cuda_fail(cudaErrorInvalidValue);
   }
   if (allocation->windows > 0) {
-    report_finding({.kind = "window_use_after_free",
+    report_finding({.kind = kinds::window_use_after_free,
                     .message = format("%s frees memory in which %d registered window(s) still lie",
                                       call, allocation->windows),
                     .hint = "call ncclCommWindowDeregister before the memory is freed",
@@ -101,7 +101,7 @@ cudaError_t find_to_free(void* pointer, const char* call, Allocation** found) {
 std::set<const void*> g_unreached;  // memory of cudaMallocAsync whose stream is not there yet
 
 void report_free_ahead(const Allocation& allocation, const StreamOp& op) {
-  report_finding({.kind = "data_race",
+  report_finding({.kind = kinds::data_race,
                   .message = format("cudaFreeAsync of %zu bytes is not ordered after the "
                                     "cudaMallocAsync of another stream that gave them",
                                     allocation.bytes),

@@ -43,7 +43,7 @@ bool needs_device(std::string_view call) {
 bool refused_in_host_function(const char* call) {
   const HostThread* host = g_current ? g_current->host : nullptr;
   if (!host || !host->runs_for || !needs_device(call)) return false;
-  report_finding({.kind = "call_in_host_function",
+  report_finding({.kind = kinds::call_in_host_function,
                   .message = format("%s is called in a function that a stream runs for %s", call,
                                     host->runs_for),
                   .hint = "such functions must not call CUDA: queue the call on the stream behind "
@@ -64,7 +64,7 @@ void end_argument(int watch) {
 
 void check_argument_lives(const void* argument, const Frames& where, int rank) {
   if (!in_heaps(argument) || heap_holds(argument)) return;
-  report_finding({.kind = "use_after_free",
+  report_finding({.kind = kinds::use_after_free,
                   .message = "a host function gets memory of the host that was freed",
                   .hint = "keep its argument until the last launch of the graph has ended",
                   .where = where,
@@ -79,7 +79,7 @@ void check_arguments_in(const void* block, std::size_t bytes) {
   for (const Argument& known : g_arguments) {
     const bool inside = known.start >= start && known.start < start + bytes;
     if (known.process != &current_process() || !inside) continue;
-    report_finding({.kind = "use_after_free",
+    report_finding({.kind = kinds::use_after_free,
                     .message = format("the host frees what the function of %s gets, which has not "
                                       "begun",
                                       known.call),

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "machine/fiber.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

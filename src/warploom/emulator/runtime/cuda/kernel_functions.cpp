@@ -175,7 +175,7 @@ void launch_bounds(unsigned most, unsigned, unsigned) {
   const dim3& block = kernel.config.block;
   const unsigned threads = block.x * block.y * block.z;
   if (threads <= most) return;
-  report_finding({.kind = "launch_error",
+  report_finding({.kind = kinds::launch_error,
                   .message = format("kernel %s is launched with %u threads in a block, and its "
                                     "__launch_bounds__ allow %u",
                                     kernel.name, threads, most),

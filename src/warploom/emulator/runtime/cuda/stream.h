@@ -12,11 +12,11 @@
 
 #include "../../include/warploom/types.h"
 #include "host/handles.h"
-#include "machine/fiber.h"
-#include "machine/scheduler.h"
 #include "machine/world.h"
 #include "order/clock.h"
 #include "order/race.h"
+#include "schedule/fiber.h"
+#include "schedule/scheduler.h"
 
 namespace warploom {
 

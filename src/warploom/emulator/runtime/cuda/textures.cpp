@@ -146,7 +146,7 @@ namespace warploom {
 TextureView texture_view(unsigned long long object, const char* call) {
   const TextureView* view = find_view(object);
   if (!view) {
-    report_finding({.kind = "use_after_destroy",
+    report_finding({.kind = kinds::use_after_destroy,
                     .message = std::string(call) + " through a texture object that there is not",
                     .hint = "create the object before the kernel is launched, and destroy it when "
                             "the kernel has ended"});

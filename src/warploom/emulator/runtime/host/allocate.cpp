@@ -14,8 +14,8 @@
 #include "host/process_heap.h"
 #include "host/program_range.h"
 #include "machine/world.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
+#include "order/host_copies.h"
 #include "report/report.h"
 
 namespace warploom {
@@ -34,11 +34,11 @@ void* allocate(int process, std::size_t bytes, std::size_t alignment) {
 
 void report_bad_free(void* block, Given given) {
   if (given == Given::Before) {
-    report_finding({.kind = "double_free",
+    report_finding({.kind = kinds::double_free,
                     .message = "the host frees memory that was freed before",
                     .hint = "free each allocation once"});
   } else {
-    report_finding({.kind = "invalid_free",
+    report_finding({.kind = kinds::invalid_free,
                     .message = format("the host frees %p, which is not the start of a block that "
                                       "malloc or new gave",
                                       block),

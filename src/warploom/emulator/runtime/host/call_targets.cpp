@@ -14,11 +14,11 @@
 #include "base/relocations.h"
 #include "host/library_calls.h"
 #include "host/own_memory.h"
-#include "machine/fiber.h"
 #include "machine/world.h"
 #include "memory/memory.h"
 #include "memory/variables.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 #if defined(__x86_64__)
 asm(R"(
@@ -220,7 +220,7 @@ bool is_target(const Process* process, uintptr_t address) {
 
 [[noreturn]] void report_target(const void* target) {
   report_finding(
-      {.kind = "crash",
+      {.kind = kinds::crash,
        .message = format("a call goes to %p, where no function of the program begins", target),
        .hint = "a pointer to a function, or an object's table of virtual functions, was "
                "overwritten or computed"});
@@ -310,7 +310,7 @@ void check_kernel_body(const void* closure, const void* invoke, const void* dest
   if (!holds(g_invokers, offset)) report_target(invoke);
   if (destroy) check_call_target(destroy);
   if (is_closure(closure)) return;
-  report_finding({.kind = "emulator_access",
+  report_finding({.kind = kinds::emulator_access,
                   .message = "a kernel's arguments lie where the program has put them itself",
                   .hint = "launch kernels by <<<...>>> or cudaLaunchKernel"});
   stop_run();

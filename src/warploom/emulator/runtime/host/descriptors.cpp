@@ -153,7 +153,7 @@ void keep_open_descriptors() {
 bool is_kept(int descriptor) { return g_kept_open.contains(descriptor); }
 
 void report_reach(const std::string& message) {
-  report_finding({.kind = "emulator_access",
+  report_finding({.kind = kinds::emulator_access,
                   .message = message,
                   .hint = "on a real machine nothing is there: use what the program opened and "
                           "allocated itself",

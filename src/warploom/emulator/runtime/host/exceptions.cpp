@@ -18,9 +18,9 @@
 #include "base/relocations.h"
 #include "host/call_targets.h"
 #include "host/program_range.h"
-#include "machine/fiber.h"
 #include "machine/world.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 // The calls of the C++ library that are handed an exception, or what it will call for one: each has
 // a wrapper, by --wrap, that looks at its arguments.
@@ -123,7 +123,7 @@ void* make_exception(std::size_t header, std::size_t bytes, bool writable) {
   while (size < kThrownSizes && (kSmallest << size) < header + bytes) size++;
   const uintptr_t block = size < kThrownSizes ? take_block(size) : 0;
   if (!block) {
-    report_finding({.kind = "crash", .message = "there is no memory for an exception"});
+    report_finding({.kind = kinds::crash, .message = "there is no memory for an exception"});
     stop_run();
   }
   std::memset(reinterpret_cast<void*>(block), 0, header);
@@ -351,7 +351,7 @@ void* warploom_exception_call(unsigned number, const uintptr_t* arguments) {
   const auto* caller = reinterpret_cast<const void*>(arguments[4]);
   for (int i = 0; i < 3; i++) {
     if (is_good(call.given[i], arguments[2 - i], caller)) continue;
-    report_finding({.kind = "emulator_access",
+    report_finding({.kind = kinds::emulator_access,
                     .message = format("%s is given what is no exception, type or function of the "
                                       "program",
                                       call.name),
@@ -360,7 +360,7 @@ void* warploom_exception_call(unsigned number, const uintptr_t* arguments) {
   }
   if (call.real) return call.real;
   report_finding(
-      {.kind = "crash", .message = format("no library of the program has %s", call.name)});
+      {.kind = kinds::crash, .message = format("no library of the program has %s", call.name)});
   stop_run();
 }
 

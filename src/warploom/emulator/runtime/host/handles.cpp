@@ -1,7 +1,7 @@
 #include "host/handles.h"
 
-#include "machine/fiber.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 
@@ -23,14 +23,14 @@ bool Handles::usable(const void* object) const {
   const auto found = entries_.find(object);
   if (found == entries_.end()) {
     report_finding(
-        {.kind = "emulator_access",
+        {.kind = kinds::emulator_access,
          .message =
              format("a call gets %p for the handle of %s, which no call has given", object, what_),
          .hint = "pass a handle that the program got: a variable may not have been set"});
     stop_run();
   }
   if (found->second.owner != handle_asker()) {
-    report_finding({.kind = "foreign_memory",
+    report_finding({.kind = kinds::foreign_memory,
                     .message = format("a call gets another process's handle of %s", what_),
                     .hint = "a handle means nothing in other processes: make one in each"});
     stop_run();
@@ -40,7 +40,7 @@ bool Handles::usable(const void* object) const {
 
 bool report_destroyed(bool destroyed, const char* what) {
   if (!destroyed) return false;
-  report_finding({.kind = "use_after_destroy",
+  report_finding({.kind = kinds::use_after_destroy,
                   .message = format("%s is used after it was destroyed", what),
                   .hint = "destroy it after its last use"});
   return true;

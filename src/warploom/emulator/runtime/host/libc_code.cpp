@@ -82,7 +82,7 @@ void* open_library(const char* call, const char* name, int flags) {
 
 void note_unseen(const std::string& name, const char* library) {
   if (std::strstr(library, "/libm.so")) return;  // numbers in, a number out
-  report_finding({.kind = "unseen_call",
+  report_finding({.kind = kinds::unseen_call,
                   .message = "'" + name + "' of " + library +
                              ", which dlsym gives, is on no list: what it reads and writes through "
                              "pointers is not seen",

@@ -35,7 +35,7 @@ std::unordered_map<const FILE*, Made> g_made_streams;
 std::unordered_map<const DIR*, const Process*> g_made_folders;
 
 [[noreturn]] void report_forged(const char* what, const char* hint) {
-  report_finding({.kind = "emulator_access",
+  report_finding({.kind = kinds::emulator_access,
                   .message = std::string(what) + " that the C library has not made, or has closed",
                   .hint = hint,
                   .where = frames_of_call()});

@@ -22,7 +22,7 @@ void program_reads_text(const char* text, std::size_t most, const void* caller) 
 std::size_t bytes_of(std::size_t count, std::size_t bytes) {
   std::size_t all = 0;
   if (!__builtin_mul_overflow(count, bytes, &all)) return all;
-  report_finding({.kind = "out_of_bounds",
+  report_finding({.kind = kinds::out_of_bounds,
                   .message = format("a call gets %zu elements of %zu bytes, which no memory holds",
                                     count, bytes),
                   .hint = "compare the count with the array's size"});

@@ -21,8 +21,8 @@
 #include "host/libc_calls.h"
 #include "host/libc_made.h"
 #include "host/program_range.h"
-#include "machine/scheduler.h"
 #include "report/report.h"
+#include "schedule/scheduler.h"
 
 using namespace warploom;
 

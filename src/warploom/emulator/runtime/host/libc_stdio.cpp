@@ -12,8 +12,8 @@
 #include "host/libc_made.h"
 #include "host/process_heap.h"
 #include "host/program_range.h"
-#include "machine/fiber.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 using warploom::check_stream;
 using warploom::PrintCall;

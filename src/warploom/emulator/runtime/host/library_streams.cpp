@@ -10,8 +10,8 @@
 #include "base/closed_table.h"
 #include "host/library_calls.h"
 #include "host/program_range.h"
-#include "machine/fiber.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 
@@ -150,7 +150,7 @@ void* warploom_stream_call(unsigned number, const uintptr_t* arguments) {
   look(call, arguments[1], arguments[0], reinterpret_cast<const void*>(arguments[5]));
   if (call.real) return call.real;
   report_finding(
-      {.kind = "crash", .message = format("no library of the program has %s", call.name)});
+      {.kind = kinds::crash, .message = format("no library of the program has %s", call.name)});
   stop_run();
 }
 

@@ -20,9 +20,9 @@
 #include "host/libc_made.h"
 #include "host/library_calls.h"
 #include "machine/world.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
 #include "order/frame_links.h"
+#include "order/host_copies.h"
 #include "report/crash.h"
 #include "report/report.h"
 
@@ -241,17 +241,17 @@ struct Words {
 Words words_for(Whose whose) {
   switch (whose) {
     case Whose::OtherProcess:
-      return {"foreign_memory", "host memory of another process",
+      return {kinds::foreign_memory, "host memory of another process",
               "on a cluster this address means something else there: send the data, not a pointer "
               "to it"};
     case Whose::OtherThread:
-      return {"foreign_memory", "the local memory of a GPU thread",
+      return {kinds::foreign_memory, "the local memory of a GPU thread",
               "only the thread itself can touch it: use shared or global memory"};
     case Whose::Library:
-      return {"emulator_access", "variables of a library that it does not name",
+      return {kinds::emulator_access, "variables of a library that it does not name",
               "a computed address or a stray pointer leads there"};
     default:
-      return {"emulator_access", "memory that belongs to the emulator and to no program",
+      return {kinds::emulator_access, "memory that belongs to the emulator and to no program",
               "on a real machine nothing is there: a computed address or a stray pointer leads to "
               "it"};
   }

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "host/process_heap.h"
-#include "machine/fiber.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "memory/layout.h"
+#include "base/layout.h"
 
 namespace warploom {
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "access/quick_access.h"
 #include "base/stats.h"
 #include "behavior/carried.h"
 #include "behavior/results.h"
@@ -14,13 +15,12 @@
 #include "kernels/async_lane.h"
 #include "kernels/bulk_copy.h"
 #include "kernels/phase_barrier.h"
+#include "kernels/shared_memory.h"
 #include "machine/world.h"
 #include "memory/fresh.h"
 #include "memory/memory.h"
-#include "memory/shared_memory.h"
 #include "memory/variables.h"
 #include "order/history.h"
-#include "order/quick_access.h"
 #include "report/report.h"
 #include "timing/timing.h"
 
@@ -187,7 +187,8 @@ bool lands_at_once() {
 
 // --- issue --------------------------------------------------------------------------------------
 
-void report_copy(const std::string& message, const char* hint, const char* kind = "async_misuse") {
+void report_copy(const std::string& message, const char* hint,
+                 const char* kind = kinds::async_misuse) {
   report_finding({.kind = kind, .message = message, .hint = hint});
 }
 
@@ -200,7 +201,7 @@ void check_copy_shape(const void* to, const void* from, unsigned size, bool righ
   }
   if (all % size) {
     report_copy(format("cp.async of %u bytes: both addresses must be multiples of that", size),
-                "align both sides, or copy fewer bytes at a time", "misaligned");
+                "align both sides, or copy fewer bytes at a time", kinds::misaligned);
     stop_run();
   }
   if (right_spaces) return;

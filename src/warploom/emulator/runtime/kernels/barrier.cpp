@@ -11,7 +11,7 @@ namespace warploom {
 namespace {
 
 void report_divergence(const Block& block, const BarrierState& barrier, const char* how) {
-  report_finding({.kind = "divergent_barrier",
+  report_finding({.kind = kinds::divergent_barrier,
                   .message = format("threads of block (%u,%u,%u) of kernel %s %s", block.index.x,
                                     block.index.y, block.index.z, block.kernel->name, how),
                   .hint = "every thread of the block must call the same barrier: move it out of "
@@ -34,7 +34,7 @@ bool somebody_skipped(const Block& block, uint32_t reached) {
 // From here on the barriers of the block are out of step, so the run ends.
 [[noreturn]] void report_partial_group(const Block& block, const BarrierState& barrier) {
   report_finding(
-      {.kind = "partial_coop",
+      {.kind = kinds::partial_coop,
        .message = format("a part of block (%u,%u,%u) of kernel %s calls an NCCL "
                          "operation of the whole block, the others are elsewhere",
                          block.index.x, block.index.y, block.index.z, block.kernel->name),

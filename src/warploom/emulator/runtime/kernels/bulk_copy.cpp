@@ -14,15 +14,15 @@
 #include "behavior/spoil.h"
 #include "host/own_memory.h"
 #include "kernels/phase_barrier.h"
+#include "kernels/shared_memory.h"
 #include "machine/world.h"
 #include "memory/fresh.h"
 #include "memory/memory.h"
-#include "memory/shared_memory.h"
 #include "memory/variables.h"
+#include "metering/meter.h"
 #include "order/history.h"
 #include "report/report.h"
-#include "report/trace.h"
-#include "timing/meter.h"
+#include "schedule/trace.h"
 #include "timing/timing.h"
 
 namespace warploom {
@@ -73,7 +73,8 @@ std::unordered_map<const GpuThread*, BulkGroups> g_bulk_groups;
 // By the block that issued them: those on their way, and the last one of each lane.
 std::unordered_map<const Block*, std::vector<BulkPointer>> g_at_barriers;
 
-void report_bulk(const std::string& message, const char* hint, const char* kind = "async_misuse") {
+void report_bulk(const std::string& message, const char* hint,
+                 const char* kind = kinds::async_misuse) {
   report_finding({.kind = kind, .message = message, .hint = hint});
 }
 
@@ -91,7 +92,7 @@ void land_bulk(BulkCopy& copy) {
   trace_of(op_of(copy.writes->op).rank, nullptr, copy.where,
            [&] { return format("the %zu bytes of a cp.async.bulk land", copy.staged.size()); });
   if (!is_still_there(copy)) {
-    report_finding({.kind = "use_after_free",
+    report_finding({.kind = kinds::use_after_free,
                     .message = format("a cp.async.bulk of %zu bytes lands in memory that was freed",
                                       copy.staged.size()),
                     .hint = "free memory only after the last operation on it has been synchronised",
@@ -162,7 +163,7 @@ void check_shape(const void* to, const void* from, unsigned bytes, const PhaseBa
     report_bulk(format("cp.async.bulk of %u bytes: both addresses and the size must be multiples "
                        "of 16",
                        bytes),
-                "align both sides with alignas(16), and round the size", "misaligned");
+                "align both sides with alignas(16), and round the size", kinds::misaligned);
     stop_run();
   }
   if (done && space_of(done) != Space::Shared) {
@@ -202,7 +203,7 @@ void check_proxy(const void* from, unsigned bytes, const Block& block) {
     const Record last = granule_of(word).write.at(word % kGranule / 4);
     if (!lacks_proxy_fence(last, block, shared)) continue;
     FindingInfo info{
-        .kind = "missing_proxy_fence",
+        .kind = kinds::missing_proxy_fence,
         .message = format("cp.async.bulk reads %s memory that thread %u%s wrote, and "
                           "no thread made a proxy fence in between",
                           shared ? "shared" : "global", last.thread(),
@@ -269,7 +270,7 @@ void finish_bulk(const BulkPointer& copy, const Block& block) {
   land_bulk(*copy);
   if (copy->done && is_waited_for(*copy, block)) return;
   report_finding(
-      {.kind = "missing_wait",
+      {.kind = kinds::missing_wait,
        .message = format("block %u of kernel %s ends while a cp.async.bulk may still %s "
                          "its shared memory",
                          block.number, block.kernel->name, copy->done ? "write to" : "read"),

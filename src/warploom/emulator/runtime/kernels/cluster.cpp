@@ -10,9 +10,9 @@
 #include "../../include/warploom/cluster.h"
 #include "kernels/async_lane.h"
 #include "kernels/kernel_plan.h"
+#include "kernels/shared_memory.h"
 #include "machine/world.h"
 #include "memory/memory.h"
-#include "memory/shared_memory.h"
 #include "order/history.h"
 #include "report/report.h"
 #include "timing/timing.h"
@@ -28,7 +28,7 @@ std::unordered_set<const Block*> g_met_others;
 unsigned blocks_of(dim3 shape) { return shape.x * shape.y * shape.z; }
 
 void report_cluster(const std::string& message, const char* hint, const Frames& where = {}) {
-  report_finding({.kind = "cluster_misuse", .message = message, .hint = hint, .where = where});
+  report_finding({.kind = kinds::cluster_misuse, .message = message, .hint = hint, .where = where});
 }
 
 constexpr const char* kLifetimeHint =
@@ -166,7 +166,7 @@ bool still_used(const Record& record, const Actor& end) {
 
 void report_still_used(const Block& block, const Record& last, bool write) {
   FindingInfo info{
-      .kind = "cluster_misuse",
+      .kind = kinds::cluster_misuse,
       .message = format("block %u of kernel %s ends while thread %u of block %u may still %s its "
                         "shared memory",
                         block.number, block.kernel->name, last.thread(), last.block(),
@@ -265,7 +265,7 @@ void cluster_dims(unsigned x, unsigned y, unsigned z) {
   const bool two = blocks_of(given) > 1;
   if (two || check_cluster_shape(kernel.name, kernel.config.grid, shape)) {
     report_finding(
-        {.kind = "launch_error",
+        {.kind = kinds::launch_error,
          .message = two ? format("kernel %s is launched in clusters of another shape than its "
                                  "__cluster_dims__",
                                  kernel.name)

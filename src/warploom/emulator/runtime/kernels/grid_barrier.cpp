@@ -46,7 +46,7 @@ void grid_barrier(int site) {
   Block& block = *self->block;
   Kernel& kernel = *block.kernel;
   if (!kernel.config.cooperative) {
-    report_finding({.kind = "not_cooperative",
+    report_finding({.kind = kinds::not_cooperative,
                     .message = format("kernel %s calls grid.sync(), but was not launched with "
                                       "cudaLaunchCooperativeKernel",
                                       kernel.name),

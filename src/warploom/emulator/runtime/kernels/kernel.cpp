@@ -91,7 +91,7 @@ int fail_launch(HostThread& host, int error) {
 // end.
 void check_stacks(const Kernel& kernel) {
   if (std::ranges::none_of(kernel.fibers, stack_overflowed)) return;
-  report_finding({.kind = "crash",
+  report_finding({.kind = kinds::crash,
                   .message = format("a thread of kernel %s uses more than %zu KiB of local memory",
                                     kernel.name, kGpuStackBytes >> 10),
                   .hint = "make local arrays smaller; look for unbounded recursion",

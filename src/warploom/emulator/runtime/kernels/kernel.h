@@ -11,11 +11,11 @@
 
 #include "../../include/warploom/device.h"
 #include "cuda/stream.h"
-#include "kernels/kernel_start.h"
-#include "machine/scheduler.h"
+#include "kernels/start_order.h"
+#include "metering/meter.h"
 #include "order/clock.h"
 #include "order/race.h"
-#include "timing/meter.h"
+#include "schedule/scheduler.h"
 
 namespace warploom {
 

@@ -17,7 +17,7 @@
 #include "order/history.h"
 #include "order/race.h"
 #include "report/report.h"
-#include "report/trace.h"
+#include "schedule/trace.h"
 #include "timing/timing.h"
 
 namespace warploom {
@@ -70,7 +70,7 @@ unsigned times_found_open(const PhaseBarrier* barrier, unsigned long long phase)
 }
 
 void report_misuse(const std::string& message, const char* hint, const Frames& other = {}) {
-  report_finding({.kind = "async_misuse", .message = message, .hint = hint, .other = other});
+  report_finding({.kind = kinds::async_misuse, .message = message, .hint = hint, .other = other});
 }
 
 void check_barrier(const PhaseBarrier* barrier) {
@@ -85,7 +85,7 @@ void check_barrier(const PhaseBarrier* barrier) {
   }
   if (!allowed) stop_run();
   if (reinterpret_cast<uintptr_t>(barrier) % alignof(PhaseBarrier)) {
-    report_finding({.kind = "misaligned",
+    report_finding({.kind = kinds::misaligned,
                     .message = "a barrier in memory lies at an address that is no multiple of 8",
                     .hint = "declare it with alignas(8)"});
     stop_run();
@@ -205,7 +205,7 @@ void change_bytes(PhaseBarrier* barrier, Phases& phases, long long change, const
   phases.bytes += change;
   if (phases.bytes > kMostPhaseBytes || phases.bytes < -kMostPhaseBytes) {
     report_finding(
-        {.kind = "async_misuse",
+        {.kind = kinds::async_misuse,
          .message = format("the bytes of a barrier's phase leave its range: %lld", phases.bytes),
          .hint = "expect as many bytes in a phase as its copies bring, at most 2^20 - 1",
          .where = issued,
@@ -400,7 +400,7 @@ static Phases& phases_at_landing(PhaseBarrier* barrier, uint32_t starts, const F
   const auto known = g_phases.find(reinterpret_cast<uintptr_t>(barrier));
   if (known == g_phases.end() || !known->second.live || known->second.starts != starts ||
       known->second.word != barrier->word) {
-    report_finding({.kind = "async_misuse",
+    report_finding({.kind = kinds::async_misuse,
                     .message = "a copy ends at an mbarrier that has been invalidated, initialized "
                                "anew or overwritten since the copy was issued",
                     .hint = "wait for the phase that the copy completes first",

@@ -6,7 +6,7 @@
 
 #include "../../include/warploom/async.h"
 #include "kernels/async_lane.h"
-#include "machine/fiber.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

@@ -3,8 +3,8 @@
 #include "../../include/warploom/cluster.h"
 #include "kernels/cluster.h"
 #include "kernels/kernel.h"
+#include "kernels/shared_memory.h"
 #include "memory/memory.h"
-#include "memory/shared_memory.h"
 
 namespace warploom::ptx {
 

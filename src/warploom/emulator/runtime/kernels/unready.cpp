@@ -5,9 +5,9 @@
 #include <unordered_map>
 
 #include "base/polling.h"
-#include "machine/scheduler.h"
 #include "machine/virtual_time.h"
 #include "machine/world.h"
+#include "schedule/scheduler.h"
 #include "timing/timing.h"
 
 namespace warploom {

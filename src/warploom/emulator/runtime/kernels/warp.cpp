@@ -129,7 +129,7 @@ static WarpState& come_to_meeting(GpuThread& self, unsigned mask, const char* wh
   const unsigned warp = self.linear / 32u, lane = self.linear % 32u;
   mask &= lanes_of(block, warp);
   if (!(mask >> lane & 1)) {
-    report_finding({.kind = "warp_mask",
+    report_finding({.kind = kinds::warp_mask,
                     .message = format("lane %u calls %s with mask 0x%08x, which leaves it out",
                                       lane, what, mask),
                     .hint = "the mask must name every lane that makes the call"});

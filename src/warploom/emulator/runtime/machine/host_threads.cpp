@@ -16,10 +16,10 @@
 #include "host/program_range.h"
 #include "machine/host_threads.h"
 #include "machine/into_program.h"
-#include "machine/scheduler.h"
 #include "machine/world_setup.h"
 #include "order/race.h"
 #include "report/report.h"
+#include "schedule/scheduler.h"
 #include "timing/timing.h"
 
 namespace warploom {

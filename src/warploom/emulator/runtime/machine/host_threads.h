@@ -6,7 +6,7 @@
 #include <ctime>
 #include <utility>
 
-#include "machine/scheduler.h"
+#include "schedule/scheduler.h"
 
 namespace warploom {
 

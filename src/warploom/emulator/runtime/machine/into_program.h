@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "machine/fiber.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

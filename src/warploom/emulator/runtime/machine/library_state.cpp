@@ -134,7 +134,7 @@ LibraryLocale wrapped_global(const LibraryLocale& locale) {
   program_reads(&locale, sizeof locale);
   if (!g_set_global || !g_classic) {
     report_finding(
-        {.kind = "crash", .message = "no library of the program has std::locale::global"});
+        {.kind = kinds::crash, .message = "no library of the program has std::locale::global"});
     stop_run();
   }
   void* const parts = locale.parts;

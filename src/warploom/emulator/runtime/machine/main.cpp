@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "access/guard_hooks.h"
+#include "base/layout.h"
 #include "base/stats.h"
 #include "behavior/inputs.h"
 #include "behavior/iterations.h"
@@ -21,19 +23,17 @@
 #include "host/call_targets.h"
 #include "host/descriptors.h"
 #include "machine/confine.h"
-#include "machine/scheduler.h"
 #include "machine/standard_files.h"
 #include "machine/world.h"
 #include "machine/world_setup.h"
-#include "memory/layout.h"
 #include "memory/memory.h"
+#include "metering/meter_tally.h"
 #include "nccl/nccl_group.h"
-#include "order/guard_hooks.h"
 #include "order/race.h"
 #include "report/crash.h"
 #include "report/report.h"
-#include "report/trace.h"
-#include "timing/meter_tally.h"
+#include "schedule/scheduler.h"
+#include "schedule/trace.h"
 #include "timing/timing.h"
 
 namespace warploom {

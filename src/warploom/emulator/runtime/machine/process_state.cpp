@@ -322,7 +322,7 @@ void (**warploom_fini_functions(unsigned long* count))() {
 [[noreturn]] void warploom_end_process(int code) { end_process(code & 0xFF); }
 [[noreturn]] void warploom_end_by_signal(int number) {
   if (number == SIGABRT) std::abort();
-  report_finding({.kind = "crash",
+  report_finding({.kind = kinds::crash,
                   .message = format("the program sent itself signal %d (%s), which ends it", number,
                                     sigabbrev_np(number) ? sigabbrev_np(number) : "?"),
                   .hint = "without a handler, this signal ends a process"});

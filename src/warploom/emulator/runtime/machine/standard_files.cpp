@@ -6,8 +6,8 @@
 
 #include "host/descriptors.h"
 #include "host/libc_calls.h"
-#include "machine/fiber.h"
 #include "machine/world.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

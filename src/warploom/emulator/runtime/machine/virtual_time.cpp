@@ -14,10 +14,10 @@
 #include "base/mix_bits.h"
 #include "base/stats.h"
 #include "behavior/iterations.h"
-#include "machine/scheduler.h"
 #include "machine/world_setup.h"
 #include "memory/memory.h"
-#include "timing/meter.h"
+#include "metering/meter.h"
+#include "schedule/scheduler.h"
 #include "timing/timing.h"
 
 namespace warploom {

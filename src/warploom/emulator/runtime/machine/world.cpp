@@ -238,7 +238,7 @@ bool find_device(int& number) {
 void check_unseen_error(HostThread& host) {
   if (host.error_seen || host.last_error == 0) return;
   host.error_seen = true;
-  report_finding({.kind = "launch_error",
+  report_finding({.kind = kinds::launch_error,
                   .message = format("a kernel launch failed (%s) and nobody looked",
                                     error_name(host.last_error)),
                   .hint = "check cudaGetLastError() after each launch",
@@ -295,7 +295,7 @@ void exit(int code) {
 }
 void abort() {
   if (running_program()) {
-    warploom::report_finding({.kind = "crash",
+    warploom::report_finding({.kind = kinds::crash,
                               .message = "the program called abort",
                               .hint = "an uncaught exception or a failed assertion does this"});
     warploom::report_exit(warploom::current_rank(), 134);

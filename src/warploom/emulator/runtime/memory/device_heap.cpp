@@ -28,7 +28,7 @@ void* heap_allocate(std::size_t bytes) {
 }
 
 void report_invalid_free(const char* what, const char* hint, const Frames& other = {}) {
-  report_finding({.kind = "invalid_free", .message = what, .hint = hint, .other = other});
+  report_finding({.kind = kinds::invalid_free, .message = what, .hint = hint, .other = other});
 }
 
 void heap_free(void* pointer) {
@@ -43,7 +43,7 @@ void heap_free(void* pointer) {
                         found->allocated);
   } else if (!found->live) {
     report_finding(
-        {.kind = "double_free",
+        {.kind = kinds::double_free,
          .message = format("device code frees %zu bytes that were freed before", found->bytes),
          .hint = "free each allocation once: by one thread, not by all",
          .other = found->freed});

@@ -17,7 +17,7 @@ bool g_host_looked = false;
 
 namespace {
 
-constexpr const char* kKind = "uninitialized_read";
+constexpr const char* kKind = kinds::uninitialized_read;
 constexpr const char* kHint =
     "write the memory before it is read, for example with cudaMemset: what is in fresh memory "
     "differs from run to run";

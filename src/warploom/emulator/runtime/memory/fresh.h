@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 
-#include "machine/fiber.h"
-#include "machine/world.h"
+#include "base/config.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

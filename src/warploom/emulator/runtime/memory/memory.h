@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "machine/fiber.h"
-#include "memory/layout.h"
+#include "base/layout.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

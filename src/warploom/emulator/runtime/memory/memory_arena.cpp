@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "base/check.h"
+
 namespace warploom {
 
 namespace {
@@ -26,6 +28,7 @@ uintptr_t Arena::take_untouched(std::size_t span, std::size_t align) {
   const uintptr_t start = aligned(top, align);
   if (start + span > end) return 0;
   top = start + span;
+  WARPLOOM_INVARIANT(top <= end && start >= base);
   return start;
 }
 

@@ -22,4 +22,10 @@ struct Arena {
   uintptr_t take_freed(std::size_t span, std::size_t align);
 };
 
+// The arena of an address, or nullptr; and that of the first device.
+Arena* arena_of(const void* p);
+Arena* first_device_arena();
+// The allocation that holds `p`, or was the last to hold it; nullptr: there is none.
+Allocation* find_in(Arena& arena, uintptr_t p);
+
 }  // namespace warploom

@@ -7,8 +7,8 @@
 
 #include "host/own_memory.h"
 #include "machine/world.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
+#include "order/host_copies.h"
 
 namespace warploom {
 

@@ -34,7 +34,7 @@ std::vector<Used> all_of(const void* buffer, const Blocks& layout, int ranks) {
 void store_block(const Place& place, void* recv, const Blocks& layout, int rank, const Bytes& part,
                  const char* what) {
   if (part.size() > layout.bytes(rank)) {
-    fail("mpi_truncation",
+    fail(kinds::mpi_truncation,
          format("%s: rank %d sends %zu bytes, and there is room for %zu", what, rank, part.size(),
                 layout.bytes(rank)),
          "make the receive count at least as large as what is sent");
@@ -90,7 +90,7 @@ int scatter(const void* send, const Blocks& layout, void* recv, std::size_t byte
     if (rank == place.rank) {
       if (recv == MPI_IN_PLACE) return MPI_SUCCESS;
       if (size > bytes) {
-        fail("mpi_truncation",
+        fail(kinds::mpi_truncation,
              format("%s: the root sends %zu bytes, and there is room for %zu", what, size, bytes),
              "make the receive count at least as large as what is sent");
       }

@@ -42,7 +42,7 @@ Comm& self_comm() {
 int start(const char* what) {
   Phase& phase = g_phase[&current_process()];
   if (phase != Phase::Before) {
-    fail("mpi_mismatch", format("%s is called after MPI was started", what),
+    fail(kinds::mpi_mismatch, format("%s is called after MPI was started", what),
          "call MPI_Init once, at the start of main");
   }
   phase = Phase::Running;
@@ -132,7 +132,7 @@ void fail(const char* kind, std::string message, const char* hint, const Frames&
 }
 
 void require(bool check, const char* what, const char* rule) {
-  if (!check) fail("mpi_mismatch", format("%s: %s", what, rule), "correct the argument");
+  if (!check) fail(kinds::mpi_mismatch, format("%s: %s", what, rule), "correct the argument");
 }
 
 static Comm* known_comm(MPI_Comm handle) {
@@ -146,9 +146,10 @@ Place enter(MPI_Comm handle, const char* what, MPI_Datatype type) {
   trace([&] { return std::string(what); });
   switch (g_phase[&current_process()]) {
     case Phase::Before:
-      fail("mpi_mismatch", format("%s is called before MPI_Init", what), "call MPI_Init first");
+      fail(kinds::mpi_mismatch, format("%s is called before MPI_Init", what),
+           "call MPI_Init first");
     case Phase::After:
-      fail("mpi_mismatch", format("%s is called after MPI_Finalize", what),
+      fail(kinds::mpi_mismatch, format("%s is called after MPI_Finalize", what),
            "call MPI_Finalize last");
     default:
       break;

@@ -13,10 +13,10 @@
 #include "host/own_memory.h"
 #include "host/process_heap.h"
 #include "memory/fresh.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
 #include "memory/sides.h"
 #include "mpi/mpi_objects.h"
+#include "order/host_copies.h"
 
 namespace warploom::mpi {
 
@@ -79,7 +79,7 @@ void each(Bytes& into, const Bytes& from, Function&& function) {
 }
 
 [[noreturn]] void bad_op(const char* what, MPI_Op op) {
-  fail("mpi_mismatch", format("%s: %s does not work on this type", what, op_name(op)),
+  fail(kinds::mpi_mismatch, format("%s: %s does not work on this type", what, op_name(op)),
        "choose an operation that is defined for the type");
 }
 
@@ -251,7 +251,7 @@ void check_block_lives(const void* p, std::size_t bytes, const char* what) {
   const char* last = static_cast<const char*>(p) + bytes - 1;
   if (!in_heaps(p) || (heap_holds(p) && heap_holds(last))) return;
   const bool begins = heap_holds(p);
-  report_finding({.kind = begins ? "out_of_bounds" : "use_after_free",
+  report_finding({.kind = begins ? kinds::out_of_bounds : kinds::use_after_free,
                   .message = format("%s is given %zu bytes of host memory that %s", what, bytes,
                                     begins ? "end behind what was allocated" : "has been freed"),
                   .hint = begins ? "allocate what the count and the type say"

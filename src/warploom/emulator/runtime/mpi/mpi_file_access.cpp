@@ -87,7 +87,7 @@ void check_order(const FilePlace& place, const Access& access, long long from, c
   if (conflict && !(write && is_there(place, data, from))) {
     Frames there;
     there.pc[0] = conflict->pc;
-    report_finding({.kind = "data_race",
+    report_finding({.kind = kinds::data_race,
                     .message = format("%s of rank %d %s bytes of '%s' that %s of rank %d wrote, "
                                       "and no MPI_File_sync parts the two",
                                       access.what, place.place.rank, write ? "writes" : "reads",

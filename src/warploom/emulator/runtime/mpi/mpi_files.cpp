@@ -135,7 +135,7 @@ void meet_for(const FilePlace& place, const char* what, const std::string& detai
 
 int file_error(const FilePlace& place, int code, const char* what, const std::string& why) {
   if (place.mine().fatal) {
-    fail("mpi_mismatch",
+    fail(kinds::mpi_mismatch,
          format("%s of '%s' fails: %s", what, place.file->path.c_str(), why.c_str()),
          "the file's error handler is MPI_ERRORS_ARE_FATAL");
   }

@@ -31,7 +31,7 @@ void check_aliasing(const std::vector<Used>& read, const std::vector<Used>& writ
   for (const Used& out : read) {
     const auto in = std::ranges::find_if(written, [&](const Used& u) { return overlap(out, u); });
     if (in == written.end()) continue;
-    report_finding({.kind = "overlapping_buffers",
+    report_finding({.kind = kinds::overlapping_buffers,
                     .message = format("%s on rank %d: the send buffer (%zu bytes) and the receive "
                                       "buffer (%zu bytes) overlap, which MPI forbids",
                                       what, current_rank(), out.bytes, in->bytes),
@@ -63,7 +63,7 @@ std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string 
     const auto text = [](const std::string& call, const std::string& with) {
       return with.empty() ? call : call + " (" + with + ")";
     };
-    fail("mpi_mismatch",
+    fail(kinds::mpi_mismatch,
          format("rank %d calls %s where rank %d calls %s", place.rank, text(what, details).c_str(),
                 meeting->first_rank, text(meeting->what, meeting->details).c_str()),
          "all ranks call the same collectives in the same order, with the same root, sizes and "
@@ -73,7 +73,7 @@ std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string 
   const std::string elements = elements_of(place.type);
   if (meeting->elements.empty()) meeting->elements = elements;
   if (!elements.empty() && meeting->elements != elements) {
-    fail("mpi_mismatch",
+    fail(kinds::mpi_mismatch,
          format("%s: rank %d moves %s, another one %s", what, place.rank, elements.c_str(),
                 meeting->elements.c_str()),
          "name the same data type on every rank", meeting->where);

@@ -102,14 +102,14 @@ void take(Place place, Receive& receive, void* buffer, MPI_Status* status, const
   reach(message.arrives, message.sent);
   acquire_clock(message.clock);
   if (message.data.size() > receive.capacity) {
-    fail("mpi_truncation",
+    fail(kinds::mpi_truncation,
          format("%s: a message of %zu bytes from rank %d (tag %d), and room for %zu", what,
                 message.data.size(), message.source, message.tag, receive.capacity),
          "make the receive count at least as large as what is sent", message.where);
   }
   if (!message.data.empty() && !message.elements.empty() && !receive.elements.empty() &&
       message.elements != receive.elements) {
-    fail("mpi_mismatch",
+    fail(kinds::mpi_mismatch,
          format("%s: rank %d sends %s (tag %d), and the receive is for %s", what, message.source,
                 message.elements.c_str(), message.tag, receive.elements.c_str()),
          "name the same data type on both sides", message.where);

@@ -34,7 +34,7 @@ void check_room(int room, const int* position, std::size_t bytes, const char* wh
   require(*position >= 0 && room >= 0, what, "the position and the size must not be negative");
   const auto start = static_cast<std::size_t>(*position);
   if (start + bytes <= static_cast<std::size_t>(room)) return;
-  fail("mpi_truncation",
+  fail(kinds::mpi_truncation,
        format("%s: %zu bytes from position %d on, and the buffer is said to have %d", what, bytes,
               *position, room),
        "make the buffer as large as MPI_Pack_size says for all that is packed");

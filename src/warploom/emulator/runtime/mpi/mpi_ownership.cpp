@@ -4,9 +4,9 @@
 #include <map>
 
 #include "cuda/stream.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
 #include "mpi/mpi_objects.h"
+#include "order/host_copies.h"
 
 namespace warploom::mpi {
 

@@ -4,10 +4,10 @@
 
 #include "cuda/stream.h"
 #include "host/own_memory.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
 #include "memory/sides.h"
 #include "mpi/mpi_windows.h"
+#include "order/host_copies.h"
 #include "timing/timing.h"
 #include "timing/transport_time.h"
 
@@ -41,7 +41,7 @@ Epoch epoch_of(const WindowPlace& place, int target, const char* what) {
   if (mine.all_locked || mine.locks.contains(target)) return Epoch::Locked;
   if (mine.starts && lists(mine.started, target)) return Epoch::Started;
   if (mine.fenced) return Epoch::Fence;
-  fail("mpi_mismatch",
+  fail(kinds::mpi_mismatch,
        format("%s to rank %d: no epoch is open in which rank %d may access its window", what,
               target, place.rank()),
        "call MPI_Win_fence, MPI_Win_lock or MPI_Win_start first");
@@ -59,7 +59,7 @@ std::vector<Piece> target_pieces(const WindowPlace& place, const AtTarget& targe
     const std::ptrdiff_t first = start + static_cast<std::ptrdiff_t>(piece.offset);
     const std::ptrdiff_t end = first + static_cast<std::ptrdiff_t>(piece.bytes);
     if (piece.bytes && (first < 0 || end > static_cast<std::ptrdiff_t>(part.bytes))) {
-      fail("window_range",
+      fail(kinds::window_range,
            format("%s of %zu bytes at displacement %td (unit %td) of the window of rank %d, which "
                   "has %zu bytes",
                   what, packed(target.count, target.type, what), target.displacement, part.unit,
@@ -74,7 +74,7 @@ std::vector<Piece> target_pieces(const WindowPlace& place, const AtTarget& targe
 void check_elements(MPI_Datatype here, MPI_Datatype there, const char* what) {
   const std::string mine = elements_of(here), theirs = elements_of(there);
   if (mine.empty() || theirs.empty() || mine == theirs) return;
-  fail("mpi_mismatch",
+  fail(kinds::mpi_mismatch,
        format("%s: the origin has %s, the target %s", what, mine.c_str(), theirs.c_str()),
        "name the same data type on both sides");
 }
@@ -146,7 +146,7 @@ void check_sizes(const RmaCall& call, const AtTarget& target, const Sent& sent,
   const std::size_t there = packed(target.count, target.type, call.what);
   const auto fits = [&](std::size_t moved, std::size_t room) {
     if (moved <= room) return;
-    fail("mpi_truncation",
+    fail(kinds::mpi_truncation,
          format("%s to rank %d: %zu bytes are moved, and there is room for %zu", call.what,
                 call.target, moved, room),
          "make the receiving count at least as large as what is sent");
@@ -188,7 +188,7 @@ int issue_call(MPI_Win win, const char* what, Rma kind, const Sent& sent, const 
   if (compared) call->compared = read_buffer(compared, built_in_bytes(target.type), what);
   call->op = op;
   if (call->kind != Rma::Get && window.part(target.rank).no_put && call->epoch == Epoch::Fence) {
-    fail("mpi_mismatch",
+    fail(kinds::mpi_mismatch,
          format("%s to rank %d, which has given MPI_MODE_NOPUT to its last MPI_Win_fence", what,
                 target.rank),
          "leave the assertion out where other ranks change the window");

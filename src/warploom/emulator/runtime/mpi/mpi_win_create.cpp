@@ -78,7 +78,7 @@ void check_closed(const WindowPlace& place, const char* what) {
   require(!mine.posts, what, "the epoch of MPI_Win_post is open: call MPI_Win_wait first");
   for (const auto& call : place.window->calls) {
     if (call->origin != place.rank() || call->returned) continue;
-    fail("mpi_mismatch",
+    fail(kinds::mpi_mismatch,
          format("%s: no synchronization has completed the %s to rank %d that was called before",
                 what, call->what, call->target),
          "close its epoch first: call MPI_Win_fence again before MPI_Win_free", call->where);

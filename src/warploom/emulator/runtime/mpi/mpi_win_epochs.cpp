@@ -29,7 +29,7 @@ void check_fence(const WindowPlace& place, int asserts, const char* what) {
           "an epoch of MPI_Win_start or MPI_Win_post is open: close it first");
   const RmaCall* open = first_of(*place.window, {place.rank(), -1, Epoch::Fence});
   if (!(asserts & MPI_MODE_NOPRECEDE) || !open) return;
-  fail("mpi_mismatch",
+  fail(kinds::mpi_mismatch,
        format("%s with MPI_MODE_NOPRECEDE on rank %d, whose %s it would have to complete", what,
               place.rank(), open->what),
        "leave the assertion out behind one-sided calls", open->where);

@@ -47,7 +47,7 @@ const char* does(const RmaCall& call) { return call.updates() ? "stores to" : "r
 
 void report_calls(const RmaCall& before, const RmaCall& call) {
   report_finding(
-      {.kind = "data_race",
+      {.kind = kinds::data_race,
        .message = format("%s of rank %d %s bytes of the window of rank %d that %s of rank %d %s, "
                          "and nothing orders the two",
                          call.what, call.origin, does(call), call.target, before.what,
@@ -64,7 +64,7 @@ void report_call(const Touch& before, bool written, const RmaCall& call) {
   Frames place;
   place.pc[0] = before.pc;
   report_finding(
-      {.kind = "mpi_buffer_in_use",
+      {.kind = kinds::mpi_buffer_in_use,
        .message =
            format("%s of rank %d %s bytes of the window of rank %d that code of that rank "
                   "%s, and nothing orders the two",
@@ -77,7 +77,7 @@ void report_call(const Touch& before, bool written, const RmaCall& call) {
 }
 
 void report_freed(const RmaCall& call) {
-  report_finding({.kind = "mpi_buffer_in_use",
+  report_finding({.kind = kinds::mpi_buffer_in_use,
                   .message = format("the host frees the window's memory of %s before that has "
                                     "completed",
                                     call.what),
@@ -91,7 +91,7 @@ void report_code(const RmaCall& call, const HostTouch& touch, bool told) {
   const char* who = touch.who ? touch.who : "the host";
   const char* verb = touch.write ? "write" : "read";
   if (told) {
-    report_finding({.kind = "mpi_buffer_in_use",
+    report_finding({.kind = kinds::mpi_buffer_in_use,
                     .message = format("%s %ss memory of its window that an %s %s, which has not "
                                       "been completed, though its rank has gone on and said so",
                                       who, verb, call.what, does(call)),
@@ -101,7 +101,7 @@ void report_code(const RmaCall& call, const HostTouch& touch, bool told) {
     return;
   }
   const bool locked = call.epoch == Epoch::Locked;
-  report_finding({.kind = "mpi_buffer_in_use",
+  report_finding({.kind = kinds::mpi_buffer_in_use,
                   .message = format("%s %ss memory of its window that an %s of %s %s", who, verb,
                                     call.what, locked ? "another rank" : "this epoch", does(call)),
                   .hint = locked ? "first hear of the origin that its call is complete, or read "

@@ -10,9 +10,9 @@
 #include <memory>
 #include <vector>
 
-#include "memory/host_copies.h"
 #include "mpi/mpi_touches.h"
 #include "mpi/mpi_windows.h"
+#include "order/host_copies.h"
 
 namespace warploom::mpi {
 

@@ -10,12 +10,12 @@
 #include "behavior/inputs.h"
 #include "behavior/results.h"
 #include "host/process_heap.h"
-#include "machine/scheduler.h"
 #include "memory/memory.h"
 #include "memory/sides.h"
 #include "mpi/mpi_win_history.h"
 #include "mpi/mpi_windows.h"
 #include "order/history.h"
+#include "schedule/scheduler.h"
 #include "timing/timing.h"
 #include "timing/transport_time.h"
 
@@ -33,7 +33,7 @@ bool still_lives(const RmaCall& call, const char* p, std::size_t bytes) {
     lives = heap_holds(p) && heap_holds(p + bytes - 1);
   }
   if (lives) return true;
-  report_finding({.kind = "use_after_free",
+  report_finding({.kind = kinds::use_after_free,
                   .message = format("%s reaches %zu bytes of a window on rank %d whose memory has "
                                     "been freed",
                                     call.what, bytes, call.target),

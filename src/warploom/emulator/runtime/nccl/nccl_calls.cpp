@@ -19,7 +19,7 @@ bool resolve_op(ReduceOp& op, ncclRedOp_t number) {
   op = g_custom_ops[static_cast<std::size_t>(custom)];
   if (!op.destroyed) return true;
   report_finding(
-      {.kind = "use_after_destroy",
+      {.kind = kinds::use_after_destroy,
        .message = "a reduction is used after ncclRedOpDestroy",
        .hint = "destroy the operation after the last collective that is called with it"});
   return false;

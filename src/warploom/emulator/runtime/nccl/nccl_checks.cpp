@@ -1,8 +1,8 @@
 // What must be in order when a process ends.
 #include "nccl/nccl_checks.h"
 
-#include "nccl/devcomm.h"
 #include "nccl/nccl_group.h"
+#include "network/devcomm.h"
 
 namespace warploom {
 
@@ -11,7 +11,7 @@ using namespace nccl;
 namespace {
 
 void warn_leak(const char* what, const char* cure, const Frames& where) {
-  report_finding({.kind = "leak",
+  report_finding({.kind = kinds::leak,
                   .message = format("%s is still there when the process ends", what),
                   .hint = cure,
                   .warning = true,
@@ -23,7 +23,7 @@ void warn_leak(const char* what, const char* cure, const Frames& where) {
 void nccl_process_exit_checks(int rank, int code) {
   const Process& process = current_process();
   for (const Frames& where : open_groups(process)) {
-    report_finding({.kind = "group_unclosed",
+    report_finding({.kind = kinds::group_unclosed,
                     .message = format("rank %d ends with a group that was opened and never closed: "
                                       "its calls were not issued",
                                       rank),

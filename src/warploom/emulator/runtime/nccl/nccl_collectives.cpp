@@ -38,7 +38,7 @@ void check_match(const Task& task, const Task& first) {
                     (!reduces(task.call) || comparable_op(task.op) == comparable_op(first.op));
   if (same) return;
   fail(
-      {.kind = "collective_mismatch",
+      {.kind = kinds::collective_mismatch,
        .message = format("collective number %llu of the communicator is %s on rank %d, and %s on "
                          "rank %d",
                          static_cast<unsigned long long>(task.sequence + 1), describe(task).c_str(),
@@ -57,7 +57,7 @@ ncclResult_t check_arguments(const Task& task) {
   const int ranks = comm->clique->size;
   if ((has_root(task.call) || is_transfer(task.call)) && (task.root < 0 || task.root >= ranks)) {
     if (is_transfer(task.call)) {
-      report_finding({.kind = "peer_out_of_range",
+      report_finding({.kind = kinds::peer_out_of_range,
                       .message = format("%s: peer %d of a communicator of %d ranks",
                                         call_name(task.call), task.root, ranks),
                       .hint = "peers are numbered from 0 to nranks - 1"});
@@ -82,7 +82,7 @@ Stream* stream_for(const Task& task) {
 void check_pointer(const Task& task, const void* p, std::size_t bytes, const char* side) {
   if (bytes == 0) return;
   if (!in_arena(p) && (g_config.single_process || !find_variable(p))) {
-    fail({.kind = "device_dereference_host",
+    fail({.kind = kinds::device_dereference_host,
           .message =
               format("%s: the %s buffer at %p is not device memory", call_name(task.call), side, p),
           .hint = "pass memory from cudaMalloc or ncclMemAlloc",
@@ -111,7 +111,7 @@ void check_overlap(const Task& t) {
   const std::size_t out = t.send_bytes(), in = t.recv_bytes();
   if (!out || !in || t.recv == in_place_receive(t)) return;
   if (t.send >= t.recv + in || t.recv >= t.send + out) return;
-  report_finding({.kind = "overlapping_buffers",
+  report_finding({.kind = kinds::overlapping_buffers,
                   .message = format("%s on rank %d: the send buffer (%zu bytes) and the receive "
                                     "buffer (%zu bytes) overlap, and not as in-place calls do",
                                     call_name(t.call), t.comm->rank, out, in),
@@ -216,7 +216,7 @@ ncclResult_t submit(std::unique_ptr<Task> task) {
   if (!comm) return ncclInvalidArgument;
   if (!comm->ready) return set_error(comm, ncclInvalidArgument, "the communicator is not ready");
   if (comm->finalized) {
-    report_finding({.kind = "use_after_destroy",
+    report_finding({.kind = kinds::use_after_destroy,
                     .message = format("%s is called with a communicator that was finalized",
                                       call_name(task->call)),
                     .hint = "finalize a communicator after its last operation",
@@ -235,7 +235,7 @@ ncclResult_t issue(std::unique_ptr<Task> task) {
   check_overlap(*task);
   task->stream = stream_for(*task);
   if (task->stream->device != comm->device) {
-    report_finding({.kind = "launch_error",
+    report_finding({.kind = kinds::launch_error,
                     .message = format("%s: the stream belongs to device %d, the communicator to "
                                       "device %d",
                                       call_name(task->call), task->stream->device, comm->device),

@@ -31,7 +31,7 @@ bool device_taken(const Clique& clique, int device) {
 }
 
 void report_duplicate(const char* what, int rank, int device) {
-  report_finding({.kind = "duplicate_device",
+  report_finding({.kind = kinds::duplicate_device,
                   .message = format("%s: rank %d uses device %d, which another rank of the "
                                     "communicator uses already",
                                     what, rank, number_of_device(device)),
@@ -72,25 +72,25 @@ ncclResult_t set_error(ncclComm* comm, ncclResult_t result, std::string why) {
 
 ncclComm* usable(ncclComm_t comm, const char* what) {
   if (!comm) {
-    report_finding({.kind = "use_after_destroy",
+    report_finding({.kind = kinds::use_after_destroy,
                     .message = format("%s is called with NULL in place of a communicator", what),
                     .hint = "no communicator was made: call the initialisation first, and check "
                             "what it returned"});
     return nullptr;
   }
   if (std::find(g_comms.begin(), g_comms.end(), comm) == g_comms.end()) {
-    report_finding({.kind = "use_after_destroy",
+    report_finding({.kind = kinds::use_after_destroy,
                     .message = format("%s is called with a communicator that does not exist", what),
                     .hint = "initialise the communicator first, and check what that returned"});
     return nullptr;
   }
   if (comm->process != &current_process()) {
-    fail({.kind = "foreign_memory",
+    fail({.kind = kinds::foreign_memory,
           .message = format("%s is called with a communicator of another process", what),
           .hint = "a handle means nothing in other processes: make one in each"});
   }
   if (comm->destroyed) {
-    report_finding({.kind = "use_after_destroy",
+    report_finding({.kind = kinds::use_after_destroy,
                     .message = format("%s is called with a communicator that was destroyed", what),
                     .hint = "destroy a communicator after its last use",
                     .other = comm->ended});
@@ -158,7 +158,7 @@ void wait_until_joined(ncclComm* comm, const char* what) {
 bool config_valid(const ncclConfig_t* config) {
   const auto* head = reinterpret_cast<const ConfigHead*>(config);
   if (!head || head->magic == 0xcafebeef) return true;
-  report_finding({.kind = "requirements_initializer",
+  report_finding({.kind = kinds::requirements_initializer,
                   .message = "an ncclConfig_t was not initialised with NCCL_CONFIG_INITIALIZER",
                   .hint = "write: ncclConfig_t config = NCCL_CONFIG_INITIALIZER;"});
   return false;
@@ -201,14 +201,14 @@ ncclResult_t init_rank(ncclComm_t* out, int ranks, const ncclUniqueId& id, int r
   if (!slot) slot = new_clique(ranks);
   Clique* clique = slot;
   if (clique->size != ranks) {
-    fail({.kind = "collective_mismatch",
+    fail({.kind = kinds::collective_mismatch,
           .message = format("%s: rank %d says that there are %d ranks, another one said %d", what,
                             rank, ranks, clique->size),
           .hint = "pass the same number of ranks everywhere",
           .other = clique->where});
   }
   if (clique->members[static_cast<std::size_t>(rank)]) {
-    fail({.kind = "collective_mismatch",
+    fail({.kind = kinds::collective_mismatch,
           .message = format("%s: rank %d joins a communicator twice", what, rank),
           .hint = "each rank of a communicator is created once",
           .other = clique->members[static_cast<std::size_t>(rank)]->created});

@@ -8,7 +8,7 @@ namespace {
 ncclResult_t check_config(ncclComm_t comm, const ncclCollConfig_t* config, const char* call) {
   if (!config) return ncclSuccess;
   if (config->magic != NCCL_API_MAGIC) {
-    report_finding({.kind = "requirements_initializer",
+    report_finding({.kind = kinds::requirements_initializer,
                     .message = format("%s: the ncclCollConfig_t was not initialised with "
                                       "NCCL_COLLCONFIG_INITIALIZER",
                                       call),

@@ -1,5 +1,5 @@
 // Device communicators: what was asked for becomes signals, counters, barriers and buffers.
-#include "nccl/devcomm.h"
+#include "network/devcomm.h"
 
 #include <algorithm>
 #include <cstring>
@@ -165,7 +165,7 @@ ncclResult_t query_properties(ncclComm_t comm, Properties* properties) {
   program_writes(properties, sizeof *properties);
   if (!properties->initialised) {
     report_finding(
-        {.kind = "requirements_initializer",
+        {.kind = kinds::requirements_initializer,
          .message = "ncclCommQueryProperties: the argument was not initialised with "
                     "NCCL_COMM_PROPERTIES_INITIALIZER",
          .hint = "write: ncclCommProperties_t props = NCCL_COMM_PROPERTIES_INITIALIZER;"});
@@ -294,7 +294,7 @@ ncclResult_t destroy_devcomm(ncclComm_t comm, void* state) {
   if (!c || !is_devcomm(state)) return ncclInvalidArgument;
   auto* dc = static_cast<DevComm*>(state);
   if (!dc->live) {
-    report_finding({.kind = "use_after_destroy",
+    report_finding({.kind = kinds::use_after_destroy,
                     .message = "a device communicator is destroyed twice",
                     .hint = "destroy each device communicator once",
                     .other = dc->destroyed});

@@ -191,7 +191,7 @@ void exchange(const Members& members) {
 
 void check_transfer(const Task& send, const Task& receive) {
   if (send.bytes() == receive.bytes() && send.type == receive.type) return;
-  fail({.kind = "collective_mismatch",
+  fail({.kind = kinds::collective_mismatch,
         .message = format("ncclSend of %zu %s from rank %d meets ncclRecv of %zu %s on rank %d",
                           send.count, type_name(send.type), send.comm->rank, receive.count,
                           type_name(receive.type), receive.comm->rank),

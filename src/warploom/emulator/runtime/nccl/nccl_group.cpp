@@ -89,7 +89,7 @@ ncclResult_t ncclGroupStart() {
 ncclResult_t ncclGroupEnd() {
   Group& group = current_group();
   if (group.depth == 0) {
-    report_finding({.kind = "group_unclosed",
+    report_finding({.kind = kinds::group_unclosed,
                     .message = "ncclGroupEnd is called without a matching ncclGroupStart",
                     .hint = "each ncclGroupEnd closes one ncclGroupStart"});
     return ncclInvalidUsage;

@@ -38,7 +38,7 @@ void report_shared(const GroupBuffer& a, const GroupBuffer& b) {
   const bool both = a.written && b.written;
   const Task& shown = a.written ? *a.task : *b.task;
   const Task& other = a.written ? *b.task : *a.task;
-  report_finding({.kind = "overlapping_buffers",
+  report_finding({.kind = kinds::overlapping_buffers,
                   .message = format("%s and %s of one group on rank %d use the same memory, and %s",
                                     call_name(shown.call), call_name(other.call), shown.comm->rank,
                                     both ? "both write it" : "one of them writes it"),
@@ -103,7 +103,7 @@ ncclResult_t refuse_lone_calls(GroupTasks& tasks) {
   }
   for (const Task* task : lone) {
     const bool sends = task->call == Call::Send;
-    report_finding({.kind = "group_required",
+    report_finding({.kind = kinds::group_required,
                     .message = format("%s of rank %d to itself without an %s in the same group: "
                                       "NCCL refuses it with ncclInvalidUsage",
                                       call_name(task->call), task->comm->rank,
@@ -122,7 +122,7 @@ void check_grouped(const Task& task, const Task& other) {
   if (!task.issuer || task.issuer != other.issuer || task.group == other.group) return;
   if (task.comm == other.comm || g_regions_in_turn) return;
   report_finding(
-      {.kind = "group_required",
+      {.kind = kinds::group_required,
        .message =
            format("%s on rank %d and %s on rank %d are issued by one thread, not in "
                   "one group: the first may wait for the second",

@@ -27,7 +27,7 @@ std::shared_ptr<HostMeeting> post_meeting(ncclComm* comm, const char* what, std:
     };
     const bool window =
         std::string(what) == "ncclCommWindowRegister" && meeting->what == std::string(what);
-    fail({.kind = window ? "window_order_mismatch" : "collective_mismatch",
+    fail({.kind = window ? kinds::window_order_mismatch : kinds::collective_mismatch,
           .message = format("rank %d calls %s where rank %d calls %s", comm->rank,
                             text(what, details).c_str(), meeting->first_rank,
                             text(meeting->what, meeting->details).c_str()),

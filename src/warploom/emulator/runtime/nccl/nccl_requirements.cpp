@@ -36,7 +36,7 @@ Connection connection_of(const DevCommRequest& r, int lsa_teams) {
 ncclResult_t check_request(ncclComm* comm, const DevCommRequest& r, Connection connection) {
   if (!r.initialised) {
     report_finding(
-        {.kind = "requirements_initializer",
+        {.kind = kinds::requirements_initializer,
          .message = "ncclDevCommCreate: the requirements were not initialised with "
                     "NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER",
          .hint = "write: ncclDevCommRequirements reqs = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;"});
@@ -44,13 +44,13 @@ ncclResult_t check_request(ncclComm* comm, const DevCommRequest& r, Connection c
   }
   if ((r.lsa_multimem || r.teams) && !multimem_supported(*comm->clique)) {
     report_finding(
-        {.kind = "multimem_not_enabled",
+        {.kind = kinds::multimem_not_enabled,
          .message = "ncclDevCommCreate: multimem is asked for, but no two devices share memory",
          .hint = "ask only where ncclCommQueryProperties says multimemSupport"});
     return set_error(comm, ncclInvalidArgument, "multimem is not supported");
   }
   if (g_config.nccl_version >= 22907 && connection == Connection::None && asks_for_gin(r)) {
-    report_finding({.kind = "gin_not_enabled",
+    report_finding({.kind = kinds::gin_not_enabled,
                     .message = "ncclDevCommCreate: GIN signals, counters or barriers are asked "
                                "for, but ginConnectionType is NCCL_GIN_CONNECTION_NONE",
                     .hint = "set ginConnectionType = NCCL_GIN_CONNECTION_FULL (or RAIL)"});

@@ -48,7 +48,7 @@ std::shared_ptr<Shrinking> meet(ncclComm* parent, std::vector<int> excluded, ncc
     slot->children.resize(static_cast<std::size_t>(clique.size));
   }
   if (slot->excluded != excluded) {
-    fail({.kind = "collective_mismatch",
+    fail({.kind = kinds::collective_mismatch,
           .message = format("ncclCommShrink: rank %d leaves out rank %s, another one rank %s",
                             parent->rank, join_numbers(excluded).c_str(),
                             join_numbers(slot->excluded).c_str()),

@@ -2,4 +2,4 @@
 #pragma once
 
 #define WARPLOOM_RUNTIME 1
-#include "../../include/warploom/nccl_api.h"
+#include "../../include/warploom/nccl_runtime.h"

@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "kernels/kernel.h"
+#include "metering/meter.h"
 #include "network/gin.h"
 #include "network/multimem.h"
-#include "timing/meter.h"
 #include "timing/timing.h"
 #include "timing/transport_time.h"
 
@@ -49,7 +49,7 @@ void check_team(const DevComm& dc, const BarrierRef& b, const BarrierDefinition&
                     (b.team.ranks == 1 || b.team.stride == definition.team.stride);
   // In 2.28 a barrier is one signal for any team; later each member has a slot of its own.
   if (same || (b.gin && g_config.nccl_version < 22900)) return;
-  fail({.kind = "barrier_team",
+  fail({.kind = kinds::barrier_team,
         .message = format("%s: a team of %d ranks (stride %d) on a %s that was made for %d ranks "
                           "(stride %d)",
                           session(b), b.team.ranks, b.team.stride, definition.name.c_str(),
@@ -66,7 +66,7 @@ void check_index(const DevComm& dc, const BarrierRef& b) {
   const auto& definitions = dc.set->definitions;
   const auto it = definitions.find({b.gin, b.handle});
   if (it == definitions.end()) {
-    fail({.kind = "barrier_index",
+    fail({.kind = kinds::barrier_index,
           .message =
               format("%s: the requirements asked for no barrier behind this handle", session(b)),
           .hint = "set the count in the requirements (lsaBarrierCount, railGinBarrierCount, "
@@ -75,7 +75,7 @@ void check_index(const DevComm& dc, const BarrierRef& b) {
   }
   check_team(dc, b, it->second);
   if (b.index < static_cast<uint32_t>(it->second.count)) return;
-  fail({.kind = "barrier_index",
+  fail({.kind = kinds::barrier_index,
         .message = format("%s: barrier %u is used, but %s is %d", session(b), b.index,
                           it->second.requirement, it->second.count),
         .hint = "ask for as many barriers as there are blocks that use one",
@@ -91,7 +91,7 @@ void check_reach(const DevComm& dc, const BarrierRef& b) {
     if (b.gin) {
       reach_peer(dc, b.team, static_cast<int>(m), session(b));
     } else if (rank < 0 || rank >= dc.set->clique->size || rank / lsa != dc.rank / lsa) {
-      fail({.kind = "barrier_team",
+      fail({.kind = kinds::barrier_team,
             .message = format("%s: rank %d is not in the LSA team of rank %d, which has %d ranks",
                               session(b), rank, dc.rank, lsa),
             .hint = "an LSA barrier reaches the LSA team only; use a GIN barrier for the world",
@@ -109,7 +109,7 @@ void check_owner(BarrierSlot::Member& member, const BarrierRef& b) {
   if (member.used && member.user.op == self.op && member.user.block != self.block &&
       !self.clock->covers_block(member.user.op, member.user.block, member.user.thread,
                                 member.user.time)) {
-    report_finding({.kind = "barrier_shared",
+    report_finding({.kind = kinds::barrier_shared,
                     .message = format("%s: blocks %u and %u of one kernel use barrier %u",
                                       session(b), member.user.block, self.block, b.index),
                     .hint = "give each block a barrier of its own (index blockIdx.x), and ask for "
@@ -312,7 +312,7 @@ int site_of(const char* op) {
 }
 
 void report_partial(const char* op, unsigned took_part, unsigned expected, const char* group) {
-  report_finding({.kind = "partial_coop",
+  report_finding({.kind = kinds::partial_coop,
                   .message = format("%s: %u of %u threads of its %s take part", op, took_part,
                                     expected, group),
                   .hint = "all threads of the group make the call; pass ncclCoopThread() where "
@@ -326,7 +326,7 @@ void sync_block(const char* op) {
   if (!thread) stop_unsupported(op, "it was called outside of a kernel");
   const dim3 shape = thread->block->kernel->config.block;
   if (shape.y * shape.z > 1) {
-    report_finding({.kind = "coop_cta_2d",
+    report_finding({.kind = kinds::coop_cta_2d,
                     .message = format("%s with ncclCoopCta in a block of %u x %u x %u threads: the "
                                       "group counts threadIdx.x only, so %u threads have rank 0",
                                       op, shape.x, shape.y, shape.z, shape.y * shape.z),

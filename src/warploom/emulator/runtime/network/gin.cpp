@@ -18,7 +18,7 @@ namespace {
 void check_extent(const ncclWindow_vidmem& window, std::size_t offset, std::size_t bytes,
                   const char* what, const char* side) {
   if (offset <= window.bytes && bytes <= window.bytes - offset) return;
-  fail({.kind = "window_range",
+  fail({.kind = kinds::window_range,
         .message = format("%s: %zu bytes at offset %zu of the %s window, which has %zu bytes", what,
                           bytes, offset, side, window.bytes),
         .hint = "offsets and sizes count bytes, not elements; compare them with what was "
@@ -31,14 +31,14 @@ char* locate(const DevComm& dc, ncclWindow_t window, int rank, std::size_t offse
              std::size_t bytes, const char* what, const char* side) {
   check_window(window, what);
   if (window->set->clique != dc.set->clique) {
-    fail({.kind = "window_memory",
+    fail({.kind = kinds::window_memory,
           .message = format("%s: the %s window belongs to another communicator", what, side),
           .hint = "register the buffer with the communicator that the device communicator was "
                   "made from",
           .other = window->registered});
   }
   if (window->rank != dc.rank) {
-    fail({.kind = "window_order_mismatch",
+    fail({.kind = kinds::window_order_mismatch,
           .message = format("%s: the %s window is the handle of rank %d, used on rank %d", what,
                             side, window->rank, dc.rank),
           .hint = "each rank passes the handle that its own ncclCommWindowRegister returned",
@@ -52,7 +52,7 @@ char* locate(const DevComm& dc, ncclWindow_t window, int rank, std::size_t offse
 
 Counter& counter_of(DevComm& dc, uint32_t context, uint32_t index, const char* what) {
   if (index >= static_cast<uint32_t>(dc.set->counters)) {
-    fail({.kind = "counter_index",
+    fail({.kind = kinds::counter_index,
           .message = format("%s: counter %u is used, but %d were asked for", what, index,
                             dc.set->counters),
           .hint = "raise ginCounterCount in the requirements",
@@ -85,7 +85,7 @@ void prepare_data(DevComm& dc, const PutArgs& args, int peer, Transfer& t, const
 bool is_strong(const DevComm& dc, const RemoteAction& action, const char* what) {
   const DevCommSet& set = *dc.set;
   if (action.kind == RemoteAction::Address && !set.va_signals) {
-    fail({.kind = "gin_not_enabled",
+    fail({.kind = kinds::gin_not_enabled,
           .message =
               format("%s: a signal in a window is used, but ginVaSignalsRequired is false", what),
           .hint = "leave ginVaSignalsRequired true in the requirements",
@@ -100,7 +100,7 @@ bool is_strong(const DevComm& dc, const RemoteAction& action, const char* what) 
       break;
   }
   if (!set.strong_signals) {
-    fail({.kind = "gin_not_enabled",
+    fail({.kind = kinds::gin_not_enabled,
           .message =
               format("%s: a strong signal is used, but ginStrongSignalsRequired is false", what),
           .hint = "leave ginStrongSignalsRequired true in the requirements, or use a weak signal",
@@ -193,13 +193,13 @@ int reach_peer(const DevComm& dc, const Team& team, int peer, const char* what) 
   const DevCommSet& set = *dc.set;
   const int ranks = set.clique->size;
   if (peer < 0 || peer >= team.ranks) {
-    fail({.kind = "peer_out_of_range",
+    fail({.kind = kinds::peer_out_of_range,
           .message = format("%s: peer %d of a team of %d ranks", what, peer, team.ranks),
           .hint = "peers are numbered inside of the team, from 0 to nRanks - 1"});
   }
   const int world = dc.rank + (peer - team.rank) * team.stride;
   if (world < 0 || world >= ranks) {
-    fail({.kind = "peer_out_of_range",
+    fail({.kind = kinds::peer_out_of_range,
           .message = format("%s: peer %d of the team is rank %d of %d", what, peer, world, ranks),
           .hint = "make the team with ncclTeamWorld, ncclTeamLsa or ncclTeamRail of this device "
                   "communicator"});
@@ -208,7 +208,7 @@ int reach_peer(const DevComm& dc, const Team& team, int peer, const char* what) 
                      : set.connection == Connection::Stride ? set.stride
                                                             : 1;
   if ((world - dc.rank) % stride != 0) {
-    fail({.kind = "peer_off_rail",
+    fail({.kind = kinds::peer_off_rail,
           .message = format("%s: rank %d is not on the rail of rank %d, and GIN connects ranks of "
                             "one rail only (every %d-th rank)",
                             what, world, dc.rank, stride),
@@ -244,7 +244,7 @@ void check_remote_stores(const DevComm& dc, int peer, Scope released, const char
   const int device = dc.set->clique->members[static_cast<std::size_t>(peer)]->device;
   for (const GpuThread& thread : self->block->threads) {
     if (thread.stored_to != device || device == self->block->kernel->device) continue;
-    report_finding({.kind = "scope_too_narrow",
+    report_finding({.kind = kinds::scope_too_narrow,
                     .message = format("%s announces stores of thread %u to rank %d's memory, but "
                                       "releases them to this device only",
                                       what, thread.linear, peer),
@@ -315,12 +315,12 @@ void wait_request(const Gin& gin, uint64_t request[2], Order order) {
   const uint64_t world = (request[0] & 0xFFFFFFFF) - 1;
   const auto context = static_cast<uint32_t>(request[0] >> 32);
   if (world >= static_cast<uint64_t>(dc.set->clique->size)) {
-    fail({.kind = "peer_out_of_range",
+    fail({.kind = kinds::peer_out_of_range,
           .message = "ncclGin::wait is called with a request that flushAsync did not fill",
           .hint = "pass the request of a flushAsync of the same context"});
   }
   if (context != gin.context) {
-    fail({.kind = "context_index",
+    fail({.kind = kinds::context_index,
           .message = format("ncclGin::wait on context %u gets a request of a flushAsync on context "
                             "%u",
                             gin.context, context),
@@ -385,7 +385,7 @@ static void check_counter_reset(Counter& counter, uint32_t index, uint32_t conte
   const Clock known = known_clock(where);
   for (const LanePlace& last : counter.issued.all()) {
     if (knows_reading(known, last.lane, last.number)) continue;
-    report_finding({.kind = "signal_reset_race",
+    report_finding({.kind = kinds::signal_reset_race,
                     .message = format("counter %u of context %u is reset on rank %d while an "
                                       "increment is not ordered before it",
                                       index, context, rank),

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "nccl/devcomm.h"
+#include "network/devcomm.h"
 #include "network/network.h"
 
 namespace warploom::nccl {

@@ -91,7 +91,8 @@ std::string raised_text(const WaitOver& wait) {
 
 FindingInfo finding_of(const WaitOver& wait, const SignalNotes& notes, const EarlyRead& read) {
   const Op& op = op_of(wait.moment.op);
-  FindingInfo info{.kind = "early_wait", .message = "", .where = wait.where, .rank = notes.rank()};
+  FindingInfo info{
+      .kind = kinds::early_wait, .message = "", .where = wait.where, .rank = notes.rank()};
   if (op.kind == OpKind::Kernel) info.kernel = op.name;
   info.host = true;  // whatever runs now is not who waited
   info.message = format(

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "../../include/warploom/nccl_api.h"
+#include "../../include/warploom/nccl_runtime.h"
 #include "order/completions.h"
 #include "order/race.h"
 

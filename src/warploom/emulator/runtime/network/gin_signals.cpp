@@ -19,7 +19,7 @@ Signal& signal_at(DevCommSet& set, ncclWindow_t window, int rank, std::size_t of
   const ncclWindow_t member = window->set->members[static_cast<std::size_t>(rank)];
   check_window(member, what);
   if (offset % sizeof(uint64_t) || offset + sizeof(uint64_t) > member->bytes) {
-    fail({.kind = "signal_index",
+    fail({.kind = kinds::signal_index,
           .message = format("%s: a signal at offset %zu of a window of %zu bytes", what, offset,
                             member->bytes),
           .hint = "a signal takes 8 aligned bytes inside of the window"});
@@ -35,7 +35,7 @@ Signal& signal_at(DevCommSet& set, ncclWindow_t window, int rank, std::size_t of
 
 Signal& signal_number(DevComm& dc, uint32_t context, uint32_t index, const char* what) {
   if (!owns_signal(*dc.set, index)) {
-    fail({.kind = "signal_index",
+    fail({.kind = kinds::signal_index,
           .message = format("%s: signal %u is used, but %u were asked for", what, index,
                             dc.set->signal_ranges.front().second),
           .hint = "raise ginSignalCount in the requirements",
@@ -50,7 +50,7 @@ void check_mode(Signal& signal, const RemoteAction& action, const Frames& where)
     signal.mode = mode;
     signal.mode_set = where;
   } else if (signal.mode != mode) {
-    report_finding({.kind = "signal_mixed_ops",
+    report_finding({.kind = kinds::signal_mixed_ops,
                     .message = format("%s gets both SignalInc and SignalAdd without a reset in "
                                       "between",
                                       signal_text(action).c_str()),
@@ -117,7 +117,7 @@ Signal& target_signal(DevComm& dc, Channel& channel, const RemoteAction& action,
   }
   DevComm& target = *dc.set->members[static_cast<std::size_t>(peer)];
   if (!target.live) {
-    fail({.kind = "use_after_destroy",
+    fail({.kind = kinds::use_after_destroy,
           .message =
               format("%s to rank %d, which has destroyed its device communicator", what, peer),
           .hint = "synchronise the ranks before ncclDevCommDestroy",
@@ -136,7 +136,7 @@ void note_issue(Signal& signal, const RemoteAction& action, const Clock& clock,
   if (g_config.race && signal.was_reset && !covers(clock, moment_of(signal.reset))) {
     // Shown as the reset's: the sender's thread is the second place.
     Fiber* sender = std::exchange(g_current, nullptr);
-    report_finding({.kind = "signal_reset_race",
+    report_finding({.kind = kinds::signal_reset_race,
                     .message = format("rank %d resets %s, and rank %d may send the next one before "
                                       "or after that",
                                       channel.peer, signal_text(action).c_str(), channel.source),
@@ -253,7 +253,7 @@ void reset_signal(const Gin& gin, const SignalName& name) {
     const Clock known = known_clock(where);
     for (const LanePlace& last : signal.issued.all()) {
       if (knows_landing(known, last.lane, last.number)) continue;
-      report_finding({.kind = "signal_reset_race",
+      report_finding({.kind = kinds::signal_reset_race,
                       .message = format("%s is reset on rank %d while an arrival is not ordered "
                                         "before it",
                                         signal_name(name, gin.context).c_str(), dc.rank),

@@ -12,7 +12,7 @@
 #include "host/program_range.h"
 #include "kernels/kernel.h"
 #include "memory/memory.h"
-#include "nccl/devcomm.h"
+#include "network/devcomm.h"
 #include "network/network.h"
 #include "order/race.h"
 
@@ -74,7 +74,7 @@ void* multimem_pointer(ncclWindow_t window, std::size_t offset, const void* base
   check_window(window, what);
   const Multicast* team = team_at(base);
   if (!team) {
-    fail({.kind = "multimem_not_enabled",
+    fail({.kind = kinds::multimem_not_enabled,
           .message = base
                          ? format("%s: the handle is not one that ncclDevCommCreate gave", what)
                          : format("%s: the device communicator was created without multimem", what),
@@ -82,13 +82,13 @@ void* multimem_pointer(ncclWindow_t window, std::size_t offset, const void* base
                   "teamRequirementsList"});
   }
   if (team->clique != window->set->clique || !is_member(*team, window->rank)) {
-    fail({.kind = "multimem_address",
+    fail({.kind = kinds::multimem_address,
           .message =
               format("%s: rank %d is not in the team that the handle is for", what, window->rank),
           .hint = "use the handle of a team of the window's communicator that has this rank"});
   }
   if (offset > window->bytes) {
-    report_finding({.kind = "window_range",
+    report_finding({.kind = kinds::window_range,
                     .message = format("%s: offset %zu is outside of a window of %zu bytes", what,
                                       offset, window->bytes),
                     .hint = "an offset counts bytes from the start of the window"});
@@ -111,7 +111,7 @@ ncclResult_t host_multimem_pointer(ncclWindow_t window, std::size_t offset, bool
 
 void check_multimem_barrier(const DevComm& dc, const void* base, const char* what) {
   if (team_at(base)) return;
-  fail({.kind = "multimem_not_enabled",
+  fail({.kind = kinds::multimem_not_enabled,
         .message = format("%s: multimem is asked for, but the device communicator was created "
                           "without it",
                           what),
@@ -120,7 +120,7 @@ void check_multimem_barrier(const DevComm& dc, const void* base, const char* wha
 }
 
 void refuse_plain_access(const void* p, bool write) {
-  fail({.kind = "multimem_address",
+  fail({.kind = kinds::multimem_address,
         .message = format("an ordinary %s of the multimem address %p", write ? "store" : "load", p),
         .hint = "multimem addresses are for multimem.ld_reduce, multimem.st and multimem.red only; "
                 "use ncclGetLocalPointer or ncclGetLsaPointer for the memory of one rank"});
@@ -132,7 +132,7 @@ namespace {
 std::vector<char*> places(const void* address, unsigned bytes, const char* what) {
   const Multicast* team = team_at(address);
   if (!team) {
-    fail({.kind = "multimem_address",
+    fail({.kind = kinds::multimem_address,
           .message = format("%s of %p, which is no multimem address", what, address),
           .hint = "get the address from ncclGetLsaMultimemPointer or ncclGetMultimemPointer"});
   }
@@ -140,7 +140,7 @@ std::vector<char*> places(const void* address, unsigned bytes, const char* what)
       (reinterpret_cast<uintptr_t>(address) - g_places.multimem) % kMultimemTeam;
   if (offset % bytes) {
     report_finding(
-        {.kind = "multimem_address",
+        {.kind = kinds::multimem_address,
          .message = format("%s of %u bytes at an address that is no multiple of that", what, bytes),
          .hint = "align the address to the size of the whole vector"});
   }
@@ -149,7 +149,7 @@ std::vector<char*> places(const void* address, unsigned bytes, const char* what)
   WindowSet* set = after == windows.begin() ? nullptr : std::prev(after)->second;
   const std::size_t size = set ? set->members.front()->bytes : 0;
   if (!set || offset - set->multimem_offset + bytes > size) {
-    fail({.kind = "out_of_bounds",
+    fail({.kind = kinds::out_of_bounds,
           .message = format("%s of %u bytes outside of a window of %zu bytes", what, bytes, size),
           .hint = "compare the index with the size that was registered"});
   }

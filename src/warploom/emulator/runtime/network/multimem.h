@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "memory/layout.h"
+#include "base/layout.h"
 #include "nccl/nccl_objects.h"
 
 namespace warploom::nccl {

@@ -37,7 +37,7 @@ void trace_at_target(const Transfer& t, Text&& text) {
 bool memory_alive(const Transfer& t, ncclWindow_t window, const void* p, const char* side) {
   const Allocation* allocation = window->live ? window->allocation : find_allocation(p);
   if (allocation && allocation->live) return true;
-  report_finding({.kind = "window_use_after_free",
+  report_finding({.kind = kinds::window_use_after_free,
                   .message = format("the %s of a %s of %zu bytes was freed while it was on its "
                                     "way",
                                     side, t.name, t.bytes),
@@ -318,7 +318,7 @@ void check_flushed(const DevComm& dc) {
   for (const Channel* channel : dc.sending) {
     for (const auto& t : channel->pending) {
       if (t->flushed || t->landed || t->sequence <= channel->fenced) continue;
-      report_finding({.kind = "use_after_destroy",
+      report_finding({.kind = kinds::use_after_destroy,
                       .message = format("rank %d destroys its device communicator while a %s to "
                                         "rank %d may not have left: nothing flushed it",
                                         dc.rank, t->name, channel->peer),
@@ -338,7 +338,7 @@ void check_quiet(ncclWindow_t window, const Frames& where) {
         const bool source = t->source_window == window && !t->read;
         const bool destination = t->destination_window == window && !t->landed;
         if (!source && !destination) continue;
-        report_finding({.kind = "window_deregistered",
+        report_finding({.kind = kinds::window_deregistered,
                         .message = format("rank %d deregisters a window while a %s of %zu bytes "
                                           "from rank %d %s it may still be on its way",
                                           window->rank, t->name, t->bytes, channel->source,

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "machine/scheduler.h"
-#include "nccl/devcomm.h"
+#include "network/devcomm.h"
 #include "network/lanes.h"
+#include "schedule/scheduler.h"
 
 namespace warploom::nccl {
 

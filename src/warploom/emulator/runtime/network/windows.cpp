@@ -5,10 +5,10 @@
 #include "host/handles.h"
 #include "host/program_range.h"
 #include "memory/memory.h"
-#include "nccl/devcomm.h"
+#include "metering/meter.h"
 #include "nccl/nccl_objects.h"
+#include "network/devcomm.h"
 #include "network/network.h"
-#include "timing/meter.h"
 
 namespace warploom::nccl {
 
@@ -67,7 +67,7 @@ void check_order(ncclComm* comm, const Frames& where) {
     for (std::size_t i = 0; i < last; i++) {
       if (!same(mine[last], mine[i]) && same(mine[last], theirs[i]) &&
           same(mine[i], theirs[last]) && !chosen(mine[i], mine[last], theirs[i], theirs[last])) {
-        fail({.kind = "window_order_mismatch",
+        fail({.kind = kinds::window_order_mismatch,
               .message = format("rank %d registers as window %zu what rank %zu registered as "
                                 "window %zu, and the other way round",
                                 comm->rank, last, rank, i),
@@ -159,25 +159,25 @@ ncclWindow_t make_window(ncclComm* comm, WindowSet* set, void* base, std::size_t
 
 void check_window(ncclWindow_t window, const char* what) {
   if (!window) {
-    fail({.kind = "window_null",
+    fail({.kind = kinds::window_null,
           .message = format("%s is called with a NULL window", what),
           .hint = "ncclCommWindowRegister may succeed and give NULL: check the window, not only "
                   "the result"});
   }
   if (!is_window(window)) {
-    fail({.kind = "window_null",
+    fail({.kind = kinds::window_null,
           .message = format("%s is called with a window that was never registered", what),
           .hint = "register the buffer with ncclCommWindowRegister and pass the window to the "
                   "kernel"});
   }
   if (!window->live) {
-    fail({.kind = "window_deregistered",
+    fail({.kind = kinds::window_deregistered,
           .message = format("%s uses a window that was deregistered", what),
           .hint = "deregister a window only after the last kernel that uses it has ended",
           .other = window->deregistered});
   }
   if (!window->allocation->live) {
-    fail({.kind = "window_use_after_free",
+    fail({.kind = kinds::window_use_after_free,
           .message = format("%s uses a window whose memory was freed", what),
           .hint = "deregister the window before its memory is freed, and free it last",
           .other = window->allocation->freed});
@@ -192,7 +192,7 @@ namespace {
 
 void check_offset(const ncclWindow_vidmem& window, std::size_t offset, const char* what) {
   if (offset <= window.bytes) return;
-  report_finding({.kind = "window_range",
+  report_finding({.kind = kinds::window_range,
                   .message = format("%s: offset %zu is outside of a window of %zu bytes", what,
                                     offset, window.bytes),
                   .hint = "an offset counts bytes from the start of the window"});
@@ -204,7 +204,7 @@ void* pointer_to(ncclWindow_t window, std::size_t offset, int rank, const char* 
   const int team = clique.lsa_size;
   if (rank < 0 || rank >= clique.size || rank / team != window->rank / team) {
     const int first = window->rank / team * team;
-    fail({.kind = "peer_not_in_lsa_team",
+    fail({.kind = kinds::peer_not_in_lsa_team,
           .message = format("%s of %s on rank %d: only ranks %d to %d share memory with it", what,
                             peer.c_str(), window->rank, first, first + team - 1),
           .hint = "loads and stores reach the LSA team only (lsaSize ranks, numbered from 0); use "
@@ -247,7 +247,7 @@ void* window_pointer(ncclWindow_t window, std::size_t offset, Team team, int pee
 
 void check_slot(int line, int lines, const char* call) {
   if (line >= 0 && line < lines) return;
-  fail({.kind = "out_of_bounds",
+  fail({.kind = kinds::out_of_bounds,
         .message = format("%s uses slot %d of %d", call, line, lines),
         .hint =
             "ask for more with ncclLLA2ACreateRequirement: ncclLLA2ACalcSlots says how many, and "
@@ -292,21 +292,21 @@ ncclResult_t ncclMemFree(void* pointer) {
   Allocation* allocation = in_arena(pointer) ? find_allocation(pointer) : nullptr;
   if (!allocation || reinterpret_cast<uintptr_t>(pointer) != allocation->start) {
     report_finding(
-        {.kind = "invalid_free",
+        {.kind = kinds::invalid_free,
          .message = "ncclMemFree is called with a pointer that ncclMemAlloc did not give",
          .hint = "free the pointer that was allocated, once",
          .other = allocation && allocation->live ? allocation->allocated : Frames{}});
     return ncclInvalidArgument;
   }
   if (!allocation->live) {
-    report_finding({.kind = "double_free",
+    report_finding({.kind = kinds::double_free,
                     .message = "ncclMemFree is called twice for one allocation",
                     .hint = "free each allocation once",
                     .other = allocation->freed});
     return ncclInvalidArgument;
   }
   if (allocation->windows > 0) {
-    report_finding({.kind = "window_use_after_free",
+    report_finding({.kind = kinds::window_use_after_free,
                     .message = format("%zu bytes are freed while a window is registered on them",
                                       allocation->bytes),
                     .hint = "deregister the window before its memory is freed",
@@ -367,7 +367,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
   ncclComm* c = usable(comm, "ncclCommWindowDeregister");
   if (!c || !is_window(window)) return ncclInvalidArgument;
   if (!window->live) {
-    report_finding({.kind = "window_deregistered",
+    report_finding({.kind = kinds::window_deregistered,
                     .message = "a window is deregistered twice",
                     .hint = "deregister each window once",
                     .other = window->deregistered});

@@ -6,7 +6,7 @@
 
 #include "behavior/spoil.h"
 #include "kernels/kernel.h"
-#include "memory/stale.h"
+#include "order/stale.h"
 #include "report/report.h"
 
 namespace warploom {

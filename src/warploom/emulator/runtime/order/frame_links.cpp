@@ -4,10 +4,10 @@
 
 #include "host/own_memory.h"
 #include "host/process_heap.h"
-#include "machine/fiber.h"
 #include "machine/into_program.h"
 #include "machine/world.h"
 #include "report/report.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 
@@ -80,7 +80,7 @@ Closed runtime_frames(const Fiber& fiber, uintptr_t frame) {
 }
 
 [[noreturn]] void refuse() {
-  report_finding({.kind = "crash",
+  report_finding({.kind = kinds::crash,
                   .message = "a store overwrites where a function of the program returns to, or "
                              "what the caller of one keeps",
                   .hint = "an index runs past the end of a local array"});

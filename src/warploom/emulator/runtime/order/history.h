@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "../../include/warploom/device.h"
+#include "base/check.h"
 #include "memory/memory.h"
 #include "order/race.h"
 
@@ -59,9 +60,16 @@ struct Record {
   uint32_t time() const { return static_cast<uint32_t>(bits >> kTimeAt); }
   bool operator==(const Record&) const = default;
 };
+static_assert(sizeof(Record) == 16);
+static_assert(Record::kMaskAt == Record::kThreadAt + Record::kThreadBits);
+static_assert(Record::kAtomicAt == Record::kMaskAt + 4 && Record::kTimeAt == Record::kAtomicAt + 4);
 constexpr uint64_t kPlaceBits = (1u << Record::kThreadAt) - 1;
-constexpr uint64_t mask_bits(unsigned mask) { return uint64_t{mask} << Record::kMaskAt; }
+constexpr uint64_t mask_bits(unsigned mask) {
+  WARPLOOM_INVARIANT(mask <= 0xF);
+  return uint64_t{mask} << Record::kMaskAt;
+}
 constexpr uint64_t atomic_bits(Atomicity atomic) {
+  WARPLOOM_INVARIANT(atomic.bits <= 0xF);
   return uint64_t{atomic.bits} << Record::kAtomicAt;
 }
 // Accesses at this time or later are taken as ordered: they cannot be told apart.
@@ -69,6 +77,7 @@ constexpr uint32_t kMaxTime = (1u << (64 - Record::kTimeAt)) - 1;
 
 constexpr uint64_t record_bits(uint32_t pc, uint16_t thread, unsigned mask, Atomicity atomic,
                                uint32_t time) {
+  WARPLOOM_INVARIANT(thread <= Record::kThreads);
   return (uint64_t{pc} & kPlaceBits) | uint64_t{thread} << Record::kThreadAt | mask_bits(mask) |
          atomic_bits(atomic) | uint64_t{time < kMaxTime ? time : kMaxTime} << Record::kTimeAt;
 }
@@ -93,6 +102,7 @@ struct CellRun {
 
   bool holds(uint32_t cell) const { return cell - start < count; }
   [[gnu::always_inline]] Record at(uint32_t cell) const {
+    WARPLOOM_INVARIANT(cell >= start && cell - start <= count);
     const uint32_t thread = first.thread() + ((cell - start) >> cells);
     Record record = first;
     record.who += uint64_t{thread >> threads} << 32;
@@ -136,6 +146,7 @@ class Plane {
  public:
   [[gnu::always_inline]] Record at(std::size_t at) const {
     const auto cell = static_cast<uint32_t>(at);
+    WARPLOOM_INVARIANT(cell < kGranuleCells);
     if (cells_) return cells_[cell];
     if (uniform()) return rest_;
     const CellRun& run = new_.holds(cell) ? new_ : old_;
@@ -148,6 +159,7 @@ class Plane {
   }
   // The same where there are records for each cell. False: nothing was done.
   [[gnu::always_inline]] bool overwrite(std::size_t cell, Record record) {
+    WARPLOOM_INVARIANT(cell < kGranuleCells);
     if (!cells_) return false;
     cells_[cell].who = record.who;
     cells_[cell].bits = record.bits;
@@ -224,6 +236,7 @@ struct Granule {
 // Of the arena, which has some 10 TiB at most (layout.cpp).
 static_assert(kGranules + (std::size_t{10} << 40) / kGranule * sizeof(Granule) < kOwners);
 inline Granule& granule_of(uintptr_t address) {
+  WARPLOOM_INVARIANT(address - g_places.arena <= g_places.arena_bytes);
   return reinterpret_cast<Granule*>(kGranules)[(address - g_places.arena) / kGranule];
 }
 

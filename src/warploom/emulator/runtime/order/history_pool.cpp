@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/check.h"
+
 namespace warploom {
 
 namespace {
@@ -33,6 +35,7 @@ void* Pool::take() {
     left_ = kChunk;
     held_ += kChunk;
   }
+  WARPLOOM_INVARIANT(left_ >= bytes_ && left_ <= kChunk);
   left_ -= bytes_;
   return chunk_ + left_;
 }

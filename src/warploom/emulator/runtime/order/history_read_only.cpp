@@ -70,7 +70,7 @@ Record write_to(const ReadBytes& read, uintptr_t granule, OpId op) {
 }
 
 void report_written(const Kernel& kernel, const ReadBytes& read, const Record& write) {
-  FindingInfo info{.kind = "data_race",
+  FindingInfo info{.kind = kinds::data_race,
                    .message = format("kernel %s reads through the read-only cache what it also "
                                      "writes",
                                      kernel.name),

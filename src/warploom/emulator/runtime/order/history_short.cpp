@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/check.h"
 #include "order/history_pool.h"
 
 namespace warploom {
@@ -57,6 +58,7 @@ bool ShortCells::set(uint32_t cell, const Record& record) {
     grow();
     return set(cell, record);
   }
+  WARPLOOM_INVARIANT(cell < kGranuleCells && slot < slots());
   forms()[cell] = static_cast<uint16_t>(slot << Record::kThreadBits | record.thread());
   return true;
 }

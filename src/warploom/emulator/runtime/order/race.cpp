@@ -4,6 +4,7 @@
 #include <bit>
 #include <unordered_map>
 
+#include "access/quick_access.h"
 #include "behavior/carried.h"
 #include "behavior/results.h"
 #include "kernels/async_lane.h"
@@ -16,7 +17,6 @@
 #include "order/history.h"
 #include "order/history_read_only.h"
 #include "order/host_suspects.h"
-#include "order/quick_access.h"
 #include "report/report.h"
 
 namespace warploom {

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "machine/fiber.h"
+#include "base/check.h"
 #include "order/clock.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 
@@ -35,7 +36,10 @@ struct Op {
 OpId new_op(const Op& op);
 constexpr std::size_t kOpsInChunk = 4096;
 extern std::vector<std::unique_ptr<Op[]>> g_ops;  // references stay valid
-inline const Op& op_of(OpId id) { return g_ops[id / kOpsInChunk][id % kOpsInChunk]; }
+inline const Op& op_of(OpId id) {
+  WARPLOOM_INVARIANT(id / kOpsInChunk < g_ops.size());
+  return g_ops[id / kOpsInChunk][id % kOpsInChunk];
+}
 AgentId new_agent();
 AgentId agents_made();
 

@@ -5,10 +5,10 @@
 
 #include "kernels/async_lane.h"
 #include "kernels/kernel.h"
-#include "memory/host_copies.h"
 #include "memory/memory.h"
 #include "order/early.h"
 #include "order/equal_stores.h"
+#include "order/host_copies.h"
 #include "report/report.h"
 
 namespace warploom {
@@ -51,7 +51,7 @@ Classified classify_thread_copy(bool before_writes, bool now_writes) {
   return {
       !before_writes ? "source_reuse"
       : now_writes   ? "destination_overwrite"
-                     : "missing_wait",
+                     : kinds::missing_wait,
       "let the thread that issued the copy wait for it (cp.async.wait_group, "
       "__pipeline_wait_prior, consumer_wait) and the others for that thread (__syncthreads), or "
       "all of them for the mbarrier that stands for it"};
@@ -59,16 +59,16 @@ Classified classify_thread_copy(bool before_writes, bool now_writes) {
 // Copies in the background, which take their time.
 Classified classify_async(bool async_before, bool before_writes, bool now_writes) {
   if (async_before && before_writes && !now_writes) {
-    return {"missing_wait",
+    return {kinds::missing_wait,
             "wait for the copy before its bytes are read: for the phase of its mbarrier, or by "
             "cp.async.bulk.wait_group in the thread that issued it"};
   }
   if (async_before && !before_writes) {
-    return {"source_reuse",
+    return {kinds::source_reuse,
             "wait until the copy has read its source: cp.async.bulk.wait_group.read in the thread "
             "that issued it, or the phase of its mbarrier"};
   }
-  return {"destination_overwrite",
+  return {kinds::destination_overwrite,
           "let whoever uses the copy's destination say that it is done before the copy is issued "
           "(__syncthreads, or another mbarrier), and wait for the copy before anything else is "
           "written there"};
@@ -81,43 +81,43 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
   const bool put_before = before.kind == OpKind::Channel;
   const bool put_now = now.kind == OpKind::Channel;
   if (put_before && put_now && before_writes && now_writes) {
-    return {"overlapping_puts",
+    return {kinds::overlapping_puts,
             "give each put its own bytes, or order them: wait for the first one's signal before "
             "the second is issued"};
   }
   if (put_now && now_writes) {
     return {
-        "destination_overwrite",
+        kinds::destination_overwrite,
         "if the receiver is meant to use what this put brings, let it wait for the put's signal "
         "first; if not, let it say that it is done (a barrier or signal) before the put is "
         "issued"};
   }
   if (put_before && before_writes) {
     if (!now_writes) {
-      return {"missing_wait",
+      return {kinds::missing_wait,
               "wait with acquire for the signal that covers the put (a weak signal covers its own "
               "put only), or for a barrier with a Put fence"};
     }
-    return {"destination_overwrite",
+    return {kinds::destination_overwrite,
             "wait for the put to arrive before its destination is written again"};
   }
   if (put_before) {
-    return {"source_reuse", "flush the put's context before the source is written again"};
+    return {kinds::source_reuse, "flush the put's context before the source is written again"};
   }
   if (space == Space::Shared) {
-    return {"shared_memory_race",
+    return {kinds::shared_memory_race,
             "put __syncthreads() between the two accesses, or cluster.sync() where they are of two "
             "blocks of a cluster"};
   }
   if (is_mpi(before) && is_mpi(now) && is_one_sided(before.name) && is_one_sided(now.name)) {
-    return {"data_race",
+    return {kinds::data_race,
             "MPI orders no two one-sided calls of an epoch: part them by a synchronization, or "
             "let both be MPI_Accumulate"};
   }
   // What was queued before the call could have come first as well, and is told alike.
   const bool queued_before = now.kind != OpKind::Host && now.issued < before.issued;
   if (is_mpi(before) && !queued_before) {
-    return {"mpi_buffer_in_use",
+    return {kinds::mpi_buffer_in_use,
             is_one_sided(before.name)
                 ? "first synchronize: the origin by MPI_Win_fence, MPI_Win_unlock or "
                   "MPI_Win_flush, the target by MPI_Win_fence, MPI_Win_wait or what it hears "
@@ -126,30 +126,30 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
   }
   if (is_mpi(before) || is_mpi(now)) {
     const bool mpi_writes = is_mpi(now) ? now_writes : before_writes;
-    return {mpi_writes ? "data_race" : "readback_before_sync",
+    return {mpi_writes ? kinds::data_race : kinds::readback_before_sync,
             "synchronise the stream before MPI gets its memory"};
   }
   if ((now.kind == OpKind::Host && !now_writes) ||
       (before.kind == OpKind::Host && !before_writes)) {
-    return {"readback_before_sync",
+    return {kinds::readback_before_sync,
             "synchronise the stream before the host reads what it copies or computes"};
   }
   if (before.kind == OpKind::Host || now.kind == OpKind::Host) {
-    return {"data_race", "synchronise the stream before the host touches this memory again"};
+    return {kinds::data_race, "synchronise the stream before the host touches this memory again"};
   }
   if (before.kind != OpKind::Kernel || now.kind != OpKind::Kernel || &before != &now) {
     if (now.overlaps && before.kind == OpKind::Kernel && before.rank == now.rank) {
-      return {"data_race",
+      return {kinds::data_race,
               "the kernel was launched to overlap with the one ahead of it: call "
               "cudaGridDependencySynchronize() before it touches what that one does"};
     }
     if (before.rank == now.rank) {
-      return {"data_race", "order the two streams: an event, or one stream for both"};
+      return {kinds::data_race, "order the two streams: an event, or one stream for both"};
     }
-    return {"data_race",
+    return {kinds::data_race,
             "order the ranks: a barrier with release and acquire between the two accesses"};
   }
-  return {"data_race", "order the two threads: a barrier, or release and acquire on a flag"};
+  return {kinds::data_race, "order the two threads: a barrier, or release and acquire on a flag"};
 }
 
 // Puts have numbers there.
@@ -231,7 +231,7 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
         "an atomic";
   }
   if (view.atomic) {
-    info.kind = view.divided ? "data_race" : "scope_too_narrow";
+    info.kind = view.divided ? kinds::data_race : kinds::scope_too_narrow;
     info.hint = view.divided ? "let atomics of the same memory have the same address and size"
                              : "widen the scope of the atomics: device scope (no suffix) between "
                                "blocks, system scope (_system) between devices and with the host";
@@ -242,7 +242,7 @@ void report_race(const Record& record, bool before_writes, const Actor& actor, b
     // It is clear already.
   } else if (thread ? thread->block->saw_narrow_scope
                     : host_runs && current_host().saw_narrow_scope) {
-    info.kind = "scope_too_narrow";
+    info.kind = kinds::scope_too_narrow;
     info.hint =
         "widen the scope of the fence or atomic: device scope between blocks, system scope "
         "between devices";

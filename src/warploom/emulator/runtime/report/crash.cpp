@@ -115,7 +115,7 @@ Frames crash_frames(const ucontext_t& context) {
 void on_signal(int number, siginfo_t* info, void* context) {
   if (!g_current && g_active_op) {
     const StreamOp& op = *g_active_op;
-    report_finding({.kind = "crash",
+    report_finding({.kind = kinds::crash,
                     .message = format("%s at address %p inside of %s", signal_name(number),
                                       info->si_addr, op.name),
                     .hint = "one of its host pointers is null, wild or freed",
@@ -131,7 +131,7 @@ void on_signal(int number, siginfo_t* info, void* context) {
   }
   if (g_current->block) check_stacks(*g_current->block->kernel);
   const bool memory = number == SIGSEGV || number == SIGBUS;
-  report_finding({.kind = "crash",
+  report_finding({.kind = kinds::crash,
                   .message = memory ? format("%s at address %p", signal_name(number), info->si_addr)
                                     : std::string(signal_name(number)),
                   .hint = memory ? "a null, wild or freed pointer, or a stack that overflowed"
@@ -147,7 +147,7 @@ volatile sig_atomic_t g_whole_entries = 0, g_over_time = 0;
 
 // The program ran for too long. The place is where it happens to be: usually inside of its loop.
 [[noreturn]] void end_at_limit(const Frames& where) {
-  FindingInfo info{.kind = "timeout", .message = "", .hint = ""};
+  FindingInfo info{.kind = kinds::timeout, .message = "", .hint = ""};
   info.message = format("the program must end within %g s, but did not", g_config.time_limit);
   info.hint = "look for a loop that never ends, or raise the time limit";
   if (g_current) {
@@ -206,14 +206,15 @@ void install_crash_handlers() {
 
 void device_assert(const char* expression, const char* file, int line) {
   std::fprintf(stderr, "%s:%d: Assertion `%s` failed.\n", file, line, expression);
-  report_finding(
-      {.kind = "assertion", .message = format("assertion `%s` failed", expression), .hint = ""});
+  report_finding({.kind = kinds::assertion,
+                  .message = format("assertion `%s` failed", expression),
+                  .hint = ""});
   report_exit(current_rank(), 134);
   stop_run();
 }
 
 void device_trap() {
-  report_finding({.kind = "trap", .message = "the kernel executed __trap()", .hint = ""});
+  report_finding({.kind = kinds::trap, .message = "the kernel executed __trap()", .hint = ""});
   report_exit(current_rank(), 134);
   stop_run();
 }

@@ -1,7 +1,7 @@
 // Turns crashes of the program into findings.
 #pragma once
 
-#include "machine/fiber.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

@@ -110,7 +110,7 @@ void report_residency() {
   for (const Kernel* kernel : running_kernels()) {
     if (kernel->next_block >= kernel->total_blocks || !waits_for_blocks(*kernel)) continue;
     report_finding(
-        {.kind = "not_resident",
+        {.kind = kinds::not_resident,
          .message = format("kernel %s has %llu blocks, of which only %u fit on the "
                            "device at once; those wait for blocks that cannot start",
                            kernel->name, static_cast<unsigned long long>(kernel->total_blocks),
@@ -150,7 +150,7 @@ void report_deadlock() {
     if (any_device && group.example && !group.on_device) continue;
     Fiber* shown = group.on_device ? const_cast<Fiber*>(group.example) : nullptr;
     g_current = shown;
-    report_finding({.kind = "deadlock",
+    report_finding({.kind = kinds::deadlock,
                     .message = group.text + "; " + all,
                     .hint = "find the operation that should have let it go on: a signal, a "
                             "barrier arrival, a matching collective on another rank",

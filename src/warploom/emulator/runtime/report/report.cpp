@@ -28,7 +28,7 @@
 #include "order/completions.h"
 #include "order/host_suspects.h"
 #include "report/crash.h"
-#include "report/trace.h"
+#include "schedule/trace.h"
 #include "timing/timeline.h"
 
 namespace warploom {

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "machine/fiber.h"
+#include "report/finding_kinds.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

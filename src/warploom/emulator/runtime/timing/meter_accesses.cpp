@@ -7,7 +7,7 @@
 #include "machine/world.h"
 #include "memory/memory.h"
 #include "memory/variables.h"
-#include "timing/meter.h"
+#include "metering/meter.h"
 #include "timing/meter_threads.h"
 #include "timing/timing.h"
 

@@ -4,7 +4,7 @@
 
 #include "../../include/warploom/device.h"
 #include "base/stats.h"
-#include "timing/meter_tally.h"
+#include "metering/meter_tally.h"
 
 namespace warploom {
 

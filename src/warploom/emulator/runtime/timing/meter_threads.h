@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "kernels/kernel.h"
-#include "timing/meter.h"
+#include "metering/meter.h"
 #include "timing/timing.h"
 
 namespace warploom {

@@ -1,7 +1,7 @@
 // What happened when in a timed run, for the driver.
 #pragma once
 
-#include "machine/fiber.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

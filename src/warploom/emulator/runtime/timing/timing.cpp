@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernels/kernel.h"
-#include "machine/scheduler.h"
 #include "machine/world.h"
+#include "schedule/scheduler.h"
 #include "timing/stream_time.h"
 
 namespace warploom {

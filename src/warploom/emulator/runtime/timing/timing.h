@@ -10,7 +10,7 @@
 
 #include "base/flags.h"
 #include "base/machine.h"
-#include "machine/fiber.h"
+#include "schedule/fiber.h"
 
 namespace warploom {
 

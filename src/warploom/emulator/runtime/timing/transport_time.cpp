@@ -5,7 +5,7 @@
 #include <map>
 
 #include "kernels/kernel.h"
-#include "timing/meter.h"
+#include "metering/meter.h"
 #include "timing/stream_time.h"
 #include "timing/timeline.h"
 #include "timing/timing.h"

@@ -18,6 +18,7 @@ from warploom.testing.attacks.variants import (
     state,
     tells,
     text,
+    unordered,
     windows,
 )
 
@@ -39,4 +40,5 @@ VARIANTS: tuple[Attack, ...] = (
     *windows.VARIANTS,
     *returned.VARIANTS,
     *frames.VARIANTS,
+    *unordered.VARIANTS,
 )

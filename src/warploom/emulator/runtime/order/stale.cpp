@@ -1,0 +1,327 @@
+#include "order/stale.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "kernels/kernel.h"
+#include "memory/memory.h"
+#include "memory/variables.h"
+#include "order/equal_stores.h"
+#include "order/stale_places.h"
+#include "report/report.h"
+
+namespace warploom::stale {
+
+namespace {
+
+constexpr unsigned kLongestChain = 16;
+constexpr std::size_t kMostReaders = 16;      // of one store; more of them, and none is asked about
+constexpr std::size_t kMostFences = 1 << 16;  // threads whose fences are known
+constexpr std::size_t kMostTold = 32;         // places of one run
+
+uint64_t g_number = 0;  // stores, fences and what follows fences, so far
+
+// The numbers of a thread's sequentially consistent fences, by how far they reach at least: of the
+// last ones, and of the last ones that its block did something behind.
+struct Fences {
+  uint64_t last[3] = {}, followed[3] = {};
+};
+std::unordered_map<uint64_t, Fences> g_fences;
+std::unordered_map<uint64_t, uint64_t> g_active;  // the last access of each block that fences
+uint64_t g_fences_lost = 0;                       // nothing is known of fences up to this number
+
+// What lies in memory instead of the newest value while a read takes place.
+struct InPlace {
+  void* address = nullptr;
+  unsigned bytes = 0;
+  uint64_t newest = 0;
+} g_in_place;
+
+// Two threads with one key would only hide something.
+uint64_t key_of_block(const Record& record) {
+  return (uint64_t{record.op()} << 32 | record.block()) * 0x9E3779B97F4A7C15;
+}
+uint64_t key_of(const Record& record) { return key_of_block(record) + record.thread(); }
+
+Scope between(const StrongStore& store, const Record& reader, int device) {
+  if (store.record.who == reader.who) return Scope::Block;
+  return store.device >= 0 && store.device == device ? Scope::Device : Scope::System;
+}
+
+int device_here() {
+  const GpuThread* thread = current_thread();
+  return thread ? thread->block->kernel->device : -1;
+}
+
+uint64_t last_active(const Record& record) {
+  const auto it = g_active.find(key_of_block(record));
+  return it == g_active.end() ? 0 : it->second;
+}
+
+uint64_t last_fence(const Record& record, Scope scope) {
+  const auto it = g_fences.find(key_of(record));
+  return it == g_fences.end() ? 0 : it->second.last[static_cast<int>(scope)];
+}
+
+// The last one of its fences that something of its block came behind.
+uint64_t last_followed(const Record& record, Scope scope) {
+  const auto it = g_fences.find(key_of(record));
+  if (it == g_fences.end()) return 0;
+  const auto reach = static_cast<int>(scope);
+  const uint64_t last = it->second.last[reach];
+  return last_active(record) > last ? last : it->second.followed[reach];
+}
+
+// Fences of both sides come in one order, which the run has shown; what the writer saw behind its
+// own may prove that the reader's is the later one. The host always fences.
+bool fences_order(const StrongStore& store, const Record& reader, Scope scope) {
+  if (store.number <= g_fences_lost) return true;
+  if (last_followed(store.record, scope) < store.number) return false;
+  return op_of(reader.op()).kind == OpKind::Host || last_fence(reader, scope) > store.number;
+}
+
+Actor actor_of(const StrongStore& store) {
+  return {.op = store.record.op(),
+          .block = store.record.block(),
+          .thread = store.record.thread(),
+          .time = store.record.time(),
+          .base = store.base,
+          .warp_base = store.warp_base,
+          .clock = &store.clock};
+}
+
+bool precedes(const StrongStore& store, const StrongStore& later) {
+  if (later.number <= store.number) return false;
+  return same_thread(store.record, later.record) || is_ordered(store.record, actor_of(later));
+}
+
+// Has anybody stored there since, in whatever way?
+bool is_newest(const Place& place) {
+  const Record last = granule_of(place.address).write.at(place.address % kGranule / 4);
+  const Record& known = place.newest->record;
+  constexpr uint64_t kElsewhere = kPlaceBits | mask_bits(0xF) | atomic_bits(Atomicity(0xF));
+  return last.atomic() && last.who == known.who && ((last.bits ^ known.bits) & ~kElsewhere) == 0;
+}
+
+// A store behind `data`, as its thread sees it, that the reader has seen: whoever wrote the program
+// counts on the order of the two. nullptr: none is known.
+const StrongStore* later_store_seen(const StrongStore& data, const Actor& actor,
+                                    const Record& self) {
+  for (const Seen& seen : reader_of(self).seen) {
+    if (!seen.store) continue;
+    if (!same_thread(seen.reader, self) && !is_ordered(seen.reader, actor)) continue;
+    for (const StrongStore* store = seen.store.get(); store; store = store->continues.get()) {
+      if (precedes(data, *store)) return store;
+    }
+  }
+  return nullptr;
+}
+
+// May the read give what was there before the newest store? The store behind it, if so.
+const StrongStore* may_miss(const Place& place, const Actor& actor, const Record& self,
+                            const StrongAccess& access) {
+  if (!place.may_be_older || access.order == Order::SeqCst) return nullptr;
+  if (std::memcmp(&place.before, access.address, access.bytes) == 0) return nullptr;
+  const auto seen = [&](const Record& reader) {
+    return same_thread(reader, self) || is_ordered(reader, actor);
+  };
+  if (std::ranges::any_of(place.seen, seen)) return nullptr;
+  const StrongStore& newest = *place.newest;
+  if (is_ordered(newest.record, actor)) return nullptr;
+  if (fences_order(newest, self, between(newest, self, device_here()))) return nullptr;
+  return later_store_seen(newest, actor, self);
+}
+
+void note_seen(Place& place, const Record& self) {
+  for (const Record& reader : place.seen) {
+    if (same_thread(reader, self)) return;
+  }
+  if (place.seen.size() < kMostReaders) {
+    place.seen.push_back(self);
+  } else {
+    place.may_be_older = false;
+  }
+  Reader& reader = reader_of(self);
+  for (Seen& known : reader.seen) {
+    if (!known.store || !same_thread(known.reader, self)) continue;
+    if (known.store == place.newest) return;
+  }
+  reader.seen[reader.next++ % Reader::kKept] = {place.newest, self};
+}
+
+void note_store(Place& place, const Actor& actor, const Record& self, const StrongAccess& access,
+                const Published* published) {
+  StrongStore store{.record = self,
+                    .number = ++g_number,
+                    .clock = *actor.clock,
+                    .base = actor.base,
+                    .warp_base = actor.warp_base,
+                    .device = device_here(),
+                    .order = access.order,
+                    .scope = access.scope};
+  const Frames where = innermost_frames(StrongStore::kFrames);
+  std::copy_n(where.pc, StrongStore::kFrames, store.pc);
+  if (access.reads && place.newest && place.newest->length < kLongestChain) {
+    store.continues = place.newest;
+    store.length = place.newest->length + 1;
+  }
+  place.newest = Ref<StrongStore>::make(std::move(store));
+  place.before = 0;
+  std::memcpy(&place.before, access.address, access.bytes);
+  place.published_before.reset();
+  if (published) place.published_before = *published;
+  place.may_be_older = access.order != Order::SeqCst;
+  place.seen.clear();
+}
+
+const char* fence_name(Scope scope) {
+  switch (scope) {
+    case Scope::Block:
+      return "__threadfence_block()";
+    case Scope::Device:
+      return "__threadfence()";
+    default:
+      return "__threadfence_system()";
+  }
+}
+
+std::string advice(const StrongStore& data, const StrongStore& later, Scope scope) {
+  const char* fence = fence_name(scope);
+  const auto fenced = [&](Scope reach) {
+    const uint64_t last = last_fence(data.record, reach);
+    return last > data.number && last < later.number;
+  };
+  const bool releases = later.order != Order::Relaxed && later.order != Order::Acquire;
+  if (fenced(scope) || (releases && later.scope >= scope)) {
+    return format(
+        "the writes are in order, the reads are not: %s between the read of the later "
+        "write and this one, or load the later one with acquire",
+        fence);
+  }
+  if (fenced(Scope::Block) || releases) {
+    return format(
+        "the scope does not reach the reader: %s between the two writes, or a release "
+        "as wide",
+        fence);
+  }
+  return format(
+      "put the writes in order: %s between the two, or store the later one with "
+      "release; and the reads: the same fence between them, or acquire",
+      fence);
+}
+
+// Names the place, and tells of it once. The name holds for each run of the program.
+uint32_t tell(const StrongStore& data, const StrongStore& later, const Record& self) {
+  static std::unordered_set<uint32_t> told;
+  const Frames where = capture_frames();
+  uint32_t site = 2166136261;  // FNV-1a
+  for (const uint32_t pc : where.pc) site = (site ^ pc) * 16777619;
+  if (told.size() >= kMostTold || !told.insert(site).second) return site;
+  FindingInfo info{.kind = kinds::stale_read,
+                   .message = "",
+                   .hint = advice(data, later, between(data, self, device_here())),
+                   .suspicion = true,
+                   .where = where};
+  info.site = site;
+  info.other = data.where();
+  info.later = later.where();
+  const Op& op = op_of(data.record.op());
+  info.other_rank = op.rank;
+  info.message = "the read may miss the write by " +
+                 describe(op, data.record.block(), data.record.thread()) +
+                 ", although a later write has been seen";
+  report_finding(std::move(info));
+  return site;
+}
+
+bool in_question(uint32_t site) {
+  static uint64_t asked = 0;
+  const auto& sites = g_config.stale_sites;
+  return std::ranges::find(sites, site) != sites.end() && ++asked % g_config.stale_every == 0;
+}
+
+std::optional<OlderValue> older_value(Place& place, const Actor& actor, const Record& self,
+                                      const StrongAccess& access) {
+  const StrongStore* later = may_miss(place, actor, self, access);
+  if (!later || !in_question(tell(*place.newest, *later, self))) return std::nullopt;
+  OlderValue older{place.before, place.published_before};
+  // Once for each thread: what was stored gets there in the end.
+  place.seen.push_back(self);
+  return older;
+}
+
+}  // namespace
+
+}  // namespace warploom::stale
+
+namespace warploom {
+
+std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAccess& access,
+                                             const Published* published) {
+  using namespace stale;
+  auto address = reinterpret_cast<uintptr_t>(access.address);
+  // Devices keep the order of volatile accesses of shared memory.
+  if (in_shared(address)) return std::nullopt;
+  // Devices that put their variables in place in turn have a history each.
+  if (!in_arena(access.address)) address = shadow_of(access.address);
+  if (!address) return std::nullopt;
+  if (access.bytes > sizeof(uint64_t)) {
+    forget_line(address);
+    return std::nullopt;
+  }
+  stale::Place& place = place_at(address, access.bytes);
+  if (place.newest && !is_newest(place)) place = {.address = address, .bytes = access.bytes};
+  const Record self = make_record(actor, 0, {});
+  std::optional<OlderValue> older;
+  if (access.reads && place.newest && !same_thread(place.newest->record, self)) {
+    if (!access.writes) older = older_value(place, actor, self, access);
+    if (!older) note_seen(place, self);
+  }
+  if (access.writes) note_store(place, actor, self, access, published);
+  const GpuThread* thread = current_thread();
+  if (thread && thread->block->has_fenced) stale::g_active[key_of_block(self)] = ++g_number;
+  return older;
+}
+
+// Places of its lines are of no use before the next store.
+void vector_access(const void* address, unsigned bytes) {
+  auto start = reinterpret_cast<uintptr_t>(address);
+  if (!in_arena(address)) start = shadow_of(address);
+  for (unsigned byte = 0; start && byte < bytes; byte += 4) stale::forget_line(start + byte);
+}
+
+void put_in_place(const void* address, unsigned bytes, const OlderValue& older) {
+  auto& in_place = stale::g_in_place;
+  in_place = {const_cast<void*>(address), bytes, 0};
+  std::memcpy(&in_place.newest, address, bytes);
+  std::memcpy(in_place.address, &older.bytes, bytes);
+  g_stores_pending = true;
+}
+
+void put_newest_back() {
+  auto& in_place = stale::g_in_place;
+  if (in_place.bytes) std::memcpy(in_place.address, &in_place.newest, in_place.bytes);
+  in_place.bytes = 0;
+}
+
+void note_strong_fence(Scope scope) {
+  using namespace stale;
+  if (!g_number) return;
+  if (g_fences.size() >= kMostFences) {
+    g_fences.clear();
+    stale::g_active.clear();
+    g_fences_lost = g_number;
+  }
+  const Record self = make_record(current_actor(0), 0, {});
+  Fences& fences = g_fences[key_of(self)];
+  const uint64_t active = last_active(self);
+  ++g_number;
+  for (int reach = 0; reach <= static_cast<int>(scope); reach++) {
+    if (active > fences.last[reach]) fences.followed[reach] = fences.last[reach];
+    fences.last[reach] = g_number;
+  }
+}
+
+}  // namespace warploom
