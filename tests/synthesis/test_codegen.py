@@ -135,6 +135,29 @@ def test_reductions_that_do_not_need_each_other_share_a_loop() -> None:
     assert "k1 < whole1" in _generate(_softmax(), ["result"]).text
 
 
+def test_what_lies_in_memory_for_others_is_stored_by_one_kernel() -> None:
+    nodes = [
+        _node("top", "amax", [_of("x"), [1], True], ["s7", 1]),
+        _node("least", "amin", [_of("x"), [1], True], ["s7", 1]),
+        _node("both", "cat", [[_of("top"), _of("least")], 1], ["s7", 2]),
+    ]
+    assert _generate(nodes, ["both"]).forms == ("rows", "elements")
+
+
+def test_halves_that_are_joined_are_moved_as_groups() -> None:
+    def swapped(at: int) -> str:
+        nodes = [
+            _node("tail", "slice", [_of("x"), 1, at, 32], ["s7", 32 - at]),
+            _node("head", "slice", [_of("x"), 1, 0, at], ["s7", at]),
+            _node("both", "cat", [[_of("tail"), _of("head")], 1], ["s7", 32]),
+        ]
+        return generate(graph_from(_trace(nodes, ["both"], ("s7", "32")))).text
+
+    assert "start < 16;" in swapped(16)
+    assert "? group_at<float, 4>(in_x" in swapped(16)
+    assert "? group_at" not in swapped(15)
+
+
 def test_a_scan_takes_in_what_is_computed_from_it() -> None:
     nodes = [
         _node("sums", "cumsum", [_of("x"), 1], ["s7", "s9"]),

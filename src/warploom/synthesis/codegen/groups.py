@@ -6,6 +6,7 @@ alignment that this needs (`wide` is false), the loop over single elements besid
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from warploom.synthesis.codegen import ctypes_of
@@ -92,23 +93,44 @@ class Groups:
     start: str
     outer: Scope
     flat: bool = False
-    loaded: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    loaded: dict[tuple[str, str, str], str] = field(default_factory=dict[tuple[str, str, str], str])
 
-    def load(self, node: Node, pointer: str, index: Index) -> str | None:
-        """Return the name of the group that holds an element; None where it is in none."""
+    def load(self, node: Node, pointer: str, index: Index, guard: str) -> str | None:
+        """Return the name of the group that holds an element; None where it is in none.
+
+        With a `guard` it is read only where that holds, and zeros otherwise.
+        """
         place = self.start if self.flat else self._place(node, index)
         if place is None:
             return None
-        key = (node.name, place)
+        key = (node.name, place, guard)
         if key not in self.loaded:
             self.wide.moves(pointer, node.dtype)
             name = f"g{next(self.outer.names)}"
             kind = f"{ctypes_of.stored(node.dtype)}, {self.wide.width}"
-            self.outer.lines.append(
-                f"const Group<{kind}> {name} = group_at<{kind}>({pointer} + {place});"
-            )
+            text = f"group_at<{kind}>({pointer} + {place})"
+            text = f"{guard} ? {text} : Group<{kind}>()" if guard else text
+            self.outer.lines.append(f"const Group<{kind}> {name} = {text};")
             self.loaded[key] = name
         return self.loaded[key]
+
+    def alike(self, tests: Sequence[tuple[str, str, str]]) -> str | None:
+        """Return tests of the loop's index for a whole group; None where elements may differ."""
+        if self.flat or len(self.names) != 1:
+            return None
+        found: list[str] = []
+        for at, sign, bound in tests:
+            start = at
+            if not variables([at]) <= self.outer.known_names():
+                beside = ("0", "0") if at == self.names[0] else self._beside(at)
+                if beside is None:
+                    return None
+                more, step = beside
+                if not all(s == "0" or self.wide.can_be_multiple(s) for s in (step, bound)):
+                    return None
+                start = self.start if more == "0" else f"{self.start} + {more}"
+            found.append(f"{start} {sign} {bound}")
+        return " && ".join(found)
 
     def _place(self, node: Node, index: Index) -> str | None:
         """Return where the group begins; None where its elements are no neighbors."""
@@ -138,9 +160,12 @@ class Groups:
     def _beside(self, text: str) -> tuple[str, str] | None:
         """Return how far an index is from the loop's, and a size that has to be a multiple for it.
 
-        None where it does not go along with the loop: `(i + 3)` and `(j * 8 + i)` do.
+        None where it does not go along with the loop: `(i + 3)`, `(i - (4))` and `(j * 8 + i)` do.
         """
         name = re.escape(self.names[0])
+        ahead = re.fullmatch(rf"\({name} - \((.+)\)\)", text)
+        if ahead is not None:
+            return None if variables([ahead[1]]) else (f"-({ahead[1]})", str(ahead[1]))
         behind = re.fullmatch(rf"\({name} \+ (.+)\)", text)
         if behind is not None:
             return None if variables([behind[1]]) else (behind[1], behind[1])

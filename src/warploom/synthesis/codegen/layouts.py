@@ -126,10 +126,6 @@ def _flip(values: Values, node: Node, index: Index, scope: Scope, guard: str) ->
     return values.value(source, inner, scope, guard)
 
 
-def _both(guard: str, other: str, scope: Scope) -> str:
-    return scope.define("bool", f"{guard} && ({other})" if guard else other)
-
-
 def _cat(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> str:
     parts = [values.graph.node_of(part) for part in node.args[0]]
     dim = int(node.args[1]) % len(node.sizes) if len(node.args) > 1 else 0
@@ -140,9 +136,9 @@ def _cat(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> 
         if part is None or len(part.sizes) != len(node.sizes):
             raise BeyondRulesError("cat of what is not alike", line=node.line)
         end = f"{start} + {c_size(part.sizes[dim])}" if start != "0" else c_size(part.sizes[dim])
-        tests = [f"{at} >= {start}"] if start != "0" else []
-        tests += [f"{at} < {end}"] if part is not parts[-1] or not tests else []
-        inside = _both(guard, " && ".join(tests), scope)
+        tests = [(at, ">=", start)] if start != "0" else []
+        tests += [(at, "<", end)] if part is not parts[-1] or not tests else []
+        inside = values.inside(tests, scope, guard)
         place = at if start == "0" else f"({at} - ({start}))"
         inner = (*index[:dim], place, *index[dim + 1 :])
         value = values.value(part, inner, scope, inside)
@@ -159,13 +155,13 @@ def _pad(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> 
     fill = node.args[2] if len(node.args) > 2 else node.kwargs.get("value", 0)
     rank = len(source.sizes)
     inner = list(index)
-    tests: list[str] = []
+    tests: list[tuple[str, str, str]] = []
     for pair in range(len(pads) // 2):
         dim = rank - 1 - pair
         before = _size_text(pads[2 * pair])
         inner[dim] = index[dim] if before == "0" else f"({index[dim]} - ({before}))"
-        tests.append(f"{inner[dim]} >= 0 && {inner[dim]} < {c_size(source.sizes[dim])}")
-    inside = _both(guard, " && ".join(tests), scope)
+        tests += [(inner[dim], ">=", "0"), (inner[dim], "<", c_size(source.sizes[dim]))]
+    inside = values.inside(tests, scope, guard)
     value = values.value(source, tuple(inner), scope, inside)
     other = values.number(fill, node.dtype, node)
     return scope.define(ctypes_of.computed(node.dtype), f"{inside} ? {value} : {other}")

@@ -72,7 +72,7 @@ def generate(graph: Graph, tuning: TuningParameters | None = None) -> Generated:
                 node = wanted.node
                 raise BeyondRulesError(f"{node.op} where it stands", line=node.line) from None
             stored[wanted.node.name] = f"tmp_{wanted.node.name}"
-    kernels = _joined(graph, stored, kernels, tuning, frozenset(first))
+    kernels = _joined(graph, stored, kernels, tuning)
     kernels += [_copy(graph, buffer, node, stored, tuning) for buffer, node in copies.items()]
     return Generated(_file(graph, stored, kernels, first), tuple(kernels), tuning)
 
@@ -87,14 +87,13 @@ def _kernels(graph: Graph, stored: Mapping[str, str], tuning: TuningParameters) 
 
 
 def _joined(
-    graph: Graph, stored: Mapping[str, str], kernels: list[Kernel], tuning: TuningParameters,
-    outputs: frozenset[str],
-) -> list[Kernel]:  # fmt: skip
-    """Let one kernel store several outputs where it can: what they need is read once then."""
+    graph: Graph, stored: Mapping[str, str], kernels: list[Kernel], tuning: TuningParameters
+) -> list[Kernel]:
+    """Let one kernel store several nodes where it can: what they need is read once then."""
     left = {kernel.root: kernel for kernel in kernels}
     for number, root in reversed(list(enumerate([kernel.root for kernel in kernels]))):
         also: tuple[Node, ...] = ()
-        for other in reversed([name for name in left if name in outputs]):
+        for other in reversed(list(left)):
             if root not in left or not _may_join(left[root], left[other], left.values()):
                 continue
             wanted = (*also, graph.by_name[other])
@@ -114,9 +113,11 @@ def _may_join(kernel: Kernel, other: Kernel, kernels: Iterable[Kernel]) -> bool:
     """Whether a kernel may store what another one does: they share what they read."""
     if other is kernel or kernel.form not in ("rows", "elements"):
         return False
-    readers = {one.root for one in kernels if other.root in one.reads}
+    order = [one.root for one in kernels]
+    readers = [one.root for one in kernels if other.root in one.reads]
+    late = all(order.index(root) >= order.index(kernel.root) for root in readers)
     shared = other.root in kernel.reads or bool(other.reads & kernel.reads)
-    return readers <= {kernel.root} and shared and kernel.root not in other.reads
+    return late and shared and kernel.root not in other.reads
 
 
 def _copy(

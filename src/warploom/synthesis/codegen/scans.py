@@ -189,58 +189,15 @@ class ScanWriter:
 
     def _down_columns(self) -> Kernel:
         draft, kind, threads = self.draft, self.kind, self.draft.tuning.threads
-        values = self._values()
-        begin = [
-            f"const long long rows = {self.count}, each = ({self.length} + gridDim.y - 1) / "
-            "gridDim.y;",
-            f"const long long length = {self.length};",
-            "const long long from = min(blockIdx.y * each, length);",
-            "const long long to = min(from + each, length);",
-            "const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;",
-            "for (long long row = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;",
-            "     row < rows; row += stride) {",
-            *indented(list(split("row", [n for n, _ in self.rows], [s for _, s in self.rows]))),
-        ]
-        taken = Scope(frozenset(self.names))
-        value = self._operand(values, taken)
-        go = [
-            f"#pragma unroll {4 * draft.tuning.turns}",
-            f"for (long long {self.along} = from; {self.along} < to; ++{self.along}) {{",
-        ]
-        first = [
-            *begin,
-            *indented([
-                f"{kind.ctype} whole = {kind.first};", *go,
-                *indented([*taken.lines, f"whole = whole {kind.sign} {value};"]), "}",
-                "parts[blockIdx.y * rows + row] = whole;",
-            ]),
-            "}",
-        ]  # fmt: skip
+        values, read = self._values(), self._values()
+        lines = self._part(values)
         outs = [f"{kind.ctype}* __restrict__ parts"]
-        parts = global_text(f"{draft.name}_parts", draft.arguments(values, outs), threads, first)
-        read = self._values()
-        body = Scope(frozenset(self.names))
-        value = self._operand(read, body)
-        body.lines += [f"carry = carry {kind.sign} {value};",
-                       f"const {kind.ctype} total = carry;"]  # fmt: skip
-        result = self._result(read, body)
-        second = [
-            *begin,
-            *indented([
-                f"{kind.ctype} carry = {kind.first};",
-                "for (unsigned part = 0; part < blockIdx.y; ++part) {",
-                f"  carry = carry {kind.sign} parts[part * rows + row];", "}", *go,
-                *indented([*body.lines,
-                           f"out[{linear(draft.index, draft.root.sizes)}] = {result};"]),
-                "}",
-            ]),
-            "}",
-        ]  # fmt: skip
+        parts = global_text(f"{draft.name}_parts", draft.arguments(values, outs), threads, lines)
+        lines = self._whole(read)
         outs = [f"const {kind.ctype}* __restrict__ parts",
                 f"{ctypes_of.stored(draft.root.dtype)}* __restrict__ out"]  # fmt: skip
-        scan = global_text(draft.name, draft.arguments(read, outs), threads, second)
-        name = f"parts_{draft.root.name}"
-        count = f"count_{draft.root.name}"
+        scan = global_text(draft.name, draft.arguments(read, outs), threads, lines)
+        name, count = f"parts_{draft.root.name}", f"count_{draft.root.name}"
         grid = f"dim3(blocks_for({self.count}, {threads}), {count})"
         launch = [
             f"const unsigned {count} = min(blocks_for({self.length}, {_EACH}), {_MOST_PARTS}u);",
@@ -257,6 +214,54 @@ class ScanWriter:
         return Kernel(
             "scan", draft.root.name, f"{parts}\n{scan}", "\n  ".join(launch), draft.helpers, reads
         )
+
+    def _part(self, values: Values) -> list[str]:
+        """Return the statements that join each part of a column."""
+        kind, scope = self.kind, Scope(frozenset(self.names))
+        value = self._operand(values, scope)
+        return self._by_parts(
+            [f"{kind.ctype} whole = {kind.first};"],
+            [*scope.lines, f"whole = whole {kind.sign} {value};"],
+            ["parts[blockIdx.y * rows + row] = whole;"],
+        )
+
+    def _whole(self, values: Values) -> list[str]:
+        """Return the statements that go along a part, from what those before it have come to."""
+        kind, scope = self.kind, Scope(frozenset(self.names))
+        value = self._operand(values, scope)
+        scope.lines += [f"carry = carry {kind.sign} {value};",
+                        f"const {kind.ctype} total = carry;"]  # fmt: skip
+        result = self._result(values, scope)
+        place = linear(self.draft.index, self.draft.root.sizes)
+        return self._by_parts(
+            [
+                f"{kind.ctype} carry = {kind.first};",
+                "for (unsigned part = 0; part < blockIdx.y; ++part) {",
+                f"  carry = carry {kind.sign} parts[part * rows + row];", "}",
+            ],
+            [*scope.lines, f"out[{place}] = {result};"],
+            [],
+        )  # fmt: skip
+
+    def _by_parts(self, begin: list[str], each: list[str], end: list[str]) -> list[str]:
+        """Return the loop over the columns of a thread, around one along the block's part."""
+        names, sizes = [n for n, _ in self.rows], [s for _, s in self.rows]
+        return [
+            f"const long long rows = {self.count}, length = {self.length};",
+            "const long long each = (length + gridDim.y - 1) / gridDim.y;",
+            "const long long from = min(blockIdx.y * each, length);",
+            "const long long to = min(from + each, length);",
+            "const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;",
+            "for (long long row = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;",
+            "     row < rows; row += stride) {",
+            *indented([
+                *split("row", names, sizes), *begin,
+                f"#pragma unroll {4 * self.draft.tuning.turns}",
+                f"for (long long {self.along} = from; {self.along} < to; ++{self.along}) {{",
+                *indented(each), "}", *end,
+            ]),
+            "}",
+        ]  # fmt: skip
 
 
 def scan_of(draft: KernelDraft, scans: list[tuple[Node, Index]]) -> Node:

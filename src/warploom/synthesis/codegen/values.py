@@ -1,6 +1,6 @@
 """Values of nodes at indices, as statements: everything that is not a reduction is inlined here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from warploom.synthesis.codegen import ctypes_of, pointwise
@@ -53,6 +53,24 @@ class Values:
         self.flat = False
         self.groups: Groups | None = None
         self.turned: Tiles | None = None
+        self._of_groups: set[str] = set()
+
+    def inside(self, tests: Sequence[tuple[str, str, str]], scope: Scope, guard: str) -> str:
+        """Return the name of a condition, beside `guard`: an index, a sign and a bound for each.
+
+        Where it holds for all elements of a group or for none, it is known before they are loaded.
+        """
+        text = " && ".join(" ".join(test) for test in tests)
+        groups = self.groups
+        grouped = groups is not None and scope.parent is groups.outer
+        if groups is not None and grouped and (not guard or guard in self._of_groups):
+            alike = groups.alike(tests)
+            if alike is not None:
+                scope, text = groups.outer, alike
+        name = scope.define("bool", f"{guard} && ({text})" if guard else text)
+        if groups is not None and scope is groups.outer:
+            self._of_groups.add(name)
+        return name
 
     def value(self, node: Node, index: Index, scope: Scope, guard: str = "") -> str:
         """Return the name of the value of `node` at `index`, of its computed type.
@@ -88,9 +106,11 @@ class Values:
         place = f"{self.pointer(node)}[{at}]"
         if self.turned is not None and not guard:
             place = self.turned.element(node, self.pointer(node), index) or place
-        if self.groups is not None and not guard and scope.parent is self.groups.outer:
-            group = self.groups.load(node, self.pointer(node), index) if node.sizes else None
-            place = f"{group}.at[e]" if group is not None else place
+        grouped = self.groups is not None and scope.parent is self.groups.outer
+        if self.groups is not None and grouped and (not guard or guard in self._of_groups):
+            group = self.groups.load(node, self.pointer(node), index, guard) if node.sizes else None
+            if group is not None:
+                place, guard = f"{group}.at[e]", ""
         text = ctypes_of.load(node.dtype, place)
         if guard:
             text = f"{guard} ? {text} : {pointwise.literal(0, node.dtype)}"
