@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from warploom.core.finding_kinds import KINDS
-from warploom.emulator.runtime_build import RUNTIME_DIR
+from warploom.emulator.building.runtime_build import RUNTIME_DIR
 from warploom.testing.finding_kinds import HEADER, header_text
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,7 +10,7 @@ import pytest
 from warploom.core.errors import MissingToolError
 from warploom.core.records import BuildSpec
 from warploom.emulator import EmulatorBuild, build
-from warploom.emulator.guard_tool import build_guard
+from warploom.emulator.building.guard_tool import build_guard
 from warploom.toolchain.compilers import find_compiler
 from warploom.toolchain.nvcc import compile_gate
 
@@ -43,12 +43,13 @@ def fake_runtime(
     monkeypatch: pytest.MonkeyPatch, fake_executable: Path, fake_cache: Path, guard: Path
 ) -> Path:
     """Put the fake runtime and its headers in the place of ours, and the cache in a folder."""
-    for module in ("build", "rewrite", "prefix", "runtime_build"):
+    modules = ("building.build", "building.prefix", "building.runtime_build", "rewriting.rewrite")
+    for module in modules:
         found = importlib.import_module(f"warploom.emulator.{module}")
         monkeypatch.setattr(found, "SHIM_DIR", FAKE / "include")
-    library = importlib.import_module("warploom.emulator.process_library")
+    library = importlib.import_module("warploom.emulator.building.process_library")
     monkeypatch.setattr(library, "PROCESS_DIR", FAKE / "process")
-    module = importlib.import_module("warploom.emulator.build")
+    module = importlib.import_module("warploom.emulator.building.build")
     monkeypatch.setattr(module, "build_runtime", lambda compiler, strict=False: fake_executable)
     monkeypatch.setattr(module, "build_guard", lambda compiler: guard)
     monkeypatch.setenv("WARPLOOM_CACHE", str(fake_cache))

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 from warploom.core.records import BuildSpec
-from warploom.emulator.rewrite import Overlay, rewrite
+from warploom.emulator.rewriting.rewrite import Overlay, rewrite
 from warploom.toolchain.compilers import find_compiler
 
 # Runs each launch at once, thread after thread: enough to see that rewritten code means the same.

@@ -1,6 +1,6 @@
 """Names of functions as people read them."""
 
-from warploom.emulator.addresses import _plain_names
+from warploom.emulator.building.addresses import _plain_names
 
 
 def test_functions_of_one_file_have_readable_names():

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from warploom.core.records import BuildSpec
-from warploom.emulator.build import build
+from warploom.emulator.building.build import build
 
 NAMES = "Add Sub Exch Min Max Inc Dec And Or Xor"
 TYPES = {

@@ -7,7 +7,7 @@ import pytest
 
 from warploom.core.records import BuildSpec, Limits, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, RunOptions, build, run
-from warploom.emulator.topology import find_topology
+from warploom.emulator.running.topology import find_topology
 
 PROGRAMS = Path(__file__).with_name("programs")
 

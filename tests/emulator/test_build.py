@@ -11,13 +11,18 @@ import pytest
 
 from warploom.core.errors import BadInputError, SourceError, ToolFailedError, UnsupportedError
 from warploom.core.records import BuildSpec, Limits
-from warploom.emulator import NotEmulatedError, build, runtime_build
-from warploom.emulator.diagnostics import compile_failure, undefined_symbols, unsupported_name
-from warploom.emulator.elf import dynamic_symbols
-from warploom.emulator.link import plain_name
-from warploom.emulator.run import run
-from warploom.emulator.run_records import RunOptions
-from warploom.emulator.unit_flags import version_code
+from warploom.emulator import NotEmulatedError, build
+from warploom.emulator.building import runtime_build
+from warploom.emulator.building.diagnostics import (
+    compile_failure,
+    undefined_symbols,
+    unsupported_name,
+)
+from warploom.emulator.building.elf import dynamic_symbols
+from warploom.emulator.building.link import plain_name
+from warploom.emulator.building.unit_flags import version_code
+from warploom.emulator.running.run import run
+from warploom.emulator.running.run_records import RunOptions
 
 OK = "#include <cuda_runtime.h>\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n"
 
@@ -336,7 +341,7 @@ def test_ctrl_c_ends_a_compile(tmp_path: Path):
     code = f"""
 from pathlib import Path
 from warploom.core.records import BuildSpec
-from warploom.emulator.build import _Builder
+from warploom.emulator.building.build import _Builder
 builder = _Builder(BuildSpec(Path({str(slow)!r})))
 print("ready", flush=True)
 try:

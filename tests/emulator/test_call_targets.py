@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import BuildSpec, Verdict
-from warploom.emulator.build import build
+from warploom.emulator.building.build import build
 from warploom.evaluation.check import check
 from warploom.evaluation.runs.plan import Effort
 from warploom.testing.attacks.variants.control import ESCAPES, program

@@ -6,7 +6,7 @@ import pytest
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import BuildSpec
-from warploom.emulator.build import build
+from warploom.emulator.building.build import build
 from warploom.toolchain.sandbox import SandboxKind, find_sandbox
 
 READS = {

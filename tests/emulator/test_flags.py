@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from warploom.emulator.runtime_build import RUNTIME_DIR
+from warploom.emulator.building.runtime_build import RUNTIME_DIR
 from warploom.toolchain.compilers import find_compiler
 
 PROGRAM = """

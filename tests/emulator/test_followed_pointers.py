@@ -8,9 +8,9 @@ import pytest
 from host_program import check_program, kinds_of
 from test_stated_effects import declarations, parameters
 
-from warploom.emulator.elf import dynamic_symbols
-from warploom.emulator.host_imports import OWN_CODE, TABLE, Held
-from warploom.emulator.runtime_build import RUNTIME_DIR, build_runtime, exported
+from warploom.emulator.building.elf import dynamic_symbols
+from warploom.emulator.building.host_imports import OWN_CODE, TABLE, Held
+from warploom.emulator.building.runtime_build import RUNTIME_DIR, build_runtime, exported
 from warploom.toolchain.compilers import find_compiler
 
 _HEAD = """

@@ -4,9 +4,9 @@ import ctypes
 from pathlib import Path
 
 from warploom.core.records import BuildSpec
-from warploom.emulator.build import build
-from warploom.emulator.elf import defined_symbols, dynamic_symbols
-from warploom.emulator.host_imports import (
+from warploom.emulator.building.build import build
+from warploom.emulator.building.elf import defined_symbols, dynamic_symbols
+from warploom.emulator.building.host_imports import (
     BY_HEADERS,
     TABLE,
     Held,
@@ -14,8 +14,8 @@ from warploom.emulator.host_imports import (
     is_harmless,
     unknown_imports,
 )
-from warploom.emulator.process_library import process_objects
-from warploom.emulator.runtime_build import build_runtime
+from warploom.emulator.building.process_library import process_objects
+from warploom.emulator.building.runtime_build import build_runtime
 from warploom.evaluation.legality.allowed_names import HOST_C
 from warploom.toolchain.compilers import find_compiler
 

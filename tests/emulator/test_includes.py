@@ -6,7 +6,7 @@ import pytest
 
 from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
-from warploom.emulator.rewrite import rewrite
+from warploom.emulator.rewriting.rewrite import rewrite
 from warploom.source import CUDAAnalyzer
 from warploom.toolchain.nvcc import user_contents
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from warploom.core.records import BuildSpec
 from warploom.emulator import RunOptions, build, run
-from warploom.emulator.device_variables import names_shared_by_files
+from warploom.emulator.rewriting.device_variables import names_shared_by_files
 
 FILE = r"""
 #include <cuda_runtime.h>

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from warploom.emulator.rewrite import SHIM_DIR
-from warploom.emulator.runtime_build import RUNTIME_DIR
+from warploom.emulator.building.runtime_build import RUNTIME_DIR
+from warploom.emulator.rewriting.rewrite import SHIM_DIR
 from warploom.toolchain.compilers import find_compiler
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warploom.emulator.device_variables import find_variables, variable_edits
-from warploom.emulator.kernel_pointers import kernel_names, pointer_edits
-from warploom.emulator.names import name_edits
-from warploom.emulator.ptx import UnknownInstructionError, translate
+from warploom.emulator.ptx.translate.translate import UnknownInstructionError, translate
+from warploom.emulator.rewriting.device_variables import find_variables, variable_edits
+from warploom.emulator.rewriting.kernel_pointers import kernel_names, pointer_edits
+from warploom.emulator.rewriting.names import name_edits
 from warploom.emulator.tokens import tokenize
 from warploom.source.edits import apply_edits
 

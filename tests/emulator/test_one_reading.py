@@ -9,9 +9,9 @@ import pytest
 from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
 from warploom.emulator import RunOptions, build, run
-from warploom.emulator.prefix import precompiled_prefix
-from warploom.emulator.runtime_build import run_compiler
-from warploom.emulator.unit_flags import PASS_FLAGS
+from warploom.emulator.building.prefix import precompiled_prefix
+from warploom.emulator.building.runtime_build import run_compiler
+from warploom.emulator.building.unit_flags import PASS_FLAGS
 from warploom.toolchain.compilers import find_compiler
 
 PROGRAM = r"""
@@ -41,7 +41,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             found.append("E" if "-E" in words else "S")
         return run_compiler(compiler, arguments, *more, **named)
 
-    monkeypatch.setattr(sys.modules["warploom.emulator.build"], "run_compiler", noted)
+    monkeypatch.setattr(sys.modules["warploom.emulator.building.build"], "run_compiler", noted)
     return found
 
 

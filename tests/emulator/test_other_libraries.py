@@ -4,7 +4,7 @@ import pytest
 
 from warploom.core.errors import SourceError, UnsupportedError
 from warploom.core.records import BuildSpec
-from warploom.emulator.rewrite import rewrite
+from warploom.emulator.rewriting.rewrite import rewrite
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from warploom.emulator.shifts import has_plain_shifts
+from warploom.emulator.rewriting.shifts import has_plain_shifts
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from overlays import compiled, output, rewritten, text_of
 
+from warploom.emulator.rewriting.unsupported import MARK, is_api_header, is_api_name
 from warploom.emulator.tokens import tokenize
-from warploom.emulator.unsupported import MARK, is_api_header, is_api_name
 
 LAUNCHES = r"""
 #include <utility>

@@ -8,7 +8,7 @@ from overlays import compiled, rewritten
 
 from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
-from warploom.emulator.rewrite import Overlay, rewrite
+from warploom.emulator.rewriting.rewrite import Overlay, rewrite
 
 
 def test_includes_become_the_overlay(tmp_path: Path):

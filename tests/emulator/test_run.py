@@ -13,7 +13,7 @@ import pytest
 from warploom.core.errors import BadInputError
 from warploom.core.records import Limits, RunSpec, Severity, Timing, TraceEvent, Verdict, to_json
 from warploom.emulator import RunOptions, run, run_many
-from warploom.emulator.report import parse_report
+from warploom.emulator.running.report import parse_report
 
 HEAD = "#include <cuda_runtime.h>\n#include <unistd.h>\n#include <csignal>\n#include <string>\n"
 ONE = RunOptions(ranks=1, limits=Limits(seconds=20, memory_mb=2048, output_mb=1))

@@ -6,7 +6,7 @@ import pytest
 
 from warploom.core.errors import MissingToolError, ToolFailedError
 from warploom.core.process import ProcessResult
-from warploom.emulator import runtime_build
+from warploom.emulator.building import runtime_build
 from warploom.toolchain.compilers import Compiler
 
 LINKER = Compiler(("g++",), "gcc", 12, "gcc 12")

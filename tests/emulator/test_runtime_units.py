@@ -2,8 +2,8 @@
 
 import re
 
-from warploom.emulator.rewrite import SHIM_DIR
-from warploom.emulator.runtime_build import RUNTIME_DIR, units
+from warploom.emulator.building.runtime_build import RUNTIME_DIR, units
+from warploom.emulator.rewriting.rewrite import SHIM_DIR
 
 SOURCES = sorted(RUNTIME_DIR.rglob("*.cpp"))
 FILES = sorted(path for path in RUNTIME_DIR.rglob("*") if path.is_file())

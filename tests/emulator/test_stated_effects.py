@@ -4,9 +4,9 @@ import re
 import subprocess
 from pathlib import Path
 
-from warploom.emulator.elf import dynamic_symbols
-from warploom.emulator.host_imports import OWN_CODE, TABLE, Held
-from warploom.emulator.runtime_build import RUNTIME_DIR, build_runtime
+from warploom.emulator.building.elf import dynamic_symbols
+from warploom.emulator.building.host_imports import OWN_CODE, TABLE, Held
+from warploom.emulator.building.runtime_build import RUNTIME_DIR, build_runtime
 from warploom.toolchain.compilers import find_compiler
 
 _HEADERS = (

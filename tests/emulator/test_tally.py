@@ -7,8 +7,8 @@ import pytest
 
 from warploom.core.records import BuildSpec
 from warploom.emulator import RunOptions, build, find_topology, run
-from warploom.emulator.guard_tool import GUARD_DIR
-from warploom.emulator.runtime_build import RUNTIME_DIR
+from warploom.emulator.building.guard_tool import GUARD_DIR
+from warploom.emulator.building.runtime_build import RUNTIME_DIR
 
 PROGRAM = """
 #include <cstdint>

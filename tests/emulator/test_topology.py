@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from warploom.core.errors import BadInputError
-from warploom.emulator.topology import (
+from warploom.emulator.running.topology import (
     DEFAULT_TOPOLOGY,
     check_fit,
     constant_names,

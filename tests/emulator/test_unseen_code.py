@@ -7,7 +7,7 @@ import pytest
 from host_program import check_program, kinds_of
 
 from warploom.core.records import Severity, Verdict
-from warploom.emulator.runtime_build import RUNTIME_DIR
+from warploom.emulator.building.runtime_build import RUNTIME_DIR
 from warploom.evaluation.check import CheckReport
 from warploom.toolchain.compilers import find_compiler
 

@@ -9,8 +9,8 @@ import pytest
 
 from warploom.core.records import BuildSpec, Verdict
 from warploom.emulator import RunOptions, build, run
-from warploom.emulator.rewrite import SHIM_DIR
-from warploom.emulator.unit_flags import own_macros
+from warploom.emulator.building.unit_flags import own_macros
+from warploom.emulator.rewriting.rewrite import SHIM_DIR
 from warploom.toolchain.compilers import find_compiler
 
 LETTERS = string.ascii_uppercase

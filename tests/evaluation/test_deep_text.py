@@ -8,7 +8,7 @@ from test_legality_classes import added
 
 from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
-from warploom.emulator.build import build
+from warploom.emulator.building.build import build
 from warploom.evaluation.legality.tokens import scan
 
 

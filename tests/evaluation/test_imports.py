@@ -7,8 +7,8 @@ import pytest
 
 from warploom.core.records import BuildSpec
 from warploom.emulator import build
-from warploom.emulator.elf import dynamic_symbols
-from warploom.emulator.runtime_build import build_runtime
+from warploom.emulator.building.elf import dynamic_symbols
+from warploom.emulator.building.runtime_build import build_runtime
 from warploom.evaluation.legality.imports import import_findings
 from warploom.evaluation.legality.object_rules import init_findings, runs_by_itself
 from warploom.toolchain.compilers import find_compiler

@@ -7,7 +7,7 @@ import pytest
 from test_legality_classes import added, inside
 
 from warploom.core.records import BuildSpec
-from warploom.emulator.build import build
+from warploom.emulator.building.build import build
 from warploom.evaluation.legality.object_rules import replaced_findings
 
 OWN = "template <class U> struct Mine { using type = U; };\nenum class Kind { a, b };\n"

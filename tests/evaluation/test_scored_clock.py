@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import Severity
-from warploom.emulator.topology import find_topology
+from warploom.emulator.running.topology import find_topology
 from warploom.evaluation.cascade import evaluate
 from warploom.workload.workload import Workload
 

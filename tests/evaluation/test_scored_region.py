@@ -7,7 +7,7 @@ from test_time_levels import LOOP, TEXT
 
 from warploom.core.errors import WorkloadError
 from warploom.emulator import Region, Timeline, find_topology
-from warploom.emulator.report import RawSpan
+from warploom.emulator.running.report import RawSpan
 from warploom.evaluation.cascade import evaluate
 from warploom.evaluation.records import Evaluation
 from warploom.evaluation.times.scored_region import KIND, region_findings, scored_times

@@ -10,7 +10,7 @@ import pytest
 
 from warploom.core.errors import MissingToolError, SourceError, ToolFailedError
 from warploom.core.records import BuildSpec
-from warploom.emulator.rewrite import SHIM_DIR
+from warploom.emulator.rewriting.rewrite import SHIM_DIR
 from warploom.evaluation.cascade import evaluate
 from warploom.source.regions import Program
 from warploom.toolchain import nvcc

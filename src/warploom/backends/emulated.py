@@ -9,7 +9,7 @@ from warploom.backends.protocol import MODELLED, NO_TIME, Built, Interval, Launc
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, Topology, build, run
-from warploom.emulator.topology import DEFAULT_TOPOLOGY, find_topology, topology_names
+from warploom.emulator.running.topology import DEFAULT_TOPOLOGY, find_topology, topology_names
 from warploom.workload.workload import Workload
 
 ELEMENTS = {"float16": "f2", "bfloat16": "b2", "float32": "f4", "float64": "f8"}

@@ -2,7 +2,7 @@
 
 from warploom.cli.output import out, paint, print_json, say
 from warploom.core.records import to_json
-from warploom.emulator.topology import find_topology, topology_names
+from warploom.emulator.running.topology import find_topology, topology_names
 from warploom.llm.keys import Keys
 from warploom.llm.status import ModelsReport, ProviderState, examine_models
 from warploom.toolchain.doctor import DoctorReport, ToolState, examine

@@ -18,7 +18,7 @@ from warploom.cli.output import (
 from warploom.cli.run_options import RunChoices
 from warploom.core.errors import BadInputError
 from warploom.emulator import Region
-from warploom.emulator.topology import DEFAULT_TOPOLOGY, find_topology
+from warploom.emulator.running.topology import DEFAULT_TOPOLOGY, find_topology
 from warploom.evaluation.cascade import evaluate
 from warploom.evaluation.modelled_time import Benchmark
 from warploom.evaluation.observed.check import require_unsteered

@@ -1,9 +1,9 @@
 """The CPU emulator of CUDA, NCCL and MPI: build a program for it, run it, read what it found."""
 
-from warploom.emulator.build import EmulatorBuild, build
-from warploom.emulator.diagnostics import ApiUse, NotEmulatedError
-from warploom.emulator.run import run, run_many
-from warploom.emulator.run_records import (
+from warploom.emulator.building.build import EmulatorBuild, build
+from warploom.emulator.building.diagnostics import ApiUse, NotEmulatedError
+from warploom.emulator.running.run import run, run_many
+from warploom.emulator.running.run_records import (
     CHUNK_BYTES,
     FAILURE_KINDS,
     MAX_RANKS,
@@ -18,9 +18,9 @@ from warploom.emulator.run_records import (
     Version,
     WayTaken,
 )
-from warploom.emulator.spoil import Spoil, Stops
-from warploom.emulator.timeline import Region, Timeline
-from warploom.emulator.topology import Topology, find_topology, topology_names
+from warploom.emulator.running.spoil import Spoil, Stops
+from warploom.emulator.running.timeline import Region, Timeline
+from warploom.emulator.running.topology import Topology, find_topology, topology_names
 
 __all__ = [
     "CHUNK_BYTES",

@@ -19,7 +19,7 @@ from warploom.backends import EMULATOR, Backend, find_backend
 from warploom.backends.emulated import machine_for
 from warploom.core.records import Timing
 from warploom.emulator import Topology, find_topology
-from warploom.emulator.topology import DEFAULT_TOPOLOGY, check_fit
+from warploom.emulator.running.topology import DEFAULT_TOPOLOGY, check_fit
 from warploom.evaluation.levels import Judge
 from warploom.evaluation.observed.evaluation import evaluate_observed, require_observable
 from warploom.evaluation.records import BENCHMARK, Evaluation

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from warploom.core.errors import MissingToolError
 from warploom.core.records import BuildSpec
-from warploom.emulator.rewrite import SHIM_DIR
-from warploom.emulator.runtime_build import run_compiler
-from warploom.emulator.unit_flags import language_flags, version_code
+from warploom.emulator.building.runtime_build import run_compiler
+from warploom.emulator.building.unit_flags import language_flags, version_code
+from warploom.emulator.rewriting.rewrite import SHIM_DIR
 from warploom.toolchain.compilers import find_compiler
 from warploom.workload.dtypes import dtype_of
 

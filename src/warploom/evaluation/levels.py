@@ -18,7 +18,7 @@ from warploom.core.errors import (
 )
 from warploom.core.records import BuildSpec, Finding, RunSpec, Severity
 from warploom.emulator import EmulatorBuild, Topology, build
-from warploom.emulator.elf import dynamic_symbols
+from warploom.emulator.building.elf import dynamic_symbols
 from warploom.evaluation.compare.readers import Frames, frames_of
 from warploom.evaluation.compare.reference import Reference, reference_for
 from warploom.evaluation.depends.dependence import judge_dependence

@@ -11,7 +11,7 @@ from warploom.core.errors import ToolFailedError, UnsupportedError
 from warploom.core.ids import digest
 from warploom.core.records import Api, Json, Severity
 from warploom.emulator import Topology, find_topology
-from warploom.emulator.topology import check_fit
+from warploom.emulator.running.topology import check_fit
 from warploom.evaluation.cascade import evaluate
 from warploom.evaluation.records import SCORE, Evaluation
 from warploom.evaluation.transform_rule import TransformRule

@@ -6,7 +6,7 @@ A kind that the list lacks, or a misspelled one, does not compile there.
 from pathlib import Path
 
 from warploom.core.finding_kinds import KINDS
-from warploom.emulator.runtime_build import RUNTIME_DIR
+from warploom.emulator.building.runtime_build import RUNTIME_DIR
 
 HEADER = RUNTIME_DIR / "report" / "finding_kinds.h"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warploom.core.records import Api, Limits
-from warploom.emulator.topology import Topology
+from warploom.emulator.running.topology import Topology
 from warploom.workload.outputs import Output, check_left_out
 from warploom.workload.ranges import (
     check_launcher,

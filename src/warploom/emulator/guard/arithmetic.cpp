@@ -13,7 +13,7 @@ bool is_any(std::string_view name, std::initializer_list<std::string_view> names
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// As emulator/metering_prices.py has it: measured on an H200.
+// As emulator/metering/arithmetic_prices.py has it: measured on an H200.
 constexpr unsigned kDivision = 11;
 
 // Integer instructions, without the letter of their size.

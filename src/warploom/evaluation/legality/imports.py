@@ -2,14 +2,19 @@
 
 A name that was hidden from the token rules (by a macro of a system header, or a function pointer)
 still shows up among the symbols that the shared object takes from elsewhere. What is allowed is on
-a list, and must be known to follow no pointer unseen (`emulator/host_imports.py`); what the trusted
-program takes is allowed too.
+a list, and must be known to follow no pointer unseen (`emulator/building/host_imports.py`); what
+the trusted program takes is allowed too.
 """
 
 from collections.abc import Set
 
 from warploom.core.records import Finding, Severity
-from warploom.emulator.host_imports import BY_HEADERS, classify, plain_name, unknown_imports
+from warploom.emulator.building.host_imports import (
+    BY_HEADERS,
+    classify,
+    plain_name,
+    unknown_imports,
+)
 from warploom.evaluation.legality.allowed_names import API_TELLING, API_UNSEEN, HOST_C
 from warploom.evaluation.legality.refusals import FORBIDDEN, FORBIDDEN_CALLS
 

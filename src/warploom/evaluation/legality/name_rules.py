@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Iterator, Sequence
 
-from warploom.emulator.rewrite import SHIM_DIR
+from warploom.emulator.rewriting.rewrite import SHIM_DIR
 from warploom.evaluation.legality.allowed_names import (
     API_UNSEEN,
     CUDA_ROOTS,

@@ -12,7 +12,7 @@ from collections.abc import Set
 from typing import TypedDict, cast
 
 from warploom.core.records import Finding, Severity
-from warploom.emulator.device_variables import REGISTERS
+from warploom.emulator.rewriting.device_variables import REGISTERS
 
 # The compiler names a unit's initialisers after its first function, which is the candidate's.
 _UNIT = re.compile(r"(?:_GLOBAL__(?:sub_)?[ID]_|__cxx_global_var_init|_GLOBAL__I_)")

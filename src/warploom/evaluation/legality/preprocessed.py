@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warploom.core.errors import ToolFailedError
-from warploom.emulator.runtime_build import run_compiler
+from warploom.emulator.building.runtime_build import run_compiler
 from warploom.evaluation.legality.conditions import OpenError, condition_names, holds
 from warploom.evaluation.legality.macros import Expander, UnjudgedError
 from warploom.evaluation.legality.region_rules import Refused

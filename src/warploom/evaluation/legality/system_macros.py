@@ -17,8 +17,8 @@ from warploom.core.errors import MissingToolError, ToolFailedError
 from warploom.core.ids import digest
 from warploom.core.process import default_environment, run_process
 from warploom.core.records import Limits
-from warploom.emulator.rewrite import SHIM_DIR
-from warploom.emulator.runtime_build import folder_digest, run_compiler
+from warploom.emulator.building.runtime_build import folder_digest, run_compiler
+from warploom.emulator.rewriting.rewrite import SHIM_DIR
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import Compiler, find_compiler
 from warploom.toolchain.nccl import get_nccl, newest_version

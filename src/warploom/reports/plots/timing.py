@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from warploom.core.errors import BadInputError
 from warploom.core.records import Json
-from warploom.emulator.topology import Topology, find_topology
+from warploom.emulator.running.topology import Topology, find_topology
 from warploom.evaluation.cascade import evaluate
 from warploom.evaluation.records import BENCHMARK
 from warploom.evaluation.runs.plan import ProgressCallback

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import Json
-from warploom.emulator.topology import Topology, find_topology
+from warploom.emulator.running.topology import Topology, find_topology
 from warploom.reports.queries.clean import clean
 
 

@@ -1,0 +1,1 @@
+"""Builds programs and the runtime: compile, guard, link, and what is refused."""

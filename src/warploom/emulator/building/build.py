@@ -1,0 +1,498 @@
+"""Builds a program for the emulator: rewritten, compiled with access hooks, one shared object."""
+
+import json
+import re
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypedDict, cast
+
+from warploom.core.errors import SourceError, ToolFailedError
+from warploom.core.ids import digest
+from warploom.core.process import ProcessResult, Stop
+from warploom.core.records import BuildSpec
+from warploom.emulator.building.definitions import replaced_names
+from warploom.emulator.building.diagnostics import (
+    NotEmulatedError,
+    RefusedAssemblyError,
+    compile_failure,
+    farther,
+)
+from warploom.emulator.building.elf import dynamic_symbols
+from warploom.emulator.building.guard_tool import (
+    GuardedUnit,
+    Refusal,
+    build_guard,
+    guard_identity,
+    guard_unit,
+)
+from warploom.emulator.building.host_imports import unknown_imports, unseen_calls
+from warploom.emulator.building.link import USER_ROOT, Linker, as_written, strip_root
+from warploom.emulator.building.prefix import precompiled_prefix
+from warploom.emulator.building.process_library import process_library_digest
+from warploom.emulator.building.runtime_build import (
+    build_runtime,
+    folder_digest,
+    in_parallel,
+    run_compiler,
+)
+from warploom.emulator.building.unit_flags import (
+    PASS_FLAGS,
+    alignment_flags,
+    device_flags,
+    in_cpp,
+    language_flags,
+    own_macros,
+    program_flags,
+)
+from warploom.emulator.rewriting.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
+from warploom.emulator.rewriting.shifts import has_plain_shifts
+from warploom.emulator.rewriting.template_keyword import (
+    PLACE_FLAGS,
+    may_lack_keyword,
+    with_keywords,
+)
+from warploom.toolchain.cache import cached_folder
+from warploom.toolchain.compilers import find_compiler
+
+_MACROS = "warploom-macros.h"  # in the folder of a build
+_COMMAND_LINE = re.compile(rb'^# \d+(?= "<command-line>")', re.MULTILINE)
+_OVERLAY = re.compile(rb'#[ \t]*include[ \t]*"(u\d+_[^"\n]+)"')
+_REGION = re.compile(
+    rb"""(?:\#[ \t]*pragma|_Pragma[ \t]*\([ \t]*")[ \t]*omp\b[^\n]*\b(?:parallel|task|sections)\b"""
+)
+
+
+class _Imports(TypedDict):
+    imports: list[str]
+    denied: list[str]
+    replaced: list[str]
+    unseen: dict[str, tuple[str, int] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatorBuild:
+    """A program ready to run: `library` for `runtime`, both in the cache.
+
+    `key` names the content of the build, `files` are the user's files in it, `imports` the symbols
+    that its text takes from the runtime and the libraries, and `denied` those that the process
+    library alone takes: the program may not go there by a pointer. `library_objects`: whether it
+    may have objects of library classes that call through tables of theirs. `guard` is what the
+    guard says of each unit, as it wrote it: JSON. `replaced` are the names that it defines and the
+    runtime or a library does too. `unseen` are imports that follow pointers where no check sees it,
+    with file and line of a use where one is known. `regions_in_turn`: whether its text has regions
+    of OpenMP, which one thread runs here. `seconds` is what this call took.
+    """
+
+    library: Path
+    runtime: Path
+    spec: BuildSpec
+    key: str
+    files: tuple[UserFile, ...]
+    imports: frozenset[str]
+    cached: bool
+    seconds: float
+    guard: str = "[]"
+    replaced: frozenset[str] = frozenset()
+    denied: frozenset[str] = frozenset()
+    library_objects: bool = False
+    regions_in_turn: bool = False
+    unseen: Mapping[str, tuple[str, int] | None] = field(
+        default_factory=dict[str, tuple[str, int] | None]
+    )
+
+    def file_named(self, name: str) -> UserFile | None:
+        """Return the user's file that debug information calls `name`."""
+        return file_named(self.files, name)
+
+    @property
+    def uses_mpi(self) -> bool:
+        """Whether the program calls MPI."""
+        return any(name.startswith("MPI_") for name in self.imports)
+
+    @property
+    def uses_nccl(self) -> bool:
+        """Whether the program calls NCCL on the host."""
+        return any(name.startswith("nccl") for name in self.imports)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """One file to compile, with everything its objects depend on.
+
+    `passes` are the flags of the host pass and, if it is CUDA, of the device pass.
+    """
+
+    overlay: str
+    passes: tuple[tuple[str, ...], ...]
+    wants_prefix: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """One reading of a unit by the compiler, into `target`."""
+
+    unit: _Unit
+    flags: tuple[str, ...]
+    target: str
+
+    @property
+    def preprocessed(self) -> str:
+        """The file for its text without directives and macros."""
+        return f"{self.target}.ii"
+
+    def text_read(self, work: Path) -> bytes:
+        """Return its text to compare: from gcc 13 on it tells how many macros were defined.
+
+        That is in the numbers of lines of the command line, before the unit begins.
+        """
+        text = (work / self.preprocessed).read_bytes()
+        before, unit, rest = text.partition(b'\n# 1 "%s"\n' % self.unit.overlay.encode())
+        return _COMMAND_LINE.sub(b"#", before) + unit + rest
+
+
+class _Builder:
+    """One build: the overlay of a program, and how to compile it."""
+
+    def __init__(self, spec: BuildSpec, *, strict: bool = False) -> None:
+        self.spec = spec
+        self.compiler = find_compiler()
+        self.runtime = build_runtime(self.compiler, strict=strict)
+        self.flags = program_flags(spec, self.compiler)
+        self.overlay: Overlay = rewrite(spec)
+        offered = dynamic_symbols(self.runtime).exports
+        self.prefixes: dict[str, Path] = {}  # the header that each unit includes first
+        self.macros = own_macros(spec)  # what it includes next defines them
+        self.linker = Linker(self.compiler, spec.program, self.overlay, offered)
+        self.shims = folder_digest(SHIM_DIR)
+        sources = (spec.program, *spec.sources)
+        self.units = tuple(
+            self._unit(overlay, source, is_program=at == 0)
+            for at, (overlay, source) in enumerate(zip(self.overlay.units, sources, strict=True))
+        )
+        texts = [part for item in sorted(self.overlay.texts.items()) for part in item]
+        self.base = [
+            self.compiler.identity,
+            self.shims,
+            process_library_digest(),
+            *self.flags,
+            *texts,
+            *self.linker.wrapped,
+            "replaced names, unseen calls 2",  # what is kept of a build's symbols
+        ]
+        self.key = digest(
+            [
+                *self.base,
+                guard_identity(self.compiler),
+                *(["whole price"] if self.spec.unread else []),
+                *(part for u in self.units for p in u.passes for part in (u.overlay, *p)),
+            ]
+        )
+
+    def _unit(self, overlay: str, source: Path, *, is_program: bool) -> _Unit:
+        whole = self._whole(overlay)
+        language = language_flags(source, self.overlay.texts[overlay], whole, is_program=is_program)
+        host = (*language, *self.flags, *alignment_flags(whole))
+        if "-D__CUDACC__" not in language:
+            return _Unit(overlay, (host,), wants_prefix=False)
+        host = (*host, *PASS_FLAGS)
+        return _Unit(overlay, (host, (*host, *device_flags(self.spec))), wants_prefix=True)
+
+    def _whole(self, overlay: str) -> bytes:
+        """Return the text of a unit and of the program's files that it includes."""
+        todo, known = [overlay], {overlay}
+        for name in todo:
+            more = {found.decode() for found in _OVERLAY.findall(self.overlay.texts[name])} - known
+            more &= self.overlay.texts.keys()
+            todo += sorted(more)
+            known |= more
+        return b"\n".join(self.overlay.texts[name] for name in todo)
+
+    def make(self, folder: Path) -> None:
+        """Fill `folder` with the shared object and its symbols.
+
+        Where files named `.c` do not do as C, they are tried as C++.
+        """
+        try:
+            self._make(folder)
+        except RefusedAssemblyError:  # it does as C
+            raise
+        except (SourceError, NotEmulatedError) as error:
+            in_c = [in_cpp(unit.passes[0]) is not None for unit in self.units]
+            if not any(in_c):
+                raise
+            self.units = tuple(
+                replace(unit, passes=(in_cpp(unit.passes[0]) or unit.passes[0], *unit.passes[1:]))
+                for unit in self.units
+            )
+            try:
+                self._make(folder)
+            except (SourceError, NotEmulatedError) as other:
+                raise farther(error, other) from None
+
+    def _make(self, folder: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="warploom-build-") as name:
+            work = Path(name)
+            self._texts(self.overlay.texts, work)
+            guarded = self._guarded(work)
+            objects = [path for unit in guarded for path in unit.assembly]
+            if len(guarded) > 1:  # the files of one unit are assembled as they are linked
+                objects = in_parallel(
+                    lambda path, cancel: self._assemble(path, work, cancel), objects
+                )
+            library = folder / "program.so"
+            self.linker.link(objects, library, work)
+            symbols = self._imports(library, guarded)
+            calls = unseen_calls(symbols["imports"], self.linker.runtime)
+            symbols["unseen"] = dict(self.linker.mentions(calls, objects, library, work))
+        (folder / "imports.json").write_text(json.dumps(symbols))
+        reports = ",".join(unit.report for unit in guarded)
+        (folder / "guard.json").write_text(f"[{reports}]")
+
+    def _imports(self, library: Path, guarded: Sequence[GuardedUnit]) -> _Imports:
+        """Say what the program takes from elsewhere, and what only the process library does."""
+        everything = as_written(dynamic_symbols(library).imports)
+        named = {name for unit in guarded for name in unit.names}
+        imports = [name for name in everything if name in named]
+        return {
+            "imports": imports,
+            "denied": [name for name in everything if name not in named],
+            "replaced": replaced_names(
+                [path for unit in guarded for path in unit.assembly],
+                self.linker.runtime,
+                self.compiler,
+            ),
+            "unseen": {},
+        }
+
+    def _guarded(self, work: Path) -> list[GuardedUnit]:
+        """Return the assembly of all units, judged and with its passes joined."""
+        for unit in self.units:
+            if unit.wants_prefix and unit.overlay not in self.prefixes:
+                headers = self._early_headers()
+                self.prefixes[unit.overlay] = precompiled_prefix(
+                    self.compiler, unit.passes[0], headers, self.shims
+                )
+        self._compile_all(work)
+        guard = build_guard(self.compiler)
+
+        def judge(number: int, cancel: threading.Event) -> GuardedUnit:
+            host, device = (work / f"unit{number}.{kind}.s" for kind in ("host", "device"))
+            both = len(self.units[number].passes) == 2
+            second = device if both else None
+            timed, whole = self.spec.timed, self.spec.unread
+            return guard_unit(
+                guard, f"u{number}", host, second, SHIM_DIR, cancel, counted=timed, whole=whole
+            )
+
+        guarded = in_parallel(judge, range(len(self.units)))
+        for unit in guarded:
+            for refusal in unit.refused:
+                self._refuse(refusal)
+        return guarded
+
+    def _early_headers(self) -> Sequence[str]:
+        """Return what may be read before the program's own macros."""
+        headers = self.overlay.headers
+        if any(b"SKIP_MPICXX" in text for text in self.overlay.texts.values()):
+            return [name for name in headers if name != "mpi.h"]
+        return headers
+
+    def _compile_all(self, work: Path) -> None:
+        """Write the assembly of all passes of all units."""
+        units = [
+            [
+                _Pass(unit, flags, f"unit{number}.{kind}.s")
+                for kind, flags in zip(("host", "device"), unit.passes, strict=False)
+            ]
+            for number, unit in enumerate(self.units)
+        ]
+        todo = [one for passes in units for one in passes]
+        # Our headers for clang differ by pass, and so do flags that stop shifts by too much.
+        alike = self.compiler.family == "gcc" and not any(
+            has_plain_shifts(text) for text in self.overlay.texts.values()
+        )
+        if alike:
+            both = [passes for passes in units if len(passes) > 1]
+            once = in_parallel(
+                lambda passes, cancel: self._compile_once(passes, work, cancel),
+                [passes for passes in both if self._same_text(passes, work)],
+            )
+            done = {one.target for passes in once for one in passes}
+            todo = [one for one in todo if one.target not in done]
+        in_parallel(lambda one, cancel: self._compile(one, work, cancel), todo)
+
+    def _same_text(self, passes: list[_Pass], work: Path) -> bool:
+        """Preprocess a unit in each of its passes; return whether they read the same."""
+        results = in_parallel(
+            lambda one, cancel: self._run_compiler(one, work, cancel, preprocess=True), passes
+        )
+        return (
+            all(result.ok for result in results)
+            and len({one.text_read(work) for one in passes}) == 1
+        )
+
+    def _compile_once(
+        self, passes: list[_Pass], work: Path, cancel: threading.Event
+    ) -> list[_Pass]:
+        """Compile passes that read the same text once; return them, or none if that fails.
+
+        It is the text that was compared which is compiled: there is nothing left in it that could
+        depend on a macro. Where it fails, the passes are compiled for their messages.
+        """
+        first, *others = passes
+        result = self._run_compiler(first, work, cancel, preprocessed=True)
+        if result.stopped:  # it would be stopped again
+            self._check(result, work)
+        if not result.ok:
+            return []
+        for other in others:
+            shutil.copyfile(work / first.target, work / other.target)
+        return passes
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Raise for something that the assembler must not read."""
+        name = strip_root(refusal["file"])
+        users = self.linker.is_users(name)
+        raise RefusedAssemblyError(
+            f"{refusal['reason']}: {refusal['text']}",
+            file=self.linker.real_path(name) if users else str(self.spec.program),
+            line=refusal["line"] if users else None,
+        )
+
+    def _assemble(self, path: Path, work: Path, cancel: threading.Event) -> Path:
+        target = path.with_suffix(".o")
+        result = run_compiler(self.compiler, ["-c", path.name, "-o", target.name], work, cancel)
+        if not result.ok:
+            raise ToolFailedError(
+                f"what the guard writes must assemble, but:\n{result.log[-4000:]}"
+            )
+        return target
+
+    def _compile(self, one: _Pass, work: Path, cancel: threading.Event) -> None:
+        result = self._run_compiler(one, work, cancel)
+        if not result.ok and may_lack_keyword(result.log):
+            log = result.log
+            if self.compiler.family == "gcc":  # clang has said where
+                flags = (*(flag for flag in one.flags if flag != "-w"), *PLACE_FLAGS)
+                log = self._run_compiler(replace(one, flags=flags), work, cancel).log
+            texts = with_keywords(log, self.overlay)
+            if texts != self.overlay.texts:
+                # A folder of its own: other units may be reading `work`.
+                target = work / one.target
+                work = Path(tempfile.mkdtemp(dir=work))
+                self._texts(texts, work)
+                result = self._run_compiler(replace(one, target=str(target)), work, cancel)
+        self._check(result, work)
+
+    def _without_macros(self, flags: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the flags without those of macros that have a header of their own."""
+        defined = {f"-D{n}={v}" if v else f"-D{n}" for n, v in self.macros.items()}
+        return tuple(flag for flag in flags if flag not in defined)
+
+    def _texts(self, texts: Mapping[str, bytes], work: Path) -> None:
+        """Write what the compiler reads: overlays, and the program's own macros."""
+        for overlay, text in texts.items():
+            (work / overlay).write_bytes(text)
+        lines = [f"#define {name} {value or 1}\n" for name, value in self.macros.items()]
+        (work / _MACROS).write_text("".join(lines))
+
+    def _run_compiler(
+        self,
+        one: _Pass,
+        work: Path,
+        cancel: threading.Event,
+        *,
+        preprocess: bool = False,
+        preprocessed: bool = False,
+    ) -> ProcessResult:
+        """Compile a pass; or only `preprocess` its text; or compile what that wrote."""
+        prefix: list[str | Path] = []
+        readable: list[Path] = []
+        flags = one.flags
+        if one.unit.wants_prefix:
+            header = self.prefixes[one.unit.overlay]
+            # Preprocessed text names the precompiled header, and has no macros left.
+            prefix = [] if preprocessed else ["-include", header, "-include", _MACROS]
+            readable = [header.parent]
+            flags = self._without_macros(flags)
+        source = ["-S", one.unit.overlay, "-o", work / one.target]
+        if preprocess:
+            source = ["-E", "-fpch-preprocess", one.unit.overlay, "-o", work / one.preprocessed]
+        if preprocessed:
+            source = ["-S", "-fpreprocessed", work / one.preprocessed, "-o", work / one.target]
+        return run_compiler(
+            self.compiler,
+            [
+                *flags, f"-I{SHIM_DIR}", f"-fdebug-prefix-map={work}={USER_ROOT}",
+                *prefix, *source,
+            ],
+            work,
+            cancel,
+            readable,
+        )  # fmt: skip
+
+    def _check(self, result: ProcessResult, work: Path) -> None:
+        if result.stopped in (Stop.TIMEOUT, Stop.MEMORY, Stop.OUTPUT):
+            raise SourceError(
+                f"the program must compile within limits, but the compiler was stopped: "
+                f"{result.stopped} after {result.seconds:.0f} s and {result.memory_mb} MiB",
+                file=str(self.spec.program),
+            )
+        if not result.ok:
+            log = result.log.replace(f"{work}/", "")
+            raise compile_failure(log, self.linker.is_users, self.linker.real_path)
+
+
+def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
+    """Build the program of `spec` and the runtime, or find both in the cache.
+
+    Args:
+        spec: program, further sources, include folders, macros and NCCL version.
+        strict: compile the runtime with warnings as errors.
+
+    Raises:
+        BadInputError: the spec breaks a rule.
+        SourceError: the program is missing, is not text, does not compile or has no `main`.
+        NotEmulatedError: it uses what is not emulated.
+        MissingToolError: there is no C++20 compiler.
+        ToolFailedError: our own sources do not compile.
+    """
+    started = time.monotonic()
+    try:
+        builder = _Builder(spec, strict=strict)
+    except RecursionError:
+        raise SourceError(
+            "expressions and statements must lie in each other less deeply than these",
+            file=str(spec.program),
+        ) from None
+    folder, cached = cached_folder("programs", builder.key, builder.make)
+    known = cast("_Imports", json.loads((folder / "imports.json").read_text()))
+    return EmulatorBuild(
+        library=folder / "program.so",
+        runtime=builder.runtime,
+        spec=spec,
+        key=builder.key,
+        files=builder.overlay.files,
+        imports=frozenset(known["imports"]),
+        denied=frozenset(known["denied"]),
+        replaced=frozenset(known["replaced"]),
+        unseen={
+            name: at and (builder.linker.real_path(at[0]), at[1])
+            for name, at in known["unseen"].items()
+        },
+        library_objects=bool(unknown_imports(known["imports"], builder.linker.runtime)),
+        regions_in_turn=_has_parallel_regions(builder.overlay.files),
+        guard=(folder / "guard.json").read_text(),
+        cached=cached,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _has_parallel_regions(files: Sequence[UserFile]) -> bool:
+    """Whether the text has regions of OpenMP."""
+    return any(_REGION.search(file.path.read_bytes()) for file in files if file.path.is_file())

@@ -1,0 +1,1 @@
+"""Counts the arithmetic of device code, for modelled time."""

@@ -1,0 +1,1 @@
+"""Inline PTX as C++: each emulated instruction, by subject."""

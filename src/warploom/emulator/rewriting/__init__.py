@@ -1,0 +1,1 @@
+"""CUDA source into C++ for the shim headers, one construct a file."""

@@ -1,0 +1,1 @@
+"""Runs a build under the runtime: configuration, report, records."""
