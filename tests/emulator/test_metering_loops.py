@@ -6,7 +6,7 @@ import pytest
 
 from warploom.core.records import BuildSpec
 from warploom.emulator import build
-from warploom.emulator.metering.count.count import metering_edits
+from warploom.emulator.metering.count import metering_edits
 from warploom.source.edits import apply_edits
 from warploom.source.syntax import parse_source
 

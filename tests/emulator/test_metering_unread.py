@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from warploom.emulator.metering.count.unread import uncounted_lines
+from warploom.emulator.metering.unread import uncounted_lines
 from warploom.source.syntax import parse_source
 
 KERNEL = "__global__ void k(float* x, int n, float f) {\n%s\n}\n"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warploom.emulator.ptx.translate.translate import UnknownInstructionError, translate
+from warploom.emulator.ptx.translate import UnknownInstructionError, translate
 from warploom.emulator.rewriting.device_variables import find_variables, variable_edits
 from warploom.emulator.rewriting.kernel_pointers import kernel_names, pointer_edits
 from warploom.emulator.rewriting.names import name_edits

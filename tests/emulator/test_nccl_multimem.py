@@ -8,8 +8,8 @@ import pytest
 
 from warploom.core.records import BuildSpec, Limits, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, RunOptions, build, run
-from warploom.emulator.ptx.translate.instructions import statement
-from warploom.emulator.ptx.translate.operands import Instruction
+from warploom.emulator.ptx.instructions import statement
+from warploom.emulator.ptx.operands import Instruction
 
 RealHeaders = Callable[..., None]
 PROGRAM = Path(__file__).with_name("programs") / "nccl_multimem.cu"

@@ -14,7 +14,7 @@ from warploom.emulator.building.runtime_build import (
     folder_digest,
     run_compiler,
 )
-from warploom.emulator.metering.count.arithmetic_prices import library_prices
+from warploom.emulator.metering.arithmetic_prices import library_prices
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import Compiler, compiler_environment
 from warploom.toolchain.sandbox import run_sandboxed

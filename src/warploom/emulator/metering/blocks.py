@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from tree_sitter import Node
 
-from warploom.emulator.metering.count.arithmetic_prices import (
+from warploom.emulator.metering.arithmetic_prices import (
     DIVISION,
     slots_of_call,
     slots_of_ptx,
     without_comments,
 )
-from warploom.emulator.metering.count.loops import is_bound_alone, opening_of
-from warploom.emulator.metering.count.macros import Repeats
-from warploom.emulator.metering.count.names import Known
-from warploom.emulator.metering.count.nodes import (
+from warploom.emulator.metering.loops import is_bound_alone, opening_of
+from warploom.emulator.metering.macros import Repeats
+from warploom.emulator.metering.names import Known
+from warploom.emulator.metering.nodes import (
     behind,
     bounds,
     changes,
@@ -23,7 +23,7 @@ from warploom.emulator.metering.count.nodes import (
     parts,
     stands_alone,
 )
-from warploom.emulator.metering.count.packs import misread_patterns
+from warploom.emulator.metering.packs import misread_patterns
 from warploom.source.edits import TextEdit
 from warploom.source.syntax import SourceFile, parse_source
 

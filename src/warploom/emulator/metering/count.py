@@ -17,10 +17,10 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from warploom.emulator.metering.count.arithmetic_prices import slots_of_call, without_comments
-from warploom.emulator.metering.count.blocks import CALL, CALL_IN_CONSTANTS, CALL_ON_DEVICE, Meter
-from warploom.emulator.metering.count.macros import Macro, macros_of, repeating, without_macros
-from warploom.emulator.metering.count.names import Known, names_of
+from warploom.emulator.metering.arithmetic_prices import slots_of_call, without_comments
+from warploom.emulator.metering.blocks import CALL, CALL_IN_CONSTANTS, CALL_ON_DEVICE, Meter
+from warploom.emulator.metering.macros import Macro, macros_of, repeating, without_macros
+from warploom.emulator.metering.names import Known, names_of
 from warploom.source.edits import TextEdit
 from warploom.source.syntax import SourceFile
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from warploom.emulator.metering.count.arithmetic_prices import slots_of_call
-from warploom.emulator.metering.count.names import NUMBER_TYPE, NumberNames
+from warploom.emulator.metering.arithmetic_prices import slots_of_call
+from warploom.emulator.metering.names import NUMBER_TYPE, NumberNames
 
 _NOT_PLAIN = frozenset(
     (

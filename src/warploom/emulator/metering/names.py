@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from warploom.emulator.metering.count.macros import Repeats
+from warploom.emulator.metering.macros import Repeats
 from warploom.source.syntax import SourceFile
 
 _BUILT_IN = frozenset(("x", "y", "z", "w", "warpSize"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warploom.emulator.metering.count.arithmetic_prices import DIVISION, slots_of_call
+from warploom.emulator.metering.arithmetic_prices import DIVISION, slots_of_call
 
 _TOKEN = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|\w[\w.]*|\.\.\.|::|->'

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tree_sitter import Node
 
-from warploom.emulator.metering.count.arithmetic_prices import is_of_headers, without_comments
-from warploom.emulator.metering.count.count import MARKS, device_marks
-from warploom.emulator.metering.count.macros import Macro, all_macros, is_list, without_macros
+from warploom.emulator.metering.arithmetic_prices import is_of_headers, without_comments
+from warploom.emulator.metering.count import MARKS, device_marks
+from warploom.emulator.metering.macros import Macro, all_macros, is_list, without_macros
 from warploom.source.syntax import SourceFile
 
 _WORD = re.compile(r"[A-Za-z_]\w*")

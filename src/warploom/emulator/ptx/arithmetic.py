@@ -2,7 +2,7 @@
 
 import re
 
-from warploom.emulator.ptx.translate.operands import PTX, TYPES, Instruction
+from warploom.emulator.ptx.operands import PTX, TYPES, Instruction
 
 SIMPLE = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "min": "{0} < {1} ? {0} : {1}",

@@ -1,6 +1,6 @@
 """PTX instructions on mbarriers, and copies in the background (PTX ISA 8.x)."""
 
-from warploom.emulator.ptx.translate.operands import PTX, Instruction
+from warploom.emulator.ptx.operands import PTX, Instruction
 
 _ASYNC = "::warploom::"
 _SHARED = frozenset(("shared", "shared__cta", "shared__cluster"))

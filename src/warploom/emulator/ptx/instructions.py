@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from warploom.emulator.ptx.translate import arithmetic as compute
 from warploom.emulator.ptx.translate import memory as memory
-from warploom.emulator.ptx.translate.asynchronous import mbarrier
-from warploom.emulator.ptx.translate.multimem import multimem
-from warploom.emulator.ptx.translate.operands import Instruction
+from warploom.emulator.ptx.asynchronous import mbarrier
+from warploom.emulator.ptx.multimem import multimem
+from warploom.emulator.ptx.operands import Instruction
 
 
 def statement(i: Instruction) -> str | None:

@@ -1,7 +1,7 @@
 """PTX instructions that access memory, synchronise, or concern the warp (PTX ISA 8.x)."""
 
-from warploom.emulator.ptx.translate.asynchronous import arrive_behind_copies, bulk
-from warploom.emulator.ptx.translate.operands import ORDERS, PTX, SCOPES, Instruction
+from warploom.emulator.ptx.asynchronous import arrive_behind_copies, bulk
+from warploom.emulator.ptx.operands import ORDERS, PTX, SCOPES, Instruction
 
 _SPACES = frozenset(
     ("global", "shared", "shared__cta", "shared__cluster", "local", "const", "param")

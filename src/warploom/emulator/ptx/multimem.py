@@ -1,6 +1,6 @@
 """PTX instructions on multimem addresses (PTX ISA 8.x, "multimem")."""
 
-from warploom.emulator.ptx.translate.operands import ORDERS, PTX, SCOPES, Instruction
+from warploom.emulator.ptx.operands import ORDERS, PTX, SCOPES, Instruction
 
 _MULTIMEM = "::warploom::multimem::"
 # The register of an element, its kind, and how many elements of that kind it holds.

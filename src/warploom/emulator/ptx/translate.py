@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass, field
 
 from warploom.core.errors import WarploomError
-from warploom.emulator.ptx.translate.instructions import statement
-from warploom.emulator.ptx.translate.operands import REGISTERS, TYPES, Instruction
+from warploom.emulator.ptx.instructions import statement
+from warploom.emulator.ptx.operands import REGISTERS, TYPES, Instruction
 from warploom.emulator.tokens import Kind, TokenStream
 from warploom.source.edits import decode
 

@@ -15,7 +15,7 @@ from tree_sitter import Node
 
 from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
-from warploom.emulator.metering.count.count import MARKS, device_marks, metering_edits
+from warploom.emulator.metering.count import MARKS, device_marks, metering_edits
 from warploom.emulator.rewriting.bare_returns import bare_return_edits
 from warploom.emulator.rewriting.device_variables import (
     find_variables,

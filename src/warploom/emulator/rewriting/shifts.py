@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from warploom.emulator.metering.count.arithmetic_prices import without_comments
+from warploom.emulator.metering.arithmetic_prices import without_comments
 from warploom.source.edits import TextEdit
 from warploom.source.syntax import SourceFile
 

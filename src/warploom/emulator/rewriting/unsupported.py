@@ -6,7 +6,7 @@ into a program: dead branches and unused templates do no harm.
 
 import re
 
-from warploom.emulator.ptx.translate.translate import UnknownInstructionError, translate
+from warploom.emulator.ptx.translate import UnknownInstructionError, translate
 from warploom.emulator.tokens import Kind, TokenStream, newlines
 from warploom.source.edits import TextEdit, decode
 

@@ -7,7 +7,7 @@ them. A candidate with such lines pays for all that they compute, so that nothin
 from collections.abc import Iterator, Sequence
 
 from warploom.core.errors import SourceError
-from warploom.emulator.metering.count.unread import uncounted_lines
+from warploom.emulator.metering.unread import uncounted_lines
 from warploom.evaluation.legality.region_rules import Refused, Region
 from warploom.source.regions import Program
 from warploom.source.syntax import parse_source
