@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from warploom.emulator.ptx.translate import arithmetic as compute
-from warploom.emulator.ptx.translate import memory as memory
+from warploom.emulator.ptx import arithmetic as compute
+from warploom.emulator.ptx import memory as memory
 from warploom.emulator.ptx.asynchronous import mbarrier
 from warploom.emulator.ptx.multimem import multimem
 from warploom.emulator.ptx.operands import Instruction
