@@ -8,10 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/config.h"
 #include "base/mix_bits.h"
-#include "machine/world.h"
-#include "memory/memory.h"
-#include "schedule/fiber.h"
 
 namespace warploom {
 
@@ -103,6 +101,11 @@ void draw_arena() {
 }
 
 }  // namespace
+
+int shared_slots() {
+  // As many as fit on all devices together, of the smallest blocks.
+  return std::min(g_config.ranks * (8 << 10), 64 << 10);
+}
 
 uintptr_t draw_addresses(Habitat habitat, std::size_t bytes, std::size_t step, uint64_t salt) {
   bytes = rounded(bytes, step);

@@ -14,6 +14,15 @@ enum class Habitat : uint8_t {
   HostStack,  // the main thread's, or another one's
 };
 
+constexpr int kMaxDevices = 512;
+constexpr std::size_t kMostOfDevice = std::size_t{48} << 30;  // addresses that it uses
+constexpr std::size_t kSharedSlot = 256 << 10;                // that a block can have
+constexpr std::size_t kSharedStride = 16 << 20;               // a GPU's windows are as large
+constexpr std::size_t kSharedReserved = 1 << 10;              // of the system, at a slot's start
+int shared_slots();                                           // blocks with shared memory at a time
+constexpr std::size_t kPinnedBytes = std::size_t{256} << 30;
+constexpr std::size_t kClosureBytes = std::size_t{16} << 30;  // kernel arguments
+
 // What device code touches most is found by these. They are set before the program is loaded, in
 // pages that are read-only from then on.
 struct alignas(4096) Places {

@@ -75,11 +75,6 @@ uintptr_t allocate(Block& block, const SharedVariable& asked, std::size_t align)
 
 }  // namespace
 
-int shared_slots() {
-  // As many as fit on all devices together, of the smallest blocks.
-  return std::min(g_config.ranks * (8 << 10), 64 << 10);
-}
-
 uintptr_t shared_start(const Block& block) {
   return g_places.shared + static_cast<uintptr_t>(block.slot) * kSharedStride;
 }

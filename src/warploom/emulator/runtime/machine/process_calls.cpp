@@ -40,7 +40,7 @@ std::string shortened(const char* command) {
 void note_failure(const char* call, const char* command) {
   if (g_current) {
     warploom::report_finding(
-        {.kind = kinds::process_refused,
+        {.kind = warploom::kinds::process_refused,
          .message = std::string(call) + "(\"" + shortened(command) +
                     "\") fails here: a checked program cannot start other programs",
          .hint = "do it before the check (what lies beside the program can be read), or by calls "

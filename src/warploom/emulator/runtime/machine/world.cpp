@@ -31,7 +31,6 @@
 
 namespace warploom {
 
-Config g_config;
 std::vector<std::unique_ptr<Process>> g_processes;
 std::vector<std::unique_ptr<Device>> g_devices;
 
@@ -295,7 +294,7 @@ void exit(int code) {
 }
 void abort() {
   if (running_program()) {
-    warploom::report_finding({.kind = kinds::crash,
+    warploom::report_finding({.kind = warploom::kinds::crash,
                               .message = "the program called abort",
                               .hint = "an uncaught exception or a failed assertion does this"});
     warploom::report_exit(warploom::current_rank(), 134);

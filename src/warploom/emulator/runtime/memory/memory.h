@@ -40,14 +40,6 @@ struct Allocation {
   bool is_of(const Fiber& fiber) const;
 };
 
-constexpr int kMaxDevices = 512;
-constexpr std::size_t kMostOfDevice = std::size_t{48} << 30;  // addresses that it uses
-constexpr std::size_t kSharedSlot = 256 << 10;                // that a block can have
-constexpr std::size_t kSharedStride = 16 << 20;               // a GPU's windows are as large
-constexpr std::size_t kSharedReserved = 1 << 10;              // of the system, at a slot's start
-int shared_slots();                                           // blocks with shared memory at a time
-constexpr std::size_t kPinnedBytes = std::size_t{256} << 30;
-
 inline bool in_arena(const void* p) {
   return reinterpret_cast<uintptr_t>(p) - g_places.arena < g_places.arena_bytes;
 }
@@ -62,7 +54,6 @@ int device_of(const void* p);  // global device of a Device address
 
 // Kernel arguments, which device code reads (see closure_memory in device.h).
 bool is_closure(const void* p);
-constexpr std::size_t kClosureBytes = std::size_t{16} << 30;
 
 // Host memory that cudaHostRegister made reachable for devices.
 void register_host(const void* p, std::size_t bytes);

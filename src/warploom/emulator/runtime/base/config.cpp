@@ -1,0 +1,7 @@
+#include "base/config.h"
+
+namespace warploom {
+
+Config g_config;
+
+}  // namespace warploom
