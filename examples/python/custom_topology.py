@@ -1,4 +1,4 @@
-"""Models one program's time on a packaged machine and on one whose host launches slowly."""
+"""Models one program's time on a packaged machine and on one whose host is slow to call NCCL."""
 
 import tempfile
 from pathlib import Path
@@ -11,7 +11,7 @@ EXAMPLE = Path(__file__).parents[1] / "gemm_allgather"
 PROFILE = """
 base = "h200-8"
 description = "H200s with a slow host"
-launch_ns = { value = 8800, source = "an example: four times as long" }
+host_nccl_ns = { value = 33600, source = "an example: four times as long" }
 """
 
 
