@@ -25,6 +25,7 @@ from warploom.core.records import BuildSpec, Limits, SourceLocation
 from warploom.evaluation import evaluate
 from warploom.evaluation.observed import evaluation as observed
 from warploom.hardware import HardwareBuild, HardwareOptions, Setup, launcher, noted, run
+from warploom.hardware import setup as setups
 from warploom.hardware.launcher import Launcher, look_at_nodes
 from warploom.hardware.run import run_hardware
 from warploom.testing.services import Slurm, until
@@ -157,7 +158,7 @@ def emulated(
     (place / "workload.toml").write_text(text.replace("ranks = 4\n", f"ranks = 2\n{several}"))
     monkeypatch.setattr(launcher, "AGENT", (sys.executable, str(HERE / "emulated_rank.py")))
     monkeypatch.setattr(noted, "places_of", places)
-    monkeypatch.setattr(run, "get_nccl", lambda _: headers)
+    monkeypatch.setattr(setups, "get_nccl", lambda _: headers)
     monkeypatch.setattr(run, "build_shim", lambda: headers.include / "shim.so")
     monkeypatch.setattr(cuda, "build_executable", build_executable)
     monkeypatch.setattr(observed, "REPEATS", 1)
