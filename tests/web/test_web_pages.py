@@ -222,7 +222,7 @@ def test_everything_can_be_taken_home(watched: Watched, address: str, finished: 
     for view, buttons in TAKEN.items():
         page = opened(watched, address, finished, view)
         for button, begins in buttons.items():
-            with page.expect_download() as waiting:
+            with page.expect_download(timeout=60_000) as waiting:  # a loaded machine
                 page.click(f".head .tools >> text={button}")
             text = Path(waiting.value.path()).read_text()
             assert text.startswith(begins), (view, button)
