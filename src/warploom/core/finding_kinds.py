@@ -41,28 +41,16 @@ class FindingKind:
 
 
 _TABLE = Path(__file__).with_name("finding_kinds.txt")
-_HEAD = 2  # lines of comment
-_NO_PAGE = frozenset(
-    ("output_limit", "memory_limit", "process_limit", "disk_limit", "unsupported", "build", "nvcc",
-     "run", "reference_defect", "reference_unsteady")
-)  # fmt: skip
-_PAGED = frozenset(
-    (KindClass.RACE, KindClass.CAUSE, KindClass.MISUSE, KindClass.MEMORY, KindClass.FAILURE)
-)
 
 
 def _read(line: str) -> FindingKind:
-    name, kind_class, rest = line.split(maxsplit=2)
-    severity = Severity.WARNING if rest[0] == "!" else Severity.ERROR
-    cure = rest.removeprefix("!").strip()
-    paged = KindClass(kind_class) in _PAGED and name not in _NO_PAGE
-    return FindingKind(
-        name, severity, KindClass(kind_class), cure, paged or name == "unseen_call"
-    )  # fmt: skip
+    name, kind_class, severity, page, cure = line.split(maxsplit=4)
+    return FindingKind(name, Severity(severity), KindClass(kind_class), cure, page == "page")
 
 
 KINDS: Mapping[str, FindingKind] = {
-    kind.name: kind for kind in map(_read, _TABLE.read_text().splitlines()[_HEAD:])
+    kind.name: kind
+    for kind in map(_read, _TABLE.read_text().splitlines()[2:])  # behind its comment
 }
 """All kinds by name, in the order of the table."""
 
