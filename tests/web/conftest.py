@@ -61,6 +61,6 @@ def chromium() -> Iterator[Any]:
 def watched(chromium: Any) -> Iterator[Watched]:
     """A fresh page in a context of its own."""
     context = chromium.new_context(viewport={"width": 1360, "height": 900})
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)  # a loaded machine
     yield Watched(context.new_page())
     context.close()
