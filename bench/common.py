@@ -14,6 +14,8 @@ EXAMPLES = tuple(sorted(p.parent for p in (ROOT / "examples").glob("*/workload.t
 
 Row = Mapping[str, str | int | float]
 
+_NO_BYTECODE = ("PYTHONDONTWRITEBYTECODE",)  # what users have is measured
+
 
 def arguments(description: str) -> argparse.ArgumentParser:
     """Return a parser with the options of every benchmark."""
@@ -32,6 +34,22 @@ def warploom(*args: str, cache: Path) -> tuple[float, int]:
         check=False,
     )
     return time.perf_counter() - started, done.returncode
+
+
+def run_python(checkout: Path, cache: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with the package of `checkout`; ends the benchmark where it fails."""
+    variables = {name: value for name, value in os.environ.items() if name not in _NO_BYTECODE}
+    done = subprocess.run(
+        [sys.executable, *command],
+        env={**variables, "PYTHONPATH": str(checkout / "src"), "WARPLOOM_CACHE": str(cache)},
+        cwd=checkout, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise SystemExit(
+            f"{checkout}: {' '.join(command)} ended with {done.returncode}:\n"
+            f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
+    return done
 
 
 def show(rows: Sequence[Row], as_json: bool, title: str) -> None:

@@ -8,16 +8,13 @@ and an example is checked each time. `rebuild` is that check, `again` the same w
 their difference is what the edit costs. With --before an older checkout takes turns with this one.
 """
 
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from statistics import median
 
-from common import ROOT, arguments, show
+from common import ROOT, arguments, run_python, show
 
 SOURCES = (
     "clock.cpp",
@@ -33,7 +30,7 @@ class Checkout:
     """A copy of a checkout's package, and a cache of its own."""
 
     def __init__(self, name: str, root: Path, folder: Path) -> None:
-        self.name, self.cache = name, folder / "cache"
+        self.name, self.root, self.cache = name, folder, folder / "cache"
         self.source = folder / "src"
         shutil.copytree(root / "src", self.source)
         shutil.copytree(root / "examples" / "gemm_allgather", folder / "workload")
@@ -42,15 +39,9 @@ class Checkout:
     def check(self) -> float:
         """Check the example; return the seconds."""
         began = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-m", "warploom.cli", "check", self.workload, "--seeds", "1"],
-            env={
-                **os.environ, "PYTHONPATH": str(self.source), "WARPLOOM_CACHE": str(self.cache)
-            },
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode != 0:
-            raise SystemExit(f"{self.name}: check ended with {done.returncode}: {done.stderr}")
+        run_python(
+            self.root, self.cache, "-m", "warploom.cli", "check", str(self.workload), "--seeds", "1"
+        )
         return time.perf_counter() - began
 
     def edit(self, name: str, number: int) -> bool:

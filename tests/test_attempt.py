@@ -9,7 +9,7 @@ import pytest
 from warploom.attempt import attempt
 from warploom.core.errors import ToolFailedError
 from warploom.core.jsontext import dumps, write_json
-from warploom.evaluation.compare.differential import Worst
+from warploom.evaluation.compare.difference import Worst
 from warploom.evaluation.records import Evaluation, OutputComparison
 
 

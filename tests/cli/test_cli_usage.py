@@ -14,7 +14,7 @@ from warploom.cli import main
 from warploom.cli.comparisons import describe_comparison
 from warploom.cli.run_options import parse_defines
 from warploom.core.errors import BadInputError
-from warploom.evaluation.compare.differential import Worst
+from warploom.evaluation.compare.difference import Worst
 from warploom.evaluation.records import OutputComparison
 from warploom.workload.workload import load_target
 
@@ -200,7 +200,7 @@ def test_init_writes_a_workload_of_a_program(
     assert [(item.buffer, item.dtype) for item in made.outputs] == [
         (item.buffer, item.dtype) for item in ours.outputs
     ]
-    assert made.program == program and made.args == ("{seed}",) and made.ranks == 4
+    assert made.program == program and made.args == ("{seed}",) and made.shape.ranks == 4
     assert "# ITERATIONS = " in (tmp_path / "workload.toml").read_text()
     assert main(["init", str(program)]) == 2
     assert "must not exist yet" in capsys.readouterr().err
@@ -335,6 +335,17 @@ def test_a_closed_pipe_is_no_error() -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout == "{"
     assert done.stderr == ""
+
+
+def test_a_check_loads_neither_numpy_nor_sqlalchemy() -> None:
+    code = (
+        "import sys, warploom.cli; "
+        f"ended = warploom.cli.main(['check', {str(EXAMPLES / 'gemm_allgather')!r}]); "
+        "heavy = {'numpy', 'sqlalchemy', 'pydantic_ai'} & set(sys.modules); "
+        "sys.exit(f'loaded: {heavy}' if heavy else ended)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_start_up_loads_nothing_heavy() -> None:

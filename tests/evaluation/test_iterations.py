@@ -417,7 +417,7 @@ def test_a_loop_that_reads_a_clock_adds_only_so_many_points(tmp_path: Path) -> N
 
 
 def test_what_is_carried_for_nothing_is_no_defect(workload: Workload) -> None:
-    result = judge(replace(workload, ranks=4), written(PADDED))
+    result = judge(workload.with_overrides(ranks=4), written(PADDED))
     assert result.passed, result.findings
 
 

@@ -128,4 +128,4 @@ def test_machines_that_do_not_divide_the_ranks_are_bad_input(
 
 def test_a_transform_takes_machines(folder: Path) -> None:
     workload = TransformChoices(node_size=2).apply(folder)
-    assert (workload.node_size, workload.lsa_size) == (2, 2)
+    assert (workload.shape.node_size, workload.shape.lsa_size) == (2, 2)

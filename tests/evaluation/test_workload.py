@@ -156,27 +156,27 @@ def test_rank_counts_are_checked(folder: Path, ranks: int) -> None:
 def test_overrides_leave_the_rest(folder: Path) -> None:
     workload = Workload.from_file(write(folder, FULL))
     changed = workload.with_overrides(ranks=4, defines={"TOKENS": "2", "NEW": ""}, seeds=1)
-    assert (changed.ranks, changed.seeds, changed.lsa_size) == (4, 1, 4)
+    assert (changed.shape.ranks, changed.seeds, changed.shape.lsa_size) == (4, 1, 4)
     assert changed.defines == {"TOKENS": "2", "SCALE": "0.5", "NAME": "x", "NEW": ""}
     assert changed.args == workload.args
-    assert workload.ranks == 8
+    assert workload.shape.ranks == 8
     with pytest.raises(WarploomError, match="lsa_size must divide"):
         workload.with_overrides(ranks=2)
 
 
 def test_the_ranks_of_a_machine_share_memory_unless_told_otherwise(folder: Path) -> None:
     full = Workload.from_file(write(folder, FULL))
-    assert (full.node_size, full.lsa_size) == (None, 4)
+    assert (full.shape.node_size, full.shape.lsa_size) == (None, 4)
     two = Workload.from_file(write(folder, FULL.replace("lsa_size = 4", "node_size = 4")))
-    assert (two.node_size, two.lsa_size) == (4, 4)
+    assert (two.shape.node_size, two.shape.lsa_size) == (4, 4)
     linked = Workload.from_file(
         write(folder, FULL.replace("lsa_size = 4", "node_size = 4\nlsa_size = 8"))
     )
-    assert (linked.node_size, linked.lsa_size) == (4, 8)
+    assert (linked.shape.node_size, linked.shape.lsa_size) == (4, 8)
     four = two.with_overrides(node_size=2)
-    assert (four.node_size, four.lsa_size) == (2, 2)
-    assert full.with_overrides(node_size=2).lsa_size == 4
-    assert two.with_overrides(lsa_size=8).lsa_size == 8
+    assert (four.shape.node_size, four.shape.lsa_size) == (2, 2)
+    assert full.with_overrides(node_size=2).shape.lsa_size == 4
+    assert two.with_overrides(lsa_size=8).shape.lsa_size == 8
 
 
 def test_each_run_is_on_the_workloads_machines(folder: Path) -> None:
@@ -197,7 +197,9 @@ def test_the_examples_are_workloads(name: str) -> None:
 @pytest.mark.parametrize(("memory_mb", "of_a_device"), [(512, 4096), (12288, 6144), (99999, 40960)])
 def test_a_device_has_half_of_the_memory(tmp_path: Path, memory_mb: int, of_a_device: int) -> None:
     (tmp_path / "demo.cu").write_text("int main() {}\n")
-    workload = Workload.from_program(tmp_path / "demo.cu").with_overrides(memory_mb=memory_mb)
+    workload = Workload.from_program(tmp_path / "demo.cu").with_overrides(
+        limits=Limits(memory_mb=memory_mb)
+    )
     assert workload.limits == Limits(memory_mb=memory_mb)
     options = run_options(workload, RunSpec(0, "lazy"), "single")
     assert options.device_memory_mb == of_a_device

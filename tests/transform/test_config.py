@@ -8,11 +8,12 @@ from warploom.core.errors import BadInputError
 from warploom.core.records import Api
 from warploom.transform import TransformConfig
 from warploom.transform.config import choose_api
+from warploom.workload.run_shape import RunShape
 from warploom.workload.workload import Workload
 
 
 def workload(lsa_size: int | None = None, api: tuple[Api, ...] = (Api.GIN, Api.LSA)) -> Workload:
-    return Workload("w", Path(), Path("w.cu"), ranks=4, lsa_size=lsa_size, api=api)
+    return Workload("w", Path(), Path("w.cu"), shape=RunShape(lsa_size=lsa_size), api=api)
 
 
 @pytest.mark.parametrize(

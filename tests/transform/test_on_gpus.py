@@ -115,8 +115,8 @@ def test_the_emulator_alone_asks_no_gpu(gpus: Gpus, tmp_path: Path) -> None:
 def test_a_model_is_told_of_the_api_and_the_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proposers, "find_gpus", lambda: (H200, H200))
     workload = load_target(MOE)
-    facts = proposers.facts_of(TransformConfig(api_type="gin", nccl="2.32.3"), workload)
+    facts = proposers.facts_of(TransformConfig(api_type="gin"), workload)
     assert facts.directives == (("API", "gin (asked for)"),)
     assert facts.hardware == f"The GPUs here: 2 x {H200.describe()}."
-    alone = TransformConfig(api_type="gin", nccl="2.32.3", backend="emulator")
+    alone = TransformConfig(api_type="gin", backend="emulator")
     assert proposers.facts_of(alone, workload).hardware == ""

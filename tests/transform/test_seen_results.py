@@ -85,7 +85,7 @@ def test_it_is_transformed_and_written_without_the_reads(tmp_path: Path) -> None
     path = tmp_path / "quiet.cu"
     path.write_text(PROGRAM)
     config = TransformConfig(
-        api_type="gin", ranks=2, seeds=1, nvcc=False, two_stage=False, backend="emulator"
+        api_type="gin", shape={"ranks": 2}, seeds=1, nvcc=False, two_stage=False, backend="emulator"
     )
     result = PreTransformPipeline(config).run(path, tmp_path / "out")
     assert result.verified, [step.error for step in result.steps]

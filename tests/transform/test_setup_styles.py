@@ -1,7 +1,6 @@
 """Programs by the way in which their ranks come to be, transformed and judged by the emulator."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -49,7 +48,7 @@ def judged(tmp_path: Path) -> Callable[..., Evaluation]:
             PROGRAMS / f"{name}.cu", args=("{seed}",), ranks=ranks, seeds=1
         )
         if name == "mpi_devices":
-            workload = replace(workload, processes=2)
+            workload = workload.with_overrides(processes=2)
         return evaluate(candidate, workload, nvcc=False, timings=(timing,))
 
     return judge

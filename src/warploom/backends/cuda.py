@@ -41,20 +41,20 @@ class CudaBackend:
 
     def machine(self, workload: Workload, form: LaunchForm) -> "CudaMachine":
         """Find GPUs, nvcc, NCCL and MPI for a workload; see `Backend.machine`."""
-        if workload.processes is not None:
+        if workload.shape.processes is not None:
             raise UnsupportedError(
-                f"{workload.processes} processes for {workload.ranks} ranks are not launched on "
-                "GPUs",
+                f"{workload.shape.processes} processes for {workload.shape.ranks} ranks are not "
+                "launched on GPUs",
                 hint="judge it in the emulator: --backend emulator",
             )
         setup = find_setup(
-            workload.ranks,
+            workload.shape.ranks,
             form.processes,
             uses_mpi=form.uses_mpi,
             wants_network=wants_network(workload.build_spec(form.nccl)),
-            nccl=workload.nccl,
+            nccl=workload.shape.nccl,
             launcher=workload.launcher,
-            node_size=workload.node_size,
+            node_size=workload.shape.node_size,
         )
         return CudaMachine(workload, form, setup)
 

@@ -158,16 +158,16 @@ def run_options(
     if machine is None and spec.timing is Timing.MODELLED:
         machine = machine_for(workload)
         if machine is None:
-            raise BadInputError(f"no machine with {workload.ranks} connected GPUs is known")
-    if workload.processes is not None:
-        processes = str(workload.processes)
-    if workload.node_size is not None:
-        _check_nodes(workload.ranks, workload.node_size, processes)
+            raise BadInputError(f"no machine with {workload.shape.ranks} connected GPUs is known")
+    if workload.shape.processes is not None:
+        processes = str(workload.shape.processes)
+    if workload.shape.node_size is not None:
+        _check_nodes(workload.shape.ranks, workload.shape.node_size, processes)
     vary = f"{spec.seed}:{ELEMENTS[workload.vary_inputs]}" if workload.vary_inputs else ""
     return RunOptions(
-        ranks=workload.ranks,
-        lsa_size=workload.lsa_size,
-        node_size=workload.node_size,
+        ranks=workload.shape.ranks,
+        lsa_size=workload.shape.lsa_size,
+        node_size=workload.shape.node_size,
         run=spec,
         args=workload.args_for(spec.seed),
         limits=workload.limits,
@@ -189,7 +189,7 @@ def machine_for(workload: Workload) -> Topology | None:
     """Return the workload's machine, or a packaged one that its ranks fit; None without one."""
     if workload.machine is not None:
         return workload.machine
-    team = workload.lsa_size or workload.ranks
+    team = workload.shape.lsa_size or workload.shape.ranks
     for name in (DEFAULT_TOPOLOGY, *topology_names()):
         machine = find_topology(name)
         if machine.gpus_per_node >= team:

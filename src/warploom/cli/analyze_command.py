@@ -35,8 +35,8 @@ def run_design_space(target: Path, choices: RunChoices, *, as_json: bool) -> int
     workload = choices.apply(target)
     space = design_space(
         survey(workload).reports,
-        ranks=workload.ranks,
-        lsa_size=workload.lsa_size,
+        ranks=workload.shape.ranks,
+        lsa_size=workload.shape.lsa_size,
         nccl=nccl_version(workload),
         apis=workload.api,
     )

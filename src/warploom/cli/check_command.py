@@ -45,12 +45,10 @@ def run_check(target: Path, run: RunChoices, choices: CheckChoices) -> int:
             seeds=run.seeds,
             effort=effort,
             replay=replay,
-            processes=run.processes,
-            lsa_size=run.lsa_size,
-            node_size=run.node_size,
             jobs=run.jobs,
             backend=runner,
             on_progress=on_progress,
+            **run.shape,
         )
     annotations = files.write(report)
     if as_json:

@@ -16,8 +16,8 @@ def told_if_not_built(files: CheckFiles, workload: Workload, *, as_json: bool) -
     try:
         yield
     except SourceError as error:
-        nccl = workload.nccl or "newest"
-        report = not_built(error, workload.program, workload.ranks, nccl)
+        nccl = workload.shape.nccl or "newest"
+        report = not_built(error, workload.program, workload.shape.ranks, nccl)
         print_annotations(files.write(report), as_json=as_json)
         raise
 

@@ -49,7 +49,7 @@ def run_eval(
     runner = find_backend(choices.backend)
     timed = choices.topology is not None or choices.timeline is not None
     if not runner.steers:
-        require_unsteered(runner, run.processes, run.lsa_size, run.node_size, None)
+        require_unsteered(runner, run.shape, None)
         if timed:
             raise BadInputError(
                 f"--topology and --timeline model time in the emulator: {runner.where} it is "

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ from warploom.cli.shared_parameters import (
     Stdin,
 )
 from warploom.core.errors import BadInputError
+from warploom.core.records import Limits
+from warploom.workload.run_shape import ShapeChange, shape_change
 
 if TYPE_CHECKING:
     from warploom.workload.workload import Workload
@@ -82,6 +84,11 @@ class RunChoices:
         parse_defines(self.defines or ())
         parse_variables(self.env or ())
 
+    @property
+    def shape(self) -> ShapeChange:
+        """What is to be another shape than the workload's."""
+        return shape_change(self)
+
     def apply(self, target: Path) -> "Workload":
         """Load the workload at `target` and apply these choices to it.
 
@@ -101,22 +108,22 @@ class RunChoices:
             SourceError: a folder does not exist.
         """
         return workload.with_overrides(
-            ranks=self.ranks,
             sources=self.sources or (),
             defines=parse_defines(self.defines or ()),
             include_dirs=self.includes or (),
             args=self.args or None,
-            lsa_size=self.lsa_size,
-            node_size=self.node_size,
-            processes=self.processes,
-            nccl=self.nccl,
-            seconds=self.timeout,
-            memory_mb=None if self.memory is None else round(self.memory * 1024),
+            limits=self._limits(workload.limits),
             seeds=self.seeds,
             leave_out=self.leave_out or (),
             env=parse_variables(self.env or ()),
             stdin=self.stdin,
+            **self.shape,
         )
+
+    def _limits(self, given: Limits) -> Limits:
+        memory_mb = given.memory_mb if self.memory is None else round(self.memory * 1024)
+        seconds = given.seconds if self.timeout is None else self.timeout
+        return replace(given, seconds=seconds, memory_mb=memory_mb)
 
 
 def parse_defines(items: Sequence[str]) -> dict[str, str]:

@@ -104,7 +104,7 @@ def evaluate(
     machine = None
     if level >= BENCHMARK:
         machine = topology or find_topology(DEFAULT_TOPOLOGY)
-        check_fit(machine, task.ranks, task.lsa_size)
+        check_fit(machine, task.shape.ranks, task.shape.lsa_size)
         # Verified on the machine that is timed: a clock would tell two machines apart.
         task = replace(task, machine=machine)
     trusted_task = task

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 from warploom.backends import EMULATOR, Backend, find_backend
 from warploom.backends.emulated import findings_of, run_options
@@ -12,7 +13,6 @@ from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, build
 from warploom.evaluation.check_report import TAIL, CheckReport
 from warploom.evaluation.merged_findings import merge
-from warploom.evaluation.observed.check import check_observed, require_unsteered
 from warploom.evaluation.runs.emulated import overall, run_batches
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluation.runs.other_versions import add_build_hint, with_run_hints
@@ -29,6 +29,7 @@ from warploom.evaluation.runs.record import record
 from warploom.evaluation.runs.stale_reads import judge_stale_reads
 from warploom.evaluation.runs.suspicions import with_suspicions
 from warploom.evaluation.survey import Survey, as_built, survey
+from warploom.workload.run_shape import ShapeChange
 from warploom.workload.workload import Workload, load_target
 
 _TRACE = 4096  # events of each rank that a replay keeps, of which a finding shows the last
@@ -37,23 +38,19 @@ _TRACE = 4096  # events of each rank that a replay keeps, of which a finding sho
 def check(
     target: Workload | Path | str,
     *,
-    ranks: int | None = None,
     sources: Sequence[Path | str] = (),
     defines: Mapping[str, str] | None = None,
     include_dirs: Sequence[Path | str] = (),
-    lsa_size: int | None = None,
-    processes: int | None = None,
-    node_size: int | None = None,
     seeds: int | None = None,
     effort: Effort | None = None,
     replay: RunSpec | None = None,
-    nccl: str | None = None,
     args: Sequence[str] | None = None,
     env: Mapping[str, str] | None = None,
     jobs: int | None = None,
     backend: Backend | str = EMULATOR,
     tools: Sequence[str] | None = None,
     on_progress: ProgressCallback = ignore_progress,
+    **shape: Unpack[ShapeChange],
 ) -> CheckReport:
     """Run a program in the emulator under several schedules and report every defect seen.
 
@@ -63,26 +60,20 @@ def check(
 
     Args:
         target: a `.cu` program with a `main`, or a workload file or folder.
-        ranks: number of ranks; default: the workload's, or 4.
         sources: further files of the program, added to the workload's.
         defines: macros by name, added to the workload's.
         include_dirs: further include folders.
-        lsa_size: ranks that share memory; default: all.
-        processes: processes that share the ranks' devices out evenly; default: one for each rank,
-            or a single one where the program drives all devices.
-        node_size: devices of one machine; each process sees those of its own, and they share
-            memory unless `lsa_size` says otherwise. Default: the workload's, or one has all.
         seeds: seeds of the random network, whatever the effort; default: none for a quick check,
             the workload's or 3 for a normal and at least 20 for a thorough one.
         effort: how much to run; default: normal.
         replay: make only this run, with a trace of what led to each finding.
-        nccl: NCCL version whose rules hold, such as "2.30.7".
         args: the program's arguments; `{seed}` is replaced by each run's seed.
         env: environment variables of the program, added to the workload's.
         jobs: runs at once; default: one per core.
         backend: what runs the program: "emulator", "cuda", or a backend of your own.
         tools: tools of another backend, in place of those that the effort says.
         on_progress: told of each finished step.
+        shape: what is to be another `RunShape` than the workload's, by name: `ranks=2`.
 
     Raises:
         BadInputError: the program or an argument is wrong, a process would have devices of two
@@ -93,14 +84,15 @@ def check(
     """
     workload = target if isinstance(target, Workload) else load_target(target)
     runner = find_backend(backend)
-    if not runner.steers:
-        require_unsteered(runner, processes, lsa_size, node_size, replay)
     workload = replace(workload, vary_inputs="").with_overrides(
-        ranks=ranks, sources=sources, defines=defines, include_dirs=include_dirs, args=args,
-        lsa_size=lsa_size, node_size=node_size, processes=processes, nccl=nccl, seeds=seeds,
-        env=env,
+        sources=sources, defines=defines, include_dirs=include_dirs, args=args, seeds=seeds,
+        env=env, **shape,
     )  # fmt: skip
     if not runner.steers:
+        # Loads what compares results, which a check in the emulator does not need.
+        from warploom.evaluation.observed.check import check_observed, require_unsteered
+
+        require_unsteered(runner, shape, replay)
         return check_observed(
             workload, runner, effort=effort or Effort.NORMAL, tools=tools, jobs=jobs,
             on_progress=on_progress,
@@ -134,8 +126,8 @@ def _check_emulated(
         return _report(workload, facts, effort, batches, [], started, 0.0, extra=extra)
     build_seconds = time.monotonic() - started
     facts = as_built(facts, program)
-    if workload.processes is not None:
-        facts = replace(facts, processes=str(workload.processes))
+    if workload.shape.processes is not None:
+        facts = replace(facts, processes=str(workload.shape.processes))
     trace = _TRACE if replay else 0
     options = [
         [
@@ -215,9 +207,9 @@ def _report(
         runs=tuple(record(spec, outcome) for spec, outcome in zip(plan, runs, strict=False)),
         planned=len(plan),
         program=workload.program,
-        ranks=workload.ranks,
-        lsa_size=workload.lsa_size,
-        node_size=workload.node_size,
+        ranks=workload.shape.ranks,
+        lsa_size=workload.shape.lsa_size,
+        node_size=workload.shape.node_size,
         nccl=facts.nccl,
         processes=facts.processes,
         defines=workload.defines,

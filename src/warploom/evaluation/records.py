@@ -6,7 +6,7 @@ from pathlib import Path
 
 from warploom.backends import EMULATOR
 from warploom.core.records import Json, to_json
-from warploom.evaluation.compare.differential import Difference, Worst
+from warploom.evaluation.compare.difference import Difference, Worst
 from warploom.evaluation.merged_findings import MergedFinding
 from warploom.evaluation.modelled_time import Benchmark
 from warploom.evaluation.runs.record import RunRecord

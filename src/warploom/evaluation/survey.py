@@ -101,8 +101,8 @@ def survey_built(workload: Workload) -> Survey:
 
 def nccl_version(workload: Workload) -> str:
     """Return the version whose rules hold: the workload's, or the newest at hand."""
-    if workload.nccl is not None:
-        return workload.nccl
+    if workload.shape.nccl is not None:
+        return workload.shape.nccl
     from warploom.toolchain.nccl import newest_version
 
     return newest_version()

@@ -6,12 +6,8 @@ from dataclasses import dataclass, field, replace
 from warploom.backends.emulated import findings_of, run_options
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import FAILURE_KINDS, EmulatorBuild, EmulatorRun, Topology
-from warploom.evaluation.compare.differential import (
-    RESULT_CURES,
-    Difference,
-    kind_of_problem,
-    weak_outputs,
-)
+from warploom.evaluation.compare.difference import RESULT_CURES, Difference, kind_of_problem
+from warploom.evaluation.compare.differential import weak_outputs
 from warploom.evaluation.compare.readers import Frames
 from warploom.evaluation.compare.reference import Reference
 from warploom.evaluation.compare.reference_variation import Standard, all_same

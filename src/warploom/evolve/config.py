@@ -237,6 +237,7 @@ class WorkloadConfig(_Section):
     ranks: Annotated[int, Field(ge=1)] | None = None
     lsa_size: Annotated[int, Field(ge=1)] | None = None
     node_size: Annotated[int, Field(ge=1)] | None = None
+    processes: Annotated[int, Field(ge=1)] | None = None
     nccl: str | None = None
     scored_region: Annotated[int, Field(ge=0)] | None = None
     defines: dict[str, Annotated[str, BeforeValidator(_plain)]] = Field(

@@ -115,7 +115,7 @@ def judge_for(workload: Workload, judging: JudgingConfig, jobs: int | None) -> W
         BadInputError: there is no such topology, or the ranks do not fit it.
     """
     machine = find_topology(judging.topology)
-    check_fit(machine, workload.ranks, workload.lsa_size)
+    check_fit(machine, workload.shape.ranks, workload.shape.lsa_size)
     return WorkloadEvaluator(replace(workload, machine=None), machine, judging.nvcc, jobs)
 
 

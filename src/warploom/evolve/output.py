@@ -176,7 +176,7 @@ def _commands(result: EvolutionResult, task: Workload, target: str) -> list[str]
     arguments = " ".join(task.args_for(1))
     lines += [
         f"nvcc -std=c++17 -O3 -arch=native{macros}{includes} {name}{more} -o program -lnccl -lmpi",
-        f"mpirun -n {task.ranks} ./program {arguments}".rstrip(),
+        f"mpirun -n {task.shape.ranks} ./program {arguments}".rstrip(),
         "```",
     ]
     if measured:

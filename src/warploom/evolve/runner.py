@@ -22,6 +22,7 @@ from warploom.store.database import ProgramDatabase, sqlite_url
 from warploom.store.fingerprint import CUDA
 from warploom.toolchain.gpu import require_gpus
 from warploom.transform import unmarked
+from warploom.workload.run_shape import shape_change
 from warploom.workload.workload import Workload, load_target
 
 
@@ -172,13 +173,10 @@ class EvolutionRunner:
             return given
         wanted = self.config.workload
         task = given.with_overrides(
-            ranks=wanted.ranks,
-            lsa_size=wanted.lsa_size,
-            node_size=wanted.node_size,
-            nccl=wanted.nccl,
             defines=wanted.defines,
             scored_region=wanted.scored_region,
             time_sizes=wanted.time_sizes,
+            **shape_change(wanted),
         )
         text = task.program.read_bytes().decode("utf-8", "surrogateescape")
         return unmarked(task, text, folder.path)

@@ -46,9 +46,9 @@ def _read_cuda(reply: str, base: str) -> tuple[str, str]:
 
 
 def _machine(task: Workload, config: EvolutionConfig) -> str:
-    together = task.lsa_size or task.ranks
+    together = task.shape.lsa_size or task.shape.ranks
     ranks = (
-        f"{task.ranks} ranks, one GPU each; {together} of them share memory (LSA team). NCCL "
+        f"{task.shape.ranks} ranks, one GPU each; {together} of them share memory (LSA team). NCCL "
         f"{nccl_version(task)}: only what its headers declare exists."
     )
     if config.evaluation.backend == "cuda":

@@ -7,7 +7,7 @@ model reads all of it. The JSON, ten times as long, is there for who asks for it
 import json
 import tempfile
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Unpack
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -17,6 +17,7 @@ from pydantic import Field
 from warploom.core.records import Json
 from warploom.core.version import VERSION
 from warploom.mcp.commands import CommandResult, run_command
+from warploom.workload.run_shape import ShapeChange
 
 SKILL = Path(__file__).with_name("SKILL.md")
 
@@ -37,6 +38,13 @@ Defines = Annotated[dict[str, str] | None, Field(description="Macros: name to va
 Includes = Annotated[list[str] | None, Field(description="Further include folders.")]
 LsaSize = Annotated[
     int | None, Field(description="Ranks that share memory (an LSA team); default: all.", ge=1)
+]
+NodeSize = Annotated[
+    int | None, Field(description="Ranks whose GPUs are in one machine; default: all.", ge=1)
+]
+Processes = Annotated[
+    int | None,
+    Field(description="Processes that share the devices equally; default: as the program has it."),
 ]
 Nccl = Annotated[str | None, Field(description="NCCL version whose rules hold, such as 2.30.7.")]
 Arguments = Annotated[list[str] | None, Field(description="Arguments of the program.")]
@@ -67,7 +75,7 @@ async def analyze(
 
     Reads the source only; runs nothing. Use it first on an unknown program.
     """
-    words = ["analyze", _path(program), *_shape(defines, include_dirs)]
+    words = ["analyze", _path(program), *_program_options(defines, include_dirs)]
     words += ["--llm"] if form == "text" else []
     return await _answer(words, context, form)
 
@@ -87,8 +95,10 @@ async def design_space(
 
     Dimensions: backend (GIN, LSA), placement, sync scope, issuer, chunk size. Runs nothing.
     """
-    words = ["analyze", _path(target), "--design-space", *_shape(defines, include_dirs)]
-    return await _answer([*words, *_options(ranks, lsa_size, nccl)], context, form)
+    words = ["analyze", _path(target), "--design-space", *_program_options(defines, include_dirs)]
+    return await _answer(
+        [*words, *_shape_options(ranks=ranks, lsa_size=lsa_size, nccl=nccl)], context, form
+    )
 
 
 @server.tool(annotations=_READS)
@@ -99,6 +109,8 @@ async def check(
     defines: Defines = None,
     include_dirs: Includes = None,
     lsa_size: LsaSize = None,
+    node_size: NodeSize = None,
+    processes: Processes = None,
     nccl: Nccl = None,
     effort: Annotated[
         Literal["quick", "normal", "thorough"],
@@ -117,8 +129,10 @@ async def check(
     thread; no GPU is needed. The verdict "ok" means that nothing was found and the program
     succeeded.
     """
-    words = ["check", _path(target), *_shape(defines, include_dirs)]
-    words += _options(ranks, lsa_size, nccl)
+    words = ["check", _path(target), *_program_options(defines, include_dirs)]
+    words += _shape_options(
+        ranks=ranks, lsa_size=lsa_size, node_size=node_size, processes=processes, nccl=nccl
+    )
     words += [f"--replay={replay}"] if replay else ["--effort", effort]
     words += ["--", *arguments] if arguments else []
     return await _answer(words, context, form)
@@ -135,6 +149,8 @@ async def evaluate(
     defines: Defines = None,
     include_dirs: Includes = None,
     lsa_size: LsaSize = None,
+    node_size: NodeSize = None,
+    processes: Processes = None,
     nccl: Nccl = None,
     level: Annotated[
         int, Field(description="How far: 0 legality, 1 build, 2 verify.", ge=0, le=2)
@@ -147,7 +163,10 @@ async def evaluate(
     candidate prints is recorded and not believed.
     """
     words = ["eval", _path(candidate), _path(target), "--level", str(level)]
-    words += [*_shape(defines, include_dirs), *_options(ranks, lsa_size, nccl)]
+    words += _program_options(defines, include_dirs)
+    words += _shape_options(
+        ranks=ranks, lsa_size=lsa_size, node_size=node_size, processes=processes, nccl=nccl
+    )
     return await _answer(words, context, form)
 
 
@@ -165,6 +184,8 @@ async def transform(
     defines: Defines = None,
     include_dirs: Includes = None,
     lsa_size: LsaSize = None,
+    node_size: NodeSize = None,
+    processes: Processes = None,
     nccl: Nccl = None,
     form: Form = "text",
 ) -> CallToolResult:
@@ -175,7 +196,10 @@ async def transform(
     folder = _path(output_dir)
     _require_writable(Path(folder))
     words = ["transform", _path(target), "--api", api, f"--out={folder}", "--proposer", "rules"]
-    words += [*_shape(defines, include_dirs), *_options(ranks, lsa_size, nccl)]
+    words += _program_options(defines, include_dirs)
+    words += _shape_options(
+        ranks=ranks, lsa_size=lsa_size, node_size=node_size, processes=processes, nccl=nccl
+    )
     return await _answer(words, context, form)
 
 
@@ -245,14 +269,15 @@ def _said(result: CommandResult) -> str:
     return said or result.text or f"warploom ended with exit code {result.exit_code}"
 
 
-def _shape(defines: Defines, include_dirs: Includes) -> list[str]:
+def _program_options(defines: Defines, include_dirs: Includes) -> list[str]:
     words = [word for name, value in (defines or {}).items() for word in ("-D", f"{name}={value}")]
     return words + [word for folder in include_dirs or () for word in ("-I", folder)]
 
 
-def _options(ranks: int | None, lsa_size: int | None, nccl: str | None) -> list[str]:
-    given = (("--ranks", ranks), ("--lsa-size", lsa_size), ("--nccl", nccl))
-    return [word for name, value in given if value is not None for word in (f"{name}={value}",)]
+def _shape_options(**shape: Unpack[ShapeChange]) -> list[str]:
+    """Return the options of the command line that say what the shape of the run is to be."""
+    given = {name: value for name, value in shape.items() if value is not None}
+    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
 
 
 def _as_json(data: dict[str, Json]) -> CallToolResult:

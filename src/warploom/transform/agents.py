@@ -33,7 +33,7 @@ def open_agent(
 
     The calls of warploom's own agent are recorded in `calls`.
     """
-    nccl = config.nccl or nccl_version(workload)
+    nccl = nccl_version(workload)
     options = config.agent
     place = folder / SESSIONS
     if options.agent != OWN:

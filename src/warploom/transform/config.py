@@ -9,6 +9,7 @@ from warploom.core.records import Api, Timing
 from warploom.evaluation.runs.plan import ALL_TIMINGS
 from warploom.propose.agent import OWN, AgentOptions
 from warploom.propose.llm import ModelOptions
+from warploom.workload.run_shape import ShapeChange
 from warploom.workload.workload import Workload
 
 AUTO = "auto"
@@ -39,11 +40,9 @@ class TransformConfig:
             `auto`: the rules, and where they refuse or fail a model, if `model` names one.
         model: which models propose, and what they may cost; None: no model takes part.
         agent: which coding agent proposes, and within which limits.
-        ranks: number of ranks; None: the workload's.
+        shape: what is to be another `RunShape` than the workload's, such as `{"ranks": 2}`.
         defines: macros by name, added to the workload's.
         include_dirs: further include folders.
-        lsa_size: ranks that share memory; None: the workload's.
-        nccl: NCCL version whose rules hold; None: the workload's, or the newest at hand.
         nvcc: whether the output must compile with nvcc, where it is found.
         seeds: input seeds of the last stage; None: the workload's.
         inputs: the seeds themselves, to repeat a transform; None: drawn for each evaluation.
@@ -67,11 +66,9 @@ class TransformConfig:
     proposer: str = AUTO
     model: ModelOptions | None = None
     agent: AgentOptions = field(default_factory=AgentOptions)
-    ranks: int | None = None
+    shape: ShapeChange = field(default_factory=ShapeChange)
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
     include_dirs: tuple[Path, ...] = ()
-    lsa_size: int | None = None
-    nccl: str | None = None
     nvcc: bool = True
     seeds: int | None = None
     inputs: tuple[int, ...] | None = None
@@ -118,12 +115,10 @@ class TransformConfig:
     def applied_to(self, workload: Workload) -> Workload:
         """Return the workload with what this configuration changes."""
         return workload.with_overrides(
-            ranks=self.ranks,
             defines=self.defines,
             include_dirs=self.include_dirs,
-            lsa_size=self.lsa_size,
-            nccl=self.nccl,
             seeds=self.seeds,
+            **self.shape,
         )
 
 
@@ -134,7 +129,7 @@ def choose_api(api_type: str, workload: Workload) -> tuple[Api, str]:
         BadInputError: LSA is asked for, but the workload's ranks do not all share memory; or the
             workload does not allow what was asked for.
     """
-    ranks, lsa_size = workload.ranks, workload.lsa_size
+    ranks, lsa_size = workload.shape.ranks, workload.shape.lsa_size
     together = lsa_size is None or lsa_size >= ranks
     if api_type != AUTO:
         api = Api(api_type)

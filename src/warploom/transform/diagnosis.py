@@ -9,15 +9,12 @@ from warploom.core.records import RunSpec, Severity, Timing, Verdict
 from warploom.emulator import build, run
 from warploom.evaluation.records import Evaluation
 from warploom.evaluation.survey import as_built, survey
-from warploom.transform.config import TransformConfig
 from warploom.workload.workload import Workload
 
 _VERIFY = 2
 
 
-def diagnose(
-    evaluation: Evaluation, path: Path, workload: Workload, config: TransformConfig
-) -> str:
+def diagnose(evaluation: Evaluation, path: Path, workload: Workload) -> str:
     """Return what the first failing run says when the host waits after every launch.
 
     A defect that is gone then lies between kernels or streams, which is worth knowing too. The
@@ -28,7 +25,7 @@ def diagnose(
     failed = next((run for run in evaluation.runs if run.verdict is not Verdict.OK), None)
     if failed is None:
         return ""
-    facts = survey(workload, nccl=config.nccl, program=path)
+    facts = survey(workload, program=path)
     try:
         program = build(workload.build_spec(facts.nccl, path))
         form = as_built(facts, program).processes

@@ -143,7 +143,6 @@ class HostToDeviceTransformer:
             task.workload,
             rule=rule,
             reference=task.reference,
-            nccl=self.config.nccl,
             nvcc=self.config.nvcc and last,
             seeds=self.config.seeds if last else 1,
             inputs=inputs if inputs is None or last else inputs[:1],
@@ -211,7 +210,7 @@ class HostToDeviceTransformer:
         diagnosis = ""
         if not made.passed and self.config.diagnostic_rerun:
             path = made.folder / name
-            diagnosis = diagnose(made.evaluation, path, work.task.workload, self.config)
+            diagnosis = diagnose(made.evaluation, path, work.task.workload)
         return made.evaluation, diagnosis
 
 

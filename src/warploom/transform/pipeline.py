@@ -147,7 +147,6 @@ class PreTransformPipeline:
         baseline = check(
             run.files.workload if run.files else workload,
             seeds=1,
-            nccl=self.config.nccl,
             jobs=self.config.jobs,
             on_progress=self.on_progress,
         )
@@ -281,7 +280,7 @@ class PreTransformPipeline:
     def _checked(self, workload: Workload) -> _Done:
         """Run the program as it is written, without the reads that the proof needed."""
         report = check(
-            workload, seeds=1, nccl=self.config.nccl, jobs=self.config.jobs,
+            workload, seeds=1, jobs=self.config.jobs,
             on_progress=self.on_progress,
         )  # fmt: skip
         if report.verdict is Verdict.OK:

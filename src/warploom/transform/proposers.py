@@ -101,9 +101,9 @@ def facts_of(config: TransformConfig, workload: Workload, refusals: tuple[str, .
     api, reason = choose_api(config.api_type, workload)
     gpus = () if config.backend == EMULATOR else find_gpus()
     return Facts(
-        nccl=config.nccl or nccl_version(workload),
-        ranks=workload.ranks,
-        lsa_size=workload.lsa_size,
+        nccl=nccl_version(workload),
+        ranks=workload.shape.ranks,
+        lsa_size=workload.shape.lsa_size,
         directives=(("API", f"{api} ({reason})"),),
         hardware=f"The GPUs here: {len(gpus)} x {gpus[0].describe()}." if gpus else "",
         refusals=refusals,

@@ -36,7 +36,7 @@ def verdict_key(text: str, workload: Workload, config: TransformConfig, about: s
     }
     program = workload.program.read_bytes()
     judged_by = (
-        config.nccl, config.nvcc, config.seeds, config.inputs, config.timings,
+        config.nvcc, config.seeds, config.inputs, config.timings,
         config.diagnostic_rerun,
     )  # fmt: skip
     return digest(

@@ -7,13 +7,8 @@ from pathlib import Path
 from warploom.core.records import Api, Limits
 from warploom.emulator.running.topology import Topology
 from warploom.workload.outputs import Output, check_left_out
-from warploom.workload.ranges import (
-    check_launcher,
-    check_nccl,
-    check_ranks,
-    check_region,
-    check_seeds,
-)
+from warploom.workload.ranges import check_launcher, check_region, check_seeds
+from warploom.workload.run_shape import RunShape
 from warploom.workload.variables import check_variables
 
 
@@ -22,10 +17,6 @@ class WorkloadFields:
     """A program, how to run it, and what must stay true of it.
 
     `outputs` is empty where every device-to-host copy is an output, typed by the analyzer.
-    `node_size` None means that one machine has all ranks. `lsa_size` None becomes `node_size`, and
-    without that means that all ranks share memory. `nccl` None means the newest at hand.
-    `processes` share the ranks' devices out evenly; None: one for each, or one for all, as the
-    program has it.
     `vary_inputs` is the type of the numbers that `eval` varies on their way to the devices, by the
     seed and alike in both programs; "": none.
     `leave_out` are buffers that are no outputs, as they vary by nature: timers, clocks.
@@ -49,22 +40,18 @@ class WorkloadFields:
     program: Path
     sources: tuple[Path, ...] = ()
     include_dirs: tuple[Path, ...] = ()
-    ranks: int = 4
+    shape: RunShape = field(default_factory=RunShape)
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
     args: tuple[str, ...] = ()
     outputs: tuple[Output, ...] = ()
     limits: Limits = field(default_factory=Limits)
-    lsa_size: int | None = None
-    nccl: str | None = None
     seeds: int = 3
     api: tuple[Api, ...] = (Api.GIN, Api.LSA)
-    node_size: int | None = None
     vary_inputs: str = ""
     leave_out: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     stdin: Path | None = None
     scored_region: int = 0
-    processes: int | None = None
     time_sizes: Mapping[str, str] = field(default_factory=dict[str, str])
     launcher: tuple[str, ...] = ()
     machine: Topology | None = None
@@ -74,10 +61,6 @@ class WorkloadFields:
     def __post_init__(self) -> None:
         check_left_out(self.leave_out, self.outputs)
         check_variables(self.env)
-        check_ranks(self.ranks, self.lsa_size, self.node_size, self.processes)
-        check_nccl(self.nccl)
         check_seeds(self.seeds)
         check_region(self.scored_region)
         check_launcher(self.launcher)
-        if self.lsa_size is None:
-            object.__setattr__(self, "lsa_size", self.node_size)

@@ -16,7 +16,8 @@ from warploom.workload.dtypes import DTYPES, dtype_of
 from warploom.workload.fields import WorkloadFields
 from warploom.workload.outputs import Output, plain_name
 from warploom.workload.paths import WORKLOAD_FILE, require_dir, require_file
-from warploom.workload.ranges import MAX_RANKS, MAX_REGIONS, MAX_SEEDS
+from warploom.workload.ranges import MAX_REGIONS, MAX_SEEDS
+from warploom.workload.run_shape import MAX_RANKS, RunShape, shape_change
 
 _MACRO = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _VERSION = r"^\d+\.\d+\.\d+$"
@@ -123,15 +124,11 @@ def _freeze(table: _WorkloadTable, file: Path, text: str) -> WorkloadFields:
                 _named(require_dir, root / folder, "include_dirs", file, text)
                 for folder in table.include_dirs
             ),
-            ranks=table.ranks,
+            shape=RunShape().changed(shape_change(table)),
             defines={name: str(value) for name, value in table.defines.items()},
             args=tuple(table.args),
             outputs=tuple(_output(item, file, text) for item in table.outputs),
             limits=Limits(table.limits.seconds, table.limits.memory_mb, table.limits.output_mb),
-            lsa_size=table.lsa_size,
-            node_size=table.node_size,
-            processes=table.processes,
-            nccl=table.nccl,
             seeds=table.seeds,
             leave_out=tuple(map(plain_name, table.leave_out)),
             env=dict(table.env),

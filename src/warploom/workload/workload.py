@@ -41,12 +41,14 @@ Paths are relative to the folder. Tolerances belong to the workload, never to a 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Unpack
 
 from warploom.core.errors import WorkloadError
 from warploom.core.records import BuildSpec, Limits
 from warploom.workload.fields import WorkloadFields
 from warploom.workload.outputs import plain_name
 from warploom.workload.paths import is_workload, require_dir, require_file, require_once
+from warploom.workload.run_shape import RunShape, ShapeChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +73,21 @@ class Workload(WorkloadFields):
         cls,
         path: Path | str,
         *,
-        ranks: int = 4,
         sources: Sequence[Path | str] = (),
         include_dirs: Sequence[Path | str] = (),
         defines: Mapping[str, str] | None = None,
         args: Sequence[str] = (),
-        lsa_size: int | None = None,
-        nccl: str | None = None,
         seeds: int = 3,
         limits: Limits | None = None,
-        processes: int | None = None,
+        **shape: Unpack[ShapeChange],
     ) -> "Workload":
         """Make a workload of one program; its outputs are all of its device-to-host copies.
 
+        `shape` is what `RunShape` has not by default, such as `ranks=2`.
+
         Raises:
             SourceError: the file does not exist.
-            BadInputError: ranks, lsa_size or seeds are out of range.
+            BadInputError: the shape or the seeds are out of range.
         """
         program = require_file(Path(path))
         return cls(
@@ -95,14 +96,11 @@ class Workload(WorkloadFields):
             program=program,
             sources=tuple(require_file(Path(source)) for source in sources),
             include_dirs=tuple(require_dir(Path(folder)) for folder in include_dirs),
-            ranks=ranks,
+            shape=RunShape().changed(shape),
             defines=dict(defines or {}),
             args=tuple(args),
             limits=limits or Limits(),
-            lsa_size=lsa_size,
-            nccl=nccl,
             seeds=seeds,
-            processes=processes,
         )
 
     def build_spec(self, nccl: str, program: Path | None = None) -> BuildSpec:
@@ -134,28 +132,23 @@ class Workload(WorkloadFields):
     def with_overrides(
         self,
         *,
-        ranks: int | None = None,
         sources: Sequence[Path | str] = (),
         defines: Mapping[str, str] | None = None,
         include_dirs: Sequence[Path | str] = (),
         args: Sequence[str] | None = None,
-        lsa_size: int | None = None,
-        node_size: int | None = None,
-        nccl: str | None = None,
         seeds: int | None = None,
-        seconds: float | None = None,
-        memory_mb: int | None = None,
+        limits: Limits | None = None,
         leave_out: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
         stdin: Path | None = None,
         scored_region: int | None = None,
-        processes: int | None = None,
         time_sizes: Mapping[str, str] | None = None,
+        **shape: Unpack[ShapeChange],
     ) -> "Workload":
         """Return a copy with what the command line changes; None leaves a value as it is.
 
         `sources`, `defines`, `include_dirs`, `leave_out`, `env` and `time_sizes` come in addition.
-        Where the ranks of one machine shared memory, those of the new `node_size` do.
+        `shape` is what changes of the `RunShape`, such as `ranks=2`.
 
         Raises:
             BadInputError: a file is there twice, or a number is out of range.
@@ -163,30 +156,20 @@ class Workload(WorkloadFields):
         """
         more = tuple(require_file(Path(source)) for source in sources)
         require_once((self.program, *self.sources, *more))
-        if lsa_size is None and (node_size is None or self.lsa_size != self.node_size):
-            lsa_size = self.lsa_size
         return replace(
             self,
-            ranks=self.ranks if ranks is None else ranks,
+            shape=self.shape.changed(shape),
             sources=(*self.sources, *more),
             defines={**self.defines, **(defines or {})},
             include_dirs=(*self.include_dirs, *(require_dir(Path(d)) for d in include_dirs)),
             args=self.args if args is None else tuple(args),
-            lsa_size=lsa_size,
-            node_size=self.node_size if node_size is None else node_size,
-            nccl=nccl or self.nccl,
             seeds=self.seeds if seeds is None else seeds,
             leave_out=tuple(dict.fromkeys((*self.leave_out, *map(plain_name, leave_out)))),
             env={**self.env, **(env or {})},
             stdin=self.stdin if stdin is None else require_file(stdin),
             scored_region=self.scored_region if scored_region is None else scored_region,
-            processes=self.processes if processes is None else processes,
             time_sizes={**self.time_sizes, **(time_sizes or {})},
-            limits=replace(
-                self.limits,
-                seconds=self.limits.seconds if seconds is None else seconds,
-                memory_mb=self.limits.memory_mb if memory_mb is None else memory_mb,
-            ),
+            limits=limits or self.limits,
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom.evaluation.compare.differential import Difference
+from warploom.evaluation.compare.difference import Difference
 from warploom.evaluation.compare.outputs import Key, Places, Sample
 from warploom.evaluation.compare.reference import Reference, reference_for
 from warploom.evaluation.reading import read_program

@@ -14,7 +14,8 @@ import numpy as np
 from warploom.backends.emulated import findings_of, run_options
 from warploom.core.records import Finding, RunSpec, Severity, Timing, Verdict
 from warploom.emulator import EmulatorRun, run
-from warploom.evaluation.compare.differential import Difference, compare, decode, typical_magnitude
+from warploom.evaluation.compare.difference import Difference
+from warploom.evaluation.compare.differential import compare, decode, typical_magnitude
 from warploom.evaluation.compare.outputs import Key, Sample, filled, label, output_of, select
 from warploom.evaluation.compare.readers import Frames
 from warploom.evaluation.compare.reference import Reference

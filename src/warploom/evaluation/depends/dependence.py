@@ -143,7 +143,7 @@ def _elements(
     program, and comes back to it in another.
     """
     layout, how, gentle = alteration.layout, alteration.how, alteration.gentle
-    ranks = range(spoiler.reference.workload.ranks)
+    ranks = range(spoiler.reference.workload.shape.ranks)
     chosen = secrets.SystemRandom().sample(ranks, min(_SOURCES, len(ranks)))
     what = [f"{layout}+:all", *(f"{layout}+:{source}" for source in chosen)]
     expected = spoiler.run_reference([spec], what, how)
@@ -180,7 +180,7 @@ def _by_others(
     NCCL's reductions alter a rank's own part as well, which kernels take as it is: of a least or
     greatest value, other elements change then, and other alterations cancel out in a sum.
     """
-    others = ",".join(str(r) for r in range(spoiler.reference.workload.ranks) if r != rank)
+    others = ",".join(str(r) for r in range(spoiler.reference.workload.shape.ranks) if r != rank)
     what, how = [f"{alteration.layout}+:{others}"], alteration.how
     [wanted] = spoiler.run_reference([spec], what, how)
     [run] = spoiler.run(spoiler.candidate, [spec], what, how)

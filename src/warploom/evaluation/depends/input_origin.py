@@ -32,7 +32,7 @@ def origin_findings(
         return
     spec = specs[-1]  # the clock that is scored, where there is one
     what = [f"{spoiler.layout()}:none"]
-    for group in _groups(spoiler.reference.workload.ranks):
+    for group in _groups(spoiler.reference.workload.shape.ranks):
         devices = ",".join(map(str, sorted(group)))
         how = Spoil(inputs=f"{devices}/{max(_LEAST, spoiler.words_uploaded(seed) // _WORDS)}")
         [expected] = spoiler.run_reference([spec], what, how)

@@ -8,7 +8,7 @@ from warploom.backends import NO_TIME, Backend, Machine, Order, Run
 from warploom.core.errors import BadInputError, MissingToolError, UnsupportedError
 from warploom.core.records import Finding, RunSpec, Verdict
 from warploom.evaluation.check_report import TAIL, CheckReport
-from warploom.evaluation.compare.differential import Difference
+from warploom.evaluation.compare.difference import Difference
 from warploom.evaluation.compare.outputs import Key, Sample, output_of
 from warploom.evaluation.compare.reference import reference_for
 from warploom.evaluation.merged_findings import merge
@@ -27,6 +27,7 @@ from warploom.evaluation.runs.printed import printed_verdict
 from warploom.evaluation.runs.record import record_of
 from warploom.evaluation.survey import Survey, survey_built
 from warploom.workload.outputs import Output
+from warploom.workload.run_shape import ShapeChange
 from warploom.workload.workload import Workload
 
 _PLAIN_RUNS = {Effort.QUICK: 1, Effort.NORMAL: 3, Effort.THOROUGH: 10}
@@ -44,9 +45,7 @@ class _Expected:
 
 def require_unsteered(
     backend: Backend,
-    processes: int | None,
-    lsa_size: int | None,
-    node_size: int | None,
+    shape: ShapeChange,
     replay: RunSpec | None,
 ) -> None:
     """Refuse what only the emulator can.
@@ -55,9 +54,9 @@ def require_unsteered(
         BadInputError: it is asked for.
     """
     asked = {
-        "--processes": (processes, "each MPI rank is a process of its own"),
-        "--lsa-size": (lsa_size, "it is what the machine has"),
-        "--node-size": (node_size, "a machine is what it is"),
+        "--processes": (shape.get("processes"), "each MPI rank is a process of its own"),
+        "--lsa-size": (shape.get("lsa_size"), "it is what the machine has"),
+        "--node-size": (shape.get("node_size"), "a machine is what it is"),
         "--replay": (replay, "no run can be repeated as it was"),
     }
     for name, (value, why) in asked.items():
@@ -159,9 +158,9 @@ class _Judged:
             runs=tuple(map(record_of, self.runs)),
             planned=len(self.runs),
             program=task.program,
-            ranks=task.ranks,
+            ranks=task.shape.ranks,
             lsa_size=None,
-            node_size=task.node_size,
+            node_size=task.shape.node_size,
             nccl=self.machine.nccl,
             processes=self.facts.processes,
             defines=task.defines,

@@ -10,7 +10,8 @@ from pathlib import Path
 from warploom.backends import MEASURED, NO_TIME, Backend, Built, Machine, Order, Run
 from warploom.core.errors import BadInputError, SourceError
 from warploom.core.records import Finding, Severity
-from warploom.evaluation.compare.differential import Difference, weak_outputs
+from warploom.evaluation.compare.difference import Difference
+from warploom.evaluation.compare.differential import weak_outputs
 from warploom.evaluation.compare.outputs import Key, Sample, output_of
 from warploom.evaluation.levels import Prepared, prepare
 from warploom.evaluation.merged_findings import merge
@@ -268,7 +269,7 @@ class _Judge:
             time_source=self._time_source() if taken else NO_TIME,
             frame=self.legal.frame,
             nccl=machine.nccl,
-            ranks=self.task.ranks,
+            ranks=self.task.shape.ranks,
             lsa_size=None,
             planned=len(self.seeds) * REPEATS + len(tools),
             seeds=tuple(self.seeds),
@@ -276,7 +277,7 @@ class _Judge:
             sandbox=shown.sandbox if shown else "",
             program=self.candidate,
             reference=self.task.program,
-            node_size=self.task.node_size,
+            node_size=self.task.shape.node_size,
             left_out=self.task.leave_out,
             backend=self.kit.backend.name,
             devices=machine.devices,

@@ -9,12 +9,8 @@ from warploom.backends import Built, Interval, LaunchForm, Machine, Order, Run
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity
 from warploom.evaluation.check_report import TimedInterval
-from warploom.evaluation.compare.differential import (
-    RESULT_CURES,
-    Difference,
-    compare,
-    kind_of_problem,
-)
+from warploom.evaluation.compare.difference import RESULT_CURES, Difference, kind_of_problem
+from warploom.evaluation.compare.differential import compare
 from warploom.evaluation.compare.outputs import Key, Sample, label, select
 from warploom.evaluation.survey import Survey
 from warploom.workload.workload import Workload

@@ -147,13 +147,13 @@ class AgentProposer:
     def instruction(self, context: ProposalContext) -> str:
         """Return the task in words."""
         workload = self.workload
-        team = workload.ranks if workload.lsa_size is None else workload.lsa_size
+        team = workload.shape.ranks if workload.shape.lsa_size is None else workload.shape.lsa_size
         calls = [f"- line {c.line}: {c.name}" for c in context.analysis.collectives]
         options = f" --lsa-size {team} --nccl {self.nccl}"
         options += "".join(f" -D {name}={value}" for name, value in workload.defines.items())
         return Template(TASK.read_text(encoding="utf-8")).substitute(
             program=workload.program.name,
-            ranks=workload.ranks,
+            ranks=workload.shape.ranks,
             team=team,
             api=context.api.upper(),
             nccl=self.nccl,

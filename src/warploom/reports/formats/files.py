@@ -38,18 +38,24 @@ class CheckFiles:
         Raises:
             BadInputError: a file cannot be written.
         """
-        from warploom.reports.formats.github import annotations_of
-        from warploom.reports.formats.junit import junit_of
-        from warploom.reports.formats.sarif import sarif_of
-        from warploom.reports.html.check_page import check_html
-
+        # Each form loads only when it is asked for: the page brings SQLAlchemy with its charts.
         if self.html is not None:
+            from warploom.reports.html.check_page import check_html
+
             write_text(self.html, check_html(report))
         if self.sarif is not None:
+            from warploom.reports.formats.sarif import sarif_of
+
             write_text(self.sarif, json.dumps(sarif_of(report), indent=2) + "\n")
         if self.junit is not None:
+            from warploom.reports.formats.junit import junit_of
+
             write_text(self.junit, junit_of(report))
-        return annotations_of(report) if self.github else []
+        if not self.github:
+            return []
+        from warploom.reports.formats.github import annotations_of
+
+        return annotations_of(report)
 
 
 def require_place(path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.records import Json
-from warploom.evaluation.compare.differential import MISSING
+from warploom.evaluation.compare.difference import MISSING
 from warploom.reports.queries.clean import clean
 from warploom.reports.queries.marks import Mark
 from warploom.reports.queries.runs import read_object

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from warploom.core.finding_pages import page_of, section
 from warploom.core.records import Json
-from warploom.evaluation.compare.differential import RESULT_CURES
+from warploom.evaluation.compare.difference import RESULT_CURES
 from warploom.reports.queries.clean import clean
 from warploom.reports.queries.details import ShownFinding, finding_of
 from warploom.reports.queries.runs import read_object

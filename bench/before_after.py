@@ -1,13 +1,13 @@
-"""What the judge's defenses cost: this checkout beside an older one, in turn, in one run.
+"""What a change costs: this checkout beside an older one, in turn, in one run.
 
 Times a check of an edited program, the same check again, and a whole transform of it (by the clock
-and by the processor), and a million emulated threads (bench/thread_steps.py). Each figure is the
-median of the repeats; the ratio is the median of the ratios pair by pair, which drifts less than
-either time on a shared machine.
+and by the processor); by the processor, a million emulated threads (bench/thread_steps.py) and runs
+of 2 to 16 ranks (bench/ranks.py). Each figure is the median of the repeats; the ratio is the median
+of the ratios pair by pair, which drifts less than either time on a shared machine.
 
     git worktree add /tmp/before 7f6def2
-    python bench/judge_cost.py --before /tmp/before [--repeats N] [--cache FOLDER] [--json]
-                                [--only commands|threads]
+    python bench/before_after.py --before /tmp/before [--repeats N] [--cache FOLDER] [--json]
+                                  [--only commands|threads|ranks]
 
 What is cached is named by its content, so that both can share the cache of --cache, where their
 runtimes may be built already; each has a new one otherwise.
@@ -16,41 +16,17 @@ runtimes may be built already; each has a new one otherwise.
 import json
 import os
 import secrets
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 
-from common import ROOT, arguments, show
+from common import ROOT, arguments, run_python, show
 
 EXAMPLE = "moe"
 
-_NO_BYTECODE = ("PYTHONDONTWRITEBYTECODE",)  # what users have is measured
-
 Measure = Callable[[Path, Path, int], Mapping[str, float]]
-
-
-def _run(checkout: Path, cache: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with the package of `checkout`; ends the benchmark where it fails."""
-    done = subprocess.run(
-        [sys.executable, *command],
-        env={
-            **{name: value for name, value in os.environ.items() if name not in _NO_BYTECODE},
-            "PYTHONPATH": str(checkout / "src"),
-            "WARPLOOM_CACHE": str(cache),
-        },
-        cwd=checkout,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise SystemExit(f"{checkout}: {' '.join(command)} ended with {done.returncode}:\n"
-                         f"{done.stdout[-2000:]}{done.stderr[-2000:]}")  # fmt: skip
-    return done
 
 
 def _edited(checkout: Path, folder: Path, edit: int) -> Path:
@@ -70,7 +46,7 @@ def _edited(checkout: Path, folder: Path, edit: int) -> Path:
 def _timed(checkout: Path, cache: Path, *command: str) -> tuple[float, float]:
     """Return the seconds of a command of warploom's, by the clock and by the processor."""
     before, started = os.times(), time.perf_counter()
-    _run(checkout, cache, "-m", "warploom.cli", *command)
+    run_python(checkout, cache, "-m", "warploom.cli", *command)
     ended, after = time.perf_counter(), os.times()
     used = after.children_user + after.children_system
     return ended - started, used - before.children_user - before.children_system
@@ -96,14 +72,27 @@ def thread_steps(checkout: Path, cache: Path, edit: int) -> Mapping[str, float]:
     """Return the processor seconds of each kernel of bench/thread_steps.py; `edit` is not used."""
     del edit
     script = str(checkout / "bench" / "thread_steps.py")
-    done = _run(checkout, cache, script, "--json", "--repeats", "3")
+    done = run_python(checkout, cache, script, "--json", "--repeats", "3")
     return {
         f"{row['kernel']}, happens-before {row['happens-before']}": row["seconds"]
         for row in json.loads(done.stdout)["rows"]
     }
 
 
-MEASURES: Mapping[str, Measure] = {"commands": whole_commands, "threads": thread_steps}
+def ranks(checkout: Path, cache: Path, edit: int) -> Mapping[str, float]:
+    """Return the processor seconds of each row of bench/ranks.py; `edit` is not used."""
+    del edit
+    script = str(checkout / "bench" / "ranks.py")
+    done = run_python(checkout, cache, script, "--json", "--most", "16", "--moe-most", "16")
+    return {
+        f"{row['program']}, {row['ranks']} ranks": row["s"]
+        for row in json.loads(done.stdout)["rows"]
+    }
+
+
+MEASURES: Mapping[str, Measure] = {
+    "commands": whole_commands, "threads": thread_steps, "ranks": ranks,
+}  # fmt: skip
 
 
 def compare(
@@ -136,7 +125,7 @@ def main() -> None:
     parser.add_argument("--before", type=Path, required=True, help="an older checkout")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cache", type=Path, help="a cache for both, kept")
-    parser.add_argument("--only", choices=MEASURES, help="one half of the figures")
+    parser.add_argument("--only", choices=MEASURES, help="these figures alone")
     options = parser.parse_args()
     before = options.before.resolve()
     rows = [
@@ -145,7 +134,7 @@ def main() -> None:
         if options.only in (None, name)
         for row in compare(measure, before, options.repeats, options.cache)
     ]
-    show(rows, options.json, "cost of the judge's defenses")
+    show(rows, options.json, "cost of what changed")
 
 
 if __name__ == "__main__":
