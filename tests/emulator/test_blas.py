@@ -27,6 +27,11 @@ def test_what_it_computes():
     assert (outcome.stdout, outcome.verdict, outcome.findings) == ("", Verdict.OK, ())
 
 
+def test_complex_numbers():
+    outcome = emulate("blas_complex.cu")
+    assert (outcome.stdout, outcome.verdict, outcome.findings) == ("", Verdict.OK, ())
+
+
 def test_a_correct_use_is_not_accused():
     outcome = emulate("blas_defects.cu", timing=Timing.EAGER)
     assert (outcome.verdict, outcome.findings) == (Verdict.OK, ())

@@ -93,4 +93,4 @@ def test_another_generator_is_refused_where_it_begins():
     outcome = emulate("other")
     assert outcome.verdict is Verdict.UNSUPPORTED
     assert [(use.name, use.line) for use in outcome.unsupported] == [("curand_init", 80)]
-    assert "MRG32k3a" in outcome.unsupported[0].message
+    assert "not scrambled Sobol32" in outcome.unsupported[0].message

@@ -93,6 +93,7 @@ HOOK(__ubsan_handle_shift_out_of_bounds_abort)
 HOOK(warploom_guard_read_range)
 HOOK(warploom_guard_write_range)
 HOOK(warploom_guard_stack)
+HOOK(warploom_guard_recursion)
 HOOK(warploom_guard_target)
 #define SIZED(n)                          \
   HOOK(__tsan_read##n)                    \

@@ -76,8 +76,8 @@ __global__ void draws(curandState* states, float* uniform, float* normal, int co
     states[i] = state;
   }
 }
-__global__ void other(curandStateMRG32k3a* state) {
-  curand_init(1, 2, 3, state);  // 74
+__global__ void other(curandStateScrambledSobol32* state) {
+  curand_init(1, 2, 3, state);  // 80
 }
 
 static void moments(const std::vector<float>& x, double mean, double variance) {
@@ -121,7 +121,7 @@ int main(int count, char**) {
     moments(host, 0, 1);
   }
   if (count > 1) {
-    curandStateMRG32k3a* state;
+    curandStateScrambledSobol32* state;
     CUDA(cudaMalloc(&state, sizeof *state));
     other<<<1, 1>>>(state);
     CUDA(cudaDeviceSynchronize());

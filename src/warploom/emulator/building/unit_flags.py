@@ -82,6 +82,11 @@ def hook_flags(compiler: Compiler) -> list[str]:
             "-finline-functions",
             "--param",
             "max-inline-insns-auto=60",
+            # A call that recurses is one here where it is one on a GPU: guard/recursion.cpp.
+            "--param",
+            "max-inline-insns-recursive=0",
+            "--param",
+            "max-inline-insns-recursive-auto=0",
             # Where variables lie at each line: nobody asks.
             "-fno-var-tracking",
             "-gno-variable-location-views",

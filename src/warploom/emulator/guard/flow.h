@@ -16,11 +16,12 @@ namespace guard {
 // What is to be checked before a line.
 struct Gap {
   enum class What : uint8_t {
-    Access,  // the operand in memory, of `width` bytes
-    Range,   // `width` bytes times %rcx (where repeated) at %rdi or %rsi
-    Target,  // where an indirect call goes
-    End,     // that the line is the last one to run: behind it another function begins
-    Stack,   // that the stack pointer, after the line, is in the program's own stack
+    Access,     // the operand in memory, of `width` bytes
+    Range,      // `width` bytes times %rcx (where repeated) at %rdi or %rsi
+    Target,     // where an indirect call goes
+    End,        // that the line is the last one to run: behind it another function begins
+    Stack,      // that the stack pointer, after the line, is in the program's own stack
+    Recursion,  // how often this call of device code waits for itself
   };
   What what = What::Access;
   int32_t step = 0;  // into Code::steps

@@ -45,8 +45,8 @@ Hook thread_hook(std::string_view name) {
 Hook hook_of(std::string_view name) {
   if (take(name, "__tsan_")) return thread_hook(name);
   if (take(name, "warploom_guard_")) {
-    return name == "target" || name == "stack" ? Hook{HookKind::Ours}
-                                               : check_of(name, HookKind::Ours);
+    const bool plain = name == "target" || name == "stack" || name == "recursion";
+    return plain ? Hook{HookKind::Ours} : check_of(name, HookKind::Ours);
   }
   // Atomics of the headers compare the values between their check and their store.
   if (name == "memcmp" || name == "bcmp") return {.kind = HookKind::Quiet};

@@ -81,6 +81,9 @@ class Inserter {
       case Gap::What::Target:
         target(instruction);
         break;
+      case Gap::What::Recursion:
+        call("recursion");
+        break;
       case Gap::What::End:
         return;
     }

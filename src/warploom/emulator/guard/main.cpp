@@ -12,6 +12,7 @@
 #include "insert.h"
 #include "judge.h"
 #include "merge.h"
+#include "recursion.h"
 #include "report.h"
 #include "tally.h"
 
@@ -71,7 +72,12 @@ void judge_pass(Assembly& assembly, std::string_view pass, Report& report) {
 // Closes what the instrumentation of one pass left open.
 void close_gaps(Assembly& assembly, std::string_view pass, Report& report) {
   const Code code = read_code(assembly);
-  const Findings found = find_gaps(assembly, code);
+  Findings found = find_gaps(assembly, code);
+  if (pass == "device") {
+    for (const int32_t step : recursive_calls(assembly, code)) {
+      found.gaps.push_back({.what = Gap::What::Recursion, .step = step, .why = "a recursive call"});
+    }
+  }
   for (const auto& [step, reason] : found.refused) {
     report.refuse(assembly, assembly.lines[code.steps[step].line], pass, "assembly", reason);
   }

@@ -16,6 +16,7 @@
 #define OMPI_MINOR_VERSION 1
 #define OMPI_RELEASE_VERSION 4
 
+// Handles are numbers of ranges of their own: none is another kind's, or a number like 1.
 typedef int MPI_Comm;
 typedef int MPI_Datatype;
 typedef int MPI_Op;
@@ -24,6 +25,7 @@ typedef int MPI_Group;
 typedef int MPI_Errhandler;
 typedef int MPI_Win;
 typedef int MPI_File;
+typedef int MPI_Fint;  // of Fortran, in which handles are these same numbers
 typedef ptrdiff_t MPI_Aint;
 typedef long long MPI_Offset;
 typedef long long MPI_Count;
@@ -80,8 +82,8 @@ typedef struct MPI_Status {
 #define MPI_ERR_LASTCODE 99
 
 #define MPI_COMM_NULL ((MPI_Comm)0)
-#define MPI_COMM_WORLD ((MPI_Comm)1)
-#define MPI_COMM_SELF ((MPI_Comm)2)
+#define MPI_COMM_WORLD ((MPI_Comm)0x44000001)
+#define MPI_COMM_SELF ((MPI_Comm)0x44000002)
 #define MPI_INFO_NULL ((MPI_Info)0)
 #define MPI_MAX_INFO_KEY 36
 #define MPI_MAX_INFO_VAL 256
@@ -119,7 +121,7 @@ typedef struct MPI_Status {
 #define MPI_ORDER_C 56
 #define MPI_ORDER_FORTRAN 57
 #define MPI_GROUP_NULL ((MPI_Group)0)
-#define MPI_GROUP_EMPTY ((MPI_Group) - 1)
+#define MPI_GROUP_EMPTY ((MPI_Group)0x48000000)
 #define MPI_KEYVAL_INVALID (-1)
 #define MPI_TAG_UB 1
 #define MPI_HOST 2
@@ -131,48 +133,48 @@ typedef struct MPI_Status {
 #define MPI_MAX_ERROR_STRING 256
 #define MPI_MAX_PROCESSOR_NAME 256
 #define MPI_MAX_LIBRARY_VERSION_STRING 256
-#define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0)
-#define MPI_ERRORS_RETURN ((MPI_Errhandler)1)
-#define WARPLOOM_ERRORS_THROW ((MPI_Errhandler)2)  // of the C++ bindings
+#define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x54000003)
+#define MPI_ERRORS_RETURN ((MPI_Errhandler)0x54000001)
+#define WARPLOOM_ERRORS_THROW ((MPI_Errhandler)0x54000002)  // of the C++ bindings
 #define MPI_THREAD_SINGLE 0
 #define MPI_THREAD_FUNNELED 1
 #define MPI_THREAD_SERIALIZED 2
 #define MPI_THREAD_MULTIPLE 3
 
 #define MPI_DATATYPE_NULL ((MPI_Datatype)0)
-#define MPI_CHAR ((MPI_Datatype)1)
-#define MPI_SIGNED_CHAR ((MPI_Datatype)2)
-#define MPI_UNSIGNED_CHAR ((MPI_Datatype)3)
-#define MPI_BYTE ((MPI_Datatype)4)
-#define MPI_SHORT ((MPI_Datatype)5)
-#define MPI_UNSIGNED_SHORT ((MPI_Datatype)6)
-#define MPI_INT ((MPI_Datatype)7)
-#define MPI_UNSIGNED ((MPI_Datatype)8)
-#define MPI_LONG ((MPI_Datatype)9)
-#define MPI_UNSIGNED_LONG ((MPI_Datatype)10)
-#define MPI_LONG_LONG_INT ((MPI_Datatype)11)
+#define MPI_CHAR ((MPI_Datatype)0x4c000001)
+#define MPI_SIGNED_CHAR ((MPI_Datatype)0x4c000002)
+#define MPI_UNSIGNED_CHAR ((MPI_Datatype)0x4c000003)
+#define MPI_BYTE ((MPI_Datatype)0x4c000004)
+#define MPI_SHORT ((MPI_Datatype)0x4c000005)
+#define MPI_UNSIGNED_SHORT ((MPI_Datatype)0x4c000006)
+#define MPI_INT ((MPI_Datatype)0x4c000007)
+#define MPI_UNSIGNED ((MPI_Datatype)0x4c000008)
+#define MPI_LONG ((MPI_Datatype)0x4c000009)
+#define MPI_UNSIGNED_LONG ((MPI_Datatype)0x4c00000a)
+#define MPI_LONG_LONG_INT ((MPI_Datatype)0x4c00000b)
 #define MPI_LONG_LONG MPI_LONG_LONG_INT
-#define MPI_UNSIGNED_LONG_LONG ((MPI_Datatype)12)
-#define MPI_FLOAT ((MPI_Datatype)13)
-#define MPI_DOUBLE ((MPI_Datatype)14)
-#define MPI_LONG_DOUBLE ((MPI_Datatype)15)
-#define MPI_INT8_T ((MPI_Datatype)16)
-#define MPI_UINT8_T ((MPI_Datatype)17)
-#define MPI_INT16_T ((MPI_Datatype)18)
-#define MPI_UINT16_T ((MPI_Datatype)19)
-#define MPI_INT32_T ((MPI_Datatype)20)
-#define MPI_UINT32_T ((MPI_Datatype)21)
-#define MPI_INT64_T ((MPI_Datatype)22)
-#define MPI_UINT64_T ((MPI_Datatype)23)
-#define MPI_C_BOOL ((MPI_Datatype)24)
+#define MPI_UNSIGNED_LONG_LONG ((MPI_Datatype)0x4c00000c)
+#define MPI_FLOAT ((MPI_Datatype)0x4c00000d)
+#define MPI_DOUBLE ((MPI_Datatype)0x4c00000e)
+#define MPI_LONG_DOUBLE ((MPI_Datatype)0x4c00000f)
+#define MPI_INT8_T ((MPI_Datatype)0x4c000010)
+#define MPI_UINT8_T ((MPI_Datatype)0x4c000011)
+#define MPI_INT16_T ((MPI_Datatype)0x4c000012)
+#define MPI_UINT16_T ((MPI_Datatype)0x4c000013)
+#define MPI_INT32_T ((MPI_Datatype)0x4c000014)
+#define MPI_UINT32_T ((MPI_Datatype)0x4c000015)
+#define MPI_INT64_T ((MPI_Datatype)0x4c000016)
+#define MPI_UINT64_T ((MPI_Datatype)0x4c000017)
+#define MPI_C_BOOL ((MPI_Datatype)0x4c000018)
 #define MPI_CXX_BOOL MPI_C_BOOL
-#define MPI_AINT ((MPI_Datatype)25)
-#define MPI_WCHAR ((MPI_Datatype)26)
-#define MPI_FLOAT_INT ((MPI_Datatype)27)
-#define MPI_DOUBLE_INT ((MPI_Datatype)28)
-#define MPI_LONG_INT ((MPI_Datatype)29)
-#define MPI_2INT ((MPI_Datatype)30)
-#define MPI_PACKED ((MPI_Datatype)31)
+#define MPI_AINT ((MPI_Datatype)0x4c000019)
+#define MPI_WCHAR ((MPI_Datatype)0x4c00001a)
+#define MPI_FLOAT_INT ((MPI_Datatype)0x4c00001b)
+#define MPI_DOUBLE_INT ((MPI_Datatype)0x4c00001c)
+#define MPI_LONG_INT ((MPI_Datatype)0x4c00001d)
+#define MPI_2INT ((MPI_Datatype)0x4c00001e)
+#define MPI_PACKED ((MPI_Datatype)0x4c00001f)
 // Fortran's names for C's types, which programs in C use too.
 #define MPI_INTEGER MPI_INT
 #define MPI_REAL MPI_FLOAT
@@ -180,20 +182,20 @@ typedef struct MPI_Status {
 #define MPI_CHARACTER MPI_CHAR
 
 #define MPI_OP_NULL ((MPI_Op)0)
-#define MPI_MAX ((MPI_Op)1)
-#define MPI_MIN ((MPI_Op)2)
-#define MPI_SUM ((MPI_Op)3)
-#define MPI_PROD ((MPI_Op)4)
-#define MPI_LAND ((MPI_Op)5)
-#define MPI_BAND ((MPI_Op)6)
-#define MPI_LOR ((MPI_Op)7)
-#define MPI_BOR ((MPI_Op)8)
-#define MPI_LXOR ((MPI_Op)9)
-#define MPI_BXOR ((MPI_Op)10)
-#define MPI_MAXLOC ((MPI_Op)11)
-#define MPI_MINLOC ((MPI_Op)12)
-#define MPI_REPLACE ((MPI_Op)13)
-#define MPI_NO_OP ((MPI_Op)14)
+#define MPI_MAX ((MPI_Op)0x58000001)
+#define MPI_MIN ((MPI_Op)0x58000002)
+#define MPI_SUM ((MPI_Op)0x58000003)
+#define MPI_PROD ((MPI_Op)0x58000004)
+#define MPI_LAND ((MPI_Op)0x58000005)
+#define MPI_BAND ((MPI_Op)0x58000006)
+#define MPI_LOR ((MPI_Op)0x58000007)
+#define MPI_BOR ((MPI_Op)0x58000008)
+#define MPI_LXOR ((MPI_Op)0x58000009)
+#define MPI_BXOR ((MPI_Op)0x5800000a)
+#define MPI_MAXLOC ((MPI_Op)0x5800000b)
+#define MPI_MINLOC ((MPI_Op)0x5800000c)
+#define MPI_REPLACE ((MPI_Op)0x5800000d)
+#define MPI_NO_OP ((MPI_Op)0x5800000e)
 
 #ifdef __cplusplus
 extern "C" {
@@ -225,6 +227,19 @@ int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* out);
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* out);
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* out);
 int MPI_Comm_free(MPI_Comm* comm);
+MPI_Fint MPI_Comm_c2f(MPI_Comm handle);
+MPI_Comm MPI_Comm_f2c(MPI_Fint handle);
+MPI_Fint MPI_Type_c2f(MPI_Datatype handle);
+MPI_Datatype MPI_Type_f2c(MPI_Fint handle);
+MPI_Fint MPI_Op_c2f(MPI_Op handle);
+MPI_Op MPI_Op_f2c(MPI_Fint handle);
+MPI_Fint MPI_Group_c2f(MPI_Group handle);
+MPI_Group MPI_Group_f2c(MPI_Fint handle);
+MPI_Fint MPI_Info_c2f(MPI_Info handle);
+MPI_Info MPI_Info_f2c(MPI_Fint handle);
+MPI_Fint MPI_Win_c2f(MPI_Win handle);
+MPI_Win MPI_Win_f2c(MPI_Fint handle);
+
 int MPI_Comm_get_attr(MPI_Comm comm, int key, void* value, int* flag);
 int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler);
 

@@ -15,6 +15,7 @@ from warploom.evaluation.legality.operators import (
 )
 from warploom.evaluation.legality.own_scopes import OwnScopes
 from warploom.evaluation.legality.preprocessed import Known, lines_of, worlds
+from warploom.evaluation.legality.printed import Printed
 from warploom.evaluation.legality.refusals import ATTRIBUTES_ALLOWED, RESERVED_ALLOWED, TELLING
 from warploom.evaluation.legality.region_rules import (
     Frame,
@@ -24,7 +25,6 @@ from warploom.evaluation.legality.region_rules import (
 )
 from warploom.evaluation.legality.scopes import Declared, UnbalancedError, declarations
 from warploom.evaluation.legality.shadowing import Shadowing
-from warploom.evaluation.legality.spelling import is_only_printed
 from warploom.evaluation.legality.system_macros import rewriters_words, system_macros
 from warploom.evaluation.legality.telling_types import shared_type_refusals
 from warploom.evaluation.legality.tokens import Token
@@ -32,6 +32,10 @@ from warploom.evaluation.legality.validity_rules import validity_refusals
 
 _STATEMENT = frozenset({";", "{", "}", "return", "goto", "break", "continue"})
 _SYSTEM_NAME = re.compile(r"_|(?:CU|NV|NCCL|MPI|OMPI|PMIX|GNU|GLIBC|HAVE_|USE_NV)")
+_PLACES = {
+    "__LINE__": "is another number once lines are added to what was judged",
+    "__FILE__": "is another name once what was judged is written",
+}
 _MACRO_STYLE = re.compile(r"[A-Z][A-Z0-9_]+\Z")
 
 
@@ -126,11 +130,12 @@ class _World:
         yield from self._declared(items, names)
         untrusted = attribute_refusals(self.tokens)
         yield from untrusted
-        yield from NameRules(self.tokens, names, items, self.frame).refusals()
+        printed = Printed(self.tokens, names.match, items)
+        yield from NameRules(self.tokens, names, items, self.frame, printed).refusals()
         yield from shared_type_refusals(self.tokens, names, items)
         yield from validity_refusals(self.tokens)
         yield from Shadowing(self.tokens, names, self.own).refusals()
-        yield from self._reserved()
+        yield from self._reserved(printed)
         yield from self._statements()
 
     def _declared(self, items: Sequence[Declared], names: Identifiers) -> Iterator[Refused]:
@@ -148,7 +153,7 @@ class _World:
     def _is_untrusted(self, item: Declared) -> bool:
         return item.line in self.lines or any(not token.trusted for token in item.tokens[:1])
 
-    def _reserved(self) -> Iterator[Refused]:
+    def _reserved(self, printed: Printed) -> Iterator[Refused]:
         """Names of the compiler that appear by expansion only."""
         for at, token in enumerate(self.tokens):
             if token.trusted or token.kind != "name" or not token.text.startswith("__"):
@@ -156,17 +161,18 @@ class _World:
             name = token.text
             if name in ("__attribute__", "__declspec", "__asm__", "__asm"):
                 continue
-            telling = name in TELLING and name not in self.frame.inside
+            telling = name in TELLING and name not in self.frame.inside and name != "__FILE__"
             if telling or (name not in self.frame.known and not RESERVED_ALLOWED.match(name)):
                 yield Refused("reserved_name", f"{name} is a name of the compiler", token.line)
             elif name == "_Pragma" and at:
                 yield Refused("hidden_text", "_Pragma makes text that cannot be judged", token.line)
-            elif name == "__LINE__" and not is_only_printed(self.tokens, at):
+            elif name in _PLACES and not printed.is_printed(at):
                 yield Refused(
                     "reserved_name",
-                    "__LINE__ is another number once lines are added to what was judged",
+                    f"{name} {_PLACES[name]}",
                     token.line,
-                    hint="print it, by printf or fprintf, and do nothing else with it",
+                    hint="print it, by printf or fprintf, perhaps in a function that gets it as "
+                    "an int or const char*, and do nothing else with it",
                 )
 
     def _statements(self) -> Iterator[Refused]:

@@ -17,6 +17,7 @@ from warploom.evaluation.legality.allowed_names import (
 )
 from warploom.evaluation.legality.api_calls import CALLS
 from warploom.evaluation.legality.identifiers import Identifiers
+from warploom.evaluation.legality.printed import FILLS, Printed
 from warploom.evaluation.legality.refusals import FORBIDDEN, FORBIDDEN_CALLS, KEYWORDS, words
 from warploom.evaluation.legality.region_rules import Frame, Refused
 from warploom.evaluation.legality.scopes import Declared
@@ -60,10 +61,12 @@ class NameRules:
         own: Identifiers,
         items: Sequence[Declared],
         frame: Frame,
+        printed: Printed,
     ) -> None:
         self.tokens = tokens
         self.own = own
         self.frame = frame
+        self.printed = printed
         self.device = {
             id(token)
             for item in items
@@ -120,6 +123,8 @@ class NameRules:
         name = token.text
         before, after = self._text(at - 1), self._text(at + 1)
         if before in (".", "->") or (before == "template" and self._text(at - 2) in (".", "->")):
+            return
+        if name in FILLS and after == "(" and self.printed.fills_what_is_printed(at):
             return
         if name in _TELLING_KEYWORDS and name not in self.frame.known:
             yield _refused(token, name, "means one thing to the emulator's compiler, not to nvcc")

@@ -74,7 +74,7 @@ RESERVED_ALLOWED = re.compile(
     | d(?:add|sub|mul|div|ma|rcp|sqrt)\w*|(?:exp|exp10|log|log2|log10|sin|cos|tan|pow|sincos)f
     | saturatef|fsqrt_\w+|frcp_\w+|frsqrt_\w+|nanosleep|trap|brkpt|prof_trigger|clock(?:64)?
     | cvta_\w+|is(?:Global|Shared|Constant|Local)|assume|unreachable|dp[24]a\w*|v\w+[24]
-    | func|LINE|VA_ARGS|VA_OPT|int64|int128
+    | func|FUNCTION|LINE|VA_ARGS|VA_OPT|int64|int128
     )(?:__)?\Z""",
     re.VERBOSE,
 )
@@ -84,7 +84,7 @@ TELLING = words(
     """
     __CUDA_ARCH__ __CUDACC__ __NVCC__ __clang__ __GNUC__ __has_include __has_attribute
     __has_builtin __has_cpp_attribute __has_feature __cplusplus __VERSION__ __FILE__ __BASE_FILE__
-    __DATE__ __TIME__ __TIMESTAMP__ __COUNTER__ __PRETTY_FUNCTION__ __FUNCTION__
+    __DATE__ __TIME__ __TIMESTAMP__ __COUNTER__ __PRETTY_FUNCTION__
     """
 )
 

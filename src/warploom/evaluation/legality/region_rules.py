@@ -196,8 +196,11 @@ def _macro(words: Sequence[Token], frame: Frame) -> Iterator[Refused]:
             f"macro {name} would redefine a name of CUDA, NCCL or MPI",
             words[0].line,
         )
-    for word in words:
-        if word.text == "##":
+    texts = ["", *(word.text for word in words), ""]
+    for at, word in enumerate(words):
+        # `, ##__VA_ARGS__` leaves the comma out, and joins nothing.
+        rest = texts[at] == "," and texts[at + 2] == "__VA_ARGS__"
+        if word.text == "##" and not rest:
             yield Refused(
                 "hidden_text", "## joins tokens to names that cannot be judged", word.line
             )

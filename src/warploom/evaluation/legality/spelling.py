@@ -52,7 +52,8 @@ def _is_void(argument: Sequence[Token], star: Token) -> bool:
 def is_only_printed(body: Sequence[Token], at: int) -> bool:
     """Whether the string that `#` at `at` of a macro's body makes is printed, and nothing else."""
     texts = [token.text for token in body]
-    opening = _opening(texts, at)
+    before, after = _neighbours(body, at)
+    opening = _opening(texts, at) if before == "," and after in (",", ")") else -1
     call = opening - 1
     if opening > 0 and texts[call] in _PRINTS:
         if call > 1 and texts[call - 1] == "::" and texts[call - 2] == "std":
@@ -61,7 +62,27 @@ def is_only_printed(body: Sequence[Token], at: int) -> bool:
     start = at
     while start > 0 and texts[start - 1] not in _STATEMENT:
         start -= 1
+    if before != "<<" or after not in ("<<", ";"):
+        return False
     return start > 0 and texts[start : start + 3] in _STREAMS
+
+
+def _neighbours(body: Sequence[Token], at: int) -> tuple[str, str]:
+    """Return what stands around a value and the texts that are one with it: it is no operand."""
+    first, last = at - 1, at + (2 if body[at].text == "#" else 1)
+    while first >= 0 and _is_text(body[first]):
+        first -= 1
+    while last < len(body) and _is_text(body[last]):
+        last += 1
+    left = [token.text for token in body[max(0, first - 1) : first + 1]]
+    right = [token.text for token in body[last : last + 2]]
+    shift = ["<", "<"]  # two tokens
+    before = "<<" if left == shift else "".join(left[-1:])
+    return before, "<<" if right == shift else "".join(right[:1])
+
+
+def _is_text(token: Token) -> bool:
+    return token.kind == "string" or token.text == "__FILE__"
 
 
 def _opening(texts: Sequence[str], at: int) -> int:
@@ -91,9 +112,11 @@ def _has_format(body: Sequence[Token], opening: int, at: int) -> bool:
     """Whether a literal format stands before `at`, which stores no count of what was printed."""
     first = opening + 1
     if body[opening - 1].text == "fprintf":
+        if body[first].text not in ("stderr", "stdout"):
+            return False
         first += 2
     end = first
-    while end < at and body[end].kind == "string":
+    while (end < at or _is_text(body[at])) and _is_text(body[end]):
         end += 1
     literal = "".join(token.text for token in body[first:end])
     return end > first and body[end].text == "," and not _COUNTS.search(literal)

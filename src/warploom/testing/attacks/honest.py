@@ -40,6 +40,12 @@ _TILE = (
     "  __device__ float dot(const float* q) const { float s = 0;\n#pragma unroll\n"
     "    for (int i = 0; i < kTile; ++i) s += v[i] * q[i];\n    return s; }\n};"
 )
+_STATUS = (
+    "inline void checkStatus(cudaError_t code, const char* file, int line) {\n"
+    '  if (code != cudaSuccess) {\n    fprintf(stderr, "status: %s (%s) %s %d\\n",'
+    " cudaGetErrorString(code), cudaGetErrorName(code), file, line);\n  }\n}\n"
+    "#define STATUS(call) checkStatus((call), __FILE__, __LINE__)"
+)
 _SIDE = (
     "  cudaEvent_t ready;\n  cudaStream_t side;\n  CUDA_CHECK(cudaStreamCreate(&side));\n"
     "  CUDA_CHECK(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming));\n"
@@ -123,6 +129,8 @@ _EDITS: dict[str, Edit] = {
                     "      default: hidden[f] = 0.0f; break;\n    }\n")),
     "device_printf": swap((_OUT, _OUT + "    if (sum != sum) printf(\"token %d is NaN\\n\", token);\n")),
     "cp_async": copied("cp.async.commit_group; cp.async.wait_group 0;"),
+    "status_helper": then(helper(_STATUS), in_pipeline("  STATUS(cudaPeekAtLastError());\n"
+                          "  STATUS(cudaDeviceSynchronize());")),
     "comments": put_before(KERNELS, "// Nothing here is new: /* not even this */ only words.\n\n"),
     "second_stream": then(
         in_pipeline(_SIDE),

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/kernel.h"
 #include "report/report.h"
 #include "schedule/fiber.h"
 
@@ -147,6 +148,7 @@ warploom_guard_sized 16
 warploom_guard_other read_range, 1, warploom_guarded_access
 warploom_guard_other write_range, 2, warploom_guarded_access
 warploom_guard_other stack, 0, warploom_guarded_stack
+warploom_guard_other recursion, 0, warploom_guarded_recursion
 )");
 #endif
 
@@ -165,6 +167,59 @@ extern "C" void warploom_guarded_stack(const void* stack, std::size_t, unsigned,
   report_finding({.kind = kinds::crash,
                   .message = "a local variable takes more memory than the stack has",
                   .hint = "take large arrays from memory, and bound those of variable size"});
+  stop_run();
+}
+
+namespace {
+
+// What a call that waits for another takes on a GPU at least: 16 to 32 bytes were seen of the
+// smallest functions (`nvcc -Xptxas -v`, sm_80 and sm_90).
+constexpr std::size_t kLeastFrame = 16;
+// Beyond the limit, in case that devices round it up.
+constexpr std::size_t kLimitRoom = 1024;
+
+struct Walk {
+  std::size_t frames = 0;   // all that are on the stack
+  std::size_t waiting = 1;  // of the call at hand, which is about to be made once more
+};
+
+// The call has four to eight bytes, and its return address lies behind them.
+Walk walk_recursion(const Fiber& self, uintptr_t call) {
+  constexpr uintptr_t kLongestCall = 8;
+  Walk walk;
+  const auto lowest = reinterpret_cast<uintptr_t>(self.stack);
+  auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  while (frame - lowest < self.stack_bytes - 2 * sizeof(frame)) {
+    const auto* words = reinterpret_cast<const uintptr_t*>(frame);
+    if (words[1] - call - 1 < kLongestCall) walk.waiting++;
+    walk.frames++;
+    if (words[0] <= frame) break;
+    frame = words[0];
+  }
+  return walk;
+}
+
+}  // namespace
+
+// What lies on the host's stack is larger than on a GPU's: what counts is how many calls wait.
+extern "C" void warploom_guarded_recursion(const void*, std::size_t, unsigned, const void* call) {
+  Fiber* self = g_current;
+  if (!self || !self->gpu) return;
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  if (here >= self->recursed_to) return;
+  const std::size_t limit = self->gpu->block->kernel->stack_limit;
+  const std::size_t most = (limit + kLimitRoom) / kLeastFrame;
+  const Walk walk = walk_recursion(*self, reinterpret_cast<uintptr_t>(call));
+  // Each further frame takes 16 bytes here too.
+  self->recursed_to = here - kLeastFrame * (most > walk.frames ? most - walk.frames : 1);
+  if (walk.waiting <= most) return;
+  report_finding(
+      {.kind = kinds::crash,
+       .message = format("a thread recurses %zu calls deep, more than its stack of %zu bytes holds "
+                         "on a GPU",
+                         walk.waiting, limit),
+       .hint = "bound the recursion, make a loop of it, or raise the limit first: "
+               "cudaDeviceSetLimit(cudaLimitStackSize, bytes)"});
   stop_run();
 }
 

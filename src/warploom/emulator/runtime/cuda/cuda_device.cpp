@@ -5,6 +5,7 @@
 #include "../../include/cuda_runtime.h"
 #include "cuda/cuda_error.h"
 #include "cuda/stream.h"
+#include "kernels/kernel.h"
 #include "machine/virtual_time.h"
 #include "machine/world.h"
 #include "memory/device_heap.h"
@@ -19,11 +20,14 @@ namespace {
 constexpr int kSharedPerBlock = 48 << 10, kSharedOptIn = 227 << 10, kSharedPerSm = 228 << 10;
 constexpr int kThreadsPerSm = 2048, kRegisters = 65536, kBlocksPerSm = 32;
 
-std::size_t g_limits[7] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
+Process::Limits& limits_here() { return current_process().limits_on(current_host().device); }
 
 }  // namespace
 
-std::size_t warploom::heap_limit() { return g_limits[cudaLimitMallocHeapSize]; }
+std::size_t warploom::heap_limit() {
+  const Kernel& kernel = *g_current->gpu->block->kernel;
+  return kernel.process->limits_on(kernel.device)[cudaLimitMallocHeapSize];
+}
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = devices_of_machine();
@@ -149,13 +153,13 @@ cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   if (limit < 0 || limit > 6) return cuda_fail(cudaErrorInvalidValue);
-  g_limits[limit] = value;
+  limits_here()[limit] = value;
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   if (limit < 0 || limit > 6) return cuda_fail(cudaErrorInvalidValue);
-  *value = g_limits[limit];
+  *value = limits_here()[limit];
   return cudaSuccess;
 }
 

@@ -1,5 +1,6 @@
-// Jumps in cuRAND's XORWOW sequences: include/curand_kernel.h. A step is linear in the bits of the
-// state, so that many of them are a matrix; those of 2^k steps are squares of each other.
+// Jumps in cuRAND's sequences: include/curand_kernel.h. A step of XORWOW is linear in the bits of
+// the state, one of MRG32k3a in its numbers modulo two primes, so that many steps are a matrix;
+// those of 2^k steps are squares of each other.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -50,7 +51,64 @@ const XorwowMatrix& jump_matrix(unsigned power) {
   return *known[power];
 }
 
+constexpr unsigned kOrder = 3;
+using MrgState = std::array<uint64_t, kOrder>;
+using MrgMatrix = std::array<MrgState, kOrder>;  // by row
+
+// One of the two recurrences (L'Ecuyer, "Good parameters and implementations for combined multiple
+// recursive random number generators"): the last row is what the next number is made of.
+struct Recurrence {
+  uint64_t modulus;
+  MrgState last;
+  MrgState times(const MrgMatrix& matrix, const MrgState& state) const {
+    MrgState result{};
+    for (unsigned row = 0; row < kOrder; row++) {
+      for (unsigned i = 0; i < kOrder; i++) {
+        result[row] = (result[row] + matrix[row][i] * state[i] % modulus) % modulus;
+      }
+    }
+    return result;
+  }
+  MrgMatrix squared(const MrgMatrix& matrix) const {
+    MrgMatrix result{};
+    for (unsigned column = 0; column < kOrder; column++) {
+      const MrgState product =
+          times(matrix, {matrix[0][column], matrix[1][column], matrix[2][column]});
+      for (unsigned row = 0; row < kOrder; row++) result[row][column] = product[row];
+    }
+    return result;
+  }
+};
+constexpr uint64_t kFirst = 4294967087, kSecond = 4294944443;
+constexpr Recurrence kRecurrences[] = {{kFirst, {kFirst - 810728, 1403580, 0}},
+                                       {kSecond, {kSecond - 1370589, 0, 527612}}};
+
+const MrgMatrix& jump_matrix(unsigned which, unsigned power) {
+  static std::vector<MrgMatrix> known[2];
+  std::vector<MrgMatrix>& mine = known[which];
+  const Recurrence& recurrence = kRecurrences[which];
+  if (mine.empty()) mine.push_back({MrgState{0, 1, 0}, MrgState{0, 0, 1}, recurrence.last});
+  while (mine.size() <= power) mine.push_back(recurrence.squared(mine.back()));
+  return mine[power];
+}
+
 }  // namespace
+
+void mrg32k3a_jump(unsigned* state, unsigned long long count, unsigned power) {
+  if (power > 192) return;
+  constexpr unsigned kNumbers = 2 * kOrder;
+  program_reads(state, kNumbers * sizeof *state);
+  program_writes(state, kNumbers * sizeof *state);
+  for (unsigned which = 0; which < 2; which++) {
+    unsigned* own = state + which * kOrder;
+    MrgState now = {own[0], own[1], own[2]};
+    unsigned at = power;
+    for (unsigned long long left = count; left; left >>= 1, at++) {
+      if (left & 1) now = kRecurrences[which].times(jump_matrix(which, at), now);
+    }
+    for (unsigned i = 0; i < kOrder; i++) own[i] = static_cast<unsigned>(now[i]);
+  }
+}
 
 // Moves the five words of a state on by `count` times 2^power steps.
 void xorwow_jump(unsigned* state, unsigned long long count, unsigned power) {

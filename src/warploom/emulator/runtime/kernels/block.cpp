@@ -109,6 +109,7 @@ inline void Block::finish_thread(GpuThread& thread) {
     self->gpu = &thread;
     thread.fiber = self;
     self->has_polled = false;
+    self->recursed_to = ~uintptr_t{0};
     g_here._Wthread = thread;
     if (g_timed) begin_thread(*this);
     warploom_into(reinterpret_cast<const void*>(body.invoke), words, &closed.low);

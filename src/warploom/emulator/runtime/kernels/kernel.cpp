@@ -217,6 +217,7 @@ StartFunction start_of(const KernelPlan& plan) {
   kernel->body_owner = plan.owner;
   kernel->device = plan.device;
   kernel->process = plan.process;
+  kernel->stack_limit = plan.process->limits_on(plan.device)[cudaLimitStackSize];
   Device& device = *g_devices[static_cast<std::size_t>(plan.device)];
   kernel->of_guest = !device.is_for(plan.process->rank);
   kernel->total_blocks = volume(plan.config.grid);

@@ -235,8 +235,9 @@ struct Kernel {
   // Of a kernel in clusters, whose blocks have each shared variable at the same place: `start`
   // counts from the start of a block's window.
   std::vector<SharedVariable> shared_places;
-  unsigned residency = 0;     // blocks that fit on the device at once
-  unsigned window = kWindow;  // blocks in flight now; grows when one waits
+  unsigned residency = 0;       // blocks that fit on the device at once
+  std::size_t stack_limit = 0;  // cudaLimitStackSize at its launch
+  unsigned window = kWindow;    // blocks in flight now; grows when one waits
   StartPlan start;
   // grid.sync()
   uint64_t at_grid_barrier = 0;  // blocks

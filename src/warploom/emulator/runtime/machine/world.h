@@ -1,7 +1,9 @@
 // Processes, host threads and devices of the emulated machine.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,6 +58,13 @@ struct Process {
   int exit_code = 0;
   bool exited = false;
   ProcessState state;
+  // Of its contexts, by device: what cudaDeviceSetLimit has set, by cudaLimit.
+  using Limits = std::array<std::size_t, 7>;
+  std::map<int, Limits> limits;
+  Limits& limits_on(int device) {
+    const Limits fresh = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
+    return limits.try_emplace(device, fresh).first->second;
+  }
   bool holds(uintptr_t address, std::size_t bytes) const {
     return address >= base && address < end && bytes <= end - address;
   }

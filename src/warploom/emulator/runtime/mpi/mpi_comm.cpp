@@ -17,7 +17,7 @@ enum class Phase { Before, Running, After };
 std::map<const Process*, Phase> g_phase;
 std::map<int, std::unique_ptr<Comm>> g_mpi_comms;
 std::map<int, int> g_self;  // communicator of MPI_COMM_SELF, by process
-int g_next_handle = 3;
+int g_next_handle = kComms + 3;
 
 Comm& world() {
   auto& slot = g_mpi_comms[MPI_COMM_WORLD];
@@ -290,6 +290,19 @@ int MPI_Comm_free(MPI_Comm* comm) {
   *comm = MPI_COMM_NULL;
   return MPI_SUCCESS;
 }
+
+MPI_Fint MPI_Comm_c2f(MPI_Comm handle) { return handle; }
+MPI_Comm MPI_Comm_f2c(MPI_Fint handle) { return handle; }
+MPI_Fint MPI_Type_c2f(MPI_Datatype handle) { return handle; }
+MPI_Datatype MPI_Type_f2c(MPI_Fint handle) { return handle; }
+MPI_Fint MPI_Op_c2f(MPI_Op handle) { return handle; }
+MPI_Op MPI_Op_f2c(MPI_Fint handle) { return handle; }
+MPI_Fint MPI_Group_c2f(MPI_Group handle) { return handle; }
+MPI_Group MPI_Group_f2c(MPI_Fint handle) { return handle; }
+MPI_Fint MPI_Info_c2f(MPI_Info handle) { return handle; }
+MPI_Info MPI_Info_f2c(MPI_Fint handle) { return handle; }
+MPI_Fint MPI_Win_c2f(MPI_Win handle) { return handle; }
+MPI_Win MPI_Win_f2c(MPI_Fint handle) { return handle; }
 
 int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler) {
   enter(comm, "MPI_Comm_set_errhandler");

@@ -32,39 +32,39 @@ struct TypeInfo {
   const char* name;
   std::size_t bytes;
 };
-const TypeInfo kTypes[] = {{"MPI_DATATYPE_NULL", 0},
-                           {"MPI_CHAR", 1},
-                           {"MPI_SIGNED_CHAR", 1},
-                           {"MPI_UNSIGNED_CHAR", 1},
-                           {"MPI_BYTE", 1},
-                           {"MPI_SHORT", sizeof(short)},
-                           {"MPI_UNSIGNED_SHORT", sizeof(short)},
-                           {"MPI_INT", sizeof(int)},
-                           {"MPI_UNSIGNED", sizeof(int)},
-                           {"MPI_LONG", sizeof(long)},
-                           {"MPI_UNSIGNED_LONG", sizeof(long)},
-                           {"MPI_LONG_LONG_INT", sizeof(long long)},
-                           {"MPI_UNSIGNED_LONG_LONG", sizeof(long long)},
-                           {"MPI_FLOAT", sizeof(float)},
-                           {"MPI_DOUBLE", sizeof(double)},
-                           {"MPI_LONG_DOUBLE", sizeof(long double)},
-                           {"MPI_INT8_T", 1},
-                           {"MPI_UINT8_T", 1},
-                           {"MPI_INT16_T", 2},
-                           {"MPI_UINT16_T", 2},
-                           {"MPI_INT32_T", 4},
-                           {"MPI_UINT32_T", 4},
-                           {"MPI_INT64_T", 8},
-                           {"MPI_UINT64_T", 8},
-                           {"MPI_C_BOOL", 1},
-                           {"MPI_AINT", sizeof(MPI_Aint)},
-                           {"MPI_WCHAR", sizeof(wchar_t)},
-                           {"MPI_FLOAT_INT", sizeof(Located<float>)},
-                           {"MPI_DOUBLE_INT", sizeof(Located<double>)},
-                           {"MPI_LONG_INT", sizeof(Located<long>)},
-                           {"MPI_2INT", sizeof(Located<int>)},
-                           {"MPI_PACKED", 1}};
-static_assert(std::size(kTypes) == kBuiltIn);
+const TypeInfo kBuiltInTypes[] = {{"MPI_DATATYPE_NULL", 0},
+                                  {"MPI_CHAR", 1},
+                                  {"MPI_SIGNED_CHAR", 1},
+                                  {"MPI_UNSIGNED_CHAR", 1},
+                                  {"MPI_BYTE", 1},
+                                  {"MPI_SHORT", sizeof(short)},
+                                  {"MPI_UNSIGNED_SHORT", sizeof(short)},
+                                  {"MPI_INT", sizeof(int)},
+                                  {"MPI_UNSIGNED", sizeof(int)},
+                                  {"MPI_LONG", sizeof(long)},
+                                  {"MPI_UNSIGNED_LONG", sizeof(long)},
+                                  {"MPI_LONG_LONG_INT", sizeof(long long)},
+                                  {"MPI_UNSIGNED_LONG_LONG", sizeof(long long)},
+                                  {"MPI_FLOAT", sizeof(float)},
+                                  {"MPI_DOUBLE", sizeof(double)},
+                                  {"MPI_LONG_DOUBLE", sizeof(long double)},
+                                  {"MPI_INT8_T", 1},
+                                  {"MPI_UINT8_T", 1},
+                                  {"MPI_INT16_T", 2},
+                                  {"MPI_UINT16_T", 2},
+                                  {"MPI_INT32_T", 4},
+                                  {"MPI_UINT32_T", 4},
+                                  {"MPI_INT64_T", 8},
+                                  {"MPI_UINT64_T", 8},
+                                  {"MPI_C_BOOL", 1},
+                                  {"MPI_AINT", sizeof(MPI_Aint)},
+                                  {"MPI_WCHAR", sizeof(wchar_t)},
+                                  {"MPI_FLOAT_INT", sizeof(Located<float>)},
+                                  {"MPI_DOUBLE_INT", sizeof(Located<double>)},
+                                  {"MPI_LONG_INT", sizeof(Located<long>)},
+                                  {"MPI_2INT", sizeof(Located<int>)},
+                                  {"MPI_PACKED", 1}};
+static_assert(std::size(kBuiltInTypes) == kBuiltIn);
 
 template <class T, class Function>
 void each(Bytes& into, const Bytes& from, Function&& function) {
@@ -165,11 +165,14 @@ void tell_located(const Place& place, const char* data, std::size_t bytes, const
 }  // namespace
 
 std::size_t built_in_bytes(MPI_Datatype type) {
-  return type > 0 && type < kBuiltIn ? kTypes[type].bytes : 0;
+  const int number = number_of(type, kTypes);
+  return number > 0 && number < kBuiltIn ? kBuiltInTypes[number].bytes : 0;
 }
 
 const char* type_name(MPI_Datatype type) {
-  return type >= 0 && type < kBuiltIn ? kTypes[type].name : "a derived type";
+  const int number = type == MPI_DATATYPE_NULL ? 0 : number_of(type, kTypes);
+  if (number < 0) return "no data type";
+  return number < kBuiltIn ? kBuiltInTypes[number].name : "a derived type";
 }
 
 const char* op_name(MPI_Op op) {
@@ -177,8 +180,10 @@ const char* op_name(MPI_Op op) {
                                        "MPI_PROD",    "MPI_LAND",    "MPI_BAND", "MPI_LOR",
                                        "MPI_BOR",     "MPI_LXOR",    "MPI_BXOR", "MPI_MAXLOC",
                                        "MPI_MINLOC",  "MPI_REPLACE", "MPI_NO_OP"};
-  if (op >= kUserOps) return "an operation of the program";
-  return op >= 0 && op < static_cast<int>(std::size(kNames)) ? kNames[op] : "an unknown operation";
+  const int number = op == MPI_OP_NULL ? 0 : number_of(op, kOps);
+  if (number >= kUserOps - kOps) return "an operation of the program";
+  return number >= 0 && number < static_cast<int>(std::size(kNames)) ? kNames[number]
+                                                                     : "no operation";
 }
 
 void combine(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op, const char* what) {

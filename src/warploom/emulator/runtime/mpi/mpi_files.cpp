@@ -16,7 +16,7 @@ namespace warploom::mpi {
 
 namespace {
 
-std::vector<std::unique_ptr<File>> g_files;  // by handle less one
+std::vector<std::unique_ptr<File>> g_files;  // by the number of their handle, less one
 
 // Whether MPI allows these modes together.
 bool is_mode(int amode) {
@@ -72,7 +72,7 @@ int open_together(const Place& place, const char* path, int amode, MPI_File* out
     file->amode = amode;
     file->sides.resize(static_cast<std::size_t>(place.comm->size()));
     g_files.push_back(std::move(file));
-    g_files.back()->handle = static_cast<int>(g_files.size());
+    g_files.back()->handle = kFiles + static_cast<int>(g_files.size());
     meeting->numbers = {g_files.back()->handle};
   }
   await(place, *meeting);
@@ -86,7 +86,7 @@ int open_together(const Place& place, const char* path, int amode, MPI_File* out
     if (side.descriptor >= 0) raw_call(SYS_close, side.descriptor);
     return code_of(error);
   }
-  File& file = *g_files[static_cast<std::size_t>(meeting->numbers[0] - 1)];
+  File& file = *g_files[static_cast<std::size_t>(number_of(meeting->numbers[0], kFiles) - 1)];
   if (first) file.path = path;
   if (amode & MPI_MODE_APPEND) side.position = size_of(side);
   file.sides[static_cast<std::size_t>(place.rank)] = side;
@@ -121,9 +121,10 @@ int code_of(int error) {
 }
 
 FilePlace enter_file(MPI_File handle, const char* what, MPI_Datatype type) {
-  const bool known = handle > 0 && handle <= static_cast<int>(g_files.size());
+  const int number = number_of(handle, kFiles);
+  const bool known = number > 0 && number <= static_cast<int>(g_files.size());
   require(known, what, "the file is MPI_FILE_NULL or does not exist");
-  File* file = g_files[static_cast<std::size_t>(handle - 1)].get();
+  File* file = g_files[static_cast<std::size_t>(number - 1)].get();
   const FilePlace place{file, enter(file->comm->handle, what, type)};
   require(!place.mine().closed && place.mine().descriptor >= 0, what, "the file was closed");
   return place;

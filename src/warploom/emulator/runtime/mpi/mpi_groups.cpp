@@ -7,11 +7,12 @@ namespace warploom::mpi {
 
 namespace {
 
-std::vector<std::vector<int>> g_groups;  // ranks in MPI_COMM_WORLD, by handle less one
+std::vector<std::vector<int>>
+    g_groups;  // ranks in MPI_COMM_WORLD, by the number of their handle, less one
 
 int make_group(std::vector<int> ranks, MPI_Group* out) {
   g_groups.push_back(std::move(ranks));
-  *out = static_cast<int>(g_groups.size());
+  *out = kGroups + static_cast<int>(g_groups.size());
   return MPI_SUCCESS;
 }
 
@@ -26,7 +27,7 @@ int place_in(const std::vector<int>& ranks) {
 const std::vector<int>& members_of(MPI_Group group, const char* what) {
   static const std::vector<int> none;
   if (group == MPI_GROUP_EMPTY) return none;
-  const int index = group - 1;
+  const int index = number_of(group, kGroups) - 1;
   require(index >= 0 && index < static_cast<int>(g_groups.size()), what,
           "the group does not exist");
   return g_groups[static_cast<std::size_t>(index)];

@@ -13,12 +13,13 @@ struct Info {
   std::map<std::string, std::string> values;
   bool freed = false;
 };
-std::vector<Info> g_infos;  // by handle less one
+std::vector<Info> g_infos;  // by the number of their handle, less one
 
 Info& info_of(MPI_Info info, const char* what) {
-  const bool known = info > 0 && info <= static_cast<int>(g_infos.size());
+  const int number = number_of(info, kInfos);
+  const bool known = number > 0 && number <= static_cast<int>(g_infos.size());
   require(known, what, "the object is MPI_INFO_NULL or does not exist");
-  Info& found = g_infos[static_cast<std::size_t>(info - 1)];
+  Info& found = g_infos[static_cast<std::size_t>(number - 1)];
   require(found.owner == &current_process() && !found.freed, what,
           "the object was freed, or is another process's");
   return found;
@@ -36,7 +37,7 @@ extern "C" {
 int MPI_Info_create(MPI_Info* info) {
   require(info != nullptr, "MPI_Info_create", "the result's address must not be NULL");
   g_infos.push_back({&current_process(), {}, false});
-  *info = static_cast<int>(g_infos.size());
+  *info = kInfos + static_cast<int>(g_infos.size());
   return MPI_SUCCESS;
 }
 

@@ -123,6 +123,14 @@ int split(MPI_Comm comm, int color, int key, MPI_Comm* out, const char* what);
 // What `check` finds false is a wrong argument: MPI's default is to end the job.
 void require(bool check, const char* what, const char* rule);
 
+// Where the numbers of each kind of handle begin, and the number of one: -1 for another kind's.
+constexpr int kComms = 0x44000000, kGroups = 0x48000000, kTypes = 0x4c000000, kOps = 0x58000000,
+              kInfos = 0x5c000000, kWindows = 0x60000000, kFiles = 0x64000000;
+inline int number_of(int handle, int kind) {
+  const unsigned number = static_cast<unsigned>(handle) - static_cast<unsigned>(kind);
+  return number < 1u << 24 ? static_cast<int>(number) : -1;
+}
+
 constexpr int kBuiltIn = 32;                    // data types below are MPI's own
 std::size_t built_in_bytes(MPI_Datatype type);  // 0: derived, or none
 // Bytes of one element's data, without its gaps; `dense_bytes` refuses a type that has gaps.
@@ -219,7 +227,7 @@ inline const char* at(const void* p, std::size_t offset) {
 void combine(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op, const char* what);
 const char* op_name(MPI_Op op);
 // mpi_ops.cpp: the same by a function of the program. Its operations have the numbers from here on.
-constexpr MPI_Op kUserOps = 32;
+constexpr MPI_Op kUserOps = kOps + 32;
 void combine_by_program(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op,
                         const char* what);
 

@@ -60,7 +60,7 @@ struct Derived {
 std::vector<Derived> g_derived;
 
 Derived* derived(MPI_Datatype type) {
-  const int index = type - kBuiltIn;
+  const int index = number_of(type, kTypes) - kBuiltIn;
   if (index < 0 || index >= static_cast<int>(g_derived.size())) return nullptr;
   return &g_derived[static_cast<std::size_t>(index)];
 }
@@ -80,7 +80,7 @@ Layout known_layout(MPI_Datatype type, const char* what) {
 int make(Layout layout, MPI_Datatype base, MPI_Datatype* out, const char* what) {
   require(out != nullptr, what, "the result's address must not be NULL");
   g_derived.push_back({std::move(layout), base});
-  *out = kBuiltIn + static_cast<int>(g_derived.size()) - 1;
+  *out = kTypes + kBuiltIn + static_cast<int>(g_derived.size()) - 1;
   return MPI_SUCCESS;
 }
 

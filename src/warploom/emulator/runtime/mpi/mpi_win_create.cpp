@@ -14,7 +14,7 @@ namespace warploom::mpi {
 
 namespace {
 
-std::vector<std::unique_ptr<Window>> g_windows_of_mpi;  // by handle less one
+std::vector<std::unique_ptr<Window>> g_windows_of_mpi;  // by the number of their handle, less one
 
 struct Brought {
   void* base;
@@ -45,11 +45,12 @@ Window* make_window(MPI_Comm comm, const char* what, Memory memory, const Brough
     }
     make_histories(*window);
     g_windows_of_mpi.push_back(std::move(window));
-    g_windows_of_mpi.back()->handle = static_cast<int>(g_windows_of_mpi.size());
+    g_windows_of_mpi.back()->handle = kWindows + static_cast<int>(g_windows_of_mpi.size());
     meeting->numbers = {g_windows_of_mpi.back()->handle};
   }
   await(place, *meeting);
-  return g_windows_of_mpi[static_cast<std::size_t>(meeting->numbers[0] - 1)].get();
+  return g_windows_of_mpi[static_cast<std::size_t>(number_of(meeting->numbers[0], kWindows) - 1)]
+      .get();
 }
 
 // One piece of memory for all ranks, each part right behind the one before it.
@@ -108,9 +109,10 @@ Path& Window::path(int origin, int target) {
 }
 
 WindowPlace enter_window(MPI_Win handle, const char* what, MPI_Datatype type) {
-  const bool known = handle > 0 && handle <= static_cast<int>(g_windows_of_mpi.size());
+  const int number = number_of(handle, kWindows);
+  const bool known = number > 0 && number <= static_cast<int>(g_windows_of_mpi.size());
   require(known, what, "the window is MPI_WIN_NULL or does not exist");
-  Window* window = g_windows_of_mpi[static_cast<std::size_t>(handle - 1)].get();
+  Window* window = g_windows_of_mpi[static_cast<std::size_t>(number - 1)].get();
   const WindowPlace place{window, enter(window->comm->handle, what, type)};
   require(!place.mine().freed, what, "the window was freed");
   place.mine().device = current_host().device;

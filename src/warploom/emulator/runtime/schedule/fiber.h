@@ -114,6 +114,8 @@ struct alignas(64) Fiber : Context {
   // Of the thread: what its instructions compute, and what its text told of that (meter_tally.h).
   uint64_t tallied = 0, told = 0;
   TouchedLocals local;
+  // Where its recursion is next to be looked at: see warploom_guarded_recursion.
+  uintptr_t recursed_to = ~uintptr_t{0};
   uint32_t segment = 0;
   // What its next atomic access compares with, if that is a compare-and-swap.
   bool compares = false;

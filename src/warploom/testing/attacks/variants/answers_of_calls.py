@@ -4,7 +4,7 @@ Sizes, numbers and texts of the implementation's own differ between the emulator
 line's number between what is judged and what is written.
 """
 
-from warploom.testing.attacks.record import Attack, Expected
+from warploom.testing.attacks.record import Attack
 from warploom.testing.attacks.variants.base import (
     AGENT,
     FREE,
@@ -48,6 +48,13 @@ _DEEP = (
 _LINES: dict[str, tuple[str, str]] = {
     "number": ("", "__LINE__ % 2 == 0 || __LINE__ % 2 == 1"),
     "macro": ("#define HERE __LINE__\nstatic constexpr int kHere = HERE;", "kHere < 1000000"),
+    "helper": ("__device__ int kept;\n__device__ void say(int line) { kept = line; }",
+               "(say(__LINE__), kept < 1000000)"),
+    "side_effect": ("__device__ int kept;\n__device__ void say(int line) {"
+                    " printf(\"%d\\n\", line > 0 ? (kept = line) : 0); }",
+                    "(say(__LINE__), kept < 1000000)"),
+    "file": ("__device__ char kept;\n__device__ void say(const char* file) { kept = file[0]; }",
+             "(say(__FILE__), kept > 0)"),
     "template": ("template <int N> struct At { static constexpr bool kMust = N > 0; };",
                  "At<__LINE__>::kMust"),
 }  # fmt: skip
@@ -85,11 +92,7 @@ VARIANTS: tuple[Attack, ...] = (
         for name, (text, condition) in _LINES.items()
     ),
     made(
-        "answer_deep_stack",
-        "a GPU's own limits",
-        no_wait(_DEEP, "deep(200, 0) > -5"),
-        (REGIONS,),
-        Expected.OPEN,
+        "answer_deep_stack", "a GPU's own limits", no_wait(_DEEP, "deep(200, 0) > -5"), (REGIONS,)
     ),
     made("answer_programs_name", _KIND, _NAME, (FREE,), free=True),
 )

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <warploom/libraries/blas_bands.h>
+#include <warploom/libraries/blas_complex.h>
 #include <warploom/libraries/blas_matrices.h>
 #include <warploom/libraries/blas_solvers.h>
 #include <warploom/libraries/refused.h>
@@ -220,28 +221,14 @@ cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t op_a
   WARPLOOM_BLAS_REFUSED(cublas##letter##gelsBatched)  \
   WARPLOOM_BLAS_REFUSED(cublas##letter##geqrfBatched) \
   WARPLOOM_BLAS_REFUSED(cublas##letter##matinvBatched)
-#define WARPLOOM_BLAS_REFUSED_COMPLEX(letter)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##trsm)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##getrfBatched)       \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##getriBatched)       \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##getrsBatched)       \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##axpy)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##scal)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##copy)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##swap)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##dotu)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##dotc)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##gemv)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##geru)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##gerc)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##hemv)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##hemm)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##herk)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##geam)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##gemm)               \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##gemm3m)             \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##gemmStridedBatched) \
-  WARPLOOM_BLAS_REFUSED(cublas##letter##gemmBatched)
+#define WARPLOOM_BLAS_REFUSED_COMPLEX(letter)         \
+  WARPLOOM_BLAS_REFUSED(cublas##letter##trsm)         \
+  WARPLOOM_BLAS_REFUSED(cublas##letter##getrfBatched) \
+  WARPLOOM_BLAS_REFUSED(cublas##letter##getriBatched) \
+  WARPLOOM_BLAS_REFUSED(cublas##letter##getrsBatched) \
+  WARPLOOM_BLAS_REFUSED(cublas##letter##hemv)         \
+  WARPLOOM_BLAS_REFUSED(cublas##letter##hemm)         \
+  WARPLOOM_BLAS_REFUSED(cublas##letter##herk)
 WARPLOOM_BLAS_REFUSED_REAL(S)
 WARPLOOM_BLAS_REFUSED_REAL(D)
 WARPLOOM_BLAS_REFUSED_ALL(S)
@@ -250,16 +237,6 @@ WARPLOOM_BLAS_REFUSED_ALL(C)
 WARPLOOM_BLAS_REFUSED_ALL(Z)
 WARPLOOM_BLAS_REFUSED_COMPLEX(C)
 WARPLOOM_BLAS_REFUSED_COMPLEX(Z)
-WARPLOOM_BLAS_REFUSED(cublasIcamax)
-WARPLOOM_BLAS_REFUSED(cublasIcamin)
-WARPLOOM_BLAS_REFUSED(cublasIzamax)
-WARPLOOM_BLAS_REFUSED(cublasIzamin)
-WARPLOOM_BLAS_REFUSED(cublasScnrm2)
-WARPLOOM_BLAS_REFUSED(cublasDznrm2)
-WARPLOOM_BLAS_REFUSED(cublasScasum)
-WARPLOOM_BLAS_REFUSED(cublasDzasum)
-WARPLOOM_BLAS_REFUSED(cublasCsscal)
-WARPLOOM_BLAS_REFUSED(cublasZdscal)
 WARPLOOM_BLAS_REFUSED(cublasAxpyEx)
 WARPLOOM_BLAS_REFUSED(cublasDotEx)
 WARPLOOM_BLAS_REFUSED(cublasNrm2Ex)

@@ -13,24 +13,25 @@ inline bool blas_is_operation(cublasOperation_t op) {
 
 // y = alpha op(A) x + beta y: a thread for each row of A, or a warp for each column of it.
 template <class _WT>
-__global__ void blas_gemv(bool transposed, int m, int n, BlasScalar<_WT> alpha, const _WT* a,
+__global__ void blas_gemv(cublasOperation_t op, int m, int n, BlasScalar<_WT> alpha, const _WT* a,
                           long long lda, const _WT* x, long long incx, BlasScalar<_WT> beta, _WT* y,
                           long long incy) {
+  const bool transposed = op != CUBLAS_OP_N;
   const int outputs = transposed ? n : m, terms = transposed ? m : n;
   const int lanes = transposed ? 32 : 1;
   const auto thread = static_cast<int>(blas_thread());
   const int at = thread / lanes, lane = thread % lanes;
   const _WT factor = alpha.get(), keep = beta.get();
   _WT sum{};
-  count_operations(static_cast<unsigned>(terms / lanes + 2));
+  count_operations(static_cast<unsigned>(terms / lanes + 2) * kBlasProduct<_WT>);
   if (at < outputs && factor != _WT{}) {
     for (int i = lane; i < terms; i += lanes) {
       const _WT element = transposed ? a[i + at * lda] : a[at + i * lda];
-      sum += element * blas_element(x, terms, i, incx);
+      sum += blas_conjugated(element, op == CUBLAS_OP_C) * blas_element(x, terms, i, incx);
     }
   }
   if (transposed) {
-    for (int other = 16; other > 0; other /= 2) sum += __shfl_down_sync(~0u, sum, other);
+    for (int other = 16; other > 0; other /= 2) sum += blas_from_below(sum, other);
   }
   if (at >= outputs || lane != 0) return;
   _WT& out = blas_element(y, outputs, at, incy);
@@ -51,28 +52,28 @@ cublasStatus_t blas_gemv_call(const char* name, cublasHandle_t handle, cublasOpe
   const std::size_t threads =
       transposed ? 32 * static_cast<std::size_t>(n) : static_cast<std::size_t>(m);
   return blas_status(launch(name, blocks_for(threads, 128, ~0u), 128, handle->stream,
-                            blas_gemv<_WT>, transposed, m, n, blas_scalar(handle, alpha), a,
+                            blas_gemv<_WT>, op, m, n, blas_scalar(handle, alpha), a,
                             static_cast<long long>(lda), x, static_cast<long long>(incx),
                             blas_scalar(handle, beta), y, static_cast<long long>(incy)));
 }
 
-// A = alpha x y^T + A
+// A = alpha x y^T + A, or with y conjugated
 template <class _WT>
-__global__ void blas_ger(int m, int n, BlasScalar<_WT> alpha, const _WT* x, long long incx,
-                         const _WT* y, long long incy, _WT* a, long long lda) {
+__global__ void blas_ger(bool conjugated, int m, int n, BlasScalar<_WT> alpha, const _WT* x,
+                         long long incx, const _WT* y, long long incy, _WT* a, long long lda) {
   const long long size = static_cast<long long>(m) * n;
   const _WT factor = alpha.get();
-  count_operations(blas_share(size, 2));
+  count_operations(blas_share(size, 2 * kBlasProduct<_WT>));
   for (long long i = blas_thread(); i < size; i += blas_threads()) {
     const long long row = i % m, column = i / m;
-    a[row + column * lda] +=
-        factor * blas_element(x, m, row, incx) * blas_element(y, n, column, incy);
+    a[row + column * lda] += factor * blas_element(x, m, row, incx) *
+                             blas_conjugated(blas_element(y, n, column, incy), conjugated);
   }
 }
 template <class _WT>
 cublasStatus_t blas_ger_call(const char* name, cublasHandle_t handle, int m, int n,
                              const _WT* alpha, const _WT* x, int incx, const _WT* y, int incy,
-                             _WT* a, int lda) {
+                             _WT* a, int lda, bool conjugated = false) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (m < 0 || n < 0 || incx == 0 || incy == 0 || lda < std::max(1, m))
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -80,24 +81,29 @@ cublasStatus_t blas_ger_call(const char* name, cublasHandle_t handle, int m, int
   if (!alpha) return CUBLAS_STATUS_INVALID_VALUE;
   const auto size = static_cast<std::size_t>(m) * static_cast<std::size_t>(n);
   return blas_status(launch(name, blocks_for(size, kBlasThreads, kBlasBlocks), kBlasThreads,
-                            handle->stream, blas_ger<_WT>, m, n, blas_scalar(handle, alpha), x,
-                            static_cast<long long>(incx), y, static_cast<long long>(incy), a,
-                            static_cast<long long>(lda)));
+                            handle->stream, blas_ger<_WT>, conjugated, m, n,
+                            blas_scalar(handle, alpha), x, static_cast<long long>(incx), y,
+                            static_cast<long long>(incy), a, static_cast<long long>(lda)));
 }
 
 // C = alpha op(A) + beta op(B)
 template <class _WT>
-__global__ void blas_geam(bool turn_a, bool turn_b, int m, int n, BlasScalar<_WT> alpha,
-                          const _WT* a, long long lda, BlasScalar<_WT> beta, const _WT* b,
-                          long long ldb, _WT* c, long long ldc) {
+__global__ void blas_geam(cublasOperation_t op_a, cublasOperation_t op_b, int m, int n,
+                          BlasScalar<_WT> alpha, const _WT* a, long long lda, BlasScalar<_WT> beta,
+                          const _WT* b, long long ldb, _WT* c, long long ldc) {
   const long long size = static_cast<long long>(m) * n;
   const _WT of_a = alpha.get(), of_b = beta.get();
-  count_operations(blas_share(size, 2));
+  count_operations(blas_share(size, 2 * kBlasProduct<_WT>));
+  const auto of = [](const _WT* matrix, long long ld, cublasOperation_t op, long long row,
+                     long long column) {
+    const _WT& element = op == CUBLAS_OP_N ? matrix[row + column * ld] : matrix[column + row * ld];
+    return blas_conjugated(element, op == CUBLAS_OP_C);
+  };
   for (long long i = blas_thread(); i < size; i += blas_threads()) {
     const long long row = i % m, column = i / m;
     _WT sum{};
-    if (of_a != _WT{}) sum += of_a * (turn_a ? a[column + row * lda] : a[row + column * lda]);
-    if (of_b != _WT{}) sum += of_b * (turn_b ? b[column + row * ldb] : b[row + column * ldb]);
+    if (of_a != _WT{}) sum += of_a * of(a, lda, op_a, row, column);
+    if (of_b != _WT{}) sum += of_b * of(b, ldb, op_b, row, column);
     c[row + column * ldc] = sum;
   }
 }
@@ -112,11 +118,10 @@ cublasStatus_t blas_geam_call(const char* name, cublasHandle_t handle, cublasOpe
     return CUBLAS_STATUS_INVALID_VALUE;
   if (m == 0 || n == 0) return CUBLAS_STATUS_SUCCESS;
   const auto size = static_cast<std::size_t>(m) * static_cast<std::size_t>(n);
-  return blas_status(launch(name, blocks_for(size, kBlasThreads, kBlasBlocks), kBlasThreads,
-                            handle->stream, blas_geam<_WT>, op_a != CUBLAS_OP_N,
-                            op_b != CUBLAS_OP_N, m, n, blas_scalar(handle, alpha), a,
-                            static_cast<long long>(lda), blas_scalar(handle, beta), b,
-                            static_cast<long long>(ldb), c, static_cast<long long>(ldc)));
+  return blas_status(launch(
+      name, blocks_for(size, kBlasThreads, kBlasBlocks), kBlasThreads, handle->stream,
+      blas_geam<_WT>, op_a, op_b, m, n, blas_scalar(handle, alpha), a, static_cast<long long>(lda),
+      blas_scalar(handle, beta), b, static_cast<long long>(ldb), c, static_cast<long long>(ldc)));
 }
 
 // One matrix of a product, or as many as the batch has: `stride` apart, or each at its own pointer.
@@ -131,7 +136,7 @@ struct BlasMatrix {
 };
 template <class _WF>
 struct BlasProduct {
-  bool turn_a, turn_b;
+  cublasOperation_t op_a, op_b;
   int m, n, k, tile;
   BlasScalar<_WF> alpha, beta;
 };
@@ -154,21 +159,26 @@ __global__ void blas_gemm(BlasProduct<_WF> product, BlasMatrix<const _WI> of_a,
   const auto keep = static_cast<_WS>(product.beta.get());
   const int k = factor == _WS{} ? 0 : product.k;
   _WS sums[kBlasMostTile][kBlasMostTile] = {}, column[kBlasMostTile] = {};
-  count_operations(static_cast<unsigned>((k * tile * tile + speed - 1) / speed + 2 * tile * tile));
+  count_operations(static_cast<unsigned>((k * tile * tile + speed - 1) / speed + 2 * tile * tile) *
+                   kBlasProduct<_WS>);
+  const bool turn_a = product.op_a != CUBLAS_OP_N, turn_b = product.op_b != CUBLAS_OP_N;
+  const bool conjugated_a = product.op_a == CUBLAS_OP_C, conjugated_b = product.op_b == CUBLAS_OP_C;
   if (k > 0) {
     const _WI* a = of_a.of(blockIdx.z);
     const _WI* b = of_b.of(blockIdx.z);
-    const long long a_row = product.turn_a ? of_a.ld : 1, a_term = product.turn_a ? 1 : of_a.ld;
-    const long long b_term = product.turn_b ? of_b.ld : 1, b_column = product.turn_b ? 1 : of_b.ld;
+    const long long a_row = turn_a ? of_a.ld : 1, a_term = turn_a ? 1 : of_a.ld;
+    const long long b_term = turn_b ? of_b.ld : 1, b_column = turn_b ? 1 : of_b.ld;
     for (int term = 0; term < k; term++) {
       for (int i = 0; i < tile; i++) {
         const int row = first_row + i * kBlasSide;
-        if (row < m) column[i] = static_cast<_WS>(a[row * a_row + term * a_term]);
+        if (row >= m) continue;
+        column[i] = blas_conjugated(static_cast<_WS>(a[row * a_row + term * a_term]), conjugated_a);
       }
       for (int j = 0; j < tile; j++) {
         const int at = first_column + j * kBlasSide;
         if (at >= n) break;
-        const auto other = static_cast<_WS>(b[term * b_term + at * b_column]);
+        const auto other =
+            blas_conjugated(static_cast<_WS>(b[term * b_term + at * b_column]), conjugated_b);
         for (int i = 0; i < tile; i++) sums[i][j] += column[i] * other;
       }
     }
@@ -214,8 +224,7 @@ cublasStatus_t blas_gemm_call(const char* name, cublasHandle_t handle, cublasOpe
   const int tile = blas_tile(m, n, k, batch);
   const int side = kBlasSide * tile;
   const BlasProduct<_WF> product{
-      op_a != CUBLAS_OP_N,        op_b != CUBLAS_OP_N,      m, n, k, tile,
-      blas_scalar(handle, alpha), blas_scalar(handle, beta)};
+      op_a, op_b, m, n, k, tile, blas_scalar(handle, alpha), blas_scalar(handle, beta)};
   const dim3 grid(static_cast<unsigned>((m + side - 1) / side),
                   static_cast<unsigned>((n + side - 1) / side), static_cast<unsigned>(batch));
   return blas_status(launch(name, grid, dim3(kBlasSide, kBlasSide), handle->stream,

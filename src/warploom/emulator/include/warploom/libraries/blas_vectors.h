@@ -1,6 +1,7 @@
 // cuBLAS level 1: operations on vectors, as kernels on the handle's stream.
 #pragma once
 
+#include <warploom/libraries/blas_numbers.h>
 #include <warploom/libraries/blas_types.h>
 #include <warploom/libraries/launch.h>
 
@@ -42,11 +43,12 @@ inline unsigned blas_share(long long n, unsigned each) {
 
 enum class BlasMap { Axpy, Scal, Copy, Swap };
 
-template <BlasMap map, class _WT>
-__global__ void blas_map(long long n, BlasScalar<_WT> alpha, _WT* x, long long incx, _WT* y,
+// A complex vector may be scaled by a real factor.
+template <BlasMap map, class _WT, class _WF>
+__global__ void blas_map(long long n, BlasScalar<_WF> alpha, _WT* x, long long incx, _WT* y,
                          long long incy) {
-  const _WT factor = map == BlasMap::Axpy || map == BlasMap::Scal ? alpha.get() : _WT{};
-  count_operations(blas_share(n, 1));
+  const _WF factor = map == BlasMap::Axpy || map == BlasMap::Scal ? alpha.get() : _WF{};
+  count_operations(blas_share(n, kBlasProduct<_WT>));
   for (long long i = blas_thread(); i < n; i += blas_threads()) {
     _WT& from = blas_element(x, n, i, incx);
     if constexpr (map == BlasMap::Scal) {
@@ -66,7 +68,7 @@ __global__ void blas_map(long long n, BlasScalar<_WT> alpha, _WT* x, long long i
   }
 }
 
-enum class BlasFold { Dot, Nrm2, Asum, Amax, Amin };
+enum class BlasFold { Dot, DotConjugated, Nrm2, Asum, Amax, Amin };
 
 // What a reduction carries from element to element. Of the largest, the first one counts.
 template <class _WT>
@@ -114,25 +116,29 @@ void blas_finish(const BlasPartial<_WT>& total, _WR* result) {
 }
 
 // In what a result is summed up: squares of floats need not fit a float.
+template <BlasFold fold>
+constexpr bool kBlasIsDot = fold == BlasFold::Dot || fold == BlasFold::DotConjugated;
 template <BlasFold fold, class _WT>
-using BlasSum = std::conditional_t<fold == BlasFold::Nrm2, double, _WT>;
+using BlasSum = std::conditional_t<fold == BlasFold::Nrm2, double,
+                                   std::conditional_t<kBlasIsDot<fold>, _WT, BlasReal<_WT>>>;
 
 template <BlasFold fold, class _WT, class _WR>
 __global__ void blas_fold(long long n, const _WT* x, long long incx, const _WT* y, long long incy,
                           BlasPartial<BlasSum<fold, _WT>>* partials, _WR* result) {
   using Sum = BlasSum<fold, _WT>;
   BlasPartial<Sum> mine{Sum{}, -1};
-  count_operations(blas_share(n, 1) + 8);
+  count_operations(blas_share(n, kBlasProduct<_WT>) + 8);
   for (long long i = blas_thread(); i < n; i += blas_threads()) {
-    const Sum value = blas_element(x, n, i, incx);
-    if constexpr (fold == BlasFold::Dot) {
-      mine.value += value * blas_element(y, n, i, incy);
+    const _WT value = blas_element(x, n, i, incx);
+    if constexpr (kBlasIsDot<fold>) {
+      mine.value +=
+          blas_conjugated(value, fold == BlasFold::DotConjugated) * blas_element(y, n, i, incy);
     } else if constexpr (fold == BlasFold::Nrm2) {
-      mine.value += value * value;
+      mine.value += blas_square(value);
     } else if constexpr (fold == BlasFold::Asum) {
-      mine.value += std::abs(value);
+      mine.value += blas_size(value);
     } else {
-      blas_join<fold>(mine, BlasPartial<Sum>{std::abs(value), i});
+      blas_join<fold>(mine, BlasPartial<Sum>{blas_size(value), i});
     }
   }
   const auto total = blas_join_block<fold>(mine);
@@ -154,18 +160,18 @@ inline cublasStatus_t blas_status(bool launched) {
   return launched ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-template <BlasMap map, class _WT>
-cublasStatus_t blas_run(const char* name, cublasHandle_t handle, int n, const _WT* alpha, _WT* x,
+template <BlasMap map, class _WT, class _WF>
+cublasStatus_t blas_run(const char* name, cublasHandle_t handle, int n, const _WF* alpha, _WT* x,
                         int incx, _WT* y, int incy) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (n <= 0) return CUBLAS_STATUS_SUCCESS;
   if ((map == BlasMap::Axpy || map == BlasMap::Scal) && !alpha) return CUBLAS_STATUS_INVALID_VALUE;
   if (map == BlasMap::Scal && incx <= 0) return CUBLAS_STATUS_SUCCESS;
-  BlasScalar<_WT> factor{};
+  BlasScalar<_WF> factor{};
   if (alpha) factor = blas_scalar(handle, alpha);
   return blas_status(
       launch(name, blocks_for(static_cast<std::size_t>(n), kBlasThreads, kBlasBlocks), kBlasThreads,
-             handle->stream, blas_map<map, _WT>, static_cast<long long>(n), factor, x,
+             handle->stream, blas_map<map, _WT, _WF>, static_cast<long long>(n), factor, x,
              static_cast<long long>(incx), y, static_cast<long long>(incy)));
 }
 
@@ -176,7 +182,7 @@ cublasStatus_t blas_reduce(const char* name, cublasHandle_t handle, int n, const
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (!result) return CUBLAS_STATUS_INVALID_VALUE;
   const bool on_host = handle->pointers == CUBLAS_POINTER_MODE_HOST;
-  const bool nothing = n <= 0 || (fold != BlasFold::Dot && incx <= 0);
+  const bool nothing = n <= 0 || (!kBlasIsDot<fold> && incx <= 0);
   if (nothing && on_host) {
     *result = _WR{};
     return CUBLAS_STATUS_SUCCESS;

@@ -1,4 +1,5 @@
-// cuRAND's generators XORWOW and Philox4_32_10: states, and their sequences of 32-bit numbers.
+// cuRAND's generators XORWOW, Philox4_32_10 and MRG32k3a: states, and their sequences of 32-bit
+// numbers.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -161,20 +162,86 @@ inline unsigned curand(curandStatePhilox4_32_10_t* state) {
   return at == 0 ? four.x : at == 1 ? four.y : at == 2 ? four.z : four.w;
 }
 
+// --- MRG32k3a (L'Ecuyer): subsequences are 2^76 numbers apart, sequences 2^127
+
+struct curandStateMRG32k3a {
+  unsigned s1[3], s2[3];
+  int boxmuller_flag, boxmuller_flag_double;
+  float boxmuller_extra;
+  double boxmuller_extra_double;
+};
+typedef curandStateMRG32k3a curandStateMRG32k3a_t;
+
+#define MRG32K3A_NORM (2.3283065498378288e-10)
+#define MRG32K3A_BITS_NORM 1.000000048662
+
+namespace warploom::libraries {
+inline void jump(curandStateMRG32k3a_t* state, unsigned long long count, unsigned power) {
+  if (!count) return;
+  unsigned numbers[6];
+  for (int i = 0; i < 3; i++) numbers[i] = state->s1[i], numbers[3 + i] = state->s2[i];
+  mrg32k3a_jump(numbers, count, power);
+  for (int i = 0; i < 3; i++) state->s1[i] = numbers[i], state->s2[i] = numbers[3 + i];
+  count_operations(static_cast<unsigned>(64 - __builtin_clzll(count)) * 60);
+}
+}  // namespace warploom::libraries
+
+inline void skipahead(unsigned long long n, curandStateMRG32k3a_t* state) {
+  warploom::libraries::jump(state, n, 0);
+}
+inline void skipahead_subsequence(unsigned long long n, curandStateMRG32k3a_t* state) {
+  warploom::libraries::jump(state, n & ((1ull << 51) - 1), 76);
+}
+inline void skipahead_sequence(unsigned long long n, curandStateMRG32k3a_t* state) {
+  warploom::libraries::jump(state, n, 127);
+}
+// A seed of 0 leaves the published state.
+inline void curand_init(unsigned long long seed, unsigned long long subsequence,
+                        unsigned long long offset, curandStateMRG32k3a_t* state) {
+  const unsigned long long low = seed ? static_cast<unsigned>(seed) ^ 0x55555555u : 1;
+  const unsigned long long high = seed ? static_cast<unsigned>(seed >> 32) ^ 0xAAAAAAAAu : 1;
+  for (int i = 0; i < 3; i++) {
+    state->s1[i] = static_cast<unsigned>((i == 1 ? high : low) * 12345 % 4294967087ull);
+    state->s2[i] = static_cast<unsigned>((i == 1 ? low : high) * 12345 % 4294944443ull);
+  }
+  state->boxmuller_flag = state->boxmuller_flag_double = 0;
+  state->boxmuller_extra = 0;
+  state->boxmuller_extra_double = 0;
+  skipahead_subsequence(subsequence, state);
+  skipahead(offset, state);
+  warploom::count_operations(30);
+}
+// From 1 to 4294967087.
+inline double curand_MRG32k3a(curandStateMRG32k3a_t* state) {
+  constexpr unsigned long long kFirst = 4294967087, kSecond = 4294944443;
+  const unsigned long long first =
+      (1403580ull * state->s1[1] + 810728ull * (kFirst - state->s1[0])) % kFirst;
+  const unsigned long long second =
+      (527612ull * state->s2[2] + 1370589ull * (kSecond - state->s2[0])) % kSecond;
+  for (int i = 0; i < 2; i++) state->s1[i] = state->s1[i + 1], state->s2[i] = state->s2[i + 1];
+  state->s1[2] = static_cast<unsigned>(first);
+  state->s2[2] = static_cast<unsigned>(second);
+  warploom::count_operations(20);
+  return static_cast<double>(first > second ? first - second : first + kFirst - second);
+}
+inline unsigned curand(curandStateMRG32k3a_t* state) {
+  const double bits = curand_MRG32k3a(state) * MRG32K3A_BITS_NORM;
+  return bits < 4294967295.0 ? static_cast<unsigned>(bits) : 4294967295u;
+}
+
 // --- generators whose sequences cannot be repeated from what is documented
 
-#define WARPLOOM_OTHER_GENERATOR(name, full_name)                               \
-  struct name {                                                                 \
-    unsigned warploom_none;                                                     \
-  };                                                                            \
-  typedef name name##_t;                                                        \
-  template <class... Args>                                                      \
-  void warploom_init(name*, Args&&...) {                                        \
-    ::warploom::unsupported("curand_init",                                      \
-                            "of cuRAND's generators, XORWOW and Philox4_32_10 " \
-                            "are played, not " full_name);                      \
+#define WARPLOOM_OTHER_GENERATOR(name, full_name)                            \
+  struct name {                                                              \
+    unsigned warploom_none;                                                  \
+  };                                                                         \
+  typedef name name##_t;                                                     \
+  template <class... Args>                                                   \
+  void warploom_init(name*, Args&&...) {                                     \
+    ::warploom::unsupported("curand_init",                                   \
+                            "of cuRAND's generators, XORWOW, Philox4_32_10 " \
+                            "and MRG32k3a are played, not " full_name);      \
   }
-WARPLOOM_OTHER_GENERATOR(curandStateMRG32k3a, "MRG32k3a")
 WARPLOOM_OTHER_GENERATOR(curandStateMtgp32, "MTGP32")
 WARPLOOM_OTHER_GENERATOR(curandStateSobol32, "Sobol32")
 WARPLOOM_OTHER_GENERATOR(curandStateScrambledSobol32, "scrambled Sobol32")

@@ -25,13 +25,20 @@ curandStatus_t random_generate(const char* name, curandGenerator_t generator, _W
       items,
       first,
       second};
-  generator->position += items * kRandomDraws<kind, _WT>;
-  constexpr unsigned kThreads = kRandomThreads<kind, _WT>, kBlock = 128;
+  const bool mrg = fill.from.is_mrg();
+  generator->position += items * (mrg ? kMrgDraws<kind> : kRandomDraws<kind, _WT>);
+  constexpr unsigned kBlock = 128;
+  const unsigned threads = mrg ? kMrgThreads<kind> : kRandomThreads<kind, _WT>;
   if (generator->on_host) {
-    for (unsigned thread = 0; thread < kThreads; thread++) random_share<kind>(fill, thread);
+    for (unsigned thread = 0; thread < threads && thread < items; thread++) {
+      if (mrg)
+        random_share_mrg<kind>(fill, thread);
+      else
+        random_share<kind>(fill, thread);
+    }
     return CURAND_STATUS_SUCCESS;
   }
-  const unsigned blocks = blocks_for(items, kBlock, kThreads / kBlock);
+  const unsigned blocks = blocks_for(items, kBlock, threads / kBlock);
   const bool launched =
       launch(name, dim3(blocks), dim3(kBlock), generator->stream, random_kernel<kind, _WT>, fill);
   return launched ? CURAND_STATUS_SUCCESS : CURAND_STATUS_LAUNCH_FAILURE;

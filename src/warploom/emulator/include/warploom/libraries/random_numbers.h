@@ -37,9 +37,32 @@ inline double2 box_muller_double(unsigned x0, unsigned x1, unsigned y0, unsigned
   count_operations(200);
   return double2{std::sin(angle) * radius, std::cos(angle) * radius};
 }
+// Their distributions are made of 32 bits, those of MRG32k3a of its number.
 template <class State>
-concept PlayedGenerator =
+concept BitGenerator =
     std::is_same_v<State, curandStateXORWOW> || std::is_same_v<State, curandStatePhilox4_32_10>;
+template <class State>
+concept PlayedGenerator = BitGenerator<State> || std::is_same_v<State, curandStateMRG32k3a>;
+// Of the generators whose next numbers make doubles.
+template <class State>
+concept DoubleGenerator =
+    PlayedGenerator<State> && !std::is_same_v<State, curandStatePhilox4_32_10>;
+inline float mrg_uniform(double number) {
+  count_operations(1);
+  return static_cast<float>(number * MRG32K3A_NORM);
+}
+inline float2 mrg_box_muller(double first, double second) {
+  const float radius = std::sqrt(-2.0f * std::log(mrg_uniform(first)));
+  const float angle = mrg_uniform(second) * CURAND_2PI;
+  count_operations(60);
+  return float2{std::sin(angle) * radius, std::cos(angle) * radius};
+}
+inline double2 mrg_box_muller_double(double first, double second) {
+  const double radius = std::sqrt(-2 * std::log(first * MRG32K3A_NORM));
+  const double angle = 2 * second * MRG32K3A_NORM * 3.14159265358979323846;
+  count_operations(200);
+  return double2{std::sin(angle) * radius, std::cos(angle) * radius};
+}
 constexpr int kHasExtra = 1;
 
 }  // namespace warploom::libraries
@@ -56,9 +79,15 @@ inline double2 _curand_box_muller_double(unsigned x0, unsigned x1, unsigned y0, 
   return warploom::libraries::box_muller_double(x0, x1, y0, y1);
 }
 
-template <warploom::libraries::PlayedGenerator State>
+template <warploom::libraries::BitGenerator State>
 float curand_uniform(State* state) {
   return warploom::libraries::uniform(curand(state));
+}
+inline float curand_uniform(curandStateMRG32k3a_t* state) {
+  return warploom::libraries::mrg_uniform(curand_MRG32k3a(state));
+}
+inline double curand_uniform_double(curandStateMRG32k3a_t* state) {
+  return curand_MRG32k3a(state) * MRG32K3A_NORM;
 }
 inline double curand_uniform_double(curandStateXORWOW_t* state) {
   const unsigned x = curand(state);
@@ -69,10 +98,18 @@ inline float4 curand_uniform4(curandStatePhilox4_32_10_t* state) {
   using warploom::libraries::uniform;
   return float4{uniform(x.x), uniform(x.y), uniform(x.z), uniform(x.w)};
 }
-template <warploom::libraries::PlayedGenerator State>
+template <warploom::libraries::BitGenerator State>
 float2 curand_normal2(State* state) {
   const unsigned x = curand(state);
   return warploom::libraries::box_muller(x, curand(state));
+}
+inline float2 curand_normal2(curandStateMRG32k3a_t* state) {
+  const double first = curand_MRG32k3a(state);
+  return warploom::libraries::mrg_box_muller(first, curand_MRG32k3a(state));
+}
+inline double2 curand_normal2_double(curandStateMRG32k3a_t* state) {
+  const double first = curand_MRG32k3a(state);
+  return warploom::libraries::mrg_box_muller_double(first, curand_MRG32k3a(state));
 }
 // The second of two is kept for the next call.
 template <warploom::libraries::PlayedGenerator State>
@@ -97,7 +134,8 @@ inline double2 curand_normal2_double(curandStateXORWOW_t* state) {
   for (unsigned& part : x) part = curand(state);
   return warploom::libraries::box_muller_double(x[0], x[1], x[2], x[3]);
 }
-inline double curand_normal_double(curandStateXORWOW_t* state) {
+template <warploom::libraries::DoubleGenerator State>
+double curand_normal_double(State* state) {
   if (state->boxmuller_flag_double) {
     state->boxmuller_flag_double = 0;
     return state->boxmuller_extra_double;

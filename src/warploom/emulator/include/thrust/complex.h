@@ -1,0 +1,3 @@
+#pragma once
+
+#include "../warploom/libraries/thrust_complex.h"
