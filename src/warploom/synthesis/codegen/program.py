@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from warploom.synthesis.codegen import ctypes_of
+from warploom.synthesis.codegen.collectives import COLLECTIVES, PEERS
 from warploom.synthesis.codegen.graph import Graph, Node
 from warploom.synthesis.codegen.kernels import KernelMaker
 from warploom.synthesis.codegen.parameters import TuningParameters
@@ -171,8 +172,10 @@ def _entry(
     lines += [f"cudaFreeAsync({buffer}, stream);" for _, buffer in scratch]
     lines.append("return cudaGetLastError() == cudaSuccess ? 0 : 2;")
     body = "\n".join(f"  {line}" for line in lines)
+    several = any(node.op in COLLECTIVES for node in graph.nodes)
+    more = f"const KernelRanks* {PEERS}, " if several else ""
     return (
         'extern "C" int warploom_forward(void* const* inputs, void* const* outputs,\n'
-        "                                const long long* sizes, void* stream_handle) {\n"
+        f"                                const long long* sizes, {more}void* stream_handle) {{\n"
         f"{body}\n}}\n"
     )

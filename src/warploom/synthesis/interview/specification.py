@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from warploom.core.errors import BadInputError
+from warploom.synthesis.codegen.collectives import REDUCING
 from warploom.synthesis.codegen.graph import Graph, Node, graph_from
 from warploom.synthesis.codegen.reductions import dims_of
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.codegen.values import PRODUCTS, REDUCTIONS, SCANS
 from warploom.synthesis.correctness.compare import exactness_of, tolerance_for
+from warploom.synthesis.interview.several import collective_of, window_of, without_copies
 from warploom.synthesis.records import KernelSpec, SymbolArg, TensorArg
 from warploom.synthesis.reference.client import ReferenceProcess
 from warploom.synthesis.sizes import size_value
@@ -40,7 +42,10 @@ def interview(
     loaded = reference.load(seeds)
     trace = reference.trace()
     graph = named_graph(trace, loaded["inputs"])
+    ranks = reference.ranks
+    graph = without_copies(graph) if ranks > 1 else graph
     _check_sizes(graph)
+    collective = collective_of(graph, ranks) if ranks > 1 else None
     tensors = [(at, e) for at, e in enumerate(loaded["inputs"]) if "shape" in e]
     inputs = _inputs(reference, graph, [at for at, _ in tensors])
     outputs = tuple(
@@ -55,6 +60,8 @@ def interview(
     )
     example = {symbol.name: symbol.example for symbol in symbols}
     text = _longest_reduction(graph, example)
+    if collective is not None and collective.op in REDUCING:
+        text = f"({text}*{ranks})"
     computed = "float64" if any(t.dtype == "float64" for t in inputs) else "float32"
     operations = tuple(dict.fromkeys(node.op for node in graph.nodes))
     types = [tensor.dtype for tensor in inputs]
@@ -74,6 +81,8 @@ def interview(
         calls=tuple(trace["calls"]),
         constants={e["name"]: e["scalar"] for e in loaded["inputs"]
                    if isinstance(e.get("scalar"), int | float)},
+        ranks=ranks,
+        window="0" if collective is None else window_of(graph, collective),
         notes=(f"traced by PyTorch {loaded['torch']}",),
     )  # fmt: skip
     check_prompt(spec)

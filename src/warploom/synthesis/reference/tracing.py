@@ -140,6 +140,8 @@ def operation_lines(loaded: Loaded, example: tuple[Any, ...]) -> dict[str, list[
     try:
         with torch.no_grad(), Watch():
             loaded.function(*[v.clone() if is_tensor(v) else v for v in example])
+    except ReferenceFailedError:
+        raise
     except Exception as error:
         raise ReferenceFailedError(
             f"the reference fails on its own example: {first_line(error)}",
