@@ -8,21 +8,13 @@ write its window for the next call while another reads it.
 from dataclasses import dataclass
 
 from warploom.synthesis.codegen import ctypes_of
+from warploom.synthesis.codegen.collective_names import MOVING, REDUCING, base_of
 from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.graph import Node
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.codegen.scope import MaterializeError, product
 from warploom.synthesis.codegen.text import Kernel, global_text, indented, loop_lines
 
-REDUCED = ("sum", "max", "min")
-"""How a collective may reduce."""
-REDUCING = frozenset(f"{base}_{kind}" for base in ("all_reduce", "reduce_scatter")
-                     for kind in REDUCED)  # fmt: skip
-"""Collectives that compute."""
-MOVING = frozenset({"all_gather", "all_to_all", "broadcast"})
-"""Those that move elements only."""
-COLLECTIVES = REDUCING | MOVING
-"""All collectives that there is code for, by the names of their nodes."""
 PEERS = "peers"
 """What the entry point calls the argument about the other ranks (`correctness/frame_ranks.py`)."""
 
@@ -38,11 +30,6 @@ static __device__ void meet(const ncclDevComm& comm) {
   barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
 }
 """
-
-
-def base_of(op: str) -> str:
-    """Return a collective without how it reduces."""
-    return op.rpartition("_")[0] if op in REDUCING else op
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from warploom.synthesis.codegen import ctypes_of
-from warploom.synthesis.codegen.collectives import COLLECTIVES, CollectiveWriter
+from warploom.synthesis.codegen.collective_names import COLLECTIVES
+from warploom.synthesis.codegen.collectives import CollectiveWriter
 from warploom.synthesis.codegen.columns import ColumnWriter
 from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.elements import ElementWriter

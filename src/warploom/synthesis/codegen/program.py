@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from warploom.synthesis.codegen import ctypes_of
-from warploom.synthesis.codegen.collectives import COLLECTIVES, PEERS
+from warploom.synthesis.codegen.collective_names import COLLECTIVES
+from warploom.synthesis.codegen.collectives import PEERS
 from warploom.synthesis.codegen.graph import Graph, Node
 from warploom.synthesis.codegen.kernels import KernelMaker
 from warploom.synthesis.codegen.parameters import TuningParameters

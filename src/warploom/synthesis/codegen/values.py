@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from warploom.synthesis.codegen import ctypes_of, pointwise
+from warploom.synthesis.codegen.collective_names import COLLECTIVES
 from warploom.synthesis.codegen.graph import Graph, Node
 from warploom.synthesis.codegen.groups import Groups
 from warploom.synthesis.codegen.refusal import BeyondRulesError

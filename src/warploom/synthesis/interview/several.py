@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from warploom.core.errors import BadInputError
-from warploom.synthesis.codegen.collectives import COLLECTIVES
+from warploom.synthesis.codegen.collective_names import COLLECTIVES
 from warploom.synthesis.codegen.ctypes_of import BYTES
 from warploom.synthesis.codegen.graph import Graph, Node
 from warploom.synthesis.codegen.refusal import BeyondRulesError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from warploom.core.errors import BadInputError
-from warploom.synthesis.codegen.collectives import REDUCING
+from warploom.synthesis.codegen.collective_names import REDUCING
 from warploom.synthesis.codegen.graph import Graph, Node, graph_from
 from warploom.synthesis.codegen.reductions import dims_of
 from warploom.synthesis.codegen.refusal import BeyondRulesError
