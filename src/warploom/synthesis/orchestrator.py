@@ -55,13 +55,14 @@ class Orchestrator:
     def run(self) -> SynthesisResult:
         """Go through the stages; returns the result, with its error where there is one."""
         request = self.request
+        ranks = request.config.ranks
         setup = require_gpu() if request.config.backend == "cuda" else None
         request.folder.mkdir(parents=True, exist_ok=True)
         self._begin()
         try:
             with (
                 tempfile.TemporaryDirectory(prefix="warploom-secret-") as secret,
-                ReferenceProcess(request.reference, request.name, request.config.ranks) as reference,
+                ReferenceProcess(request.reference, request.name, ranks) as reference,
             ):
                 self._stages(reference, Path(secret), setup)
             self.result = replace(self.result, error="", error_code=0)

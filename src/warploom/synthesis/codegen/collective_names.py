@@ -10,6 +10,11 @@ MOVING = frozenset({"all_gather", "all_to_all", "broadcast"})
 COLLECTIVES = REDUCING | MOVING
 """All collectives that there is code for, by the names of their nodes."""
 
+IN_PARTS = frozenset({"all_to_all"}) | frozenset(f"reduce_scatter_{kind}" for kind in REDUCED)
+"""Those of which each rank has a part for each: their number divides the first dimension."""
+UNORDERED = frozenset(name for name in REDUCING if not name.endswith("_sum"))
+"""Those for which gloo has no order between a NaN and a number."""
+
 
 def base_of(op: str) -> str:
     """Return a collective without how it reduces."""

@@ -8,7 +8,12 @@ write its window for the next call while another reads it.
 from dataclasses import dataclass
 
 from warploom.synthesis.codegen import ctypes_of
-from warploom.synthesis.codegen.collective_names import MOVING, REDUCING, base_of
+from warploom.synthesis.codegen.collective_names import (
+    IN_PARTS,
+    MOVING,
+    REDUCING,
+    base_of,
+)
 from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.graph import Node
 from warploom.synthesis.codegen.refusal import BeyondRulesError
@@ -18,7 +23,6 @@ from warploom.synthesis.codegen.text import Kernel, global_text, indented, loop_
 PEERS = "peers"
 """What the entry point calls the argument about the other ranks (`correctness/frame_ranks.py`)."""
 
-_IN_PARTS = ("reduce_scatter", "all_to_all")  # each rank has a part for each
 _HELPERS = """// The elements of `rank`'s window that this rank may read.
 template <typename Element>
 static __device__ const Element* window_of(ncclWindow_t window, int rank) {
@@ -80,7 +84,7 @@ class CollectiveWriter:
         first = "static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x"
         step = "static_cast<long long>(gridDim.x) * blockDim.x"
         put = [f"mine[i] = {pointer}[i];"]
-        if base in _IN_PARTS:
+        if node.op in IN_PARTS:
             put = [
                 "for (int to = 0; to < comm.nRanks; ++to) "
                 f"mine[to * count + i] = {pointer}[to * count + i];"
@@ -102,7 +106,7 @@ class CollectiveWriter:
         base = base_of(node.op)
         if base == "broadcast":
             return [f"out[i] = window_of<{ctype}>(window, {int(node.args[1])})[i];"]
-        at = "comm.rank * count + i" if base in _IN_PARTS else "i"
+        at = "comm.rank * count + i" if node.op in IN_PARTS else "i"
         if node.op in MOVING:
             return [
                 "for (int from = 0; from < comm.nRanks; ++from)",

@@ -112,14 +112,18 @@ def _joined(
 
 
 def _may_join(kernel: Kernel, other: Kernel, kernels: Iterable[Kernel]) -> bool:
-    """Whether a kernel may store what another one does: they share what they read."""
+    """Whether a kernel may store what another one does: they share what they read.
+
+    What the other one reads must be there by then, and nobody may read it before.
+    """
     if other is kernel or kernel.form not in ("rows", "elements"):
         return False
     order = [one.root for one in kernels]
     readers = [one.root for one in kernels if other.root in one.reads]
     late = all(order.index(root) >= order.index(kernel.root) for root in readers)
+    early = all(order.index(n) < order.index(kernel.root) for n in other.reads if n in order)
     shared = other.root in kernel.reads or bool(other.reads & kernel.reads)
-    return late and shared and kernel.root not in other.reads
+    return late and early and shared and kernel.root not in other.reads
 
 
 def _copy(

@@ -19,6 +19,7 @@ from warploom.evaluation.runs.stale_reads import judge_stale_reads
 from warploom.synthesis.correctness.building import Builds, WatchedCandidate, nvcc_outcomes
 from warploom.synthesis.correctness.cases import (
     are_equals_unordered,
+    is_nan_unordered,
     plan_cases,
     tied,
 )
@@ -91,6 +92,8 @@ def prepare_trial(
         )
     if are_equals_unordered(spec):
         skipped.append("large, negative and special values: topk has no order among equals")
+    if is_nan_unordered(spec):
+        skipped.append("special values: gloo has no order between NaN and numbers")
     weak = weak_outputs(spec, cases)
     if weak:
         raise BadInputError(f"this task proves nothing: {weak[0]}")
@@ -172,8 +175,9 @@ class _Judge:
             self.failed["build"] = _first(built.findings)
             return
         with ThreadPoolExecutor(max_workers=1) as pool:
-            asked = pool.submit(nvcc_outcomes, self.body, architectures, self.folder,
-                                self.spec.ranks)
+            asked = pool.submit(
+                nvcc_outcomes, self.body, architectures, self.folder, self.spec.ranks
+            )
             first = self._verify(built.program)
             if first is not None and not self.failed:
                 self._watch(builds.watched(self.body), first)

@@ -127,9 +127,7 @@ def build_watched(body: str, folder: Path, ranks: int = 1) -> WatchedCandidate:
         return refused("a condition", line, error.message)
 
 
-def build_candidate(
-    body: str, folder: Path, jobs: int | None, ranks: int = 1
-) -> BuiltCandidate:
+def build_candidate(body: str, folder: Path, jobs: int | None, ranks: int = 1) -> BuiltCandidate:
     """Judge a candidate's text and build it for the emulator, in `folder`.
 
     Raises:

@@ -81,7 +81,11 @@ def lay_out(case: PreparedCase, input_types: Sequence[str], seed: int, flush: in
     return LaidCase(
         case,
         CaseImage(
-            case.sizes, tuple(inputs), tuple(outputs), case.plan.guarded, flush,
+            case.sizes,
+            tuple(inputs),
+            tuple(outputs),
+            case.plan.guarded,
+            flush,
             b"" if case.window is None else words.randbytes(case.window + WINDOW_GUARD),
         ),
         tuple(spans),

@@ -1,14 +1,17 @@
 """What a reference of several ranks must be: one collective, and how large its window is."""
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from warploom.core.errors import BadInputError
-from warploom.synthesis.codegen.collective_names import COLLECTIVES
+from warploom.synthesis.codegen.collective_names import COLLECTIVES, IN_PARTS
 from warploom.synthesis.codegen.ctypes_of import BYTES
 from warploom.synthesis.codegen.graph import Graph, Node
 from warploom.synthesis.codegen.refusal import BeyondRulesError
+from warploom.synthesis.records import SymbolArg
 
 _SAME = frozenset({"clone", "alias", "detach", "lift_fresh_copy", "contiguous"})
 _ALIGN = 16
@@ -109,3 +112,17 @@ def window_of(graph: Graph, node: Node) -> str:
         count = "*".join([*one.sizes, str(BYTES[one.dtype])])
         texts.append(f"({count} + {_ALIGN - 1})//{_ALIGN}*{_ALIGN}")
     return f"({' + '.join(texts)})"
+
+
+def divided(
+    symbols: Sequence[SymbolArg], graph: Graph, node: Node, ranks: int
+) -> tuple[SymbolArg, ...]:
+    """Return the sizes, those multiples of `ranks` of which a collective gives each rank a part."""
+    source = graph.node_of(node.args[0])
+    if node.op not in IN_PARTS or source is None:
+        return tuple(symbols)
+    names = set(re.findall(r"\w+", source.sizes[0]))
+    return tuple(
+        replace(one, multiple=math.lcm(one.multiple, ranks)) if one.name in names else one
+        for one in symbols
+    )

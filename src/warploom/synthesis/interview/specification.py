@@ -13,7 +13,12 @@ from warploom.synthesis.codegen.reductions import dims_of
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.codegen.values import PRODUCTS, REDUCTIONS, SCANS
 from warploom.synthesis.correctness.compare import exactness_of, tolerance_for
-from warploom.synthesis.interview.several import collective_of, window_of, without_copies
+from warploom.synthesis.interview.several import (
+    collective_of,
+    divided,
+    window_of,
+    without_copies,
+)
 from warploom.synthesis.records import KernelSpec, SymbolArg, TensorArg
 from warploom.synthesis.reference.client import ReferenceProcess
 from warploom.synthesis.sizes import size_value
@@ -58,6 +63,8 @@ def interview(
         )
         for s in graph.symbols
     )
+    if collective is not None:
+        symbols = divided(symbols, graph, collective, ranks)
     example = {symbol.name: symbol.example for symbol in symbols}
     text = _longest_reduction(graph, example)
     if collective is not None and collective.op in REDUCING:

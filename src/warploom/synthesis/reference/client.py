@@ -39,7 +39,7 @@ class Baseline:
 
 
 class ReferenceProcess:
-    """A process that holds one reference, or one for each of its ranks; use it as a context manager.
+    """A process that holds one reference, or one for each rank; use it as a context manager.
 
     The ranks do everything in step, and reach each other over the loopback device.
     """

@@ -119,9 +119,11 @@ def evaluate(
     except ReferenceFailedError:
         raise
     except Exception as error:
+        several = "process group" in str(error)
         raise ReferenceFailedError(
-            f"the reference fails: {first_line(error)}", line=line_in(loaded.file, error),
-            hint="--ranks 2, if it calls torch.distributed" if "process group" in str(error) else "",
+            f"the reference fails: {first_line(error)}",
+            line=line_in(loaded.file, error),
+            hint="--ranks 2, if it calls torch.distributed" if several else "",
         ) from error
     for before, after in zip(inputs, copies, strict=True):
         if is_tensor(before) and not same(before, after):

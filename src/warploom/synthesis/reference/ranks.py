@@ -278,7 +278,11 @@ def _all_gather_into(
 
 
 def _reduce_scatter(
-    output: Any, input: Any, op: Any = None, group: Any = None, async_op: bool = False  # noqa: A002
+    output: Any,
+    input: Any,
+    op: Any = None,
+    group: Any = None,
+    async_op: bool = False,  # noqa: A002
 ) -> None:
     _check("reduce_scatter_tensor", group, async_op, input, output)
     kind = "sum" if op is None else _kind("reduce_scatter_tensor", op)

@@ -230,7 +230,9 @@ def main() -> None:
             answer = {
                 "error": f"PyTorch failed on the reference: {first_line(error)}",
                 "line": line_in(file, error),
-                "hint": "", "beyond": False, "echo": False,
+                "hint": "",
+                "beyond": False,
+                "echo": False,
             }
         out.write(json.dumps(answer) + "\n")
         out.flush()
