@@ -1,6 +1,6 @@
 """Kernels of several ranks: right ones pass, wrong ones are found, the rest is refused."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -8,7 +8,8 @@ import pytest
 
 from warploom.cli import main
 from warploom.core.errors import WarploomError
-from warploom.synthesis import SynthesisConfig, synthesize
+from warploom.synthesis import SynthesisConfig, Trial, accept, prepare_trial, synthesize
+from warploom.synthesis.correctness.legality import candidate_findings
 from warploom.synthesis.interview import interview
 from warploom.synthesis.reference.client import ReferenceProcess
 from warploom.testing.kernel_tasks import PreparedTask, prepare_task
@@ -23,10 +24,14 @@ _SAMPLE = frozenset({"all_reduce-no-wait-for-the-others", "all_reduce-no-barrier
 _RIGHT = ("all_reduce", "all_reduce_max", "all_gather", "all_gather_list", "reduce_scatter",
           "all_to_all", "broadcast", "averaged", "half_sum")  # fmt: skip
 _long = pytest.mark.long
+_Tasks = Callable[[str, int], PreparedTask]
+_Trials = Callable[[str, int], Trial]
 
 
 @pytest.fixture(scope="module")
-def task_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator:
+def task_of(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[_Tasks]:
     """Return what prepares the task of a collective for so many ranks, once."""
     made: list[PreparedTask] = []
 
@@ -42,6 +47,18 @@ def task_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator:
         task.close()
 
 
+@pytest.fixture(scope="module")
+def trial_of(task_of: _Tasks) -> _Trials:
+    """Return what prepares the cases that all mutants of a task are judged by, once."""
+
+    @cache
+    def prepared(name: str, ranks: int) -> Trial:
+        task = task_of(name, ranks)
+        return prepare_trial(task.spec, task.reference, task.seed, task.secret, task.text)
+
+    return prepared
+
+
 @pytest.mark.parametrize(
     ("name", "ranks"),
     [
@@ -50,7 +67,7 @@ def task_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator:
         for ranks in (2, 4)
     ],
 )
-def test_the_right_kernel_passes(name: str, ranks: int, task_of) -> None:
+def test_the_right_kernel_passes(name: str, ranks: int, task_of: _Tasks) -> None:
     task = task_of(name, ranks)
     assert (task.spec.ranks, task.spec.window != "0") == (ranks, True)
     report = task.judge(task.text)
@@ -67,9 +84,9 @@ def test_there_are_enough_mutants_and_each_once() -> None:
     "mutant",
     [pytest.param(m, id=m.name, marks=() if m.name in _SAMPLE else _long) for m in RANK_MUTANTS],
 )
-def test_a_mutant_is_found(mutant: RankMutant, task_of) -> None:
+def test_a_mutant_is_found(mutant: RankMutant, task_of: _Tasks, trial_of: _Trials) -> None:
     task = task_of(mutant.task, mutant.ranks)
-    report = task.judge(mutant.apply(task.text))
+    report = accept(mutant.apply(task.text), task.spec, trial_of(mutant.task, mutant.ranks), jobs=2)
     assert report.builds[0].ok, report.findings
     assert not report.passed
 
@@ -78,13 +95,31 @@ def test_a_mutant_is_found(mutant: RankMutant, task_of) -> None:
     ("entered", "passes"),
     [pytest.param(True, True, marks=_long), pytest.param(False, False, marks=_long)],
 )
-def test_who_writes_to_others_waits_until_they_call(entered: bool, passes: bool, task_of) -> None:
+def test_who_writes_to_others_waits_until_they_call(
+    entered: bool, passes: bool, task_of: _Tasks
+) -> None:
     task = task_of("all_reduce", 2)
     text = PUSHED if entered else PUSHED.replace("  meet(comm);  // all have called\n", "")
     assert (text == PUSHED) == entered
     report = task.judge(text)
     assert report.builds[0].ok, report.findings
     assert report.passed == passes, report.findings
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("  if (count", "  ncclGroupStart();\n  if (count", "forbidden_call"),
+        ("  if (count", "  MPI_Barrier(0);\n  if (count", "forbidden_call"),
+        ("  meet(comm);\n", "  int ncclLsaBarrierSession = 3;\n  meet(comm);\n", "redefinition"),
+        ("static __device__ void", "static int kept;\nstatic __device__ void", "kept_state"),
+    ],
+)
+def test_what_no_kernel_of_several_ranks_needs_is_refused(old: str, new: str, kind: str) -> None:
+    assert not candidate_findings(PUSHED, "k.cu", 2)
+    found = candidate_findings(PUSHED.replace(old, new, 1), "k.cu", 2)
+    assert kind in {finding.kind for finding in found}
+    assert "forbidden_call" in {finding.kind for finding in candidate_findings(PUSHED, "k.cu")}
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,8 @@ ALLOWED_OF_RANKS = frozenset(
     }
 )  # fmt: skip
 """Of NCCL's device API, what reaches other ranks' memory and waits for them."""
+_BARRIER = "ncclLsaBarrierSession"
+_OF_COOPS = [["<", f"ncclCoop{threads}", ">"] for threads in ("Cta", "Warp", "Thread")]
 _API = re.compile(r"(?:cuda|cu|nv|nvrtc|nvml|cublas|cudnn|nccl|MPI_)[A-Z]\w*\Z")
 _REFUSED = frozenset({"thread", "async", "jthread", "pthread_create", "asm", "__asm__", "main",
                       "printf", "malloc", "free", "new", "delete", "__managed__",
@@ -39,7 +41,20 @@ _CONSTANT = frozenset({"constexpr", "__constant__"})
 def candidate_findings(body: str, name: str, ranks: int = 1) -> list[Finding]:
     """Return what the text of a candidate holds that no kernel needs, for so many ranks."""
     allowed = ALLOWED_CALLS if ranks == 1 else ALLOWED_CALLS | ALLOWED_OF_RANKS
-    return [*_findings(body, name, allowed), *_kept(body, name)]
+    return [*_findings(body, name, allowed), *_renamed(body, name), *_kept(body, name)]
+
+
+def _renamed(body: str, name: str) -> Iterator[Finding]:
+    """Yield uses of a barrier's type that could be a variable of that name: a hidden comparison."""
+    tokens = scan(body).tokens
+    for at, token in enumerate(tokens):
+        words = [follower.text for follower in tokens[at + 1 : at + 4]]
+        if token.text == _BARRIER and words not in _OF_COOPS:
+            yield Finding(
+                "redefinition", Severity.ERROR,
+                f"{_BARRIER} must be followed by the threads that meet: <ncclCoopCta>", "", name,
+                token.line + first_line_of_body() - 1,
+            )  # fmt: skip
 
 
 def _kept(body: str, name: str) -> Iterator[Finding]:

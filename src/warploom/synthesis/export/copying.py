@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.ids import digest
@@ -16,9 +17,10 @@ def export_package(run: Path, folder: Path) -> tuple[Path, ...]:
             the folder holds something.
         UnsupportedError: it is a kernel of several ranks.
     """
-    report = json.loads((run / "report.json").read_text())
+    report: dict[str, Any] = json.loads((run / "report.json").read_text())
     package = run / "package"
-    ranks = (report["spec"] or {}).get("ranks", 1)
+    spec: dict[str, Any] = report["spec"] or {}
+    ranks = spec.get("ranks", 1)
     if report["verified"] and ranks > 1:
         raise UnsupportedError(
             f"a kernel of {ranks} ranks is not exported: the package has no communicator yet",

@@ -32,7 +32,7 @@ def without_copies(graph: Graph) -> Graph:
         if isinstance(value, dict) and "node" in value:
             name = str(value["node"])  # pyright: ignore[reportUnknownArgumentType]
             return {"node": same.get(name, name)}
-        return value
+        return value  # pyright: ignore[reportUnknownVariableType]
 
     kept: list[Node] = []
     known: dict[str, Node] = {node.name: node for node in graph.inputs}

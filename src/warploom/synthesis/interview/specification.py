@@ -19,7 +19,7 @@ from warploom.synthesis.interview.several import (
     window_of,
     without_copies,
 )
-from warploom.synthesis.records import KernelSpec, SymbolArg, TensorArg
+from warploom.synthesis.records import KernelSpec, PrecisionTolerance, SymbolArg, TensorArg
 from warploom.synthesis.reference.client import ReferenceProcess
 from warploom.synthesis.sizes import size_value
 
@@ -57,10 +57,9 @@ def interview(
         TensorArg(f"out{at}", graph.by_name[name].sizes, graph.by_name[name].dtype)
         for at, name in enumerate(graph.outputs)
     )
+    shapes = [entry["shape"] for _, entry in tensors]
     symbols = tuple(
-        SymbolArg(
-            s.name, s.input, s.dim, tensors[s.input][1]["shape"][s.dim], _multiple(graph, s.name)
-        )
+        SymbolArg(s.name, s.input, s.dim, shapes[s.input][s.dim], _multiple(graph, s.name))
         for s in graph.symbols
     )
     if collective is not None:
@@ -69,13 +68,8 @@ def interview(
     text = _longest_reduction(graph, example)
     if collective is not None and collective.op in REDUCING:
         text = f"({text}*{ranks})"
-    computed = "float64" if any(t.dtype == "float64" for t in inputs) else "float32"
     operations = tuple(dict.fromkeys(node.op for node in graph.nodes))
-    types = [tensor.dtype for tensor in inputs]
-    tolerances = tuple(
-        tolerance_for(t.dtype, computed, text, exactness_of(operations, types, t.dtype))
-        for t in outputs
-    )
+    tolerances = _tolerances(operations, inputs, outputs, text)
     spec = KernelSpec(
         name=_name(reference, prompt),
         prompt=prompt,
@@ -94,6 +88,18 @@ def interview(
     )  # fmt: skip
     check_prompt(spec)
     return Interview(spec, graph, loaded["torch"])
+
+
+def _tolerances(
+    operations: Sequence[str], inputs: Sequence[TensorArg], outputs: Sequence[TensorArg], text: str
+) -> tuple[PrecisionTolerance, ...]:
+    """Return the outputs' tolerances; `text` is the length of the longest reduction."""
+    computed = "float64" if any(t.dtype == "float64" for t in inputs) else "float32"
+    types = [tensor.dtype for tensor in inputs]
+    return tuple(
+        tolerance_for(t.dtype, computed, text, exactness_of(operations, types, t.dtype))
+        for t in outputs
+    )
 
 
 def _inputs(

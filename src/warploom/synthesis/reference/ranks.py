@@ -10,7 +10,7 @@ import datetime
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 from warploom.synthesis.reference.failures import ReferenceFailedError
@@ -76,7 +76,7 @@ def _use_loopback(names: list[str]) -> None:
 
 
 @contextlib.contextmanager
-def in_step() -> Iterator[None]:
+def in_step() -> Generator[None]:
     """Let all ranks go on, or none: a failure of one is told to the others.
 
     Who goes on alone waits in the next collective for those that do not.
@@ -279,10 +279,10 @@ def _all_gather_into(
 
 def _reduce_scatter(
     output: Any,
-    input: Any,
+    input: Any,  # noqa: A002 - PyTorch calls it so
     op: Any = None,
     group: Any = None,
-    async_op: bool = False,  # noqa: A002
+    async_op: bool = False,
 ) -> None:
     _check("reduce_scatter_tensor", group, async_op, input, output)
     kind = "sum" if op is None else _kind("reduce_scatter_tensor", op)
