@@ -26,6 +26,8 @@ _SIGNATURES = {
     "all_gather": "(Tensor x) -> Tensor", "all_to_all": "(Tensor x) -> Tensor",
     "broadcast": "(Tensor x, int src) -> Tensor",
 }  # fmt: skip
+OPERATIONS = frozenset(_SIGNATURES)
+"""The names of our operations."""
 _BEYOND = (
     "all_gather_coalesced", "all_gather_object", "all_reduce_coalesced", "all_to_all", "barrier",
     "batch_isend_irecv", "broadcast_object_list", "gather", "gather_object", "irecv", "isend",

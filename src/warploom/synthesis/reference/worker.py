@@ -39,9 +39,10 @@ class _Server:
 
     def do_load(self, request: dict[str, Json]) -> Json:
         """Import the reference, draw examples, and see that it is steady."""
-        self.loaded = loading.load(Path(request["file"]), request["name"])
-        self.examples = [self.loaded.examples(seed) for seed in request["seeds"]]
-        _check_examples(self.examples)
+        with ranks.in_step():
+            self.loaded = loading.load(Path(request["file"]), request["name"])
+            self.examples = [self.loaded.examples(seed) for seed in request["seeds"]]
+            _check_examples(self.examples)
         example = self.examples[0]
         first, second = (judging.evaluate(self.loaded, list(example)) for _ in range(2))
         if not all(judging.same(a, b) for a, b in zip(first, second, strict=True)):
