@@ -53,6 +53,7 @@ def prepare_ranks(
         "seed": plan.seed, "kind": plan.kind, "computed_in": computed,
         "inputs": entries, "distinct": _asks_for_places(spec),
         "subnormals": not takes_products(spec), "values": list(plan.values),
+        "rounded": not all(rule.exact for rule in spec.tolerances),
     }, [str(stem) for stem in stems])  # fmt: skip
     return tuple(
         _prepared(spec, plan, stems[rank], answer, rank) for rank, answer in enumerate(answers)

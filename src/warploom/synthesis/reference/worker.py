@@ -91,8 +91,11 @@ class _Server:
         eager = judging.evaluate(self.loaded, inputs)
         exact = judging.evaluate(self.loaded, inputs, double=True)
         eps = _EPS.get(request["computed_in"], _EPS_NARROW)
-        bounds = judging.spread_of(self.loaded, inputs, exact, eps, generator)
-        moved = judging.roundings_of(self.loaded, inputs, exact, eps, generator)
+        bounds = [(value, value) for value in exact]
+        moved = [torch.zeros_like(value, dtype=torch.float64) for value in exact]
+        if request.get("rounded", True):
+            bounds = judging.spread_of(self.loaded, inputs, exact, eps, generator)
+            moved = judging.roundings_of(self.loaded, inputs, exact, eps, generator)
         stem = request["stem"]
         for at, value in enumerate(v for v in inputs if is_tensor(v)):
             _write(f"{stem}.in{at}", value)
